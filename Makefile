@@ -1,0 +1,67 @@
+# Everything runs in a virtual environment of its own, .venv, with the versions in requirements.lock and Cargo.lock.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# The Python that makes .venv; anything from 3.11 on.
+PYTHON ?= python3
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+
+# maturin builds into the environment that VIRTUAL_ENV names: ours, whatever the shell has activated. Neither must
+# another environment's packages or settings reach in.
+export VIRTUAL_ENV := $(VENV)
+unexport PYTHONHOME
+unexport PYTHONPATH
+unexport CONDA_PREFIX
+
+CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
+STUDY := studies/one-percent-loss.toml
+
+.PHONY: help demo test check format bench setup clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where its report is
+	$(BIN)/sawtooth run $(STUDY)
+
+test: setup  ## Set up and run all tests, of Rust and of Python
+	cargo test --locked --release --workspace --exclude sawtooth-python
+	$(BIN)/python -m pytest
+
+check: setup  ## Format, lint, types, and the core's stub against the built core
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest sawtooth._core
+
+format:  ## Format all sources
+	cargo fmt --all
+	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests
+
+bench:  ## Delivered data packets for each CPU second
+	cargo run --locked --release -p sawtooth-net --example bench
+
+setup: $(VENV)/.core  ## Make .venv and build the optimised core into it, where needed
+
+clean:  ## Remove .venv and all that was built; results stay
+	rm -rf $(VENV) target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f src/sawtooth/_core*.so
+
+$(VENV)/.packages: requirements.lock tools/prerequisites
+	PYTHON="$(PYTHON)" tools/prerequisites
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+$(VENV)/.core: $(VENV)/.packages $(CORE_SOURCES)
+	$(BIN)/maturin develop --release --locked
+	touch $@

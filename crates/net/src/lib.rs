@@ -1,0 +1,16 @@
+//! The network around TCP: links, queues, loss, hosts, flows and probes, and the events that move packets between them.
+
+mod connection;
+mod engine;
+mod link;
+mod packet;
+mod probe;
+mod rng;
+mod routes;
+mod sampling;
+pub mod scenario;
+mod schedule;
+pub mod tables;
+mod transmitter;
+
+pub use engine::Simulation;

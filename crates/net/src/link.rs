@@ -1,0 +1,73 @@
+//! One direction of a link: loss model, transmitter (its own or a shared card's), propagation delay, and what is on its way.
+
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::scenario;
+use sawtooth_units::{Span, Time};
+use std::collections::VecDeque;
+
+const LOSS_PURPOSE: u64 = 1;
+
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub transmitter: Option<u32>,
+    pub delay: Span,
+    pub overhead: u32,
+    /// Draws below this are lost; `None` where nothing is.
+    lost_below: Option<u64>,
+    rng: Rng,
+    /// Packets on their way, in order of arrival at the other end.
+    on_way: VecDeque<(Time, Packet)>,
+    /// Packets dropped by the loss model since the start.
+    pub lost: u64,
+}
+
+impl Link {
+    pub fn new(config: &scenario::Link, seed: u64, index: usize) -> Self {
+        let lost_below = match config.loss_ppb {
+            0 => None,
+            1_000_000_000.. => Some(u64::MAX),
+            ppb => Some(((u128::from(ppb) << 64) / 1_000_000_000) as u64),
+        };
+        Link {
+            transmitter: config.transmitter.map(|t| t as u32),
+            delay: Span::from_nanos(config.delay_ns),
+            overhead: config.overhead_bytes as u32,
+            lost_below,
+            rng: Rng::new(seed, LOSS_PURPOSE, index as u64),
+            on_way: VecDeque::new(),
+            lost: 0,
+        }
+    }
+
+    /// Whether the loss model drops the next packet (Bernoulli, independent of size).
+    pub fn loses(&mut self) -> bool {
+        match self.lost_below {
+            None => false,
+            Some(limit) => {
+                let lost = self.rng.next() < limit || limit == u64::MAX;
+                self.lost += u64::from(lost);
+                lost
+            }
+        }
+    }
+
+    /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.
+    pub fn carry(&mut self, packet: Packet, departure: Time) -> bool {
+        let first = self.on_way.is_empty();
+        self.on_way.push_back((departure + self.delay, packet));
+        first
+    }
+
+    /// When the next packet arrives.
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.on_way.front().map(|&(time, _)| time)
+    }
+    pub fn arrive(&mut self) -> Option<Packet> {
+        self.on_way.pop_front().map(|(_, packet)| packet)
+    }
+    /// Packets on their way.
+    pub fn in_transit(&self) -> usize {
+        self.on_way.len()
+    }
+}

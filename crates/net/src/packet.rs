@@ -1,0 +1,55 @@
+//! What travels on links.
+
+/// What a packet is to the host that it reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Syn,
+    SynAck,
+    Data,
+    Ack,
+    ProbeRequest,
+    ProbeReply,
+}
+
+/// A packet. 40 bytes with its arrival time; SACK blocks are kept aside and named by index.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Connection, or probe.
+    pub owner: u32,
+    pub kind: Kind,
+    /// Frame bytes as Linux counts them: payload and headers, Ethernet's 14 included.
+    pub size: u16,
+    /// Data: segment; ACK: next expected segment; probe: number.
+    pub seq: u64,
+    pub tsval: u32,
+    pub tsecr: u32,
+    /// ACK: window in bytes.
+    pub window: u32,
+    /// ACK: where its SACK blocks are, plus one; 0: none.
+    pub sack: u32,
+    /// Which of the connections that used this slot it belongs to.
+    pub generation: u32,
+    /// Where it is on its route (see [`crate::routes`]).
+    pub at: u32,
+}
+
+impl Packet {
+    pub fn new(owner: u32, kind: Kind, size: u16, at: u32) -> Self {
+        Packet { owner, kind, size, seq: 0, tsval: 0, tsecr: 0, window: 0, sack: 0, generation: 0, at }
+    }
+}
+
+
+/// Ethernet, IPv4 and TCP headers without options.
+pub const HEADERS: u32 = 14 + 20 + 20;
+/// The timestamp option, padded.
+pub const TIMESTAMP_OPTION: u32 = 12;
+/// Options of a SYN: MSS, SACK permitted, timestamps, window scale, padded.
+pub const SYN_OPTIONS: u32 = 20;
+/// An ICMP echo of ping's default size: 56 bytes of data.
+pub const PROBE_SIZE: u16 = 98;
+
+/// Bytes of a SACK option with `blocks` blocks, padded.
+pub const fn sack_option(blocks: u8) -> u32 {
+    if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 }
+}

@@ -1,0 +1,155 @@
+//! The end of an interval: one row for each flow, sender, transmitter and lossy link.
+
+use crate::connection::Phase;
+use crate::engine::Simulation;
+use crate::scenario::Scenario;
+use crate::tables::{FlowEnd, Interval, Loss, Queue, TcpInfo};
+use crate::transmitter::Counters;
+use sawtooth_tcp::sender::SenderStats;
+use sawtooth_tcp::window::{INFINITE_SSTHRESH, UNPACED};
+
+/// Of each flow only so many connections are sampled.
+const SAMPLED_CONNECTIONS: u32 = 16;
+
+/// What the counters said at the end of the last interval, and what ended connections had counted.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    flows: Vec<(SenderStats, u64)>,
+    retired: Vec<(SenderStats, u64)>,
+    transmitters: Vec<Counters>,
+    links: Vec<u64>,
+}
+
+fn sum(a: SenderStats, b: SenderStats) -> SenderStats {
+    SenderStats {
+        segments_out: a.segments_out + b.segments_out,
+        retransmits: a.retransmits + b.retransmits,
+        timeouts: a.timeouts + b.timeouts,
+        tail_probes: a.tail_probes + b.tail_probes,
+        ..a
+    }
+}
+
+impl Baseline {
+    pub fn new(scenario: &Scenario) -> Self {
+        let flows = vec![(SenderStats::default(), 0); scenario.flows.len()];
+        Baseline {
+            retired: flows.clone(),
+            flows,
+            transmitters: vec![Counters::default(); scenario.transmitters.len()],
+            links: vec![0; scenario.links.len()],
+        }
+    }
+
+    /// A connection of `flow` ended.
+    pub fn retire(&mut self, flow: usize, stats: SenderStats, delivered_bytes: u64) {
+        let retired = &mut self.retired[flow];
+        *retired = (sum(retired.0, stats), retired.1 + delivered_bytes);
+    }
+}
+
+impl Simulation {
+    /// Counters of a flow's connections since the start, and the bytes they delivered.
+    pub(crate) fn flow_totals(&self, flow: usize) -> (SenderStats, u64) {
+        self.connections
+            .iter()
+            .filter(|c| c.flow as usize == flow)
+            .fold(self.baseline.retired[flow], |(stats, bytes), c| (sum(stats, c.stats()), bytes + c.delivered_bytes()))
+    }
+
+    fn all_flow_totals(&self) -> Vec<(SenderStats, u64)> {
+        let mut totals = self.baseline.retired.clone();
+        for connection in &self.connections {
+            let total = &mut totals[connection.flow as usize];
+            *total = (sum(total.0, connection.stats()), total.1 + connection.delivered_bytes());
+        }
+        totals
+    }
+
+    pub(crate) fn sample(&mut self) {
+        let t_s = self.now.nanos() as f64 / 1e9;
+        let interval_s = self.scenario.interval_ns as f64 / 1e9;
+        let totals = self.all_flow_totals();
+        for (flow, &(stats, bytes)) in totals.iter().enumerate() {
+            let (before, before_bytes) = self.baseline.flows[flow];
+            self.tables.intervals.push(Interval {
+                t_s,
+                flow: flow as i64,
+                goodput_bps: (bytes - before_bytes) as f64 * 8.0 / interval_s,
+                segments_out: (stats.segments_out - before.segments_out) as i64,
+                retransmits: (stats.retransmits - before.retransmits) as i64,
+                timeouts: (stats.timeouts - before.timeouts) as i64,
+                tail_probes: (stats.tail_probes - before.tail_probes) as i64,
+            });
+        }
+        self.baseline.flows = totals;
+        self.sample_senders(t_s);
+        for (i, transmitter) in self.transmitters.iter_mut().enumerate() {
+            let (packets, bytes) = transmitter.waiting(self.now);
+            let (now, before) = (transmitter.counters, self.baseline.transmitters[i]);
+            self.tables.queues.push(Queue {
+                t_s,
+                transmitter: i as i64,
+                packets: packets as i64,
+                bytes: bytes as i64,
+                mean_packets: (now.waited_ns - before.waited_ns) as f64 / self.scenario.interval_ns as f64,
+                drops: (now.drops - before.drops) as i64,
+                sent_packets: (now.packets - before.packets) as i64,
+                sent_bytes: (now.bytes - before.bytes) as i64,
+            });
+            self.baseline.transmitters[i] = now;
+        }
+        for (i, link) in self.links.iter().enumerate() {
+            if self.scenario.links[i].loss_ppb > 0 {
+                let lost = link.lost - self.baseline.links[i];
+                self.tables.links.push(Loss { t_s, link: i as i64, lost: lost as i64 });
+                self.baseline.links[i] = link.lost;
+            }
+        }
+    }
+
+    fn sample_senders(&mut self, t_s: f64) {
+        for connection in self.connections.iter().filter(|c| c.number < SAMPLED_CONNECTIONS) {
+            let Phase::Established(sender) = &connection.phase else { continue };
+            let clock = connection.sender_clock(self.now);
+            let window = &sender.window;
+            let (rwnd, sndbuf) = sender.limited_ns(clock);
+            let unlimited = window.pacing_rate == UNPACED;
+            self.tables.tcp_info.push(TcpInfo {
+                t_s,
+                flow: i64::from(connection.flow),
+                connection: i64::from(connection.number),
+                cwnd_segments: i64::from(window.cwnd),
+                ssthresh_segments: if window.ssthresh >= INFINITE_SSTHRESH { -1 } else { i64::from(window.ssthresh) },
+                srtt_s: f64::from(window.srtt_us) / 8e6,
+                min_rtt_s: if window.min_rtt_us == u32::MAX { f64::NAN } else { f64::from(window.min_rtt_us) / 1e6 },
+                rto_s: sender.rto_us(clock) as f64 / 1e6,
+                in_flight_segments: i64::from(window.in_flight()),
+                pacing_bps: if unlimited { f64::NAN } else { window.pacing_rate as f64 * 8.0 },
+                delivered_segments: window.delivered as i64,
+                lost_segments: window.lost as i64,
+                state: window.ca_state as i64,
+                rwnd_limited_s: rwnd as f64 / 1e9,
+                sndbuf_limited_s: sndbuf as f64 / 1e9,
+            });
+        }
+    }
+
+    pub(crate) fn report_end(&mut self, index: u32, completed: bool) {
+        let connection = &self.connections[index as usize];
+        let stats = connection.stats();
+        self.tables.flows.push(FlowEnd {
+            flow: i64::from(connection.flow),
+            connection: i64::from(connection.number),
+            generation: i64::from(connection.generation),
+            start_s: connection.started.nanos() as f64 / 1e9,
+            end_s: self.now.nanos() as f64 / 1e9,
+            delivered_bytes: connection.delivered_bytes() as i64,
+            segments_out: stats.segments_out as i64,
+            retransmits: stats.retransmits as i64,
+            timeouts: stats.timeouts as i64,
+            tail_probes: stats.tail_probes as i64,
+            completed: i64::from(completed),
+        });
+    }
+}

@@ -1,0 +1,187 @@
+//! The compiled scenario: integers only. Validated here against what would crash or hang the core; what a user got wrong is
+//! told before, where files and fields are known.
+
+use sawtooth_tcp::cc::Algorithm;
+use sawtooth_tcp::options::HostOptions;
+use serde::Deserialize;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    pub duration_ns: u64,
+    pub interval_ns: u64,
+    pub seed: u64,
+    pub hosts: Vec<Host>,
+    pub transmitters: Vec<Transmitter>,
+    pub links: Vec<Link>,
+    pub flows: Vec<Flow>,
+    #[serde(default)]
+    pub probes: Vec<Probe>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    pub name: String,
+    pub hz: u32,
+    pub mss: u32,
+    pub initial_window: u32,
+    pub receive_buffer: u64,
+    pub send_buffer: u64,
+    pub delayed_ack: bool,
+    pub sack: bool,
+    pub timestamps: bool,
+    /// Loss on this host's own link drops whole super-packets.
+    pub offload: bool,
+}
+
+impl Host {
+    /// The settings of a connection's end, with the segment size that both ends agreed on.
+    pub fn options(&self, mss: u32) -> HostOptions {
+        HostOptions {
+            hz: self.hz,
+            mss,
+            initial_window: self.initial_window,
+            receive_buffer: self.receive_buffer,
+            send_buffer: self.send_buffer,
+            delayed_ack: self.delayed_ack,
+            sack: self.sack,
+            timestamps: self.timestamps,
+        }
+    }
+}
+
+/// What serialises packets: a link's own, or a card that several links share.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transmitter {
+    pub name: String,
+    pub rate_bps: u64,
+    pub queue_packets: Option<u64>,
+    pub queue_bytes: Option<u64>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub name: String,
+    pub from: usize,
+    pub to: usize,
+    /// `None`: unlimited rate, no queue.
+    pub transmitter: Option<usize>,
+    pub delay_ns: u64,
+    /// Loss probability in parts per billion.
+    pub loss_ppb: u64,
+    pub overhead_bytes: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    pub name: String,
+    pub cc: String,
+    pub count: usize,
+    pub start_ns: u64,
+    pub duration_ns: Option<u64>,
+    pub bytes: Option<u64>,
+    /// Lifetime range; a connection that ends is replaced at once.
+    pub lifetime_ns: Option<[u64; 2]>,
+    pub forward: Vec<usize>,
+    pub backward: Vec<usize>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    pub name: String,
+    pub start_ns: u64,
+    pub interval_ns: u64,
+    pub count: u64,
+    pub forward: Vec<usize>,
+    pub backward: Vec<usize>,
+}
+
+/// Nanoseconds in 30 days: the longest run whose picoseconds fit 64 bits with room.
+const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
+const CONNECTIONS_MAX: usize = 1 << 20;
+
+impl Scenario {
+    /// Parses and checks a compiled scenario. The error says which value was wrong.
+    pub fn parse(json: &str) -> Result<Scenario, String> {
+        let scenario: Scenario = serde_json::from_str(json).map_err(|e| format!("compiled scenario: {e}"))?;
+        scenario.check()?;
+        Ok(scenario)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let within = |value: u64, low: u64, high: u64, what: &str| {
+            if (low..=high).contains(&value) { Ok(()) } else { Err(format!("{what} = {value} is not in {low}..{high}")) }
+        };
+        within(self.duration_ns, 1, DURATION_MAX_NS, "duration_ns")?;
+        within(self.interval_ns, 1_000_000, DURATION_MAX_NS, "interval_ns")?;
+        for (i, host) in self.hosts.iter().enumerate() {
+            within(u64::from(host.hz), 10, 10_000, &format!("hosts[{i}].hz"))?;
+            within(u64::from(host.mss), 1, 65_400, &format!("hosts[{i}].mss"))?;
+            within(u64::from(host.initial_window), 1, 10_000, &format!("hosts[{i}].initial_window"))?;
+            within(host.receive_buffer, 1_024, 1 << 40, &format!("hosts[{i}].receive_buffer"))?;
+            within(host.send_buffer, 1_024, 1 << 40, &format!("hosts[{i}].send_buffer"))?;
+        }
+        for (i, t) in self.transmitters.iter().enumerate() {
+            within(t.rate_bps, 1, 100_000_000_000_000, &format!("transmitters[{i}].rate_bps"))?;
+            if t.queue_packets.is_some() && t.queue_bytes.is_some() {
+                return Err(format!("transmitters[{i}] limits its queue in packets and in bytes"));
+            }
+        }
+        for (i, link) in self.links.iter().enumerate() {
+            within(link.loss_ppb, 0, 1_000_000_000, &format!("links[{i}].loss_ppb"))?;
+            within(link.delay_ns, 0, DURATION_MAX_NS, &format!("links[{i}].delay_ns"))?;
+            within(link.overhead_bytes, 0, 65_535, &format!("links[{i}].overhead_bytes"))?;
+            let known = link.from < self.hosts.len()
+                && link.to < self.hosts.len()
+                && link.transmitter.is_none_or(|t| t < self.transmitters.len());
+            if !known {
+                return Err(format!("links[{i}] names a host or transmitter that does not exist"));
+            }
+        }
+        let mut connections = 0usize;
+        for (i, flow) in self.flows.iter().enumerate() {
+            if Algorithm::from_name(&flow.cc).is_none() {
+                return Err(format!("flows[{i}].cc = {:?} is not a congestion control", flow.cc));
+            }
+            connections = connections.saturating_add(flow.count);
+            if let Some([low, high]) = flow.lifetime_ns {
+                within(low, 1, high.min(DURATION_MAX_NS), &format!("flows[{i}].lifetime_ns[0]"))?;
+            }
+            if flow.bytes == Some(0) {
+                return Err(format!("flows[{i}].bytes is zero"));
+            }
+            self.check_path(&flow.forward, &flow.backward, &format!("flows[{i}]"))?;
+        }
+        within(connections as u64, 0, CONNECTIONS_MAX as u64, "connections in all")?;
+        for (i, probe) in self.probes.iter().enumerate() {
+            within(probe.interval_ns, 1_000, DURATION_MAX_NS, &format!("probes[{i}].interval_ns"))?;
+            self.check_path(&probe.forward, &probe.backward, &format!("probes[{i}]"))?;
+        }
+        Ok(())
+    }
+
+    fn check_path(&self, forward: &[usize], backward: &[usize], what: &str) -> Result<(), String> {
+        for (path, way) in [(forward, "forward"), (backward, "backward")] {
+            if path.is_empty() || path.len() > 250 || path.iter().any(|&l| l >= self.links.len()) {
+                return Err(format!("{what}.{way} is empty, too long or names a link that does not exist"));
+            }
+            for pair in path.windows(2) {
+                if self.links[pair[0]].to != self.links[pair[1]].from {
+                    return Err(format!("{what}.{way} does not join up"));
+                }
+            }
+        }
+        let ends = |path: &[usize]| (self.links[path[0]].from, self.links[path[path.len() - 1]].to);
+        let (from, to) = ends(forward);
+        if ends(backward) != (to, from) {
+            return Err(format!("{what}.backward does not lead back"));
+        }
+        Ok(())
+    }
+}

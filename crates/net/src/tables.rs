@@ -1,0 +1,117 @@
+//! What is reported: rows in columns, taken away in batches so that memory does not grow with the simulated time.
+
+/// A column of one of the three types that tables have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    Float(Vec<f64>),
+    Integer(Vec<i64>),
+}
+
+/// Declares a table: a struct of typed columns, a `push` of one row, and its columns by name.
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident, $row:ident { $($(#[$field_doc:meta])* $field:ident: $type:ident),+ $(,)? }) => {
+        #[doc = concat!("A row of [`", stringify!($name), "`].")]
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $row { $($(#[$field_doc])* pub $field: $type),+ }
+
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $name { $($field: Vec<$type>),+ }
+
+        impl $name {
+            pub fn push(&mut self, row: $row) {
+                $(self.$field.push(row.$field);)+
+            }
+            /// Takes the rows since the last call, as columns by name.
+            pub fn take(&mut self) -> Vec<(&'static str, Column)> {
+                vec![$((stringify!($field), column(std::mem::take(&mut self.$field)))),+]
+            }
+        }
+    };
+}
+
+trait Cell {
+    fn column(values: Vec<Self>) -> Column
+    where
+        Self: Sized;
+}
+impl Cell for f64 {
+    fn column(values: Vec<f64>) -> Column {
+        Column::Float(values)
+    }
+}
+impl Cell for i64 {
+    fn column(values: Vec<i64>) -> Column {
+        Column::Integer(values)
+    }
+}
+fn column<T: Cell>(values: Vec<T>) -> Column {
+    T::column(values)
+}
+
+table! {
+    /// Each flow in each interval.
+    Intervals, Interval {
+        t_s: f64, flow: i64, goodput_bps: f64, segments_out: i64, retransmits: i64, timeouts: i64, tail_probes: i64,
+    }
+}
+table! {
+    /// Senders at the end of each interval.
+    TcpInfos, TcpInfo {
+        t_s: f64, flow: i64, connection: i64, cwnd_segments: i64,
+        /// -1: not set yet.
+        ssthresh_segments: i64,
+        srtt_s: f64, min_rtt_s: f64, rto_s: f64, in_flight_segments: i64,
+        /// NaN: not limited.
+        pacing_bps: f64,
+        delivered_segments: i64, lost_segments: i64, state: i64, rwnd_limited_s: f64, sndbuf_limited_s: f64,
+    }
+}
+table! {
+    /// Transmitters in each interval.
+    Queues, Queue {
+        t_s: f64, transmitter: i64, packets: i64, bytes: i64, mean_packets: f64, drops: i64, sent_packets: i64, sent_bytes: i64,
+    }
+}
+table! {
+    /// Losses by the loss model in each interval, for links that have one.
+    Losses, Loss { t_s: f64, link: i64, lost: i64 }
+}
+table! {
+    /// Probes, when answered or given up.
+    Probes, Probe { t_s: f64, probe: i64, rtt_s: f64 }
+}
+table! {
+    /// Connections, when they end.
+    Flows, FlowEnd {
+        flow: i64, connection: i64, generation: i64, start_s: f64, end_s: f64, delivered_bytes: i64, segments_out: i64,
+        retransmits: i64, timeouts: i64, tail_probes: i64, completed: i64,
+    }
+}
+
+/// All tables of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    pub intervals: Intervals,
+    pub tcp_info: TcpInfos,
+    pub queues: Queues,
+    pub links: Losses,
+    pub probes: Probes,
+    pub flows: Flows,
+}
+
+/// A table as it is handed out: its name and its named columns.
+pub type Table = (&'static str, Vec<(&'static str, Column)>);
+
+impl Tables {
+    pub fn take(&mut self) -> Vec<Table> {
+        vec![
+            ("intervals", self.intervals.take()),
+            ("tcp_info", self.tcp_info.take()),
+            ("queues", self.queues.take()),
+            ("links", self.links.take()),
+            ("probes", self.probes.take()),
+            ("flows", self.flows.take()),
+        ]
+    }
+}

@@ -1,0 +1,154 @@
+//! A transmitter with its tail-drop queue. It has no events: departures are computed on arrival (first in, first out).
+
+use crate::scenario;
+use sawtooth_units::Time;
+use std::collections::VecDeque;
+
+const PICOS_PER_NANO: u64 = 1_000;
+/// Fraction bits of the time a byte takes.
+const FRACTION: u32 = 20;
+
+#[derive(Clone, Debug)]
+pub struct Transmitter {
+    /// Picoseconds a byte, with [`FRACTION`] bits of fraction.
+    per_byte: u128,
+    /// The last size asked for and its time: almost all packets have one of two sizes.
+    cached: [(u32, u64); 2],
+    /// When the last accepted packet will have left, in picoseconds, so that rounding never drifts.
+    free_ps: u64,
+    limit_packets: u64,
+    limit_bytes: u64,
+    /// Packets that have not begun to leave: when each begins (picoseconds), and its size.
+    waiting: VecDeque<(u64, u32)>,
+    waiting_bytes: u64,
+    pub counters: Counters,
+}
+
+/// Since the start of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    pub packets: u64,
+    pub bytes: u64,
+    pub drops: u64,
+    /// Sum of all waiting times, in nanoseconds: divided by a length of time it is the mean queue (Little's law).
+    pub waited_ns: u64,
+}
+
+impl Transmitter {
+    pub fn new(config: &scenario::Transmitter) -> Self {
+        let mut transmitter = Transmitter {
+            per_byte: (8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps),
+            cached: [(0, 0); 2],
+            free_ps: 0,
+            limit_packets: config.queue_packets.unwrap_or(u64::MAX),
+            limit_bytes: config.queue_bytes.unwrap_or(u64::MAX),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            counters: Counters::default(),
+        };
+        transmitter.cached = [(1514, transmitter.duration(1514)), (66, transmitter.duration(66))];
+        transmitter
+    }
+
+    fn duration(&self, bytes: u32) -> u64 {
+        ((u128::from(bytes) * self.per_byte) >> FRACTION) as u64
+    }
+
+    fn settle(&mut self, now_ps: u64) {
+        while let Some(&(start, size)) = self.waiting.front()
+            && start <= now_ps
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(size);
+        }
+    }
+
+    /// Takes a packet of `size` bytes at `now`; when it has left entirely, or `None` if the queue was full.
+    pub fn send(&mut self, size: u32, now: Time) -> Option<Time> {
+        let now_ps = now.nanos() * PICOS_PER_NANO;
+        let start = if self.free_ps <= now_ps {
+            self.waiting.clear();
+            self.waiting_bytes = 0;
+            now_ps
+        } else {
+            self.settle(now_ps);
+            if self.waiting.len() as u64 >= self.limit_packets || self.waiting_bytes + u64::from(size) > self.limit_bytes {
+                self.counters.drops += 1;
+                return None;
+            }
+            self.waiting.push_back((self.free_ps, size));
+            self.waiting_bytes += u64::from(size);
+            self.counters.waited_ns += (self.free_ps - now_ps) / PICOS_PER_NANO;
+            self.free_ps
+        };
+        let duration = match self.cached {
+            [(known, time), _] | [_, (known, time)] if known == size => time,
+            _ => {
+                let time = self.duration(size);
+                self.cached = [self.cached[0], (size, time)];
+                time
+            }
+        };
+        self.free_ps = start + duration;
+        self.counters.packets += 1;
+        self.counters.bytes += u64::from(size);
+        Some(Time::from_nanos(self.free_ps.div_ceil(PICOS_PER_NANO)))
+    }
+
+    /// Packets and bytes waiting at `now`.
+    pub fn waiting(&mut self, now: Time) -> (u64, u64) {
+        self.settle(now.nanos() * PICOS_PER_NANO);
+        (self.waiting.len() as u64, self.waiting_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gigabit(queue_packets: u64) -> Transmitter {
+        Transmitter::new(&scenario::Transmitter {
+            name: "t".into(),
+            rate_bps: 1_000_000_000,
+            queue_packets: Some(queue_packets),
+            queue_bytes: None,
+        })
+    }
+
+    #[test]
+    fn departures_follow_each_other_at_the_rate() {
+        let mut t = gigabit(10);
+        assert_eq!(t.send(1514, Time::ZERO), Some(Time::from_nanos(12_112)));
+        assert_eq!(t.send(1514, Time::ZERO), Some(Time::from_nanos(24_224)));
+        assert_eq!(t.send(66, Time::from_nanos(30_000)), Some(Time::from_nanos(30_528)));
+    }
+
+    #[test]
+    fn the_limit_counts_waiting_packets_and_not_the_one_on_the_wire() {
+        let mut t = gigabit(2);
+        assert!(t.send(1514, Time::ZERO).is_some());
+        assert!(t.send(1514, Time::ZERO).is_some());
+        assert!(t.send(1514, Time::ZERO).is_some());
+        assert!(t.send(1514, Time::ZERO).is_none());
+        assert_eq!(t.waiting(Time::ZERO), (2, 3028));
+        assert_eq!(t.waiting(Time::from_nanos(12_112)), (1, 1514));
+        assert!(t.send(1514, Time::from_nanos(12_112)).is_some());
+        assert_eq!(t.counters.drops, 1);
+    }
+
+    #[test]
+    fn rounding_never_drifts() {
+        let mut t = Transmitter::new(&scenario::Transmitter {
+            name: "t".into(),
+            rate_bps: 7_000_000_000,
+            queue_packets: None,
+            queue_bytes: None,
+        });
+        let mut last = Time::ZERO;
+        for _ in 0..7_000 {
+            last = t.send(1250, Time::ZERO).unwrap();
+        }
+        // 7,000 packets of 10,000 bits at 7 Gbit/s.
+        assert!((9_999_990..=10_000_000).contains(&last.nanos()), "{last}");
+    }
+}

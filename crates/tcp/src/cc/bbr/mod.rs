@@ -1,0 +1,153 @@
+//! BBR version 1, Linux 6.12 (`tcp_bbr.c`): paces at the bandwidth that it measures, with two such windows in flight.
+//!
+//! One file a part, as the draft has its sections: [`bandwidth`] with [`max_filter`], [`min_rtt`], [`mode`], [`pacing`],
+//! [`window`], and what the draft lacks: [`long_term`], [`ack_aggregation`].
+//!
+//! # Where Linux differs
+//!
+//! From draft-cardwell-iccrg-bbr-congestion-control-00; this folder follows Linux, with its integers.
+//!
+//! - It paces 1% below the estimate.
+//! - A policer is looked for, and its rate taken over ([`long_term`]).
+//! - The window has room for aggregated ACKs ([`ack_aggregation`]), is even, and is two segments larger while probing.
+//! - What the pacer has already scheduled counts as delivered by then, where the draft looks at the flight.
+//! - The smallest round-trip time expires by the tick, so the 10 s and 200 ms are rounded to ticks.
+//! - Fractions are 256ths; a bandwidth has 24 fraction bits.
+
+mod ack_aggregation;
+mod bandwidth;
+mod long_term;
+mod max_filter;
+mod min_rtt;
+mod mode;
+mod pacing;
+pub(in crate::cc) mod random;
+mod window;
+
+use super::{Event, RateSample};
+use crate::clock::Clock;
+use crate::window::{CaState, INFINITE_SSTHRESH, Window};
+use ack_aggregation::AckAggregation;
+use bandwidth::{FullPipe, Rounds};
+use long_term::LongTerm;
+use max_filter::MaxFilter;
+use min_rtt::MinRtt;
+use mode::{Cycle, Mode};
+use random::Random;
+
+/// One connection's BBR (`struct bbr`).
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    mode: Mode,
+    /// In 256ths.
+    pacing_gain: u32,
+    cwnd_gain: u32,
+    rounds: Rounds,
+    /// In 2^-24 segments per microsecond.
+    max_bandwidth: MaxFilter,
+    full_pipe: FullPipe,
+    long_term: LongTerm,
+    min_rtt: MinRtt,
+    cycle: Cycle,
+    aggregation: AckAggregation,
+    /// Window before recovery or PROBE_RTT, in segments.
+    prior_cwnd: u32,
+    prev_ca_state: CaState,
+    packet_conservation: bool,
+    idle_restart: bool,
+    has_seen_rtt: bool,
+    random: Random,
+}
+
+impl Bbr {
+    /// `bbr_init`: from here on the sender paces.
+    pub(super) fn new(window: &mut Window, clock: Clock, seed: u64) -> Self {
+        let mut bbr = Bbr {
+            mode: Mode::Startup,
+            // As in the kernel, gains are set with the first ACK.
+            pacing_gain: 0,
+            cwnd_gain: 0,
+            rounds: Rounds {
+                count: 0,
+                next_delivered: window.delivered,
+                started: false,
+            },
+            max_bandwidth: MaxFilter::new(0, 0),
+            full_pipe: FullPipe::default(),
+            long_term: LongTerm::new(window),
+            min_rtt: MinRtt::new(window.min_rtt_us, clock.jiffies()),
+            cycle: Cycle::default(),
+            aggregation: AckAggregation::new(clock.micros()),
+            prior_cwnd: 0,
+            prev_ca_state: CaState::Open,
+            packet_conservation: false,
+            idle_restart: false,
+            has_seen_rtt: false,
+            random: Random::new(seed),
+        };
+        window.ssthresh = INFINITE_SSTHRESH;
+        bbr.init_pacing_rate(window);
+        window.pacing = true;
+        bbr
+    }
+
+    /// `bbr_main`: update the model of the path, then rate and window.
+    pub(super) fn cong_control(&mut self, window: &mut Window, sample: &RateSample, clock: Clock) {
+        self.update_bandwidth(window, sample);
+        self.update_ack_aggregation(window, sample);
+        self.update_cycle(window, sample, clock);
+        self.check_full_pipe(sample);
+        self.check_drain(window, clock);
+        self.update_min_rtt(window, sample, clock);
+        self.update_gains();
+
+        let bandwidth = self.bandwidth();
+        self.set_pacing_rate(window, bandwidth, self.pacing_gain);
+        self.set_cwnd(window, sample, bandwidth, self.cwnd_gain);
+    }
+
+    /// Loss changes no threshold; the window before it is kept (`bbr_ssthresh`).
+    pub(super) fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.save_cwnd(window);
+        window.ssthresh
+    }
+
+    /// A timeout ends a round and is a loss to the policer's detector (`bbr_set_state`).
+    pub(super) fn set_state(&mut self, window: &Window, new: CaState) {
+        if new == CaState::Loss {
+            self.prev_ca_state = CaState::Loss;
+            self.full_pipe.bandwidth = 0;
+            self.rounds.started = true;
+            self.sample_long_term(window, 1, false);
+        }
+    }
+
+    /// Restart after the application was idle (`bbr_cwnd_event`).
+    pub(super) fn event(&mut self, window: &mut Window, event: Event, clock: Clock) {
+        if !matches!(event, Event::TxStart { .. }) || window.app_limited == 0 {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation.restart_epoch(clock.micros());
+        match self.mode {
+            Mode::ProbeBw => self.pace_at_bandwidth(window),
+            Mode::ProbeRtt => self.check_probe_rtt_done(window, clock.jiffies()),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    /// The recovery was spurious: whether the pipe is full is asked anew; the window stays (`bbr_undo_cwnd`).
+    pub(super) fn undo_cwnd(&mut self, window: &Window) -> u32 {
+        self.full_pipe.bandwidth = 0;
+        self.full_pipe.rounds = 0;
+        self.long_term = LongTerm::new(window);
+        window.cwnd
+    }
+
+    pub(super) fn min_tso_segs(&self, window: &Window) -> u32 {
+        pacing::min_tso_segs(window.pacing_rate)
+    }
+}
+
+#[cfg(test)]
+mod tests;

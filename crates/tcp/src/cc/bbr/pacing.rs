@@ -1,0 +1,142 @@
+//! BBR's pacing rate and super-packet size, Linux 6.12 (`tcp_bbr.c`).
+
+use super::Bbr;
+use super::mode::{HIGH_GAIN, UNIT, UNIT_SHIFT};
+use crate::cc::gso::{MAX_PAYLOAD, PACING_SHIFT};
+use crate::window::Window;
+
+/// Bandwidths are in segments per microsecond, times 2^24 (`BW_SCALE`).
+pub(super) const BW_SHIFT: u32 = 24;
+/// One segment per microsecond (`BW_UNIT`).
+pub(super) const BW_UNIT: u64 = 1 << BW_SHIFT;
+/// Paces this much below the bandwidth, so that queues drain, in percent (`bbr_pacing_margin_percent`).
+const MARGIN_PERCENT: u64 = 1;
+/// Below this rate a super-packet is one segment, in bytes per second (`bbr_min_tso_rate`: 1.2 Mbit/s).
+const MIN_TSO_RATE: u64 = 1_200_000 / 8;
+/// Most segments of a super-packet (`bbr_tso_segs_goal`).
+const MAX_TSO_SEGMENTS: u32 = 0x7f;
+/// The round-trip time that is assumed before the first sample, in microseconds (`bbr_init_pacing_rate_from_rtt`).
+const NOMINAL_RTT_US: u32 = 1_000;
+
+/// `bandwidth` times `gain` in bytes per second, less the margin (`bbr_rate_bytes_per_sec`). The order of the operations
+/// decides what is rounded and what overflows.
+pub(super) fn bytes_per_second(mss: u32, bandwidth: u32, gain: u32) -> u64 {
+    let rate = u64::from(bandwidth)
+        .wrapping_mul(u64::from(mss))
+        .wrapping_mul(u64::from(gain))
+        >> UNIT_SHIFT;
+    rate.wrapping_mul(1_000_000 / 100 * (100 - MARGIN_PERCENT)) >> BW_SHIFT
+}
+
+/// The smallest super-packet in segments (`bbr_min_tso_segs`).
+pub(super) fn min_tso_segs(pacing_rate: u64) -> u32 {
+    if pacing_rate < MIN_TSO_RATE { 1 } else { 2 }
+}
+
+/// How large a super-packet is likely to be, in segments (`bbr_tso_segs_goal`).
+pub(super) fn tso_segs_goal(window: &Window) -> u32 {
+    let bytes = (window.pacing_rate >> PACING_SHIFT).min(u64::from(MAX_PAYLOAD)) as u32;
+    (bytes / window.mss)
+        .max(min_tso_segs(window.pacing_rate))
+        .min(MAX_TSO_SEGMENTS)
+}
+
+impl Bbr {
+    /// Pace the window over the round-trip time, times the high gain (`bbr_init_pacing_rate_from_rtt`).
+    pub(super) fn init_pacing_rate(&mut self, window: &mut Window) {
+        let rtt_us = if window.srtt_us > 0 {
+            self.has_seen_rtt = true;
+            (window.srtt_us >> 3).max(1)
+        } else {
+            NOMINAL_RTT_US
+        };
+        let bandwidth = u64::from(window.cwnd) * BW_UNIT / u64::from(rtt_us);
+        window.pacing_rate = bytes_per_second(window.mss, bandwidth as u32, HIGH_GAIN);
+    }
+
+    /// Pace at `bandwidth` times `gain` (`bbr_set_pacing_rate`). Until the pipe is known to be full the rate only rises.
+    pub(super) fn set_pacing_rate(&mut self, window: &mut Window, bandwidth: u32, gain: u32) {
+        let rate = bytes_per_second(window.mss, bandwidth, gain);
+        if !self.has_seen_rtt && window.srtt_us > 0 {
+            self.init_pacing_rate(window);
+        }
+        if self.full_pipe.reached || rate > window.pacing_rate {
+            window.pacing_rate = rate;
+        }
+    }
+
+    /// Pace at the estimated bandwidth, neither probing nor draining.
+    pub(super) fn pace_at_bandwidth(&mut self, window: &mut Window) {
+        self.set_pacing_rate(window, self.bandwidth(), UNIT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bbr::tests::startup;
+    use crate::cc::testing::window;
+
+    #[test]
+    fn the_rate_is_one_percent_below_the_bandwidth() {
+        // One segment of 1000 bytes in 100 us: 10 MB/s.
+        assert_eq!(bytes_per_second(1_000, (BW_UNIT / 100) as u32, UNIT), 9_899_978);
+        assert_eq!(
+            bytes_per_second(1_000, (BW_UNIT / 100) as u32, UNIT * 5 / 4),
+            12_374_972
+        );
+    }
+
+    #[test]
+    fn three_terabits_do_not_overflow() {
+        let full = bytes_per_second(1_448, u32::MAX, UNIT);
+        assert_eq!(full / 1_000_000, 366_969, "MB/s");
+        assert_eq!(bytes_per_second(1_448, u32::MAX, HIGH_GAIN) / 1_000_000, 1_059_339);
+    }
+
+    #[test]
+    fn a_slow_rate_sends_single_segments() {
+        assert_eq!([149_999, 150_000].map(min_tso_segs), [1, 2]);
+    }
+
+    #[test]
+    fn a_super_packet_is_a_millisecond_long_up_to_64_kilobytes() {
+        let mut w = window();
+        let goals = [100_000, 1_000_000, 12_500_000, 125_000_000].map(|rate| {
+            w.pacing_rate = rate;
+            tso_segs_goal(&w)
+        });
+        assert_eq!(goals, [1, 2, 8, 45]);
+        w.mss = 100;
+        assert_eq!(tso_segs_goal(&w), 127);
+    }
+
+    #[test]
+    fn the_first_rate_assumes_a_millisecond() {
+        let (_, w) = startup(window());
+        // 10 segments * 1448 bytes / 1 ms * 2.887 * 0.99
+        assert_eq!(w.pacing_rate, 41_379_801);
+        assert!(w.pacing);
+    }
+
+    #[test]
+    fn the_first_sample_corrects_the_rate_downwards() {
+        let (mut bbr, mut w) = startup(window());
+        w.srtt_us = 40_000 << 3;
+        bbr.set_pacing_rate(&mut w, 0, HIGH_GAIN);
+        assert_eq!(w.pacing_rate, 1_034_287);
+        w.srtt_us = 80_000 << 3;
+        bbr.set_pacing_rate(&mut w, 0, HIGH_GAIN);
+        assert_eq!(w.pacing_rate, 1_034_287, "only the first");
+    }
+
+    #[test]
+    fn the_rate_only_rises_until_the_pipe_is_full() {
+        let (mut bbr, mut w) = startup(window());
+        bbr.set_pacing_rate(&mut w, 1_000, UNIT);
+        assert_eq!(w.pacing_rate, 41_379_801);
+        bbr.full_pipe.reached = true;
+        bbr.set_pacing_rate(&mut w, 1_000, UNIT);
+        assert_eq!(w.pacing_rate, bytes_per_second(1_448, 1_000, UNIT));
+    }
+}

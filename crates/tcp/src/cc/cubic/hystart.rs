@@ -1,0 +1,238 @@
+//! HyStart, Linux 6.12 (`tcp_cubic.c`): ends slow start before the queue overflows.
+//!
+//! Two signs end slow start: a train of closely spaced ACKs that lasts as long as the path's delay, and a round-trip time
+//! that grew by an eighth (4 to 16 ms).
+//!
+//! # Where Linux differs
+//!
+//! From RFC 9406 (HyStart++); this file follows Linux.
+//!
+//! - The ACK train is watched as in Ha and Rhee's "Taming the Elephants" (2008); RFC 9406 leaves it out.
+//! - A rise of the delay ends slow start at once; there is no conservative phase to fall back from.
+//! - The round's delay is held against the smallest delay since the last timeout, not against the last round's.
+
+use crate::cc::gso::MAX_PAYLOAD;
+use crate::window::Window;
+
+/// Below this window, in segments, slow start goes on (`hystart_low_window`).
+const LOW_WINDOW: u32 = 16;
+/// ACKs up to this many microseconds apart belong to one train (`hystart_ack_delta_us`).
+const ACK_DELTA_US: i32 = 2_000;
+/// Samples in a round before its minimum counts (`HYSTART_MIN_SAMPLES`).
+const MIN_SAMPLES: u8 = 8;
+/// Least and largest rise of the delay that ends slow start, in microseconds (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+const DELAY_RISE_US: (u32, u32) = (4_000, 16_000);
+/// Largest allowance for aggregation, in microseconds (`hystart_ack_delay`).
+const MAX_ACK_DELAY_US: u64 = 1_000;
+
+#[derive(Clone, Debug)]
+pub(super) struct HyStart {
+    /// Whether the exit was found.
+    found: bool,
+    samples: u8,
+    /// Microseconds (32 bits, wrapping) at which the round started, and at the last ACK of its train.
+    round_start_us: u32,
+    last_ack_us: u32,
+    /// The round ends when this segment is acknowledged.
+    end_seq: u64,
+    /// Smallest delay of this round, in microseconds.
+    round_delay_us: u32,
+}
+
+impl HyStart {
+    pub(super) fn new(window: &Window, now_us: u32) -> Self {
+        HyStart {
+            found: false,
+            samples: 0,
+            round_start_us: now_us,
+            last_ack_us: now_us,
+            end_seq: window.snd_nxt,
+            round_delay_us: u32::MAX,
+        }
+    }
+
+    /// Look at one round-trip sample (`hystart_update`). `delay_min_us` is the path's smallest delay, this sample included.
+    /// Sets `ssthresh` to the window where slow start should end.
+    pub(super) fn on_sample(&mut self, window: &mut Window, delay_us: u32, delay_min_us: u32, now_us: u32) {
+        if self.found || !window.in_slow_start() {
+            return;
+        }
+        if window.snd_una > self.end_seq {
+            *self = HyStart::new(window, now_us);
+        }
+        if window.cwnd < LOW_WINDOW {
+            return;
+        }
+        // Both are looked at, even when the first has found the exit: each keeps its own record of the round.
+        let train = self.train_is_long(window, delay_min_us, now_us);
+        let delay = self.delay_rose(delay_us, delay_min_us);
+        if train || delay {
+            self.found = true;
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    /// Whether ACKs have come in one train for longer than half of the round trip, or all of it where pacing spreads them.
+    fn train_is_long(&mut self, window: &Window, delay_min_us: u32, now_us: u32) -> bool {
+        if now_us.wrapping_sub(self.last_ack_us) as i32 > ACK_DELTA_US {
+            return false;
+        }
+        self.last_ack_us = now_us;
+        let mut threshold = delay_min_us.wrapping_add(ack_delay_us(window.pacing_rate));
+        if !window.pacing {
+            threshold >>= 1;
+        }
+        now_us.wrapping_sub(self.round_start_us) > threshold
+    }
+
+    fn delay_rose(&mut self, delay_us: u32, delay_min_us: u32) -> bool {
+        self.round_delay_us = self.round_delay_us.min(delay_us);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let rise = (delay_min_us >> 3).clamp(DELAY_RISE_US.0, DELAY_RISE_US.1);
+        self.round_delay_us > delay_min_us.wrapping_add(rise)
+    }
+}
+
+/// What aggregation may add to the delay, in microseconds (`hystart_ack_delay`): four full super-packets at the pacing rate
+/// (which is twice the window's rate in slow start), at most 1 ms.
+fn ack_delay_us(pacing_rate: u64) -> u32 {
+    if pacing_rate == 0 {
+        return 0;
+    }
+    (u64::from(MAX_PAYLOAD) * 4 * 1_000_000 / pacing_rate).min(MAX_ACK_DELAY_US) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::testing::window;
+    use crate::window::{INFINITE_SSTHRESH, UNPACED};
+
+    const DELAY_US: u32 = 20_000;
+
+    fn wide() -> Window {
+        let mut w = window();
+        w.cwnd = 32;
+        w
+    }
+
+    /// Feeds one sample each `gap_us` until slow start ends; the time at which it did, if within 100 ms.
+    fn exit_at_us(w: &mut Window, gap_us: usize) -> Option<u32> {
+        let mut h = HyStart::new(w, 0);
+        (0..100_000).step_by(gap_us).find(|&now| {
+            h.on_sample(w, DELAY_US, DELAY_US, now);
+            h.found
+        })
+    }
+
+    #[test]
+    fn the_allowance_for_aggregation_is_four_super_packets_capped_at_a_millisecond() {
+        assert_eq!([0, 1, 125_000_000].map(ack_delay_us), [0, 1_000, 1_000]);
+        assert_eq!(ack_delay_us(1_250_000_000), 208, "65215 bytes * 4 at 10 Gbit/s");
+        assert_eq!(ack_delay_us(UNPACED), 0);
+    }
+
+    #[test]
+    fn a_train_of_half_the_delay_ends_slow_start() {
+        let mut w = wide();
+        assert_eq!(exit_at_us(&mut w, 100), Some(10_100));
+        assert_eq!(w.ssthresh, 32);
+    }
+
+    #[test]
+    fn the_train_may_last_longer_by_the_allowance() {
+        let mut w = wide();
+        w.pacing_rate = 10_000_000;
+        assert_eq!(exit_at_us(&mut w, 100), Some(10_600), "half of 20 ms and 1 ms");
+    }
+
+    #[test]
+    fn pacing_doubles_how_long_a_train_may_last() {
+        let mut w = wide();
+        w.pacing = true;
+        assert_eq!(exit_at_us(&mut w, 100), Some(20_100));
+    }
+
+    #[test]
+    fn acks_more_than_two_milliseconds_apart_are_no_train() {
+        assert_eq!(exit_at_us(&mut wide(), 2_000), Some(12_000));
+        assert_eq!(exit_at_us(&mut wide(), 2_001), None);
+    }
+
+    #[test]
+    fn a_window_below_sixteen_segments_stays_in_slow_start() {
+        let mut w = wide();
+        w.cwnd = 15;
+        assert_eq!(exit_at_us(&mut w, 100), None);
+        assert_eq!(w.ssthresh, INFINITE_SSTHRESH);
+    }
+
+    #[test]
+    fn the_ninth_sample_of_a_slower_round_ends_slow_start() {
+        for (min, last_allowed) in [(8_000, 12_000), (80_000, 90_000), (800_000, 816_000)] {
+            for (delay, exits) in [(last_allowed, false), (last_allowed + 1, true)] {
+                let mut w = wide();
+                let mut h = HyStart::new(&w, 0);
+                for _ in 0..8 {
+                    h.on_sample(&mut w, delay, min, 5_000);
+                    assert!(!h.found);
+                }
+                h.on_sample(&mut w, delay, min, 5_000);
+                assert_eq!(h.found, exits, "{delay} us over {min} us");
+            }
+        }
+    }
+
+    #[test]
+    fn one_quick_sample_keeps_the_round_quick() {
+        let mut w = wide();
+        let mut h = HyStart::new(&w, 0);
+        h.on_sample(&mut w, 20_000, 20_000, 5_000);
+        for _ in 0..20 {
+            h.on_sample(&mut w, 60_000, 20_000, 5_000);
+        }
+        assert!(!h.found);
+    }
+
+    #[test]
+    fn a_round_ends_when_its_last_segment_is_acknowledged() {
+        let mut w = wide();
+        w.snd_nxt = 40;
+        let mut h = HyStart::new(&w, 0);
+        w.snd_una = 40;
+        h.on_sample(&mut w, 20_000, 20_000, 9_000);
+        assert_eq!((h.round_start_us, h.samples), (0, 1));
+        w.snd_una = 41;
+        w.snd_nxt = 90;
+        h.on_sample(&mut w, 20_000, 20_000, 9_500);
+        assert_eq!((h.round_start_us, h.end_seq, h.samples), (9_500, 90, 1));
+    }
+
+    #[test]
+    fn nothing_happens_after_the_exit_or_outside_slow_start() {
+        let mut w = wide();
+        let mut h = HyStart::new(&w, 0);
+        h.found = true;
+        h.on_sample(&mut w, 20_000, 20_000, 1_500);
+        assert_eq!(h.last_ack_us, 0);
+        h.found = false;
+        w.ssthresh = 32;
+        h.on_sample(&mut w, 20_000, 20_000, 1_500);
+        assert_eq!(h.last_ack_us, 0);
+    }
+
+    #[test]
+    fn the_microsecond_clock_may_wrap() {
+        let mut w = wide();
+        let start = u32::MAX - 5_000;
+        let mut h = HyStart::new(&w, start);
+        let exit = (0..20_000).step_by(100).find(|&d| {
+            h.on_sample(&mut w, DELAY_US, DELAY_US, start.wrapping_add(d));
+            h.found
+        });
+        assert_eq!(exit, Some(10_100));
+    }
+}

@@ -1,0 +1,98 @@
+//! Reno, Linux 6.12 (`tcp_cong.c`): additive increase, halving at a loss.
+//!
+//! # Where Linux differs
+//!
+//! From RFC 5681; this file follows Linux.
+//!
+//! - The threshold is half of the *window* (RFC 5681 section 3.1, equation 4: half of the flight), at least 2 segments. The
+//!   two agree while the window is full; the sender's window validation covers the rest.
+//! - The window is counted in segments, and an ACK is worth the segments that it newly delivers, without RFC 3465's limit of
+//!   two a stretched ACK.
+//! - The window grows only while it is what holds the sender back.
+
+use super::growth::{additive_increase, is_cwnd_limited, slow_start};
+use crate::window::Window;
+
+/// Reno keeps no state of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Reno;
+
+impl Reno {
+    /// Half of the window, at least 2 segments (`tcp_reno_ssthresh`).
+    pub(super) fn ssthresh(self, window: &Window) -> u32 {
+        (window.cwnd >> 1).max(2)
+    }
+
+    /// One segment per acknowledged segment below `ssthresh`, above it one segment a window (`tcp_reno_cong_avoid`).
+    pub(super) fn cong_avoid(self, window: &mut Window, mut acked: u32) {
+        if !is_cwnd_limited(window) {
+            return;
+        }
+        if window.in_slow_start() {
+            acked = slow_start(window, acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        additive_increase(window, window.cwnd, acked);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::testing::window;
+
+    #[test]
+    fn a_loss_halves_the_window_but_not_below_two() {
+        let mut w = window();
+        for (cwnd, expected) in [(100, 50), (11, 5), (5, 2), (3, 2), (1, 2)] {
+            w.cwnd = cwnd;
+            assert_eq!(Reno.ssthresh(&w), expected);
+        }
+    }
+
+    #[test]
+    fn the_window_doubles_a_round_in_slow_start() {
+        let mut w = window();
+        let mut rounds = Vec::new();
+        for _ in 0..4 {
+            for _ in 0..w.cwnd {
+                Reno.cong_avoid(&mut w, 1);
+            }
+            rounds.push(w.cwnd);
+        }
+        assert_eq!(rounds, [20, 40, 80, 160]);
+    }
+
+    #[test]
+    fn the_window_grows_by_one_segment_a_round_in_congestion_avoidance() {
+        let mut w = window();
+        w.ssthresh = 10;
+        let mut rounds = Vec::new();
+        for _ in 0..4 {
+            for _ in 0..w.cwnd / 2 {
+                Reno.cong_avoid(&mut w, 2);
+            }
+            rounds.push((w.cwnd, w.cwnd_cnt));
+        }
+        assert_eq!(rounds, [(11, 0), (11, 10), (12, 9), (13, 9)]);
+    }
+
+    #[test]
+    fn what_slow_start_leaves_goes_to_congestion_avoidance() {
+        let mut w = window();
+        w.ssthresh = 12;
+        Reno.cong_avoid(&mut w, 5);
+        assert_eq!((w.cwnd, w.cwnd_cnt), (12, 3));
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut w = window();
+        w.is_cwnd_limited = false;
+        w.max_packets_out = 3;
+        Reno.cong_avoid(&mut w, 5);
+        assert_eq!((w.cwnd, w.cwnd_cnt), (10, 0));
+    }
+}

@@ -1,0 +1,93 @@
+//! The sender's clock: simulated time, the kernel's tick ("jiffy") and its timer wheel's grain.
+
+use sawtooth_units::Time;
+
+/// Now, and how often the kernel's tick comes (`CONFIG_HZ`). Passed to everything that asks for the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    pub now: Time,
+    pub hz: u32,
+}
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+const MICROS_PER_SEC: u64 = 1_000_000;
+
+impl Clock {
+    /// `tcp_jiffies32`: whole ticks since the start. 32 bits, wrapping, as in Linux.
+    pub fn jiffies(self) -> u32 {
+        self.jiffies64() as u32
+    }
+    /// Whole ticks since the start.
+    pub fn jiffies64(self) -> u64 {
+        let now = self.now.nanos();
+        // Every HZ that Linux offers but 300 divides a second into whole nanoseconds.
+        if NANOS_PER_SEC.is_multiple_of(u64::from(self.hz)) {
+            now / (NANOS_PER_SEC / u64::from(self.hz))
+        } else {
+            (u128::from(now) * u128::from(self.hz) / u128::from(NANOS_PER_SEC)) as u64
+        }
+    }
+    /// `tcp_mstamp`: whole microseconds.
+    pub fn micros(self) -> u64 {
+        self.now.micros()
+    }
+    /// `tcp_time_stamp_ms`: the unit of the timestamp option. Starts at 1: an echo of 0 means "none".
+    pub fn timestamp(self) -> u32 {
+        (self.now.nanos() / 1_000_000) as u32 + 1
+    }
+
+    /// `usecs_to_jiffies`: rounds up.
+    pub fn jiffies_from_micros(self, micros: u64) -> u64 {
+        (micros * u64::from(self.hz)).div_ceil(MICROS_PER_SEC)
+    }
+    /// `jiffies_to_usecs`.
+    pub fn micros_from_jiffies(self, jiffies: u64) -> u64 {
+        jiffies * MICROS_PER_SEC / u64::from(self.hz)
+    }
+
+    /// When a timer set to expire at tick `expires` really fires: the wheel (kernel/time/timer.c) rounds up to the grain of
+    /// the level that the distance falls in, 64 ticks at grain 1, then 8 times coarser a level, and never fires early.
+    pub fn wheel_time(self, expires: u64) -> Time {
+        let mut shift = 0;
+        let delta = expires.saturating_sub(self.jiffies64());
+        while delta >= 63 << shift && shift < 24 {
+            shift += 3;
+        }
+        let ticks = ((expires >> shift) + 1) << shift;
+        let nanos = (u128::from(ticks) * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(self.hz));
+        Time::from_nanos(nanos as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: u64, hz: u32) -> Clock {
+        Clock { now: Time::from_nanos(nanos), hz }
+    }
+
+    #[test]
+    fn a_jiffy_at_hz_250_is_four_milliseconds() {
+        assert_eq!(at(3_999_999, 250).jiffies(), 0);
+        assert_eq!(at(4_000_000, 250).jiffies(), 1);
+        assert_eq!(at(10_000_000, 300).jiffies(), 3);
+    }
+
+    #[test]
+    fn microseconds_round_up_to_jiffies() {
+        assert_eq!(at(0, 250).jiffies_from_micros(200_000), 50);
+        assert_eq!(at(0, 250).jiffies_from_micros(200_001), 51);
+    }
+
+    #[test]
+    fn a_near_timer_fires_at_the_tick_after_its_expiry() {
+        assert_eq!(at(1_000_000, 250).wheel_time(50), Time::from_nanos(51 * 4_000_000));
+    }
+
+    #[test]
+    fn a_timer_past_63_ticks_fires_on_a_multiple_of_eight_ticks() {
+        assert_eq!(at(0, 250).wheel_time(85), Time::from_nanos(88 * 4_000_000));
+        assert_eq!(at(0, 250).wheel_time(88), Time::from_nanos(96 * 4_000_000));
+    }
+}

@@ -1,0 +1,40 @@
+//! What an administrator sets on a host: the knobs of both ends of a connection.
+
+/// One end's settings. Defaults are those of Linux 6.12 unless a field says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostOptions {
+    /// Ticks a second (`CONFIG_HZ`).
+    pub hz: u32,
+    /// Payload bytes of a full segment: 1448 on Ethernet with timestamps.
+    pub mss: u32,
+    /// Initial congestion window in segments (RFC 6928; `initcwnd`).
+    pub initial_window: u32,
+    /// Largest receive buffer in bytes (`tcp_rmem[2]`).
+    pub receive_buffer: u64,
+    /// Largest send buffer in bytes (`tcp_wmem[2]`).
+    pub send_buffer: u64,
+    /// False: every segment is acknowledged at once.
+    pub delayed_ack: bool,
+    /// RFC 2018. False at either end: loss detection falls back to NewReno (RFC 6582).
+    pub sack: bool,
+    /// RFC 7323.
+    pub timestamps: bool,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        HostOptions {
+            hz: 250,
+            mss: 1448,
+            initial_window: 10,
+            receive_buffer: 6 << 20,
+            send_buffer: 4 << 20,
+            delayed_ack: true,
+            sack: true,
+            timestamps: true,
+        }
+    }
+}
+
+/// First size of the receive buffer in bytes (`tcp_rmem[1]`).
+pub const RECEIVE_BUFFER_START: u64 = 131_072;

@@ -1,0 +1,54 @@
+//! What crosses the wire, as far as TCP is concerned. Sequence numbers count segments.
+
+/// A range of segments `[start, end)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    pub start: u64,
+    pub end: u64,
+}
+
+impl Block {
+    pub fn len(self) -> u64 {
+        self.end - self.start
+    }
+    pub fn is_empty(self) -> bool {
+        self.end <= self.start
+    }
+}
+
+/// The SACK option (RFC 2018): at most four blocks, three beside timestamps; the first may be a DSACK (RFC 2883).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    pub blocks: [Block; 4],
+    pub count: u8,
+    /// The first block repeats data that had already arrived.
+    pub duplicate: bool,
+}
+
+impl Sack {
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks[..usize::from(self.count)]
+    }
+}
+
+/// An acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// The next segment expected.
+    pub next: u64,
+    /// Receive window in bytes from `next`.
+    pub window: u64,
+    /// Timestamp value and echo (RFC 7323); 0 without.
+    pub tsval: u32,
+    pub tsecr: u32,
+    pub sack: Sack,
+}
+
+/// A run of segments handed to the network at once: a super-packet that segmentation offload would cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    pub start: u64,
+    pub count: u32,
+    pub tsval: u32,
+    pub tsecr: u32,
+}

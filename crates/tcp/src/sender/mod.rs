@@ -1,0 +1,291 @@
+//! The sending half of a Linux TCP connection: flight, loss detection, recovery, pacing, timers.
+//!
+//! Mirrors the behaviour of Linux 6.12 (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c, tcp_rate.c, tcp_timer.c) for a
+//! bulk sender. Where Linux counts bytes this counts full segments. What is simpler than Linux:
+//!
+//! - The application always has data (until the flow's size is reached), so nothing is ever limited by it.
+//! - SACK reneging, ECN, urgent data, path-MTU probing and the metrics cache do not exist.
+//! - A super-packet has no identity once it is sent: every segment carries what Linux keeps for the whole `sk_buff`.
+
+mod ack;
+mod output;
+mod rack;
+mod rate;
+mod recovery;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod timers;
+
+use crate::cc::{Algorithm, Congestion};
+use crate::clock::Clock;
+use crate::options::HostOptions;
+use crate::packet::{Block, Burst};
+use crate::window::{CaState, INFINITE_SSTHRESH, UNPACED, Window};
+pub use output::SUPER_PACKET_OVERHEAD;
+use rtt::Rtt;
+use sawtooth_units::Time;
+use scoreboard::Scoreboard;
+use timers::Pending;
+
+/// `sysctl_tcp_reordering`.
+const REORDERING: u32 = 3;
+/// `TCP_INIT_CWND`: the send buffer never holds less.
+const INITIAL_WINDOW: u32 = 10;
+/// `sysctl_tcp_max_reordering`.
+const MAX_REORDERING: u32 = 300;
+
+/// Counters of one connection since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Segments sent, retransmissions included.
+    pub segments_out: u64,
+    pub retransmits: u64,
+    /// Retransmission timeouts (`TCPTimeouts`).
+    pub timeouts: u64,
+    /// `TCPLossProbes`.
+    pub tail_probes: u64,
+    /// Nanoseconds in which the receiver's window was the limit (`tcpi_rwnd_limited`).
+    pub rwnd_limited_ns: u64,
+    /// Nanoseconds in which the send buffer was the limit (`tcpi_sndbuf_limited`).
+    pub sndbuf_limited_ns: u64,
+}
+
+/// `struct tcp_rack`.
+#[derive(Clone, Copy, Debug)]
+struct Rack {
+    /// Send time (microseconds) and end of the most recently sent segment that was delivered.
+    sent_us: u64,
+    end: u64,
+    rtt_us: u32,
+    advanced: bool,
+    reorder_steps: u32,
+    reorder_persist: u32,
+    dsack_seen: bool,
+    last_delivered: u64,
+}
+
+/// One connection's sender.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    pub window: Window,
+    pub stats: SenderStats,
+    congestion: Congestion,
+    board: Scoreboard,
+    options: HostOptions,
+    /// Both ends agreed on SACK.
+    sack: bool,
+    /// Segments to send in all.
+    total: u64,
+    rtt: Rtt,
+
+    // Flow control.
+    window_end: u64,
+    send_window: u64,
+    send_buffer: u64,
+    cwnd_usage_seq: u64,
+    limited_since: Option<(Limit, Time)>,
+
+    // Timers, in ticks and as the time at which the wheel fires.
+    rto: u64,
+    backoff: u32,
+    retransmits: u32,
+    pending: Pending,
+    timeout: u64,
+    timer: Time,
+    pacing_timer: Time,
+
+    // Loss detection and recovery.
+    rack: Rack,
+    reordering: u32,
+    reordering_seen: bool,
+    highest_sack: u64,
+    sack_cache: [Block; 4],
+    dsack_dups: u64,
+    undo_marker: Option<u64>,
+    /// -1: nothing retransmitted yet; 0: everything retransmitted was unnecessary.
+    undo_retrans: i64,
+    retrans_stamp: u32,
+    high_seq: u64,
+    frto: bool,
+    tlp_high_seq: Option<u64>,
+    tlp_retrans: bool,
+    prr_delivered: u32,
+    prr_out: u32,
+    retransmit_hint: Option<u64>,
+
+    // Delivery rate.
+    first_tx_us: u64,
+    last_send_jiffies: u32,
+
+    /// Bytes of this connection in the sending host's own queue (`sk_wmem_alloc`), kept by the network.
+    pub host_queue: u64,
+    /// The send queue waits for `host_queue` to fall (`TSQ_THROTTLED`).
+    pub throttled: bool,
+    /// The last timestamp value received, echoed in data.
+    ts_recent: u32,
+}
+
+/// What keeps the sender from sending more, other than congestion control (`tcp_chrono`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    ReceiveWindow,
+    SendBuffer,
+}
+
+impl Sender {
+    /// A sender whose handshake took `handshake_us` microseconds (0: unknown) and whose peer offers `send_window` bytes.
+    /// `total` is how many segments it has to send (`u64::MAX`: endless), `sack` whether both ends agreed on SACK.
+    pub fn new(algorithm: Algorithm, options: HostOptions, sack: bool, total: u64, start: Start, clock: Clock) -> Self {
+        let now_us = clock.micros();
+        let mut window = Window {
+            mss: options.mss,
+            cwnd: options.initial_window,
+            cwnd_cnt: 0,
+            cwnd_clamp: u32::MAX,
+            ssthresh: INFINITE_SSTHRESH,
+            prior_cwnd: 0,
+            prior_ssthresh: 0,
+            srtt_us: 0,
+            min_rtt_us: u32::MAX,
+            ca_state: CaState::Open,
+            snd_una: 0,
+            snd_nxt: 0,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            is_cwnd_limited: false,
+            max_packets_out: 0,
+            // The handshake counts as one delivery; the application has not filled the buffer yet.
+            delivered: 1,
+            delivered_us: now_us,
+            lost: 0,
+            app_limited: 1,
+            pacing_rate: UNPACED,
+            pacing: false,
+            wstamp_ns: clock.now.nanos(),
+        };
+        let rtt = Rtt::new(&mut window, start.handshake_us, clock);
+        let rto = rtt.rto(&window, clock);
+        let congestion = Congestion::new(algorithm, &mut window, clock, start.seed);
+        let mut sender = Sender {
+            stats: SenderStats::default(),
+            congestion,
+            board: Scoreboard::new(),
+            sack,
+            total,
+            rtt,
+            window_end: start.send_window / u64::from(options.mss),
+            send_window: start.send_window,
+            send_buffer: 0,
+            cwnd_usage_seq: 0,
+            limited_since: None,
+            rto,
+            backoff: 0,
+            retransmits: 0,
+            pending: Pending::None,
+            timeout: 0,
+            timer: Time::NEVER,
+            pacing_timer: Time::NEVER,
+            rack: Rack {
+                sent_us: 0,
+                end: 0,
+                rtt_us: 0,
+                advanced: false,
+                reorder_steps: 1,
+                reorder_persist: 0,
+                dsack_seen: false,
+                last_delivered: 0,
+            },
+            reordering: REORDERING,
+            reordering_seen: false,
+            highest_sack: 0,
+            sack_cache: [Block::default(); 4],
+            dsack_dups: 0,
+            undo_marker: None,
+            undo_retrans: -1,
+            retrans_stamp: 0,
+            high_seq: 0,
+            frto: false,
+            tlp_high_seq: None,
+            tlp_retrans: false,
+            prr_delivered: 0,
+            prr_out: 0,
+            retransmit_hint: None,
+            first_tx_us: now_us,
+            last_send_jiffies: clock.jiffies(),
+            host_queue: 0,
+            throttled: false,
+            ts_recent: start.ts_recent,
+            window,
+            options,
+        };
+        sender.expand_send_buffer();
+        sender
+    }
+
+    /// Sends what may be sent. Called once when the connection is established.
+    pub fn start(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        self.write_xmit(output::Push::Normal, clock, out);
+    }
+
+    /// Whether everything was acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.window.snd_una >= self.total
+    }
+    /// When [`Self::on_timer`] wants to be called next.
+    pub fn timer(&self) -> Time {
+        self.timer
+    }
+    /// When [`Self::on_pacing_timer`] wants to be called next.
+    pub fn pacing_timer(&self) -> Time {
+        self.pacing_timer
+    }
+    /// The retransmission timeout in microseconds.
+    pub fn rto_us(&self, clock: Clock) -> u64 {
+        clock.micros_from_jiffies(self.rto)
+    }
+    /// Nanoseconds limited by the receive window and by the send buffer, the current episode included.
+    pub fn limited_ns(&self, clock: Clock) -> (u64, u64) {
+        let (mut rwnd, mut sndbuf) = (self.stats.rwnd_limited_ns, self.stats.sndbuf_limited_ns);
+        match self.limited_since {
+            Some((Limit::ReceiveWindow, since)) => rwnd += clock.now.since(since).nanos(),
+            Some((Limit::SendBuffer, since)) => sndbuf += clock.now.since(since).nanos(),
+            None => {}
+        }
+        (rwnd, sndbuf)
+    }
+
+    fn set_state(&mut self, state: CaState, clock: Clock) {
+        self.congestion.set_state(&mut self.window, state, clock);
+        self.window.ca_state = state;
+    }
+
+    /// `tcp_in_cwnd_reduction`.
+    fn in_cwnd_reduction(&self) -> bool {
+        matches!(self.window.ca_state, CaState::Cwr | CaState::Recovery)
+    }
+
+    fn loss_probe_pending(&self) -> bool {
+        self.pending == Pending::LossProbe
+    }
+
+    /// `tcp_left_out`.
+    fn left_out(&self) -> u32 {
+        self.window.sacked_out + self.window.lost_out
+    }
+}
+
+/// What the handshake left behind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Start {
+    /// Round-trip time of the SYN in microseconds; 0 when it was retransmitted.
+    pub handshake_us: u64,
+    /// The window that the SYN-ACK offered, in bytes.
+    pub send_window: u64,
+    /// The timestamp value of the SYN-ACK.
+    pub ts_recent: u32,
+    /// For what an algorithm draws by chance.
+    pub seed: u64,
+}

@@ -1,0 +1,353 @@
+//! What leaves: new data in super-packets (`tcp_write_xmit`), retransmissions (`tcp_xmit_retransmit_queue`), pacing.
+
+use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::{Limit, Sender};
+use crate::cc::Event;
+use crate::clock::Clock;
+use crate::packet::Burst;
+use crate::window::{CaState, UNPACED};
+use sawtooth_units::Time;
+
+/// `sk_gso_max_size`.
+const GSO_MAX_SIZE: u64 = 65_536;
+/// `sk_pacing_shift`: a super-packet holds about a millisecond of the pacing rate.
+const PACING_SHIFT: u32 = 10;
+/// `sysctl_tcp_tso_rtt_log`: the shorter the round trip, the larger the super-packets.
+const TSO_RTT_LOG: u32 = 9;
+/// `sysctl_tcp_tso_win_divisor`.
+const TSO_WIN_DIVISOR: u64 = 3;
+/// `sysctl_tcp_limit_output_bytes`.
+const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
+/// Bytes of a super-packet of `tcp_xmit_size_goal` (the largest, without room for headers).
+const SIZE_GOAL: u64 = GSO_MAX_SIZE - 1 - 320;
+/// Kernel memory that a super-packet takes beyond its payload (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
+pub const SUPER_PACKET_OVERHEAD: u64 = 1_280;
+/// Kernel memory that Linux reckons for a segment of a full frame when it sizes the send buffer (`tcp_sndbuf_expand`).
+const SEND_MEMORY_PER_SEGMENT: u64 = 4_096 + 256;
+/// The pacer lets this many first segments go unpaced (as sch_fq did).
+const UNPACED_SEGMENTS: u64 = 10;
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Push {
+    Normal,
+    /// One super-packet as a tail loss probe, even if the window is full.
+    Probe,
+}
+
+impl Sender {
+    /// `tcp_write_xmit`: new data as far as window, pacing, send buffer and host queue allow.
+    pub(super) fn write_xmit(&mut self, push: Push, clock: Clock, out: &mut Vec<Burst>) {
+        let max_segs = self.tso_segs();
+        let mut sent = 0;
+        let mut cwnd_limited = false;
+        let mut rwnd_limited = false;
+        loop {
+            let unsent = self.unsent();
+            if unsent == 0 || self.pacing_blocks(clock) {
+                break;
+            }
+            let mut quota = self.cwnd_quota();
+            if quota == 0 {
+                if push != Push::Probe {
+                    break;
+                }
+                quota = 1;
+            }
+            let quota = quota.min(max_segs);
+            let window = self.window_end.saturating_sub(self.window.snd_nxt);
+            if window == 0 {
+                rwnd_limited = true;
+                break;
+            }
+            let goal = (SIZE_GOAL / u64::from(self.window.mss)).max(1);
+            let head = unsent.min(goal);
+            if head > 1
+                && push == Push::Normal
+                && self.tso_defers(head, unsent, window, max_segs, clock, &mut cwnd_limited, &mut rwnd_limited)
+            {
+                break;
+            }
+            let count = u64::from(quota).min(window).min(head) as u32;
+            if self.host_queue_full(count, 0) {
+                break;
+            }
+            self.transmit_new(count, clock, out);
+            sent += count;
+            if push == Push::Probe {
+                break;
+            }
+        }
+        cwnd_limited |= self.window.in_flight() >= self.window.cwnd;
+        self.note_limit(rwnd_limited, cwnd_limited, clock);
+        if sent > 0 || cwnd_limited {
+            self.validate_cwnd(cwnd_limited);
+        }
+        if sent > 0 {
+            if self.in_cwnd_reduction() {
+                self.prr_out += sent;
+            }
+            if push != Push::Probe {
+                self.schedule_loss_probe(false, clock);
+            }
+        }
+    }
+
+    /// To be called when [`Sender::pacing_timer`] is reached, or when the host queue has room again (`tcp_tsq_write`).
+    pub fn on_room(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        if self.pacing_timer <= clock.now {
+            self.pacing_timer = Time::NEVER;
+        }
+        self.throttled = false;
+        if self.window.lost_out > self.window.retrans_out && self.window.cwnd > self.window.in_flight() {
+            self.xmit_retransmit_queue(clock, out);
+        }
+        self.write_xmit(Push::Normal, clock, out);
+    }
+
+    /// Segments that the application has written and that were never sent.
+    pub(super) fn unsent(&self) -> u64 {
+        let buffered = self.send_buffer / (u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD / 32);
+        (self.window.snd_una + buffered.max(2)).min(self.total).saturating_sub(self.window.snd_nxt)
+    }
+
+    /// `tcp_tso_segs` with `tcp_tso_autosize`.
+    fn tso_segs(&self) -> u32 {
+        let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
+        let shift = self.window.min_rtt_us >> TSO_RTT_LOG;
+        if shift < u32::BITS {
+            bytes = bytes.saturating_add(GSO_MAX_SIZE >> shift);
+        }
+        let segs = bytes.min(GSO_MAX_SIZE) / u64::from(self.window.mss);
+        (segs as u32).max(self.congestion.min_tso_segs(&self.window))
+    }
+
+    /// `tcp_cwnd_test`: at most half a window at once.
+    fn cwnd_quota(&self) -> u32 {
+        let in_flight = self.window.in_flight();
+        let cwnd = self.window.cwnd;
+        if in_flight >= cwnd { 0 } else { (cwnd >> 1).max(1).min(cwnd - in_flight) }
+    }
+
+    /// `tcp_pacing_check`; sets the pacing timer when it holds back.
+    fn pacing_blocks(&mut self, clock: Clock) -> bool {
+        if !self.window.pacing || self.window.wstamp_ns <= clock.now.nanos() {
+            return false;
+        }
+        if self.pacing_timer == Time::NEVER {
+            self.pacing_timer = Time::from_nanos(self.window.wstamp_ns);
+        }
+        true
+    }
+
+    /// `tcp_small_queue_check`: whether too much of this connection waits in the host's own queue.
+    fn host_queue_full(&mut self, count: u32, factor: u32) -> bool {
+        let size = u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
+        let mut limit = (2 * size).max(self.window.pacing_rate >> PACING_SHIFT);
+        if !self.window.pacing {
+            limit = limit.min(LIMIT_OUTPUT_BYTES);
+        }
+        if self.host_queue <= limit << factor || self.window.packets_out == 0 {
+            return false;
+        }
+        self.throttled = true;
+        true
+    }
+
+    /// `tcp_tso_should_defer`: wait a little for a fuller super-packet. Sizes are in segments.
+    #[expect(clippy::too_many_arguments, reason = "the state of one pass of write_xmit")]
+    fn tso_defers(
+        &self,
+        head: u64,
+        unsent: u64,
+        window: u64,
+        max_segs: u32,
+        clock: Clock,
+        cwnd_limited: &mut bool,
+        rwnd_limited: &mut bool,
+    ) -> bool {
+        if self.window.ca_state >= CaState::Recovery {
+            return false;
+        }
+        let now = clock.now.nanos();
+        if now as i64 - self.window.wstamp_ns as i64 > 1_000_000 {
+            return false;
+        }
+        let cong = u64::from(self.window.cwnd - self.window.in_flight());
+        let limit = cong.min(window);
+        if limit >= u64::from(max_segs) || (head < unsent && limit >= head) {
+            return false;
+        }
+        let chunk = (self.send_window / u64::from(self.window.mss)).min(u64::from(self.window.cwnd)) / TSO_WIN_DIVISOR;
+        if limit >= chunk || self.board.is_empty() {
+            return false;
+        }
+        let srtt_ns = 125 * u64::from(self.window.srtt_us);
+        let expected = self.board.get(self.window.snd_una).sent_us * 1_000 + srtt_ns;
+        let threshold = (srtt_ns >> 1).min(1_000_000);
+        if expected as i64 - now as i64 > threshold as i64 {
+            return false;
+        }
+        if cong < window {
+            *cwnd_limited |= cong <= head;
+        } else {
+            *rwnd_limited |= window <= head;
+        }
+        true
+    }
+
+    /// `tcp_cwnd_validate`; the sender's application never starves, so the window is never reduced for it.
+    fn validate_cwnd(&mut self, cwnd_limited: bool) {
+        let window = &mut self.window;
+        if window.snd_una >= self.cwnd_usage_seq
+            || cwnd_limited
+            || (!window.is_cwnd_limited && window.packets_out > window.max_packets_out)
+        {
+            window.is_cwnd_limited = cwnd_limited;
+            window.max_packets_out = window.packets_out;
+            self.cwnd_usage_seq = window.snd_nxt;
+        }
+    }
+
+    /// `tcp_chrono_start` and `…_stop`.
+    fn note_limit(&mut self, rwnd_limited: bool, cwnd_limited: bool, clock: Clock) {
+        let starved = !cwnd_limited && self.unsent() == 0 && self.window.snd_nxt < self.total;
+        let limit = if rwnd_limited {
+            Some(Limit::ReceiveWindow)
+        } else if starved {
+            Some(Limit::SendBuffer)
+        } else {
+            None
+        };
+        if self.limited_since.map(|(l, _)| l) != limit {
+            (self.stats.rwnd_limited_ns, self.stats.sndbuf_limited_ns) = self.limited_ns(clock);
+            self.limited_since = limit.map(|l| (l, clock.now));
+        }
+    }
+
+    /// Takes `count` new segments out (`tcp_transmit_skb`, `tcp_event_new_data_sent`).
+    fn transmit_new(&mut self, count: u32, clock: Clock, out: &mut Vec<Burst>) {
+        let sent_us = self.stamp_departure(count, clock);
+        let snapshot = self.rate_snapshot(sent_us, 0);
+        for _ in 0..count {
+            self.board.push(snapshot);
+        }
+        let first = self.window.packets_out == 0;
+        self.emit(self.window.snd_nxt, count, clock, out);
+        self.window.snd_nxt += u64::from(count);
+        self.window.packets_out += count;
+        if first || self.loss_probe_pending() {
+            self.rearm_rto(clock);
+        }
+    }
+
+    /// `__tcp_retransmit_skb` of one segment, without the accounting of a recovery (as a tail loss probe is sent).
+    pub(super) fn transmit_again(&mut self, seq: u64, clock: Clock, out: &mut Vec<Burst>) {
+        let sent_us = self.stamp_departure(1, clock);
+        let old = *self.board.get(seq);
+        let snapshot = self.rate_snapshot(sent_us, old.flags | EVER_RETRANS);
+        self.board.replace(seq, snapshot);
+        self.board.link_newest(seq);
+        self.stats.retransmits += 1;
+        self.emit(seq, 1, clock, out);
+    }
+
+    /// `tcp_retransmit_skb`.
+    pub(super) fn retransmit(&mut self, seq: u64, clock: Clock, out: &mut Vec<Burst>) {
+        self.transmit_again(seq, clock, out);
+        self.board.get_mut(seq).flags |= RETRANS;
+        self.window.retrans_out += 1;
+        if self.retrans_stamp == 0 {
+            self.retrans_stamp = clock.timestamp();
+        }
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
+    }
+
+    /// `tcp_xmit_retransmit_queue`: what is marked lost, oldest first, as far as the window allows.
+    pub(super) fn xmit_retransmit_queue(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        if self.window.packets_out == 0 {
+            return;
+        }
+        let head = self.window.snd_una;
+        let mut hole = false;
+        let mut restart = false;
+        for seq in self.retransmit_hint.unwrap_or(head).max(head)..self.window.snd_nxt {
+            if self.pacing_blocks(clock) {
+                break;
+            }
+            if !hole {
+                self.retransmit_hint = Some(seq);
+            }
+            if self.window.in_flight() >= self.window.cwnd || self.window.retrans_out >= self.window.lost_out {
+                break;
+            }
+            let flags = self.board.get(seq).flags;
+            if flags & LOST == 0 {
+                if flags & (RETRANS | SACKED) == 0 {
+                    hole = true;
+                }
+                continue;
+            }
+            if flags & (SACKED | RETRANS) != 0 {
+                continue;
+            }
+            if seq >= self.window_end && seq != head {
+                break;
+            }
+            if self.host_queue_full(1, 1) {
+                break;
+            }
+            self.retransmit(seq, clock, out);
+            if self.in_cwnd_reduction() {
+                self.prr_out += 1;
+            }
+            restart |= seq == head && !self.reordering_timer_pending();
+        }
+        if restart {
+            self.restart_rto(clock);
+        }
+    }
+
+    /// Stamps a departure of `count` segments and moves the pacer on (`tcp_update_skb_after_send`); microseconds.
+    fn stamp_departure(&mut self, count: u32, clock: Clock) -> u64 {
+        let before = self.window.wstamp_ns;
+        self.window.wstamp_ns = before.max(clock.now.nanos());
+        let sent_us = self.window.wstamp_ns / 1_000;
+        if self.window.in_flight() == 0 {
+            let event = Event::TxStart { last_send_jiffies: self.last_send_jiffies };
+            self.congestion.event(&mut self.window, event, clock);
+        }
+        self.last_send_jiffies = clock.jiffies();
+        self.stats.segments_out += u64::from(count);
+        let rate = self.window.pacing_rate;
+        if self.window.pacing && rate != UNPACED && rate > 0 && self.stats.segments_out >= UNPACED_SEGMENTS {
+            let bytes = u64::from(count) * u64::from(self.window.mss);
+            let length = bytes * NANOS_PER_SEC / rate;
+            let credit = self.window.wstamp_ns - before;
+            self.window.wstamp_ns += length - (length / 2).min(credit);
+        }
+        sent_us
+    }
+
+    fn emit(&mut self, start: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
+        let tsval = if self.options.timestamps { clock.timestamp() } else { 0 };
+        self.host_queue += u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
+        out.push(Burst { start, count, tsval, tsecr: self.ts_recent });
+    }
+
+    /// `tcp_new_space`: the send buffer follows the window while the window is not full.
+    pub(super) fn update_send_buffer(&mut self) {
+        if self.window.in_flight() < self.window.cwnd {
+            self.expand_send_buffer();
+        }
+    }
+
+    /// `tcp_sndbuf_expand`.
+    pub(super) fn expand_send_buffer(&mut self) {
+        let segments = self.window.cwnd.max(super::INITIAL_WINDOW).max(self.reordering + 1);
+        let wanted = u64::from(self.congestion.sndbuf_expand()) * u64::from(segments) * SEND_MEMORY_PER_SEGMENT;
+        if self.send_buffer < wanted {
+            self.send_buffer = wanted.min(self.options.send_buffer);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What is known of each segment in flight: a ring indexed by segment number, with the list in order of transmission time
+//! (`tsorted_sent_queue`) threaded through it.
+
+/// Received out of order, told by SACK.
+pub const SACKED: u8 = 1;
+/// Declared lost.
+pub const LOST: u8 = 2;
+/// A retransmission of it is in flight (`TCPCB_SACKED_RETRANS`).
+pub const RETRANS: u8 = 4;
+/// Was ever retransmitted (`TCPCB_EVER_RETRANS`).
+pub const EVER_RETRANS: u8 = 8;
+/// Sent while the application limited the connection.
+pub const APP_LIMITED: u8 = 16;
+const LINKED: u8 = 32;
+
+/// The rate sample of this segment is used up (`tx.delivered_mstamp == 0`).
+pub const CONSUMED: u32 = u32::MAX;
+
+/// One segment. The two snapshots are kept as distances back from the time of transmission, to stay at 32 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Segment {
+    /// Microseconds at the last (re)transmission.
+    pub sent_us: u64,
+    /// `sent_us` minus the connection's `first_tx_mstamp` then.
+    pub first_tx_ago_us: u32,
+    /// `sent_us` minus the connection's `delivered_mstamp` then, or [`CONSUMED`].
+    pub delivered_ago_us: u32,
+    /// The low half of the connection's delivered count then.
+    pub delivered: u32,
+    pub flags: u8,
+    prev: u32,
+    next: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Scoreboard {
+    ring: Vec<Segment>,
+    una: u64,
+    nxt: u64,
+    /// Ends of the list in order of transmission time; a link to itself ends it.
+    oldest: Option<u64>,
+    newest: Option<u64>,
+}
+
+impl Segment {
+    pub fn new(sent_us: u64, first_tx_ago_us: u32, delivered_ago_us: u32, delivered: u32, flags: u8) -> Self {
+        Segment { sent_us, first_tx_ago_us, delivered_ago_us, delivered, flags, prev: 0, next: 0 }
+    }
+}
+
+impl Scoreboard {
+    pub fn new() -> Self {
+        Scoreboard { ring: vec![Segment::default(); 64], una: 0, nxt: 0, oldest: None, newest: None }
+    }
+
+    fn slot(&self, seq: u64) -> usize {
+        debug_assert!(seq >= self.una && seq < self.nxt, "segment {seq} not in {}..{}", self.una, self.nxt);
+        seq as usize & (self.ring.len() - 1)
+    }
+    pub fn get(&self, seq: u64) -> &Segment {
+        let slot = self.slot(seq);
+        &self.ring[slot]
+    }
+    pub fn get_mut(&mut self, seq: u64) -> &mut Segment {
+        let slot = self.slot(seq);
+        &mut self.ring[slot]
+    }
+    /// Puts `segment` in the place of `seq`, which keeps its place in the order of transmission.
+    pub fn replace(&mut self, seq: u64, segment: Segment) {
+        let old = self.get_mut(seq);
+        *old = Segment { prev: old.prev, next: old.next, flags: segment.flags & !LINKED | old.flags & LINKED, ..segment };
+    }
+    pub fn is_empty(&self) -> bool {
+        self.una == self.nxt
+    }
+
+    /// Appends the segment after the last one and links it as the newest sent.
+    pub fn push(&mut self, segment: Segment) {
+        if self.nxt - self.una == self.ring.len() as u64 {
+            self.grow();
+        }
+        let seq = self.nxt;
+        self.nxt += 1;
+        *self.get_mut(seq) = segment;
+        self.link_newest(seq);
+    }
+
+    /// Removes the oldest segment, unlinking it.
+    pub fn pop(&mut self) {
+        self.unlink(self.una);
+        self.una += 1;
+    }
+
+    fn grow(&mut self) {
+        let mut ring = vec![Segment::default(); self.ring.len() * 2];
+        let mask = ring.len() - 1;
+        for seq in self.una..self.nxt {
+            ring[seq as usize & mask] = *self.get(seq);
+        }
+        self.ring = ring;
+    }
+
+    fn widen(&self, low: u32) -> u64 {
+        self.una + u64::from(low.wrapping_sub(self.una as u32))
+    }
+
+    /// The segment transmitted longest ago among those linked.
+    pub fn oldest_sent(&self) -> Option<u64> {
+        self.oldest
+    }
+    /// The segment transmitted next after `seq`.
+    pub fn sent_after(&self, seq: u64) -> Option<u64> {
+        let next = self.get(seq).next;
+        (next != seq as u32).then(|| self.widen(next))
+    }
+
+    /// Takes `seq` out of the order of transmission; nothing happens if it is not in it.
+    pub fn unlink(&mut self, seq: u64) {
+        let segment = *self.get(seq);
+        if segment.flags & LINKED == 0 {
+            return;
+        }
+        self.get_mut(seq).flags &= !LINKED;
+        let prev = (segment.prev != seq as u32).then(|| self.widen(segment.prev));
+        let next = (segment.next != seq as u32).then(|| self.widen(segment.next));
+        match prev {
+            Some(p) => self.get_mut(p).next = next.map_or(p as u32, |n| n as u32),
+            None => self.oldest = next,
+        }
+        match next {
+            Some(n) => self.get_mut(n).prev = prev.map_or(n as u32, |p| p as u32),
+            None => self.newest = prev,
+        }
+    }
+
+    /// Makes `seq` the newest transmitted.
+    pub fn link_newest(&mut self, seq: u64) {
+        self.unlink(seq);
+        let newest = self.newest;
+        let segment = self.get_mut(seq);
+        segment.flags |= LINKED;
+        segment.next = seq as u32;
+        segment.prev = newest.unwrap_or(seq) as u32;
+        match newest {
+            Some(n) => self.get_mut(n).next = seq as u32,
+            None => self.oldest = Some(seq),
+        }
+        self.newest = Some(seq);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(board: &Scoreboard) -> Vec<u64> {
+        let mut seen = vec![];
+        let mut at = board.oldest_sent();
+        while let Some(seq) = at {
+            seen.push(seq);
+            at = board.sent_after(seq);
+        }
+        seen
+    }
+
+    #[test]
+    fn a_retransmission_moves_to_the_end_of_the_order() {
+        let mut board = Scoreboard::new();
+        (0..5).for_each(|_| board.push(Segment::default()));
+        board.link_newest(1);
+        assert_eq!(order(&board), [0, 2, 3, 4, 1]);
+        board.unlink(4);
+        board.unlink(0);
+        assert_eq!(order(&board), [2, 3, 1]);
+        board.pop();
+        board.pop();
+        assert_eq!(order(&board), [2, 3]);
+    }
+
+    #[test]
+    fn the_order_survives_growth_and_wrapped_links() {
+        let mut board = Scoreboard::new();
+        (board.una, board.nxt) = (u64::from(u32::MAX) - 10, u64::from(u32::MAX) - 10);
+        let first = board.una;
+        (0..200).for_each(|_| board.push(Segment::default()));
+        board.link_newest(first + 3);
+        let order = order(&board);
+        assert_eq!(order.len(), 200);
+        assert_eq!(order[0], first);
+        assert_eq!(order[199], first + 3);
+    }
+}

@@ -1,0 +1,64 @@
+"""What does TCP get out of a path with this rate, delay, queue and loss?
+
+    >>> import sawtooth
+    >>> scenario = sawtooth.Scenario(path={"rate": "50 Mbit/s", "rtt": "20 ms", "loss": "1%"})
+    >>> run = sawtooth.run(scenario)                # a Run: pandas tables of what was seen
+    >>> result = sawtooth.run("studies/one-percent-loss.toml")  # a StudyResult
+    >>> sawtooth.report(result)                     # the path of report.html
+    >>> sawtooth.predict(rate="2.5 Gbit/s", rtt="140 ms", loss="1.5%")  # closed forms, a table
+
+Everything is imported at first use, so that ``import sawtooth`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sawtooth.errors import SawtoothError
+    from sawtooth.run import Run
+    from sawtooth.scenario import Scenario
+    from sawtooth.study import Study
+    from sawtooth.verbs import load, predict, report, run, schema
+
+__all__ = ["Run", "SawtoothError", "Scenario", "Study", "load", "predict", "report", "run", "schema"]
+
+_HOME = {
+    "Run": "sawtooth.run",
+    "SawtoothError": "sawtooth.errors",
+    "Scenario": "sawtooth.scenario",
+    "Study": "sawtooth.study",
+    "load": "sawtooth.verbs",
+    "predict": "sawtooth.verbs",
+    "report": "sawtooth.verbs",
+    "run": "sawtooth.verbs",
+    "schema": "sawtooth.verbs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sawtooth")
+    if name not in _HOME:
+        raise AttributeError(f"module 'sawtooth' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
+
+
+class _Package(ModuleType):
+    """Importing the modules ``sawtooth.run`` and ``sawtooth.report`` must not hide the verbs of the same names."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

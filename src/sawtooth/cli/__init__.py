@@ -1,0 +1,66 @@
+"""The command line: the same verbs as the package's, and one clear message for whatever goes wrong.
+
+Exit status: 0 done, 1 it failed, 2 the input is wrong, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from sawtooth.cli.commands import sawtooth
+from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits with its status; ``arguments`` are those of the process without it."""
+    sys.exit(_status(arguments))
+
+
+def _status(arguments: Sequence[str] | None) -> int:
+    try:
+        sawtooth.main(args=None if arguments is None else list(arguments), prog_name="sawtooth", standalone_mode=False)
+        sys.stdout.flush()
+        return 0
+    except SawtoothError as error:
+        return _say(error)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return BAD_INPUT
+    except click.UsageError as error:
+        # Click has its own word for what is wrong; its hint names the option that was meant.
+        command = error.ctx.command_path if error.ctx is not None else "sawtooth"
+        return _say(SawtoothError("bad-usage", error.format_message(), fix=f"see {command} --help"))
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return _say(SawtoothError("interrupted", "interrupted"))
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; leave Python nothing to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except Exception as error:
+        return _say(_internal(error))
+
+
+def _internal(error: Exception) -> SawtoothError:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    if "SAWTOOTH_TRACEBACK" in os.environ:
+        traceback.print_exception(error)
+    return SawtoothError(
+        "internal",
+        f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})",
+        fix="this is a defect of sawtooth: please report it; SAWTOOTH_TRACEBACK=1 shows where it comes from",
+    )
+
+
+def _say(error: SawtoothError) -> int:
+    click.echo(str(error), err=True)
+    return error.exit_status

@@ -1,0 +1,196 @@
+"""The commands. Each imports what it needs when it is called, so that --help does not wait for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sawtooth.errors import InputError, suggestion
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from sawtooth.study import Study
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from sawtooth import __version__
+
+        click.echo(f"sawtooth {__version__}")
+        context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+def sawtooth() -> None:
+    """What does TCP get out of a path with this rate, delay, queue and loss?
+
+    \b
+    sawtooth predict --rate "100 Mbit/s" --rtt "20 ms" --loss 1%    at once, from formulas
+    sawtooth run studies/one-percent-loss.toml                      simulated, with a report
+    """
+
+
+@sawtooth.command()
+@click.argument("file", type=str)
+@click.option("--engine", default="sim", show_default=True, help="Who answers: sim or model.")
+@click.option("--set", "settings", multiple=True, metavar="K=V", help='Change a field: --set path.rtt="140 ms".')
+@click.option("--out", type=str, default="results", show_default=True, help="Directory for results.")
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
+@click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
+@click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
+@click.option("--quiet", is_flag=True, help="No progress bar, no table.")
+def run(
+    file: str,
+    engine: str,
+    settings: tuple[str, ...],
+    out: str,
+    jobs: int | None,
+    seeds: int | None,
+    full: bool,
+    quiet: bool,
+) -> None:
+    """Run a scenario or study, with tables and a report.
+
+    FILE is a scenario, a study, or the name of a shipped study. An interrupted run goes on where it stopped when the same command is given again.
+    """
+    from sawtooth.report import write_report
+    from sawtooth.scenario.overrides import parse_assignment
+    from sawtooth.study import run_study
+
+    overrides = dict(parse_assignment(setting) for setting in settings)
+    result = run_study(
+        _study(file),
+        engine=engine,
+        out=Path(out),
+        jobs=jobs,
+        full=full,
+        seeds=None if seeds is None else range(1, seeds + 1),
+        overrides=overrides,
+        quiet=quiet,
+    )
+    page = write_report(result)
+    if not quiet:
+        click.echo(result.table())
+        click.echo(f"results: {result.directory}")
+    click.echo(f"report: {page}")
+
+
+@sawtooth.command()
+@click.option("--rate", required=True, help='Of the bottleneck, like "2.5 Gbit/s".')
+@click.option("--rtt", required=True, help='Base round-trip time, like "140 ms".')
+@click.option("--loss", required=True, help="Share of packets lost, like 1.5%.")
+@click.option("--cc", help="One congestion control; all of them by default.")
+@click.option("--queue", help='Of the bottleneck, like "1 bdp" or "1000 packets".')
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+def predict(rate: str, rtt: str, loss: str, cc: str | None, queue: str | None, form: str | None) -> None:
+    """Estimate throughput from closed forms.
+
+    One line a congestion control and formula, with the section that it comes from.
+    """
+    from sawtooth.engines import model
+
+    _print(model.predict(rate=rate, rtt=rtt, loss=loss, cc=cc, queue=queue), form)
+
+
+@sawtooth.command()
+@click.argument("directory", type=str)
+def report(directory: str) -> None:
+    """Write the report of the results in DIRECTORY again."""
+    from sawtooth.verbs import report as write
+
+    click.echo(f"report: {write(directory)}")
+
+
+@sawtooth.command()
+@click.argument("file", type=str)
+@click.option("--set", "settings", multiple=True, metavar="K=V", help='Change a field: --set path.rtt="140 ms".')
+@click.option("--json", "as_json", is_flag=True, help="Print what the core reads.")
+def show(file: str, settings: tuple[str, ...], as_json: bool) -> None:
+    """Say what a scenario or study FILE asks.
+
+    Paths, rates, queues, base RTT and bandwidth-delay product.
+    """
+    from sawtooth.cli.words import describe
+    from sawtooth.scenario import Scenario
+    from sawtooth.scenario.overrides import parse_assignment
+    from sawtooth.verbs import load
+
+    changes = dict(parse_assignment(setting) for setting in settings)
+    loaded = load(_shipped_file(file))
+    if isinstance(loaded, Scenario):
+        scenario, points = loaded.set(changes), 1
+    else:
+        all_points = loaded.points(overrides=changes)
+        scenario, points = all_points[0].scenario, len(all_points)
+        if not as_json:
+            click.echo(f"study {loaded.name}: {points} points; the first one is")
+    click.echo(json.dumps(scenario.compile(), indent=2) if as_json else describe(scenario))
+
+
+@sawtooth.command()
+@click.argument("kind", type=str)
+def schema(kind: str) -> None:
+    """Print the JSON Schema: KIND is scenario or study."""
+    from sawtooth.verbs import schema as of
+
+    click.echo(json.dumps(of(kind), indent=2))
+
+
+@sawtooth.command()
+def studies() -> None:
+    """List the studies that are shipped."""
+    from sawtooth.study import Study
+
+    for name, path in _shipped().items():
+        study = Study.load(path)
+        click.echo(f"{name:24} {study.title}\n{'':24} {path}")
+
+
+def _study(file: str) -> Study:
+    """The study of a file; a bare scenario is a study of one point."""
+    from sawtooth.scenario import Scenario
+    from sawtooth.study import Study
+    from sawtooth.verbs import load
+
+    path = _shipped_file(file)
+    loaded = load(path)
+    if not isinstance(loaded, Scenario):
+        return loaded
+    name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in loaded.name).strip("-")
+    content = {"name": name[:80] or "scenario", "scenario": loaded.to_dict(), "repeat": {"seeds": [loaded.seed]}}
+    return Study.from_dict(content, source=str(path))
+
+
+def _shipped() -> dict[str, Path]:
+    """Shipped studies by name: they lie beside the sources, in the checkout that the package is built from."""
+    home = Path(__file__).resolve().parents[3] / "studies"
+    return {path.stem: path for path in sorted(home.glob("*.toml"))}
+
+
+def _shipped_file(file: str) -> Path:
+    """``file`` if it is one, else the shipped study of that name. Raises SawtoothError ``file-not-found``."""
+    path = Path(file)
+    if "/" in file or path.suffix or path.exists():
+        return path
+    shipped = _shipped()
+    if file in shipped:
+        return shipped[file]
+    message = "there is no such file, and no study of that name is shipped"
+    raise InputError("file-not-found", message, file=file, fix=suggestion(file, shipped))
+
+
+def _print(table: DataFrame, form: str | None) -> None:
+    if form == "json":
+        click.echo(table.to_json(orient="records", indent=2))
+    elif form == "csv":
+        click.echo(table.to_csv(index=False), nl=False)
+    else:
+        goodput = [f"{bps / 1e6:.4g} Mbit/s" for bps in table["goodput_bps"]]
+        table = table.assign(goodput=goodput)[["cc", "goodput", "limit", "formula", "source"]]
+        click.echo(table.to_string(index=False, justify="left"))

@@ -1,0 +1,77 @@
+"""A scenario in words: where its flows go, how fast, how far, and what may wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
+
+
+def describe(scenario: Scenario) -> str:
+    """Several lines of text: the run, then each flow and probe with its path, its base RTT and its bottleneck."""
+    compiled = scenario.compile()
+    lines = [
+        f"{scenario.name}: topology {scenario.topology}, {scenario.duration} sampled every {scenario.interval}, "
+        f"warm-up {scenario.warmup}, seed {scenario.seed}"
+    ]
+    for flow in compiled["flows"]:
+        connections = "1 connection" if flow["count"] == 1 else f"{flow['count']} connections"
+        lines += ["", f"flow {flow['name']}: {connections} of {flow['cc']}, {_time(flow)}"]
+        lines += _ways(flow, compiled)
+    for probe in compiled["probes"]:
+        lines += ["", f"probe {probe['name']}: {probe['count']} packets, one every {Span(probe['interval_ns'])}"]
+        lines += _ways(probe, compiled)
+    if compiled["transmitters"]:
+        lines += ["", "transmitters"]
+        lines += [
+            f"  {one['name']}: {Rate(one['rate_bps'])}, queue of {_queue(one)}" for one in compiled["transmitters"]
+        ]
+    return "\n".join(lines)
+
+
+def _time(flow: dict[str, Any]) -> str:
+    if flow["bytes"] is not None:
+        ends = f"{Size(flow['bytes'])} each"
+    elif flow["duration_ns"] is not None:
+        ends = f"for {Span(flow['duration_ns'])}"
+    else:
+        ends = "to the end"
+    if flow["lifetime_ns"] is not None:
+        low, high = flow["lifetime_ns"]
+        ends += f", each for {Span(low)} to {Span(high)}, then replaced"
+    return f"from {Span(flow['start_ns'])}, {ends}"
+
+
+def _ways(item: dict[str, Any], compiled: dict[str, Any]) -> list[str]:
+    links, transmitters = compiled["links"], compiled["transmitters"]
+    rtt_ns = sum(links[index]["delay_ns"] for index in (*item["forward"], *item["backward"]))
+    rates = [
+        transmitters[links[index]["transmitter"]]["rate_bps"]
+        for index in item["forward"]
+        if links[index]["transmitter"] is not None
+    ]
+    lines = [f"  out   {_way(item['forward'], compiled)}", f"  back  {_way(item['backward'], compiled)}"]
+    lines.append(f"  base RTT {Span(rtt_ns)}")
+    if rates:
+        bdp = min(rates) * rtt_ns // 8 // 10**9
+        lines[-1] += f", bottleneck {Rate(min(rates))}, bandwidth-delay product {Size(bdp)}"
+    else:
+        lines[-1] += ", no transmitter on the way: the rate is not limited"
+    return lines
+
+
+def _way(indices: list[int], compiled: dict[str, Any]) -> str:
+    links, hosts = compiled["links"], compiled["hosts"]
+    text = str(hosts[links[indices[0]]["from"]]["name"])
+    for index in indices:
+        link = links[index]
+        arrow = f"–[loss {Loss(link['loss_ppb'])}]→" if link["loss_ppb"] else "→"
+        text += f" {arrow} {hosts[link['to']]['name']}"
+    return text
+
+
+def _queue(transmitter: dict[str, Any]) -> str:
+    if transmitter["queue_packets"] is not None:
+        packets = transmitter["queue_packets"]
+        return "1 packet" if packets == 1 else f"{packets} packets"
+    return str(Size(transmitter["queue_bytes"]))

@@ -1,0 +1,307 @@
+"""Engine ``model``: closed forms, instant, for one flow over one path with independent losses.
+
+What all of them leave out: slow start, queueing delay (the RTT is the empty path's), the kernel's timer ticks inside a
+round trip, and the spread around the mean. Where two limits meet, the smaller one is the answer and names the limit.
+
+- Mathis: Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR 27(3),
+  1997, section 2. No timeouts: too high above about 2% of loss.
+- PFTK: Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Reno Performance", IEEE/ACM ToN 8(2), 2000, sections II and IV:
+  the full model with timeouts, as throughput at the receiver. Its sender has no SACK and loses the rest of a round
+  with the first packet, so it is low for Linux under independent losses.
+- CUBIC: RFC 9438, sections 4.3, 5.1 and 5.2; losses evenly spaced, no timeouts: too high above about 2% of loss.
+- BBR: version 1 keeps the line full until its probing gain of 1.25 no longer makes up for the loss.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import InputError, suggestion
+from sawtooth.run import Run
+from sawtooth.scenario import CONGESTION_CONTROLS, Loss, Queue, Rate, Scenario, Size, Span
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from sawtooth.engines import Progress, Stop
+
+HEADERS_BYTES = 66
+"""Ethernet 14, IPv4 20, TCP 20 and timestamps 12, as Linux counts a frame."""
+MATHIS_C = math.sqrt(3 / 2)
+"""Every segment counted when acknowledged, as Linux does; with Mathis's delayed ACKs it would be sqrt(3/4)."""
+RENO_C = 1.2
+"""RFC 9438, section 5.2 rounds sqrt(3/2) so in its tables."""
+CUBIC_C = 0.4
+CUBIC_BETA = 0.7
+"""RFC 9438, sections 5 and 4.6."""
+RENO_BETA = 0.5
+RTO_MIN_S = 0.2
+BBR_CLIFF = 1 - 1 / 1.25
+"""Loss above which probing at 1.25 times the estimate delivers less than the estimate: 20%."""
+
+
+def mathis_segments(loss: float) -> float:
+    """Mean window of Reno in segments, C / sqrt(p): Mathis 1997, equation 3 with C = sqrt(3/2) (one ACK a segment)."""
+    return math.inf if loss == 0 else MATHIS_C / math.sqrt(loss)
+
+
+def cubic_segments(loss: float, rtt_s: float) -> float:
+    """Mean window of CUBIC in segments: RFC 9438, section 5.1, or Reno's where that is larger (section 4.3).
+
+    In the Reno-friendly region alpha = 3 (1 - beta) / (1 + beta) makes CUBIC's mean equal to Reno's.
+    """
+    if loss == 0:
+        return math.inf
+    scale: float = (CUBIC_C * (3 + CUBIC_BETA) / (4 * (1 - CUBIC_BETA))) ** 0.25
+    return max(RENO_C / math.sqrt(loss), scale * float((rtt_s / loss) ** 0.75))
+
+
+def rto_s(rtt_s: float, hz: int = 250, variation_s: float = 0.0) -> float:
+    """Linux's retransmission timeout: srtt + max(200 ms, 4 x variation), in whole timer ticks, rounded up.
+
+    The floor is on the variation's term, not on the sum as in RFC 6298 (``tcp_rtt_estimator``, ``__tcp_set_rto``).
+    """
+    ticks = (rtt_s + max(RTO_MIN_S, 4 * variation_s)) * hz
+    return math.ceil(round(ticks, 9)) / hz
+
+
+def pftk_segments_a_second(
+    loss: float, rtt_s: float, rto: float, *, window: float = math.inf, acked: float = 1
+) -> float:
+    """Reno's throughput at the receiver, segments a second, timeouts and a window limit included: Padhye 2000.
+
+    ``acked`` is the paper's b, segments that one growth step of the window waits for (1: Linux counts every segment).
+    """
+    if loss == 0:
+        return window / rtt_s
+    p, b = float(loss), acked
+    third = (2 + b) / (3 * b)
+    expected = third + math.sqrt(8 * (1 - p) / (3 * b * p) + third**2)
+    limited = expected >= window
+    w = window if limited else expected
+    # Probability that a loss in a window of w ends in a timeout, and the mean back-off of a run of timeouts.
+    q = min(1.0, (1 - (1 - p) ** 3) * (1 + (1 - p) ** 3 * (1 - (1 - p) ** max(0.0, w - 3))) / (1 - (1 - p) ** w))
+    f = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
+    rounds = b / 8 * w + (1 - p) / (p * w) + 2 if limited else b / 2 * w + 1
+    return float(((1 - p) / p + w / 2 + q) / (rtt_s * rounds + q * f * rto / (1 - p)))
+
+
+def queue_utilisation(cc: str, bdp: float, queue: float) -> float:
+    """Share of the line that the sawtooth fills without random loss: 1 when the queue holds through a decrease.
+
+    ``bdp`` and ``queue`` in packets. Reno grows by one segment a round trip from beta (bdp + queue); the rounds above
+    the bdp last longer but are full, so only the area below counts. CUBIC is taken at the same (Reno-friendly) growth
+    with its beta of 0.7: its concave region fills more, so this is its lower bound.
+    """
+    beta = {"reno": RENO_BETA, "cubic": CUBIC_BETA}.get(cc)
+    if beta is None or beta * (bdp + queue) >= bdp:
+        return 1.0
+    top = bdp + queue
+    sent = top**2 * (1 - beta**2) / 2
+    return sent / (bdp * (bdp - beta * top) + (top**2 - bdp**2) / 2)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    rate_bps: float
+    rtt_s: float
+    loss: float
+    queue_packets: float | None
+    mss: int
+    hz: int
+    buffer_bytes: int
+
+
+def predict(
+    *,
+    rate: str | Rate,
+    rtt: str | Span,
+    loss: str | Loss,
+    cc: str | None = None,
+    queue: str | Queue | None = None,
+    mss: int = 1448,
+    hz: int = 250,
+    receive_buffer: str | Size = "64 MiB",
+) -> DataFrame:
+    """What closed forms say one flow gets: a row a formula, with the columns
+
+    ``cc``; ``formula``; ``goodput_bps`` (bit/s to the application, NaN where no closed form holds); ``limit`` (what
+    binds: "line rate", "loss", "receive window" or "queue"); ``source`` (the section that the formula is from).
+
+    ``cc`` leaves one congestion control; ``queue`` (of the bottleneck; absent: deep enough) lowers the line rate that a
+    sawtooth fills; ``hz`` rounds the timeout; half of ``receive_buffer`` is window, as Linux splits it.
+    Raises SawtoothError for quantities without unit or out of range, an RTT of 0 and an unknown congestion control.
+    """
+    import pandas as pd
+
+    asked = _Asked(
+        _in("rate", Rate, rate).bps,
+        _in("rtt", Span, rtt).ns / 1e9,
+        _in("loss", Loss, loss).probability,
+        None,
+        mss,
+        hz,
+        _in("receive_buffer", Size, receive_buffer).bytes,
+    )
+    if asked.rtt_s == 0:
+        raise InputError("out-of-range", "a round trip of 0 s has no window", field="rtt", fix='write e.g. "0.1 ms"')
+    if not 1 <= mss <= 65483:
+        raise InputError("out-of-range", f"{mss} bytes", field="mss", fix="choose 1 … 65483 bytes")
+    if not 1 <= hz <= 10_000:
+        raise InputError("out-of-range", f"{hz} ticks a second", field="hz", fix="choose 100, 250, 300 or 1000")
+    if cc is not None and cc not in CONGESTION_CONTROLS:
+        fix = suggestion(cc, CONGESTION_CONTROLS)
+        raise InputError("unknown-name", f'no congestion control is named "{cc}"', field="cc", fix=fix)
+    if queue is not None:
+        packets = _packets(_in("queue", Queue, queue), asked)
+        asked = _Asked(asked.rate_bps, asked.rtt_s, asked.loss, packets, mss, hz, asked.buffer_bytes)
+    rows = [row for name in CONGESTION_CONTROLS if cc in (None, name) for row in _rows(name, asked)]
+    return pd.DataFrame(rows, columns=["cc", "formula", "goodput_bps", "limit", "source"])
+
+
+class Model:
+    """Answers a scenario of one flow with the mean of a closed form in every interval."""
+
+    name = "model"
+
+    def check(self, scenario: Scenario) -> None:
+        """Raises SawtoothError ``unsupported``, naming the field that no closed form here covers."""
+        compiled = scenario.compile()
+        flows = compiled["flows"]
+        if len(flows) != 1 or flows[0]["count"] != 1:
+            raise _unsupported("flows", "several flows that share a path", "leave one flow of count 1")
+        for field in ("bytes", "lifetime", "duration", "start"):
+            if flows[0][f"{field}_ns" if field != "bytes" else field]:
+                name = "replace" if field == "lifetime" else field
+                raise _unsupported(f"flows.0.{name}", "a flow that does not last the whole time", "leave it out")
+        if compiled["probes"]:
+            raise _unsupported("probes", "probes", "leave them out")
+        way, back = _way(compiled)
+        if any(link["loss_ppb"] for link in back):
+            raise _unsupported("loss", "loss of acknowledgements", "set the loss on the way back to 0%")
+        if all(link["transmitter"] is None for link in way):
+            raise _unsupported("rate", "a path without any rate", "give one link a rate")
+        if sum(link["delay_ns"] for link in (*way, *back)) == 0:
+            raise _unsupported("delay", "a path without delay", "give it a round-trip time")
+        sender, receiver = _ends(compiled)
+        for field in ("sack", "timestamps"):
+            if not sender[field] or not receiver[field]:
+                raise _unsupported(f"host.{field}", f"TCP without {field}", "leave it on")
+        if sender["offload"]:
+            raise _unsupported("host.offload", "segmentation offload", "leave it off")
+
+    def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
+        """One row an interval, all with the predicted mean. Raises SawtoothError as ``check`` does."""
+        import pandas as pd
+
+        self.check(scenario)
+        compiled = scenario.compile()
+        flow = compiled["flows"][0]
+        row = _chosen(_rows(flow["cc"], _asked(compiled)))
+        ends = list(range(compiled["interval_ns"], compiled["duration_ns"] + 1, compiled["interval_ns"]))
+        times = [end / 1e9 for end in ends]
+        intervals = pd.DataFrame({"t_s": times, "flow": 0, "goodput_bps": row["goodput_bps"]})
+        if progress is not None:
+            progress(1.0)
+        meta: dict[str, Any] = {
+            "names": {"flow": [flow["name"]]},
+            "formula": row["formula"],
+            "limit": row["limit"],
+            "source": row["source"],
+            "warnings": ["a closed form gives a mean only: there is no distribution, and no deviation to be read here"],
+        }
+        if math.isnan(row["goodput_bps"]):
+            raise _unsupported("loss", f"{flow['cc']} at this loss", "lower it: no closed form holds there")
+        return Run(scenario, self.name, {"intervals": intervals}, meta)
+
+
+ENGINE = Model()
+
+
+def _rows(cc: str, asked: _Asked) -> list[dict[str, Any]]:
+    segment_bits = asked.mss * 8
+    line = asked.rate_bps * asked.mss / (asked.mss + HEADERS_BYTES)
+    bdp = asked.rate_bps * asked.rtt_s / 8 / (asked.mss + HEADERS_BYTES)
+    filled = 1.0 if asked.queue_packets is None else queue_utilisation(cc, bdp, asked.queue_packets)
+    window = asked.buffer_bytes / 2 / asked.mss
+    delivered = 1 - asked.loss
+    limits = {"line rate": line * delivered, "receive window": window * segment_bits / asked.rtt_s}
+    if filled < 1:
+        limits["queue"] = line * filled * delivered
+
+    def row(formula: str, by_loss: float, source: str) -> dict[str, Any]:
+        every = {**limits, "loss": by_loss} if asked.loss > 0 and math.isfinite(by_loss) else limits
+        limit = min(every, key=lambda name: every[name])
+        return {"cc": cc, "formula": formula, "goodput_bps": every[limit], "limit": limit, "source": source}
+
+    if cc == "reno":
+        mathis = mathis_segments(asked.loss) * segment_bits / asked.rtt_s
+        timeout = rto_s(asked.rtt_s, asked.hz)
+        pftk = pftk_segments_a_second(asked.loss, asked.rtt_s, timeout, window=window) * segment_bits
+        return [
+            row("Mathis: MSS/RTT · sqrt(3/2)/sqrt(p)", mathis, "Mathis et al. 1997, section 2; one ACK a segment"),
+            row(f"PFTK, RTO {timeout * 1e3:g} ms", pftk, "Padhye et al. 2000, sections II and IV; RTO: Linux"),
+        ]
+    if cc == "cubic":
+        cubic = cubic_segments(asked.loss, asked.rtt_s) * segment_bits / asked.rtt_s * delivered
+        return [row("mean window, C = 0.4, beta = 0.7", cubic, "RFC 9438, sections 4.3, 5.1 and 5.2")]
+    source = "Cardwell et al. 2016, BBR version 1: probing gain 1.25"
+    if asked.loss >= BBR_CLIFF:
+        formula = "none holds from 20% of loss on"
+        return [{"cc": cc, "formula": formula, "goodput_bps": math.nan, "limit": "loss", "source": source}]
+    return [row("ceiling: line rate · (1 − p), p < 20%", math.inf, source)]
+
+
+def _chosen(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The row that the engine follows: of Reno's, Mathis, because a Linux sender has SACK and PFTK's has not."""
+    return rows[0]
+
+
+def _in(field: str, kind: Any, value: Any) -> Any:
+    if isinstance(value, kind):
+        return value
+    try:
+        return kind.parse(value)
+    except InputError as error:
+        raise error.at(field=field) from None
+
+
+def _packets(queue: Queue, asked: _Asked) -> float:
+    frame = asked.mss + HEADERS_BYTES
+    if queue.unit == "packets":
+        return float(queue.amount)
+    if queue.unit == "bytes":
+        return float(queue.amount) / frame
+    time_s = float(queue.amount) / 1e9 if queue.unit == "ns" else float(queue.amount) * asked.rtt_s
+    return asked.rate_bps * time_s / 8 / frame
+
+
+def _way(compiled: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    flow, links = compiled["flows"][0], compiled["links"]
+    return [links[index] for index in flow["forward"]], [links[index] for index in flow["backward"]]
+
+
+def _ends(compiled: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    way, _ = _way(compiled)
+    return compiled["hosts"][way[0]["from"]], compiled["hosts"][way[-1]["to"]]
+
+
+def _asked(compiled: dict[str, Any]) -> _Asked:
+    way, back = _way(compiled)
+    sender, receiver = _ends(compiled)
+    wires = [compiled["transmitters"][link["transmitter"]] for link in way if link["transmitter"] is not None]
+    slowest = min(wires, key=lambda wire: wire["rate_bps"])
+    through = math.prod(1 - link["loss_ppb"] / 1e9 for link in way)
+    frame = sender["mss"] + HEADERS_BYTES
+    packets = slowest["queue_packets"]
+    if packets is None and slowest["queue_bytes"] is not None:
+        packets = slowest["queue_bytes"] / frame
+    rtt_s = sum(link["delay_ns"] for link in (*way, *back)) / 1e9
+    buffer = receiver["receive_buffer"]
+    return _Asked(slowest["rate_bps"], rtt_s, 1 - through, packets, sender["mss"], sender["hz"], buffer)
+
+
+def _unsupported(field: str, what: str, fix: str) -> InputError:
+    return InputError("unsupported", f"engine model has no closed form for {what}", field=field, fix=fix)

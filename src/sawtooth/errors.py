@@ -1,0 +1,132 @@
+"""What can go wrong, each with a stable code.
+
+    Exception
+    └── SawtoothError              code, message, file, field, fix
+        └── InputError             also a ValueError: something that was given is wrong
+
+A caller tells errors apart by ``code``: codes never change their meaning, messages may. ``CODES`` lists them all, and
+docs/reference/errors.md explains each.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
+
+BAD_INPUT = 2
+FAILURE = 1
+INTERRUPTED = 130
+
+CODES: dict[str, int] = {
+    # What was given is wrong.
+    "file-not-found": BAD_INPUT,
+    "file-unreadable": BAD_INPUT,
+    "not-toml": BAD_INPUT,
+    "wrong-type": BAD_INPUT,
+    "unknown-field": BAD_INPUT,
+    "missing-field": BAD_INPUT,
+    "missing-unit": BAD_INPUT,
+    "unknown-unit": BAD_INPUT,
+    "bad-quantity": BAD_INPUT,
+    "out-of-range": BAD_INPUT,
+    "zero-queue": BAD_INPUT,
+    "bad-name": BAD_INPUT,
+    "duplicate-name": BAD_INPUT,
+    "unknown-name": BAD_INPUT,
+    "conflict": BAD_INPUT,
+    "no-route": BAD_INPUT,
+    "route-loop": BAD_INPUT,
+    "bad-override": BAD_INPUT,
+    "empty-axis": BAD_INPUT,
+    "too-many-points": BAD_INPUT,
+    "unsupported": BAD_INPUT,
+    "bad-published": BAD_INPUT,
+    "not-a-result": BAD_INPUT,
+    "bad-usage": BAD_INPUT,
+    # What was given is fine; doing it failed.
+    "unwritable-output": FAILURE,
+    "disk-full": FAILURE,
+    "worker-died": FAILURE,
+    "core-missing": FAILURE,
+    "core-failed": FAILURE,
+    "internal": FAILURE,
+    # Somebody pressed Ctrl-C.
+    "interrupted": INTERRUPTED,
+}
+"""Every code, and the exit status of the command line that ends with it."""
+
+
+class SawtoothError(Exception):
+    """One clear message: what is wrong, where, and how to put it right.
+
+    ``file`` is the file that was read or written, ``field`` the dotted path inside it (``flows.0.cc``), ``fix`` a
+    sentence or a value that would be accepted. Raises ValueError for a code that is not in ``CODES``.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        file: str | PathLike[str] | None = None,
+        field: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        if code not in CODES:
+            raise ValueError(f"unknown error code {code!r}: list it in sawtooth.errors.CODES")
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.file = None if file is None else str(file)
+        self.field = field
+        self.fix = fix
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of the command line: 2 for bad input, 1 for a failure, 130 after Ctrl-C."""
+        return CODES[self.code]
+
+    def at(self, *, file: str | PathLike[str] | None = None, field: str | None = None) -> SawtoothError:
+        """The same error with the file and field filled in where it did not know them yet."""
+        known_file = self.file if self.file is not None else file
+        known_field = self.field if self.field is not None else field
+        return type(self)(self.code, self.message, file=known_file, field=known_field, fix=self.fix)
+
+    def __str__(self) -> str:
+        where = [part for part in (self.file, self.field) if part]
+        return ": ".join([f"error[{self.code}]", *where, self.message]) + (f"\nfix: {self.fix}" if self.fix else "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Workers in other processes hand errors back pickled; keyword arguments need a helper for that.
+        return _rebuild, (type(self), self.code, self.message, self.file, self.field, self.fix)
+
+
+class InputError(SawtoothError, ValueError):
+    """Something that was given is wrong: a field, a quantity, a file. Also a ValueError."""
+
+
+def _rebuild(
+    kind: type[SawtoothError], code: str, message: str, file: str | None, field: str | None, fix: str | None
+) -> SawtoothError:
+    return kind(code, message, file=file, field=field, fix=fix)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that looks most like ``word``, or None when nothing does."""
+    by_lower = {name.lower(): name for name in known}
+    found = difflib.get_close_matches(word.lower()[:200], by_lower, n=1, cutoff=0.5)
+    return by_lower[found[0]] if found else None
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """A fix for an unknown name: the nearest one, or all of them when they are few."""
+    names = list(known)
+    near = nearest(word, names)
+    if near is not None:
+        return f'did you mean "{near}"?'
+    if not names:
+        return "there is none to choose from"
+    shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    return f"choose one of: {shown}"

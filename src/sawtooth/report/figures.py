@@ -1,0 +1,168 @@
+"""What each figure of a report draws: a table, a title and a sentence. Drawing is for ``plots`` and ``interactive``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.report.palette import shown
+from sawtooth.study.result import StudyResult
+from sawtooth.study.study import Roles
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+THROUGHPUT = "throughput, Mbit/s"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """``name`` names its files, ``table`` is all that is drawn, ``layout`` says how its columns are used."""
+
+    name: str
+    title: str
+    caption: str
+    table: DataFrame
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Layout:
+    """``x`` runs along the axis, ``series`` has colours, each value of ``panels`` a panel of its own."""
+
+    x: str
+    x_title: str
+    series: str | None
+    panels: tuple[str, ...]
+    baseline: Any
+    detail: Any
+    x_values: tuple[Any, ...]
+    series_values: tuple[Any, ...]
+    panel_values: tuple[tuple[Any, ...], ...]
+    panel_titles: tuple[str, ...]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether ``x`` is a scale, not a list of names."""
+        return all(isinstance(value, (int, float)) for value in self.x_values)
+
+    def part(self, table: DataFrame, series: Any, panel: tuple[Any, ...]) -> DataFrame:
+        """The rows of one series in one panel."""
+        kept = table if self.series is None else table[table[self.series] == series]
+        for name, value in zip(self.panels, panel, strict=True):
+            kept = kept[kept[name] == value]
+        return kept
+
+    def x_text(self, value: Any) -> str:
+        """``1% packet loss`` from 1 and ``packet loss, %``; ``rtt, ms`` 20 is ``20 ms rtt``."""
+        what, comma, unit = self.x_title.rpartition(", ")
+        if not comma:
+            return f"{self.x_title} {shown(value)}"
+        return f"{shown(value)}{'' if unit == '%' else ' '}{unit} {what}"
+
+
+def figures(result: StudyResult) -> list[Figure]:
+    """The figures that the study asks for, in its order."""
+    layout = _layout(result)
+    made = (_MAKERS[name](result, layout) for name in result.study.report.plots)
+    return [figure for figure in made if not figure.table.empty]
+
+
+def _layout(result: StudyResult) -> Layout:
+    roles: Roles = result.study.roles()
+    pooled = result.pooled
+
+    def values(name: str | None) -> tuple[Any, ...]:
+        return (None,) if name is None else tuple(pooled[name].drop_duplicates().tolist())
+
+    xs = values(roles.x)
+    seen = pooled[list(roles.panels)].drop_duplicates().itertuples(index=False, name=None) if roles.panels else [()]
+    panels = tuple(tuple(panel) for panel in seen)
+    baseline = roles.baseline if roles.baseline in xs else None
+    rest = [value for value in xs if value != baseline]
+    detail = roles.detail if roles.detail in rest else rest[0] if rest else None
+    titles = tuple(
+        ", ".join(
+            f"{result.study.title_of(name)}: {shown(value)}" for name, value in zip(roles.panels, panel, strict=True)
+        )
+        for panel in panels
+    )
+    title = result.study.title_of(roles.x)
+    return Layout(
+        roles.x, title, roles.series, roles.panels, baseline, detail, xs, values(roles.series), panels, titles
+    )
+
+
+def _keys(layout: Layout) -> list[str]:
+    return [*([layout.series] if layout.series else []), *layout.panels, layout.x]
+
+
+def _time(result: StudyResult, layout: Layout) -> Figure:
+    samples = result.samples
+    wanted = [value for value in (layout.baseline, layout.detail) if value is not None]
+    seed = result.places[0].seed
+    table = samples[samples[layout.x].isin(wanted) & (samples["seed"] == seed)].reset_index(drop=True)
+    against = " and ".join(layout.x_text(value) for value in wanted)
+    caption = f"Throughput at the receiver in each sampling interval, {against}; seed {seed}, after the warm-up."
+    return Figure("throughput-over-time", "Throughput over time", caption, table, layout)
+
+
+def _distribution(result: StudyResult, layout: Layout) -> Figure:
+    columns = [*_keys(layout), "count", "min_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "max_mbps", "mean_mbps"]
+    caption = (
+        "Boxes span the middle half of all intervals of all seeds, the line in a box is the median, whiskers reach the "
+        "smallest and the largest."
+    )
+    return Figure("distribution", "How throughput is distributed", caption, result.pooled[columns], layout)
+
+
+def _means(result: StudyResult, layout: Layout) -> DataFrame:
+    columns = [*_keys(layout), "mean_mbps", "ci_low_mbps", "ci_high_mbps", "published_mean_mbps"]
+    table = result.pooled[columns].copy()
+    known = result.published
+    keys = list(result.places[0].key)
+    if known is not None:
+        rows = result.pooled[keys].to_dict("records")
+        misprints = [known.figure(row, untrusted=True) for row in rows]
+        trusted = table["published_mean_mbps"].notna()
+        table["misprint_mbps"] = [
+            float("nan") if fine else value for fine, value in zip(trusted, misprints, strict=True)
+        ]
+    return table
+
+
+def _mean_caption(result: StudyResult) -> str:
+    caption = "Mean over all seeds; bars are the 95% interval by batch means."
+    if result.published is not None:
+        caption += " Hollow marks are the published means"
+        untrusted = not result.published.figures["trusted"].all()
+        caption += "; crosses are published misprints, shown and not compared with." if untrusted else "."
+    return caption
+
+
+def _mean(result: StudyResult, layout: Layout) -> Figure:
+    caption = _mean_caption(result)
+    return Figure("mean", f"Mean throughput against {layout.x_title}", caption, _means(result, layout), layout)
+
+
+def _mean_log(result: StudyResult, layout: Layout) -> Figure:
+    caption = _mean_caption(result) + " Logarithmic scale."
+    title = f"Mean throughput against {layout.x_title}, logarithmic"
+    return Figure("mean-log", title, caption, _means(result, layout), layout)
+
+
+def _compare(result: StudyResult, layout: Layout) -> Figure:
+    columns = [*_keys(layout), "mean_mbps", "ci_low_mbps", "ci_high_mbps", "change_percent"]
+    names = " against ".join(shown(value) for value in layout.series_values) if layout.series else "Side by side"
+    caption = "Mean over all seeds side by side; bars are the 95% interval by batch means."
+    return Figure("side-by-side", names, caption, result.pooled[columns], layout)
+
+
+_MAKERS: dict[str, Callable[[StudyResult, Layout], Figure]] = {
+    "time": _time,
+    "distribution": _distribution,
+    "mean": _mean,
+    "mean-log": _mean_log,
+    "compare": _compare,
+}

@@ -1,0 +1,28 @@
+"""Colours and names that all figures share. The colours are Okabe and Ito's, told apart with any colour vision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+INK = "#1f2933"
+MUTED = "#6b7785"
+GRID = "#e3e7ec"
+BASELINE = "#9aa5b1"
+PUBLISHED = "#000000"
+
+_FIXED = {"cubic": "#0072b2", "bbr": "#d55e00", "reno": "#009e73"}
+_OTHERS = ("#cc79a7", "#56b4e9", "#e69f00", "#0072b2", "#d55e00", "#009e73")
+_NAMES = {"cubic": "CUBIC", "bbr": "BBR", "reno": "Reno"}
+MARKERS = ("o", "s", "D", "^", "v", "P")
+
+
+def colour(value: Any, position: int) -> str:
+    """A congestion control always has the same colour; other series get one by their position."""
+    return _FIXED.get(str(value), _OTHERS[position % len(_OTHERS)])
+
+
+def shown(value: Any) -> str:
+    """A key column's value as people write it: CUBIC, 1, 0.5."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return _NAMES.get(str(value), str(value))

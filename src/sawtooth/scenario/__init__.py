@@ -1,0 +1,41 @@
+"""What is asked of an engine: scenario files, their units, topologies and routes."""
+
+from sawtooth.scenario.parts import (
+    CONGESTION_CONTROLS,
+    Card,
+    Chain,
+    Direction,
+    Dumbbell,
+    Flow,
+    Host,
+    Link,
+    Path,
+    Probe,
+    Replace,
+    Route,
+)
+from sawtooth.scenario.scenario import Scenario
+from sawtooth.scenario.toml import read_toml
+from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
+
+__all__ = [
+    "CONGESTION_CONTROLS",
+    "Card",
+    "Chain",
+    "Direction",
+    "Dumbbell",
+    "Flow",
+    "Host",
+    "Link",
+    "Loss",
+    "Path",
+    "Probe",
+    "Queue",
+    "Rate",
+    "Replace",
+    "Route",
+    "Scenario",
+    "Size",
+    "Span",
+    "read_toml",
+]

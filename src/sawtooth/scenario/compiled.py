@@ -1,0 +1,311 @@
+"""From a scenario to what the core reads: integers, indices, and names for messages only.
+
+The shape is in docs/design.md, "The core's contract".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import InputError, suggestion
+from sawtooth.scenario import topology
+from sawtooth.scenario.network import Network, Transmitter
+from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Probe
+from sawtooth.scenario.routing import Router
+from sawtooth.scenario.units import Size, Span
+
+if TYPE_CHECKING:
+    from sawtooth.scenario.scenario import Scenario
+
+# What Linux counts of a frame beside the payload: Ethernet 14, IPv4 20, TCP 20, and 12 with timestamps.
+_HEADERS_WITH_TIMESTAMPS = 66
+_HEADERS = 54
+_MAX_QUEUE_PACKETS = 10**9
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A flow or probe with its ends decided: wires there and wires back."""
+
+    name: str
+    source: str
+    target: str
+    count: int
+    forward: tuple[int, ...]
+    backward: tuple[int, ...]
+    index: int
+    """Position of the [[flows]] or [[probes]] table that it comes from."""
+
+
+def build(scenario: Scenario) -> Network:
+    """The network of the scenario's topology. Raises SawtoothError as ``topology.custom`` does."""
+    if scenario.topology == "path":
+        network = topology.path(scenario.path_table)
+    elif scenario.topology == "dumbbell":
+        network = topology.dumbbell(scenario.dumbbell_table)
+    elif scenario.topology == "chain":
+        network = topology.chain(scenario.chain_table)
+    elif scenario.topology == "chain-asymmetric":
+        network = topology.chain_asymmetric(scenario.chain_table)
+    else:
+        return topology.custom(scenario.hosts, scenario.cards, scenario.links, scenario.routes)
+    for name in scenario.hosts:
+        if name not in network.hosts:
+            message = f'topology "{scenario.topology}" has no host "{name}"'
+            raise InputError("unknown-name", message, field=f"hosts.{name}", fix=suggestion(name, network.hosts))
+    return network
+
+
+def host_settings(scenario: Scenario, name: str) -> Host:
+    """[host] with what [hosts.NAME] sets laid over it."""
+    own = scenario.hosts.get(name)
+    if own is None:
+        return scenario.host
+    return scenario.host.model_copy(update={field: getattr(own, field) for field in own.model_fields_set})
+
+
+def frame_bytes(host: Host) -> int:
+    """A full segment as a transmitter counts it."""
+    return host.mss + (_HEADERS_WITH_TIMESTAMPS if host.timestamps else _HEADERS)
+
+
+def compile_scenario(scenario: Scenario) -> dict[str, Any]:
+    """The compiled scenario. Raises SawtoothError for what only the whole can tell: names, routes, queues, totals."""
+    network = build(scenario)
+    router = Router(network)
+    flows = place_flows(scenario, network, router)
+    probes = _place_probes(scenario, network, router)
+    index_of = {name: index for index, name in enumerate(network.hosts)}
+    crossing = _first_crossing(network, flows)
+    return {
+        "duration_ns": scenario.duration.ns,
+        "interval_ns": scenario.interval.ns,
+        "seed": scenario.seed,
+        "hosts": [_host(name, host_settings(scenario, name)) for name in network.hosts],
+        "transmitters": [
+            _transmitter(transmitter, crossing.get(index), scenario, network)
+            for index, transmitter in enumerate(network.transmitters)
+        ],
+        "links": [
+            {
+                "name": wire.name,
+                "from": index_of[wire.source],
+                "to": index_of[wire.target],
+                "transmitter": wire.transmitter,
+                "delay_ns": wire.delay_ns,
+                "loss_ppb": wire.loss_ppb,
+                "overhead_bytes": wire.overhead_bytes,
+            }
+            for wire in network.wires
+        ],
+        "flows": [_flow(placed, scenario.flows[placed.index]) for placed in flows],
+        "probes": [_probe(placed, scenario.probes[placed.index], scenario) for placed in probes],
+    }
+
+
+def base_rtt_ns(network: Network, placed: Placed) -> int:
+    """Propagation there and back, without any transmission or queue."""
+    return sum(network.wires[index].delay_ns for index in (*placed.forward, *placed.backward))
+
+
+def place_flows(scenario: Scenario, network: Network, router: Router) -> list[Placed]:
+    """Each flow between its hosts. One between ``s*`` and ``r*`` becomes one for every pair that gets a connection."""
+    names = flow_names(scenario)
+    placed: list[Placed] = []
+    taken = 0
+    for index, (name, flow) in enumerate(zip(names, scenario.flows, strict=True)):
+        at = f"flows.{index}"
+        source, target = _ends(flow.from_, flow.to, at, scenario, network)
+        if source != "s*":
+            way, back = router.way(source, target, at), router.way(target, source, at)
+            placed.append(Placed(name, source, target, flow.count, way, back, index))
+            continue
+        pairs = scenario.dumbbell_table.pairs
+        used = min(pairs, flow.count)
+        for turn in range(used):
+            # Flows take pairs in turn, the next flow going on where the last one stopped.
+            pair = (taken + turn) % pairs + 1
+            source, target = f"s{pair}", f"r{pair}"
+            count = flow.count // used + (turn < flow.count % used)
+            shown = name if used == 1 else f"{name}@{source}"
+            way, back = router.way(source, target, at), router.way(target, source, at)
+            placed.append(Placed(shown, source, target, count, way, back, index))
+        taken += used
+    if sum(one.count for one in placed) > MAX_CONNECTIONS:
+        message = f"more than {MAX_CONNECTIONS} connections in all"
+        raise InputError("out-of-range", message, field="flows", fix="lower the counts")
+    return placed
+
+
+def _place_probes(scenario: Scenario, network: Network, router: Router) -> list[Placed]:
+    names = probe_names(scenario)
+    placed = []
+    for index, (name, probe) in enumerate(zip(names, scenario.probes, strict=True)):
+        at = f"probes.{index}"
+        source, target = _ends(probe.from_, probe.to, at, scenario, network)
+        if source == "s*":
+            source, target = "s1", "r1"
+        way, back = router.way(source, target, at), router.way(target, source, at)
+        placed.append(Placed(name, source, target, _probe_count(probe, scenario.duration, at), way, back, index))
+    return placed
+
+
+def _probe_count(probe: Probe, duration: Span, at: str) -> int:
+    if probe.count is not None:
+        return probe.count
+    count = -(-(duration.ns - probe.start.ns) // probe.interval.ns)
+    if count > MAX_SAMPLES:
+        message = f"{count} probes are more than {MAX_SAMPLES}"
+        raise InputError("out-of-range", message, field=f"{at}.interval", fix="probe less often, or give a count")
+    return count
+
+
+def _names(table: str, items: Sequence[Flow | Probe], bases: Sequence[str]) -> list[str]:
+    """Given names, and for the others their base, numbered from 2 when it is taken."""
+    given = [item.name for item in items if item.name is not None]
+    used = set(given)
+    if len(used) < len(given):
+        index = next(i for i, item in enumerate(items) if item.name is not None and given.count(item.name) > 1)
+        message = f'two {table} are named "{items[index].name}"'
+        raise InputError("duplicate-name", message, field=f"{table}.{index}.name", fix="name one of them otherwise")
+    names: list[str] = []
+    for item, base in zip(items, bases, strict=True):
+        name, number = item.name or base, 2
+        while item.name is None and name in used:
+            name, number = f"{base}-{number}", number + 1
+        used.add(name)
+        names.append(name)
+    return names
+
+
+def flow_names(scenario: Scenario) -> list[str]:
+    """The name of each [[flows]] table: its own, or the one it gets."""
+    return _names("flows", scenario.flows, [flow.cc for flow in scenario.flows])
+
+
+def probe_names(scenario: Scenario) -> list[str]:
+    """The name of each [[probes]] table: its own, or the one it gets."""
+    return _names("probes", scenario.probes, ["probe"] * len(scenario.probes))
+
+
+def _ends(
+    given_from: str | None, given_to: str | None, at: str, scenario: Scenario, network: Network
+) -> tuple[str, str]:
+    """Where a flow or probe begins and ends: as given, else the topology's ends; ``sK`` goes with ``rK``."""
+    source, target = given_from, given_to
+    if network.ends is None:
+        for end, field in ((source, "from"), (target, "to")):
+            if end is None:
+                message = "a custom topology has no ends of its own"
+                raise InputError("missing-field", message, field=f"{at}.{field}", fix="name the host")
+    elif source is None and target is None:
+        source, target = network.ends
+    elif scenario.topology == "dumbbell":
+        source = source if source is not None else _other_end(target or "", "r", "s", network.ends[0])
+        target = target if target is not None else _other_end(source, "s", "r", network.ends[1])
+    source = source if source is not None else (network.ends or ("", ""))[0]
+    target = target if target is not None else (network.ends or ("", ""))[1]
+    if (source, target) == network.ends:
+        return source, target
+    for end, field in ((source, "from"), (target, "to")):
+        if end in ("s*", "r*") and scenario.topology == "dumbbell":
+            message = f'"{end}" is every host of one side, so the other end is every host of the other side'
+            raise InputError("conflict", message, field=f"{at}.{field}", fix='write from = "s*" and to = "r*"')
+        if end not in network.hosts:
+            message = f'no host is named "{end}"'
+            raise InputError("unknown-name", message, field=f"{at}.{field}", fix=suggestion(end, network.hosts))
+    return source, target
+
+
+def _other_end(end: str, side: str, other: str, otherwise: str) -> str:
+    """``r3`` for ``s3``, ``r*`` for ``s*``; the topology's own end for anything else."""
+    return other + end[1:] if end[:1] == side and (end[1:].isdigit() or end[1:] == "*") else otherwise
+
+
+def _first_crossing(network: Network, flows: Sequence[Placed]) -> dict[int, Placed]:
+    """The first flow of the file through each transmitter, data or acknowledgements: bdp queues go by its base RTT."""
+    first: dict[int, Placed] = {}
+    for placed in flows:
+        for index in (*placed.forward, *placed.backward):
+            transmitter = network.wires[index].transmitter
+            if transmitter is not None:
+                first.setdefault(transmitter, placed)
+    return first
+
+
+def _transmitter(
+    transmitter: Transmitter, crossing: Placed | None, scenario: Scenario, network: Network
+) -> dict[str, Any]:
+    queue = transmitter.queue
+    sender = scenario.host if crossing is None else host_settings(scenario, crossing.source)
+    frame = frame_bytes(sender)
+    packets: int | None = None
+    limit: int | None = None
+    if queue.unit == "packets":
+        packets = int(queue.amount)
+    elif queue.unit == "bdp":
+        if crossing is None:
+            message = f'no flow crosses "{transmitter.name}", so the bandwidth-delay product of its queue is not known'
+            raise InputError("conflict", message, field=transmitter.where, fix='write it in packets: "1000 packets"')
+        bits = Fraction(transmitter.rate_bps * base_rtt_ns(network, crossing), 10**9)
+        packets = max(1, int(queue.amount * bits / 8 / frame + Fraction(1, 2)))
+        if packets > _MAX_QUEUE_PACKETS:
+            message = f'"{queue}" is {packets} packets, more than {_MAX_QUEUE_PACKETS}'
+            raise InputError("out-of-range", message, field=transmitter.where, fix="choose a smaller queue")
+    elif queue.unit == "ns":
+        limit = max(frame, int(transmitter.rate_bps * queue.amount / 8 / 10**9))
+    else:
+        limit = int(queue.amount)
+        if limit < frame:
+            message = f'"{Size(limit)}" does not hold one full frame of {frame} bytes'
+            fix = f'choose at least "{frame} bytes", or "1 packet"'
+            raise InputError("zero-queue", message, field=transmitter.where, fix=fix)
+    return {
+        "name": transmitter.name,
+        "rate_bps": transmitter.rate_bps,
+        "queue_packets": packets,
+        "queue_bytes": limit,
+    }
+
+
+def _host(name: str, host: Host) -> dict[str, Any]:
+    return {
+        "name": name,
+        "hz": host.hz,
+        "mss": host.mss,
+        "initial_window": host.initial_window,
+        "receive_buffer": host.receive_buffer.bytes,
+        "send_buffer": host.send_buffer.bytes,
+        "delayed_ack": host.delayed_ack,
+        "sack": host.sack,
+        "timestamps": host.timestamps,
+        "offload": host.offload,
+    }
+
+
+def _flow(placed: Placed, flow: Flow) -> dict[str, Any]:
+    return {
+        "name": placed.name,
+        "cc": flow.cc,
+        "count": placed.count,
+        "start_ns": flow.start.ns,
+        "duration_ns": None if flow.duration is None else flow.duration.ns,
+        "bytes": None if flow.bytes is None else flow.bytes.bytes,
+        "lifetime_ns": None if flow.replace is None else [span.ns for span in flow.replace.lifetime],
+        "forward": list(placed.forward),
+        "backward": list(placed.backward),
+    }
+
+
+def _probe(placed: Placed, probe: Probe, scenario: Scenario) -> dict[str, Any]:
+    return {
+        "name": placed.name,
+        "start_ns": probe.start.ns,
+        "interval_ns": probe.interval.ns,
+        "count": placed.count,
+        "forward": list(placed.forward),
+        "backward": list(placed.backward),
+    }

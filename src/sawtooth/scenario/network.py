@@ -1,0 +1,44 @@
+"""Hosts, transmitters and directed links: what every topology is built into and routes are found in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sawtooth.scenario.units import Queue
+
+
+@dataclass(frozen=True)
+class Transmitter:
+    """Sends one frame after another at a rate, with a tail-drop queue before it."""
+
+    name: str
+    rate_bps: int
+    queue: Queue
+    where: str
+    """The field of the scenario file that gives the queue, for messages."""
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One direction of a link."""
+
+    name: str
+    link: str
+    source: str
+    target: str
+    transmitter: int | None
+    delay_ns: int
+    loss_ppb: int = 0
+    overhead_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Network:
+    """``ends``: where flows go that do not say; ``routes``: the ways that are not left to the fewest hops."""
+
+    hosts: tuple[str, ...]
+    transmitters: tuple[Transmitter, ...]
+    wires: tuple[Wire, ...]
+    ends: tuple[str, str] | None = None
+    routes: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)

@@ -1,0 +1,89 @@
+"""Fields set by dotted path, as ``--set`` and the axes of a study do.
+
+``path.rtt`` a field; ``host.hz`` all hosts; ``hosts.h1.hz`` one; ``flows.cc`` every flow; ``flows.0.cc`` the first;
+``flows.NAME.cc`` and ``links.NAME.loss`` by name.
+"""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sawtooth.errors import InputError, suggestion
+
+LISTS = ("flows", "links", "probes", "routes")
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """``KEY=VALUE`` from the command line. VALUE is TOML where it is that (``3``, ``true``, ``["a"]``), else text.
+
+    Raises SawtoothError ``bad-override``.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError("bad-override", f'"{text[:80]}" sets nothing', field="--set", fix='write path.rtt="140 ms"')
+    return key.strip(), parse_value(value.strip())
+
+
+def parse_value(text: str) -> Any:
+    """A TOML value, or the text itself when it is none."""
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return read["value"] if list(read) == ["value"] else text
+
+
+def apply(tables: Mapping[str, Any], changes: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """A copy of a scenario's ``tables`` with ``changes`` made. ``names`` has the names of the items of each list.
+
+    Tables on the way that are absent are made. Whether the result means something is for the validation to say; this
+    raises SawtoothError ``bad-override`` for a path that leads nowhere and ``unknown-name`` for an unknown item.
+    """
+    changed: dict[str, Any] = copy.deepcopy(dict(tables))
+    for key, value in changes.items():
+        steps = key.split(".")
+        if not all(steps):
+            raise InputError("bad-override", f'"{key}" is not a field', field=key, fix="write it like path.rtt")
+        if steps[0] in LISTS and len(steps) > 1:
+            _set_in_list(changed, key, steps, value, names.get(steps[0], ()))
+        else:
+            _set(changed, key, steps, value)
+    return changed
+
+
+def _set_in_list(tables: dict[str, Any], key: str, steps: list[str], value: Any, names: Sequence[str]) -> None:
+    items = tables.get(steps[0]) or []
+    if not items:
+        fix = f"add [[{steps[0]}]] to the scenario first"
+        raise InputError("bad-override", f"there are no {steps[0]} to set", field=key, fix=fix)
+    if steps[1].isdigit() and len(steps[1]) < 10:
+        if int(steps[1]) >= len(items):
+            message = f"there are {len(items)} {steps[0]}; the first is 0"
+            raise InputError("bad-override", message, field=key, fix=f"choose 0 … {len(items) - 1}")
+        chosen, rest = [items[int(steps[1])]], steps[2:]
+    elif steps[1] in names:
+        chosen, rest = [items[list(names).index(steps[1])]], steps[2:]
+    elif len(steps) == 2 or steps[1] in ("forward", "backward", "replace"):
+        chosen, rest = items, steps[1:]
+    else:
+        message = f'none of the {steps[0]} is named "{steps[1]}"'
+        raise InputError("unknown-name", message, field=key, fix=suggestion(steps[1], names))
+    if not rest:
+        fix = f"name a field of it, like {key}.{'loss' if steps[0] == 'links' else 'start'}"
+        raise InputError("bad-override", f'"{key}" is a whole table', field=key, fix=fix)
+    for item in chosen:
+        _set(item, key, rest, value)
+
+
+def _set(table: Any, key: str, steps: Sequence[str], value: Any) -> None:
+    for step in steps[:-1]:
+        if not isinstance(table, dict):
+            break
+        table = table.setdefault(step, {})
+    if not isinstance(table, dict):
+        fix = "name a field of a table"
+        raise InputError("bad-override", f'"{key}" goes on below a field that is not a table', field=key, fix=fix)
+    table[steps[-1]] = value

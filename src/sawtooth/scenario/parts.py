@@ -1,0 +1,199 @@
+"""What a scenario file may contain, one class a table. Defaults and limits live here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from sawtooth.errors import InputError, suggestion
+from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
+
+CongestionControl = Literal["reno", "cubic", "bbr"]
+CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
+HZ = (100, 250, 300, 1000)
+
+HOUR = 3600 * 10**9
+MAX_CONNECTIONS = 100_000
+MAX_SAMPLES = 10_000_000
+
+
+def between(low: str, high: str, kind: type[Span] | type[Size]) -> AfterValidator:
+    """Narrows a quantity's range; the message names both ends."""
+    least, most = kind.parse(low), kind.parse(high)
+
+    def check(value: Span | Size) -> Span | Size:
+        if not least <= value <= most:  # type: ignore[operator]
+            raise InputError("out-of-range", f'"{value}" is outside {low} … {high}', fix=f"choose {low} … {high}")
+        return value
+
+    check.limits = f"{low} … {high}"  # type: ignore[attr-defined]
+    return AfterValidator(check)
+
+
+def _known_cc(value: object) -> object:
+    if isinstance(value, str) and value not in CONGESTION_CONTROLS:
+        fix = suggestion(value, CONGESTION_CONTROLS)
+        raise InputError("unknown-name", f'no congestion control is named "{value[:60]}"', fix=fix)
+    return value
+
+
+def _known_hz(value: int) -> int:
+    if value not in HZ:
+        raise InputError("out-of-range", f"{value} is not a timer tick of Linux", fix="choose 100, 250, 300 or 1000")
+    return value
+
+
+def _not_a_number(value: str) -> str:
+    if value.isdigit():
+        fix = "begin it with a letter: flows.0 means the first one"
+        raise InputError("bad-name", f'a name made of digits only, "{value}", reads as a position', fix=fix)
+    return value
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+-]{1,40}$"), AfterValidator(_not_a_number)]
+"""Letters, digits, ``_``, ``+`` and ``-``, at most 40."""
+End = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_+-]{1,40}|[sr]\*)$")]
+"""A host's name; on a dumbbell also ``s*`` or ``r*``."""
+Delay = Annotated[Span, between("0 s", "3600 s", Span)]
+Buffer = Annotated[Size, between("4 KiB", "1 GiB", Size)]
+Overhead = Annotated[Size, between("0 bytes", "1000 bytes", Size)]
+Volume = Annotated[Size, between("1 byte", "1000 TB", Size)]
+Lifetime = Annotated[Span, between("1 ms", "30 d", Span)]
+
+
+class Part(BaseModel):
+    """What all tables share: frozen, strict, no unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=False, allow_inf_nan=False)
+
+
+class Path(Part):
+    """One bottleneck between two hosts; topology "path"."""
+
+    rate: Rate = Field(Rate.parse("100 Mbit/s"), description="of the bottleneck")
+    rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time, half each way")
+    queue: Queue = Field(Queue.parse("1 bdp"), description="of the bottleneck, in the direction of the data")
+    loss: Loss = Field(Loss.parse("0%"), description="in the direction of the data, after the bottleneck")
+    ack_loss: Loss = Field(Loss.parse("0%"), description="in the direction of the acknowledgements")
+
+
+class Chain(Part):
+    """Five hosts in a row, one network card each; topologies "chain" and "chain-asymmetric"."""
+
+    rate: Rate = Field(Rate.parse("1 Gbit/s"), description="of each host's card")
+    rtt: Delay = Field(Span.parse("0.44 ms"), description="base round-trip time from h1 to h5 and back")
+    queue: Queue = Field(Queue.parse("1000 packets"), description="of each host's card")
+    loss: Loss = Field(Loss.parse("0%"), description="on the link from h3 to h4")
+
+
+class Dumbbell(Part):
+    """Pairs of hosts around one bottleneck; topology "dumbbell"."""
+
+    pairs: int = Field(1, ge=1, le=10_000, description="senders s1 … and receivers r1 …")
+    rate: Rate = Field(Rate.parse("100 Mbit/s"), description="of the bottleneck, both directions")
+    rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time, all of it on the bottleneck link")
+    queue: Queue = Field(Queue.parse("1 bdp"), description="of the bottleneck, each direction")
+    loss: Loss = Field(Loss.parse("0%"), description="on the bottleneck, in the direction of the data")
+    access_rate: Rate | None = Field(None, description="of each access link; absent: unlimited")
+
+
+class Host(Part):
+    """Settings of a host's TCP."""
+
+    hz: Annotated[int, AfterValidator(_known_hz)] = Field(
+        250, description="timer tick of its kernel: 100, 250, 300 or 1000", json_schema_extra={"enum": list(HZ)}
+    )
+    mss: int = Field(1448, ge=48, le=65483, description="payload bytes of a full segment")
+    initial_window: int = Field(10, ge=1, le=1000, description="segments")
+    receive_buffer: Buffer = Field(Size.parse("64 MiB"), description="maximum, as tcp_rmem[2]")
+    send_buffer: Buffer = Field(Size.parse("64 MiB"), description="maximum, as tcp_wmem[2]")
+    delayed_ack: bool = Field(True, description="whether the receiver delays acknowledgements")
+    sack: bool = Field(True, description="selective acknowledgements")
+    timestamps: bool = Field(True, description="12 bytes of TCP option in each segment")
+    offload: bool = Field(
+        False,
+        description="segmentation offload: loss on a link that leaves the sending host drops whole super-packets",
+    )
+
+
+class Card(Part):
+    """A physical transmitter that all links leaving a host share."""
+
+    rate: Rate = Field(description="of the card")
+    queue: Queue = Field(Queue.parse("1000 packets"), description="of the card")
+
+
+class Direction(Part):
+    """What one direction of a link does otherwise than the link says."""
+
+    rate: Rate | None = Field(None, description="of the transmitter")
+    delay: Delay | None = Field(None, description="propagation")
+    queue: Queue | None = Field(None, description="before the transmitter")
+    loss: Loss | None = Field(None, description="before the queue")
+    overhead: Overhead | None = Field(None, description="bytes a frame that the wire carries and Linux does not count")
+
+
+class Link(Part):
+    """Two hosts joined, both directions; forward is ``from`` to ``to``."""
+
+    from_: Name = Field(alias="from", description="a host")
+    to: Name = Field(description="a host")
+    name: Name | None = Field(None, description='absent: "FROM-TO"')
+    rate: Rate | None = Field(None, description="absent: unlimited, or the card's")
+    delay: Delay = Field(Span.parse("0 s"), description="propagation, one way")
+    queue: Queue | None = Field(None, description='absent: "1000 packets" where there is a rate')
+    loss: Loss = Field(Loss.parse("0%"), description="before the queue")
+    overhead: Overhead = Field(Size(0), description="bytes a frame that the wire carries and Linux does not count")
+    forward: Direction = Field(Direction(), description="what differs from `from` to `to`")
+    backward: Direction = Field(Direction(), description="what differs from `to` to `from`")
+
+
+class Route(Part):
+    """The way that packets from one host to another take, when it is not the one with the fewest hops."""
+
+    from_: Name = Field(alias="from", description="a host")
+    to: Name = Field(description="a host")
+    via: tuple[Annotated[str, StringConstraints(pattern=r"^(link:)?[A-Za-z0-9_+-]{1,40}$")], ...] = Field(
+        (), strict=False, max_length=1000, description='the hosts between, in order; "link:NAME" for one of two links'
+    )
+
+
+def _pair(value: object) -> object:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        fix = 'write it like ["1 s", "5 s"]'
+        raise InputError("wrong-type", "a lifetime is a list of the shortest and the longest", fix=fix)
+    return tuple(value)
+
+
+class Replace(Part):
+    """A new connection starts at once when one ends."""
+
+    lifetime: Annotated[tuple[Lifetime, Lifetime], BeforeValidator(_pair)] = Field(
+        description="shortest and longest life; each connection draws its own uniformly",
+    )
+
+
+class Flow(Part):
+    """Bulk transfers from one host to another; ``from`` sends the data."""
+
+    name: Name | None = Field(None, description="absent: the congestion control's name, numbered when taken")
+    from_: End | None = Field(None, alias="from", description="the host that sends the data; optional on a topology")
+    to: End | None = Field(None, description="the host that receives it; optional on a topology")
+    cc: Annotated[CongestionControl, BeforeValidator(_known_cc)] = Field("cubic", description="congestion control")
+    count: int = Field(1, ge=1, le=MAX_CONNECTIONS, description="connections")
+    start: Span = Field(Span(0), description="when it starts")
+    duration: Lifetime | None = Field(None, description="how long it sends; absent: to the end")
+    bytes: Volume | None = Field(None, description="what each connection sends, instead of a duration")
+    replace: Replace | None = Field(None, description="short connections, each replaced by a new one")
+
+
+class Probe(Part):
+    """Small packets there and back, like ping, through the same queues."""
+
+    name: Name | None = Field(None, description='absent: "probe", numbered when taken')
+    from_: Name | None = Field(None, alias="from", description="the host that asks; optional on a topology")
+    to: Name | None = Field(None, description="the host that answers; optional on a topology")
+    interval: Annotated[Span, between("100 us", "3600 s", Span)] = Field(Span.parse("1 s"), description="between two")
+    count: int | None = Field(None, ge=1, le=MAX_SAMPLES, description="absent: until the end")
+    start: Span = Field(Span(0), description="when the first is sent")

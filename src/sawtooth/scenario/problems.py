@@ -1,0 +1,87 @@
+"""What pydantic found wrong, as one error of this package: file, field, message and fix."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ValidationError
+
+from sawtooth.errors import InputError, SawtoothError, nearest, suggestion
+
+# For each of pydantic's types of problem: what is needed, and how it is written.
+_TYPES = {
+    "int_type": ("a whole number is needed", "write it without quotes, unit or decimals: {last} = 10"),
+    "int_from_float": ("a whole number is needed", "write it without decimals"),
+    "bool_type": ("true or false is needed", "write {last} = true or {last} = false"),
+    "string_type": ("text is needed", 'write it in quotes: {last} = "…"'),
+    "tuple_type": ("a list is needed", "write [[{last}]] for a list of tables, or [ … ]"),
+    "model_type": ("a table is needed", "write [{last}] and its fields below"),
+    "dict_type": ("a table is needed", "write [{last}.NAME] and its fields below"),
+}
+
+
+def first_problem(error: ValidationError, model: type[BaseModel], file: str | None) -> SawtoothError:
+    """The first thing that is wrong. Unknown fields come first: a misspelt field often causes a missing one."""
+    found = error.errors(include_url=False)
+    problem = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+    location = problem["loc"]
+    field = ".".join(str(step)[:80] for step in location) or None
+    context = problem.get("ctx", {})
+    cause = context.get("error")
+    if isinstance(cause, SawtoothError):
+        return cause.at(file=file, field=field)
+
+    def say(code: str, message: str, fix: str) -> InputError:
+        return InputError(code, message, file=file, field=field, fix=fix)
+
+    kind = problem["type"]
+    if kind == "extra_forbidden":
+        fields = _fields_at(model, location[:-1])
+        near = nearest(str(location[-1]), fields)
+        fix = f'did you mean "{near}"?' if near else f"fields here: {', '.join(fields)}"
+        return say("unknown-field", "there is no such field", fix)
+    if kind == "missing":
+        return say("missing-field", "this field is needed and missing", f'give "{location[-1]}"')
+    if kind == "literal_error":
+        known = _literals(str(context.get("expected", "")))
+        given = str(problem["input"])[:60]
+        return say("unknown-name", f'"{given}" is not known here', suggestion(given, known))
+    if kind in ("greater_than_equal", "less_than_equal"):
+        limit = f"at least {context['ge']}" if "ge" in context else f"at most {context['le']}"
+        given = str(problem["input"]) if abs(problem["input"]) < 10**30 else "the value"
+        return say("out-of-range", f"{given} is not {limit}", f"choose {limit}")
+    if kind in ("too_long", "too_short", "int_parsing_size"):
+        return say("out-of-range", problem["msg"], "shorten it")
+    if kind == "string_pattern_mismatch":
+        fix = 'letters, digits, "-", "_" and "+", at most 40'
+        return say("bad-name", f'"{str(problem["input"])[:60]}" is not a name that can be used here', fix)
+    message, fix = _TYPES.get(kind, (problem["msg"], "see docs/reference/scenario.md"))
+    return say("wrong-type", message, fix.format(last=location[-1] if location else ""))
+
+
+def _literals(expected: str) -> list[str]:
+    """Names out of pydantic's sentence "'a', 'b' or 'c'"."""
+    return [part for part in expected.split("'")[1::2] if part]
+
+
+def _fields_at(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+    """Fields of the table at ``location`` below ``model``, as the file spells them."""
+    here: type[BaseModel] = model
+    for step in location:
+        below = [
+            field for name, field in here.model_fields.items() if isinstance(step, str) and step in (name, field.alias)
+        ]
+        if below:
+            here = _model_in(below[0].annotation) or here
+    return [field.alias or name for name, field in here.model_fields.items()]
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """The model inside ``Model``, ``Model | None``, ``tuple[Model, ...]`` or ``dict[str, Model]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in typing.get_args(annotation):
+        if (found := _model_in(argument)) is not None:
+            return found
+    return None

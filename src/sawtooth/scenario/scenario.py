@@ -1,0 +1,224 @@
+"""The scenario: what is asked of an engine. Frozen, validated, every quantity with a unit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from os import PathLike
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, StringConstraints, ValidationError, model_validator
+
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.scenario import overrides
+from sawtooth.scenario.compiled import compile_scenario, flow_names, probe_names
+from sawtooth.scenario.parts import (
+    MAX_SAMPLES,
+    Card,
+    Chain,
+    Dumbbell,
+    Flow,
+    Host,
+    Link,
+    Name,
+    Part,
+    Path,
+    Probe,
+    Route,
+    between,
+)
+from sawtooth.scenario.problems import first_problem
+from sawtooth.scenario.toml import read_toml
+from sawtooth.scenario.topology import link_name
+from sawtooth.scenario.units import Span
+
+Topology = Literal["path", "chain", "chain-asymmetric", "dumbbell", "custom"]
+_TABLE_OF = {"path": "path", "chain": "chain", "chain-asymmetric": "chain", "dumbbell": "dumbbell"}
+_DRAWN = ("cards", "links", "routes")
+
+
+class Scenario(Part):
+    """One experiment: a network, its flows and how long to watch them.
+
+    Made by ``load``, ``from_dict`` or keywords (text with units, or the values of ``sawtooth.scenario``); each raises
+    SawtoothError with file, field and fix. Two scenarios are equal when they ask the same, however it was written.
+    """
+
+    name: Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")] = Field(
+        "scenario", description="for people and directories"
+    )
+    topology: Topology = Field("path", description="path, chain, chain-asymmetric, dumbbell or custom")
+    duration: Annotated[Span, between("1 ms", "30 d", Span)] = Field(
+        Span.parse("60 s"), description="how long is simulated"
+    )
+    warmup: Span = Field(Span(0), description="left out of the statistics, never of the tables")
+    interval: Annotated[Span, between("1 ms", "30 d", Span)] = Field(
+        Span.parse("1 s"), description="sampling interval of the tables"
+    )
+    seed: int = Field(1, ge=0, le=2**63 - 1, description="of all randomness")
+    path: Path | None = Field(None, description='of topology "path"')
+    chain: Chain | None = Field(None, description='of topologies "chain" and "chain-asymmetric"')
+    dumbbell: Dumbbell | None = Field(None, description='of topology "dumbbell"')
+    host: Host = Field(Host(), description="settings of every host")
+    hosts: dict[Name, Host] = Field({}, description="what one host sets otherwise; all hosts of a custom topology")
+    cards: dict[Name, Card] = Field({}, description='network cards of topology "custom", by host')
+    links: tuple[Link, ...] = Field((), strict=False, description='of topology "custom"')
+    routes: tuple[Route, ...] = Field((), strict=False, description='of topology "custom"; absent: fewest hops')
+    flows: tuple[Flow, ...] = Field((Flow(),), strict=False, description="absent: one cubic flow from end to end")
+    probes: tuple[Probe, ...] = Field((), strict=False, description="absent: none")
+
+    _source: str | None = PrivateAttr(None)
+
+    def __init__(self, /, **tables: Any) -> None:
+        try:
+            super().__init__(**tables)
+        except ValidationError as error:
+            raise first_problem(error, type(self), None) from None
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Reads a TOML file. Raises SawtoothError with the file, the field and a fix."""
+        return cls.from_dict(read_toml(path), source=str(path))
+
+    @classmethod
+    def from_dict(cls, tables: Mapping[str, Any], *, source: str | None = None) -> Self:
+        """From the tables of a file; ``source`` is the name of that file in messages. Raises SawtoothError."""
+        if not isinstance(tables, Mapping) or not all(isinstance(key, str) for key in tables):
+            fix = "give a table of fields by name"
+            raise InputError("wrong-type", "a scenario is a table", file=source, fix=fix)
+        try:
+            scenario = cls(**tables)
+        except SawtoothError as error:
+            raise error.at(file=source) from None
+        scenario._source = source
+        return scenario
+
+    @property
+    def source(self) -> str | None:
+        """The file that this was read from."""
+        return self._source
+
+    @property
+    def path_table(self) -> Path:
+        return self.path if self.path is not None else Path()
+
+    @property
+    def chain_table(self) -> Chain:
+        return self.chain if self.chain is not None else Chain()
+
+    @property
+    def dumbbell_table(self) -> Dumbbell:
+        return self.dumbbell if self.dumbbell is not None else Dumbbell()
+
+    def set(self, changes: Mapping[str, Any]) -> Self:
+        """A scenario with fields changed by dotted path: ``{"path.rtt": "140 ms", "flows.cc": "bbr"}``.
+
+        Paths are those of ``sawtooth.scenario.overrides``. Raises SawtoothError as loading the changed file would.
+        """
+        given = self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        if any(key.split(".")[0] == "flows" for key in changes):
+            given.setdefault("flows", [{"cc": flow.cc} for flow in self.flows])
+        names = {
+            "flows": flow_names(self),
+            "links": [link_name(link) for link in self.links],
+            "probes": probe_names(self),
+        }
+        try:
+            changed = overrides.apply(given, changes, names)
+        except SawtoothError as error:
+            raise error.at(file=self._source) from None
+        return type(self).from_dict(changed, source=self._source)
+
+    def compile(self) -> dict[str, Any]:
+        """What the core reads: integers in ns, bit/s, bytes and parts per billion; see docs/design.md."""
+        return compile_scenario(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field that has a value, defaults included, quantities as canonical text: fit for JSON and TOML."""
+        tables: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        tables["hosts"] = {
+            name: host.model_dump(mode="json", by_alias=True, exclude_unset=True) for name, host in self.hosts.items()
+        }
+        for link in tables["links"]:
+            for way in ("forward", "backward"):
+                if not link[way]:
+                    del link[way]
+        table = _TABLE_OF.get(self.topology)
+        if table is not None:
+            tables[table] = getattr(self, f"{table}_table").model_dump(mode="json", exclude_none=True)
+        return {name: value for name, value in tables.items() if value not in ({}, []) or name == "flows"}
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON of ``to_dict``: 64 hexadecimal digits, equal for equal scenarios."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """JSON Schema (2020-12) of a scenario file."""
+        schema = cls.model_json_schema(by_alias=True)
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    @model_validator(mode="after")
+    def _means_something(self) -> Self:
+        self._check_tables()
+        self._check_times()
+        for index, flow in enumerate(self.flows):
+            self._check_flow(flow, f"flows.{index}")
+        compile_scenario(self)
+        return self
+
+    def _check_tables(self) -> None:
+        own = _TABLE_OF.get(self.topology)
+        for table in ("path", "chain", "dumbbell"):
+            if table != own and getattr(self, table) is not None:
+                fix = f'remove it, or set topology = "{table}"'
+                message = f'topology "{self.topology}" does not read this table'
+                raise InputError("conflict", message, field=table, fix=fix)
+        for table in _DRAWN:
+            if own is not None and getattr(self, table):
+                fix = f'set topology = "custom", or use the fields of [{own}]'
+                message = f'topology "{self.topology}" draws its own network'
+                raise InputError("conflict", message, field=table, fix=fix)
+        if not self.flows and not self.probes:
+            message = "there is neither a flow nor a probe"
+            raise InputError("missing-field", message, field="flows", fix="leave flows out for one cubic flow")
+
+    def _check_times(self) -> None:
+        if self.warmup >= self.duration:
+            message = f'"{self.warmup}" leaves nothing of the duration, "{self.duration}"'
+            raise InputError("out-of-range", message, field="warmup", fix="shorten it")
+        if self.interval > self.duration:
+            message = f'"{self.interval}" is longer than the duration, "{self.duration}"'
+            raise InputError("out-of-range", message, field="interval", fix="shorten it")
+        if self.duration.ns // self.interval.ns > MAX_SAMPLES:
+            message = f"more than {MAX_SAMPLES} samples"
+            raise InputError("out-of-range", message, field="interval", fix="choose a longer interval")
+        starts = [(f"flows.{index}.start", flow.start) for index, flow in enumerate(self.flows)]
+        starts += [(f"probes.{index}.start", probe.start) for index, probe in enumerate(self.probes)]
+        for field, start in starts:
+            if start >= self.duration:
+                message = f'"{start}" is not before the end, "{self.duration}"'
+                raise InputError("out-of-range", message, field=field, fix="start earlier")
+
+    @staticmethod
+    def _check_flow(flow: Flow, at: str) -> None:
+        if flow.bytes is not None and flow.duration is not None:
+            message = "a flow ends after its bytes or after its duration, not both"
+            raise InputError("conflict", message, field=f"{at}.bytes", fix="remove one of the two")
+        if flow.replace is None:
+            return
+        if flow.bytes is not None:
+            message = "a replaced flow ends with its lifetime, not after its bytes"
+            raise InputError("conflict", message, field=f"{at}.replace", fix="remove one of the two")
+        low, high = flow.replace.lifetime
+        if low > high:
+            message = f'the shortest, "{low}", is longer than the longest, "{high}"'
+            raise InputError("out-of-range", message, field=f"{at}.replace.lifetime", fix="swap them")

@@ -1,0 +1,234 @@
+"""The topologies by name, each built into a ``Network`` from its table of the scenario file.
+
+``path``             sender – router – loss – delay – receiver; the bottleneck is router → loss
+``chain``            h1 – h2 – h3 – h4 – h5, one card a host, loss on h3 → h4
+``chain-asymmetric`` the same, but acknowledgements go from h5 straight to h1
+``dumbbell``         s1 … sN – left – right – r1 … rN; the bottleneck is left – right
+``custom``           hosts, cards, links and routes as the file gives them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sawtooth.errors import InputError, suggestion
+from sawtooth.scenario.network import Network, Transmitter, Wire
+from sawtooth.scenario.parts import Card, Chain, Direction, Dumbbell, Host, Link, Path, Route
+from sawtooth.scenario.routing import explicit
+from sawtooth.scenario.units import Queue
+
+_DEFAULT_QUEUE = Queue.parse("1000 packets")
+
+
+def path(given: Path) -> Network:
+    """One bottleneck. Its queue and rate are on router → loss only; every other transmitter is unlimited.
+
+    Loss follows the bottleneck, and half the RTT follows that, each way.
+    """
+    hosts = ("sender", "router", "loss", "delay", "receiver")
+    back_ns = given.rtt.ns // 2
+    bottleneck = Transmitter("router>loss", given.rate.bps, given.queue, "path.queue")
+    wires = (
+        _wire("sender", "router", None),
+        _wire("router", "loss", 0),
+        _wire("loss", "delay", None, loss_ppb=given.loss.ppb),
+        _wire("delay", "receiver", None, delay_ns=given.rtt.ns - back_ns),
+        _wire("receiver", "delay", None, delay_ns=back_ns),
+        _wire("delay", "loss", None, loss_ppb=given.ack_loss.ppb),
+        _wire("loss", "router", None),
+        _wire("router", "sender", None),
+    )
+    return Network(hosts, (bottleneck,), wires, ends=("sender", "receiver"))
+
+
+def chain(given: Chain) -> Network:
+    """Five hosts that forward, the published study's symmetric network: data and acknowledgements take the same links.
+
+    Each host has one card, so what it forwards out and what it sends back share a transmitter. The RTT is spread evenly
+    over the eight directions.
+    """
+    hosts, cards = _chain_hosts(given)
+    out_ns, back_ns = given.rtt.ns - given.rtt.ns // 2, given.rtt.ns // 2
+    back = [
+        _wire(hosts[i], hosts[i - 1], i, delay_ns=part)
+        for i, part in zip(range(4, 0, -1), _shares(back_ns, 4), strict=True)
+    ]
+    return Network(hosts, cards, (*_chain_forward(hosts, given, out_ns), *back), ends=("h1", "h5"))
+
+
+def chain_asymmetric(given: Chain) -> Network:
+    """The chain with another way back, the published study's asymmetric network.
+
+    The study sends the way back through other VLANs and does not print which hosts they pass. Here h5 sends straight to
+    h1, from its own card; that link's delay is half the RTT, so that the base RTT is the symmetric network's.
+    """
+    hosts, cards = _chain_hosts(given)
+    out_ns, back_ns = given.rtt.ns - given.rtt.ns // 2, given.rtt.ns // 2
+    back = _wire("h5", "h1", 4, delay_ns=back_ns)
+    return Network(hosts, cards, (*_chain_forward(hosts, given, out_ns), back), ends=("h1", "h5"))
+
+
+def dumbbell(given: Dumbbell) -> Network:
+    """Pairs around one bottleneck, which has the rate and queue in both directions, the loss towards the receivers.
+
+    All of the RTT is on the bottleneck link; access links are unlimited unless ``access_rate`` is given, then each has
+    a queue of 1000 packets.
+    """
+    senders = [f"s{i}" for i in range(1, given.pairs + 1)]
+    receivers = [f"r{i}" for i in range(1, given.pairs + 1)]
+    transmitters = [
+        Transmitter("left>right", given.rate.bps, given.queue, "dumbbell.queue"),
+        Transmitter("right>left", given.rate.bps, given.queue, "dumbbell.queue"),
+    ]
+    back_ns = given.rtt.ns // 2
+    wires = [
+        _wire("left", "right", 0, delay_ns=given.rtt.ns - back_ns, loss_ppb=given.loss.ppb),
+        _wire("right", "left", 1, delay_ns=back_ns),
+    ]
+
+    def access(source: str, target: str) -> int:
+        transmitter = None
+        if given.access_rate is not None:
+            transmitter = len(transmitters)
+            name = f"{source}>{target}"
+            transmitters.append(Transmitter(name, given.access_rate.bps, _DEFAULT_QUEUE, "dumbbell.access_rate"))
+        wires.append(_wire(source, target, transmitter))
+        return len(wires) - 1
+
+    routes = {}
+    for sender, receiver in zip(senders, receivers, strict=True):
+        routes[sender, receiver] = (access(sender, "left"), 0, access("right", receiver))
+        routes[receiver, sender] = (access(receiver, "right"), 1, access("left", sender))
+    hosts = ("left", "right", *senders, *receivers)
+    return Network(hosts, tuple(transmitters), tuple(wires), ends=("s*", "r*"), routes=routes)
+
+
+def custom(
+    hosts: Mapping[str, Host], cards: Mapping[str, Card], links: Sequence[Link], routes: Sequence[Route]
+) -> Network:
+    """What the file draws itself.
+
+    Raises SawtoothError: ``missing-field``, ``unknown-name``, ``duplicate-name``, ``route-loop``, ``conflict``,
+    ``no-route``, each at its field.
+    """
+    if not hosts or not links:
+        missing = "hosts" if not hosts else "links"
+        fix = "add [hosts.a], [hosts.b] and [[links]] with from and to"
+        raise InputError("missing-field", f"a custom topology needs {missing}", field=missing, fix=fix)
+    transmitters: list[Transmitter] = []
+    card_of: dict[str, int] = {}
+    for name, card in cards.items():
+        _known(name, hosts, f"cards.{name}")
+        card_of[name] = len(transmitters)
+        transmitters.append(Transmitter(name, card.rate.bps, card.queue, f"cards.{name}.queue"))
+    wires: list[Wire] = []
+    names: set[str] = set()
+    joined = [frozenset((link.from_, link.to)) for link in links]
+    for number, link in enumerate(links):
+        at = f"links.{number}"
+        _known(link.from_, hosts, f"{at}.from")
+        _known(link.to, hosts, f"{at}.to")
+        if link.from_ == link.to:
+            message = f'a link cannot join "{link.to}" to itself'
+            raise InputError("route-loop", message, field=f"{at}.to", fix="name another host")
+        name = link_name(link)
+        if name in names:
+            message = f'two links are named "{name}"'
+            raise InputError("duplicate-name", message, field=f"{at}.name", fix=f'name this one, e.g. "{name}-2"')
+        names.add(name)
+        _queue_has_a_rate(link, card_of, at)
+        twin = joined.count(joined[number]) > 1
+        for source, target, way in ((link.from_, link.to, "forward"), (link.to, link.from_, "backward")):
+            own: Direction = getattr(link, way)
+            shown = f"{name}:{source}>{target}" if twin else f"{source}>{target}"
+            transmitter = _transmitter(link, own, source, shown, card_of, transmitters, at, way)
+            wires.append(
+                Wire(
+                    name=shown,
+                    link=name,
+                    source=source,
+                    target=target,
+                    transmitter=transmitter,
+                    delay_ns=(link.delay if own.delay is None else own.delay).ns,
+                    loss_ppb=(link.loss if own.loss is None else own.loss).ppb,
+                    overhead_bytes=(link.overhead if own.overhead is None else own.overhead).bytes,
+                )
+            )
+    found = explicit(routes, list(hosts), wires)
+    return Network(tuple(hosts), tuple(transmitters), tuple(wires), routes=found)
+
+
+def link_name(link: Link) -> str:
+    """Its name, or "FROM-TO"."""
+    return link.name if link.name is not None else f"{link.from_}-{link.to}"
+
+
+def _queue_has_a_rate(link: Link, card_of: Mapping[str, int], at: str) -> None:
+    """Refuses a link's queue that no direction would use."""
+    if link.queue is None:
+        return
+    if any(
+        (own.rate or link.rate) is not None and source not in card_of
+        for source, own in ((link.from_, link.forward), (link.to, link.backward))
+    ):
+        return
+    fix = "give the link a rate" if not card_of else "give the link a rate, or the queue to the card"
+    message = "a link without a rate of its own sends at once: its queue would never fill"
+    raise InputError("conflict", message, field=f"{at}.queue", fix=fix)
+
+
+def _transmitter(
+    link: Link,
+    own: Direction,
+    source: str,
+    shown: str,
+    card_of: Mapping[str, int],
+    transmitters: list[Transmitter],
+    at: str,
+    way: str,
+) -> int | None:
+    """The transmitter of one direction: the host's card, one of its own (appended), or none."""
+    rate = own.rate if own.rate is not None else link.rate
+    if source in card_of:
+        field = f"{at}.{way}.rate" if own.rate is not None else f"{at}.rate" if link.rate is not None else None
+        field = f"{at}.{way}.queue" if own.queue is not None else field
+        if field is not None:
+            message = f'"{source}" sends on its card, so this link has no transmitter of its own in that direction'
+            fix = f"set cards.{source}, or give the rate and queue to the other direction only"
+            raise InputError("conflict", message, field=field, fix=fix)
+        return card_of[source]
+    if rate is None:
+        if own.queue is not None:
+            message = "a link without a rate sends at once: its queue would never fill"
+            raise InputError("conflict", message, field=f"{at}.{way}.queue", fix="give the link a rate")
+        return None
+    queue = own.queue or link.queue or _DEFAULT_QUEUE
+    where = f"{at}.{way}.queue" if own.queue is not None else f"{at}.queue"
+    transmitters.append(Transmitter(shown, rate.bps, queue, where))
+    return len(transmitters) - 1
+
+
+def _known(host: str, hosts: Mapping[str, Host], field: str) -> None:
+    if host not in hosts:
+        raise InputError("unknown-name", f'no host is named "{host}"', field=field, fix=suggestion(host, hosts))
+
+
+def _chain_hosts(given: Chain) -> tuple[tuple[str, ...], tuple[Transmitter, ...]]:
+    hosts = ("h1", "h2", "h3", "h4", "h5")
+    return hosts, tuple(Transmitter(host, given.rate.bps, given.queue, "chain.queue") for host in hosts)
+
+
+def _chain_forward(hosts: Sequence[str], given: Chain, out_ns: int) -> list[Wire]:
+    return [
+        _wire(hosts[i], hosts[i + 1], i, delay_ns=part, loss_ppb=given.loss.ppb if i == 2 else 0)
+        for i, part in enumerate(_shares(out_ns, 4))
+    ]
+
+
+def _shares(total: int, parts: int) -> list[int]:
+    """``total`` in whole parts that differ by at most one and add up to it."""
+    return [total * (i + 1) // parts - total * i // parts for i in range(parts)]
+
+
+def _wire(source: str, target: str, transmitter: int | None, *, delay_ns: int = 0, loss_ppb: int = 0) -> Wire:
+    return Wire(f"{source}>{target}", f"{source}-{target}", source, target, transmitter, delay_ns, loss_ppb)

@@ -1,0 +1,49 @@
+"""Throughput as iperf3's receiver reports it: one value a sampling interval, summed over the flows, in Mbit/s."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sawtooth.run import Run
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pandas import DataFrame, Series
+
+STATISTICS = ("count", "mean_mbps", "std_mbps", "min_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "max_mbps")
+"""In the order of the published tables. ``std`` divides by n - 1, quantiles interpolate linearly, as pandas does."""
+
+_HALF_A_NANOSECOND = 5e-10
+
+
+def after_warmup(run: Run, table: DataFrame) -> DataFrame:
+    """Rows of intervals that began at or after the scenario's warm-up; ``t_s`` is the end of an interval."""
+    from_s = run.scenario.warmup.seconds + run.scenario.interval.seconds
+    # The last interval of a run may be shorter; it ends later than its full length would, so it always stays.
+    return table[table["t_s"] >= from_s - _HALF_A_NANOSECOND]
+
+
+def throughput(run: Run) -> Series[float]:
+    """Mbit/s at the receiving application in each interval after the warm-up, summed over flows; index ``t_s``."""
+    kept = after_warmup(run, run.tables["intervals"])
+    summed = kept.groupby("t_s", sort=True)["goodput_bps"].sum() / 1e6
+    return summed.rename("throughput_mbps")
+
+
+def describe(samples: ArrayLike) -> dict[str, float]:
+    """The ``STATISTICS`` of samples in Mbit/s; NaN where there are too few (none, or one for the deviation)."""
+    import numpy as np
+
+    values = np.asarray(samples, dtype=float)
+    if values.size == 0:
+        return {"count": 0} | dict.fromkeys(STATISTICS[1:], math.nan)
+    low, q25, q50, q75, high = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
+    deviation = float(values.std(ddof=1)) if values.size > 1 else math.nan
+    found = (values.size, float(values.mean()), deviation, low, q25, q50, q75, high)
+    return dict(zip(STATISTICS, found, strict=True))
+
+
+def change_percent(value: float, baseline: float) -> float:
+    """By how much ``value`` differs from ``baseline``, in percent of it; NaN without a baseline above 0."""
+    return (value / baseline - 1) * 100 if baseline > 0 else math.nan

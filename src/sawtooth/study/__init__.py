@@ -1,0 +1,7 @@
+"""Studies: a scenario varied over axes and seeds, run on all cores, summarised beside published figures."""
+
+from sawtooth.study.result import StudyResult
+from sawtooth.study.runner import run_study
+from sawtooth.study.study import Point, Study
+
+__all__ = ["Point", "Study", "StudyResult", "run_study"]

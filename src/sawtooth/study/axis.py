@@ -1,0 +1,126 @@
+"""Axis: one varied field of a study, its values, and how they are named in the tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from sawtooth.errors import InputError
+from sawtooth.scenario.units import Loss, Rate, Size, Span
+
+MAX_VALUES = 10_000
+
+_AMOUNT = re.compile(r"\s*([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}))\s*(.*?)\s*")
+
+ColumnName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+
+
+class Column(BaseModel):
+    """How a varied field appears in the tables: as a number in ``unit``, by its ``labels``, or as it is written."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    field: str = Field(description='the varied field, dotted: "chain.loss", "flows.0.cc"')
+    title: str = Field("", description='on axes and in legends: "packet loss, %"')
+    unit: str | None = Field(None, description='print the value as a number in this unit: "%", "ms", "Mbit/s"')
+    labels: dict[str, str] = Field(default_factory=dict, description="value = what the tables call it")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """``field`` takes each of ``values`` in turn; ``column`` names it in tables."""
+
+    field: str
+    values: tuple[Any, ...]
+    column: str
+    naming: Column
+
+    def name(self, value: Any) -> Any:
+        """What the tables show for ``value``. Raises SawtoothError ``unknown-unit``."""
+        if self.naming.unit is not None:
+            return in_unit(value, self.naming.unit, self.field)
+        return self.naming.labels.get(str(value), value)
+
+
+def expand(given: Any, field: str) -> tuple[Any, ...]:
+    """The values of an axis: a list, or ``{from, to, step}`` with both ends included, counted exactly in decimal.
+
+    Raises SawtoothError: ``wrong-type``, ``unknown-field``, ``missing-field``, ``bad-quantity``, ``out-of-range``,
+    ``empty-axis``, ``too-many-points``, ``duplicate-name``.
+    """
+    if isinstance(given, Mapping):
+        given = _range(given, field)
+    if not isinstance(given, (list, tuple)):
+        fix = 'write a list, ["0%", "1%"], or {from = "0%", to = "10%", step = "1%"}'
+        raise InputError("wrong-type", "an axis is a list of values or a range", field=field, fix=fix)
+    if not given:
+        raise InputError("empty-axis", "an axis without values has no points", field=field, fix="give one at least")
+    if len(given) > MAX_VALUES:
+        raise InputError("too-many-points", f"{len(given)} values; at most {MAX_VALUES}", field=field)
+    for at, value in enumerate(given):
+        if value in given[:at]:
+            raise InputError("duplicate-name", f'the value "{value}" is there twice', field=field, fix="remove one")
+    return tuple(given)
+
+
+def in_unit(value: Any, unit: str, field: str) -> float:
+    """A quantity as a number of ``unit``; plain numbers stay. Raises SawtoothError ``unknown-unit``."""
+    if isinstance(value, (int, float)):
+        return value
+    for kind, attribute in ((Loss, "ppb"), (Span, "ns"), (Rate, "bps"), (Size, "bytes")):
+        try:
+            one = getattr(kind.parse(f"1{unit}" if unit == "%" else f"1 {unit}"), attribute)
+        except InputError:
+            continue
+        try:
+            number = Decimal(getattr(kind.parse(value), attribute)) / Decimal(one)
+        except InputError as error:
+            raise error.at(field=field) from error
+        return int(number) if number == int(number) else float(number)
+    raise InputError("unknown-unit", f'"{unit}" is not a unit known here', field=field, fix='write e.g. "%", "ms"')
+
+
+def _range(given: Mapping[str, Any], field: str) -> list[str | int]:
+    for name in given:
+        if name not in ("from", "to", "step"):
+            fix = 'write {from = "0%", to = "10%", step = "1%"}'
+            raise InputError("unknown-field", "a range has no such field", field=f"{field}.{name}", fix=fix)
+    ends: list[tuple[Decimal, str]] = []
+    for name in ("from", "to", "step"):
+        if name not in given:
+            raise InputError("missing-field", "a range needs it", field=f"{field}.{name}")
+        ends.append(_amount(given[name], f"{field}.{name}"))
+    (low, unit), (high, _), (step, _) = ends
+    if len({unit for _, unit in ends}) > 1:
+        raise InputError("bad-quantity", "from, to and step have different units", field=field, fix="use one unit")
+    if step <= 0:
+        raise InputError("out-of-range", "the step is not above 0", field=f"{field}.step")
+    if high < low:
+        raise InputError("empty-axis", "the range ends before it begins", field=field, fix="swap from and to")
+    count = int((high - low) / step) + 1
+    if count > MAX_VALUES:
+        message = f"{count} values; at most {MAX_VALUES}"
+        raise InputError("too-many-points", message, field=field, fix="take larger steps")
+    values = [low + step * at for at in range(count)]
+    if not unit and all(value == int(value) for value in values):
+        return [int(value) for value in values]
+    return [_text(value, unit) for value in values]
+
+
+def _amount(value: Any, field: str) -> tuple[Decimal, str]:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Decimal(value), ""
+    found = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise InputError("bad-quantity", f"{value!r} is not an amount", field=field, fix='write e.g. "1%" or 10')
+    return Decimal(found[1]), found[2]
+
+
+def _text(value: Decimal, unit: str) -> str:
+    digits = format(value.normalize(), "f") if value else "0"
+    return f"{digits}{unit}" if unit == "%" else f"{digits} {unit}".rstrip()

@@ -1,0 +1,65 @@
+"""The progress bar of a study: whole points, and the fractions of those that run. On stderr, after two seconds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+SHOWN_AFTER_S = 2.0
+_FORMAT = "{desc} {percentage:3.0f}% |{bar}| {n:.1f}/{total} points, {elapsed} gone, {remaining} to go"
+_FORMAT_ONE = "{desc} {percentage:3.0f}% |{bar}| {elapsed} gone, {remaining} to go"
+
+
+class Bar:
+    """A bar that appears only when the work takes longer than two seconds; ``quiet`` leaves it out."""
+
+    def __init__(self, what: str, points: int, *, done: int = 0, quiet: bool = False) -> None:
+        from tqdm import tqdm
+
+        terminal = sys.stderr.isatty()
+        self._terminal = terminal and not quiet
+        self._start = time.monotonic()
+        self._bar: Any = tqdm(
+            total=points,
+            initial=done,
+            desc=what,
+            disable=quiet,
+            delay=SHOWN_AFTER_S,
+            bar_format=_FORMAT if points > 1 else _FORMAT_ONE,
+            file=sys.stderr,
+            leave=terminal,
+            # A log file gets a line now and then, a terminal a smooth bar.
+            mininterval=0.2 if terminal else 30.0,
+            dynamic_ncols=terminal,
+            smoothing=0.05,
+        )
+
+    def show(self, points: float) -> None:
+        """So many points are done, counting fractions."""
+        advance = points - self._bar.n
+        if advance > 0:
+            self._bar.update(advance)
+        elif self._terminal and time.monotonic() - self._start >= SHOWN_AFTER_S:
+            # The clock goes on while no point advances.
+            self._bar.refresh()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.close()
+
+
+def fractions(directory: Path) -> float:
+    """The sum of the fractions of all running points under ``directory``/progress."""
+    total = 0.0
+    for path in (directory / "progress").glob("*"):
+        try:
+            total += min(1.0, max(0.0, float(path.read_text())))
+        except (OSError, ValueError):
+            # Its worker removes or rewrites it at this moment; the next poll sees it.
+            continue
+    return total

@@ -1,0 +1,230 @@
+"""StudyResult: the runs of a study, summarised, beside the figures that others published."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth import published as published_figures
+from sawtooth.published import Published
+from sawtooth.run import Run
+from sawtooth.stats import (
+    COUNTERS,
+    STATISTICS,
+    batch_means,
+    change_percent,
+    counters,
+    describe,
+    independent,
+    throughput,
+)
+from sawtooth.storage import write_bytes
+from sawtooth.study import store
+from sawtooth.study.study import Study
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ALL = "all"
+"""In the column ``seed``: the samples of all seeds together."""
+_FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a point's run is, and the values of its key columns."""
+
+    id: str
+    key: dict[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What a study found.
+
+    ``summary`` has the fixed columns (engine, the study's key columns, seed, the statistics, published_mean_mbps), one
+    row a run and one with seed "all"; ``details`` adds intervals, changes, counters and all published figures;
+    ``samples`` is the throughput in Mbit/s, one row an interval. ``description`` is study.json.
+    """
+
+    study: Study
+    engine: str
+    directory: Path
+    places: tuple[Place, ...]
+    published: Published | None
+    summary: DataFrame
+    details: DataFrame
+    samples: DataFrame
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def build(
+        cls, study: Study, engine: str, directory: Path, places: Iterable[Place], published: Published | None
+    ) -> StudyResult:
+        """Summarises the saved runs under ``directory``. Raises SawtoothError ``not-a-result`` when one is missing."""
+        import pandas as pd
+
+        kept = tuple(places)
+        groups: dict[tuple[Any, ...], list[_Seen]] = {}
+        warnings: dict[str, tuple[str, list[str]]] = {}
+        frames = []
+        for place in kept:
+            run = Run.load(store.point_directory(directory, place.id), tables=("intervals", "tcp_info"))
+            series = throughput(run)
+            seen = _Seen(place, series.to_numpy(), counters(run))
+            groups.setdefault(tuple(place.key.values()), []).append(seen)
+            for warning in run.warnings:
+                # Sentences that differ in their figures only are one warning.
+                warnings.setdefault(_FIGURE.sub("#", warning), (warning, []))[1].append(place.id)
+            frame = {**place.key, "seed": place.seed, "t_s": series.index, "mbps": series.to_numpy()}
+            frames.append(pd.DataFrame(frame))
+        rows = [row for group in groups.values() for row in _rows(engine, group)]
+        _compare(rows, study, published)
+        details = pd.DataFrame(rows)
+        columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
+        samples = pd.concat(frames, ignore_index=True)
+        sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]
+        changed = store.describe(directory)["overrides"]
+        if changed and published is not None:
+            fields = ", ".join(f"{field} = {value}" for field, value in changed.items())
+            sentences.append(f"the published figures were not made with what was set here: {fields}")
+        return cls(study, engine, directory, kept, published, details[columns], details, samples, tuple(sentences))
+
+    @classmethod
+    def load(cls, directory: Path | str) -> StudyResult:
+        """Reads a finished study's directory. Raises SawtoothError ``not-a-result`` for anything else."""
+        where = Path(directory)
+        found = store.describe(where)
+        places = [Place(point["id"], point["key"], point["seed"]) for point in found["points"]]
+        known = None
+        if found.get("published") is not None:
+            about = found["published"]
+            table = published_figures.load("published.csv", beside=where).figures
+            known = Published(about["name"], table, about["source"], about["setting"], tuple(about["caveats"]))
+        return cls.build(Study.from_dict(found["study"]), found["engine"], where, places, known)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """study.json: what was asked, by which versions, started and finished when."""
+        return store.describe(self.directory)
+
+    @property
+    def pooled(self) -> DataFrame:
+        """The rows of ``details`` for all seeds together."""
+        return self.details[self.details["seed"] == ALL].reset_index(drop=True)
+
+    def run(self, place: Place) -> Run:
+        """The saved run of a point, all tables."""
+        return Run.load(store.point_directory(self.directory, place.id))
+
+    def write_tables(self) -> None:
+        """Writes summary.csv, table.csv and, where figures were published, published.csv."""
+        write_bytes(self.directory / "summary.csv", csv_text(self.summary).encode())
+        write_bytes(self.directory / "table.csv", csv_text(self.details).encode())
+        if self.published is not None:
+            figures = self.published.figures.assign(
+                trusted=self.published.figures["trusted"].map({True: "yes", False: "no"})
+            )
+            write_bytes(self.directory / "published.csv", csv_text(figures).encode())
+
+    def published_described(self) -> dict[str, Any] | None:
+        """What study.json says about the published figures."""
+        if self.published is None:
+            return None
+        about = dataclasses.asdict(dataclasses.replace(self.published, figures=None))  # type: ignore[arg-type]
+        del about["figures"]
+        return about
+
+    def table(self) -> str:
+        """For a terminal: one line a point over all seeds, beside the published means where there are some."""
+        from sawtooth.study.terminal import table
+
+        return table(self)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    place: Place
+    samples: Any
+    counted: dict[str, float]
+
+
+def csv_text(table: DataFrame) -> str:
+    """CSV with plain numbers: at most six decimals, no exponent, empty where unknown."""
+    text = table.astype(object).map(_plain)
+    return str(text.to_csv(index=False, lineterminator="\n"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        shown = f"{value:.6f}".rstrip("0").rstrip(".")
+        return "0" if shown in ("-0", "") else shown
+    return value
+
+
+def _sentence(text: str, ids: list[str], points: int) -> str:
+    if len(ids) == points:
+        return f"{text} (all {points} points; this one: {ids[0]})" if points > 1 else text
+    return f"{text} ({len(ids)} of {points} points; this one: {ids[0]})"
+
+
+def _rows(engine: str, group: list[_Seen]) -> list[dict[str, Any]]:
+    """One row a seed and one for all, of one point."""
+    import numpy as np
+
+    rows = [_row(engine, seen.place.key, seen.place.seed, [seen.samples], [seen.counted]) for seen in group]
+    every = [seen.samples for seen in group]
+    pooled = _row(engine, group[0].place.key, ALL, every, [seen.counted for seen in group])
+    means = [float(np.mean(one)) for one in every if len(one)]
+    if len(means) > 1:
+        between = independent(means)
+        pooled |= {"seeds_low_mbps": between.low, "seeds_high_mbps": between.high}
+    return [*rows, pooled]
+
+
+def _row(
+    engine: str, key: Mapping[str, Any], seed: int | str, series: list[Any], counted: list[dict[str, float]]
+) -> dict[str, Any]:
+    import numpy as np
+
+    whole = np.concatenate(series)
+    row: dict[str, Any] = {"engine": engine, **key, "seed": seed, **describe(whole)}
+    interval = batch_means(series) if whole.size else None
+    row |= {
+        "ci_low_mbps": interval.low if interval else math.nan,
+        "ci_high_mbps": interval.high if interval else math.nan,
+        "ci_batches": interval.n if interval else 0,
+        "seeds_low_mbps": math.nan,
+        "seeds_high_mbps": math.nan,
+    }
+    for name in COUNTERS:
+        values = [one[name] for one in counted]
+        averaged = name in ("mean_srtt_ms", "rwnd_limited_percent")
+        row[name] = math.fsum(values) / len(values) if averaged else math.fsum(values)
+    return row
+
+
+def _compare(rows: list[dict[str, Any]], study: Study, published: Published | None) -> None:
+    """Adds to each row its change against the baseline, and what was published for its point."""
+    roles = study.roles()
+    names = [axis.column for axis in study.axes()]
+    found = {(row["seed"], *(row[name] for name in names)): row["mean_mbps"] for row in rows}
+    for row in rows:
+        at_baseline = {name: row[name] for name in names} | {roles.x: roles.baseline}
+        baseline = found.get((row["seed"], *at_baseline.values()), math.nan)
+        row["change_percent"] = change_percent(row["mean_mbps"], baseline)
+        key = {name: row[name] for name in names}
+        for statistic in STATISTICS[1:]:
+            row[f"published_{statistic}"] = published.figure(key, statistic) if published else math.nan
+        mean = row["published_mean_mbps"]
+        before = published.figure(at_baseline) if published else math.nan
+        row["published_change_percent"] = change_percent(mean, before)
+        row["ratio"] = row["mean_mbps"] / mean if mean > 0 else math.nan

@@ -1,0 +1,143 @@
+"""Store: the dated directories in which the results of studies are kept, and never overwritten.
+
+    OUT/NAME/20260131-101500/
+        study.json                what was asked, by which versions, and whether it is finished
+        points/ID/…               one saved run each
+        progress/ID               fraction of a running point; gone when it is finished
+        summary.csv  table.csv    the tables; published.csv: the figures that were compared with
+        report.html  plots/       written by sawtooth.report
+    OUT/NAME/latest               link to the newest finished one
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sawtooth.errors import SawtoothError
+from sawtooth.run import is_saved
+from sawtooth.storage import ASIDE, read_json, write_json, writing
+
+FORMAT = 1
+DESCRIPTION = "study.json"
+STOP = "stop"
+"""While this file is there, workers end their points early."""
+
+
+@contextmanager
+def results_directory(out: Path, name: str, identity: str, described: dict[str, Any]) -> Iterator[Path]:
+    """The directory for a study's results, locked against other processes while the block runs.
+
+    An unfinished one of the same ``identity`` is taken up again; otherwise a new one is made, named by date and time.
+    Raises SawtoothError ``unwritable-output`` or ``disk-full``.
+    """
+    home = out / name
+    with writing(home):
+        home.mkdir(parents=True, exist_ok=True)
+    for candidate in sorted(home.iterdir(), reverse=True):
+        if candidate.is_symlink() or not _is_unfinished(candidate, identity):
+            continue
+        lock = _lock(candidate)
+        if lock is not None:
+            break
+    else:
+        candidate = _new(home)
+        lock = _lock(candidate)
+        description = {"format": FORMAT, "identity": identity, "finished": None, "started": _now(), **described}
+        write_json(candidate / DESCRIPTION, description)
+    try:
+        _sweep(candidate)
+        yield candidate
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def finish(directory: Path, extra: dict[str, Any]) -> None:
+    """Marks the results as finished and lets ``latest`` point to them."""
+    with writing(directory):
+        shutil.rmtree(directory / "progress", ignore_errors=True)
+    description = read_json(directory / DESCRIPTION) | extra | {"finished": _now()}
+    write_json(directory / DESCRIPTION, description)
+    with writing(directory.parent / "latest"):
+        aside = directory.parent / f".latest.{os.getpid()}{ASIDE}"
+        aside.unlink(missing_ok=True)
+        aside.symlink_to(directory.name)
+        os.replace(aside, directory.parent / "latest")
+
+
+def describe(directory: Path) -> dict[str, Any]:
+    """The description of results. Raises SawtoothError ``not-a-result`` for anything else, or a newer format."""
+    path = directory / DESCRIPTION
+    found = read_json(path)
+    if not isinstance(found, dict) or not isinstance(found.get("format"), int) or "study" not in found:
+        raise SawtoothError("not-a-result", "is not the description of a study's results", file=path)
+    if found["format"] > FORMAT:
+        fix = "read it with the version of sawtooth that wrote it"
+        raise SawtoothError("not-a-result", f"has the format {found['format']}", file=path, fix=fix)
+    return found
+
+
+def point_directory(directory: Path, point: str) -> Path:
+    """Where the run of a point is saved."""
+    return directory / "points" / point
+
+
+def is_done(directory: Path, point: str) -> bool:
+    """True when the point's run is saved whole."""
+    return is_saved(point_directory(directory, point))
+
+
+def _is_unfinished(candidate: Path, identity: str) -> bool:
+    try:
+        found = describe(candidate)
+    except SawtoothError:
+        return False
+    return found.get("identity") == identity and found.get("finished") is None
+
+
+def _lock(directory: Path) -> int | None:
+    """A descriptor that holds the directory's lock until it is closed or the process dies; None: somebody has it."""
+    with writing(directory):
+        descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        return descriptor
+
+
+def _new(home: Path) -> Path:
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    for attempt in itertools.count(1):
+        target = home / (stamp if attempt == 1 else f"{stamp}-{attempt}")
+        with writing(target):
+            try:
+                target.mkdir()
+            except FileExistsError:
+                continue
+            (target / "points").mkdir()
+            return target
+    raise AssertionError("unreachable")
+
+
+def _sweep(directory: Path) -> None:
+    """Removes what a killed worker left half-written, and the request to stop."""
+    with writing(directory):
+        for left in [*directory.glob(f".*{ASIDE}"), *(directory / "points").glob(f".*{ASIDE}")]:
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        shutil.rmtree(directory / "progress", ignore_errors=True)
+        (directory / "progress").mkdir()
+        (directory / STOP).unlink(missing_ok=True)
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")

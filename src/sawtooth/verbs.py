@@ -1,0 +1,116 @@
+"""The verbs of the package: values in, values out. The command line calls the same functions as these do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from sawtooth.errors import InputError, suggestion
+from sawtooth.scenario import Scenario, read_toml
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from sawtooth.run import Run
+    from sawtooth.study import Study, StudyResult
+
+SCHEMAS = ("scenario", "study")
+
+
+def load(path: str | PathLike[str]) -> Scenario | Study:
+    """The scenario or study of a TOML file: a study has a table ``scenario``.
+
+    Raises SawtoothError with the file, the field and a fix.
+    """
+    tables = read_toml(path)
+    if "scenario" not in tables:
+        return Scenario.from_dict(tables, source=os.fspath(path))
+    from sawtooth.study import Study
+
+    return Study.load(path)
+
+
+@overload
+def run(
+    what: Scenario, *, engine: str = "sim", overrides: Mapping[str, Any] | None = None, quiet: bool = True
+) -> Run: ...
+@overload
+def run(
+    what: Study, *, engine: str = "sim", overrides: Mapping[str, Any] | None = None, quiet: bool = True, **options: Any
+) -> StudyResult: ...
+@overload
+def run(
+    what: str | PathLike[str],
+    *,
+    engine: str = "sim",
+    overrides: Mapping[str, Any] | None = None,
+    quiet: bool = True,
+    **options: Any,
+) -> Run | StudyResult: ...
+def run(
+    what: Scenario | Study | str | PathLike[str],
+    *,
+    engine: str = "sim",
+    overrides: Mapping[str, Any] | None = None,
+    quiet: bool = True,
+    **options: Any,
+) -> Run | StudyResult:
+    """Runs a scenario (answer: a Run, in memory) or a study (answer: a StudyResult, on disk), given itself or its file.
+
+    ``overrides`` are fields by dotted path. ``quiet=False`` shows a progress bar on what takes longer than two seconds.
+    ``options``, for a study only: out, jobs, executor, full and seeds, as in ``study.run_study``. Raises SawtoothError.
+    """
+    if isinstance(what, (str, PathLike)):
+        what = load(what)
+    if not isinstance(what, Scenario):
+        from sawtooth.study import run_study
+
+        return run_study(what, engine=engine, overrides=overrides, quiet=quiet, **options)
+    if options:
+        fix = "leave it out, or run a study"
+        raise InputError("bad-usage", "a scenario does not take it", field=next(iter(options)), fix=fix)
+    from sawtooth import engines
+    from sawtooth.study.progress import Bar
+
+    scenario = what.set(overrides or {})
+    chosen = engines.get(engine)
+    chosen.check(scenario)
+    with Bar(scenario.name, 1, quiet=quiet) as bar:
+        return chosen.run(scenario, progress=bar.show)
+
+
+def predict(*, rate: str, rtt: str, loss: str, cc: str | None = None, **options: Any) -> DataFrame:
+    """Closed-form estimates for a path, one row a congestion control; quantities are text with units.
+
+    ``options`` are those of ``engines.model.predict``: queue, mss, hz. Raises SawtoothError.
+    """
+    from sawtooth.engines import model
+
+    return model.predict(rate=rate, rtt=rtt, loss=loss, cc=cc, **options)
+
+
+def report(result: StudyResult | str | PathLike[str]) -> Path:
+    """Writes the HTML report of a study's result, given itself or its directory, and returns its path.
+
+    Raises SawtoothError: ``not-a-result``, ``unwritable-output``, ``disk-full``.
+    """
+    from sawtooth.report import write_report
+    from sawtooth.study import StudyResult
+
+    if isinstance(result, (str, PathLike)):
+        result = StudyResult.load(Path(result))
+    return write_report(result)
+
+
+def schema(kind: str = "scenario") -> Mapping[str, Any]:
+    """JSON Schema (2020-12) of a "scenario" or "study" file. Raises SawtoothError ``unknown-name``."""
+    if kind not in SCHEMAS:
+        raise InputError("unknown-name", f'there is no schema of "{kind}"', fix=suggestion(kind, SCHEMAS))
+    if kind == "scenario":
+        return Scenario.json_schema()
+    from sawtooth.study import Study
+
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Study.model_json_schema()}

@@ -1,0 +1,170 @@
+"""Writes docs/reference/scenario.md from the model. Run it after changing a field; a test compares."""
+
+from __future__ import annotations
+
+import typing
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from sawtooth.scenario import parts
+from sawtooth.scenario.scenario import Scenario
+from sawtooth.scenario.units import Loss, Quantity, Queue, Rate, Size, Span
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "scenario.md"
+
+INTRODUCTION = """# Scenario files
+
+<!-- Written by tools/reference.py from the model; a test compares. Do not edit. -->
+
+A scenario file is TOML. Quantities are text with a unit; a bare number where a unit belongs is an error that shows the
+fix. Names of units are read in any case. `sawtooth show FILE` says what a file means, `sawtooth schema scenario` prints its
+JSON Schema.
+
+| kind | units | range | examples |
+|---|---|---|---|
+"""
+
+RANGES = {
+    Rate: "1 bit/s … 10 Tbit/s",
+    Span: "0 s … 30 d, to 1 ns",
+    Size: "whole bytes",
+    Loss: "0% … 100%, to 1e-7 %",
+    Queue: "1 packet … 1000000000 packets, one full frame … 1 TiB, 1 ns … 3600 s, 1e-9 bdp … 1000000 bdp",
+}
+
+NOTES = """
+`bdp` is rate × base RTT of the first flow of the file that crosses the transmitter, in whole full frames, at least one.
+A queue in time is the bytes that its transmitter sends in that time, at least one full frame. `50Mbit`, `1gbit`, `20ms`
+and `1000p`, as tc writes them, are read too; `Mbps` is refused, because tc means bytes by it and others mean bits.
+"""
+
+OVERRIDES = """
+## Overrides
+
+`--set K=V` and the axes of a study set fields by dotted path.
+
+| path | sets |
+|---|---|
+| `path.rtt` | a field of a table |
+| `host.hz` | a setting of every host |
+| `hosts.h1.hz` | of one host |
+| `flows.cc` | of every flow |
+| `flows.0.cc` | of the first flow |
+| `flows.NAME.cc` | of the flow of that name |
+| `links.NAME.loss` | of a link (topology `custom`) |
+
+## Names
+
+A flow without a name has its congestion control's, numbered from the second on: `cubic`, `cubic-2`. A flow between
+`s*` and `r*` of a dumbbell is spread over the pairs in turn, and each pair's part is called `cubic@s1`. One direction
+of a link is called `a>b`, or `NAME:a>b` where two links join the same hosts; a card has its host's name.
+"""
+
+TABLES: list[tuple[str, type[BaseModel], str]] = [
+    ("top level", Scenario, ""),
+    ("[path]", parts.Path, ""),
+    ("[chain]", parts.Chain, ""),
+    ("[dumbbell]", parts.Dumbbell, ""),
+    (
+        "[host] and [hosts.NAME]",
+        parts.Host,
+        "`[host]` is for every host; `[hosts.NAME]` changes single fields for one.",
+    ),
+    ("[[flows]]", parts.Flow, "`duration` and `bytes` exclude each other, and so do `replace` and `bytes`."),
+    ("[flows.replace]", parts.Replace, ""),
+    ("[[probes]]", parts.Probe, ""),
+    ("[cards.NAME]", parts.Card, ""),
+    ("[[links]]", parts.Link, ""),
+    ("[links.forward] and [links.backward]", parts.Direction, "Absent: what the link says."),
+    ("[[routes]]", parts.Route, ""),
+]
+
+
+def page() -> str:
+    """The whole page."""
+    kinds = [
+        f"| {name} | {kind.MEANING.partition(': ')[2]} | {RANGES[kind]} | {_codes(kind.EXAMPLES)} |"
+        for name, kind in (("rate", Rate), ("time", Span), ("size", Size), ("loss", Loss), ("queue", Queue))
+    ]
+    sections = [_section(*table) for table in TABLES]
+    return INTRODUCTION + "\n".join(kinds) + "\n" + NOTES + "\n" + "\n".join(sections) + OVERRIDES
+
+
+def _section(title: str, model: type[BaseModel], note: str) -> str:
+    heading = title if title == "top level" else " and ".join(f"`{part}`" for part in title.split(" and "))
+    lines = [f"## {heading}", "", (model.__doc__ or "").strip().splitlines()[0].replace("``", "`"), ""]
+    if note:
+        lines += [note, ""]
+    lines += ["| field | kind | default | meaning |", "|---|---|---|---|"]
+    for name, field in model.model_fields.items():
+        lines.append(f"| `{field.alias or name}` | {_kind(field)} | {_default(field)} | {field.description} |")
+    return "\n".join(lines) + "\n"
+
+
+def _kind(field: FieldInfo) -> str:
+    names = {Rate: "rate", Span: "time", Size: "size", Loss: "loss", Queue: "queue"}
+    found = _leaves(field.annotation)
+    for kind, name in names.items():
+        if kind in found:
+            return f"{name}, {limits}" if (limits := _limits(field)) else name
+    if any(isinstance(leaf, type) and issubclass(leaf, BaseModel) for leaf in found):
+        return "tables" if typing.get_origin(field.annotation) in (tuple, dict) else "table"
+    if int in found:
+        return f"whole number, {limits}" if (limits := _limits(field)) else "whole number"
+    if bool in found:
+        return "true or false"
+    texts = [f"`{leaf}`" for leaf in found if isinstance(leaf, str)]
+    return ", ".join(texts) if texts else "list of text" if typing.get_origin(field.annotation) is tuple else "text"
+
+
+def _leaves(annotation: object) -> list[object]:
+    """The types, and the words of a Literal, inside an annotation."""
+    arguments = typing.get_args(annotation)
+    if not arguments:
+        return [annotation]
+    return [leaf for argument in arguments for leaf in _leaves(argument)]
+
+
+def _limits(field: FieldInfo) -> str:
+    """The range that the field narrows its kind to, from its validators."""
+    ends: dict[str, int] = {}
+    for extra in _metadata(field):
+        narrowed = getattr(getattr(extra, "func", None), "limits", None)
+        if narrowed is not None:
+            return str(narrowed)
+        ends |= {end: getattr(extra, end) for end in ("ge", "le") if hasattr(extra, end)}
+    return f"{ends['ge']} … {ends['le']}" if len(ends) == 2 else ""
+
+
+def _metadata(field: FieldInfo) -> list[typing.Any]:
+    """Constraints of the field and of the annotated types inside it."""
+    inside = [
+        extra
+        for argument in (field.annotation, *typing.get_args(field.annotation))
+        for extra in getattr(argument, "__metadata__", ())
+    ]
+    return [*field.metadata, *inside]
+
+
+def _default(field: FieldInfo) -> str:
+    default = field.default
+    if default is PydanticUndefined:
+        return "needed"
+    if default is None or isinstance(default, BaseModel) or default in ((), {}):
+        return "–"
+    if isinstance(default, tuple):
+        return "one flow"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return f'`"{default}"`' if isinstance(default, (Quantity, str)) else f"`{default}`"
+
+
+def _codes(examples: typing.Iterable[str]) -> str:
+    return ", ".join(f'`"{example}"`' for example in examples)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
