@@ -20,8 +20,8 @@ INTRODUCTION = """# Scenario files
 <!-- Written by tools/reference.py from the model; a test compares. Do not edit. -->
 
 A scenario file is TOML. Quantities are text with a unit; a bare number where a unit belongs is an error that shows the
-fix. Names of units are read in any case. `sawtooth show FILE` says what a file means, `sawtooth schema scenario` prints its
-JSON Schema.
+fix. Names of units are read in any case. `sawtooth show FILE` says what a file means, `sawtooth schema scenario` prints
+its JSON Schema.
 
 | kind | units | range | examples |
 |---|---|---|---|

@@ -4,6 +4,13 @@ from typing import Any, Self, final
 
 from numpy.typing import NDArray
 
+__all__ = ["Simulation", "__version__", "congestion_controls"]
+
+__version__: str
+
+def congestion_controls() -> list[str]:
+    """Names of the congestion controls that the simulator has."""
+
 @final
 class Simulation:
     """One simulation of a compiled scenario, which is JSON as ``Scenario.compile`` makes it.
@@ -11,7 +18,7 @@ class Simulation:
     Raises ValueError on JSON that is not that.
     """
 
-    def __new__(cls, json: str) -> Self: ...
+    def __new__(cls, scenario: str) -> Self: ...
     def advance(self, until_ns: int, max_events: int) -> bool:
         """Simulates until ``until_ns`` nanoseconds, the scenario's end or ``max_events`` events; true at the end.
 

@@ -13,7 +13,7 @@ use crate::tables::{Table, Tables};
 use crate::transmitter::Transmitter;
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::packet::{Ack, Burst, Sack};
-use sawtooth_tcp::receiver::Receiver;
+use sawtooth_tcp::receiver::{Data, Receiver};
 use sawtooth_tcp::sender::{Sender, SenderStats, Start, SUPER_PACKET_OVERHEAD};
 use sawtooth_units::{Span, Time};
 
@@ -382,7 +382,8 @@ impl Simulation {
         let clock = connection.receiver_clock(self.now);
         let Some(mut receiver) = connection.receiver.take() else { return };
         receiver.note_handshake(self.now.since(connection.synack_sent).micros());
-        receiver.on_data(packet.seq, packet.tsval, packet.tsecr, clock, &mut |ack| self.send_ack(index, ack));
+        let data = Data { seq: packet.seq, push: packet.push, tsval: packet.tsval, tsecr: packet.tsecr };
+        receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack));
         self.put_receiver(index, receiver);
     }
 
@@ -487,6 +488,7 @@ impl Simulation {
         if !whole_lost {
             for seq in burst.start..burst.start + u64::from(burst.count) {
                 packet.seq = seq;
+                packet.push = burst.push && seq + 1 == burst.start + u64::from(burst.count);
                 if seq + 1 == total {
                     packet.size = (last_size + options) as u16;
                 }

@@ -17,6 +17,7 @@ pub struct Packet {
     /// Connection, or probe.
     pub owner: u32,
     pub kind: Kind,
+    pub push: bool,
     /// Frame bytes as Linux counts them: payload and headers, Ethernet's 14 included.
     pub size: u16,
     /// Data: segment; ACK: next expected segment; probe: number.
@@ -35,7 +36,7 @@ pub struct Packet {
 
 impl Packet {
     pub fn new(owner: u32, kind: Kind, size: u16, at: u32) -> Self {
-        Packet { owner, kind, size, seq: 0, tsval: 0, tsecr: 0, window: 0, sack: 0, generation: 0, at }
+        Packet { owner, kind, push: false, size, seq: 0, tsval: 0, tsecr: 0, window: 0, sack: 0, generation: 0, at }
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Ack {
 pub struct Burst {
     pub start: u64,
     pub count: u32,
+    /// The last segment asks the receiver to acknowledge once it was read (PSH).
+    pub push: bool,
     pub tsval: u32,
     pub tsecr: u32,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,15 +56,17 @@ def run(
 ) -> None:
     """Run a scenario or study, with tables and a report.
 
-    FILE is a scenario, a study, or the name of a shipped study. An interrupted run goes on where it stopped when the same command is given again.
+    FILE is a scenario, a study, or the name of a shipped study. An interrupted run goes on where it stopped when the
+    same command is given again.
     """
     from sawtooth.report import write_report
     from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.study import run_study
 
     overrides = dict(parse_assignment(setting) for setting in settings)
+    study, overrides = _study(file, overrides)
     result = run_study(
-        _study(file),
+        study,
         engine=engine,
         out=Path(out),
         jobs=jobs,
@@ -152,8 +154,8 @@ def studies() -> None:
         click.echo(f"{name:24} {study.title}\n{'':24} {path}")
 
 
-def _study(file: str) -> Study:
-    """The study of a file; a bare scenario is a study of one point."""
+def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
+    """The study of a file, and the overrides still to be made. A bare scenario, overridden, is a study of one point."""
     from sawtooth.scenario import Scenario
     from sawtooth.study import Study
     from sawtooth.verbs import load
@@ -161,10 +163,14 @@ def _study(file: str) -> Study:
     path = _shipped_file(file)
     loaded = load(path)
     if not isinstance(loaded, Scenario):
-        return loaded
+        if "seed" in overrides:
+            fix = "give --seeds N, or change seeds in the file"
+            raise InputError("conflict", "a study sets the seed of each run itself", field="seed", fix=fix)
+        return loaded, overrides
+    loaded = loaded.set(overrides)
     name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in loaded.name).strip("-")
     content = {"name": name[:80] or "scenario", "scenario": loaded.to_dict(), "repeat": {"seeds": [loaded.seed]}}
-    return Study.from_dict(content, source=str(path))
+    return Study.from_dict(content, source=str(path)), {}
 
 
 def _shipped() -> dict[str, Path]:

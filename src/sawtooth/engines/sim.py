@@ -118,7 +118,8 @@ def _warnings(scenario: Scenario, compiled: dict[str, Any], tables: dict[str, Da
     for column, buffer in (("rwnd_limited_s", "receive"), ("sndbuf_limited_s", "send")):
         for flow, limited in last.groupby("flow")[column].mean().items():
             given = compiled["flows"][int(flow)]  # type: ignore[call-overload]
-            share = limited / ((compiled["duration_ns"] - given["start_ns"]) / 1e9)
+            longest_ns = compiled["duration_ns"] - given["start_ns"]
+            share = limited * 1e9 / min(longest_ns, given["duration_ns"] or longest_ns)
             if share >= _LIMITED_SHARE:
                 name = given["name"]
                 found.append(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.report.palette import shown
+from sawtooth.report.palette import BASELINE, shown
 from sawtooth.study.result import StudyResult
 from sawtooth.study.study import Roles
 
@@ -54,18 +54,31 @@ class Layout:
             kept = kept[kept[name] == value]
         return kept
 
+    def contrast(self, tint: str) -> list[tuple[Any, str]]:
+        """The values of ``x`` drawn over time with their colours: the baseline is grey where there is another one."""
+        if self.detail is None:
+            return [(self.baseline, tint)]
+        return [(self.baseline, BASELINE), (self.detail, tint)]
+
     def x_text(self, value: Any) -> str:
-        """``1% packet loss`` from 1 and ``packet loss, %``; ``rtt, ms`` 20 is ``20 ms rtt``."""
-        what, comma, unit = self.x_title.rpartition(", ")
-        if not comma:
-            return f"{self.x_title} {shown(value)}"
-        return f"{shown(value)}{'' if unit == '%' else ' '}{unit} {what}"
+        """A value of ``x`` in words."""
+        return value_text(self.x_title, value)
+
+
+def value_text(title: str, value: Any) -> str:
+    """A value in words: 1 of "packet loss, %" is "1% packet loss", 20 of "rtt, ms" is "20 ms rtt"."""
+    what, comma, unit = title.rpartition(", ")
+    if not comma:
+        return f"{title} {shown(value)}"
+    return f"{shown(value)}{'' if unit == '%' else ' '}{unit} {what}"
 
 
 def figures(result: StudyResult) -> list[Figure]:
     """The figures that the study asks for, in its order."""
     layout = _layout(result)
-    made = (_MAKERS[name](result, layout) for name in result.study.report.plots)
+    # Against a single value nothing can be drawn.
+    names = [name for name in result.study.report.plots if len(layout.x_values) > 1 or name in ("time", "distribution")]
+    made = (_MAKERS[name](result, layout) for name in names)
     return [figure for figure in made if not figure.table.empty]
 
 
@@ -121,10 +134,8 @@ def _means(result: StudyResult, layout: Layout) -> DataFrame:
     columns = [*_keys(layout), "mean_mbps", "ci_low_mbps", "ci_high_mbps", "published_mean_mbps"]
     table = result.pooled[columns].copy()
     known = result.published
-    keys = list(result.places[0].key)
     if known is not None:
-        rows = result.pooled[keys].to_dict("records")
-        misprints = [known.figure(row, untrusted=True) for row in rows]
+        misprints = [known.figure(row, untrusted=True) for row in result.records]
         trusted = table["published_mean_mbps"].notna()
         table["misprint_mbps"] = [
             float("nan") if fine else value for fine, value in zip(trusted, misprints, strict=True)
@@ -141,14 +152,18 @@ def _mean_caption(result: StudyResult) -> str:
     return caption
 
 
+def _quantity(layout: Layout) -> str:
+    return layout.x_title.rpartition(", ")[0] or layout.x_title
+
+
 def _mean(result: StudyResult, layout: Layout) -> Figure:
     caption = _mean_caption(result)
-    return Figure("mean", f"Mean throughput against {layout.x_title}", caption, _means(result, layout), layout)
+    return Figure("mean", f"Mean throughput against {_quantity(layout)}", caption, _means(result, layout), layout)
 
 
 def _mean_log(result: StudyResult, layout: Layout) -> Figure:
     caption = _mean_caption(result) + " Logarithmic scale."
-    title = f"Mean throughput against {layout.x_title}, logarithmic"
+    title = f"Mean throughput against {_quantity(layout)}, logarithmic"
     return Figure("mean-log", title, caption, _means(result, layout), layout)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.report.figures import THROUGHPUT, Figure, Layout
-from sawtooth.report.palette import BASELINE, GRID, INK, MARKERS, MUTED, PUBLISHED, colour, shown
+from sawtooth.report.palette import GRID, INK, MARKERS, MUTED, PUBLISHED, colour, shown
 from sawtooth.storage import writing
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 PNG_DPI = 150
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
     "axes.facecolor": "white",
     "axes.edgecolor": MUTED,
@@ -67,10 +68,17 @@ def _canvas(figure: Figure, rows: int, columns: int, *, height: float = 3.6, **s
     return canvas, axes
 
 
-def _legend(canvas: Canvas, axes: Axes, columns: int = 6) -> None:
+def _rank(label: str) -> int:
+    return 2 if label == "misprint" else 1 if label.endswith("published") else 0
+
+
+def _legend(canvas: Canvas, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if handles:
-        canvas.legend(handles, labels, loc="outside lower left", ncols=columns, fontsize=9.5)
+        # Ours first, then what is set beside it.
+        ranked = sorted(zip(labels, handles, strict=True), key=lambda one: _rank(one[0]))
+        labels, handles = [label for label, _ in ranked], [handle for _, handle in ranked]
+        canvas.legend(handles, labels, loc="outside lower left", ncols=6, fontsize=9.5)
 
 
 def _time(figure: Figure) -> Canvas:
@@ -81,14 +89,11 @@ def _time(figure: Figure) -> Canvas:
         for column, panel in enumerate(panels):
             axes = grid[row][column]
             part = layout.part(figure.table, one, panel)
-            for value, tint, width in (
-                (layout.baseline, BASELINE, 1.2),
-                (layout.detail, colour(one, row), 1.2),
-            ):
+            for value, tint in layout.contrast(colour(one, row)):
                 line = part[part[layout.x] == value]
                 if not line.empty:
-                    thin = width if len(line) < 1000 else 0.4
-                    axes.plot(line["t_s"], line["mbps"], color=tint, lw=thin, label=layout.x_text(value))
+                    width = 1.2 if len(line) < 1000 else 0.4
+                    axes.plot(line["t_s"], line["mbps"], color=tint, lw=width, label=layout.x_text(value))
             name = shown(one) if layout.series else ""
             axes.set_title(" · ".join(text for text in (name, layout.panel_titles[column]) if text))
             axes.set_ylim(bottom=0)
@@ -113,7 +118,7 @@ def _x_axis(axes: Axes, layout: Layout) -> None:
 
 def _spacing(layout: Layout) -> float:
     at = sorted(_positions(layout).values())
-    return min((b - a for a, b in zip(at, at[1:], strict=False)), default=1.0)
+    return min((b - a for a, b in itertools.pairwise(at)), default=1.0)
 
 
 def _distribution(figure: Figure) -> Canvas:

@@ -46,7 +46,7 @@ def apply(tables: Mapping[str, Any], changes: Mapping[str, Any], names: Mapping[
     for key, value in changes.items():
         steps = key.split(".")
         if not all(steps):
-            raise InputError("bad-override", f'"{key}" is not a field', field=key, fix="write it like path.rtt")
+            raise InputError("bad-override", f'"{key}" is not a field', field=key or None, fix="write it like path.rtt")
         if steps[0] in LISTS and len(steps) > 1:
             _set_in_list(changed, key, steps, value, names.get(steps[0], ()))
         else:

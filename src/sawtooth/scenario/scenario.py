@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, StringConstraints, ValidationError, model_validator
+from pydantic.json_schema import GenerateJsonSchema
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import overrides
@@ -31,11 +32,24 @@ from sawtooth.scenario.parts import (
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.toml import read_toml
 from sawtooth.scenario.topology import link_name
-from sawtooth.scenario.units import Span
+from sawtooth.scenario.units import Quantity, Span
 
 Topology = Literal["path", "chain", "chain-asymmetric", "dumbbell", "custom"]
 _TABLE_OF = {"path": "path", "chain": "chain", "chain-asymmetric": "chain", "dumbbell": "dumbbell"}
 _DRAWN = ("cards", "links", "routes")
+
+
+class _TextDefaults(GenerateJsonSchema):
+    """Shows a default as a file would spell it: quantities as text, nothing for what is absent."""
+
+    def encode_default(self, dft: Any) -> Any:
+        if isinstance(dft, Quantity):
+            return str(dft)
+        if isinstance(dft, Part):
+            return dft.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if isinstance(dft, tuple):
+            return [self.encode_default(one) for one in dft]
+        return super().encode_default(dft)
 
 
 class Scenario(Part):
@@ -157,7 +171,7 @@ class Scenario(Part):
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """JSON Schema (2020-12) of a scenario file."""
-        schema = cls.model_json_schema(by_alias=True)
+        schema = cls.model_json_schema(by_alias=True, schema_generator=_TextDefaults)
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
     def __eq__(self, other: object) -> bool:

@@ -16,7 +16,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from sawtooth.errors import InputError, suggestion
+from sawtooth.errors import InputError
 
 # Digits and exponent are bounded so that a hostile number cannot take long to expand.
 _NUMBER = r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?"
@@ -40,6 +40,10 @@ def _split(value: object, what: str, example: str, usual: str) -> tuple[Fraction
     if not unit:
         raise InputError("missing-unit", f'"{shown}" has no unit; {what} needs one', fix=f'write "{number} {usual}"')
     return Fraction(number), unit
+
+
+def _one_of(units: list[str]) -> str:
+    return f"units here: {', '.join(units)}"
 
 
 def _whole(number: Fraction, scale: Fraction | int, what: str, finest: str, text: object) -> int:
@@ -112,7 +116,7 @@ class Rate(Quantity):
         scales |= {name.lower().removesuffix("/s"): scale for name, scale in cls._UNITS}
         if lower not in scales:
             known = [name for name, _ in cls._UNITS]
-            fix = suggestion(unit, known)
+            fix = _one_of(known)
             if lower in ("bps", "kbps", "mbps", "gbps", "tbps"):
                 # Most people mean bits by it, tc means bytes: a factor of eight is not a thing to guess.
                 fix = f"tc reads {unit} as bytes a second, others as bits: write {lower.removesuffix('bps')}bit/s"
@@ -155,7 +159,7 @@ class Span(Quantity):
         scale = cls.scale(unit)
         if scale is None:
             known = ["ns", "us", "ms", "s", "min", "h", "d"]
-            raise InputError("unknown-unit", f'"{unit}" is not a unit of time', fix=suggestion(unit, known))
+            raise InputError("unknown-unit", f'"{unit}" is not a unit of time', fix=_one_of(known))
         ns = _whole(number, scale, "time", "1 ns", value)
         if not 0 <= ns <= cls.HIGH:
             raise InputError("out-of-range", f'"{value}" is outside 0 s … 30 d', fix='write e.g. "20 ms"')
@@ -193,7 +197,7 @@ class Size(Quantity):
         scale = cls.scale(unit)
         if scale is None:
             known = [name for name, _ in (*cls._DECIMAL, *cls._BINARY)]
-            raise InputError("unknown-unit", f'"{unit}" is not a unit of size', fix=suggestion(unit, known))
+            raise InputError("unknown-unit", f'"{unit}" is not a unit of size', fix=_one_of(known))
         size = _whole(number, scale, "a size", "1 byte", value)
         if not 0 <= size <= cls.HIGH:
             raise InputError("out-of-range", f'"{value}" is outside 0 bytes … 1000000 TB', fix='write e.g. "64 MiB"')
@@ -263,7 +267,7 @@ class Queue(Quantity):
             kind, amount = "ns", Fraction(_whole(number, scale, "a queue", "1 ns", value))
         else:
             known = ["packets", "bytes", "KiB", "MiB", "ms", "us", "bdp"]
-            raise InputError("unknown-unit", f'"{unit}" is not a unit of a queue', fix=suggestion(unit, known))
+            raise InputError("unknown-unit", f'"{unit}" is not a unit of a queue', fix=_one_of(known))
         if amount == 0:
             fix = 'the packet in transmission does not wait; the smallest queue is "1 packet"'
             raise InputError("zero-queue", "a queue of zero would drop every packet that meets another", fix=fix)

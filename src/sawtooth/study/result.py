@@ -85,7 +85,7 @@ class StudyResult:
             frame = {**place.key, "seed": place.seed, "t_s": series.index, "mbps": series.to_numpy()}
             frames.append(pd.DataFrame(frame))
         rows = [row for group in groups.values() for row in _rows(engine, group)]
-        _compare(rows, study, published)
+        _compare(rows, list(kept[0].key), study, published)
         details = pd.DataFrame(rows)
         columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
         samples = pd.concat(frames, ignore_index=True)
@@ -118,6 +118,11 @@ class StudyResult:
     def pooled(self) -> DataFrame:
         """The rows of ``details`` for all seeds together."""
         return self.details[self.details["seed"] == ALL].reset_index(drop=True)
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """``pooled`` as one dictionary a row."""
+        return [{str(name): value for name, value in row.items()} for row in self.pooled.to_dict("records")]
 
     def run(self, place: Place) -> Run:
         """The saved run of a point, all tables."""
@@ -212,10 +217,9 @@ def _row(
     return row
 
 
-def _compare(rows: list[dict[str, Any]], study: Study, published: Published | None) -> None:
+def _compare(rows: list[dict[str, Any]], names: list[str], study: Study, published: Published | None) -> None:
     """Adds to each row its change against the baseline, and what was published for its point."""
     roles = study.roles()
-    names = [axis.column for axis in study.axes()]
     found = {(row["seed"], *(row[name] for name in names)): row["mean_mbps"] for row in rows}
     for row in rows:
         at_baseline = {name: row[name] for name in names} | {roles.x: roles.baseline}

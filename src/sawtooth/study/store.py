@@ -1,12 +1,12 @@
 """Store: the dated directories in which the results of studies are kept, and never overwritten.
 
-    OUT/NAME/20260131-101500/
-        study.json                what was asked, by which versions, and whether it is finished
-        points/ID/…               one saved run each
-        progress/ID               fraction of a running point; gone when it is finished
-        summary.csv  table.csv    the tables; published.csv: the figures that were compared with
-        report.html  plots/       written by sawtooth.report
-    OUT/NAME/latest               link to the newest finished one
+OUT/NAME/20260131-101500/
+    study.json                what was asked, by which versions, and whether it is finished
+    points/ID/…               one saved run each
+    progress/ID               fraction of a running point; gone when it is finished
+    summary.csv  table.csv    the tables; published.csv: the figures that were compared with
+    report.html  plots/       written by sawtooth.report
+OUT/NAME/latest               link to the newest finished one
 """
 
 from __future__ import annotations

@@ -28,6 +28,9 @@ MAX_POINTS = 100_000
 STATISTIC_WORDS = ("engine", "seed", "count")
 """Columns that every table has, so no axis may take their names."""
 
+ALONE = "study"
+"""The key column of a study in which nothing varies: a scenario with its repetitions."""
+
 PlotName = Literal["time", "distribution", "mean", "mean-log", "compare"]
 PLOTS: tuple[PlotName, ...] = ("time", "distribution", "mean", "mean-log", "compare")
 
@@ -64,7 +67,7 @@ class Report(_Table):
 class Study(_Table):
     """A validated study file. Raises SawtoothError from ``load`` and ``from_dict``, naming file, field and fix."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+-]{1,40}$")] = Field(
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+-]{1,80}$")] = Field(
         description="names the directory of its results"
     )
     title: str = Field("", description="one line")
@@ -150,6 +153,7 @@ class Study(_Table):
         for values in itertools.product(*(axis.values for axis in axes)):
             settings = {axis.field: value for axis, value in zip(axes, values, strict=True)}
             key = {axis.column: axis.name(value) for axis, value in zip(axes, values, strict=True)}
+            key = key or {ALONE: self.name}
             try:
                 here = base.set(settings)
                 for seed in chosen:
@@ -169,7 +173,7 @@ class Study(_Table):
     def roles(self) -> Roles:
         """Which columns the report draws along, colours, and gives panels; see ``Report``."""
         axes = self.axes()
-        columns = {axis.column: [axis.name(value) for value in axis.values] for axis in axes}
+        columns = {axis.column: [axis.name(value) for value in axis.values] for axis in axes} or {ALONE: [self.name]}
         names = list(columns)
         numeric = [name for name in names if all(isinstance(value, (int, float)) for value in columns[name])]
         x = self.report.x or (numeric or names)[-1]
@@ -207,9 +211,6 @@ class Study(_Table):
             raise type(error)(error.code, error.message, file=error.file, field=field, fix=error.fix) from None
 
     def _check(self) -> None:
-        if not self.vary:
-            fix = 'give one axis, if only of one value: vary.flows.cc = ["cubic"]'
-            raise InputError("empty-axis", "nothing varies", field="vary", fix=fix)
         self._base()
         for name, column in self.columns.items():
             if name in STATISTIC_WORDS or name.endswith("_mbps"):

@@ -17,7 +17,7 @@ def table(result: StudyResult) -> str:
     header += ["published", "ratio"] if compared else []
     lines = [header]
     before = None
-    for row in result.pooled.to_dict("records"):
+    for row in result.records:
         group = [row[key] for key in keys if key != result.study.roles().x]
         if before is not None and group != before:
             lines.append([])

@@ -2,8 +2,8 @@
 
 use crate::window::Window;
 
-/// Whether the window, not the application, held the sender back (`tcp_is_cwnd_limited`). In slow start it is enough that
-/// more than half of the window was in flight, so that the window may reach twice what was used.
+/// Whether the window, not the application, held the sender back (`tcp_is_cwnd_limited`). In slow start it is enough
+/// that more than half of the window was in flight, so that the window may reach twice what was used.
 pub(super) fn is_cwnd_limited(window: &Window) -> bool {
     window.is_cwnd_limited || (window.in_slow_start() && window.cwnd < window.max_packets_out.wrapping_mul(2))
 }

@@ -12,6 +12,8 @@ mod cubic;
 mod growth;
 pub(crate) mod gso;
 mod jiffies;
+#[cfg(test)]
+mod model_fuzz;
 mod reno;
 #[cfg(test)]
 mod testing;

@@ -4,10 +4,10 @@
 //!
 //! From RFC 5681; this file follows Linux.
 //!
-//! - The threshold is half of the *window* (RFC 5681 section 3.1, equation 4: half of the flight), at least 2 segments. The
-//!   two agree while the window is full; the sender's window validation covers the rest.
-//! - The window is counted in segments, and an ACK is worth the segments that it newly delivers, without RFC 3465's limit of
-//!   two a stretched ACK.
+//! - The threshold is half of the *window* (RFC 5681 section 3.1, equation 4: half of the flight), at least 2 segments.
+//!   The two agree while the window is full; the sender's window validation covers the rest.
+//! - The window is counted in segments, and an ACK is worth the segments that it newly delivers, without RFC 3465's
+//!   limit of two a stretched ACK.
 //! - The window grows only while it is what holds the sender back.
 
 use super::growth::{additive_increase, is_cwnd_limited, slow_start};

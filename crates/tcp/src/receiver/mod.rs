@@ -21,8 +21,18 @@ const DUPLICATE_THRESHOLD: u32 = 3;
 const COMPRESSED_MAX: u32 = 44;
 /// `sysctl_tcp_comp_sack_delay_ns`.
 const COMPRESS_DELAY_NS: u64 = 1_000_000;
-/// `sysctl_tcp_comp_sack_slack_ns`: the timer may be so much late when nothing else wakes the host.
-const COMPRESS_SLACK: Span = Span::from_micros(100);
+/// `sysctl_tcp_comp_sack_slack_ns`: how late the timer may be, and is: hrtimers run in order of their latest time.
+const COMPRESS_SLACK_NS: u64 = 100_000;
+
+/// A data segment as it arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct Data {
+    pub seq: u64,
+    pub push: bool,
+    /// Timestamp value and echo; 0 without the option.
+    pub tsval: u32,
+    pub tsecr: u32,
+}
 
 /// One connection's receiver.
 #[derive(Clone, Debug)]
@@ -47,11 +57,13 @@ pub struct Receiver {
     last_received: u64,
     delayed_until: Option<u64>,
     timer: Time,
+    /// Data since the last acknowledgement carried PSH.
+    pushed: bool,
 
     compressed: u32,
     compressed_next: u64,
     duplicates: u32,
-    compress_after: Time,
+    compress_until: Time,
 }
 
 impl Receiver {
@@ -73,10 +85,11 @@ impl Receiver {
             last_received: 0,
             delayed_until: None,
             timer: Time::NEVER,
+            pushed: false,
             compressed: 0,
             compressed_next: 0,
             duplicates: 0,
-            compress_after: Time::NEVER,
+            compress_until: Time::NEVER,
         }
     }
 
@@ -97,26 +110,25 @@ impl Receiver {
     }
     /// When [`Self::on_timer`] wants to be called next.
     pub fn timer(&self) -> Time {
-        if self.compress_after == Time::NEVER { self.timer } else { self.timer.min(self.compress_after + COMPRESS_SLACK) }
+        self.timer.min(self.compress_until)
     }
 
     fn mss(&self) -> u64 {
         u64::from(self.options.mss)
     }
 
-    /// Takes data segment `seq`; `emit` gets the acknowledgements that leave at once.
-    pub fn on_data(&mut self, seq: u64, tsval: u32, tsecr: u32, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        if self.compress_after <= clock.now {
-            self.send(clock, emit);
-        }
+    /// Takes a data segment; `emit` gets the acknowledgements that leave at once.
+    pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        let Data { seq, push, tsval, tsecr } = data;
         // `tcp_replace_ts_recent`: the echo belongs to the oldest segment not yet acknowledged.
         if seq <= self.acked {
             self.ts_recent = tsval;
         }
+        self.pushed |= push;
         if seq < self.next {
             self.reassembly.note_duplicate(seq);
             self.enter_quick_mode(clock);
-            return self.decide(false, clock, emit);
+            return self.decide(0, false, clock, emit);
         }
         if seq > self.next {
             if self.sack && self.reassembly.crowds(seq) && self.compressed > 0 {
@@ -126,8 +138,9 @@ impl Receiver {
             if self.sack && self.buffer.grow(self.reassembly.segments()) {
                 self.quick |= 1;
             }
-            return self.decide(false, clock, emit);
+            return self.decide(0, false, clock, emit);
         }
+        let before = self.next;
         self.next += 1;
         self.receive_event(tsecr, clock);
         let mut filled = false;
@@ -136,8 +149,13 @@ impl Receiver {
             // A filled gap is told at once (RFC 5681 section 4.2).
             filled = self.reassembly.is_empty();
         }
+        self.decide(self.next - before, filled, clock, emit);
         self.buffer.adjust(self.next, clock);
-        self.decide(filled, clock, emit);
+        // `tcp_cleanup_rbuf`: the application has read. Two segments, or pushed data and nothing else held, are acknowledged.
+        let unacked = self.next - self.acked;
+        if unacked > 1 || (unacked > 0 && self.pushed && self.reassembly.is_empty()) {
+            self.send(clock, emit);
+        }
     }
 
     /// `tcp_event_data_recv`.
@@ -183,9 +201,12 @@ impl Receiver {
         self.ato = u64::from(clock.hz / 25);
     }
 
-    /// `__tcp_ack_snd_check`: now, later, or compressed with others.
-    fn decide(&mut self, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        if self.next - self.acked > 1 || self.quick > 0 || at_once || !self.options.delayed_ack {
+    /// `__tcp_ack_snd_check`: now, later, or compressed with others. `unread` segments have just come in order; they still
+    /// take memory, which may keep the window from being offered again in full.
+    fn decide(&mut self, unread: u64, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        let two = self.next - self.acked > 1
+            && self.buffer.select(self.reassembly.segments() + unread) >= self.right_edge - self.acked * self.mss();
+        if two || self.quick > 0 || at_once || !self.options.delayed_ack {
             return self.send(clock, emit);
         }
         if self.reassembly.is_empty() {
@@ -203,14 +224,14 @@ impl Receiver {
             return self.send(clock, emit);
         }
         self.compressed += 1;
-        if self.compress_after == Time::NEVER {
+        if self.compress_until == Time::NEVER {
             let mut rtt_us = self.buffer.rtt_us();
             if self.handshake_us > 0 {
                 rtt_us = rtt_us.min(self.handshake_us << 3);
             }
             // 5% of a round trip that is kept times eight.
             let delay = (rtt_us * 125 / 20).min(COMPRESS_DELAY_NS);
-            self.compress_after = clock.now + Span::from_nanos(delay);
+            self.compress_until = clock.now + Span::from_nanos(delay + COMPRESS_SLACK_NS);
         }
     }
 
@@ -243,7 +264,7 @@ impl Receiver {
 
     /// To be called when [`Self::timer`] is reached.
     pub fn on_timer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        if self.compressed > 0 && self.compress_after + COMPRESS_SLACK <= clock.now {
+        if self.compressed > 0 && self.compress_until <= clock.now {
             return self.send(clock, emit);
         }
         if self.timer > clock.now {
@@ -274,7 +295,8 @@ impl Receiver {
         self.acked = self.next;
         self.right_edge = left_edge + window;
         self.compressed = 0;
-        self.compress_after = Time::NEVER;
+        self.compress_until = Time::NEVER;
+        self.pushed = false;
         // `tcp_dec_quickack_mode`: leaving it deflates the delay.
         if self.quick > 0 {
             self.quick -= 1;

@@ -1,25 +1,21 @@
 //! What leaves: new data in super-packets (`tcp_write_xmit`), retransmissions (`tcp_xmit_retransmit_queue`), pacing.
 
-use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::scoreboard::{EVER_RETRANS, LOST, PUSH, RETRANS, SACKED};
 use super::{Limit, Sender};
-use crate::cc::Event;
+use crate::cc::{Event, gso};
 use crate::clock::Clock;
 use crate::packet::Burst;
 use crate::window::{CaState, UNPACED};
 use sawtooth_units::Time;
 
-/// `sk_gso_max_size`.
-const GSO_MAX_SIZE: u64 = 65_536;
-/// `sk_pacing_shift`: a super-packet holds about a millisecond of the pacing rate.
-const PACING_SHIFT: u32 = 10;
 /// `sysctl_tcp_tso_rtt_log`: the shorter the round trip, the larger the super-packets.
 const TSO_RTT_LOG: u32 = 9;
 /// `sysctl_tcp_tso_win_divisor`.
 const TSO_WIN_DIVISOR: u64 = 3;
 /// `sysctl_tcp_limit_output_bytes`.
 const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
-/// Bytes of a super-packet of `tcp_xmit_size_goal` (the largest, without room for headers).
-const SIZE_GOAL: u64 = GSO_MAX_SIZE - 1 - 320;
+/// Largest payload of a super-packet (`sk_gso_max_size`, `tcp_xmit_size_goal`).
+const GSO_MAX_SIZE: u64 = gso::MAX_PAYLOAD as u64;
 /// Kernel memory that a super-packet takes beyond its payload (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
 pub const SUPER_PACKET_OVERHEAD: u64 = 1_280;
 /// Kernel memory that Linux reckons for a segment of a full frame when it sizes the send buffer (`tcp_sndbuf_expand`).
@@ -60,7 +56,7 @@ impl Sender {
                 rwnd_limited = true;
                 break;
             }
-            let goal = (SIZE_GOAL / u64::from(self.window.mss)).max(1);
+            let goal = (GSO_MAX_SIZE / u64::from(self.window.mss)).max(1);
             let head = unsent.min(goal);
             if head > 1
                 && push == Push::Normal
@@ -113,7 +109,7 @@ impl Sender {
 
     /// `tcp_tso_segs` with `tcp_tso_autosize`.
     fn tso_segs(&self) -> u32 {
-        let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
+        let mut bytes = self.window.pacing_rate >> gso::PACING_SHIFT;
         let shift = self.window.min_rtt_us >> TSO_RTT_LOG;
         if shift < u32::BITS {
             bytes = bytes.saturating_add(GSO_MAX_SIZE >> shift);
@@ -143,7 +139,7 @@ impl Sender {
     /// `tcp_small_queue_check`: whether too much of this connection waits in the host's own queue.
     fn host_queue_full(&mut self, count: u32, factor: u32) -> bool {
         let size = u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
-        let mut limit = (2 * size).max(self.window.pacing_rate >> PACING_SHIFT);
+        let mut limit = (2 * size).max(self.window.pacing_rate >> gso::PACING_SHIFT);
         if !self.window.pacing {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
         }
@@ -178,8 +174,9 @@ impl Sender {
         if limit >= u64::from(max_segs) || (head < unsent && limit >= head) {
             return false;
         }
-        let chunk = (self.send_window / u64::from(self.window.mss)).min(u64::from(self.window.cwnd)) / TSO_WIN_DIVISOR;
-        if limit >= chunk || self.board.is_empty() {
+        let mss = u64::from(self.window.mss);
+        let chunk = self.send_window.min(u64::from(self.window.cwnd) * mss) / TSO_WIN_DIVISOR;
+        if limit * mss >= chunk || self.board.is_empty() {
             return false;
         }
         let srtt_ns = 125 * u64::from(self.window.srtt_us);
@@ -233,7 +230,12 @@ impl Sender {
             self.board.push(snapshot);
         }
         let first = self.window.packets_out == 0;
-        self.emit(self.window.snd_nxt, count, clock, out);
+        // Linux sets PSH on every super-packet of more than one segment.
+        let push = count > 1;
+        if push {
+            self.board.get_mut(self.window.snd_nxt + u64::from(count) - 1).flags |= PUSH;
+        }
+        self.emit(self.window.snd_nxt, count, push, clock, out);
         self.window.snd_nxt += u64::from(count);
         self.window.packets_out += count;
         if first || self.loss_probe_pending() {
@@ -249,7 +251,7 @@ impl Sender {
         self.board.replace(seq, snapshot);
         self.board.link_newest(seq);
         self.stats.retransmits += 1;
-        self.emit(seq, 1, clock, out);
+        self.emit(seq, 1, old.flags & PUSH != 0, clock, out);
     }
 
     /// `tcp_retransmit_skb`.
@@ -329,10 +331,10 @@ impl Sender {
         sent_us
     }
 
-    fn emit(&mut self, start: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
+    fn emit(&mut self, start: u64, count: u32, push: bool, clock: Clock, out: &mut Vec<Burst>) {
         let tsval = if self.options.timestamps { clock.timestamp() } else { 0 };
         self.host_queue += u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
-        out.push(Burst { start, count, tsval, tsecr: self.ts_recent });
+        out.push(Burst { start, count, push, tsval, tsecr: self.ts_recent });
     }
 
     /// `tcp_new_space`: the send buffer follows the window while the window is not full.

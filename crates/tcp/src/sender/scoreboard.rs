@@ -11,7 +11,9 @@ pub const RETRANS: u8 = 4;
 pub const EVER_RETRANS: u8 = 8;
 /// Sent while the application limited the connection.
 pub const APP_LIMITED: u8 = 16;
-const LINKED: u8 = 32;
+/// Ended a super-packet, so it carries PSH whenever it is sent.
+pub const PUSH: u8 = 32;
+const LINKED: u8 = 64;
 
 /// The rate sample of this segment is used up (`tx.delivered_mstamp == 0`).
 pub const CONSUMED: u32 = u32::MAX;

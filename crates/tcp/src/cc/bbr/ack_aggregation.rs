@@ -1,7 +1,7 @@
 //! BBR's estimate of ACK aggregation, Linux 6.12 (`bbr_update_ack_aggregation` in `tcp_bbr.c`).
 //!
-//! What is acknowledged beyond the bandwidth came in a burst; the window keeps as much more in flight for the silence after
-//! it. The excess is the maximum over five to ten rounds.
+//! What is acknowledged beyond the bandwidth came in a burst; the window keeps as much more in flight for the silence
+//! after it. The excess is the maximum over five to ten rounds.
 
 use super::Bbr;
 use super::pacing::BW_UNIT;

@@ -82,3 +82,129 @@ impl Bbr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bbr::tests::{sample, startup};
+    use crate::cc::testing::window;
+
+    #[test]
+    fn a_sample_is_segments_per_microsecond_with_24_fraction_bits() {
+        let (mut bbr, w) = startup(window());
+        bbr.update_bandwidth(
+            &w,
+            &RateSample {
+                delivered: 10,
+                interval_us: 3_000,
+                ..sample()
+            },
+        );
+        assert_eq!(bbr.bandwidth(), 55_924);
+    }
+
+    #[test]
+    fn an_invalid_sample_ends_the_round_start_and_nothing_else() {
+        for (delivered, interval_us) in [(-1, 1_000), (5, 0), (5, -1)] {
+            let (mut bbr, w) = startup(window());
+            bbr.rounds.started = true;
+            bbr.update_bandwidth(
+                &w,
+                &RateSample {
+                    delivered,
+                    interval_us,
+                    ..sample()
+                },
+            );
+            assert_eq!((bbr.bandwidth(), bbr.rounds.count, bbr.rounds.started), (0, 0, false));
+        }
+    }
+
+    #[test]
+    fn a_round_ends_with_a_segment_sent_after_it_began() {
+        let (mut bbr, mut w) = startup(window());
+        let mut ack = |prior_delivered, delivered| {
+            w.delivered = delivered;
+            bbr.update_bandwidth(
+                &w,
+                &RateSample {
+                    prior_delivered,
+                    ..sample()
+                },
+            );
+            bbr.rounds.count
+        };
+        assert_eq!(
+            [ack(0, 1), ack(0, 10), ack(1, 11), ack(10, 20), ack(11, 21)],
+            [1, 1, 2, 2, 3]
+        );
+    }
+
+    #[test]
+    fn the_maximum_is_over_ten_rounds() {
+        let (mut bbr, mut w) = startup(window());
+        let mut seen = Vec::new();
+        for round in 0..13 {
+            w.delivered = round + 1;
+            let delivered = if round == 0 { 20 } else { 10 };
+            bbr.update_bandwidth(
+                &w,
+                &RateSample {
+                    delivered,
+                    prior_delivered: round,
+                    ..sample()
+                },
+            );
+            seen.push(bbr.bandwidth() == (BW_UNIT * 20 / 1_000) as u32);
+        }
+        assert_eq!(
+            seen.iter().filter(|&&high| high).count(),
+            11,
+            "the round of the sample and ten more"
+        );
+    }
+
+    #[test]
+    fn an_application_limited_sample_counts_only_if_it_is_the_highest() {
+        let (mut bbr, w) = startup(window());
+        let rate = |delivered| (BW_UNIT * delivered / 1_000) as u32;
+        let mut ack = |delivered, is_app_limited| {
+            bbr.update_bandwidth(
+                &w,
+                &RateSample {
+                    delivered,
+                    is_app_limited,
+                    ..sample()
+                },
+            );
+            bbr.bandwidth()
+        };
+        assert_eq!(
+            [ack(10, false), ack(5, true), ack(12, true)],
+            [rate(10), rate(10), rate(12)]
+        );
+    }
+
+    #[test]
+    fn three_rounds_without_growth_by_a_quarter_fill_the_pipe() {
+        let mut pipe = FullPipe::default();
+        let full = [100, 125, 157, 158, 159, 160].map(|bandwidth| {
+            pipe.on_round(bandwidth);
+            pipe.reached
+        });
+        assert_eq!(full, [false, false, false, false, false, true]);
+    }
+
+    #[test]
+    fn growth_by_a_quarter_starts_the_count_again() {
+        let mut pipe = FullPipe::default();
+        for bandwidth in [100, 124, 124, 125, 125, 156] {
+            pipe.on_round(bandwidth);
+        }
+        assert_eq!(
+            (pipe.reached, pipe.rounds, pipe.bandwidth),
+            (false, 0, 156),
+            "156.25 is rounded down"
+        );
+    }
+}

@@ -249,6 +249,19 @@ mod tests {
     }
 
     #[test]
+    fn slow_rates_are_the_same_within_four_kilobits() {
+        // One segment of 1448 bytes in 5 s, then one in 4 s: 72 bytes/s more. One in 1 s: 1158 bytes/s more.
+        for (seconds, expected) in [(4, Verdict::Policed), (1, Verdict::None)] {
+            let mut lt = LongTerm::new(&window());
+            lt.rate = (BW_UNIT / 5_000_000) as u32;
+            assert_eq!(
+                lt.end_interval(&window(), (BW_UNIT / (seconds * 1_000_000)) as u32),
+                expected
+            );
+        }
+    }
+
+    #[test]
     fn a_policed_rate_is_used_for_forty_eight_rounds() {
         let mut path = Path::new(2);
         path.rounds_until_policed();

@@ -1,7 +1,7 @@
 //! Windowed maximum by three estimates, Linux 6.12 (`win_minmax.c`, after Kathleen Nichols).
 //!
-//! Keeps the best, second and third best of a window in constant space. Each is younger than the one before; when the best
-//! grows too old the second takes its place, so that the maximum never rests on a sample outside the window.
+//! Keeps the best, second and third best of a window in constant space. Each is younger than the one before; when the
+//! best grows too old the second takes its place, so that the maximum never rests on a sample outside the window.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Estimate {
@@ -108,8 +108,8 @@ mod tests {
         assert_eq!(f.get(), 7);
     }
 
-    /// Against the whole history: never above the true maximum, never below the newest sample, and right whenever the last
-    /// sample is the maximum.
+    /// Against the whole history: never above the true maximum, never below the newest sample, and right whenever the
+    /// last sample is the maximum.
     #[test]
     fn the_estimate_lies_between_the_newest_sample_and_the_true_maximum() {
         let mut random = crate::cc::bbr::random::Random::new(7);

@@ -88,3 +88,107 @@ impl Bbr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bbr::tests::{full, sample};
+    use crate::cc::testing::clock;
+
+    /// Ten seconds after the minimum of `full` was seen.
+    const EXPIRY_US: u64 = 12_000_000;
+    const TICK_US: u64 = 4_000;
+
+    fn ack(bbr: &mut Bbr, w: &mut Window, rtt_us: i64, at_us: u64) -> (u32, Mode) {
+        bbr.update_min_rtt(w, &RateSample { rtt_us, ..sample() }, clock(at_us, 250));
+        (bbr.min_rtt.us, bbr.mode)
+    }
+
+    #[test]
+    fn a_lower_sample_is_the_new_minimum_and_restarts_its_window() {
+        let (mut bbr, mut w) = full();
+        assert_eq!(ack(&mut bbr, &mut w, -1, 3_000_000).0, 10_000);
+        assert_eq!(ack(&mut bbr, &mut w, 10_001, 3_000_000).0, 10_000);
+        assert_eq!(ack(&mut bbr, &mut w, 9_999, 3_000_000).0, 9_999);
+        assert_eq!(bbr.min_rtt.at, 750);
+    }
+
+    #[test]
+    fn after_ten_seconds_any_sample_is_the_minimum_and_the_pipe_is_emptied() {
+        let (mut bbr, mut w) = full();
+        assert_eq!(ack(&mut bbr, &mut w, 30_000, EXPIRY_US), (10_000, Mode::ProbeBw));
+        assert_eq!(
+            ack(&mut bbr, &mut w, 30_000, EXPIRY_US + TICK_US),
+            (30_000, Mode::ProbeRtt)
+        );
+        assert_eq!(bbr.prior_cwnd, w.cwnd);
+    }
+
+    #[test]
+    fn a_delayed_ack_is_no_new_minimum() {
+        let (mut bbr, mut w) = full();
+        let delayed = RateSample {
+            rtt_us: 30_000,
+            is_ack_delayed: true,
+            ..sample()
+        };
+        bbr.update_min_rtt(&mut w, &delayed, clock(EXPIRY_US + TICK_US, 250));
+        assert_eq!((bbr.min_rtt.us, bbr.mode), (10_000, Mode::ProbeRtt));
+    }
+
+    #[test]
+    fn a_restart_from_idle_needs_no_emptying() {
+        let (mut bbr, mut w) = full();
+        bbr.idle_restart = true;
+        assert_eq!(
+            ack(&mut bbr, &mut w, 30_000, EXPIRY_US + TICK_US),
+            (30_000, Mode::ProbeBw)
+        );
+        assert!(!bbr.idle_restart, "which ends with the first delivery");
+    }
+
+    #[test]
+    fn the_pipe_stays_empty_for_200_ms_and_a_round_from_when_it_is() {
+        let (mut bbr, mut w) = full();
+        let start = EXPIRY_US + TICK_US;
+        ack(&mut bbr, &mut w, 30_000, start);
+        w.cwnd = MIN_CWND;
+        ack(&mut bbr, &mut w, 30_000, start + 100_000);
+        assert_eq!(bbr.min_rtt.done_at, None, "100 segments are still in flight");
+        assert_eq!(w.app_limited, w.delivered + 100);
+
+        w.packets_out = 4;
+        let small = start + 150_000;
+        ack(&mut bbr, &mut w, 30_000, small);
+        assert_eq!(bbr.min_rtt.done_at, Some(clock(small + 200_000, 250).jiffies()));
+        assert_eq!(bbr.rounds.next_delivered, w.delivered);
+
+        bbr.rounds.started = false;
+        assert_eq!(
+            ack(&mut bbr, &mut w, 30_000, small + 300_000).1,
+            Mode::ProbeRtt,
+            "no round yet"
+        );
+        bbr.rounds.started = true;
+        assert_eq!(
+            ack(&mut bbr, &mut w, 30_000, small + 200_000).1,
+            Mode::ProbeRtt,
+            "the tick has to pass"
+        );
+        assert_eq!(
+            ack(&mut bbr, &mut w, 30_000, small + 200_000 + TICK_US).1,
+            Mode::ProbeBw
+        );
+        assert_eq!(w.cwnd, 200, "the window is back");
+    }
+
+    #[test]
+    fn before_the_pipe_was_full_startup_goes_on() {
+        let (mut bbr, mut w) = full();
+        bbr.full_pipe.reached = false;
+        bbr.mode = Mode::ProbeRtt;
+        bbr.min_rtt.done_at = Some(500);
+        bbr.check_probe_rtt_done(&mut w, 501);
+        assert_eq!((bbr.mode, bbr.min_rtt.at), (Mode::Startup, 501));
+    }
+}

@@ -1,7 +1,7 @@
-//! BBR version 1, Linux 6.12 (`tcp_bbr.c`): paces at the bandwidth that it measures, with two such windows in flight.
+//! BBR version 1, Linux 6.12 (`tcp_bbr.c`): paces at the bandwidth that it measures.
 //!
-//! One file a part, as the draft has its sections: [`bandwidth`] with [`max_filter`], [`min_rtt`], [`mode`], [`pacing`],
-//! [`window`], and what the draft lacks: [`long_term`], [`ack_aggregation`].
+//! One file a part, as the draft has its sections: [`bandwidth`] with [`max_filter`], [`min_rtt`], [`mode`],
+//! [`pacing`], [`window`], and what the draft lacks: [`long_term`], [`ack_aggregation`].
 //!
 //! # Where Linux differs
 //!

@@ -99,8 +99,8 @@ impl Bbr {
         }
     }
 
-    /// Each phase lasts a round-trip time; probing also waits until it has filled the pipe or lost something, and draining
-    /// stops early once the pipe is no more than full (`bbr_is_next_cycle_phase`).
+    /// Each phase lasts a round-trip time; probing also waits until it has filled the pipe or lost something, and
+    /// draining stops early once the pipe is no more than full (`bbr_is_next_cycle_phase`).
     fn is_phase_over(&self, window: &Window, sample: &RateSample, clock: Clock) -> bool {
         let full_length = window.delivered_us.saturating_sub(self.cycle.start_us) as u32 > self.min_rtt.us;
         if self.pacing_gain == UNIT {
@@ -113,5 +113,85 @@ impl Bbr {
                 && (sample.losses > 0 || in_network >= self.inflight(window, bandwidth, self.pacing_gain));
         }
         full_length || in_network <= self.inflight(window, bandwidth, UNIT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bbr::tests::{full, sample};
+    use crate::cc::testing::clock;
+
+    #[test]
+    fn the_gains_are_the_kernels() {
+        let (mut bbr, _) = full();
+        let gains = [Mode::Startup, Mode::Drain, Mode::ProbeBw, Mode::ProbeRtt].map(|mode| {
+            bbr.mode = mode;
+            bbr.update_gains();
+            (bbr.pacing_gain, bbr.cwnd_gain)
+        });
+        assert_eq!(gains, [(739, 739), (88, 739), (256, 512), (256, 256)]);
+        let cycle = [0, 1, 2, 7].map(|phase| {
+            bbr.mode = Mode::ProbeBw;
+            bbr.cycle.phase = phase;
+            bbr.update_gains();
+            bbr.pacing_gain
+        });
+        assert_eq!(cycle, [320, 192, 256, 256]);
+    }
+
+    #[test]
+    fn the_cycle_starts_anywhere_but_in_the_draining_phase() {
+        let (mut bbr, w) = full();
+        let mut seen = [0; CYCLE_LENGTH];
+        for _ in 0..700 {
+            bbr.enter_probe_bw(&w);
+            seen[bbr.cycle.phase] += 1;
+        }
+        assert_eq!(seen[1], 0);
+        assert!(
+            seen.iter().enumerate().all(|(phase, &n)| phase == 1 || n > 60),
+            "{seen:?}"
+        );
+    }
+
+    /// In a phase for longer or shorter than the round-trip time, with so many in flight and so many lost: is it over?
+    fn is_over(phase: usize, longer: bool, prior_in_flight: u32, losses: u32) -> bool {
+        let (mut bbr, mut w) = full();
+        bbr.cycle.phase = phase;
+        bbr.cycle.start_us = w.delivered_us;
+        bbr.update_gains();
+        w.delivered_us += u64::from(bbr.min_rtt.us) + u64::from(longer);
+        bbr.is_phase_over(
+            &w,
+            &RateSample {
+                prior_in_flight,
+                losses,
+                ..sample()
+            },
+            clock(w.delivered_us, 250),
+        )
+    }
+
+    #[test]
+    fn a_cruising_phase_lasts_longer_than_the_round_trip_time() {
+        assert!(!is_over(3, false, 100, 0));
+        assert!(is_over(3, true, 100, 0));
+    }
+
+    /// 100 segments in flight are one bandwidth-delay product in `full`.
+    #[test]
+    fn probing_also_waits_for_a_filled_pipe_or_a_loss() {
+        assert!(!is_over(0, true, 100, 0));
+        assert!(is_over(0, true, 100, 1));
+        assert!(is_over(0, true, 160, 0));
+        assert!(!is_over(0, false, 160, 1));
+    }
+
+    #[test]
+    fn draining_ends_early_when_the_pipe_is_no_more_than_full() {
+        assert!(!is_over(1, false, 200, 0));
+        assert!(is_over(1, false, 100, 0));
+        assert!(is_over(1, true, 200, 0));
     }
 }

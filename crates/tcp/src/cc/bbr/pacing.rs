@@ -18,8 +18,8 @@ const MAX_TSO_SEGMENTS: u32 = 0x7f;
 /// The round-trip time that is assumed before the first sample, in microseconds (`bbr_init_pacing_rate_from_rtt`).
 const NOMINAL_RTT_US: u32 = 1_000;
 
-/// `bandwidth` times `gain` in bytes per second, less the margin (`bbr_rate_bytes_per_sec`). The order of the operations
-/// decides what is rounded and what overflows.
+/// `bandwidth` times `gain` in bytes per second, less the margin (`bbr_rate_bytes_per_sec`). The order of the
+/// operations decides what is rounded and what overflows.
 pub(super) fn bytes_per_second(mss: u32, bandwidth: u32, gain: u32) -> u64 {
     let rate = u64::from(bandwidth)
         .wrapping_mul(u64::from(mss))
@@ -54,7 +54,8 @@ impl Bbr {
         window.pacing_rate = bytes_per_second(window.mss, bandwidth as u32, HIGH_GAIN);
     }
 
-    /// Pace at `bandwidth` times `gain` (`bbr_set_pacing_rate`). Until the pipe is known to be full the rate only rises.
+    /// Pace at `bandwidth` times `gain` (`bbr_set_pacing_rate`). Until the pipe is known to be full the rate only
+    /// rises.
     pub(super) fn set_pacing_rate(&mut self, window: &mut Window, bandwidth: u32, gain: u32) {
         let rate = bytes_per_second(window.mss, bandwidth, gain);
         if !self.has_seen_rtt && window.srtt_us > 0 {
@@ -80,18 +81,18 @@ mod tests {
     #[test]
     fn the_rate_is_one_percent_below_the_bandwidth() {
         // One segment of 1000 bytes in 100 us: 10 MB/s.
-        assert_eq!(bytes_per_second(1_000, (BW_UNIT / 100) as u32, UNIT), 9_899_978);
+        assert_eq!(bytes_per_second(1_000, (BW_UNIT / 100) as u32, UNIT), 9_899_990);
         assert_eq!(
             bytes_per_second(1_000, (BW_UNIT / 100) as u32, UNIT * 5 / 4),
-            12_374_972
+            12_374_988
         );
     }
 
     #[test]
     fn three_terabits_do_not_overflow() {
         let full = bytes_per_second(1_448, u32::MAX, UNIT);
-        assert_eq!(full / 1_000_000, 366_969, "MB/s");
-        assert_eq!(bytes_per_second(1_448, u32::MAX, HIGH_GAIN) / 1_000_000, 1_059_339);
+        assert_eq!(full / 1_000_000, 366_981, "MB/s");
+        assert_eq!(bytes_per_second(1_448, u32::MAX, HIGH_GAIN) / 1_000_000, 1_059_371);
     }
 
     #[test]
@@ -115,7 +116,7 @@ mod tests {
     fn the_first_rate_assumes_a_millisecond() {
         let (_, w) = startup(window());
         // 10 segments * 1448 bytes / 1 ms * 2.887 * 0.99
-        assert_eq!(w.pacing_rate, 41_379_801);
+        assert_eq!(w.pacing_rate, 41_381_651);
         assert!(w.pacing);
     }
 
@@ -124,17 +125,17 @@ mod tests {
         let (mut bbr, mut w) = startup(window());
         w.srtt_us = 40_000 << 3;
         bbr.set_pacing_rate(&mut w, 0, HIGH_GAIN);
-        assert_eq!(w.pacing_rate, 1_034_287);
+        assert_eq!(w.pacing_rate, 1_034_467);
         w.srtt_us = 80_000 << 3;
         bbr.set_pacing_rate(&mut w, 0, HIGH_GAIN);
-        assert_eq!(w.pacing_rate, 1_034_287, "only the first");
+        assert_eq!(w.pacing_rate, 1_034_467, "only the first");
     }
 
     #[test]
     fn the_rate_only_rises_until_the_pipe_is_full() {
         let (mut bbr, mut w) = startup(window());
         bbr.set_pacing_rate(&mut w, 1_000, UNIT);
-        assert_eq!(w.pacing_rate, 41_379_801);
+        assert_eq!(w.pacing_rate, 41_381_651);
         bbr.full_pipe.reached = true;
         bbr.set_pacing_rate(&mut w, 1_000, UNIT);
         assert_eq!(w.pacing_rate, bytes_per_second(1_448, 1_000, UNIT));

@@ -1,4 +1,4 @@
-//! SplitMix64 (Steele, Lea and Flood, OOPSLA 2014, figure 13): a few random bits for the phase of BBR's cycle.
+//! SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a few random bits for the phase of BBR's cycle.
 
 #[derive(Clone, Debug)]
 pub(in crate::cc) struct Random {

@@ -74,9 +74,9 @@ impl Bbr {
         }
     }
 
-    /// In the first round of recovery one segment goes out for each one delivered; when recovery ends the window is what it
-    /// was before (`bbr_set_cwnd_to_recover_or_restore`). Returns the window, to which [`Self::packet_conservation`] tells
-    /// whether it is to grow further.
+    /// In the first round of recovery one segment goes out for each one delivered; when recovery ends the window is
+    /// what it was before (`bbr_set_cwnd_to_recover_or_restore`). Returns the window, to which
+    /// [`Self::packet_conservation`] tells whether it is to grow further.
     fn recover_or_restore(&mut self, window: &Window, sample: &RateSample) -> u32 {
         let (before, now) = (self.prev_ca_state, window.ca_state);
         let mut cwnd = window.cwnd;
@@ -113,5 +113,146 @@ impl Bbr {
             cwnd
         };
         cwnd.max(MIN_CWND)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bbr::tests::{full, sample};
+    use crate::cc::testing::clock;
+
+    #[test]
+    fn the_product_is_rounded_up() {
+        let (bbr, _) = full();
+        // 10 segments a millisecond, 10 ms.
+        let rate = (10 * BW_UNIT / 1_000) as u32;
+        assert_eq!(bbr.bdp(rate, UNIT), 100);
+        assert_eq!(bbr.bdp(rate + 100, UNIT), 101);
+        assert_eq!(bbr.bdp(rate, UNIT * 5 / 4), 125);
+    }
+
+    #[test]
+    fn without_a_sample_of_the_delay_ten_segments_are_assumed() {
+        let (mut bbr, _) = full();
+        bbr.min_rtt.us = u32::MAX;
+        assert_eq!(bbr.bdp(u32::MAX, UNIT), 10);
+    }
+
+    #[test]
+    fn three_super_packets_are_added_and_the_sum_made_even() {
+        let (mut bbr, mut w) = full();
+        w.pacing_rate = 14_500_000; // 14160 bytes, 9 segments
+        assert_eq!(bbr.with_quantization(&w, 100), 128);
+        assert_eq!(bbr.with_quantization(&w, 101), 128);
+        bbr.cycle.phase = 0;
+        assert_eq!(bbr.with_quantization(&w, 100), 130, "and two more while probing");
+    }
+
+    #[test]
+    fn what_the_pacer_has_scheduled_will_have_left_the_network() {
+        let (mut bbr, mut w) = full();
+        let now = clock(5_000_000, 250);
+        assert_eq!(bbr.in_network_at_departure(&w, 50, now), 50);
+        w.wstamp_ns = 5_002_000_000;
+        assert_eq!(
+            bbr.in_network_at_departure(&w, 50, now),
+            31,
+            "2 ms at 10 segments a millisecond, rounded down"
+        );
+        assert_eq!(bbr.in_network_at_departure(&w, 5, now), 0);
+        bbr.pacing_gain = UNIT * 5 / 4;
+        assert_eq!(
+            bbr.in_network_at_departure(&w, 50, now),
+            31 + tso_segs_goal(&w),
+            "and the next one joins"
+        );
+    }
+
+    fn ack(bbr: &mut Bbr, w: &mut Window, acked_sacked: u32, losses: u32) -> u32 {
+        w.delivered += u64::from(acked_sacked);
+        let (bandwidth, gain) = (bbr.bandwidth(), bbr.cwnd_gain);
+        bbr.set_cwnd(
+            w,
+            &RateSample {
+                acked_sacked,
+                losses,
+                ..sample()
+            },
+            bandwidth,
+            gain,
+        );
+        w.cwnd
+    }
+
+    #[test]
+    fn the_window_grows_by_what_is_delivered_up_to_twice_the_product() {
+        let (mut bbr, mut w) = full();
+        w.cwnd = 150;
+        assert_eq!(ack(&mut bbr, &mut w, 20, 0), 170);
+        assert_eq!(
+            ack(&mut bbr, &mut w, 200, 0),
+            bbr.inflight(&w, bbr.bandwidth(), 2 * UNIT)
+        );
+        w.cwnd = 1_000;
+        assert!(ack(&mut bbr, &mut w, 1, 0) < 250, "and comes down to it at once");
+    }
+
+    #[test]
+    fn before_the_pipe_is_full_the_window_never_comes_down() {
+        let (mut bbr, mut w) = full();
+        bbr.full_pipe.reached = false;
+        w.cwnd = 1_000;
+        w.delivered = 100;
+        assert_eq!(ack(&mut bbr, &mut w, 1, 0), 1_000);
+    }
+
+    #[test]
+    fn an_ack_of_nothing_changes_nothing_but_the_caps() {
+        let (mut bbr, mut w) = full();
+        w.cwnd = 1_000;
+        assert_eq!(ack(&mut bbr, &mut w, 0, 7), 1_000);
+        w.cwnd_clamp = 500;
+        assert_eq!(ack(&mut bbr, &mut w, 0, 0), 500);
+        bbr.mode = Mode::ProbeRtt;
+        assert_eq!(ack(&mut bbr, &mut w, 0, 0), 4);
+    }
+
+    #[test]
+    fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window() {
+        let (mut bbr, mut w) = full();
+        bbr.save_cwnd(&w);
+        assert_eq!(bbr.prior_cwnd, 200);
+        w.ca_state = CaState::Recovery;
+        (w.packets_out, w.lost_out) = (100, 10);
+        assert_eq!(
+            ack(&mut bbr, &mut w, 3, 10),
+            93,
+            "in flight and delivered, not one more"
+        );
+        assert!(bbr.packet_conservation);
+        assert_eq!(bbr.rounds.next_delivered, w.delivered, "a round starts");
+        assert_eq!(ack(&mut bbr, &mut w, 2, 0), 93);
+
+        bbr.packet_conservation = false; // what the next round does
+        assert_eq!(ack(&mut bbr, &mut w, 2, 1), 94, "one lost, two delivered");
+
+        w.ca_state = CaState::Open;
+        let restored = ack(&mut bbr, &mut w, 1, 0);
+        assert_eq!(restored, 201);
+        assert_eq!(bbr.prev_ca_state, CaState::Open);
+    }
+
+    #[test]
+    fn a_window_saved_twice_in_one_recovery_is_the_larger() {
+        let (mut bbr, mut w) = full();
+        bbr.save_cwnd(&w);
+        bbr.prev_ca_state = CaState::Recovery;
+        w.cwnd = 20;
+        bbr.save_cwnd(&w);
+        assert_eq!(bbr.prior_cwnd, 200);
+        bbr.prev_ca_state = CaState::Open;
+        bbr.save_cwnd(&w);
+        assert_eq!(bbr.prior_cwnd, 20);
     }
 }

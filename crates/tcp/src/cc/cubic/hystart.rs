@@ -1,7 +1,7 @@
 //! HyStart, Linux 6.12 (`tcp_cubic.c`): ends slow start before the queue overflows.
 //!
-//! Two signs end slow start: a train of closely spaced ACKs that lasts as long as the path's delay, and a round-trip time
-//! that grew by an eighth (4 to 16 ms).
+//! Two signs end slow start: a train of closely spaced ACKs that lasts as long as the path's delay, and a round-trip
+//! time that grew by an eighth (4 to 16 ms).
 //!
 //! # Where Linux differs
 //!
@@ -20,7 +20,8 @@ const LOW_WINDOW: u32 = 16;
 const ACK_DELTA_US: i32 = 2_000;
 /// Samples in a round before its minimum counts (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u8 = 8;
-/// Least and largest rise of the delay that ends slow start, in microseconds (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+/// Least and largest rise of the delay that ends slow start, in microseconds (`HYSTART_DELAY_MIN`,
+/// `HYSTART_DELAY_MAX`).
 const DELAY_RISE_US: (u32, u32) = (4_000, 16_000);
 /// Largest allowance for aggregation, in microseconds (`hystart_ack_delay`).
 const MAX_ACK_DELAY_US: u64 = 1_000;
@@ -51,8 +52,8 @@ impl HyStart {
         }
     }
 
-    /// Look at one round-trip sample (`hystart_update`). `delay_min_us` is the path's smallest delay, this sample included.
-    /// Sets `ssthresh` to the window where slow start should end.
+    /// Look at one round-trip sample (`hystart_update`). `delay_min_us` is the path's smallest delay, this sample
+    /// included. Sets `ssthresh` to the window where slow start should end.
     pub(super) fn on_sample(&mut self, window: &mut Window, delay_us: u32, delay_min_us: u32, now_us: u32) {
         if self.found || !window.in_slow_start() {
             return;
@@ -72,7 +73,8 @@ impl HyStart {
         }
     }
 
-    /// Whether ACKs have come in one train for longer than half of the round trip, or all of it where pacing spreads them.
+    /// Whether ACKs have come in one train for longer than half of the round trip, or all of it where pacing spreads
+    /// them.
     fn train_is_long(&mut self, window: &Window, delay_min_us: u32, now_us: u32) -> bool {
         if now_us.wrapping_sub(self.last_ack_us) as i32 > ACK_DELTA_US {
             return false;
@@ -96,8 +98,8 @@ impl HyStart {
     }
 }
 
-/// What aggregation may add to the delay, in microseconds (`hystart_ack_delay`): four full super-packets at the pacing rate
-/// (which is twice the window's rate in slow start), at most 1 ms.
+/// What aggregation may add to the delay, in microseconds (`hystart_ack_delay`): four full super-packets at the pacing
+/// rate (which is twice the window's rate in slow start), at most 1 ms.
 fn ack_delay_us(pacing_rate: u64) -> u32 {
     if pacing_rate == 0 {
         return 0;

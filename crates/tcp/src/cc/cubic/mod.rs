@@ -1,50 +1,33 @@
 //! CUBIC, Linux 6.12 (`tcp_cubic.c`, version 2.3): the window follows a cubic function of time since the last loss.
 //!
-//! Slow start ([`hystart`]) and window adjustment (here) are two parts that share only the path's smallest delay.
+//! Slow start ([`hystart`]) and window adjustment ([`curve`]) are two parts that share only the path's smallest delay.
 //!
 //! # Where Linux differs
 //!
-//! From RFC 9438; this file follows Linux, with its integers.
+//! From RFC 9438; this folder follows Linux, with its integers.
 //!
-//! - Time is counted in ticks (`CONFIG_HZ`), scaled to 1/1024 s. The rate of growth is recomputed at most once a tick, and
-//!   while the window has not changed only once more than `HZ/32` ticks have passed (40 ms at 100 Hz, 32 ms at 250 Hz). On
-//!   short paths this is slower than the round trip, so results depend on HZ.
-//! - C is 410/1024 (section 5: 0.4), beta 717/1024 (section 4.6: 0.7); K comes from an approximate cube root ([`root`]).
+//! - Time is counted in ticks (`CONFIG_HZ`), scaled to 1/1024 s. The rate of growth is recomputed at most once a tick,
+//!   and while the window has not changed only once more than `HZ/32` ticks have passed (40 ms at 100 Hz, 32 ms at 250
+//!   Hz). On short paths this is slower than the round trip, so results depend on HZ.
+//! - C is 410/1024 (section 5: 0.4), beta 717/1024 (section 4.6: 0.7); K comes from an approximate cube root
+//!   ([`root`]).
 //! - `W_cubic` is taken one smallest delay ahead, not one smoothed round-trip time (section 4.2).
-//! - The Reno-friendly window (section 4.3) grows by 8/15 segment a window for ever; the RFC goes to a whole segment once it
-//!   passes the window of the last loss.
-//! - While no loss is remembered the window grows by at least 5% a window.
+//! - The Reno-friendly window (section 4.3) grows by 8/15 segment a window for ever; the RFC goes to a whole segment
+//!   once it passes the window of the last loss.
+//! - Before the first loss and after a timeout the window grows by at least 5% a round.
 //! - The decrease (section 4.6) starts from the window, not from the flight.
-//! - A timeout forgets everything (section 4.8 keeps `W_max`). A spurious recovery (section 4.9) restores only the window.
+//! - A timeout also forgets the smallest delay. A spurious recovery (section 4.9) restores only the window.
 
+mod curve;
 mod hystart;
 mod root;
 
 use super::growth::{additive_increase, is_cwnd_limited, slow_start};
-use super::{AckSample, Event, jiffies};
+use super::{AckSample, Event};
 use crate::clock::Clock;
 use crate::window::{CaState, Window};
+use curve::Curve;
 use hystart::HyStart;
-use root::cube_root;
-
-/// Scale of beta and of C (`BICTCP_BETA_SCALE`, and `bic_scale`'s 1024).
-const SCALE: u32 = 1024;
-/// Multiplicative decrease in 1024ths (`beta`; RFC 9438 section 4.6: 0.7).
-const BETA: u32 = 717;
-/// The constant C in 1024ths of segments per second cubed (`cube_rtt_scale`; RFC 9438 section 5: 0.4).
-const C: u64 = 410;
-/// Time is in units of 2^-10 s (`BICTCP_HZ`).
-const TIME_SHIFT: u32 = 10;
-/// Removes the scale of C and of the cubed time.
-const CUBE_SHIFT: u32 = 10 + 3 * TIME_SHIFT;
-/// What turns segments below the plateau into K cubed (`cube_factor`).
-const CUBE_FACTOR: u64 = (1 << CUBE_SHIFT) / C;
-/// Acknowledged windows, in eighths, that grow Reno's window by one segment (`beta_scale`): `(1 + beta) / 3 (1 - beta)`.
-const RENO_EIGHTHS: u32 = 8 * (SCALE + BETA) / 3 / (SCALE - BETA);
-/// Fewest acknowledged segments an increase takes: 1.5 times the window in a round (RFC 9438 section 4.2).
-const MIN_PER_INCREASE: u32 = 2;
-/// Most acknowledged segments an increase takes before the first loss: 5% in a round.
-const MAX_PER_INCREASE_AT_FIRST: u32 = 20;
 
 /// One connection's CUBIC (`struct bictcp`).
 #[derive(Clone, Debug)]
@@ -53,28 +36,6 @@ pub struct Cubic {
     curve: Curve,
     /// Smallest delay since the last timeout in microseconds; 0 before the first sample.
     delay_min_us: u32,
-}
-
-/// Where the window is on the cubic function.
-#[derive(Clone, Debug, Default)]
-struct Curve {
-    /// Acknowledged segments that an increase takes (`cnt`).
-    per_increase: u32,
-    /// Window before the last loss, reduced by fast convergence (`last_max_cwnd`, RFC 9438's `W_max`); 0: none remembered.
-    w_max: u32,
-    /// Window and tick when `per_increase` was last computed.
-    last_cwnd: u32,
-    last_jiffies: u32,
-    /// The plateau (`bic_origin_point`), in segments.
-    origin: u32,
-    /// From the epoch's start to the plateau, in 1/1024 s.
-    k: u32,
-    /// Tick at which this epoch began.
-    epoch_start: Option<u32>,
-    /// Acknowledged segments not yet counted into `w_est` (`ack_cnt`).
-    acked: u32,
-    /// The window that Reno would have (`tcp_cwnd`, RFC 9438's `W_est`).
-    w_est: u32,
 }
 
 impl Cubic {
@@ -90,7 +51,7 @@ impl Cubic {
     /// The window times 0.7, at least 2 segments; ends the epoch (`cubictcp_recalc_ssthresh`).
     pub(super) fn ssthresh(&mut self, window: &Window) -> u32 {
         self.curve.on_loss(window.cwnd);
-        (window.cwnd.wrapping_mul(BETA) / SCALE).max(2)
+        curve::decreased(window.cwnd)
     }
 
     /// `cubictcp_cong_avoid`.
@@ -105,7 +66,7 @@ impl Cubic {
             }
         }
         self.curve.update(window.cwnd, acked, self.delay_min_us, clock);
-        additive_increase(window, self.curve.per_increase, acked);
+        additive_increase(window, self.curve.per_increase(), acked);
     }
 
     /// Learn the delay (`cubictcp_acked`). Samples in the first second of an epoch still carry the recovery's queue.
@@ -113,11 +74,7 @@ impl Cubic {
         if sample.rtt_us < 0 {
             return;
         }
-        let age = self
-            .curve
-            .epoch_start
-            .map(|start| jiffies::elapsed(clock.jiffies(), start));
-        if age.is_some_and(|ticks| ticks < clock.hz as i32) {
+        if self.curve.age(clock).is_some_and(|ticks| ticks < clock.hz as i32) {
             return;
         }
         let delay_us = (sample.rtt_us as u32).max(1);
@@ -143,96 +100,108 @@ impl Cubic {
     }
 }
 
-impl Curve {
-    fn on_loss(&mut self, cwnd: u32) {
-        self.epoch_start = None;
-        // Fast convergence (RFC 9438 section 4.7): a flow that lost below its last plateau makes room.
-        self.w_max = if cwnd < self.w_max {
-            cwnd.wrapping_mul(SCALE + BETA) / (2 * SCALE)
-        } else {
-            cwnd
-        };
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::testing::{clock, window};
+    use crate::window::INFINITE_SSTHRESH;
+
+    /// A second after the start, so that tick 0 is past.
+    const START_US: u64 = 1_000_000;
+
+    fn avoiding(cwnd: u32, hz: u32) -> (Cubic, Window) {
+        let mut w = window();
+        w.cwnd = cwnd;
+        w.ssthresh = cwnd;
+        (Cubic::new(&w, clock(START_US, hz)), w)
     }
 
-    fn skip_idle(&mut self, last_send: u32, now: u32) {
-        let idle = jiffies::elapsed(now, last_send);
-        if idle > 0 {
-            self.epoch_start = self.epoch_start.map(|start| {
-                let shifted = start.wrapping_add(idle as u32);
-                if jiffies::after(shifted, now) { now } else { shifted }
-            });
-        }
-    }
-
-    /// How many acknowledged segments the next increase takes (`bictcp_update`).
-    fn update(&mut self, cwnd: u32, acked: u32, delay_min_us: u32, clock: Clock) {
-        self.acked = self.acked.wrapping_add(acked);
-        let now = clock.jiffies();
-        if self.last_cwnd == cwnd && jiffies::elapsed(now, self.last_jiffies) <= (clock.hz / 32) as i32 {
-            return;
-        }
-        if self.epoch_start.is_none() || now != self.last_jiffies {
-            self.last_cwnd = cwnd;
-            self.last_jiffies = now;
-            let start = match self.epoch_start {
-                Some(start) => start,
-                None => self.begin_epoch(cwnd, acked, now),
-            };
-            let target = self.w_cubic(ahead(start, delay_min_us, clock));
-            self.per_increase = if target > cwnd {
-                cwnd / (target - cwnd)
-            } else {
-                cwnd.wrapping_mul(100)
-            };
-            if self.w_max == 0 {
-                self.per_increase = self.per_increase.min(MAX_PER_INCREASE_AT_FIRST);
+    /// One loss at `before` segments, then ACKs for two segments each, evenly over rounds of `rtt_us`. The window after
+    /// each span of `every_us`.
+    fn after_loss(before: u32, rtt_us: u64, hz: u32, every_us: u64, spans: usize) -> Vec<u32> {
+        let (mut cc, mut w) = avoiding(before, hz);
+        cc.delay_min_us = rtt_us as u32;
+        w.ssthresh = cc.ssthresh(&w);
+        w.cwnd = w.ssthresh;
+        let mut windows = Vec::new();
+        let mut elapsed_ns = 0;
+        while windows.len() < spans {
+            elapsed_ns += rtt_us * 1_000 * 2 / u64::from(w.cwnd);
+            if elapsed_ns >= every_us * 1_000 * (windows.len() as u64 + 1) {
+                windows.push(w.cwnd);
             }
+            cc.cong_avoid(&mut w, 2, clock(START_US + elapsed_ns / 1_000, hz));
         }
-        self.keep_up_with_reno(cwnd);
-        self.per_increase = self.per_increase.max(MIN_PER_INCREASE);
+        windows
     }
 
-    /// The curve passes through the window now, and its plateau is `K` away (RFC 9438 section 4.2).
-    fn begin_epoch(&mut self, cwnd: u32, acked: u32, now: u32) -> u32 {
-        self.epoch_start = Some(now);
-        self.acked = acked;
-        self.w_est = cwnd;
-        self.k = cube_root(CUBE_FACTOR.wrapping_mul(u64::from(self.w_max.saturating_sub(cwnd))));
-        self.origin = self.w_max.max(cwnd);
-        now
+    #[test]
+    fn on_a_long_path_the_window_follows_the_curve_at_any_tick_rate() {
+        assert_eq!(
+            after_loss(1_000, 100_000, 100, 1_000_000, 12),
+            [789, 858, 910, 947, 973, 989, 997, 1000, 1000, 1000, 1003, 1010]
+        );
+        assert_eq!(
+            after_loss(1_000, 100_000, 250, 1_000_000, 12),
+            [789, 858, 910, 947, 973, 989, 997, 1000, 1000, 1000, 1003, 1010]
+        );
     }
 
-    /// `W_cubic(t) = C (t - K)^3 + W_max` (RFC 9438 section 4.2), `t` in 1/1024 s. 64 bits wrap, as in the kernel, when `t`
-    /// and K are more than 347 s apart.
-    fn w_cubic(&self, t: u64) -> u32 {
-        let offset = t.abs_diff(u64::from(self.k));
-        let cubed = C.wrapping_mul(offset).wrapping_mul(offset).wrapping_mul(offset);
-        let delta = (cubed >> CUBE_SHIFT) as u32;
-        if t < u64::from(self.k) {
-            self.origin.wrapping_sub(delta)
-        } else {
-            self.origin.wrapping_add(delta)
-        }
+    /// K and the cube are rounded down, so the curve begins one segment above the window. Until the tick ends that
+    /// means a segment more for each window acknowledged, counted in the window at the loss; the next tick finds that
+    /// the window has overtaken the curve. So the longer the tick, the larger the window.
+    #[test]
+    fn on_a_short_path_the_window_grows_in_the_first_tick_of_an_epoch_and_then_hardly() {
+        assert_eq!(
+            after_loss(30, 600, 100, 2_000, 10),
+            [24, 28, 33, 39, 45, 45, 45, 45, 45, 45]
+        );
+        assert_eq!(
+            after_loss(30, 600, 250, 2_000, 10),
+            [24, 28, 28, 28, 28, 28, 28, 28, 28, 28]
+        );
+        assert_eq!(
+            after_loss(30, 600, 1_000, 2_000, 10),
+            [22, 22, 22, 22, 22, 22, 22, 22, 22, 22]
+        );
     }
 
-    /// The Reno-friendly region (RFC 9438 section 4.3): grow at least so fast as to reach `W_est` in one window.
-    fn keep_up_with_reno(&mut self, cwnd: u32) {
-        let per_segment = (cwnd.wrapping_mul(RENO_EIGHTHS) >> 3).max(1);
-        if self.acked > per_segment {
-            // 1 to `per_segment` are left over: the kernel subtracts while there is more than that.
-            let segments = (self.acked - 1) / per_segment;
-            self.acked -= segments * per_segment;
-            self.w_est = self.w_est.wrapping_add(segments);
-        }
-        if self.w_est > cwnd {
-            self.per_increase = self.per_increase.min(cwnd / (self.w_est - cwnd));
-        }
+    #[test]
+    fn delays_in_the_first_second_of_an_epoch_are_not_learnt() {
+        let (mut cc, mut w) = avoiding(100, 250);
+        let sample = |rtt_us| AckSample {
+            pkts_acked: 1,
+            rtt_us,
+            in_flight: 10,
+        };
+        cc.pkts_acked(&mut w, sample(-1), clock(START_US, 250));
+        assert_eq!(cc.delay_min_us, 0);
+        cc.pkts_acked(&mut w, sample(500), clock(START_US, 250));
+        cc.pkts_acked(&mut w, sample(700), clock(START_US, 250));
+        assert_eq!(cc.delay_min_us, 500);
+        cc.curve.update(100, 1, 500, clock(START_US, 250));
+        cc.pkts_acked(&mut w, sample(0), clock(START_US + 999_999, 250));
+        assert_eq!(cc.delay_min_us, 500);
+        cc.pkts_acked(&mut w, sample(0), clock(START_US + 1_000_000, 250));
+        assert_eq!(cc.delay_min_us, 1, "a delay is a microsecond at least");
     }
-}
 
-/// The time in the epoch that the window should be ready for: now and one smallest delay, in 1/1024 s.
-fn ahead(start: u32, delay_min_us: u32, clock: Clock) -> u64 {
-    let ticks = i64::from(jiffies::elapsed(clock.jiffies(), start)) as u64;
-    let ticks = ticks.wrapping_add(clock.jiffies_from_micros(u64::from(delay_min_us)));
-    (ticks << TIME_SHIFT) / u64::from(clock.hz)
+    #[test]
+    fn a_timeout_forgets_the_loss_and_the_delay() {
+        let (mut cc, mut w) = avoiding(100, 250);
+        cc.delay_min_us = 500;
+        cc.ssthresh(&w);
+        let before = cc.clone();
+        cc.set_state(&w, CaState::Recovery, clock(START_US, 250));
+        assert_eq!(format!("{cc:?}"), format!("{before:?}"), "a recovery does not");
+        cc.set_state(&w, CaState::Loss, clock(START_US, 250));
+        assert_eq!(format!("{cc:?}"), format!("{:?}", Cubic::new(&w, clock(START_US, 250))));
+        w.ssthresh = INFINITE_SSTHRESH;
+        cc.cong_avoid(&mut w, 5, clock(START_US, 250));
+        assert_eq!(
+            (w.cwnd, cc.curve.age(clock(START_US, 250))),
+            (105, None),
+            "slow start leaves the curve alone"
+        );
+    }
 }

@@ -2,16 +2,16 @@
 //!
 //! # Where Linux differs
 //!
-//! RFC 9438 section 4.2 asks for the cube root; the kernel gives an approximation: a first guess from the six leading bits,
-//! one step of Newton's iteration, and a division by three that is a multiplication by 341/1024. This file follows Linux to
-//! the last bit, since K decides when the window is back at its plateau.
+//! RFC 9438 section 4.2 asks for the cube root; the kernel gives an approximation: a first guess from the six leading
+//! bits, one step of Newton's iteration, and a division by three that is a multiplication by 341/1024. This file
+//! follows Linux to the last bit, since K decides when the window is back at its plateau.
 
 /// First guesses by the leading bits of the argument: 64 times the cube root of the index, less [`BIAS`].
 static GUESS: [u8; 64] = guesses();
 const BIAS: u32 = 10;
 
-/// Linux's guesses were tuned by hand, so that one Newton step ends nearer to the root over the whole bucket. This is what
-/// the tuning adds, in 64ths, to the plain guess for the indices 8 to 63, row by row of eight.
+/// Linux's guesses were tuned by hand, so that one Newton step ends nearer to the root over the whole bucket. This is
+/// what the tuning adds, in 64ths, to the plain guess for the indices 8 to 63, row by row of eight.
 #[rustfmt::skip]
 const TUNING: [i8; 56] = [
     -4, -3, -2, -3, -2, -2, -2,  0,
@@ -54,7 +54,8 @@ const fn floor_root(a: u64) -> u32 {
     root as u32
 }
 
-/// The cube root of `a` as the kernel computes it: within 0.4% and one unit for the arguments that CUBIC has (see the tests).
+/// The cube root of `a` as the kernel computes it: within 0.4% and one unit for the arguments that CUBIC has (see the
+/// tests).
 pub(super) fn cube_root(a: u64) -> u32 {
     let bits = u64::BITS - a.leading_zeros();
     if bits < 7 {
@@ -73,7 +74,7 @@ pub(super) fn cube_root(a: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::cubic::CUBE_FACTOR;
+    use crate::cc::cubic::curve::CUBE_FACTOR;
 
     #[test]
     fn the_exact_root_is_exact() {

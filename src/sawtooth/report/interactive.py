@@ -1,0 +1,230 @@
+"""The figures for the browser: the same tables drawn by plotly, as fragments of a page that holds plotly.js once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sawtooth.report.figures import THROUGHPUT, Figure, Layout
+from sawtooth.report.palette import GRID, INK, MUTED, PUBLISHED, colour, shown
+
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+
+
+def fragment(figure: Figure) -> str:
+    """A div with its script; it needs plotly.js on the page, and no network."""
+    canvas = _DRAWERS[figure.name](figure)
+    config = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
+    html = canvas.to_html(full_html=False, include_plotlyjs=False, config=config, div_id=f"figure-{figure.name}")
+    return str(html)
+
+
+def library() -> str:
+    """plotly.js itself, to be put into the page."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def _canvas(rows: int, titles: list[str], *, height: int, columns: int, shared_x: bool = False) -> Any:
+    from plotly.subplots import make_subplots
+
+    canvas = make_subplots(
+        rows=rows,
+        cols=columns,
+        subplot_titles=titles,
+        shared_yaxes="all",
+        shared_xaxes="all" if shared_x else False,
+        horizontal_spacing=0.04,
+        vertical_spacing=0.1,
+    )
+    canvas.update_layout(
+        template="none",
+        height=height,
+        margin={"l": 64, "r": 16, "t": 40, "b": 96},
+        font={"family": "system-ui, sans-serif", "size": 13, "color": INK},
+        legend={"orientation": "h", "yref": "container", "y": 0.01, "x": 0, "yanchor": "bottom"},
+        hoverlabel={"font": {"family": "system-ui, sans-serif"}},
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+    )
+    canvas.update_yaxes(gridcolor=GRID, zerolinecolor=MUTED, linecolor=MUTED)
+    canvas.update_xaxes(showgrid=False, linecolor=MUTED, zeroline=False, ticks="outside", tickcolor=MUTED)
+    canvas.update_annotations(font_size=14, xanchor="left")
+    for at, annotation in enumerate(canvas.layout.annotations):
+        annotation.x = canvas.layout[f"xaxis{at + 1 if at else ''}"].domain[0]
+    return canvas
+
+
+def _panels(layout: Layout, height: int) -> Any:
+    canvas = _canvas(1, list(layout.panel_titles), height=height, columns=len(layout.panel_values))
+    canvas.update_yaxes(title_text=THROUGHPUT, col=1)
+    canvas.update_xaxes(title_text=layout.x_title, title_standoff=6)
+    if layout.numeric and len(layout.x_values) <= 15:
+        canvas.update_xaxes(tickvals=list(layout.x_values))
+    return canvas
+
+
+def _x(layout: Layout, values: Any) -> list[Any]:
+    return list(values) if layout.numeric else [shown(value) for value in values]
+
+
+def _name(layout: Layout, series: Any) -> str:
+    return shown(series) if layout.series else "mean"
+
+
+def _time(figure: Figure) -> Any:
+    layout = figure.layout
+    titles = [
+        " · ".join(text for text in (shown(one) if layout.series else "", panel) if text)
+        for one in layout.series_values
+        for panel in layout.panel_titles
+    ]
+    rows = len(layout.series_values)
+    canvas = _canvas(rows, titles, height=90 + 250 * rows, columns=len(layout.panel_values), shared_x=True)
+    for row, one in enumerate(layout.series_values):
+        for column, panel in enumerate(layout.panel_values):
+            part = layout.part(figure.table, one, panel)
+            for value, tint in layout.contrast(colour(one, row)):
+                line = part[part[layout.x] == value]
+                if line.empty:
+                    continue
+                name = layout.x_text(value)
+                name = name if value == layout.baseline else f"{_name(layout, one)}, {name}"
+                first = column == 0 and (value != layout.baseline or row == 0)
+                canvas.add_scatter(
+                    x=line["t_s"].to_numpy(),
+                    y=line["mbps"].round(3).to_numpy(),
+                    mode="lines",
+                    line={"color": tint, "width": 1.4 if len(line) < 1000 else 0.7},
+                    name=name,
+                    legendgroup=name,
+                    showlegend=first,
+                    hovertemplate="%{x:g} s: %{y:.1f} Mbit/s",
+                    row=row + 1,
+                    col=column + 1,
+                )
+    canvas.update_yaxes(rangemode="tozero")
+    canvas.update_yaxes(title_text=THROUGHPUT, col=1)
+    canvas.update_xaxes(title_text="time, s", title_standoff=6, row=rows)
+    return canvas
+
+
+def _distribution(figure: Figure) -> Any:
+    layout = figure.layout
+    canvas = _panels(layout, 460)
+    for column, panel in enumerate(layout.panel_values):
+        for row, one in enumerate(layout.series_values):
+            part = layout.part(figure.table, one, panel)
+            canvas.add_box(
+                x=_x(layout, part[layout.x]),
+                lowerfence=part["min_mbps"],
+                q1=part["q25_mbps"],
+                median=part["q50_mbps"],
+                q3=part["q75_mbps"],
+                upperfence=part["max_mbps"],
+                mean=part["mean_mbps"],
+                name=_name(layout, one),
+                legendgroup=_name(layout, one),
+                offsetgroup=str(row),
+                showlegend=column == 0 and layout.series is not None,
+                marker_color=colour(one, row),
+                line_width=1.4,
+                row=1,
+                col=column + 1,
+            )
+    canvas.update_layout(boxmode="group")
+    canvas.update_yaxes(rangemode="tozero")
+    return canvas
+
+
+def _error(part: Any) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": (part["ci_high_mbps"] - part["mean_mbps"]).fillna(0).clip(lower=0),
+        "arrayminus": (part["mean_mbps"] - part["ci_low_mbps"]).fillna(0).clip(lower=0),
+        "thickness": 1.2,
+        "width": 3,
+    }
+
+
+def _mean(figure: Figure) -> Any:
+    layout = figure.layout
+    logarithmic = figure.name.endswith("-log")
+    canvas = _panels(layout, 460)
+    named: set[str] = set()
+
+    def once(name: str) -> dict[str, Any]:
+        first = name not in named
+        named.add(name)
+        return {"name": name, "legendgroup": name, "showlegend": first}
+
+    for column, panel in enumerate(layout.panel_values):
+        for row, one in enumerate(layout.series_values):
+            part = layout.part(figure.table, one, panel)
+            part = part[part["mean_mbps"] > 0] if logarithmic else part
+            x, name, symbol = _x(layout, part[layout.x]), _name(layout, one), _SYMBOLS[row % len(_SYMBOLS)]
+            where = {"row": 1, "col": column + 1}
+            canvas.add_scatter(
+                x=x,
+                y=part["mean_mbps"],
+                error_y=_error(part),
+                mode="lines+markers",
+                line={"color": colour(one, row), "width": 2},
+                marker={"symbol": symbol, "size": 7},
+                hovertemplate="%{x}: %{y:.2f} Mbit/s",
+                **once(name),
+                **where,
+            )
+            for values, called, look in (
+                ("published_mean_mbps", f"{name}, published", {"symbol": f"{symbol}-open", "color": PUBLISHED}),
+                ("misprint_mbps", "misprint", {"symbol": "x-thin-open", "color": MUTED}),
+            ):
+                if values in part and part[values].notna().any():
+                    canvas.add_scatter(
+                        x=x,
+                        y=part[values],
+                        mode="markers",
+                        marker={**look, "size": 11},
+                        hovertemplate="%{x}: %{y:.2f} Mbit/s",
+                        **once(called),
+                        **where,
+                    )
+    if logarithmic:
+        canvas.update_yaxes(type="log", dtick=1)
+    else:
+        canvas.update_yaxes(rangemode="tozero")
+    return canvas
+
+
+def _side_by_side(figure: Figure) -> Any:
+    layout = figure.layout
+    canvas = _panels(layout, 460)
+    for column, panel in enumerate(layout.panel_values):
+        for row, one in enumerate(layout.series_values):
+            part = layout.part(figure.table, one, panel)
+            canvas.add_bar(
+                x=_x(layout, part[layout.x]),
+                y=part["mean_mbps"],
+                error_y=_error(part),
+                marker_color=colour(one, row),
+                name=_name(layout, one),
+                legendgroup=_name(layout, one),
+                showlegend=column == 0,
+                customdata=part["change_percent"],
+                hovertemplate="%{x}: %{y:.2f} Mbit/s (%{customdata:+.1f}%)",
+                row=1,
+                col=column + 1,
+            )
+    canvas.update_layout(barmode="group", bargap=0.18)
+    return canvas
+
+
+_DRAWERS: dict[str, Callable[[Figure], Any]] = {
+    "throughput-over-time": _time,
+    "distribution": _distribution,
+    "mean": _mean,
+    "mean-log": _mean,
+    "side-by-side": _side_by_side,
+}

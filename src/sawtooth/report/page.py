@@ -1,0 +1,153 @@
+"""report.html: one page that needs no network, with every figure, its table, the comparison and the provenance."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.report.figures import Figure, figures, value_text
+from sawtooth.report.interactive import fragment, library
+from sawtooth.report.palette import shown
+from sawtooth.report.plots import draw
+from sawtooth.run import Run
+from sawtooth.stats import STATISTICS
+from sawtooth.storage import write_bytes, writing
+from sawtooth.study import store
+from sawtooth.study.result import StudyResult, csv_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_SPREAD = ("std", "min", "25%", "50%", "75%", "max")
+MOST_ROWS = 500
+"""Of a figure's table in the page; the CSV beside it has them all."""
+
+
+def write_report(result: StudyResult) -> Path:
+    """Writes plots/NAME.png, .svg and .csv for each figure, and report.html; returns the latter's path.
+
+    What is there already is replaced: all of it follows from the saved runs. Raises SawtoothError
+    ``unwritable-output``, ``disk-full`` or ``not-a-result``.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    plots = result.directory / "plots"
+    with writing(plots):
+        plots.mkdir(exist_ok=True)
+    drawn = figures(result)
+    for figure in drawn:
+        draw(figure, plots)
+        write_bytes(plots / f"{figure.name}.csv", csv_text(figure.table).encode())
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["shown"] = shown
+    environment.filters["number"] = _number
+    environment.filters["signed"] = _signed
+    template = (resources.files("sawtooth.report") / "templates" / "report.html.j2").read_text(encoding="utf-8")
+    html = environment.from_string(template).render(_content(result, drawn))
+    path = result.directory / "report.html"
+    write_bytes(path, html.encode())
+    return path
+
+
+def _content(result: StudyResult, drawn: list[Figure]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    description = result.description
+    first = Run.load(store.point_directory(result.directory, result.places[0].id), tables=())
+    scenario = first.scenario
+    seeds = list(dict.fromkeys(place.seed for place in result.places))
+    return {
+        "study": result.study,
+        "engine": result.engine,
+        "answers": _answers(result),
+        "figures": [
+            {
+                "name": figure.name,
+                "title": figure.title,
+                "caption": figure.caption,
+                "html": Markup(fragment(figure)),
+                "table": _cells(figure.table.head(MOST_ROWS)),
+                "rows": len(figure.table),
+            }
+            for figure in drawn
+        ],
+        "most_rows": MOST_ROWS,
+        "library": Markup(library().replace("</script", "<\\/script")),
+        "keys": [(key, result.study.title_of(key)) for key in result.places[0].key],
+        "rows": _rows(result),
+        "changes": result.pooled[result.study.roles().x].nunique() > 1,
+        "baseline": _at(result, result.study.roles().baseline),
+        "spread": [(name, title) for name, title in zip(STATISTICS[2:], _SPREAD, strict=True)],
+        "published": result.published,
+        "warnings": result.warnings,
+        "seeds": seeds,
+        "points": len(result.places),
+        "duration": str(scenario.duration),
+        "warmup": str(scenario.warmup),
+        "interval": str(scenario.interval),
+        "scenario": json.dumps(scenario.to_dict(), indent=2, ensure_ascii=False),
+        "vary": {axis.field: ", ".join(str(value) for value in axis.values) for axis in result.study.axes()},
+        "description": description,
+    }
+
+
+def _answers(result: StudyResult) -> list[dict[str, Any]]:
+    """The change from the baseline to the first value that stands out, for each series and panel."""
+    roles = result.study.roles()
+    at = _at(result, roles.detail)
+    found = []
+    for row in result.records:
+        if row[roles.x] == roles.detail and not math.isnan(row["change_percent"]):
+            names = [roles.series] if roles.series else []
+            who = ", ".join(shown(row[name]) for name in [*names, *roles.panels]) or result.study.name
+            found.append(
+                {
+                    "who": who,
+                    "at": at,
+                    "change": row["change_percent"],
+                    "mean": row["mean_mbps"],
+                    "published": row["published_change_percent"],
+                }
+            )
+    return found
+
+
+def _at(result: StudyResult, value: Any) -> str:
+    return value_text(result.study.title_of(result.study.roles().x), value)
+
+
+def _rows(result: StudyResult) -> list[dict[str, Any]]:
+    """The study's table, with misprints named and a gap between groups."""
+    x = result.study.roles().x
+    keys = list(result.places[0].key)
+    rows: list[dict[str, Any]] = []
+    before = None
+    for row in result.records:
+        group = [row[key] for key in keys if key != x]
+        known = result.published.row({key: row[key] for key in keys}) if result.published is not None else None
+        misprint = known["mean_mbps"] if known is not None and not known["trusted"] else None
+        rows.append({**row, "misprint": misprint, "gap": before is not None and group != before})
+        before = group
+    return rows
+
+
+def _cells(table: DataFrame) -> dict[str, list[Any]]:
+    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
+    return {"columns": [str(name) for name in table.columns], "rows": rows}
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.3f}".rstrip("0").rstrip(".")
+    return str(value)
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:,.{digits}f}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:+.1f}%".replace("-", "−")

@@ -1,0 +1,114 @@
+"""Engines for the tests of studies: quick, seeded, and able to fail in the ways that real ones do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.run import Run
+
+
+@dataclass(frozen=True)
+class Fake:
+    """1,000 Mbit/s shrunk by the loss, with seeded noise. Each run leaves a mark in ``marks``, where that is given."""
+
+    marks: str = ""
+    name: str = "fake"
+
+    def check(self, scenario):
+        if scenario.chain_table.loss.ppb > 500_000_000:
+            raise InputError("unsupported", "more than half is lost", field="chain.loss", fix="lower it")
+
+    def run(self, scenario, *, progress=None, stop=None):
+        if self.marks:
+            (Path(self.marks) / f"{time.monotonic_ns()}-{os.getpid()}").touch()
+        self.before(scenario, stop)
+        count = scenario.duration.ns // scenario.interval.ns
+        noise = np.random.default_rng(scenario.seed).random(count)
+        loss = scenario.chain_table.loss.probability
+        mean = (1000 if scenario.flows[0].cc == "bbr" else 900) * (1 - 8 * loss)
+        ends = (np.arange(count) + 1) * scenario.interval.seconds
+        intervals = pd.DataFrame(
+            {
+                "t_s": ends,
+                "flow": 0,
+                "goodput_bps": (mean + 10 * noise) * 1e6,
+                "segments_out": 1000,
+                "retransmits": round(1000 * loss),
+                "timeouts": 1,
+                "tail_probes": 2,
+            }
+        )
+        info = pd.DataFrame({"t_s": ends, "flow": 0, "connection": 0, "srtt_s": 0.002, "rwnd_limited_s": ends / 4})
+        if progress is not None:
+            progress(1.0)
+        return Run(scenario, self.name, {"intervals": intervals, "tcp_info": info}, {"warnings": ["made up"]})
+
+    def before(self, scenario, stop):
+        """What a kind of engine does before it answers."""
+
+
+@dataclass(frozen=True)
+class Failing(Fake):
+    """Fails at a loss of 2%."""
+
+    def before(self, scenario, stop):
+        if scenario.chain_table.loss.ppb == 20_000_000:
+            raise SawtoothError("core-failed", "it broke")
+
+
+@dataclass(frozen=True)
+class Full(Fake):
+    """The disk is full at a loss of 2%, when the run is saved."""
+
+    def run(self, scenario, *, progress=None, stop=None):
+        run = super().run(scenario, progress=progress, stop=stop)
+        if scenario.chain_table.loss.ppb == 20_000_000:
+            return Run(scenario, run.engine, {"intervals": _NoSpace()}, run.meta)
+        return run
+
+
+class _NoSpace:
+    def to_parquet(self, *_args, **_options):
+        raise OSError(28, "No space left on device")
+
+
+@dataclass(frozen=True)
+class Killed(Fake):
+    """Its worker is killed at a loss of 2%, as by the kernel when memory runs out; once, where ``marks`` is given."""
+
+    once: str = ""
+
+    def before(self, scenario, stop):
+        if scenario.chain_table.loss.ppb == 20_000_000 and not Path(self.once).exists():
+            Path(self.once).touch()
+            # The point before has time to be finished in the other worker.
+            time.sleep(1.0)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Slow(Fake):
+    """Takes for ever at a loss of 2%, and stops when asked."""
+
+    def before(self, scenario, stop):
+        while scenario.chain_table.loss.ppb == 20_000_000:
+            time.sleep(0.02)
+            if stop is not None and stop():
+                raise SawtoothError("interrupted", "stopped")
+
+
+@dataclass(frozen=True)
+class Stubborn(Fake):
+    """Takes for ever at a loss of 2%, and never asks whether to stop."""
+
+    def before(self, scenario, stop):
+        while scenario.chain_table.loss.ppb == 20_000_000:
+            time.sleep(0.02)

@@ -1,0 +1,211 @@
+"""The command line: what it prints, its exit status, and that whatever goes wrong is one clear message."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sawtooth.cli import main
+
+SHORT = 'duration = "3 s"\n[path]\nrate = "10 Mbit/s"\nrtt = "20 ms"\nloss = "1%"\n'
+
+
+class Answer:
+    """What a call of the command line printed, and its exit status."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]):
+    def run(*arguments: object) -> Answer:
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return Answer(caught.value.code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "scenario.toml"
+    path.write_text(SHORT)
+    return path
+
+
+def test_help_names_every_command(call) -> None:
+    answer = call("--help")
+    assert answer.status == 0
+    for command in ("predict", "report", "run", "schema", "show", "studies"):
+        assert f"\n  {command} " in answer.out
+
+
+@pytest.mark.parametrize("command", ["predict", "report", "run", "schema", "show", "studies"])
+def test_every_command_has_help(call, command: str) -> None:
+    assert call(command, "--help").status == 0
+
+
+def test_help_comes_within_three_tenths_of_a_second() -> None:
+    command = [sys.executable, "-c", "from sawtooth.cli import main; main()", "--help"]
+    subprocess.run(command, check=True, capture_output=True)
+    took = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        took.append(time.perf_counter() - begun)
+    assert min(took) < 0.3
+
+
+def test_the_version_is_the_packages(call) -> None:
+    answer = call("--version")
+    assert answer.status == 0
+    assert answer.out.startswith("sawtooth 0.")
+
+
+def test_prediction_prints_a_line_a_congestion_control_with_its_source(call) -> None:
+    answer = call("predict", "--rate", "2.5 Gbit/s", "--rtt", "140 ms", "--loss", "1.5%")
+    assert answer.status == 0
+    for word in ("reno", "cubic", "bbr", "RFC 9438", "Mbit/s"):
+        assert word in answer.out
+
+
+def test_prediction_prints_json_and_csv(call) -> None:
+    asked = ["predict", "--rate", "1gbit", "--rtt", "20ms", "--loss", "1%", "--cc", "cubic"]
+    rows = json.loads(call(*asked, "--json").out)
+    assert [row["cc"] for row in rows] == ["cubic"]
+    assert call(*asked, "--csv").out.splitlines()[0].startswith("cc,formula,goodput_bps")
+
+
+def test_show_says_path_rates_base_rtt_and_bandwidth_delay_product(call, scenario: Path) -> None:
+    answer = call("show", scenario)
+    assert answer.status == 0
+    assert "sender → router → loss –[loss 1%]→ delay → receiver" in answer.out
+    assert "base RTT 20 ms, bottleneck 10 Mbit/s, bandwidth-delay product 25 kB" in answer.out
+
+
+def test_show_applies_overrides_and_prints_what_the_core_reads(call, scenario: Path) -> None:
+    answer = call("show", scenario, "--json", "--set", "seed=9", "--set", "path.rtt=140 ms")
+    compiled = json.loads(answer.out)
+    assert compiled["seed"] == 9
+    assert sum(link["delay_ns"] for link in compiled["links"]) == 140_000_000
+
+
+@pytest.mark.parametrize("kind", ["scenario", "study"])
+def test_a_schema_is_printed_as_json(call, kind: str) -> None:
+    assert json.loads(call("schema", kind).out)["type"] == "object"
+
+
+def test_the_shipped_studies_are_listed_and_can_be_shown_by_name(call) -> None:
+    assert "one-percent-loss" in call("studies").out
+    answer = call("show", "one-percent-loss")
+    assert answer.status == 0
+    assert "132 points" in answer.out
+
+
+def test_a_bare_scenario_is_run_as_a_study_of_one_point(call, scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    answer = call("run", scenario, "--engine", "model", "--out", out, "--jobs", "1", "--set", "path.loss=2%")
+    assert answer.status == 0, answer.err
+    page = Path(answer.out.splitlines()[-1].removeprefix("report: "))
+    assert page.is_file()
+    assert page.parent.parent.parent == out
+    assert len((page.parent / "summary.csv").read_text().splitlines()) >= 2
+
+
+def test_the_seed_of_a_bare_scenario_can_be_set(call, scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    assert call("run", scenario, "--engine", "model", "--out", out, "--jobs", "1", "--set", "seed=7").status == 0
+    runs = [json.loads(path.read_text()) for path in out.glob("*/2*/points/*/run.json")]
+    assert [run["seed"] for run in runs] == [7]
+
+
+def test_a_report_is_written_again_from_the_results(call, scenario: Path, tmp_path: Path) -> None:
+    answer = call("run", scenario, "--engine", "model", "--out", tmp_path / "results", "--jobs", "1", "--quiet")
+    page = Path(answer.out.removeprefix("report: ").strip())
+    page.unlink()
+    assert call("report", page.parent).status == 0
+    assert page.is_file()
+
+
+def test_seeds_repeat_every_point(call, tmp_path: Path, scenario: Path) -> None:
+    out = tmp_path / "results"
+    answer = call("run", scenario, "--engine", "model", "--out", out, "--jobs", "1", "--seeds", "3")
+    assert answer.status == 0, answer.err
+    assert len(list(out.glob("*/*/points/*/run.json"))) == 3 + 3 * len(list(out.glob("*/latest")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "code", "word"),
+    [
+        (["show", "{missing}"], 2, "file-not-found", "fix: "),
+        (["show", "one-percent-los"], 2, "file-not-found", "one-percent-loss"),
+        (["run", "{missing}"], 2, "file-not-found", "fix: "),
+        (["run", "{scenario}", "--engine", "simm"], 2, "unknown-name", '"sim"'),
+        (["run", "{scenario}", "--engine", "model", "--set", "path.rtt=20"], 2, "missing-unit", '"20 ms"'),
+        (["run", "{scenario}", "--engine", "model", "--set", "path.rtx=20 ms"], 2, "unknown-field", '"rtt"'),
+        (["run", "{scenario}", "--engine", "model", "--set", "flows.cc=cubik"], 2, "unknown-name", '"cubic"'),
+        (["run", "one-percent-loss", "--set", "seed=3"], 2, "conflict", "--seeds"),
+        (["run", "{scenario}", "--set", "path.rtt"], 2, "bad-override", "140 ms"),
+        (["run", "{scenario}", "--engine", "model", "--out", "{scenario}/x"], 1, "unwritable-output", "scenario.toml"),
+        (["run", "{scenario}", "--jobs", "0"], 2, "bad-usage", "--help"),
+        (["run", "{scenario}", "--seeds", "-1"], 2, "bad-usage", "--help"),
+        (["run", "{scenario}", "--engin", "model"], 2, "bad-usage", "--engine"),
+        (["rum"], 2, "bad-usage", "run"),
+        (["predict", "--rate", "100", "--rtt", "20 ms", "--loss", "1%"], 2, "missing-unit", "rate"),
+        (["predict", "--rate", "1gbit", "--rtt", "-20 ms", "--loss", "1%"], 2, "out-of-range", "rtt"),
+        (["predict", "--rate", "1gbit", "--rtt", "20 ms", "--loss", "1%", "--cc", "cubik"], 2, "unknown-name", "cubic"),
+        (["predict", "--rate", "1gbit", "--rtt", "20 ms"], 2, "bad-usage", "--loss"),
+        (["report", "{missing}"], 2, "not-a-result", "missing"),
+        (["schema", "studdy"], 2, "unknown-name", '"study"'),
+    ],
+)
+def test_whatever_is_wrong_is_one_message_with_code_fix_and_status(
+    call, scenario: Path, tmp_path: Path, arguments: list[str], status: int, code: str, word: str
+) -> None:
+    places = {"scenario": scenario, "missing": tmp_path / "missing.toml"}
+    answer = call(*(argument.format(**places) for argument in arguments))
+    assert answer.status == status
+    assert answer.err.startswith(f"error[{code}]: ")
+    assert word in answer.err
+    assert answer.err.count("error[") == 1
+    assert "Traceback" not in answer.err
+    assert answer.out == ""
+
+
+def test_without_a_command_help_is_shown(call) -> None:
+    answer = call()
+    assert answer.status == 2
+    assert "Usage: sawtooth" in answer.out + answer.err
+
+
+def test_a_defect_is_one_message_too(call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(kind: str) -> None:
+        raise RuntimeError("oh")
+
+    monkeypatch.setattr("sawtooth.verbs.schema", broken)
+    answer = call("schema", "scenario")
+    assert answer.status == 1
+    assert answer.err.startswith("error[internal]: RuntimeError: oh")
+
+
+def test_ctrl_c_ends_with_status_130(call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(kind: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sawtooth.verbs.schema", interrupted)
+    answer = call("schema", "scenario")
+    assert answer.status == 130
+    assert answer.err.strip() == "error[interrupted]: interrupted"
+
+
+def test_a_reader_that_goes_away_is_no_defect() -> None:
+    command = f"{sys.executable} -c 'from sawtooth.cli import main; main()' schema scenario | head -c 10"
+    told = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert told.stderr == ""

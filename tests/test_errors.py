@@ -1,0 +1,86 @@
+"""Errors: codes are listed, documented and used; a message has its file, field and fix."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from sawtooth.errors import CODES, InputError, SawtoothError, nearest, suggestion
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_code_is_documented_under_its_exit_status_and_nothing_else_is() -> None:
+    documented: dict[str, int] = {}
+    status = 0
+    for line in (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8").splitlines():
+        if found := re.fullmatch(r"## .*exit status (\d+)", line):
+            status = int(found[1])
+        elif found := re.fullmatch(r"### ([a-z-]+)", line):
+            documented[found[1]] = status
+    assert documented == CODES
+
+
+def test_every_code_is_used_in_the_sources_and_every_code_in_the_sources_is_listed() -> None:
+    used: set[str] = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        calls = re.findall(r'(?:SawtoothError|InputError|\bsay)\(\s*"([a-z]+(?:-[a-z]+)*)"', path.read_text())
+        used.update(calls)
+    assert used == CODES.keys()
+
+
+def test_an_unlisted_code_cannot_be_raised() -> None:
+    with pytest.raises(ValueError, match="unknown error code"):
+        SawtoothError("no-such-code", "…")
+
+
+def test_the_message_names_file_field_and_fix() -> None:
+    error = SawtoothError("missing-unit", "20 has no unit", file="a.toml", field="path.rtt", fix='write "20 ms"')
+    assert str(error) == 'error[missing-unit]: a.toml: path.rtt: 20 has no unit\nfix: write "20 ms"'
+    assert str(SawtoothError("interrupted", "interrupted")) == "error[interrupted]: interrupted"
+
+
+def test_where_is_filled_in_only_where_it_is_not_known() -> None:
+    error = InputError("missing-unit", "no unit", field="path.rtt").at(file="a.toml", field="x")
+    assert (error.file, error.field) == ("a.toml", "path.rtt")
+    assert isinstance(error, InputError)
+
+
+def test_errors_come_back_whole_from_other_processes() -> None:
+    error = InputError("missing-unit", "no unit", file="a.toml", field="path.rtt", fix="add one")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is InputError
+    assert (str(again), again.code) == (str(error), error.code)
+
+
+def test_bad_input_is_also_a_value_error() -> None:
+    assert issubclass(InputError, ValueError)
+    assert not issubclass(SawtoothError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("missing-unit", 2), ("disk-full", 1), ("worker-died", 1), ("interrupted", 130)]
+)
+def test_the_exit_status_follows_from_the_code(code: str, status: int) -> None:
+    assert SawtoothError(code, "…").exit_status == status
+
+
+def test_the_nearest_name_is_found_whatever_its_case() -> None:
+    assert nearest("CUBIK", ["reno", "cubic", "bbr"]) == "cubic"
+    assert nearest("zzz", ["reno", "cubic", "bbr"]) is None
+
+
+def test_a_suggestion_lists_the_names_when_none_is_near() -> None:
+    assert suggestion("zzz", ["reno", "cubic"]) == "choose one of: reno, cubic"
+    assert suggestion("zzz", []) == "there is none to choose from"
+
+
+def test_the_tree_of_exceptions_is_drawn_in_the_docstring() -> None:
+    import sawtooth.errors as module
+
+    assert module.__doc__ is not None
+    for kind in (SawtoothError, InputError):
+        assert kind.__name__ in module.__doc__

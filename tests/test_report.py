@@ -1,0 +1,183 @@
+"""Reports: every figure with its files and its table, one page that needs no network, the same bytes each time."""
+
+import html.parser
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from fake_engine import Fake
+from sawtooth.errors import SawtoothError
+from sawtooth.report import write_report
+from sawtooth.report.figures import figures, value_text
+from sawtooth.study import Study, StudyResult, run_study
+
+NAMES = ["throughput-over-time", "distribution", "mean", "mean-log", "side-by-side"]
+
+
+def run(out, **changes):
+    content = {
+        "name": "small",
+        "title": "A <small> study",
+        "question": "What & why?",
+        "scenario": {"topology": "chain", "duration": "20 s"},
+        "vary": {
+            "flows.cc": ["cubic", "bbr"],
+            "topology": ["chain", "chain-asymmetric"],
+            "chain.loss": ["0%", "1%", "9%"],
+        },
+        "columns": {
+            "cc": {"field": "flows.cc"},
+            "path": {"field": "topology", "labels": {"chain": "symmetric", "chain-asymmetric": "asymmetric"}},
+            "loss_percent": {"field": "chain.loss", "unit": "%", "title": "packet loss, %"},
+        },
+        "published": {"file": "one-percent-loss"},
+    }
+    with ThreadPoolExecutor(1) as executor:
+        study = Study.from_dict(content | changes)
+        return run_study(study, engine=Fake(), out=out, executor=executor, quiet=True)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    made = run(tmp_path_factory.mktemp("results"))
+    write_report(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(result):
+    return (result.directory / "report.html").read_text(encoding="utf-8")
+
+
+class Outline(html.parser.HTMLParser):
+    """Tags that fetch something, and the nesting."""
+
+    void = ("meta", "link", "br", "hr", "img", "input")
+
+    def __init__(self):
+        super().__init__()
+        self.fetched, self.open, self.scripts, self.details = [], [], 0, 0
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        for attribute in ("src", "href"):
+            if attribute in named and tag != "a":
+                self.fetched.append(named[attribute])
+        self.scripts += tag == "script"
+        self.details += tag == "details"
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_figure_is_there_as_png_svg_and_the_table_it_was_drawn_from(result, name):
+    plots = result.directory / "plots"
+    with Image.open(plots / f"{name}.png") as image:
+        assert image.width > 1000
+        assert len(image.convert("RGB").getcolors(1 << 20)) > 20
+    assert "<svg" in (plots / f"{name}.svg").read_text()
+    (figure,) = (figure for figure in figures(result) if figure.name == name)
+    table = pd.read_csv(plots / f"{name}.csv")
+    assert list(table.columns) == list(figure.table.columns)
+    assert len(table) == len(figure.table) > 0
+
+
+def test_figures_are_the_same_bytes_each_time(result):
+    before = {path.name: path.read_bytes() for path in (result.directory / "plots").iterdir()}
+    write_report(StudyResult.load(result.directory))
+    assert {path.name: path.read_bytes() for path in (result.directory / "plots").iterdir()} == before
+
+
+def test_the_page_is_well_formed_and_fetches_nothing(page):
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    assert outline.fetched == ["data:,"]
+    assert "@import" not in page.split("<script>")[0]
+
+
+def test_the_page_holds_plotly_once_and_draws_every_figure(page):
+    assert page.count("plotly.js v") == 1
+    for name in NAMES:
+        assert f'id="figure-{name}"' in page
+        assert f'href="plots/{name}.csv"' in page
+    assert len(re.findall(r"Plotly\.newPlot\(\s*\"figure-", page)) == len(NAMES)
+
+
+def test_every_figure_s_table_is_in_the_page(page):
+    outline = Outline()
+    outline.feed(page)
+    assert outline.details == len(NAMES) + 1
+
+
+def test_the_page_says_what_was_asked_run_and_published(page, result):
+    assert "A &lt;small&gt; study" in page
+    assert "What &amp; why?" in page
+    assert "Kemal Šanjta" in page
+    assert "235.51" in page
+    assert "made up" in page
+    assert result.description["started"] in page
+    assert result.description["versions"]["core"] in page
+
+
+def test_a_misprint_is_in_brackets_and_without_a_ratio(page, result):
+    assert "(36.59)" in page
+    (row,) = (
+        row for row in result.records if (row["cc"], row["path"], row["loss_percent"]) == ("cubic", "asymmetric", 9)
+    )
+    assert row["ratio"] != row["ratio"]
+
+
+def test_a_figure_shows_misprints_apart_from_published_means(result):
+    (mean,) = (figure for figure in figures(result) if figure.name == "mean")
+    misprints = mean.table["misprint_mbps"].dropna()
+    assert misprints.to_list() == [36.59]
+    assert mean.table.loc[misprints.index, "published_mean_mbps"].isna().all()
+
+
+def test_over_time_shows_the_baseline_and_the_value_of_interest_of_one_seed(result):
+    (time,) = (figure for figure in figures(result) if figure.name == "throughput-over-time")
+    assert sorted(time.table["loss_percent"].unique()) == [0, 1]
+    assert len(time.table) == 2 * 2 * 2 * 20
+
+
+def test_only_the_figures_asked_for_are_made(tmp_path):
+    made = run(tmp_path, report={"plots": ["mean"]})
+    write_report(made)
+    assert {path.stem for path in (made.directory / "plots").iterdir()} == {"mean"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"vary": {}, "columns": {}, "published": None},
+        {"vary": {"flows.cc": ["cubic", "bbr"]}, "columns": {}, "published": None},
+        {"vary": {"chain.rtt": ["1 ms", "2 ms"]}, "columns": {"rtt_ms": {"field": "chain.rtt", "unit": "ms"}}},
+        {"vary": {"chain.rtt": ["1 ms", "2 ms"], "host.hz": [100, 250]}, "columns": {}},
+    ],
+    ids=["nothing-varies", "names-only", "one-number", "no-columns"],
+)
+def test_any_study_has_a_report(tmp_path, changes):
+    page = write_report(run(tmp_path, **changes)).read_text(encoding="utf-8")
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    assert 'id="figure-distribution"' in page
+
+
+def test_a_report_of_something_else_is_refused(tmp_path):
+    with pytest.raises(SawtoothError) as caught:
+        StudyResult.load(tmp_path)
+    assert caught.value.code == "not-a-result"
+
+
+def test_a_value_is_told_in_words():
+    assert value_text("packet loss, %", 1) == "1% packet loss"
+    assert value_text("rtt, ms", 20.0) == "20 ms rtt"
+    assert value_text("congestion control", "bbr") == "congestion control BBR"

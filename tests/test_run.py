@@ -1,0 +1,102 @@
+"""A run is saved whole, read back as it was, and a damaged one is never taken for a result."""
+
+import errno
+import json
+
+import pandas as pd
+import pytest
+
+from fake_engine import Fake
+from sawtooth.errors import SawtoothError
+from sawtooth.run import Run, is_saved, versions
+from sawtooth.scenario import Scenario
+
+
+@pytest.fixture
+def run():
+    return Fake().run(Scenario(topology="chain", duration="5 s", seed=7))
+
+
+def test_a_run_is_read_back_as_it_was_saved(run, tmp_path):
+    saved = Run.load(run.save(tmp_path / "run"))
+    assert saved.scenario == run.scenario
+    assert saved.engine == "fake"
+    assert saved.meta == run.meta
+    assert saved.warnings == ["made up"]
+    assert sorted(saved.tables) == ["intervals", "tcp_info"]
+    for name, table in run.tables.items():
+        pd.testing.assert_frame_equal(saved.tables[name], table)
+
+
+def test_run_json_has_the_whole_scenario_the_seed_and_the_versions(run, tmp_path):
+    described = json.loads((run.save(tmp_path / "run") / "run.json").read_text())
+    assert described["seed"] == 7
+    assert Scenario.from_dict(described["scenario"]) == run.scenario
+    assert described["digest"] == run.scenario.digest()
+    assert described["versions"] == versions()
+    assert {"python", "sawtooth", "core", "pandas"} <= set(described["versions"])
+
+
+def test_the_same_run_gives_the_same_bytes(run, tmp_path):
+    again = Fake().run(Scenario(topology="chain", duration="5 s", seed=7))
+    first, second = run.save(tmp_path / "a"), again.save(tmp_path / "b")
+    names = sorted(path.name for path in first.iterdir())
+    assert names == ["intervals.parquet", "run.json", "tcp_info.parquet"]
+    for name in names:
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+
+
+def test_only_the_tables_asked_for_are_read(run, tmp_path):
+    path = run.save(tmp_path / "run")
+    assert list(Run.load(path, tables=("intervals",)).tables) == ["intervals"]
+    assert Run.load(path, tables=()).tables == {}
+
+
+def test_a_saved_run_is_never_overwritten(run, tmp_path):
+    run.save(tmp_path / "run")
+    with pytest.raises(SawtoothError) as caught:
+        run.save(tmp_path / "run")
+    assert caught.value.code == "unwritable-output"
+
+
+def test_a_full_disk_leaves_no_directory(run, tmp_path, monkeypatch):
+    def full(*_args, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
+    with pytest.raises(SawtoothError) as caught:
+        run.save(tmp_path / "run")
+    assert caught.value.code == "disk-full"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_without_its_description_is_not_a_result(run, tmp_path):
+    path = run.save(tmp_path / "run")
+    assert is_saved(path)
+    (path / "run.json").unlink()
+    assert not is_saved(path)
+    with pytest.raises(SawtoothError) as caught:
+        Run.load(path)
+    assert caught.value.code == "not-a-result"
+
+
+@pytest.mark.parametrize("damage", ["absent", "cut", "empty"])
+def test_a_damaged_table_is_not_a_result(run, tmp_path, damage):
+    path = run.save(tmp_path / "run")
+    table = path / "intervals.parquet"
+    if damage == "absent":
+        table.unlink()
+    else:
+        table.write_bytes(table.read_bytes()[:100] if damage == "cut" else b"")
+    with pytest.raises(SawtoothError) as caught:
+        Run.load(path)
+    assert caught.value.code == "not-a-result"
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"format": 1}', '{"format": "1"}', '{"format": 99}', "null"])
+def test_a_description_of_something_else_is_not_a_result(run, tmp_path, content):
+    path = run.save(tmp_path / "run")
+    (path / "run.json").write_text(content)
+    with pytest.raises(SawtoothError) as caught:
+        Run.load(path)
+    assert caught.value.code == "not-a-result"

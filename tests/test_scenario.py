@@ -1,0 +1,293 @@
+"""Scenario files: defaults, what they compile to, dictionaries and digests."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sawtooth.errors import InputError
+from sawtooth.scenario import Scenario
+
+COMPLETE = """
+name = "a-path"
+topology = "path"
+duration = "60 s"
+warmup = "5 s"
+interval = "1 s"
+seed = 7
+
+[path]
+rate = "100 Mbit/s"
+rtt = "20 ms"
+queue = "1 bdp"
+loss = "0%"
+ack_loss = "0%"
+
+[host]
+hz = 1000
+mss = 1448
+initial_window = 10
+receive_buffer = "64 MiB"
+send_buffer = "64 MiB"
+delayed_ack = true
+sack = true
+timestamps = true
+offload = false
+
+[hosts.receiver]
+delayed_ack = false
+
+[[flows]]
+name = "bulk"
+from = "sender"
+to = "receiver"
+cc = "bbr"
+count = 2
+start = "1 s"
+duration = "30 s"
+replace = { lifetime = ["1 s", "5 s"] }
+
+[[flows]]
+bytes = "10 MB"
+
+[[probes]]
+from = "sender"
+to = "receiver"
+interval = "100 ms"
+count = 600
+start = "0 s"
+"""
+
+
+def write(directory: Path, text: str) -> Path:
+    path = directory / "scenario.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_that_sets_everything_compiles_to_the_contract(tmp_path: Path) -> None:
+    compiled = Scenario.load(write(tmp_path, COMPLETE)).compile()
+    assert {key: compiled[key] for key in ("duration_ns", "interval_ns", "seed")} == {
+        "duration_ns": 60 * 10**9,
+        "interval_ns": 10**9,
+        "seed": 7,
+    }
+    assert compiled["hosts"][0] == {
+        "name": "sender",
+        "hz": 1000,
+        "mss": 1448,
+        "initial_window": 10,
+        "receive_buffer": 64 * 2**20,
+        "send_buffer": 64 * 2**20,
+        "delayed_ack": True,
+        "sack": True,
+        "timestamps": True,
+        "offload": False,
+    }
+    assert [host["delayed_ack"] for host in compiled["hosts"]] == [True, True, True, True, False]
+    assert compiled["flows"] == [
+        {
+            "name": "bulk",
+            "cc": "bbr",
+            "count": 2,
+            "start_ns": 10**9,
+            "duration_ns": 30 * 10**9,
+            "bytes": None,
+            "lifetime_ns": [10**9, 5 * 10**9],
+            "forward": [0, 1, 2, 3],
+            "backward": [4, 5, 6, 7],
+        },
+        {
+            "name": "cubic",
+            "cc": "cubic",
+            "count": 1,
+            "start_ns": 0,
+            "duration_ns": None,
+            "bytes": 10**7,
+            "lifetime_ns": None,
+            "forward": [0, 1, 2, 3],
+            "backward": [4, 5, 6, 7],
+        },
+    ]
+    assert compiled["probes"] == [
+        {
+            "name": "probe",
+            "start_ns": 0,
+            "interval_ns": 10**8,
+            "count": 600,
+            "forward": [0, 1, 2, 3],
+            "backward": [4, 5, 6, 7],
+        }
+    ]
+
+
+def test_an_empty_file_is_one_cubic_flow_over_a_path(tmp_path: Path) -> None:
+    compiled = Scenario.load(write(tmp_path, "")).compile()
+    assert [(flow["name"], flow["cc"], flow["count"]) for flow in compiled["flows"]] == [("cubic", "cubic", 1)]
+    # 100 Mbit/s x 20 ms in frames of 1514 bytes.
+    assert compiled["transmitters"][0]["queue_packets"] == 165
+
+
+def test_what_is_compiled_holds_integers_names_and_truths_only() -> None:
+    def check(value: Any) -> None:
+        if isinstance(value, (list, dict)):
+            for one in value.values() if isinstance(value, dict) else value:
+                check(one)
+        else:
+            assert value is None or type(value) in (int, str, bool)
+
+    check(Scenario().compile())
+
+
+def test_a_flow_without_a_name_is_called_by_its_congestion_control() -> None:
+    flows = [{}, {"cc": "bbr"}, {}, {"name": "cubic-3"}, {}]
+    compiled = Scenario(flows=flows).compile()
+    assert [flow["name"] for flow in compiled["flows"]] == ["cubic", "bbr", "cubic-2", "cubic-3", "cubic-4"]
+
+
+def test_probes_without_a_count_go_on_to_the_end() -> None:
+    probes = [{"interval": "100 ms"}, {"start": "59.95 s", "interval": "100 ms"}]
+    compiled = Scenario(probes=probes).compile()
+    assert [(probe["name"], probe["count"]) for probe in compiled["probes"]] == [("probe", 600), ("probe-2", 1)]
+
+
+def test_a_scenario_may_have_probes_and_no_flow() -> None:
+    assert Scenario(flows=[], probes=[{}], path={"queue": "5 packets"}).compile()["flows"] == []
+
+
+def test_a_scenario_cannot_be_changed_in_place() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Scenario().seed = 2  # type: ignore[misc]
+
+
+def test_scenarios_that_ask_the_same_are_equal_and_have_one_digest() -> None:
+    one = Scenario(path={"rate": "100 Mbit/s"}, duration="60s", flows=[{}])
+    other = Scenario(path={"rate": "100000 kbit"}, flows=[{"cc": "cubic"}])
+    assert one == other == Scenario()
+    assert one.digest() == other.digest()
+    assert hash(one) == hash(other)
+    assert one != Scenario(seed=2)
+    assert one.digest() != Scenario(seed=2).digest()
+
+
+def test_the_digest_is_sixty_four_hexadecimal_digits() -> None:
+    assert len(Scenario().digest()) == 64
+    assert int(Scenario().digest(), 16) > 0
+
+
+def test_a_scenario_survives_pickling() -> None:
+    scenario = Scenario(topology="chain", chain={"loss": "1%"})
+    assert pickle.loads(pickle.dumps(scenario)) == scenario
+
+
+def test_a_scenario_remembers_its_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "")
+    assert Scenario.load(path).source == str(path)
+    with pytest.raises(InputError) as caught:
+        Scenario.load(path).set({"seed": -1})
+    assert caught.value.file == str(path)
+
+
+def spans(low_ns: int, high_ns: int) -> st.SearchStrategy[str]:
+    return st.integers(low_ns, high_ns).map(lambda ns: f"{ns} ns")
+
+
+SCENARIOS = st.fixed_dictionaries(
+    {"duration": spans(10**9, 10**12)},
+    optional={
+        "name": st.from_regex(r"[a-z][a-z -]{0,20}", fullmatch=True),
+        "seed": st.integers(0, 2**63 - 1),
+        "path": st.fixed_dictionaries(
+            {},
+            optional={
+                "rate": st.integers(1, 10**13).map(lambda bps: f"{bps} bit/s"),
+                "rtt": spans(0, 3600 * 10**9),
+                "queue": st.sampled_from(["1 packet", "3000 bytes", "48 ms", "0.5 bdp"]),
+                "loss": st.integers(0, 10**9).map(lambda ppb: f"{ppb}e-7%"),
+            },
+        ),
+        "host": st.fixed_dictionaries(
+            {},
+            optional={
+                "hz": st.sampled_from([100, 250, 300, 1000]),
+                "mss": st.integers(48, 1460),
+                "sack": st.booleans(),
+            },
+        ),
+        "hosts": st.dictionaries(
+            st.sampled_from(["sender", "receiver"]), st.fixed_dictionaries({}, optional={"delayed_ack": st.booleans()})
+        ),
+        "flows": st.lists(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "cc": st.sampled_from(["reno", "cubic", "bbr"]),
+                    "count": st.integers(1, 1000),
+                    "start": spans(0, 10**9 - 1),
+                    "replace": st.just({"lifetime": ["1 s", "5 s"]}),
+                },
+            ),
+            min_size=1,
+            max_size=4,
+        ),
+        "probes": st.lists(st.just({"count": 5}), max_size=2),
+    },
+)
+
+
+@settings(deadline=None)
+@given(SCENARIOS)
+def test_the_dictionary_of_a_scenario_makes_the_same_scenario(tables: dict[str, Any]) -> None:
+    try:
+        scenario = Scenario.from_dict(tables)
+    except InputError as error:
+        # The one thing that these tables can have wrong: a bdp of absurdly many packets.
+        assert (error.code, error.field) == ("out-of-range", "path.queue")
+        return
+    again = Scenario.from_dict(json.loads(json.dumps(scenario.to_dict())))
+    assert again == scenario
+    assert again.compile() == scenario.compile()
+    assert again.to_dict() == scenario.to_dict()
+
+
+SCHEMA = Scenario.json_schema()
+
+
+@settings(deadline=None)
+@given(SCENARIOS)
+def test_what_is_read_fits_the_json_schema(tables: dict[str, Any]) -> None:
+    jsonschema.validate(tables, SCHEMA)
+
+
+def test_the_defaults_of_the_json_schema_are_spelt_as_in_a_file() -> None:
+    assert SCHEMA["properties"]["duration"]["default"] == "60 s"
+    assert SCHEMA["$defs"]["Path"]["properties"]["queue"]["default"] == "1 bdp"
+    assert SCHEMA["properties"]["flows"]["default"] == [{"cc": "cubic", "count": 1, "start": "0 s"}]
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [{"path": {"rate": 50}}, {"path": {"rat": "50 Mbit/s"}}, {"flows": [{"cc": "cubik"}]}, {"host": {"hz": 123}}],
+)
+def test_what_is_refused_does_not_fit_the_json_schema(tables: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tables, SCHEMA)
+
+
+def test_the_reference_page_is_written_from_the_model() -> None:
+    import importlib.util
+
+    path = Path(__file__).parents[1] / "tools" / "reference.py"
+    spec = importlib.util.spec_from_file_location("reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run tools/reference.py"

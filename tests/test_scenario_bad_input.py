@@ -1,0 +1,230 @@
+"""What is wrong with a scenario file is one error with code, file, field and fix; and nothing else is raised."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sawtooth.errors import SawtoothError
+from sawtooth.scenario import Dumbbell, Flow, Link, Scenario
+
+BAD = [
+    # Unknown fields.
+    ("seeed = 3", "unknown-field", "seeed", '"seed"'),
+    ("[path]\nrat = '1 Mbit/s'", "unknown-field", "path.rat", '"rate"'),
+    ("[[flows]]\nform = 'sender'", "unknown-field", "flows.0.form", '"from"'),
+    ("[hosts.sender]\nhx = 250", "unknown-field", "hosts.sender.hx", '"hz"'),
+    ("[[flows]]\nreplace = { lifetimes = ['1 s', '2 s'] }", "unknown-field", "flows.0.replace.lifetimes", '"lifetime"'),
+    # Missing units.
+    ("[path]\nrtt = 20", "missing-unit", "path.rtt", '"20 ms"'),
+    ("[path]\nrtt = '20'", "missing-unit", "path.rtt", '"20 ms"'),
+    ("[path]\nloss = 0.01", "missing-unit", "path.loss", '"0.01 %"'),
+    ("duration = 60", "missing-unit", "duration", '"60 ms"'),
+    ("[host]\nreceive_buffer = 65536", "missing-unit", "host.receive_buffer", '"65536 bytes"'),
+    ("[[flows]]\nbytes = 5", "missing-unit", "flows.0.bytes", '"5 bytes"'),
+    # Negative and absurd values, with their limits.
+    ("[path]\nrtt = '-20 ms'", "out-of-range", "path.rtt", "20 ms"),
+    ("[path]\nrtt = '2 h'", "out-of-range", "path.rtt", "3600 s"),
+    ("[path]\nrate = '11 Tbit/s'", "out-of-range", "path.rate", "Mbit/s"),
+    ("[path]\nloss = '101%'", "out-of-range", "path.loss", "1%"),
+    ("duration = '31 d'", "out-of-range", "duration", "ms"),
+    ("duration = '0 s'", "out-of-range", "duration", "30 d"),
+    ("interval = '2 min'", "out-of-range", "interval", "shorten"),
+    ("interval = '10 ns'", "out-of-range", "interval", "1 ms"),
+    ("duration = '30 d'\ninterval = '1 ms'", "out-of-range", "interval", "longer"),
+    ("warmup = '60 s'", "out-of-range", "warmup", "shorten"),
+    ("seed = -1", "out-of-range", "seed", "0"),
+    ("[host]\nmss = 47", "out-of-range", "host.mss", "48"),
+    ("[host]\nmss = 65484", "out-of-range", "host.mss", "65483"),
+    ("[host]\nhz = 123", "out-of-range", "host.hz", "100, 250, 300 or 1000"),
+    ("[host]\nsend_buffer = '1 byte'", "out-of-range", "host.send_buffer", "4 KiB"),
+    ("[[flows]]\ncount = 0", "out-of-range", "flows.0.count", "1"),
+    ("[[flows]]\ncount = 100000\n[[flows]]", "out-of-range", "flows", "lower"),
+    ("[[flows]]\nstart = '60 s'", "out-of-range", "flows.0.start", "earlier"),
+    ("[[flows]]\nreplace = { lifetime = ['5 s', '1 s'] }", "out-of-range", "flows.0.replace.lifetime", "swap"),
+    ("[[probes]]\nstart = '60 s'", "out-of-range", "probes.0.start", "earlier"),
+    ("duration = '30 d'\n[[probes]]\ninterval = '1 ms'", "out-of-range", "probes.0.interval", "count"),
+    ("[path]\nrate = '10 Tbit/s'\nrtt = '3600 s'", "out-of-range", "path.queue", "smaller"),
+    # Queues of zero.
+    ("[path]\nqueue = '0 packets'", "zero-queue", "path.queue", "1 packet"),
+    ("[path]\nqueue = '0 ms'", "zero-queue", "path.queue", "1 packet"),
+    ("[path]\nqueue = '1500 bytes'", "zero-queue", "path.queue", "1514 bytes"),
+    # Unknown names, with the nearest.
+    ("[[flows]]\ncc = 'cubik'", "unknown-name", "flows.0.cc", '"cubic"'),
+    ("[[flows]]\ncc = 'bbr2'", "unknown-name", "flows.0.cc", '"bbr"'),
+    ("topology = 'dumbel'", "unknown-name", "topology", '"dumbbell"'),
+    ("[[flows]]\nfrom = 'sendr'", "unknown-name", "flows.0.from", '"sender"'),
+    ("[hosts.reciever]\nhz = 100", "unknown-name", "hosts.reciever", '"receiver"'),
+    # Names.
+    ("[[flows]]\nname = 'a.b'", "bad-name", "flows.0.name", "letters"),
+    ("[[flows]]\nname = '12'", "bad-name", "flows.0.name", "letter"),
+    ("[[flows]]\nname = 'x'\n[[flows]]\nname = 'x'", "duplicate-name", "flows.0.name", "otherwise"),
+    # Things that exclude each other, or would be ignored.
+    ("[chain]\nloss = '1%'", "conflict", "chain", "topology"),
+    ("topology = 'chain'\n[path]\nloss = '1%'", "conflict", "path", "topology"),
+    ("[[links]]\nfrom = 'a'\nto = 'b'", "conflict", "links", "custom"),
+    ("[cards.a]\nrate = '1gbit'", "conflict", "cards", "custom"),
+    ("[[flows]]\nbytes = '1 MB'\nduration = '1 s'", "conflict", "flows.0.bytes", "one of the two"),
+    ("[[flows]]\nbytes = '1 MB'\nreplace = {lifetime=['1 s', '2 s']}", "conflict", "flows.0.replace", "one of the two"),
+    # Other kinds of values.
+    ("seed = '1'", "wrong-type", "seed", "without quotes"),
+    ("seed = true", "wrong-type", "seed", "without quotes"),
+    ("seed = 1.0", "wrong-type", "seed", "without"),
+    ("name = 3", "wrong-type", "name", "quotes"),
+    ("path = 'x'", "wrong-type", "path", "[path]"),
+    ("flows = 'x'", "wrong-type", "flows", "[[flows]]"),
+    ("[flows]\ncc = 'bbr'", "wrong-type", "flows", "[[flows]]"),
+    ("hosts = 3", "wrong-type", "hosts", "[hosts.NAME]"),
+    ("[host]\nsack = 1", "wrong-type", "host.sack", "true"),
+    ("duration = 2020-01-01", "wrong-type", "duration", "20 ms"),
+    ("[[flows]]\nreplace = { lifetime = '1 s' }", "wrong-type", "flows.0.replace.lifetime", '["1 s", "5 s"]'),
+    # Missing fields.
+    ("flows = []", "missing-field", "flows", "leave flows out"),
+    ("topology = 'custom'", "missing-field", "hosts", "[hosts.a]"),
+    ("[[flows]]\nreplace = {}", "missing-field", "flows.0.replace.lifetime", "lifetime"),
+    # Not TOML.
+    ("rtt = 20 ms", "not-toml", None, "quoted"),
+    ("[path\n", "not-toml", None, "quoted"),
+    ("a = " + "[" * 100_000, "not-toml", None, "tables"),
+    ("seed = " + "9" * 5000, "not-toml", None, "quoted"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "field", "in_fix"), BAD, ids=[f"{code}-{field}" for _, code, field, _ in BAD])
+def test_bad_input_is_one_error_with_file_field_and_fix(
+    tmp_path: Path, text: str, code: str, field: str | None, in_fix: str
+) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(SawtoothError) as caught:
+        Scenario.load(path)
+    error = caught.value
+    assert (error.code, error.field, error.file) == (code, field, str(path))
+    assert in_fix in (error.fix or "")
+    assert error.exit_status == 2
+
+
+def test_a_file_that_is_not_there_is_said_so_with_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text("")
+    with pytest.raises(SawtoothError) as caught:
+        Scenario.load(tmp_path / "scenari.toml")
+    assert caught.value.code == "file-not-found"
+    assert "scenario.toml" in (caught.value.fix or "")
+
+
+def test_a_directory_and_a_file_of_other_bytes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        Scenario.load(tmp_path)
+    assert caught.value.code == "file-unreadable"
+    picture = tmp_path / "picture.toml"
+    picture.write_bytes(b"\x89PNG\xff")
+    with pytest.raises(SawtoothError) as caught:
+        Scenario.load(picture)
+    assert caught.value.code == "not-toml"
+    with pytest.raises(SawtoothError) as caught:
+        Scenario.load("a\0b")
+    assert caught.value.code == "file-unreadable"
+
+
+def test_an_endless_file_is_refused() -> None:
+    with pytest.raises(SawtoothError) as caught:
+        Scenario.load("/dev/zero")
+    assert caught.value.code == "file-unreadable"
+
+
+@pytest.mark.parametrize("tables", [None, [], "x", 3, {1: 2}])
+def test_what_is_no_table_is_refused(tables: Any) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        Scenario.from_dict(tables)
+    assert caught.value.code == "wrong-type"
+
+
+WORDS = ["from", "via", "lifetime", "hz", "mss", "ack_loss", "a", "b", "s1", "h1", "sender"]
+FIELDS = st.sampled_from(
+    [*Scenario.model_fields, *Link.model_fields, *Flow.model_fields, *Dumbbell.model_fields, *WORDS]
+)
+SCALARS = st.sampled_from(
+    [
+        "chain",
+        "custom",
+        "dumbbell",
+        "50 Mbit/s",
+        "20 ms",
+        "1%",
+        "1 bdp",
+        "0 packets",
+        "cubic",
+        "a",
+        "b",
+        "s*",
+        "-1 s",
+        "",
+    ]
+) | st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=10),
+    st.just(datetime.date(2020, 1, 1)),
+    st.just(datetime.time(1, 2)),
+)
+TABLES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS | st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.dictionaries(FIELDS, TABLES, max_size=5))
+@example({"hosts": {"a": {}}, "links": [{"from": "a", "to": "a"}], "topology": "custom"})
+@example({"name": "\ud800"})
+@example({"seed": 10**5000})
+def test_any_tables_make_a_scenario_or_one_clear_error(tables: dict[str, Any]) -> None:
+    try:
+        scenario = Scenario.from_dict(tables, source="fuzz.toml")
+    except SawtoothError as error:
+        assert error.exit_status == 2
+        assert error.file == "fuzz.toml"
+        assert error.fix
+    else:
+        assert Scenario.from_dict(scenario.to_dict()) == scenario
+
+
+LINES = st.lists(
+    st.sampled_from([line for text, *_ in BAD for line in text.split("\n") if len(line) < 200])
+    | st.sampled_from(
+        ["topology = 'custom'", "[hosts.a]", "[hosts.b]", "[[links]]", "from = 'a'", "to = 'b'", "[[routes]]"]
+    )
+    | st.text(max_size=20),
+    max_size=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(lines=LINES)
+def test_any_file_is_a_scenario_or_one_clear_error(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    path = tmp_path_factory.getbasetemp() / "fuzz.toml"
+    path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    try:
+        Scenario.load(path).compile()
+    except SawtoothError as error:
+        assert error.file == str(path)
+        assert error.fix
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.binary(max_size=200))
+def test_any_bytes_are_a_scenario_or_one_clear_error(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "bytes.toml"
+    path.write_bytes(data)
+    try:
+        Scenario.load(path)
+    except SawtoothError as error:
+        assert error.file == str(path)

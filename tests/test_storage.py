@@ -1,0 +1,78 @@
+"""What is written appears whole or not at all, and a refusal of the system is one clear message."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from sawtooth.errors import SawtoothError
+from sawtooth.storage import new_directory, read_json, write_bytes, write_json, writing
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_named_and_says_that_finished_points_are_kept(tmp_path, number):
+    with pytest.raises(SawtoothError) as caught, writing(tmp_path):
+        raise OSError(number, os.strerror(number))
+    assert caught.value.code == "disk-full"
+    assert caught.value.file == str(tmp_path)
+    assert "finished points are kept" in caught.value.fix
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EIO])
+def test_any_other_refusal_is_an_unwritable_output(tmp_path, number):
+    with pytest.raises(SawtoothError) as caught, writing(tmp_path):
+        raise OSError(number, os.strerror(number))
+    assert caught.value.code == "unwritable-output"
+
+
+def test_a_directory_appears_only_when_it_is_whole(tmp_path):
+    target = tmp_path / "whole"
+    with new_directory(target) as aside:
+        (aside / "a").write_text("1")
+        assert not target.exists()
+    assert (target / "a").read_text() == "1"
+    assert [path.name for path in tmp_path.iterdir()] == ["whole"]
+
+
+def test_a_directory_that_fails_leaves_nothing(tmp_path):
+    def fill():
+        with new_directory(tmp_path / "whole") as aside:
+            (aside / "a").write_text("1")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_directory_is_never_overwritten(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "mine").write_text("keep")
+    with pytest.raises(SawtoothError, match="never overwritten"), new_directory(tmp_path / "there"):
+        pytest.fail("entered")
+    assert (tmp_path / "there" / "mine").read_text() == "keep"
+
+
+def test_a_file_is_replaced_in_one_step_and_keeps_its_content_on_failure(tmp_path, monkeypatch):
+    path = tmp_path / "a.json"
+    write_json(path, {"a": 1})
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(SawtoothError, match="disk-full"):
+        write_bytes(path, b"other")
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"\xff"])
+def test_json_that_cannot_be_read_is_not_a_result(tmp_path, content):
+    path = tmp_path / "a.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(SawtoothError) as caught:
+        read_json(path)
+    assert caught.value.code == "not-a-result"
