@@ -13,7 +13,10 @@ pub enum Phase {
     /// Before its start, or after its end.
     Idle,
     /// A SYN is out; when it was sent last and how often.
-    Connecting { sent: Time, tries: u32 },
+    Connecting {
+        sent: Time,
+        tries: u32,
+    },
     Established(Box<Sender>),
     Done,
 }
@@ -35,6 +38,8 @@ pub struct Connection {
     pub backward_at: u32,
     pub from: HostOptions,
     pub to: HostOptions,
+    /// SYNs sent.
+    pub handshake: SenderStats,
     /// The sending host keeps packets in a queue of its own: when each leaves it, and how much memory it holds.
     pub host_queue: VecDeque<(Time, u32)>,
     pub host_queued: bool,
@@ -59,10 +64,11 @@ impl Connection {
             _ => None,
         }
     }
+    /// The sender's counters, the handshake's SYNs included (as Linux counts them).
     pub fn stats(&self) -> SenderStats {
         match &self.phase {
-            Phase::Established(sender) => sender.stats,
-            _ => SenderStats::default(),
+            Phase::Established(sender) => sender.stats + self.handshake,
+            _ => self.handshake,
         }
     }
     /// Payload bytes that the receiving application has read.

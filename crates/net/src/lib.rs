@@ -1,7 +1,9 @@
 //! The network around TCP: links, queues, loss, hosts, flows and probes, and the events that move packets between them.
 
 mod connection;
+mod endpoints;
 mod engine;
+mod lifecycle;
 mod link;
 mod packet;
 mod probe;

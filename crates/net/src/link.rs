@@ -1,12 +1,10 @@
 //! One direction of a link: loss model, transmitter (its own or a shared card's), propagation delay, and what is on its way.
 
 use crate::packet::Packet;
-use crate::rng::Rng;
+use crate::rng::{Purpose, Rng};
 use crate::scenario;
 use sawtooth_units::{Span, Time};
 use std::collections::VecDeque;
-
-const LOSS_PURPOSE: u64 = 1;
 
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -34,7 +32,7 @@ impl Link {
             delay: Span::from_nanos(config.delay_ns),
             overhead: config.overhead_bytes as u32,
             lost_below,
-            rng: Rng::new(seed, LOSS_PURPOSE, index as u64),
+            rng: Rng::new(seed, Purpose::Loss, index as u64),
             on_way: VecDeque::new(),
             lost: 0,
         }

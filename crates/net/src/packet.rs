@@ -40,7 +40,6 @@ impl Packet {
     }
 }
 
-
 /// Ethernet, IPv4 and TCP headers without options.
 pub const HEADERS: u32 = 14 + 20 + 20;
 /// The timestamp option, padded.

@@ -4,6 +4,17 @@
 #[derive(Clone, Debug)]
 pub struct Rng([u64; 4]);
 
+/// What a generator is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Losses of a link.
+    Loss = 1,
+    /// What a connection's congestion control draws.
+    Congestion = 2,
+    /// Lifetimes of a flow's connections.
+    Lifetime = 3,
+}
+
 fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -14,9 +25,9 @@ fn splitmix(state: &mut u64) -> u64 {
 
 impl Rng {
     /// The generator of `purpose` (and its `index`) in the run with `seed`.
-    pub fn new(seed: u64, purpose: u64, index: u64) -> Self {
+    pub fn new(seed: u64, purpose: Purpose, index: u64) -> Self {
         let mut state = seed;
-        let mixed = splitmix(&mut state) ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let mixed = splitmix(&mut state) ^ (purpose as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
         let mut state = mixed ^ index.wrapping_mul(0xa076_1d64_78bd_642f);
         Rng(std::array::from_fn(|_| splitmix(&mut state)))
     }
@@ -51,14 +62,14 @@ mod tests {
             let mut rng = Rng::new(7, purpose, index);
             [rng.next(), rng.next()]
         };
-        assert_eq!(draw(1, 2), draw(1, 2));
-        assert_ne!(draw(1, 2), draw(2, 2));
-        assert_ne!(draw(1, 2), draw(1, 3));
+        assert_eq!(draw(Purpose::Loss, 2), draw(Purpose::Loss, 2));
+        assert_ne!(draw(Purpose::Loss, 2), draw(Purpose::Lifetime, 2));
+        assert_ne!(draw(Purpose::Loss, 2), draw(Purpose::Loss, 3));
     }
 
     #[test]
     fn between_covers_its_range_evenly() {
-        let mut rng = Rng::new(1, 0, 0);
+        let mut rng = Rng::new(1, Purpose::Loss, 0);
         let mut seen = [0u32; 6];
         for _ in 0..60_000 {
             seen[rng.between(10, 15) as usize - 10] += 1;

@@ -20,16 +20,6 @@ pub struct Baseline {
     links: Vec<u64>,
 }
 
-fn sum(a: SenderStats, b: SenderStats) -> SenderStats {
-    SenderStats {
-        segments_out: a.segments_out + b.segments_out,
-        retransmits: a.retransmits + b.retransmits,
-        timeouts: a.timeouts + b.timeouts,
-        tail_probes: a.tail_probes + b.tail_probes,
-        ..a
-    }
-}
-
 impl Baseline {
     pub fn new(scenario: &Scenario) -> Self {
         let flows = vec![(SenderStats::default(), 0); scenario.flows.len()];
@@ -44,7 +34,7 @@ impl Baseline {
     /// A connection of `flow` ended.
     pub fn retire(&mut self, flow: usize, stats: SenderStats, delivered_bytes: u64) {
         let retired = &mut self.retired[flow];
-        *retired = (sum(retired.0, stats), retired.1 + delivered_bytes);
+        *retired = (retired.0 + stats, retired.1 + delivered_bytes);
     }
 }
 
@@ -54,14 +44,14 @@ impl Simulation {
         self.connections
             .iter()
             .filter(|c| c.flow as usize == flow)
-            .fold(self.baseline.retired[flow], |(stats, bytes), c| (sum(stats, c.stats()), bytes + c.delivered_bytes()))
+            .fold(self.baseline.retired[flow], |(stats, bytes), c| (stats + c.stats(), bytes + c.delivered_bytes()))
     }
 
     fn all_flow_totals(&self) -> Vec<(SenderStats, u64)> {
         let mut totals = self.baseline.retired.clone();
         for connection in &self.connections {
             let total = &mut totals[connection.flow as usize];
-            *total = (sum(total.0, connection.stats()), total.1 + connection.delivered_bytes());
+            *total = (total.0 + connection.stats(), total.1 + connection.delivered_bytes());
         }
         totals
     }
@@ -110,7 +100,9 @@ impl Simulation {
 
     fn sample_senders(&mut self, t_s: f64) {
         for connection in self.connections.iter().filter(|c| c.number < SAMPLED_CONNECTIONS) {
-            let Phase::Established(sender) = &connection.phase else { continue };
+            let Phase::Established(sender) = &connection.phase else {
+                continue;
+            };
             let clock = connection.sender_clock(self.now);
             let window = &sender.window;
             let (rwnd, sndbuf) = sender.limited_ns(clock);

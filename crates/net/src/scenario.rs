@@ -116,7 +116,11 @@ impl Scenario {
 
     fn check(&self) -> Result<(), String> {
         let within = |value: u64, low: u64, high: u64, what: &str| {
-            if (low..=high).contains(&value) { Ok(()) } else { Err(format!("{what} = {value} is not in {low}..{high}")) }
+            if (low..=high).contains(&value) {
+                Ok(())
+            } else {
+                Err(format!("{what} = {value} is not in {low}..{high}"))
+            }
         };
         within(self.duration_ns, 1, DURATION_MAX_NS, "duration_ns")?;
         within(self.interval_ns, 1_000_000, DURATION_MAX_NS, "interval_ns")?;

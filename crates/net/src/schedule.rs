@@ -16,15 +16,6 @@ impl LinkHeap {
         self.heap.first().copied()
     }
 
-    /// The earliest key but the top's.
-    pub fn runner_up(&self) -> (Time, u32) {
-        match (self.heap.get(1), self.heap.get(2)) {
-            (Some(&a), Some(&b)) => a.min(b),
-            (Some(&a), None) => a,
-            _ => (Time::NEVER, u32::MAX),
-        }
-    }
-
     pub fn push(&mut self, time: Time, link: u32) {
         self.heap.push((time, link));
         let mut at = self.heap.len() - 1;
@@ -131,7 +122,6 @@ mod tests {
             heap.push(t(time), link);
         }
         assert_eq!(heap.peek(), Some((t(10), 1)));
-        assert_eq!(heap.runner_up(), (t(10), 2));
         heap.replace_top(Some(t(25)));
         assert_eq!(heap.peek(), Some((t(10), 2)));
         heap.replace_top(None);

@@ -72,7 +72,9 @@ impl Transmitter {
             now_ps
         } else {
             self.settle(now_ps);
-            if self.waiting.len() as u64 >= self.limit_packets || self.waiting_bytes + u64::from(size) > self.limit_bytes {
+            if self.waiting.len() as u64 >= self.limit_packets
+                || self.waiting_bytes + u64::from(size) > self.limit_bytes
+            {
                 self.counters.drops += 1;
                 return None;
             }

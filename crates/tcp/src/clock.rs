@@ -20,11 +20,12 @@ impl Clock {
     /// Whole ticks since the start.
     pub fn jiffies64(self) -> u64 {
         let now = self.now.nanos();
-        // Every HZ that Linux offers but 300 divides a second into whole nanoseconds.
-        if NANOS_PER_SEC.is_multiple_of(u64::from(self.hz)) {
-            now / (NANOS_PER_SEC / u64::from(self.hz))
-        } else {
-            (u128::from(now) * u128::from(self.hz) / u128::from(NANOS_PER_SEC)) as u64
+        // Asked several times a packet: a division by a constant is a multiplication.
+        match self.hz {
+            100 => now / (NANOS_PER_SEC / 100),
+            250 => now / (NANOS_PER_SEC / 250),
+            1_000 => now / (NANOS_PER_SEC / 1_000),
+            hz => (u128::from(now) * u128::from(hz) / u128::from(NANOS_PER_SEC)) as u64,
         }
     }
     /// `tcp_mstamp`: whole microseconds.

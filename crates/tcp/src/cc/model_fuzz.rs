@@ -10,12 +10,7 @@ const SEEDS: u64 = 60;
 
 #[derive(Debug)]
 enum Operation {
-    Ack {
-        acked: u32,
-        rtt_us: Option<u32>,
-        interval_us: u32,
-        losses: u32,
-    },
+    Ack { acked: u32, rtt_us: Option<u32>, interval_us: u32, losses: u32 },
     EnterRecovery,
     Timeout,
     Undo,
@@ -34,11 +29,7 @@ fn operation(random: &mut Random) -> Operation {
         17..=18 => Operation::Idle,
         19..=22 => Operation::Limit,
         other => Operation::Ack {
-            acked: if other < 40 {
-                random.below(60)
-            } else {
-                1 + random.below(2)
-            },
+            acked: if other < 40 { random.below(60) } else { 1 + random.below(2) },
             rtt_us: (random.below(10) > 0).then(|| 200 + random.below(40_000)),
             interval_us: 1 + random.below(1 << interval_bits),
             losses: if other < 60 { random.below(5) } else { 0 },
@@ -65,14 +56,7 @@ impl Model {
         w.cwnd_clamp = 100_000;
         w.mss = [100, 536, 1_448, 8_960][random.below(4) as usize];
         let cc = Congestion::new(algorithm, &mut w, clock(0, hz), seed);
-        Model {
-            cc,
-            w,
-            random,
-            now_us: 0,
-            hz,
-            last_send: 0,
-        }
+        Model { cc, w, random, now_us: 0, hz, last_send: 0 }
     }
 
     fn step(&mut self) -> Operation {
@@ -85,12 +69,7 @@ impl Model {
         let operation = operation(&mut self.random);
         let now = clock(self.now_us, self.hz);
         match operation {
-            Operation::Ack {
-                acked,
-                rtt_us,
-                interval_us,
-                losses,
-            } => self.ack(acked, rtt_us, interval_us, losses),
+            Operation::Ack { acked, rtt_us, interval_us, losses } => self.ack(acked, rtt_us, interval_us, losses),
             Operation::EnterRecovery if self.w.ca_state < CaState::Recovery => self.reduce(CaState::Recovery),
             Operation::EnterRecovery => {}
             Operation::Timeout => {
@@ -105,18 +84,12 @@ impl Model {
             }
             Operation::Idle => {
                 self.now_us += u64::from(self.random.below(3_000_000));
-                let event = Event::TxStart {
-                    last_send_jiffies: self.last_send,
-                };
+                let event = Event::TxStart { last_send_jiffies: self.last_send };
                 self.cc.event(&mut self.w, event, clock(self.now_us, self.hz));
             }
             Operation::Limit => {
                 self.w.is_cwnd_limited = !self.w.is_cwnd_limited;
-                self.w.app_limited = if self.w.app_limited > 0 {
-                    0
-                } else {
-                    self.w.delivered + 3
-                };
+                self.w.app_limited = if self.w.app_limited > 0 { 0 } else { self.w.delivered + 3 };
             }
         }
         self.last_send = clock(self.now_us, self.hz).jiffies();
@@ -125,11 +98,7 @@ impl Model {
 
     fn fill_flight(&mut self) {
         let w = &mut self.w;
-        w.packets_out = if self.random.below(20) == 0 {
-            self.random.below(5)
-        } else {
-            w.cwnd
-        };
+        w.packets_out = if self.random.below(20) == 0 { self.random.below(5) } else { w.cwnd };
         w.max_packets_out = w.packets_out;
         w.snd_nxt = w.snd_una + u64::from(w.packets_out);
         w.sacked_out = self.random.below(w.packets_out / 2 + 1);
@@ -166,23 +135,11 @@ impl Model {
             w.min_rtt_us = w.min_rtt_us.min(rtt_us);
         }
         let rtt_us = rtt_us.map_or(-1, i64::from);
-        self.cc.pkts_acked(
-            w,
-            AckSample {
-                pkts_acked: acked,
-                rtt_us,
-                in_flight: w.in_flight(),
-            },
-            now,
-        );
+        self.cc.pkts_acked(w, AckSample { pkts_acked: acked, rtt_us, in_flight: w.in_flight() }, now);
         if self.cc.has_cong_control() {
             let valid = acked > 0;
             let sample = RateSample {
-                delivered: if valid {
-                    (w.delivered - prior_delivered) as i64
-                } else {
-                    -1
-                },
+                delivered: if valid { (w.delivered - prior_delivered) as i64 } else { -1 },
                 interval_us: if valid { i64::from(interval_us) } else { -1 },
                 prior_delivered,
                 rtt_us,
@@ -219,11 +176,7 @@ fn a_window_is_never_empty_a_threshold_never_below_two_and_a_rate_never_zero() {
                 windows.insert(w.cwnd);
             }
         }
-        assert!(
-            windows.len() > 50,
-            "{algorithm:?} was hardly exercised: {} windows",
-            windows.len()
-        );
+        assert!(windows.len() > 50, "{algorithm:?} was hardly exercised: {} windows", windows.len());
     }
 }
 

@@ -69,7 +69,7 @@ impl Buffer {
     }
 
     fn window_from(&self, memory: u64) -> u64 {
-        memory * self.ratio >> RATIO_SHIFT
+        (memory * self.ratio) >> RATIO_SHIFT
     }
 
     /// `tcp_grow_window`: true when the offer grew, which also asks for an acknowledgement at once.

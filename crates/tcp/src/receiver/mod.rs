@@ -191,7 +191,7 @@ impl Receiver {
 
     fn increase_quick(&mut self) {
         let window = self.right_edge.saturating_sub(self.acked * self.mss());
-        let acks = (window / (2 * self.mss())).max(2).min(MAX_QUICK_ACKS);
+        let acks = (window / (2 * self.mss())).clamp(2, MAX_QUICK_ACKS);
         self.quick = self.quick.max(acks);
     }
 

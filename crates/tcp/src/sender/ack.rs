@@ -20,7 +20,6 @@ pub const SND_UNA_ADVANCED: u16 = 1 << 6;
 pub const DSACKING_ACK: u16 = 1 << 7;
 pub const SET_XMIT_TIMER: u16 = 1 << 8;
 pub const DSACK_TLP: u16 = 1 << 9;
-pub const ACK_MAYBE_DELAYED: u16 = 1 << 10;
 const NOT_DUP: u16 = WIN_UPDATE | DATA_ACKED;
 const CA_ALERT: u16 = DATA_SACKED | DSACKING_ACK;
 const FORWARD_PROGRESS: u16 = DATA_ACKED | DATA_SACKED;
@@ -89,7 +88,7 @@ impl Sender {
         let mut recover = Recover::Nothing;
         if prior_packets == 0 {
             if acking.flags & DSACKING_ACK != 0 {
-                self.alert(prior_una, 0, &mut acking, &mut recover, clock, out);
+                self.alert(prior_una, 0, &mut acking, &mut recover, clock);
             }
             if self.tlp_high_seq.is_some() {
                 self.take_tlp_ack(ack.next, acking.flags, clock);
@@ -103,19 +102,17 @@ impl Sender {
         if self.tlp_high_seq.is_some() {
             self.take_tlp_ack(ack.next, acking.flags, clock);
         }
-        let dubious = acking.flags & NOT_DUP == 0
-            || acking.flags & CA_ALERT != 0
-            || self.window.ca_state != CaState::Open;
+        let dubious =
+            acking.flags & NOT_DUP == 0 || acking.flags & CA_ALERT != 0 || self.window.ca_state != CaState::Open;
         if dubious {
             let duplicates = u32::from(acking.flags & (SND_UNA_ADVANCED | NOT_DUP | DSACKING_ACK) == 0);
-            self.alert(prior_una, duplicates, &mut acking, &mut recover, clock, out);
+            self.alert(prior_una, duplicates, &mut acking, &mut recover, clock);
         }
         if acking.flags & SET_XMIT_TIMER != 0 {
             self.set_xmit_timer(clock);
         }
         let delivered = (self.window.delivered - delivered_before) as u32;
         let losses = (self.window.lost - lost_before) as u32;
-        acking.sampling.is_ack_delayed = acking.flags & ACK_MAYBE_DELAYED != 0;
         let sample = self.rate_generate(&acking.sampling, delivered, losses, clock);
         if self.congestion.has_cong_control() {
             self.congestion.cong_control(&mut self.window, &sample, clock);
@@ -137,7 +134,7 @@ impl Sender {
         }
         let mut recover = Recover::Nothing;
         self.sack_tag(ack, self.window.snd_una, acking, clock);
-        self.alert(self.window.snd_una, 0, acking, &mut recover, clock, out);
+        self.alert(self.window.snd_una, 0, acking, &mut recover, clock);
         self.xmit_recovery(recover, clock, out);
     }
 
@@ -153,7 +150,6 @@ impl Sender {
     /// `tcp_clean_rtx_queue`: drops what was acknowledged, samples round-trip time and rate.
     fn clean_queue(&mut self, prior_una: u64, prior_fack: u64, acking: &mut Acking, clock: Clock) {
         let una = self.window.snd_una;
-        let prior_sacked = self.window.sacked_out;
         let mut reordered = self.window.snd_nxt;
         let (mut first_us, mut last_us) = (None, 0);
         for seq in prior_una..una {
@@ -215,7 +211,6 @@ impl Sender {
                 acking.flags |= SET_XMIT_TIMER;
             }
         }
-        let _ = prior_sacked;
         let sample = AckSample {
             pkts_acked: acked,
             rtt_us: acking.sampling.rtt_us.map_or(-1, i64::from),
@@ -265,11 +260,8 @@ impl Sender {
             window.pacing_rate = UNPACED;
             return;
         }
-        let percent = if window.cwnd < window.ssthresh / 2 {
-            PACING_SLOW_START_PERCENT
-        } else {
-            PACING_AVOIDANCE_PERCENT
-        };
+        let percent =
+            if window.cwnd < window.ssthresh / 2 { PACING_SLOW_START_PERCENT } else { PACING_AVOIDANCE_PERCENT };
         let per_hundred = u64::from(window.mss) * (1_000_000 / 100 * 8) * percent;
         let flight = u64::from(window.cwnd.max(window.packets_out));
         let rate = u128::from(per_hundred) * u128::from(flight) / u128::from(window.srtt_us);

@@ -51,6 +51,20 @@ pub struct SenderStats {
     pub sndbuf_limited_ns: u64,
 }
 
+impl std::ops::Add for SenderStats {
+    type Output = SenderStats;
+    fn add(self, other: SenderStats) -> SenderStats {
+        SenderStats {
+            segments_out: self.segments_out + other.segments_out,
+            retransmits: self.retransmits + other.retransmits,
+            timeouts: self.timeouts + other.timeouts,
+            tail_probes: self.tail_probes + other.tail_probes,
+            rwnd_limited_ns: self.rwnd_limited_ns + other.rwnd_limited_ns,
+            sndbuf_limited_ns: self.sndbuf_limited_ns + other.sndbuf_limited_ns,
+        }
+    }
+}
+
 /// `struct tcp_rack`.
 #[derive(Clone, Copy, Debug)]
 struct Rack {

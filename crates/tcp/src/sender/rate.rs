@@ -17,7 +17,6 @@ pub struct Sampling {
     is_retrans: bool,
     pub prior_in_flight: u32,
     pub rtt_us: Option<u32>,
-    pub is_ack_delayed: bool,
 }
 
 /// `tcp_skb_sent_after`.
@@ -44,9 +43,7 @@ impl Sender {
         if segment.delivered_ago_us == CONSUMED {
             return;
         }
-        if sampling.prior_delivered == 0
-            || sent_after(segment.sent_us, seq + 1, self.first_tx_us, sampling.last_end)
-        {
+        if sampling.prior_delivered == 0 || sent_after(segment.sent_us, seq + 1, self.first_tx_us, sampling.last_end) {
             let delivered = self.window.delivered;
             sampling.prior_delivered = delivered - u64::from((delivered as u32).wrapping_sub(segment.delivered));
             sampling.prior_delivered_us = segment.sent_us - u64::from(segment.delivered_ago_us);
@@ -87,7 +84,8 @@ impl Sender {
             prior_in_flight: sampling.prior_in_flight,
             is_app_limited: sampling.is_app_limited,
             is_retrans: sampling.is_retrans,
-            is_ack_delayed: sampling.is_ack_delayed,
+            // Linux suspects a delayed ACK only for a segment shorter than the MSS.
+            is_ack_delayed: false,
         };
         if sampling.prior_delivered == 0 {
             return sample;

@@ -1,14 +1,11 @@
 //! The recovery state machine (`tcp_fastretrans_alert`), proportional rate reduction (RFC 6937), F-RTO (RFC 5682) and undo.
 
 use super::Sender;
-use super::ack::{
-    Acking, DATA_SACKED, LOST_RETRANS, ORIG_SACK_ACKED, Recover, SET_XMIT_TIMER, SND_UNA_ADVANCED,
-};
+use super::ack::{Acking, DATA_SACKED, LOST_RETRANS, ORIG_SACK_ACKED, Recover, SET_XMIT_TIMER, SND_UNA_ADVANCED};
 use super::rack::RECOVERY_PERSIST;
 use super::scoreboard::{EVER_RETRANS, LOST};
 use crate::cc::Event;
 use crate::clock::Clock;
-use crate::packet::Burst;
 use crate::window::{CaState, INFINITE_SSTHRESH};
 
 impl Sender {
@@ -20,7 +17,6 @@ impl Sender {
         acking: &mut Acking,
         recover: &mut Recover,
         clock: Clock,
-        out: &mut Vec<Burst>,
     ) {
         let advanced = acking.flags & SND_UNA_ADVANCED != 0;
         if self.window.packets_out == 0 {
@@ -55,7 +51,7 @@ impl Sender {
                 } else if self.try_undo_partial(prior_una, acking.tsecr, clock) {
                     return;
                 }
-                if self.try_undo_dsack(clock) {
+                if self.try_undo_dsack() {
                     self.try_to_open(clock);
                 }
                 self.identify_loss(acking, clock);
@@ -67,7 +63,7 @@ impl Sender {
                 }
             }
             CaState::Loss => {
-                self.process_loss(acking, duplicates, recover, clock, out);
+                self.process_loss(acking, duplicates, recover, clock);
                 self.identify_loss(acking, clock);
                 if self.window.ca_state != CaState::Open && acking.flags & LOST_RETRANS == 0 {
                     return;
@@ -94,7 +90,7 @@ impl Sender {
             self.add_reno_sack(duplicates);
         }
         if self.window.ca_state <= CaState::Disorder {
-            self.try_undo_dsack(clock);
+            self.try_undo_dsack();
         }
         self.identify_loss(acking, clock);
         if self.window.lost_out == 0 {
@@ -124,14 +120,7 @@ impl Sender {
     }
 
     /// `tcp_process_loss`.
-    fn process_loss(
-        &mut self,
-        acking: &mut Acking,
-        duplicates: u32,
-        recover: &mut Recover,
-        clock: Clock,
-        _out: &mut Vec<Burst>,
-    ) {
+    fn process_loss(&mut self, acking: &mut Acking, duplicates: u32, recover: &mut Recover, clock: Clock) {
         let recovered = self.window.snd_una >= self.high_seq;
         let advanced = acking.flags & SND_UNA_ADVANCED != 0;
         if advanced && self.try_undo_loss(false, acking.tsecr, clock) {
@@ -355,7 +344,7 @@ impl Sender {
     }
 
     /// `tcp_try_undo_dsack`: every retransmission was reported as a duplicate.
-    fn try_undo_dsack(&mut self, _clock: Clock) -> bool {
+    fn try_undo_dsack(&mut self) -> bool {
         if self.undo_marker.is_none() || self.undo_retrans != 0 {
             return false;
         }
@@ -406,8 +395,7 @@ impl Sender {
 
     /// `tcp_try_keep_open`.
     pub(super) fn try_keep_open(&mut self, clock: Clock) {
-        let state =
-            if self.left_out() > 0 || self.any_retransmitted() { CaState::Disorder } else { CaState::Open };
+        let state = if self.left_out() > 0 || self.any_retransmitted() { CaState::Disorder } else { CaState::Open };
         if self.window.ca_state != state {
             self.set_state(state, clock);
             self.high_seq = self.window.snd_nxt;

@@ -70,7 +70,8 @@ impl Scoreboard {
     /// Puts `segment` in the place of `seq`, which keeps its place in the order of transmission.
     pub fn replace(&mut self, seq: u64, segment: Segment) {
         let old = self.get_mut(seq);
-        *old = Segment { prev: old.prev, next: old.next, flags: segment.flags & !LINKED | old.flags & LINKED, ..segment };
+        *old =
+            Segment { prev: old.prev, next: old.next, flags: segment.flags & !LINKED | old.flags & LINKED, ..segment };
     }
     pub fn is_empty(&self) -> bool {
         self.una == self.nxt

@@ -68,10 +68,7 @@ impl Sender {
 
     /// `tcp_schedule_loss_probe` (RFC 8985 section 7.2).
     pub(super) fn schedule_loss_probe(&mut self, advancing: bool, clock: Clock) -> bool {
-        if self.window.packets_out == 0
-            || !self.sack
-            || !matches!(self.window.ca_state, CaState::Open | CaState::Cwr)
-        {
+        if self.window.packets_out == 0 || !self.sack || !matches!(self.window.ca_state, CaState::Open | CaState::Cwr) {
             return false;
         }
         let mut ticks = u64::from(clock.hz);
@@ -79,8 +76,7 @@ impl Sender {
             let floor = if self.window.packets_out == 1 { u64::from(RTO_MIN_US) } else { TIMEOUT_MIN_US };
             ticks = clock.jiffies_from_micros(u64::from(self.window.srtt_us >> 2) + floor);
         }
-        let rto_us =
-            if advancing { clock.micros_from_jiffies(self.rto) as i64 } else { self.rto_delta_us(clock) };
+        let rto_us = if advancing { clock.micros_from_jiffies(self.rto) as i64 } else { self.rto_delta_us(clock) };
         if rto_us > 0 {
             ticks = ticks.min(clock.jiffies_from_micros(rto_us as u64));
         }

@@ -33,13 +33,7 @@ pub(super) struct AckAggregation {
 
 impl AckAggregation {
     pub(super) fn new(now_us: u64) -> Self {
-        AckAggregation {
-            epoch_us: now_us,
-            epoch_acked: 0,
-            extra: [0; 2],
-            current: 0,
-            rounds: 0,
-        }
+        AckAggregation { epoch_us: now_us, epoch_acked: 0, extra: [0; 2], current: 0, rounds: 0 }
     }
 
     /// After idle time a new epoch begins; the maximum stays.
@@ -86,8 +80,7 @@ impl Bbr {
         if self.rounds.started {
             self.aggregation.on_round();
         }
-        self.aggregation
-            .on_acked(sample.acked_sacked, self.bandwidth(), window.delivered_us, window.cwnd);
+        self.aggregation.on_acked(sample.acked_sacked, self.bandwidth(), window.delivered_us, window.cwnd);
     }
 
     /// Segments that the window has room for on account of aggregation (`bbr_ack_aggregation_cwnd`).

@@ -70,8 +70,7 @@ impl Bbr {
         // A sample that the application limited says little, unless it is the highest.
         let bandwidth = (sample.delivered as u64).wrapping_mul(BW_UNIT) / sample.interval_us as u64;
         if !sample.is_app_limited || bandwidth >= u64::from(self.max_bandwidth.get()) {
-            self.max_bandwidth
-                .update(FILTER_ROUNDS, self.rounds.count, bandwidth as u32);
+            self.max_bandwidth.update(FILTER_ROUNDS, self.rounds.count, bandwidth as u32);
         }
     }
 
@@ -92,14 +91,7 @@ mod tests {
     #[test]
     fn a_sample_is_segments_per_microsecond_with_24_fraction_bits() {
         let (mut bbr, w) = startup(window());
-        bbr.update_bandwidth(
-            &w,
-            &RateSample {
-                delivered: 10,
-                interval_us: 3_000,
-                ..sample()
-            },
-        );
+        bbr.update_bandwidth(&w, &RateSample { delivered: 10, interval_us: 3_000, ..sample() });
         assert_eq!(bbr.bandwidth(), 55_924);
     }
 
@@ -108,14 +100,7 @@ mod tests {
         for (delivered, interval_us) in [(-1, 1_000), (5, 0), (5, -1)] {
             let (mut bbr, w) = startup(window());
             bbr.rounds.started = true;
-            bbr.update_bandwidth(
-                &w,
-                &RateSample {
-                    delivered,
-                    interval_us,
-                    ..sample()
-                },
-            );
+            bbr.update_bandwidth(&w, &RateSample { delivered, interval_us, ..sample() });
             assert_eq!((bbr.bandwidth(), bbr.rounds.count, bbr.rounds.started), (0, 0, false));
         }
     }
@@ -125,19 +110,10 @@ mod tests {
         let (mut bbr, mut w) = startup(window());
         let mut ack = |prior_delivered, delivered| {
             w.delivered = delivered;
-            bbr.update_bandwidth(
-                &w,
-                &RateSample {
-                    prior_delivered,
-                    ..sample()
-                },
-            );
+            bbr.update_bandwidth(&w, &RateSample { prior_delivered, ..sample() });
             bbr.rounds.count
         };
-        assert_eq!(
-            [ack(0, 1), ack(0, 10), ack(1, 11), ack(10, 20), ack(11, 21)],
-            [1, 1, 2, 2, 3]
-        );
+        assert_eq!([ack(0, 1), ack(0, 10), ack(1, 11), ack(10, 20), ack(11, 21)], [1, 1, 2, 2, 3]);
     }
 
     #[test]
@@ -147,21 +123,10 @@ mod tests {
         for round in 0..13 {
             w.delivered = round + 1;
             let delivered = if round == 0 { 20 } else { 10 };
-            bbr.update_bandwidth(
-                &w,
-                &RateSample {
-                    delivered,
-                    prior_delivered: round,
-                    ..sample()
-                },
-            );
+            bbr.update_bandwidth(&w, &RateSample { delivered, prior_delivered: round, ..sample() });
             seen.push(bbr.bandwidth() == (BW_UNIT * 20 / 1_000) as u32);
         }
-        assert_eq!(
-            seen.iter().filter(|&&high| high).count(),
-            11,
-            "the round of the sample and ten more"
-        );
+        assert_eq!(seen.iter().filter(|&&high| high).count(), 11, "the round of the sample and ten more");
     }
 
     #[test]
@@ -169,20 +134,10 @@ mod tests {
         let (mut bbr, w) = startup(window());
         let rate = |delivered| (BW_UNIT * delivered / 1_000) as u32;
         let mut ack = |delivered, is_app_limited| {
-            bbr.update_bandwidth(
-                &w,
-                &RateSample {
-                    delivered,
-                    is_app_limited,
-                    ..sample()
-                },
-            );
+            bbr.update_bandwidth(&w, &RateSample { delivered, is_app_limited, ..sample() });
             bbr.bandwidth()
         };
-        assert_eq!(
-            [ack(10, false), ack(5, true), ack(12, true)],
-            [rate(10), rate(10), rate(12)]
-        );
+        assert_eq!([ack(10, false), ack(5, true), ack(12, true)], [rate(10), rate(10), rate(12)]);
     }
 
     #[test]
@@ -201,10 +156,6 @@ mod tests {
         for bandwidth in [100, 124, 124, 125, 125, 156] {
             pipe.on_round(bandwidth);
         }
-        assert_eq!(
-            (pipe.reached, pipe.rounds, pipe.bandwidth),
-            (false, 0, 156),
-            "156.25 is rounded down"
-        );
+        assert_eq!((pipe.reached, pipe.rounds, pipe.bandwidth), (false, 0, 156), "156.25 is rounded down");
     }
 }

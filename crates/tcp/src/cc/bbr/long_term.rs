@@ -162,10 +162,7 @@ impl Bbr {
     /// `bbr_lt_bw_sampling`.
     pub(super) fn sample_long_term(&mut self, window: &Window, losses: u32, is_app_limited: bool) {
         let probing = self.mode == Mode::ProbeBw;
-        match self
-            .long_term
-            .sample(window, losses, is_app_limited, self.rounds.started, probing)
-        {
+        match self.long_term.sample(window, losses, is_app_limited, self.rounds.started, probing) {
             Verdict::None => {}
             Verdict::Policed => self.pacing_gain = UNIT,
             Verdict::Unpoliced => self.enter_probe_bw(window),
@@ -189,12 +186,7 @@ mod tests {
     impl Path {
         fn new(lost: u32) -> Self {
             let w = window();
-            Path {
-                lt: LongTerm::new(&w),
-                w,
-                lost,
-                delivered: 10,
-            }
+            Path { lt: LongTerm::new(&w), w, lost, delivered: 10 }
         }
 
         fn round(&mut self) -> Verdict {
@@ -254,10 +246,7 @@ mod tests {
         for (seconds, expected) in [(4, Verdict::Policed), (1, Verdict::None)] {
             let mut lt = LongTerm::new(&window());
             lt.rate = (BW_UNIT / 5_000_000) as u32;
-            assert_eq!(
-                lt.end_interval(&window(), (BW_UNIT / (seconds * 1_000_000)) as u32),
-                expected
-            );
+            assert_eq!(lt.end_interval(&window(), (BW_UNIT / (seconds * 1_000_000)) as u32), expected);
         }
     }
 

@@ -17,9 +17,7 @@ pub(super) struct MaxFilter {
 
 impl MaxFilter {
     pub(super) fn new(at: u32, value: u32) -> Self {
-        MaxFilter {
-            best: [Estimate { at, value }; 3],
-        }
+        MaxFilter { best: [Estimate { at, value }; 3] }
     }
 
     pub(super) fn get(&self) -> u32 {
@@ -88,10 +86,7 @@ mod tests {
     #[test]
     fn the_maximum_leaves_with_its_window() {
         let falling = (1..=13).map(|at| (at, 100 - at));
-        assert_eq!(
-            maxima(10, falling),
-            [99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 96, 96]
-        );
+        assert_eq!(maxima(10, falling), [99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 96, 96]);
     }
 
     #[test]

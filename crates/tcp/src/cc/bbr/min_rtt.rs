@@ -27,12 +27,7 @@ pub(super) struct MinRtt {
 
 impl MinRtt {
     pub(super) fn new(us: u32, now: u32) -> Self {
-        MinRtt {
-            us,
-            at: now,
-            done_at: None,
-            round_done: false,
-        }
+        MinRtt { us, at: now, done_at: None, round_done: false }
     }
 }
 
@@ -117,21 +112,14 @@ mod tests {
     fn after_ten_seconds_any_sample_is_the_minimum_and_the_pipe_is_emptied() {
         let (mut bbr, mut w) = full();
         assert_eq!(ack(&mut bbr, &mut w, 30_000, EXPIRY_US), (10_000, Mode::ProbeBw));
-        assert_eq!(
-            ack(&mut bbr, &mut w, 30_000, EXPIRY_US + TICK_US),
-            (30_000, Mode::ProbeRtt)
-        );
+        assert_eq!(ack(&mut bbr, &mut w, 30_000, EXPIRY_US + TICK_US), (30_000, Mode::ProbeRtt));
         assert_eq!(bbr.prior_cwnd, w.cwnd);
     }
 
     #[test]
     fn a_delayed_ack_is_no_new_minimum() {
         let (mut bbr, mut w) = full();
-        let delayed = RateSample {
-            rtt_us: 30_000,
-            is_ack_delayed: true,
-            ..sample()
-        };
+        let delayed = RateSample { rtt_us: 30_000, is_ack_delayed: true, ..sample() };
         bbr.update_min_rtt(&mut w, &delayed, clock(EXPIRY_US + TICK_US, 250));
         assert_eq!((bbr.min_rtt.us, bbr.mode), (10_000, Mode::ProbeRtt));
     }
@@ -140,10 +128,7 @@ mod tests {
     fn a_restart_from_idle_needs_no_emptying() {
         let (mut bbr, mut w) = full();
         bbr.idle_restart = true;
-        assert_eq!(
-            ack(&mut bbr, &mut w, 30_000, EXPIRY_US + TICK_US),
-            (30_000, Mode::ProbeBw)
-        );
+        assert_eq!(ack(&mut bbr, &mut w, 30_000, EXPIRY_US + TICK_US), (30_000, Mode::ProbeBw));
         assert!(!bbr.idle_restart, "which ends with the first delivery");
     }
 
@@ -164,21 +149,10 @@ mod tests {
         assert_eq!(bbr.rounds.next_delivered, w.delivered);
 
         bbr.rounds.started = false;
-        assert_eq!(
-            ack(&mut bbr, &mut w, 30_000, small + 300_000).1,
-            Mode::ProbeRtt,
-            "no round yet"
-        );
+        assert_eq!(ack(&mut bbr, &mut w, 30_000, small + 300_000).1, Mode::ProbeRtt, "no round yet");
         bbr.rounds.started = true;
-        assert_eq!(
-            ack(&mut bbr, &mut w, 30_000, small + 200_000).1,
-            Mode::ProbeRtt,
-            "the tick has to pass"
-        );
-        assert_eq!(
-            ack(&mut bbr, &mut w, 30_000, small + 200_000 + TICK_US).1,
-            Mode::ProbeBw
-        );
+        assert_eq!(ack(&mut bbr, &mut w, 30_000, small + 200_000).1, Mode::ProbeRtt, "the tick has to pass");
+        assert_eq!(ack(&mut bbr, &mut w, 30_000, small + 200_000 + TICK_US).1, Mode::ProbeBw);
         assert_eq!(w.cwnd, 200, "the window is back");
     }
 

@@ -67,11 +67,7 @@ impl Bbr {
             // As in the kernel, gains are set with the first ACK.
             pacing_gain: 0,
             cwnd_gain: 0,
-            rounds: Rounds {
-                count: 0,
-                next_delivered: window.delivered,
-                started: false,
-            },
+            rounds: Rounds { count: 0, next_delivered: window.delivered, started: false },
             max_bandwidth: MaxFilter::new(0, 0),
             full_pipe: FullPipe::default(),
             long_term: LongTerm::new(window),

@@ -149,10 +149,7 @@ mod tests {
             seen[bbr.cycle.phase] += 1;
         }
         assert_eq!(seen[1], 0);
-        assert!(
-            seen.iter().enumerate().all(|(phase, &n)| phase == 1 || n > 60),
-            "{seen:?}"
-        );
+        assert!(seen.iter().enumerate().all(|(phase, &n)| phase == 1 || n > 60), "{seen:?}");
     }
 
     /// In a phase for longer or shorter than the round-trip time, with so many in flight and so many lost: is it over?
@@ -162,15 +159,7 @@ mod tests {
         bbr.cycle.start_us = w.delivered_us;
         bbr.update_gains();
         w.delivered_us += u64::from(bbr.min_rtt.us) + u64::from(longer);
-        bbr.is_phase_over(
-            &w,
-            &RateSample {
-                prior_in_flight,
-                losses,
-                ..sample()
-            },
-            clock(w.delivered_us, 250),
-        )
+        bbr.is_phase_over(&w, &RateSample { prior_in_flight, losses, ..sample() }, clock(w.delivered_us, 250))
     }
 
     #[test]

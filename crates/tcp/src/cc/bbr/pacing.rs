@@ -21,10 +21,7 @@ const NOMINAL_RTT_US: u32 = 1_000;
 /// `bandwidth` times `gain` in bytes per second, less the margin (`bbr_rate_bytes_per_sec`). The order of the
 /// operations decides what is rounded and what overflows.
 pub(super) fn bytes_per_second(mss: u32, bandwidth: u32, gain: u32) -> u64 {
-    let rate = u64::from(bandwidth)
-        .wrapping_mul(u64::from(mss))
-        .wrapping_mul(u64::from(gain))
-        >> UNIT_SHIFT;
+    let rate = u64::from(bandwidth).wrapping_mul(u64::from(mss)).wrapping_mul(u64::from(gain)) >> UNIT_SHIFT;
     rate.wrapping_mul(1_000_000 / 100 * (100 - MARGIN_PERCENT)) >> BW_SHIFT
 }
 
@@ -36,9 +33,7 @@ pub(super) fn min_tso_segs(pacing_rate: u64) -> u32 {
 /// How large a super-packet is likely to be, in segments (`bbr_tso_segs_goal`).
 pub(super) fn tso_segs_goal(window: &Window) -> u32 {
     let bytes = (window.pacing_rate >> PACING_SHIFT).min(u64::from(MAX_PAYLOAD)) as u32;
-    (bytes / window.mss)
-        .max(min_tso_segs(window.pacing_rate))
-        .min(MAX_TSO_SEGMENTS)
+    (bytes / window.mss).max(min_tso_segs(window.pacing_rate)).min(MAX_TSO_SEGMENTS)
 }
 
 impl Bbr {
@@ -82,10 +77,7 @@ mod tests {
     fn the_rate_is_one_percent_below_the_bandwidth() {
         // One segment of 1000 bytes in 100 us: 10 MB/s.
         assert_eq!(bytes_per_second(1_000, (BW_UNIT / 100) as u32, UNIT), 9_899_990);
-        assert_eq!(
-            bytes_per_second(1_000, (BW_UNIT / 100) as u32, UNIT * 5 / 4),
-            12_374_988
-        );
+        assert_eq!(bytes_per_second(1_000, (BW_UNIT / 100) as u32, UNIT * 5 / 4), 12_374_988);
     }
 
     #[test]

@@ -31,10 +31,7 @@ mod tests {
     #[test]
     fn the_sequence_is_that_of_the_published_generator() {
         let mut r = Random::new(1_234_567);
-        assert_eq!(
-            [r.next(), r.next()],
-            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]
-        );
+        assert_eq!([r.next(), r.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }
 
     #[test]

@@ -70,24 +70,12 @@ impl Path {
         let now_ns = 1_000_000_000;
         w.delivered_us = now_ns / 1_000;
         let segment_ns = 1_000_000 / segments_per_ms;
-        Path {
-            bbr,
-            w,
-            flying: VecDeque::new(),
-            now_ns,
-            link_free_ns: 0,
-            segment_ns,
-            rtt_ns: rtt_us * 1_000,
-        }
+        Path { bbr, w, flying: VecDeque::new(), now_ns, link_free_ns: 0, segment_ns, rtt_ns: rtt_us * 1_000 }
     }
 
     /// The next thing that happens: a segment leaves or an ACK comes.
     fn step(&mut self) {
-        let send_ns = if self.w.packets_out < self.w.cwnd {
-            self.w.wstamp_ns.max(self.now_ns)
-        } else {
-            u64::MAX
-        };
+        let send_ns = if self.w.packets_out < self.w.cwnd { self.w.wstamp_ns.max(self.now_ns) } else { u64::MAX };
         let back_ns = self.flying.front().map_or(u64::MAX, |p| p.back_ns);
         self.now_ns = send_ns.min(back_ns);
         if send_ns < back_ns { self.send() } else { self.ack() }
@@ -157,10 +145,7 @@ impl Path {
 fn it_starts_drains_and_probes() {
     let mut path = Path::new(10, 20_000);
     let modes = path.modes_until_ms(3_000);
-    assert_eq!(
-        modes.iter().map(|m| m.0).collect::<Vec<_>>(),
-        [Mode::Startup, Mode::Drain, Mode::ProbeBw]
-    );
+    assert_eq!(modes.iter().map(|m| m.0).collect::<Vec<_>>(), [Mode::Startup, Mode::Drain, Mode::ProbeBw]);
     // The pipe is full after four to five doublings of 20 ms; three rounds, longer by the queue, show that it is.
     assert!((1_200..1_400).contains(&modes[1].1), "{modes:?}");
     assert_eq!(path.bbr.min_rtt.us, 20_000);
@@ -187,14 +172,8 @@ fn in_probe_bw_the_rate_is_the_paths_and_the_queue_short() {
         most_in_flight = most_in_flight.max(path.w.in_flight());
     }
     let share = (path.w.delivered - before) * 100 / 60_000;
-    assert!(
-        (98..=100).contains(&share),
-        "{share}% of 6 s at 10 segments a millisecond"
-    );
-    assert!(
-        (225..300).contains(&most_in_flight),
-        "a quarter more than 200 while probing: {most_in_flight}"
-    );
+    assert!((98..=100).contains(&share), "{share}% of 6 s at 10 segments a millisecond");
+    assert!((225..300).contains(&most_in_flight), "a quarter more than 200 while probing: {most_in_flight}");
 }
 
 #[test]
@@ -203,10 +182,7 @@ fn after_ten_seconds_the_pipe_is_emptied_for_200_ms() {
     path.run_until_ms(5_000);
     // The queue of startup hides the smallest delay until draining and probing have emptied it.
     let modes = path.modes_until_ms(20_000);
-    let probe = modes
-        .iter()
-        .position(|m| m.0 == Mode::ProbeRtt)
-        .expect("ten seconds have passed");
+    let probe = modes.iter().position(|m| m.0 == Mode::ProbeRtt).expect("ten seconds have passed");
     let (start, end) = (modes[probe].1, modes[probe + 1].1);
     assert_eq!(modes[probe + 1].0, Mode::ProbeBw);
     assert!((200..=250).contains(&(end - start)), "{modes:?}");
@@ -258,11 +234,7 @@ fn a_restart_from_idle_paces_at_the_bandwidth() {
     let restart = Event::TxStart { last_send_jiffies: 0 };
     w.pacing_rate = 1;
     bbr.event(&mut w, restart, clock(3_000_000, HZ));
-    assert_eq!(
-        (w.pacing_rate, bbr.idle_restart),
-        (1, false),
-        "only where the application was the limit"
-    );
+    assert_eq!((w.pacing_rate, bbr.idle_restart), (1, false), "only where the application was the limit");
     w.app_limited = 5;
     bbr.event(&mut w, Event::Loss, clock(3_000_000, HZ));
     assert!(!bbr.idle_restart);

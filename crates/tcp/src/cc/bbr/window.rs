@@ -42,11 +42,7 @@ impl Bbr {
     pub(super) fn in_network_at_departure(&self, window: &Window, in_flight: u32, clock: Clock) -> u32 {
         let wait_us = window.wstamp_ns.saturating_sub(clock.now.nanos()) / 1_000;
         let delivered = (u64::from(self.bandwidth()).wrapping_mul(wait_us) >> BW_SHIFT) as u32;
-        let departing = if self.pacing_gain > UNIT {
-            tso_segs_goal(window)
-        } else {
-            0
-        };
+        let departing = if self.pacing_gain > UNIT { tso_segs_goal(window) } else { 0 };
         in_flight.wrapping_add(departing).saturating_sub(delivered)
     }
 
@@ -93,11 +89,7 @@ impl Bbr {
             self.packet_conservation = false;
         }
         self.prev_ca_state = now;
-        if self.packet_conservation {
-            cwnd.max(conserving)
-        } else {
-            cwnd
-        }
+        if self.packet_conservation { cwnd.max(conserving) } else { cwnd }
     }
 
     /// Grow to the target by what was delivered; come down to it at once, but only when the pipe is known to be full.
@@ -155,33 +147,16 @@ mod tests {
         let now = clock(5_000_000, 250);
         assert_eq!(bbr.in_network_at_departure(&w, 50, now), 50);
         w.wstamp_ns = 5_002_000_000;
-        assert_eq!(
-            bbr.in_network_at_departure(&w, 50, now),
-            31,
-            "2 ms at 10 segments a millisecond, rounded down"
-        );
+        assert_eq!(bbr.in_network_at_departure(&w, 50, now), 31, "2 ms at 10 segments a millisecond, rounded down");
         assert_eq!(bbr.in_network_at_departure(&w, 5, now), 0);
         bbr.pacing_gain = UNIT * 5 / 4;
-        assert_eq!(
-            bbr.in_network_at_departure(&w, 50, now),
-            31 + tso_segs_goal(&w),
-            "and the next one joins"
-        );
+        assert_eq!(bbr.in_network_at_departure(&w, 50, now), 31 + tso_segs_goal(&w), "and the next one joins");
     }
 
     fn ack(bbr: &mut Bbr, w: &mut Window, acked_sacked: u32, losses: u32) -> u32 {
         w.delivered += u64::from(acked_sacked);
         let (bandwidth, gain) = (bbr.bandwidth(), bbr.cwnd_gain);
-        bbr.set_cwnd(
-            w,
-            &RateSample {
-                acked_sacked,
-                losses,
-                ..sample()
-            },
-            bandwidth,
-            gain,
-        );
+        bbr.set_cwnd(w, &RateSample { acked_sacked, losses, ..sample() }, bandwidth, gain);
         w.cwnd
     }
 
@@ -190,10 +165,7 @@ mod tests {
         let (mut bbr, mut w) = full();
         w.cwnd = 150;
         assert_eq!(ack(&mut bbr, &mut w, 20, 0), 170);
-        assert_eq!(
-            ack(&mut bbr, &mut w, 200, 0),
-            bbr.inflight(&w, bbr.bandwidth(), 2 * UNIT)
-        );
+        assert_eq!(ack(&mut bbr, &mut w, 200, 0), bbr.inflight(&w, bbr.bandwidth(), 2 * UNIT));
         w.cwnd = 1_000;
         assert!(ack(&mut bbr, &mut w, 1, 0) < 250, "and comes down to it at once");
     }
@@ -225,11 +197,7 @@ mod tests {
         assert_eq!(bbr.prior_cwnd, 200);
         w.ca_state = CaState::Recovery;
         (w.packets_out, w.lost_out) = (100, 10);
-        assert_eq!(
-            ack(&mut bbr, &mut w, 3, 10),
-            93,
-            "in flight and delivered, not one more"
-        );
+        assert_eq!(ack(&mut bbr, &mut w, 3, 10), 93, "in flight and delivered, not one more");
         assert!(bbr.packet_conservation);
         assert_eq!(bbr.rounds.next_delivered, w.delivered, "a round starts");
         assert_eq!(ack(&mut bbr, &mut w, 2, 0), 93);

@@ -60,11 +60,7 @@ impl Curve {
     pub(super) fn on_loss(&mut self, cwnd: u32) {
         self.epoch_start = None;
         // Fast convergence (RFC 9438 section 4.7): a flow that lost below its last plateau makes room.
-        self.w_max = if cwnd < self.w_max {
-            cwnd.wrapping_mul(SCALE + BETA) / (2 * SCALE)
-        } else {
-            cwnd
-        };
+        self.w_max = if cwnd < self.w_max { cwnd.wrapping_mul(SCALE + BETA) / (2 * SCALE) } else { cwnd };
     }
 
     pub(super) fn skip_idle(&mut self, last_send: u32, now: u32) {
@@ -92,11 +88,7 @@ impl Curve {
                 None => self.begin_epoch(cwnd, acked, now),
             };
             let target = self.w_cubic(ahead(start, delay_min_us, clock));
-            self.per_increase = if target > cwnd {
-                cwnd / (target - cwnd)
-            } else {
-                cwnd.wrapping_mul(100)
-            };
+            self.per_increase = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.wrapping_mul(100) };
             if self.w_max == 0 {
                 self.per_increase = self.per_increase.min(MAX_PER_INCREASE_AT_FIRST);
             }
@@ -121,11 +113,7 @@ impl Curve {
         let offset = t.abs_diff(u64::from(self.k));
         let cubed = C.wrapping_mul(offset).wrapping_mul(offset).wrapping_mul(offset);
         let delta = (cubed >> CUBE_SHIFT) as u32;
-        if t < u64::from(self.k) {
-            self.origin.wrapping_sub(delta)
-        } else {
-            self.origin.wrapping_add(delta)
-        }
+        if t < u64::from(self.k) { self.origin.wrapping_sub(delta) } else { self.origin.wrapping_add(delta) }
     }
 
     /// The Reno-friendly region (RFC 9438 section 4.3): grow at least so fast as to reach `W_est` in one window.
@@ -169,10 +157,7 @@ mod tests {
 
     #[test]
     fn the_curve_is_flat_at_the_plateau_and_steep_around_it() {
-        let mut curve = Curve {
-            w_max: 1_000,
-            ..Curve::default()
-        };
+        let mut curve = Curve { w_max: 1_000, ..Curve::default() };
         curve.begin_epoch(700, 1, 0);
         // (300 / 0.4)^(1/3) = 9.086 s, 9304 units; the kernel's root is 0.1% less.
         assert_eq!(curve.k, 9294);
@@ -192,11 +177,7 @@ mod tests {
             curve.on_loss(cwnd);
             curve.w_max
         });
-        assert_eq!(
-            plateaus,
-            [100, 68, 90],
-            "80 * (1 + 0.7) / 2, but not where the last was passed"
-        );
+        assert_eq!(plateaus, [100, 68, 90], "80 * (1 + 0.7) / 2, but not where the last was passed");
     }
 
     #[test]
@@ -242,10 +223,7 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_half_a_round_at_most() {
-        let mut curve = Curve {
-            w_max: 100,
-            ..Curve::default()
-        };
+        let mut curve = Curve { w_max: 100, ..Curve::default() };
         curve.update(100, 1, 600, clock(START_US, 250));
         curve.update(101, 1, 600, clock(START_US + 60_000_000, 250));
         assert_eq!(curve.per_increase, 2);
@@ -253,29 +231,19 @@ mod tests {
 
     #[test]
     fn reno_would_have_grown_by_eight_fifteenths_of_a_segment_a_window() {
-        let mut curve = Curve {
-            w_est: 100,
-            ..Curve::default()
-        };
+        let mut curve = Curve { w_est: 100, ..Curve::default() };
         for _ in 0..15 {
             curve.acked += 100;
             curve.per_increase = 10_000;
             curve.keep_up_with_reno(100);
         }
-        assert_eq!(
-            (curve.w_est, curve.acked),
-            (108, 4),
-            "187 segments an increase: 100 * 15 / 8"
-        );
+        assert_eq!((curve.w_est, curve.acked), (108, 4), "187 segments an increase: 100 * 15 / 8");
         assert_eq!(curve.per_increase, 12, "eight segments behind: 100 / 8");
     }
 
     #[test]
     fn idle_time_shifts_the_epoch_but_not_into_the_future() {
-        let mut curve = Curve {
-            epoch_start: Some(100),
-            ..Curve::default()
-        };
+        let mut curve = Curve { epoch_start: Some(100), ..Curve::default() };
         curve.skip_idle(150, 200);
         assert_eq!(curve.epoch_start, Some(150));
         curve.skip_idle(100, 200);

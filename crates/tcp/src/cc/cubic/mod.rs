@@ -41,11 +41,7 @@ pub struct Cubic {
 impl Cubic {
     /// `cubictcp_init`.
     pub(super) fn new(window: &Window, clock: Clock) -> Self {
-        Cubic {
-            hystart: HyStart::new(window, clock.micros() as u32),
-            curve: Curve::default(),
-            delay_min_us: 0,
-        }
+        Cubic { hystart: HyStart::new(window, clock.micros() as u32), curve: Curve::default(), delay_min_us: 0 }
     }
 
     /// The window times 0.7, at least 2 segments; ends the epoch (`cubictcp_recalc_ssthresh`).
@@ -81,8 +77,7 @@ impl Cubic {
         if self.delay_min_us == 0 || delay_us < self.delay_min_us {
             self.delay_min_us = delay_us;
         }
-        self.hystart
-            .on_sample(window, delay_us, self.delay_min_us, clock.micros() as u32);
+        self.hystart.on_sample(window, delay_us, self.delay_min_us, clock.micros() as u32);
     }
 
     /// A timeout starts over (`cubictcp_state`).
@@ -152,28 +147,15 @@ mod tests {
     /// the window has overtaken the curve. So the longer the tick, the larger the window.
     #[test]
     fn on_a_short_path_the_window_grows_in_the_first_tick_of_an_epoch_and_then_hardly() {
-        assert_eq!(
-            after_loss(30, 600, 100, 2_000, 10),
-            [24, 28, 33, 39, 45, 45, 45, 45, 45, 45]
-        );
-        assert_eq!(
-            after_loss(30, 600, 250, 2_000, 10),
-            [24, 28, 28, 28, 28, 28, 28, 28, 28, 28]
-        );
-        assert_eq!(
-            after_loss(30, 600, 1_000, 2_000, 10),
-            [22, 22, 22, 22, 22, 22, 22, 22, 22, 22]
-        );
+        assert_eq!(after_loss(30, 600, 100, 2_000, 10), [24, 28, 33, 39, 45, 45, 45, 45, 45, 45]);
+        assert_eq!(after_loss(30, 600, 250, 2_000, 10), [24, 28, 28, 28, 28, 28, 28, 28, 28, 28]);
+        assert_eq!(after_loss(30, 600, 1_000, 2_000, 10), [22, 22, 22, 22, 22, 22, 22, 22, 22, 22]);
     }
 
     #[test]
     fn delays_in_the_first_second_of_an_epoch_are_not_learnt() {
         let (mut cc, mut w) = avoiding(100, 250);
-        let sample = |rtt_us| AckSample {
-            pkts_acked: 1,
-            rtt_us,
-            in_flight: 10,
-        };
+        let sample = |rtt_us| AckSample { pkts_acked: 1, rtt_us, in_flight: 10 };
         cc.pkts_acked(&mut w, sample(-1), clock(START_US, 250));
         assert_eq!(cc.delay_min_us, 0);
         cc.pkts_acked(&mut w, sample(500), clock(START_US, 250));
@@ -198,10 +180,6 @@ mod tests {
         assert_eq!(format!("{cc:?}"), format!("{:?}", Cubic::new(&w, clock(START_US, 250))));
         w.ssthresh = INFINITE_SSTHRESH;
         cc.cong_avoid(&mut w, 5, clock(START_US, 250));
-        assert_eq!(
-            (w.cwnd, cc.curve.age(clock(START_US, 250))),
-            (105, None),
-            "slow start leaves the curve alone"
-        );
+        assert_eq!((w.cwnd, cc.curve.age(clock(START_US, 250))), (105, None), "slow start leaves the curve alone");
     }
 }

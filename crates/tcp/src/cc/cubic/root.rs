@@ -79,10 +79,7 @@ mod tests {
     #[test]
     fn the_exact_root_is_exact() {
         assert_eq!([0, 1, 7, 8, 26, 27, 63, 64].map(floor_root), [0, 1, 1, 2, 2, 3, 3, 4]);
-        assert_eq!(
-            [(1 << 57) - 1, 1 << 57, (1 << 60) - 1].map(floor_root),
-            [(1 << 19) - 1, 1 << 19, (1 << 20) - 1]
-        );
+        assert_eq!([(1 << 57) - 1, 1 << 57, (1 << 60) - 1].map(floor_root), [(1 << 19) - 1, 1 << 19, (1 << 20) - 1]);
     }
 
     #[test]
@@ -97,10 +94,7 @@ mod tests {
     #[test]
     fn guesses_rise_with_the_index() {
         assert!(GUESS.is_sorted());
-        assert_eq!(
-            (GUESS[0], GUESS[1], GUESS[7], GUESS[8], GUESS[63]),
-            (0, 54, 118, 123, 254)
-        );
+        assert_eq!((GUESS[0], GUESS[1], GUESS[7], GUESS[8], GUESS[63]), (0, 54, 118, 123, 254));
     }
 
     /// Every bucket of every size that the leading bits can select: its ends and points between.
@@ -121,10 +115,7 @@ mod tests {
                 }
             }
         }
-        assert!(
-            worst_ppm > 1_000,
-            "an approximation, not the root: at worst {worst_ppm} ppm"
-        );
+        assert!(worst_ppm > 1_000, "an approximation, not the root: at worst {worst_ppm} ppm");
     }
 
     #[test]

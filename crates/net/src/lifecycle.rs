@@ -1,0 +1,128 @@
+//! A connection's life: handshake, end, replacement.
+
+use crate::connection::Phase;
+use crate::engine::{LIFE, RECEIVER, ROOM, SENDER, Simulation};
+use crate::packet::{HEADERS, Kind, Packet, SYN_OPTIONS};
+use crate::rng::{Purpose, Rng};
+use sawtooth_tcp::receiver::Receiver;
+use sawtooth_tcp::sender::{Sender, SenderStats, Start};
+use sawtooth_units::{Span, Time};
+
+/// First retransmission timeout of a SYN (RFC 6298 section 2).
+const SYN_TIMEOUT: Span = Span::from_secs(1);
+/// `sysctl_tcp_syn_retries`.
+const SYN_RETRIES: u32 = 6;
+
+impl Simulation {
+    /// The connection's life timer: start, SYN retransmission, end.
+    pub(crate) fn life(&mut self, index: u32) {
+        let connection = &mut self.connections[index as usize];
+        match connection.phase {
+            Phase::Idle => self.open(index),
+            Phase::Connecting { tries, .. } if self.now < connection.ends => {
+                if tries > SYN_RETRIES {
+                    self.close(index, false);
+                } else {
+                    self.send_syn(index, tries);
+                }
+            }
+            Phase::Connecting { .. } | Phase::Established(_) => self.close(index, false),
+            Phase::Done => {}
+        }
+    }
+
+    pub(crate) fn open(&mut self, index: u32) {
+        let connection = &mut self.connections[index as usize];
+        let config = &self.scenario.flows[connection.flow as usize];
+        let lifetime = match config.lifetime_ns {
+            Some([low, high]) => Some(self.lifetimes[connection.flow as usize].between(low, high)),
+            None => config.duration_ns,
+        };
+        connection.started = self.now;
+        connection.ends = lifetime.map_or(Time::NEVER, |ns| self.now + Span::from_nanos(ns));
+        self.send_syn(index, 0);
+    }
+
+    pub(crate) fn send_syn(&mut self, index: u32, tries: u32) {
+        let connection = &mut self.connections[index as usize];
+        connection.phase = Phase::Connecting { sent: self.now, tries: tries + 1 };
+        connection.handshake.segments_out += 1;
+        if tries > 0 {
+            connection.handshake.retransmits += 1;
+            connection.handshake.timeouts += 1;
+        }
+        let retry = self.now + Span::from_nanos(SYN_TIMEOUT.nanos() << tries);
+        let due = retry.min(connection.ends);
+        let packet = Packet {
+            generation: connection.generation,
+            ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS) as u16, connection.forward_at)
+        };
+        self.timers.set(self.timer_index(index, LIFE), due);
+        self.forward(packet, self.now);
+    }
+
+    pub(crate) fn take_syn(&mut self, packet: Packet) {
+        let connection = &mut self.connections[packet.owner as usize];
+        if packet.generation != connection.generation {
+            return;
+        }
+        let clock = connection.receiver_clock(self.now);
+        if connection.receiver.is_none() {
+            connection.receiver = Some(Box::new(Receiver::new(connection.to, connection.sack(), clock)));
+        }
+        connection.synack_sent = self.now;
+        let reply = Packet {
+            generation: packet.generation,
+            tsval: if connection.timestamps() { clock.timestamp() } else { 0 },
+            window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()) as u32,
+            ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS) as u16, connection.backward_at)
+        };
+        self.forward(reply, self.now);
+    }
+
+    pub(crate) fn take_synack(&mut self, packet: Packet) {
+        let index = packet.owner;
+        let connection = &mut self.connections[index as usize];
+        let Phase::Connecting { sent, tries } = connection.phase else {
+            return;
+        };
+        if packet.generation != connection.generation {
+            return;
+        }
+        let number = (u64::from(index) << 32) | u64::from(connection.generation);
+        let start = Start {
+            handshake_us: if tries == 1 { (self.now - sent).micros().max(1) } else { 0 },
+            send_window: u64::from(packet.window),
+            ts_recent: packet.tsval,
+            seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
+        };
+        let algorithm = self.algorithms[connection.flow as usize];
+        let clock = connection.sender_clock(self.now);
+        let sender = Sender::new(algorithm, connection.from, connection.sack(), connection.total, start, clock);
+        connection.phase = Phase::Established(Box::new(sender));
+        let ends = connection.ends;
+        self.timers.set(self.timer_index(index, LIFE), ends);
+        self.with_sender(index, |sender, clock, out| sender.start(clock, out));
+    }
+
+    /// Ends a connection; a replaced one begins anew at once.
+    pub(crate) fn close(&mut self, index: u32, completed: bool) {
+        self.report_end(index, completed);
+        let connection = &mut self.connections[index as usize];
+        let stats = connection.stats();
+        self.baseline.retire(connection.flow as usize, stats, connection.delivered_bytes());
+        self.delivered_packets += connection.receiver.as_ref().map_or(0, |r| r.delivered());
+        connection.receiver = None;
+        connection.handshake = SenderStats::default();
+        connection.host_queue.clear();
+        connection.generation += 1;
+        let replaced = self.scenario.flows[connection.flow as usize].lifetime_ns.is_some();
+        connection.phase = if replaced { Phase::Idle } else { Phase::Done };
+        for timer in [SENDER, ROOM, RECEIVER, LIFE] {
+            self.timers.set(self.timer_index(index, timer), Time::NEVER);
+        }
+        if replaced {
+            self.open(index);
+        }
+    }
+}

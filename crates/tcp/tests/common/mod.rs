@@ -1,0 +1,193 @@
+//! Drives a [`Sender`] by hand: feeds acknowledgements at stated times and collects what it sends.
+
+use sawtooth_tcp::cc::Algorithm;
+use sawtooth_tcp::clock::Clock;
+use sawtooth_tcp::options::HostOptions;
+use sawtooth_tcp::packet::{Ack, Block, Burst, Sack};
+use sawtooth_tcp::sender::{Sender, Start};
+use sawtooth_units::{Span, Time};
+
+/// More than any test sends: the receive window is no limit.
+pub const WIDE: u64 = 1 << 30;
+pub const MSS: u64 = 1448;
+
+/// How a driven connection begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    pub algorithm: Algorithm,
+    pub options: HostOptions,
+    /// Segments in all.
+    pub total: u64,
+    pub rtt: Span,
+    /// The receive window in bytes.
+    pub window: u64,
+}
+
+impl Default for Setup {
+    /// Reno over 100 ms without timestamps, so that only SACK tells originals from retransmissions; one tick a millisecond.
+    fn default() -> Self {
+        Setup {
+            algorithm: Algorithm::Reno,
+            options: HostOptions { hz: 1000, timestamps: false, ..HostOptions::default() },
+            total: u64::MAX,
+            rtt: Span::from_millis(100),
+            window: WIDE,
+        }
+    }
+}
+
+impl Setup {
+    pub fn hz(self, hz: u32) -> Self {
+        Setup { options: HostOptions { hz, ..self.options }, ..self }
+    }
+    pub fn total(self, total: u64) -> Self {
+        Setup { total, ..self }
+    }
+    pub fn rtt(self, rtt: Span) -> Self {
+        Setup { rtt, ..self }
+    }
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
+        Setup { algorithm, ..self }
+    }
+    pub fn window(self, window: u64) -> Self {
+        Setup { window, ..self }
+    }
+    pub fn sack(self, sack: bool) -> Self {
+        Setup { options: HostOptions { sack, ..self.options }, ..self }
+    }
+    pub fn timestamps(self) -> Self {
+        Setup { options: HostOptions { timestamps: true, ..self.options }, ..self }
+    }
+
+    /// Opens the connection at 1 s and lets it send its first window.
+    pub fn open(self) -> Driver {
+        let now = Driver::START;
+        let clock = Clock { now, hz: self.options.hz };
+        let start = Start { handshake_us: self.rtt.micros(), send_window: self.window, ..Start::default() };
+        let sender = Sender::new(self.algorithm, self.options, self.options.sack, self.total, start, clock);
+        let mut driver = Driver {
+            sender,
+            now,
+            hz: self.options.hz,
+            window: self.window,
+            first: Vec::new(),
+            holds_host_queue: false,
+        };
+        driver.first = driver.act(|sender, clock, out| sender.start(clock, out));
+        driver
+    }
+}
+
+pub struct Driver {
+    pub sender: Sender,
+    pub now: Time,
+    /// The window that the next acknowledgements offer, in bytes.
+    pub window: u64,
+    /// What left at the start.
+    pub first: Vec<Burst>,
+    /// Packets stay in the host's own queue; otherwise they leave it at once.
+    pub holds_host_queue: bool,
+    hz: u32,
+}
+
+impl Driver {
+    pub const START: Time = Time::from_nanos(1_000_000_000);
+
+    pub fn clock(&self) -> Clock {
+        Clock { now: self.now, hz: self.hz }
+    }
+    /// Goes to a time after the start.
+    pub fn at(&mut self, since_start: Span) -> &mut Self {
+        let then = Self::START + since_start;
+        assert!(then >= self.now, "time only moves on");
+        self.now = then;
+        self
+    }
+    pub fn at_ms(&mut self, millis: u64) -> &mut Self {
+        self.at(Span::from_millis(millis))
+    }
+    /// Goes on by two milliseconds: the sender no longer waits for a fuller super-packet (`tcp_tso_should_defer`).
+    pub fn soon(&mut self) -> &mut Self {
+        self.now += Span::from_millis(2);
+        self
+    }
+    /// Whole milliseconds since the start.
+    pub fn elapsed_ms(&self) -> u64 {
+        self.now.since(Self::START).micros() / 1_000
+    }
+
+    pub fn act(&mut self, act: impl FnOnce(&mut Sender, Clock, &mut Vec<Burst>)) -> Vec<Burst> {
+        let mut out = Vec::new();
+        let clock = self.clock();
+        act(&mut self.sender, clock, &mut out);
+        while !self.holds_host_queue {
+            self.sender.host_queue = 0;
+            if !self.sender.throttled {
+                break;
+            }
+            self.sender.on_room(clock, &mut out);
+        }
+        self.check();
+        out
+    }
+
+    /// What must hold after every step.
+    pub fn check(&self) {
+        let w = &self.sender.window;
+        assert!(w.sacked_out + w.lost_out <= w.packets_out, "{w:?}");
+        assert!(w.retrans_out <= w.lost_out.max(1), "{w:?}");
+        assert_eq!(u64::from(w.packets_out), w.snd_nxt - w.snd_una, "{w:?}");
+        assert!(w.cwnd >= 1, "{w:?}");
+    }
+
+    /// A cumulative acknowledgement.
+    pub fn ack(&mut self, next: u64) -> Vec<Burst> {
+        self.sack(next, &[])
+    }
+    /// An acknowledgement with SACK blocks `[start, end)`.
+    pub fn sack(&mut self, next: u64, blocks: &[(u64, u64)]) -> Vec<Burst> {
+        self.tell(next, blocks, false, 0)
+    }
+    /// An acknowledgement whose first block is a DSACK.
+    pub fn dsack(&mut self, next: u64, blocks: &[(u64, u64)]) -> Vec<Burst> {
+        self.tell(next, blocks, true, 0)
+    }
+    /// An acknowledgement that echoes the timestamp `tsecr`.
+    pub fn echo(&mut self, next: u64, blocks: &[(u64, u64)], tsecr: u32) -> Vec<Burst> {
+        self.tell(next, blocks, false, tsecr)
+    }
+
+    fn tell(&mut self, next: u64, blocks: &[(u64, u64)], duplicate: bool, tsecr: u32) -> Vec<Burst> {
+        let mut sack = Sack { duplicate, count: blocks.len() as u8, ..Sack::default() };
+        for (slot, &(start, end)) in sack.blocks.iter_mut().zip(blocks) {
+            *slot = Block { start, end };
+        }
+        let ack = Ack { next, window: self.window, tsval: tsecr, tsecr, sack };
+        self.act(|sender, clock, out| sender.on_ack(&ack, clock, out))
+    }
+
+    /// Goes to the sender's timer and lets it act, again and again until it has changed something.
+    pub fn fire(&mut self) -> Vec<Burst> {
+        for _ in 0..10 {
+            let due = self.sender.timer();
+            assert_ne!(due, Time::NEVER, "no timer is set");
+            assert!(due >= self.now, "a timer is never in the past");
+            self.now = due;
+            let before = (self.sender.stats, self.sender.window.lost);
+            let sent = self.act(|sender, clock, out| sender.on_timer(clock, out));
+            if !sent.is_empty() || before != (self.sender.stats, self.sender.window.lost) {
+                return sent;
+            }
+        }
+        panic!("the timer came up ten times and nothing happened");
+    }
+}
+
+/// Runs of segments as `(start, count)`.
+pub fn runs(bursts: &[Burst]) -> Vec<(u64, u32)> {
+    bursts.iter().map(|b| (b.start, b.count)).collect()
+}
+/// Segments in all.
+pub fn segments(bursts: &[Burst]) -> u32 {
+    bursts.iter().map(|b| b.count).sum()
+}

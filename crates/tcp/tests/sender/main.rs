@@ -1,0 +1,8 @@
+//! The sender by its clauses: what it sends and when, what counts as lost, what is undone.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod recovery;
+mod sending;
+mod timers;
+mod undo;

@@ -1,0 +1,243 @@
+//! New data: windows, super-packets, pacing, buffers.
+
+use crate::common::{Driver, MSS, Setup, runs, segments};
+use sawtooth_tcp::cc::Algorithm;
+use sawtooth_tcp::options::HostOptions;
+use sawtooth_tcp::packet::Ack;
+use sawtooth_tcp::window::UNPACED;
+use sawtooth_units::{Span, Time};
+
+#[test]
+fn the_initial_window_is_ten_segments() {
+    for algorithm in Algorithm::ALL {
+        let driver = Setup::default().algorithm(algorithm).open();
+        assert_eq!(segments(&driver.first), 10, "{algorithm:?}");
+        assert_eq!(driver.sender.window.in_flight(), 10);
+    }
+}
+
+#[test]
+fn the_initial_window_is_an_option() {
+    let mut setup = Setup::default();
+    setup.options.initial_window = 3;
+    assert_eq!(segments(&setup.open().first), 3);
+}
+
+#[test]
+fn at_most_half_a_window_leaves_in_one_super_packet() {
+    assert_eq!(runs(&Setup::default().open().first), [(0, 5), (5, 5)]);
+}
+
+#[test]
+fn slow_start_doubles_the_window_every_round_trip() {
+    let mut driver = Setup::default().open();
+    let mut acked = 0;
+    let mut windows = Vec::new();
+    for round in 1..=4 {
+        driver.at_ms(100 * round);
+        let flight_end = driver.sender.window.snd_nxt;
+        while acked < flight_end {
+            acked = (acked + 2).min(flight_end);
+            driver.ack(acked);
+        }
+        windows.push(driver.sender.window.cwnd);
+    }
+    assert_eq!(windows, [20, 40, 80, 160]);
+    assert_eq!(driver.sender.stats.segments_out, 10 + 20 + 40 + 80 + 160);
+}
+
+#[test]
+fn above_the_threshold_reno_adds_one_segment_a_round_trip() {
+    let mut driver = Setup::default().open();
+    driver.sender.window.ssthresh = 10;
+    let mut acked = 0;
+    let mut windows = Vec::new();
+    for round in 1..=3 {
+        driver.at_ms(100 * round);
+        let flight_end = driver.sender.window.snd_nxt;
+        while acked < flight_end {
+            acked += 1;
+            driver.ack(acked);
+        }
+        windows.push(driver.sender.window.cwnd);
+    }
+    assert_eq!(windows, [11, 12, 13]);
+}
+
+#[test]
+fn a_super_packet_ends_with_psh_and_a_single_segment_does_not() {
+    let mut driver = Setup::default().open();
+    assert!(driver.first.iter().all(|burst| burst.count > 1 && burst.push));
+    driver.sender.window.ssthresh = 10;
+    driver.at_ms(100);
+    // Congestion avoidance: one acknowledged segment lets one out, once waiting for more has no use.
+    let singles: Vec<_> = (1..=10).flat_map(|next| driver.ack(next)).filter(|burst| burst.count == 1).collect();
+    assert!(!singles.is_empty());
+    assert!(singles.iter().all(|burst| !burst.push));
+}
+
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_is_ignored() {
+    let mut driver = Setup::default().open();
+    assert!(driver.at_ms(100).ack(11).is_empty());
+    assert_eq!(driver.sender.window.snd_una, 0);
+}
+
+#[test]
+fn an_acknowledgement_below_the_edge_changes_nothing() {
+    let mut driver = Setup::default().open();
+    driver.at_ms(100).ack(6);
+    let before = format!("{:?}", driver.sender.window);
+    assert!(driver.ack(3).is_empty());
+    assert_eq!(format!("{:?}", driver.sender.window), before);
+}
+
+#[test]
+fn a_finite_flow_sends_all_and_no_more_and_then_sets_no_timer() {
+    let mut driver = Setup::default().total(25).open();
+    driver.at_ms(100).ack(10);
+    assert_eq!(driver.sender.window.snd_nxt, 25);
+    assert!(!driver.sender.is_done());
+    assert!(driver.at_ms(200).ack(25).is_empty());
+    assert!(driver.sender.is_done());
+    assert_eq!(driver.sender.timer(), Time::NEVER);
+    assert_eq!(driver.sender.stats.segments_out, 25);
+    assert_eq!(driver.sender.limited_ns(driver.clock()), (0, 0));
+}
+
+#[test]
+fn the_receive_window_stops_the_sender_and_the_time_is_counted() {
+    let mut driver = Setup::default().window(7 * MSS).open();
+    assert_eq!(segments(&driver.first), 7);
+    driver.at_ms(40);
+    assert_eq!(driver.sender.limited_ns(driver.clock()), (40_000_000, 0));
+    driver.at_ms(100);
+    driver.window = 100 * MSS;
+    assert!(segments(&driver.ack(7)) > 7);
+    driver.at_ms(150);
+    assert_eq!(driver.sender.limited_ns(driver.clock()), (100_000_000, 0));
+}
+
+#[test]
+fn a_window_that_opens_without_new_data_acknowledged_lets_the_sender_go_on() {
+    let mut driver = Setup::default().window(7 * MSS).open();
+    driver.at_ms(100);
+    driver.window = 20 * MSS;
+    assert_eq!(segments(&driver.ack(0)), 3);
+    assert_eq!(driver.sender.window.in_flight(), 10);
+}
+
+#[test]
+fn the_send_buffer_stops_the_sender_and_the_time_is_counted() {
+    let mut setup = Setup::default();
+    // Room for four segments, at the 40 bytes beyond its payload that a segment takes in a full super-packet.
+    setup.options.send_buffer = 4 * (MSS + 40);
+    let mut driver = setup.open();
+    assert_eq!(segments(&driver.first), 4);
+    driver.at_ms(100);
+    assert_eq!(driver.sender.limited_ns(driver.clock()), (0, 100_000_000));
+    assert_eq!(segments(&driver.ack(4)), 4);
+}
+
+#[test]
+fn the_send_buffer_grows_to_twice_the_window() {
+    let mut driver = Setup::default().open();
+    let mut acked = 0;
+    for round in 1..=6 {
+        driver.at_ms(100 * round);
+        let flight_end = driver.sender.window.snd_nxt;
+        while acked < flight_end {
+            acked += 1;
+            driver.ack(acked);
+        }
+        assert!(driver.sender.window.in_flight() + 1 >= driver.sender.window.cwnd, "round {round}");
+    }
+    assert_eq!(driver.sender.limited_ns(driver.clock()).1, 0);
+}
+
+#[test]
+fn only_bbr_is_paced() {
+    for algorithm in Algorithm::ALL {
+        let mut driver = Setup::default().algorithm(algorithm).open();
+        driver.at_ms(100).ack(2);
+        assert_eq!(driver.sender.window.pacing, algorithm == Algorithm::Bbr, "{algorithm:?}");
+        assert_ne!(driver.sender.window.pacing_rate, UNPACED, "{algorithm:?}: it also sizes super-packets");
+    }
+}
+
+#[test]
+fn bbr_sends_at_its_pacing_rate() {
+    let mut driver = Setup::default().algorithm(Algorithm::Bbr).open();
+    driver.at_ms(100);
+    let mut sent = driver.ack(10).iter().map(|b| (driver.now, b.count)).collect::<Vec<_>>();
+    let rate = driver.sender.window.pacing_rate;
+    while driver.sender.pacing_timer() != Time::NEVER {
+        assert!(driver.sender.pacing_timer() > driver.now);
+        driver.now = driver.sender.pacing_timer();
+        let bursts = driver.act(|sender, clock, out| sender.on_room(clock, out));
+        sent.extend(bursts.iter().map(|b| (driver.now, b.count)));
+    }
+    assert_eq!(driver.sender.window.in_flight(), driver.sender.window.cwnd);
+    assert!(sent.len() > 3, "{sent:?}");
+    // The first may use half of what the idle time saved up; from then on each waits for the one before.
+    for pair in sent[1..].windows(2) {
+        let bytes = u64::from(pair[0].1) * MSS;
+        assert_eq!(pair[1].0.since(pair[0].0).nanos(), bytes * 1_000_000_000 / rate);
+    }
+}
+
+#[test]
+fn without_pacing_the_rate_is_twice_the_window_a_round_trip_in_slow_start() {
+    let mut driver = Setup::default().open();
+    driver.at_ms(100).ack(10);
+    // cwnd is 20, the smoothed round-trip time 100 ms.
+    assert_eq!(driver.sender.window.pacing_rate, 20 * MSS * 10 * 2);
+    driver.sender.window.ssthresh = 20;
+    driver.at_ms(200).ack(20);
+    let cwnd = u64::from(driver.sender.window.cwnd);
+    assert_eq!(driver.sender.window.pacing_rate, cwnd * MSS * 10 * 12 / 10);
+}
+
+#[test]
+fn a_full_host_queue_throttles_the_sender_until_it_drains() {
+    let mut driver = Setup::default().open();
+    driver.holds_host_queue = true;
+    driver.sender.host_queue = 0;
+    driver.at_ms(100);
+    let sent = segments(&driver.ack(10));
+    assert!(driver.sender.throttled);
+    assert!(sent < 20, "{sent} segments left although the host's queue holds them");
+    assert!(driver.sender.host_queue > u64::from(sent) * MSS, "every super-packet takes more than its payload");
+    driver.sender.host_queue = 0;
+    let more = driver.act(|sender, clock, out| sender.on_room(clock, out));
+    assert!(!more.is_empty());
+}
+
+#[test]
+fn a_window_that_was_never_full_does_not_grow() {
+    let mut driver = Setup::default().window(4 * MSS).open();
+    driver.sender.window.ssthresh = 10;
+    for round in 1..=5 {
+        driver.at_ms(100 * round).ack(4 * round);
+    }
+    assert_eq!(driver.sender.window.cwnd, 10);
+}
+
+#[test]
+fn the_host_s_timestamps_are_milliseconds_and_echo_the_peer_s() {
+    let mut driver = Setup::default().timestamps().open();
+    assert!(driver.first.iter().all(|burst| burst.tsval == driver.clock().timestamp()));
+    driver.at_ms(100);
+    let ack = Ack { next: 10, window: driver.window, tsval: 77, tsecr: driver.first[0].tsval, ..Ack::default() };
+    let sent = driver.act(|sender, clock, out| sender.on_ack(&ack, clock, out));
+    assert!(sent.iter().all(|burst| burst.tsecr == 77 && burst.tsval == driver.first[0].tsval + 100));
+}
+
+#[test]
+fn without_timestamps_none_are_sent() {
+    let driver: Driver =
+        Setup { options: HostOptions { timestamps: false, ..HostOptions::default() }, ..Setup::default() }
+            .rtt(Span::from_millis(10))
+            .open();
+    assert!(driver.first.iter().all(|burst| burst.tsval == 0));
+}
