@@ -1,0 +1,191 @@
+"""Writes docs/validation.md: the simulator beside the real kernel and beside the published study.
+
+    python tools/validate.py --reference KERNEL.csv --study results/one-percent-loss/latest
+
+KERNEL.csv has one row a run of the real kernel, with the columns of `Row`; the study's directory holds summary.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median, stdev
+
+import pandas as pd
+
+from sawtooth import Run, Scenario, run
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "validation.md"
+SEEDS = (1, 2, 3, 4, 5, 6)
+PROBES = 600
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run: throughput in Mbit/s, counts over the run."""
+
+    mean: float
+    std: float
+    retransmits: float
+    timeouts: float
+    tail_probes: float
+    share: str = ""
+    probes: str = ""
+
+
+def scenario(row: dict[str, str], seed: int) -> Scenario:
+    """The scenario that a row of the reference measured."""
+    flows = []
+    for part in row["flows"].split("+"):
+        cc, count = part.split("x")
+        flow = {"name": cc, "cc": cc, "count": int(count)}
+        if row["lifetime_s"]:
+            low, high = row["lifetime_s"].split("-")
+            flow["replace"] = {"lifetime": [f"{low} s", f"{high} s"]}
+        flows.append(flow)
+    rate = row["rate"].replace("gbit", " Gbit/s").replace("mbit", " Mbit/s")
+    buffer = f"{row['buffer_max_bytes']} bytes"
+    tables = {
+        "name": row["name"].replace("%", " percent"),
+        "topology": "path",
+        "duration": f"{row['seconds']} s",
+        "seed": seed,
+        "path": {
+            "rate": rate,
+            "rtt": f"{row['rtt_ms']} ms",
+            "loss": f"{row['loss_percent']}%",
+            "queue": f"{row['queue_packets']} packets",
+        },
+        "host": {"receive_buffer": buffer, "send_buffer": buffer},
+        "flows": flows,
+    }
+    if row["probes"]:
+        tables["probes"] = [{"name": "probe", "interval": "100 ms", "count": PROBES}]
+    return Scenario.from_dict(tables)
+
+
+def simulated(result: Run) -> Row:
+    intervals = result.tables["intervals"]
+    total = intervals.groupby("t_s")["goodput_bps"].sum() / 1e6
+    names = result.meta["names"]["flow"]
+    means = intervals.groupby("flow")["goodput_bps"].mean() / 1e6
+    share = " ".join(f"{names[flow]} {mean:.1f}" for flow, mean in means.items()) if len(means) > 1 else ""
+    rtt = result.tables["probes"]["rtt_s"].dropna() * 1e3
+    rising = 100 * float((rtt.diff().dropna() > 0).mean()) if len(rtt) else 0
+    probes = f"{rtt.mean():.1f} / {rtt.std():.1f} / {rising:.0f}" if len(rtt) else ""
+    counts = intervals[["retransmits", "timeouts", "tail_probes"]].sum()
+    return Row(total.mean(), total.std(), *counts, share, probes)
+
+
+def measured(row: dict[str, str], seconds: float) -> Row:
+    scale = seconds / float(row["seconds"])
+    counts = (scale * float(row[c]) for c in ("retransmitted", "timeouts", "tail_probes"))
+    fields = ("probe_rtt_mean_ms", "probe_rtt_std_ms", "percent_increasing")
+    probes = "{:.1f} / {:.1f} / {:.0f}".format(*(float(row[f]) for f in fields)) if row["probes"] else ""
+    return Row(float(row["mean_mbps"]), float(row["std_mbps"]), *counts, row["share"].replace("=", " "), probes)
+
+
+def average(rows: Sequence[Row]) -> Row:
+    numbers = (fmean(getattr(r, f) for r in rows) for f in ("mean", "std", "retransmits", "timeouts", "tail_probes"))
+    return Row(*numbers, rows[0].share, rows[0].probes)
+
+
+def against_kernel(path: Path) -> tuple[str, list[float]]:
+    """The table, and ln(sim / kernel) of each mean."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    with path.open() as file:
+        for row in csv.DictReader(file):
+            groups.setdefault(row["name"], []).append(row)
+    lines = [
+        "| scenario | kernel, Mbit/s | sim, Mbit/s | difference | std | retransmitted | timeouts | tail probes | more |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    differences = []
+    with ThreadPoolExecutor() as pool:
+        for name, rows in groups.items():
+            last = rows[-1]
+            k = average([measured(row, float(last["seconds"])) for row in rows])
+            runs = pool.map(lambda seed, row=last: run(scenario(row, seed), quiet=True), SEEDS)
+            results = [simulated(result) for result in runs]
+            s = average(results)
+            # The mean's standard error, of both sides together: a difference below twice of it says nothing.
+            error = math.sqrt(
+                stdev([r.mean for r in results]) ** 2 / len(results)
+                + (stdev([float(r["mean_mbps"]) for r in rows]) ** 2 / len(rows) if len(rows) > 1 else 0)
+            )
+            differences.append(math.log(s.mean / k.mean))
+            more = "; ".join(f"{a} → {b}" for a, b in ((k.share, s.share), (k.probes, s.probes)) if a)
+            lines.append(
+                f"| {name} ({len(rows)} runs of {last['seconds']} s) | {k.mean:.2f} | {s.mean:.2f} | "
+                f"{100 * (s.mean / k.mean - 1):+.1f}% ± {200 * error / k.mean:.1f} | {k.std:.1f} → {s.std:.1f} | "
+                f"{k.retransmits:.0f} → {s.retransmits:.0f} | {k.timeouts:.0f} → {s.timeouts:.0f} | "
+                f"{k.tail_probes:.0f} → {s.tail_probes:.0f} | {more} |"
+            )
+    return "\n".join(lines), differences
+
+
+# Throughput of the real kernel in Mbit/s by congestion control, HZ and round-trip time: 1 Gbit/s, 1% loss, 60 s.
+KERNEL_HZ = {
+    ("cubic", "0.3 ms"): {100: 491, 250: 392},
+    ("cubic", "0.4 ms"): {100: 372, 250: 266},
+    ("cubic", "0.6 ms"): {100: 243, 250: 152, 1000: 91},
+    ("cubic", "1.2 ms"): {100: 101, 250: 74},
+    ("cubic", "20 ms"): {100: 6.3, 250: 6.2},
+    ("reno", "0.6 ms"): {100: 205, 250: 205, 1000: 205},
+}
+
+
+def by_tick() -> str:
+    lines = []
+    for (cc, rtt), kernel in KERNEL_HZ.items():
+        cells = []
+        for hz in (100, 250, 1000):
+            path = {"rate": "1 Gbit/s", "rtt": rtt, "loss": "1%", "queue": "1000 packets"}
+            tables = {"topology": "path", "duration": "60 s", "path": path, "host": {"hz": hz}, "flows": [{"cc": cc}]}
+            base = Scenario.from_dict(tables)
+            with ThreadPoolExecutor() as pool:
+                runs = list(pool.map(lambda seed, base=base: simulated(run(base.set({"seed": seed}))), SEEDS[:3]))
+            cells += [f"{kernel[hz]:g}" if hz in kernel else "–", f"{average(runs).mean:.1f}"]
+        lines.append(f"| {cc}, {rtt} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def against_published(study: Path) -> str:
+    summary = pd.read_csv(study / "summary.csv", dtype={"seed": str})
+    summary = summary[summary["seed"] == "all"]
+    lines = ["| cc | path | loss | published, Mbit/s | sim, Mbit/s | ratio | sim std |", "|---|---|---|---|---|---|---|"]
+    for row in summary.itertuples():
+        published = "–" if pd.isna(row.published_mean_mbps) else f"{row.published_mean_mbps:.2f}"
+        ratio = "–" if pd.isna(row.published_mean_mbps) else f"{row.mean_mbps / row.published_mean_mbps:.2f}"
+        lines.append(
+            f"| {row.cc} | {row.path} | {row.loss_percent:g}% | {published} | {row.mean_mbps:.2f} | {ratio} | {row.std_mbps:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reference", type=Path, required=True, help="CSV of the real kernel's runs")
+    parser.add_argument("--study", type=Path, required=True, help="result directory of studies/one-percent-loss.toml")
+    options = parser.parse_args()
+    kernel, differences = against_kernel(options.reference)
+    sizes = sorted(abs(d) for d in differences)
+    template = (PAGE.parent / "validation.in.md").read_text()
+    page = (
+        template.replace("@KERNEL@", kernel)
+        .replace("@HZ@", by_tick())
+        .replace("@PUBLISHED@", against_published(options.study))
+        .replace("@MEDIAN@", f"{100 * median(sizes):.1f}%")
+        .replace("@P90@", f"{100 * sizes[int(0.9 * (len(sizes) - 1))]:.1f}%")
+        .replace("@WORST@", f"{100 * sizes[-1]:.1f}%")
+    )
+    PAGE.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
