@@ -30,6 +30,8 @@ pub struct Connection {
     pub generation: u32,
     pub phase: Phase,
     pub receiver: Option<Box<Receiver>>,
+    /// Which connection the receiving end serves: it learns of a new one by its SYN.
+    pub receiver_generation: u32,
     pub synack_sent: Time,
     pub started: Time,
     /// When it is closed, whatever it has delivered.
@@ -71,13 +73,19 @@ impl Connection {
             _ => self.handshake,
         }
     }
-    /// Payload bytes that the receiving application has read.
-    pub fn delivered_bytes(&self) -> u64 {
-        let segments = self.receiver.as_ref().map_or(0, |r| r.delivered());
+    /// Payload bytes of the first `segments` segments.
+    pub fn bytes(&self, segments: u64) -> u64 {
         if segments == self.total && segments > 0 {
             (segments - 1) * u64::from(self.from.mss) + u64::from(self.last_size)
         } else {
             segments * u64::from(self.from.mss)
+        }
+    }
+    /// Payload bytes that the sender knows to have been delivered.
+    pub fn acknowledged_bytes(&self) -> u64 {
+        match &self.phase {
+            Phase::Established(sender) => self.bytes(sender.window.snd_una),
+            _ => 0,
         }
     }
     pub fn sender_clock(&self, now: Time) -> Clock {

@@ -11,7 +11,7 @@ impl Simulation {
     pub(crate) fn take_data(&mut self, packet: Packet) {
         let index = packet.owner;
         let connection = &mut self.connections[index as usize];
-        if packet.generation != connection.generation {
+        if packet.generation != connection.receiver_generation {
             return;
         }
         let clock = connection.receiver_clock(self.now);
@@ -20,7 +20,12 @@ impl Simulation {
         };
         receiver.note_handshake(self.now.since(connection.synack_sent).micros());
         let data = Data { seq: packet.seq, push: packet.push, tsval: packet.tsval, tsecr: packet.tsecr };
+        let before = receiver.delivered();
         receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack));
+        let connection = &self.connections[index as usize];
+        let delivered = &mut self.delivered[connection.flow as usize];
+        delivered.segments += receiver.delivered() - before;
+        delivered.bytes += connection.bytes(receiver.delivered()) - connection.bytes(before);
         self.put_receiver(index, receiver);
     }
 
@@ -38,7 +43,7 @@ impl Simulation {
             tsval: ack.tsval,
             tsecr: ack.tsecr,
             window: ack.window.min(u64::from(u32::MAX)) as u32,
-            generation: connection.generation,
+            generation: connection.receiver_generation,
             ..Packet::new(index, Kind::Ack, size as u16, connection.backward_at)
         };
         if ack.sack.count > 0 {

@@ -1,5 +1,6 @@
 //! The simulation: takes events in order of time and moves packets between links and endpoints.
 
+use crate::cells::Cells;
 use crate::connection::{Connection, Phase};
 use crate::link::Link;
 use crate::packet::{Kind, PROBE_SIZE, Packet};
@@ -22,9 +23,13 @@ pub(crate) const ROOM: u32 = 1;
 pub(crate) const RECEIVER: u32 = 2;
 pub(crate) const LIFE: u32 = 3;
 const CONNECTION_TIMERS: u32 = 4;
-/// The timer that closes an interval; probes come after it, then connections.
-const SAMPLE: u32 = 0;
-const FIRST_PROBE: u32 = 1;
+
+/// What receiving applications have read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delivered {
+    pub segments: u64,
+    pub bytes: u64,
+}
 
 pub struct Simulation {
     pub(crate) scenario: Scenario,
@@ -39,14 +44,22 @@ pub struct Simulation {
     pub(crate) algorithms: Vec<Algorithm>,
     pub(crate) lifetimes: Vec<Rng>,
     pub(crate) routes: Routes,
-    heap: LinkHeap,
+    /// Each link's cell: where its packets arrive.
+    arrives_in: Vec<u32>,
+    cells: Cells,
+    heaps: Vec<LinkHeap>,
+    /// When each cell's next event may be.
+    next: Vec<Time>,
+    next_sample: Time,
     pub(crate) timers: Timers,
     first_connection: u32,
     pub(crate) bursts: Vec<Burst>,
     pub(crate) sacks: Vec<Sack>,
     pub(crate) free_sacks: Vec<u32>,
     events: u64,
-    pub(crate) delivered_packets: u64,
+    finished: bool,
+    /// What each flow's receivers have read.
+    pub(crate) delivered: Vec<Delivered>,
 }
 
 impl Simulation {
@@ -68,6 +81,7 @@ impl Simulation {
                     generation: 0,
                     phase: Phase::Idle,
                     receiver: None,
+                    receiver_generation: 0,
                     synack_sent: Time::ZERO,
                     started: Time::ZERO,
                     ends: Time::NEVER,
@@ -89,16 +103,21 @@ impl Simulation {
             .iter()
             .map(|config| Prober::new(config, routes.add(&config.forward), routes.add(&config.backward)))
             .collect();
-        let first_connection = FIRST_PROBE + probers.len() as u32;
-        let mut timers = Timers::new(first_connection as usize + connections.len() * CONNECTION_TIMERS as usize);
-        timers.set(SAMPLE, Time::from_nanos(scenario.interval_ns));
-        for (i, config) in scenario.probes.iter().enumerate() {
-            timers.set(FIRST_PROBE + i as u32, Time::from_nanos(config.start_ns));
+        // Timers: probes first, then four a connection, each in the cell where it acts.
+        let cells = Cells::new(&scenario);
+        let mut timers = Timers::new(cells.count);
+        let starts_in = |route: &[usize]| cells.of_host[scenario.links[route[0]].from];
+        for config in &scenario.probes {
+            let timer = timers.add(starts_in(&config.forward));
+            timers.set(timer, Time::from_nanos(config.start_ns));
         }
-        for (i, connection) in connections.iter().enumerate() {
-            let start = Time::from_nanos(scenario.flows[connection.flow as usize].start_ns);
-            timers.set(first_connection + i as u32 * CONNECTION_TIMERS + LIFE, start);
+        for connection in &connections {
+            let config = &scenario.flows[connection.flow as usize];
+            let (from, to) = (starts_in(&config.forward), starts_in(&config.backward));
+            let [_, _, _, life] = [from, from, to, from].map(|cell| timers.add(cell));
+            timers.set(life, Time::from_nanos(config.start_ns));
         }
+        let arrives_in = scenario.links.iter().map(|link| cells.of_host[link.to]).collect();
         Simulation {
             now: Time::ZERO,
             end: Time::from_nanos(scenario.duration_ns),
@@ -114,17 +133,22 @@ impl Simulation {
                 .collect(),
             baseline: Baseline::new(&scenario),
             tables: Tables::default(),
-            heap: LinkHeap::default(),
+            heaps: vec![LinkHeap::default(); cells.count],
+            next: (0..cells.count as u32).map(|cell| timers.next_due(cell)).collect(),
+            next_sample: Time::from_nanos(scenario.interval_ns),
+            arrives_in,
+            cells,
+            delivered: vec![Delivered::default(); scenario.flows.len()],
             bursts: Vec::new(),
             sacks: Vec::new(),
             free_sacks: Vec::new(),
             events: 0,
-            delivered_packets: 0,
+            finished: false,
             connections,
             probers,
             routes,
             timers,
-            first_connection,
+            first_connection: scenario.probes.len() as u32,
             scenario,
         }
     }
@@ -137,50 +161,78 @@ impl Simulation {
     }
     /// Data packets that reached their receiver's application in order.
     pub fn delivered_packets(&self) -> u64 {
-        self.delivered_packets
-            + self.connections.iter().filter_map(|c| c.receiver.as_ref()).map(|r| r.delivered()).sum::<u64>()
+        self.delivered.iter().map(|delivered| delivered.segments).sum()
     }
 
-    /// Runs until `until` or the scenario's end, or for `max_events` events. True: the end was reached.
+    /// Runs until `until` or the scenario's end, or until `max_events` events have been handled, to the end of a window. True:
+    /// the end was reached.
     pub fn advance(&mut self, until: Time, max_events: u64) -> bool {
         let until = until.min(self.end);
-        let mut budget = max_events;
-        while budget > 0 {
-            let timer = self.timers.next_due();
-            match self.heap.peek() {
+        let stop = self.events.saturating_add(max_events);
+        while self.events < stop {
+            let first = self.next.iter().copied().min().unwrap_or(Time::NEVER);
+            if self.next_sample <= first {
+                if self.next_sample > until {
+                    break;
+                }
+                self.now = self.next_sample;
+                self.sample();
+                self.next_sample += Span::from_nanos(self.scenario.interval_ns);
+                continue;
+            }
+            if first > until {
+                break;
+            }
+            let window = first + self.cells.window;
+            let horizon = window.min(self.next_sample).min(until + Span::from_nanos(1));
+            for cell in 0..self.cells.count {
+                if self.next[cell] < horizon {
+                    self.run_cell(cell as u32, horizon);
+                }
+            }
+        }
+        if self.events >= stop {
+            self.now = self.next.iter().copied().min().unwrap_or(until).min(until);
+            return false;
+        }
+        self.now = until;
+        if self.now == self.end && !self.finished {
+            self.finished = true;
+            self.finish();
+        }
+        self.finished
+    }
+
+    /// Takes the events of one cell before `horizon` in order of time: arrivals first, by link, then timers.
+    fn run_cell(&mut self, cell: u32, horizon: Time) {
+        loop {
+            let timer = self.timers.next_due(cell);
+            let arrival = self.heaps[cell as usize].peek();
+            match arrival {
                 Some((time, link)) if time <= timer => {
-                    if time > until {
-                        break;
+                    if time >= horizon {
+                        self.next[cell as usize] = time;
+                        return;
                     }
                     self.now = time;
                     let link = &mut self.links[link as usize];
                     let packet = link.arrive();
-                    self.heap.replace_top(link.next_arrival());
-                    if let Some(packet) = packet {
-                        self.arrive(packet);
-                    }
+                    self.heaps[cell as usize].replace_top(link.next_arrival());
+                    self.arrive(packet);
                 }
                 _ => {
-                    if timer > until || timer == Time::NEVER {
-                        break;
+                    if timer >= horizon {
+                        self.next[cell as usize] = timer;
+                        return;
                     }
                     self.now = timer;
-                    if let Some(index) = self.timers.pop() {
+                    if let Some(index) = self.timers.pop(cell) {
                         self.fire(index);
                     }
                 }
             }
-            budget -= 1;
+            self.events += 1;
         }
-        self.events += max_events - budget;
-        if budget == 0 {
-            return false;
-        }
-        self.now = until;
-        if self.now == self.end {
-            self.finish();
-        }
-        self.now == self.end
     }
 
     /// A packet has crossed a link: on to the next, or into the host.
@@ -194,6 +246,7 @@ impl Simulation {
             Kind::Ack => self.take_ack(packet),
             Kind::Syn => self.take_syn(packet),
             Kind::SynAck => self.take_synack(packet),
+            Kind::Reset => self.take_reset(packet),
             Kind::ProbeRequest => {
                 let at = self.probers[packet.owner as usize].backward_at;
                 self.forward(Packet { kind: Kind::ProbeReply, at, ..packet }, self.now);
@@ -219,6 +272,8 @@ impl Simulation {
         let link = &mut self.links[index as usize];
         packet.at += 1;
         let departure = match link.transmitter {
+            // Neither transmitter nor delay: the next host passes it on at the same instant.
+            None if link.delay == Span::ZERO && self.routes.link(packet.at) != END => return self.forward(packet, now),
             None => now,
             Some(t) => {
                 let size = u32::from(packet.size) + link.overhead;
@@ -232,7 +287,10 @@ impl Simulation {
             }
         };
         if link.carry(packet, departure) {
-            self.heap.push(departure + link.delay, index);
+            let arrival = departure + link.delay;
+            let cell = self.arrives_in[index as usize] as usize;
+            self.heaps[cell].push(arrival, index);
+            self.next[cell] = self.next[cell].min(arrival);
         }
         Some(departure)
     }
@@ -244,13 +302,8 @@ impl Simulation {
     }
 
     fn fire(&mut self, timer: u32) {
-        if timer == SAMPLE {
-            self.sample();
-            let next = self.now + Span::from_nanos(self.scenario.interval_ns);
-            return self.timers.set(SAMPLE, next);
-        }
         if timer < self.first_connection {
-            return self.send_probe(timer - FIRST_PROBE);
+            return self.send_probe(timer);
         }
         let index = (timer - self.first_connection) / CONNECTION_TIMERS;
         match (timer - self.first_connection) % CONNECTION_TIMERS {
@@ -278,7 +331,7 @@ impl Simulation {
             return;
         };
         let packet = Packet { seq, ..Packet::new(index, Kind::ProbeRequest, PROBE_SIZE, prober.forward_at) };
-        self.timers.set(FIRST_PROBE + index, prober.next_due(self.now));
+        self.timers.set(index, prober.next_due(self.now));
         self.forward(packet, self.now);
     }
 
@@ -305,6 +358,6 @@ impl Simulation {
     }
     /// Counters of all connections, ended ones included.
     pub fn totals(&self) -> SenderStats {
-        (0..self.scenario.flows.len()).fold(SenderStats::default(), |sum, flow| sum + self.flow_totals(flow).0)
+        self.flow_totals().into_iter().fold(SenderStats::default(), |sum, (stats, _)| sum + stats)
     }
 }

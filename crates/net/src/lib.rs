@@ -1,5 +1,6 @@
 //! The network around TCP: links, queues, loss, hosts, flows and probes, and the events that move packets between them.
 
+mod cells;
 mod connection;
 mod endpoints;
 mod engine;
@@ -7,6 +8,7 @@ mod lifecycle;
 mod link;
 mod packet;
 mod probe;
+mod ring;
 mod rng;
 mod routes;
 mod sampling;

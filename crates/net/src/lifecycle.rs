@@ -63,12 +63,13 @@ impl Simulation {
 
     pub(crate) fn take_syn(&mut self, packet: Packet) {
         let connection = &mut self.connections[packet.owner as usize];
-        if packet.generation != connection.generation {
-            return;
-        }
         let clock = connection.receiver_clock(self.now);
-        if connection.receiver.is_none() {
+        let new = connection.receiver.is_none() && connection.receiver_generation == packet.generation;
+        if new || connection.receiver_generation < packet.generation {
             connection.receiver = Some(Box::new(Receiver::new(connection.to, connection.sack(), clock)));
+            connection.receiver_generation = packet.generation;
+        } else if connection.receiver_generation != packet.generation {
+            return;
         }
         connection.synack_sent = self.now;
         let reply = Packet {
@@ -105,20 +106,34 @@ impl Simulation {
         self.with_sender(index, |sender, clock, out| sender.start(clock, out));
     }
 
+    pub(crate) fn take_reset(&mut self, packet: Packet) {
+        let connection = &mut self.connections[packet.owner as usize];
+        if packet.generation == connection.receiver_generation {
+            connection.receiver = None;
+            // A SYN of the same connection that comes late finds it closed.
+            connection.receiver_generation += 1;
+            self.timers.set(self.timer_index(packet.owner, RECEIVER), Time::NEVER);
+        }
+    }
+
     /// Ends a connection; a replaced one begins anew at once.
     pub(crate) fn close(&mut self, index: u32, completed: bool) {
         self.report_end(index, completed);
         let connection = &mut self.connections[index as usize];
-        let stats = connection.stats();
-        self.baseline.retire(connection.flow as usize, stats, connection.delivered_bytes());
-        self.delivered_packets += connection.receiver.as_ref().map_or(0, |r| r.delivered());
-        connection.receiver = None;
+        self.baseline.retire(connection.flow as usize, connection.stats());
         connection.handshake = SenderStats::default();
         connection.host_queue.clear();
+        let reset = Packet {
+            generation: connection.generation,
+            ..Packet::new(index, Kind::Reset, HEADERS as u16, connection.forward_at)
+        };
         connection.generation += 1;
         let replaced = self.scenario.flows[connection.flow as usize].lifetime_ns.is_some();
         connection.phase = if replaced { Phase::Idle } else { Phase::Done };
-        for timer in [SENDER, ROOM, RECEIVER, LIFE] {
+        if !completed {
+            self.forward(reset, self.now);
+        }
+        for timer in [SENDER, ROOM, LIFE] {
             self.timers.set(self.timer_index(index, timer), Time::NEVER);
         }
         if replaced {

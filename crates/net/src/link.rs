@@ -1,10 +1,10 @@
 //! One direction of a link: loss model, transmitter (its own or a shared card's), propagation delay, and what is on its way.
 
 use crate::packet::Packet;
+use crate::ring::Ring;
 use crate::rng::{Purpose, Rng};
 use crate::scenario;
 use sawtooth_units::{Span, Time};
-use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -15,7 +15,7 @@ pub struct Link {
     lost_below: Option<u64>,
     rng: Rng,
     /// Packets on their way, in order of arrival at the other end.
-    on_way: VecDeque<(Time, Packet)>,
+    on_way: Ring<(Time, Packet)>,
     /// Packets dropped by the loss model since the start.
     pub lost: u64,
 }
@@ -33,7 +33,7 @@ impl Link {
             overhead: config.overhead_bytes as u32,
             lost_below,
             rng: Rng::new(seed, Purpose::Loss, index as u64),
-            on_way: VecDeque::new(),
+            on_way: Ring::new(),
             lost: 0,
         }
     }
@@ -53,7 +53,7 @@ impl Link {
     /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.
     pub fn carry(&mut self, packet: Packet, departure: Time) -> bool {
         let first = self.on_way.is_empty();
-        self.on_way.push_back((departure + self.delay, packet));
+        self.on_way.push((departure + self.delay, packet));
         first
     }
 
@@ -61,8 +61,9 @@ impl Link {
     pub fn next_arrival(&self) -> Option<Time> {
         self.on_way.front().map(|&(time, _)| time)
     }
-    pub fn arrive(&mut self) -> Option<Packet> {
-        self.on_way.pop_front().map(|(_, packet)| packet)
+    /// Takes the next packet off the link; there must be one.
+    pub fn arrive(&mut self) -> Packet {
+        self.on_way.pop().1
     }
     /// Packets on their way.
     pub fn in_transit(&self) -> usize {

@@ -7,19 +7,20 @@ pub enum Kind {
     SynAck,
     Data,
     Ack,
+    /// Ends the connection at the receiver.
+    Reset,
     ProbeRequest,
     ProbeReply,
 }
 
-/// A packet. 40 bytes with its arrival time; SACK blocks are kept aside and named by index.
+/// A packet; SACK blocks are kept aside and named by index. In this order it is copied in whole words.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Packet {
     /// Connection, or probe.
     pub owner: u32,
-    pub kind: Kind,
-    pub push: bool,
-    /// Frame bytes as Linux counts them: payload and headers, Ethernet's 14 included.
-    pub size: u16,
+    /// Which of the connections that used this slot it belongs to.
+    pub generation: u32,
     /// Data: segment; ACK: next expected segment; probe: number.
     pub seq: u64,
     pub tsval: u32,
@@ -28,10 +29,18 @@ pub struct Packet {
     pub window: u32,
     /// ACK: where its SACK blocks are, plus one; 0: none.
     pub sack: u32,
-    /// Which of the connections that used this slot it belongs to.
-    pub generation: u32,
     /// Where it is on its route (see [`crate::routes`]).
     pub at: u32,
+    /// Frame bytes as Linux counts them: payload and headers, Ethernet's 14 included.
+    pub size: u16,
+    pub kind: Kind,
+    pub push: bool,
+}
+
+impl Default for Packet {
+    fn default() -> Self {
+        Packet::new(0, Kind::Data, 0, 0)
+    }
 }
 
 impl Packet {

@@ -15,43 +15,35 @@ const SAMPLED_CONNECTIONS: u32 = 16;
 #[derive(Clone, Debug)]
 pub struct Baseline {
     flows: Vec<(SenderStats, u64)>,
-    retired: Vec<(SenderStats, u64)>,
+    retired: Vec<SenderStats>,
     transmitters: Vec<Counters>,
     links: Vec<u64>,
 }
 
 impl Baseline {
     pub fn new(scenario: &Scenario) -> Self {
-        let flows = vec![(SenderStats::default(), 0); scenario.flows.len()];
         Baseline {
-            retired: flows.clone(),
-            flows,
+            flows: vec![(SenderStats::default(), 0); scenario.flows.len()],
+            retired: vec![SenderStats::default(); scenario.flows.len()],
             transmitters: vec![Counters::default(); scenario.transmitters.len()],
             links: vec![0; scenario.links.len()],
         }
     }
 
     /// A connection of `flow` ended.
-    pub fn retire(&mut self, flow: usize, stats: SenderStats, delivered_bytes: u64) {
-        let retired = &mut self.retired[flow];
-        *retired = (retired.0 + stats, retired.1 + delivered_bytes);
+    pub fn retire(&mut self, flow: usize, stats: SenderStats) {
+        self.retired[flow] = self.retired[flow] + stats;
     }
 }
 
 impl Simulation {
-    /// Counters of a flow's connections since the start, and the bytes they delivered.
-    pub(crate) fn flow_totals(&self, flow: usize) -> (SenderStats, u64) {
-        self.connections
-            .iter()
-            .filter(|c| c.flow as usize == flow)
-            .fold(self.baseline.retired[flow], |(stats, bytes), c| (stats + c.stats(), bytes + c.delivered_bytes()))
-    }
-
-    fn all_flow_totals(&self) -> Vec<(SenderStats, u64)> {
-        let mut totals = self.baseline.retired.clone();
+    /// Counters of each flow's connections since the start, ended ones included, and the bytes read at the receiver.
+    pub(crate) fn flow_totals(&self) -> Vec<(SenderStats, u64)> {
+        let mut totals: Vec<_> =
+            self.baseline.retired.iter().copied().zip(self.delivered.iter().map(|d| d.bytes)).collect();
         for connection in &self.connections {
             let total = &mut totals[connection.flow as usize];
-            *total = (total.0 + connection.stats(), total.1 + connection.delivered_bytes());
+            total.0 = total.0 + connection.stats();
         }
         totals
     }
@@ -59,7 +51,7 @@ impl Simulation {
     pub(crate) fn sample(&mut self) {
         let t_s = self.now.nanos() as f64 / 1e9;
         let interval_s = self.scenario.interval_ns as f64 / 1e9;
-        let totals = self.all_flow_totals();
+        let totals = self.flow_totals();
         for (flow, &(stats, bytes)) in totals.iter().enumerate() {
             let (before, before_bytes) = self.baseline.flows[flow];
             self.tables.intervals.push(Interval {
@@ -136,7 +128,7 @@ impl Simulation {
             generation: i64::from(connection.generation),
             start_s: connection.started.nanos() as f64 / 1e9,
             end_s: self.now.nanos() as f64 / 1e9,
-            delivered_bytes: connection.delivered_bytes() as i64,
+            delivered_bytes: connection.acknowledged_bytes() as i64,
             segments_out: stats.segments_out as i64,
             retransmits: stats.retransmits as i64,
             timeouts: stats.timeouts as i64,

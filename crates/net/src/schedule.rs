@@ -1,4 +1,4 @@
-//! What happens next: a heap of links (one entry each, by their next arrival) and a heap of timers, re-armed lazily.
+//! What happens next in a cell: a heap of links (one entry each, by their next arrival) and one of timers, re-armed lazily.
 
 use sawtooth_units::Time;
 use std::cmp::Reverse;
@@ -60,49 +60,63 @@ impl LinkHeap {
     }
 }
 
-/// Timers by index. A timer that moves later costs nothing until its old entry comes up.
+/// Timers by index, each at home in one cell. A timer that moves later costs nothing until its old entry comes up.
 #[derive(Clone, Debug)]
 pub struct Timers {
-    heap: BinaryHeap<Reverse<(Time, u32)>>,
-    /// For each timer: when it is due, and when its earliest entry in the heap is.
-    slots: Vec<(Time, Time)>,
+    heaps: Vec<BinaryHeap<Reverse<(Time, u32)>>>,
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    cell: u32,
+    due: Time,
+    /// Of its earliest entry in the heap.
+    queued: Time,
 }
 
 impl Timers {
-    pub fn new(count: usize) -> Self {
-        Timers { heap: BinaryHeap::new(), slots: vec![(Time::NEVER, Time::NEVER); count] }
+    pub fn new(cells: usize) -> Self {
+        Timers { heaps: vec![BinaryHeap::new(); cells], slots: Vec::new() }
+    }
+
+    /// Adds a timer at home in `cell`; returns its index.
+    pub fn add(&mut self, cell: u32) -> u32 {
+        self.slots.push(Slot { cell, due: Time::NEVER, queued: Time::NEVER });
+        self.slots.len() as u32 - 1
     }
 
     /// Sets timer `index` to `due`; `Time::NEVER` cancels it.
     pub fn set(&mut self, index: u32, due: Time) {
         let slot = &mut self.slots[index as usize];
-        slot.0 = due;
-        if due < slot.1 {
-            slot.1 = due;
-            self.heap.push(Reverse((due, index)));
+        slot.due = due;
+        if due < slot.queued {
+            slot.queued = due;
+            self.heaps[slot.cell as usize].push(Reverse((due, index)));
         }
     }
 
-    pub fn next_due(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
+    /// When a timer of `cell` may be due next.
+    pub fn next_due(&self, cell: u32) -> Time {
+        self.heaps[cell as usize].peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
     }
 
-    /// Takes the next entry; the timer's index if it is really due now.
-    pub fn pop(&mut self) -> Option<u32> {
-        let Reverse((time, index)) = self.heap.pop()?;
+    /// Takes the next entry of `cell`; the timer's index if it is really due then.
+    pub fn pop(&mut self, cell: u32) -> Option<u32> {
+        let Reverse((time, index)) = self.heaps[cell as usize].pop()?;
         let slot = &mut self.slots[index as usize];
-        if slot.1 != time {
+        if slot.queued != time {
             return None;
         }
-        slot.1 = Time::NEVER;
-        if slot.0 > time {
-            let due = slot.0;
+        slot.queued = Time::NEVER;
+        if slot.due > time {
+            let due = slot.due;
             if due != Time::NEVER {
                 self.set(index, due);
             }
             return None;
         }
-        slot.0 = Time::NEVER;
+        slot.due = Time::NEVER;
         Some(index)
     }
 }
@@ -132,33 +146,36 @@ mod tests {
 
     #[test]
     fn a_timer_that_moved_later_fires_once_and_late() {
-        let mut timers = Timers::new(2);
+        let mut timers = Timers::new(1);
+        let _ = [timers.add(0), timers.add(0)];
         timers.set(0, t(10));
         timers.set(0, t(50));
         timers.set(1, t(20));
-        assert_eq!(timers.pop(), None);
-        assert_eq!(timers.pop(), Some(1));
-        assert_eq!(timers.next_due(), t(50));
-        assert_eq!(timers.pop(), Some(0));
-        assert_eq!(timers.next_due(), Time::NEVER);
+        assert_eq!(timers.pop(0), None);
+        assert_eq!(timers.pop(0), Some(1));
+        assert_eq!(timers.next_due(0), t(50));
+        assert_eq!(timers.pop(0), Some(0));
+        assert_eq!(timers.next_due(0), Time::NEVER);
     }
 
     #[test]
     fn a_timer_that_moved_earlier_fires_once() {
         let mut timers = Timers::new(1);
+        timers.add(0);
         timers.set(0, t(50));
         timers.set(0, t(10));
-        assert_eq!(timers.pop(), Some(0));
-        assert_eq!(timers.pop(), None);
-        assert_eq!(timers.next_due(), Time::NEVER);
+        assert_eq!(timers.pop(0), Some(0));
+        assert_eq!(timers.pop(0), None);
+        assert_eq!(timers.next_due(0), Time::NEVER);
     }
 
     #[test]
     fn a_cancelled_timer_never_fires() {
         let mut timers = Timers::new(1);
+        timers.add(0);
         timers.set(0, t(50));
         timers.set(0, Time::NEVER);
-        assert_eq!(timers.pop(), None);
-        assert_eq!(timers.next_due(), Time::NEVER);
+        assert_eq!(timers.pop(0), None);
+        assert_eq!(timers.next_due(0), Time::NEVER);
     }
 }

@@ -1,12 +1,15 @@
 //! A transmitter with its tail-drop queue. It has no events: departures are computed on arrival (first in, first out).
 
+use crate::ring::Ring;
 use crate::scenario;
 use sawtooth_units::Time;
-use std::collections::VecDeque;
 
 const PICOS_PER_NANO: u64 = 1_000;
 /// Fraction bits of the time a byte takes.
 const FRACTION: u32 = 20;
+
+/// A queue longer than this is looked through at every packet, so that one without limit does not fill memory with the past.
+const LOOKED_THROUGH: u64 = 4_096;
 
 #[derive(Clone, Debug)]
 pub struct Transmitter {
@@ -19,7 +22,7 @@ pub struct Transmitter {
     limit_packets: u64,
     limit_bytes: u64,
     /// Packets that have not begun to leave: when each begins (picoseconds), and its size.
-    waiting: VecDeque<(u64, u32)>,
+    waiting: Ring<(u64, u32)>,
     waiting_bytes: u64,
     pub counters: Counters,
 }
@@ -42,7 +45,7 @@ impl Transmitter {
             free_ps: 0,
             limit_packets: config.queue_packets.unwrap_or(u64::MAX),
             limit_bytes: config.queue_bytes.unwrap_or(u64::MAX),
-            waiting: VecDeque::new(),
+            waiting: Ring::new(),
             waiting_bytes: 0,
             counters: Counters::default(),
         };
@@ -54,11 +57,16 @@ impl Transmitter {
         ((u128::from(bytes) * self.per_byte) >> FRACTION) as u64
     }
 
+    fn fits(&self, size: u32) -> bool {
+        (self.waiting.len() as u64) < self.limit_packets.min(LOOKED_THROUGH)
+            && self.waiting_bytes + u64::from(size) <= self.limit_bytes
+    }
+
     fn settle(&mut self, now_ps: u64) {
         while let Some(&(start, size)) = self.waiting.front()
             && start <= now_ps
         {
-            self.waiting.pop_front();
+            self.waiting.pop();
             self.waiting_bytes -= u64::from(size);
         }
     }
@@ -71,14 +79,16 @@ impl Transmitter {
             self.waiting_bytes = 0;
             now_ps
         } else {
-            self.settle(now_ps);
-            if self.waiting.len() as u64 >= self.limit_packets
-                || self.waiting_bytes + u64::from(size) > self.limit_bytes
-            {
-                self.counters.drops += 1;
-                return None;
+            if !self.fits(size) {
+                // Only now what has begun to leave is looked for: seldom, and then much at once.
+                self.settle(now_ps);
+                let packets = self.waiting.len() as u64;
+                if packets >= self.limit_packets || self.waiting_bytes + u64::from(size) > self.limit_bytes {
+                    self.counters.drops += 1;
+                    return None;
+                }
             }
-            self.waiting.push_back((self.free_ps, size));
+            self.waiting.push((self.free_ps, size));
             self.waiting_bytes += u64::from(size);
             self.counters.waited_ns += (self.free_ps - now_ps) / PICOS_PER_NANO;
             self.free_ps

@@ -24,7 +24,7 @@ pub struct Setup {
 }
 
 impl Default for Setup {
-    /// Reno over 100 ms without timestamps, so that only SACK tells originals from retransmissions; one tick a millisecond.
+    /// Reno over 100 ms without timestamps, so that only SACK tells originals from retransmissions; a tick is 1 ms.
     fn default() -> Self {
         Setup {
             algorithm: Algorithm::Reno,

@@ -1,5 +1,5 @@
-//! Retransmission timeout and tail loss probe. One tick is 1 ms unless a test says otherwise; a timer comes up on the tick
-//! after the one that it was set for, and past 63 ticks on a coarser grain (kernel/time/timer.c).
+//! Retransmission timeout and tail loss probe. One tick is 1 ms unless a test says otherwise; a timer comes up on the
+//! tick after the one that it was set for, and past 63 ticks on a coarser grain (kernel/time/timer.c).
 
 use crate::common::{MSS, Setup, runs};
 use sawtooth_tcp::window::CaState;

@@ -132,3 +132,21 @@ fn a_timeout_is_undone_by_an_echo_older_than_its_retransmission() {
     assert_eq!(driver.sender.window.ssthresh, INFINITE_SSTHRESH);
     assert!(driver.sender.window.cwnd >= 10, "{}", driver.sender.window.cwnd);
 }
+
+#[test]
+fn a_timeout_after_an_undo_counts_no_retransmission_twice() {
+    let mut driver = timed_out(Setup::default().timestamps().total(10));
+    let original = driver.first[0].tsval;
+    // There is no new data, so 1 and 2 are retransmitted; then the original of 1 is acknowledged.
+    let retransmission = driver.clock().timestamp();
+    assert_eq!(runs(&driver.echo(1, &[], retransmission)), [(1, 1), (2, 1)]);
+    driver.echo(2, &[], original);
+    assert_eq!((driver.sender.window.lost_out, driver.sender.window.retrans_out), (0, 1));
+    let timeouts = driver.sender.stats.timeouts;
+    while driver.sender.stats.timeouts == timeouts {
+        driver.fire();
+    }
+    assert_eq!(driver.sender.window.retrans_out, 1, "2 is in flight once more, not twice");
+    driver.ack(10);
+    assert_eq!(driver.sender.window.in_flight(), 0);
+}

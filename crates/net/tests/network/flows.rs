@@ -1,0 +1,130 @@
+//! Flows begin, end and are replaced as the scenario says.
+
+use crate::common::{MS, MSS, PERCENT, Path, Run, SECOND};
+use serde_json::{Value, json};
+
+fn with_flow(path: Path, fields: &[(&str, Value)]) -> Run {
+    let mut scenario = path.json();
+    for (name, value) in fields {
+        scenario["flows"][0][*name] = value.clone();
+    }
+    Run::of(&scenario)
+}
+
+#[test]
+fn a_finite_flow_delivers_exactly_its_bytes() {
+    for bytes in [1, MSS - 1, MSS, MSS + 1, 1_000_000, 5_000_001] {
+        let path = Path { loss_ppb: PERCENT, duration_ns: 20 * SECOND, ..Path::default() };
+        let run = with_flow(path, &[("bytes", json!(bytes))]);
+        assert_eq!(run.integers("flows", "delivered_bytes"), [bytes as i64]);
+        assert_eq!(run.integers("flows", "completed"), [1]);
+        let bits: f64 = run.floats("intervals", "goodput_bps").iter().sum::<f64>() * 0.1;
+        assert_eq!(bits.round() as u64, 8 * bytes);
+        assert_eq!(run.simulation.in_transit(), 0);
+    }
+}
+
+#[test]
+fn a_short_flow_takes_a_handshake_and_a_round_trip_for_each_doubling() {
+    // 10 + 20 segments: the handshake, two round trips, and less than a tick for the frames.
+    let run = with_flow(Path::default(), &[("bytes", json!(30 * MSS))]);
+    let (start_s, end_s) = (run.floats("flows", "start_s")[0], run.floats("flows", "end_s")[0]);
+    assert!((end_s - start_s - 3.0 * 0.020).abs() < 0.004, "{} s", end_s - start_s);
+}
+
+#[test]
+fn every_connection_of_a_flow_is_reported_once() {
+    let run = with_flow(Path { count: 7, ..Path::default() }, &[]);
+    let mut connections = run.integers("flows", "connection");
+    connections.sort_unstable();
+    assert_eq!(connections, (0..7).collect::<Vec<_>>());
+    assert_eq!(run.integers("flows", "completed"), [0; 7]);
+    assert_eq!(run.floats("flows", "end_s"), [2.0; 7]);
+}
+
+#[test]
+fn a_flow_starts_and_stops_on_time() {
+    let run = with_flow(Path::default(), &[("start_ns", json!(500 * MS)), ("duration_ns", json!(SECOND))]);
+    assert_eq!((run.floats("flows", "start_s"), run.floats("flows", "end_s")), (vec![0.5], vec![1.5]));
+    let goodput = run.floats("intervals", "goodput_bps");
+    assert!(goodput[..5].iter().all(|&bps| bps == 0.0));
+    assert!(goodput[6..15].iter().all(|&bps| bps > 0.0));
+    assert!(goodput[16..].iter().all(|&bps| bps == 0.0), "{goodput:?}");
+}
+
+#[test]
+fn a_flow_after_the_end_of_the_run_never_starts() {
+    let run = with_flow(Path::default(), &[("start_ns", json!(5 * SECOND))]);
+    assert_eq!(run.simulation.delivered_packets(), 0);
+    assert!(run.integers("flows", "flow").is_empty());
+}
+
+#[test]
+fn replaced_flows_keep_their_count_alive() {
+    let count = 6;
+    let path = Path { count, duration_ns: 5 * SECOND, ..Path::default() };
+    let run = with_flow(path, &[("lifetime_ns", json!([100 * MS, 400 * MS]))]);
+    let (connection, generation) = (run.integers("flows", "connection"), run.integers("flows", "generation"));
+    let (start_s, end_s) = (run.floats("flows", "start_s"), run.floats("flows", "end_s"));
+    for slot in 0..count as i64 {
+        let rows: Vec<usize> = (0..connection.len()).filter(|&row| connection[row] == slot).collect();
+        assert!((12..=50).contains(&rows.len()), "{} lives in 5 s", rows.len());
+        assert_eq!(start_s[rows[0]], 0.0);
+        assert_eq!(end_s[rows[rows.len() - 1]], 5.0);
+        for (life, &row) in rows.iter().enumerate() {
+            assert_eq!(generation[row], life as i64);
+            let lived_s = end_s[row] - start_s[row];
+            assert!(lived_s <= 0.4 + 1e-9 && (lived_s >= 0.1 - 1e-9 || end_s[row] == 5.0), "{lived_s} s");
+        }
+        for pair in rows.windows(2) {
+            assert_eq!(end_s[pair[0]], start_s[pair[1]], "the next one starts at once");
+        }
+    }
+}
+
+#[test]
+fn a_replaced_flow_starts_over() {
+    let path = Path { duration_ns: 5 * SECOND, ..Path::default() };
+    let run = with_flow(path, &[("lifetime_ns", json!([400 * MS, 400 * MS]))]);
+    let delivered = run.integers("flows", "delivered_bytes");
+    // Without loss each life of the same length does the same.
+    assert!(delivered.len() >= 12);
+    let first = delivered[0] as f64;
+    assert!(delivered[1..11].iter().all(|&bytes| (bytes as f64 - first).abs() < 0.2 * first), "{delivered:?}");
+}
+
+#[test]
+fn a_finite_replaced_flow_begins_again_when_it_is_done() {
+    let path = Path { duration_ns: 2 * SECOND, ..Path::default() };
+    let run = with_flow(path, &[("bytes", json!(10 * MSS)), ("lifetime_ns", json!([SECOND, SECOND]))]);
+    let completed = run.integers("flows", "completed");
+    assert!(completed.len() > 20 && completed[..completed.len() - 1].iter().all(|&done| done == 1), "{completed:?}");
+}
+
+#[test]
+fn equal_flows_share_a_bottleneck() {
+    let path = Path { count: 4, duration_ns: 20 * SECOND, queue_packets: 100, ..Path::default() };
+    let delivered = with_flow(path, &[]).integers("flows", "delivered_bytes");
+    let (sum, squares) =
+        delivered.iter().fold((0.0, 0.0), |(sum, squares), &b| (sum + b as f64, squares + (b as f64).powi(2)));
+    // Jain's index: 1 is equal, 1/4 one that takes all.
+    let fairness = sum * sum / (4.0 * squares);
+    assert!(fairness > 0.8, "{fairness}: {delivered:?}");
+}
+
+#[test]
+fn offload_loses_whole_super_packets() {
+    let path = Path { loss_ppb: 0, duration_ns: 5 * SECOND, ..Path::default() };
+    let lost_events = |offload: bool| {
+        let mut scenario = path.json();
+        scenario["links"][0]["loss_ppb"] = json!(PERCENT);
+        scenario["hosts"][0]["offload"] = json!(offload);
+        let run = Run::of(&scenario);
+        (run.sum("links", "lost"), run.sum("flows", "retransmits"))
+    };
+    let (lost, retransmits) = lost_events(false);
+    assert!(retransmits.abs_diff(lost) <= lost / 5 + 5, "{retransmits} retransmissions for {lost} losses");
+    // One draw takes two or more segments.
+    let (lost, retransmits) = lost_events(true);
+    assert!(retransmits * 2 > lost * 3, "{retransmits} retransmissions for {lost} losses");
+}

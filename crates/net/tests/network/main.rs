@@ -1,0 +1,8 @@
+//! The network by its clauses: nothing is lost without being counted, no rate or queue is exceeded, runs repeat.
+
+mod capacity;
+#[path = "../common/mod.rs"]
+mod common;
+mod conservation;
+mod flows;
+mod repetition;

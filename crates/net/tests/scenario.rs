@@ -1,0 +1,226 @@
+//! The parser of compiled scenarios takes what is sound, refuses what would crash or hang the core, and never panics.
+
+mod common;
+
+use common::{MS, Path, probe};
+use sawtooth_net::Simulation;
+use sawtooth_net::scenario::Scenario;
+use sawtooth_units::Time;
+use serde_json::{Value, json};
+
+fn sound() -> Value {
+    let mut scenario = Path { loss_ppb: 1, ..Path::default() }.json();
+    scenario["probes"] = json!([probe(10 * MS, 50)]);
+    scenario
+}
+
+fn refusal(scenario: &Value) -> String {
+    Scenario::parse(&scenario.to_string()).expect_err("it is refused")
+}
+
+#[test]
+fn a_sound_scenario_is_taken() {
+    assert!(Scenario::parse(&sound().to_string()).is_ok());
+}
+
+#[test]
+fn a_bad_value_is_refused_by_name() {
+    let second = 1_000_000_000u64;
+    let cases = [
+        ("/duration_ns", json!(0), "duration_ns"),
+        ("/duration_ns", json!(31 * 86_400 * second), "duration_ns"),
+        ("/interval_ns", json!(0), "interval_ns"),
+        ("/hosts/0/hz", json!(0), "hosts[0].hz"),
+        ("/hosts/0/hz", json!(1_000_000), "hosts[0].hz"),
+        ("/hosts/2/mss", json!(0), "hosts[2].mss"),
+        ("/hosts/2/mss", json!(65_536), "hosts[2].mss"),
+        ("/hosts/0/initial_window", json!(0), "hosts[0].initial_window"),
+        ("/hosts/0/receive_buffer", json!(0), "hosts[0].receive_buffer"),
+        ("/hosts/0/send_buffer", json!(0), "hosts[0].send_buffer"),
+        ("/transmitters/0/rate_bps", json!(0), "transmitters[0].rate_bps"),
+        ("/transmitters/0/queue_bytes", json!(1), "transmitters[0]"),
+        ("/links/1/loss_ppb", json!(1_000_000_001), "links[1].loss_ppb"),
+        ("/links/1/delay_ns", json!(u64::MAX), "links[1].delay_ns"),
+        ("/links/1/overhead_bytes", json!(65_536), "links[1].overhead_bytes"),
+        ("/links/0/from", json!(3), "links[0]"),
+        ("/links/0/to", json!(99), "links[0]"),
+        ("/links/0/transmitter", json!(1), "links[0]"),
+        ("/flows/0/cc", json!("cubik"), "flows[0].cc"),
+        ("/flows/0/count", json!(1u64 << 40), "connections"),
+        ("/flows/0/bytes", json!(0), "flows[0].bytes"),
+        ("/flows/0/duration_ns", json!(u64::MAX), "flows[0].duration_ns"),
+        ("/flows/0/lifetime_ns", json!([1, u64::MAX]), "flows[0].lifetime_ns"),
+        ("/flows/0/lifetime_ns", json!([0, 5]), "flows[0].lifetime_ns"),
+        ("/flows/0/lifetime_ns", json!([6, 5]), "flows[0].lifetime_ns"),
+        ("/flows/0/forward", json!([]), "flows[0].forward"),
+        ("/flows/0/forward", json!([7]), "flows[0].forward"),
+        ("/flows/0/forward", json!([1, 0]), "flows[0].forward"),
+        ("/flows/0/backward", json!([0]), "flows[0].backward"),
+        ("/flows/0/backward", json!(vec![2; 251]), "flows[0].backward"),
+        ("/probes/0/interval_ns", json!(0), "probes[0].interval_ns"),
+        ("/probes/0/backward", json!([1]), "probes[0].backward"),
+    ];
+    for (pointer, value, name) in cases {
+        let mut scenario = sound();
+        *scenario.pointer_mut(pointer).expect("the field exists") = value.clone();
+        let message = refusal(&scenario);
+        assert!(message.contains(name), "{pointer} = {value}: {message}");
+    }
+}
+
+#[test]
+fn a_wrong_type_is_refused_with_its_place() {
+    for (pointer, value) in [
+        ("/duration_ns", json!("2 s")),
+        ("/duration_ns", json!(-1)),
+        ("/duration_ns", json!(1.5)),
+        ("/seed", json!(null)),
+        ("/hosts", json!({})),
+        ("/hosts/0/sack", json!(1)),
+        ("/hosts/0/hz", json!(1u64 << 32)),
+        ("/flows/0/lifetime_ns", json!([1])),
+        ("/flows/0/forward", json!("0")),
+    ] {
+        let mut scenario = sound();
+        *scenario.pointer_mut(pointer).expect("the field exists") = value;
+        let message = refusal(&scenario);
+        assert!(message.contains("line 1 column"), "{pointer}: {message}");
+    }
+}
+
+#[test]
+fn an_unknown_or_missing_field_is_refused_by_name() {
+    for list in ["hosts", "transmitters", "links", "flows", "probes"] {
+        let mut scenario = sound();
+        scenario[list][0]["colour"] = json!("red");
+        assert!(refusal(&scenario).contains("colour"), "{list}");
+        let mut scenario = sound();
+        scenario[list][0].as_object_mut().expect("an object").remove("name");
+        assert!(refusal(&scenario).contains("name"), "{list}");
+    }
+}
+
+#[test]
+fn text_that_is_no_json_is_refused() {
+    for text in ["", "null", "[]", "{", "{\"duration_ns\": 1", "\u{0}", "[[[[[[[["] {
+        assert!(Scenario::parse(text).is_err(), "{text:?}");
+    }
+    assert!(Scenario::parse(&"[".repeat(100_000)).is_err(), "nesting is bounded");
+}
+
+#[test]
+fn probes_may_be_left_out() {
+    let mut scenario = sound();
+    scenario.as_object_mut().expect("an object").remove("probes");
+    assert!(Scenario::parse(&scenario.to_string()).is_ok());
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}
+
+/// All places in a value, as pointers.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(i, item)| places(item, &format!("{at}/{i}"), found));
+        }
+        Value::Object(fields) => fields.iter().for_each(|(name, field)| places(field, &format!("{at}/{name}"), found)),
+        _ => {}
+    }
+}
+
+fn mutate(scenario: &mut Value, random: &mut Random) {
+    let mut found = Vec::new();
+    places(scenario, "", &mut found);
+    let pointer = found[random.below(found.len())].clone();
+    let other = scenario.pointer(&found[random.below(found.len())]).cloned().unwrap_or(Value::Null);
+    let Some(place) = scenario.pointer_mut(&pointer) else { return };
+    // Mostly numbers of every size in the place of numbers: they have the best chance of being taken.
+    let number = random.next() >> random.below(64);
+    *place = match (random.below(12), &*place) {
+        (0, _) => json!(null),
+        (1, _) => json!(-1),
+        (2, _) => json!("cubic"),
+        (3, _) => json!([0, 1, 2]),
+        (4, _) => json!(u64::MAX),
+        (5, _) => other,
+        (_, Value::Bool(value)) => json!(!value),
+        (_, Value::Number(old)) if random.below(3) == 0 => {
+            json!(old.as_u64().unwrap_or(0).wrapping_add(random.below(3) as u64).wrapping_sub(1))
+        }
+        (_, Value::Number(_)) => json!(number),
+        (_, Value::String(_)) => json!(["reno", "cubic", "bbr", "\u{1f980}"][random.below(4)]),
+        (_, Value::Array(items)) if !items.is_empty() => {
+            let mut items = items.clone();
+            let item = items[random.below(items.len())].clone();
+            if random.below(2) == 0 {
+                items.push(item);
+            } else {
+                items.remove(random.below(items.len()));
+            }
+            Value::Array(items)
+        }
+        (_, old) => old.clone(),
+    };
+}
+
+#[test]
+fn no_mutated_scenario_makes_the_parser_or_fifty_milliseconds_of_run_panic() {
+    let mut random = Random(1);
+    let (mut taken, mut refused) = (0, 0);
+    for _ in 0..4_000 {
+        let mut scenario = sound();
+        for _ in 0..=random.below(4) {
+            mutate(&mut scenario, &mut random);
+        }
+        let text = scenario.to_string();
+        match Scenario::parse(&text) {
+            Err(_) => refused += 1,
+            // Memory is a matter of what was asked for: a million connections are allowed, but not here.
+            Ok(scenario) if scenario.flows.iter().map(|flow| flow.count).sum::<usize>() > 1_000 => {}
+            Ok(scenario) => {
+                taken += 1;
+                let mut simulation = Simulation::new(scenario);
+                simulation.advance(Time::from_nanos(50 * MS), 20_000);
+                simulation.take();
+            }
+        }
+    }
+    assert!(taken > 500 && refused > 500, "{taken} taken, {refused} refused");
+}
+
+#[test]
+fn no_damaged_text_makes_the_parser_panic() {
+    let mut random = Random(2);
+    let sound = sound().to_string();
+    for _ in 0..4_000 {
+        let mut bytes = sound.clone().into_bytes();
+        for _ in 0..=random.below(4) {
+            // Cut short to four bytes at least, so that three more removals leave some.
+            let at = random.below(bytes.len());
+            match random.below(4) {
+                0 => bytes[at] = random.next() as u8,
+                1 => drop(bytes.remove(at)),
+                2 => bytes.truncate(at.max(4)),
+                _ => bytes.insert(at, b"0123456789-.e\"[]{},:"[random.below(20)]),
+            }
+        }
+        if let Ok(scenario) = Scenario::parse(&String::from_utf8_lossy(&bytes)) {
+            let mut simulation = Simulation::new(scenario);
+            simulation.advance(Time::from_nanos(50 * MS), 1_000);
+        }
+    }
+}

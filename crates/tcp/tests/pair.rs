@@ -1,0 +1,283 @@
+//! Model fuzz: a sender and a receiver joined by a channel that loses, delays, reorders and duplicates. Whatever it
+//! does, all data arrives in order exactly once, the counters stay consistent and nothing panics.
+
+use sawtooth_tcp::cc::Algorithm;
+use sawtooth_tcp::clock::Clock;
+use sawtooth_tcp::options::HostOptions;
+use sawtooth_tcp::packet::{Ack, Burst};
+use sawtooth_tcp::receiver::{Data, Receiver};
+use sawtooth_tcp::sender::{Sender, Start};
+use sawtooth_units::{Span, Time};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+/// What the channel does, in percent of the packets, and its delay.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    delay_us: u64,
+    jitter_us: u64,
+    loss: u64,
+    ack_loss: u64,
+    ack_repeats: u64,
+    data_repeats: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    algorithm: Algorithm,
+    options: HostOptions,
+    channel: Channel,
+    total: u64,
+}
+
+impl Case {
+    fn draw(random: &mut Random) -> Self {
+        let options = HostOptions {
+            hz: random.pick(&[100, 250, 1000]),
+            mss: random.pick(&[536, 1448, 8948]),
+            initial_window: random.pick(&[1, 2, 10, 40]),
+            receive_buffer: random.pick(&[65_536, 262_144, 6 << 20]),
+            send_buffer: random.pick(&[65_536, 4 << 20]),
+            delayed_ack: random.chance(80),
+            sack: random.chance(70),
+            timestamps: random.chance(60),
+        };
+        let channel = Channel {
+            delay_us: random.pick(&[10, 500, 20_000, 150_000]),
+            jitter_us: random.pick(&[0, 0, 100, 30_000]),
+            loss: random.pick(&[0, 1, 5, 20]),
+            ack_loss: random.pick(&[0, 1, 20]),
+            ack_repeats: random.pick(&[0, 5]),
+            data_repeats: random.pick(&[0, 0, 5]),
+        };
+        Case { algorithm: random.pick(&Algorithm::ALL), options, channel, total: 1 + random.below(1_500) }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Arrival {
+    Data(Data),
+    Ack(Ack),
+}
+
+struct Pair {
+    case: Case,
+    random: Random,
+    now: Time,
+    sender: Sender,
+    receiver: Receiver,
+    on_way: BinaryHeap<Reverse<(Time, u64)>>,
+    arrivals: BTreeMap<u64, Arrival>,
+    sent: u64,
+    /// Which segments have arrived at least once, and how many of them without a hole.
+    arrived: Vec<bool>,
+    in_order: u64,
+    bursts: Vec<Burst>,
+}
+
+impl Pair {
+    fn new(case: Case, random: Random) -> Self {
+        let now = Time::from_nanos(1);
+        let clock = Clock { now, hz: case.options.hz };
+        let receiver = Receiver::new(case.options, case.options.sack, clock);
+        let start = Start {
+            handshake_us: 2 * case.channel.delay_us,
+            send_window: receiver.initial_window(),
+            ts_recent: 1,
+            seed: 7,
+        };
+        let sender = Sender::new(case.algorithm, case.options, case.options.sack, case.total, start, clock);
+        let arrived = vec![false; case.total as usize];
+        let (on_way, arrivals) = Default::default();
+        Pair { case, random, now, sender, receiver, on_way, arrivals, sent: 0, arrived, in_order: 0, bursts: vec![] }
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { now: self.now, hz: self.case.options.hz }
+    }
+
+    fn carry(&mut self, arrival: Arrival, loss: u64, repeats: u64) {
+        let copies = if self.random.chance(loss) { 0 } else { 1 + u64::from(self.random.chance(repeats)) };
+        for _ in 0..copies {
+            let jitter = self.random.below(self.case.channel.jitter_us + 1);
+            let due = self.now + Span::from_micros(self.case.channel.delay_us + jitter);
+            self.on_way.push(Reverse((due, self.sent)));
+            self.arrivals.insert(self.sent, arrival);
+            self.sent += 1;
+        }
+    }
+
+    fn with_sender(&mut self, act: impl FnOnce(&mut Sender, Clock, &mut Vec<Burst>)) {
+        let clock = self.clock();
+        let mut bursts = std::mem::take(&mut self.bursts);
+        act(&mut self.sender, clock, &mut bursts);
+        loop {
+            // The host's queue drains at once.
+            self.sender.host_queue = 0;
+            if !self.sender.throttled {
+                break;
+            }
+            self.sender.on_room(clock, &mut bursts);
+        }
+        let Channel { loss, data_repeats, .. } = self.case.channel;
+        for burst in bursts.drain(..) {
+            assert!(burst.count > 0);
+            let end = burst.start + u64::from(burst.count);
+            assert!(end <= self.case.total, "{burst:?} goes beyond the flow");
+            for seq in burst.start..end {
+                let push = burst.push && seq + 1 == end;
+                let data = Data { seq, push, tsval: burst.tsval, tsecr: burst.tsecr };
+                self.carry(Arrival::Data(data), loss, data_repeats);
+            }
+        }
+        self.bursts = bursts;
+        self.check_sender();
+    }
+
+    fn check_sender(&self) {
+        let w = &self.sender.window;
+        let context = || format!("{:?} {w:?} {:?}", self.case, self.sender.stats);
+        assert!(w.sacked_out + w.lost_out <= w.packets_out, "{}", context());
+        assert!(w.packets_out + w.retrans_out >= w.sacked_out + w.lost_out, "{}", context());
+        assert_eq!(u64::from(w.packets_out), w.snd_nxt - w.snd_una, "{}", context());
+        assert!(w.snd_nxt <= self.case.total && w.cwnd >= 1, "{}", context());
+        assert!(w.snd_una <= self.receiver.delivered(), "{}", context());
+        let stats = self.sender.stats;
+        assert_eq!(stats.segments_out - stats.retransmits, w.snd_nxt, "{}", context());
+    }
+
+    fn with_receiver(&mut self, act: impl FnOnce(&mut Receiver, Clock, &mut Vec<Ack>)) {
+        let clock = self.clock();
+        let mut acks = Vec::new();
+        act(&mut self.receiver, clock, &mut acks);
+        assert_eq!(self.receiver.delivered(), self.in_order, "{:?}", self.case);
+        let Channel { ack_loss, ack_repeats, .. } = self.case.channel;
+        for ack in acks {
+            assert_eq!(ack.next, self.in_order, "{:?}", self.case);
+            for block in ack.sack.blocks() {
+                assert!(!block.is_empty(), "{:?} {ack:?}", self.case);
+                let held = (block.start..block.end).all(|seq| self.arrived[seq as usize]);
+                assert!(held, "{:?} {ack:?} tells of what never came", self.case);
+            }
+            self.carry(Arrival::Ack(ack), ack_loss, ack_repeats);
+        }
+    }
+
+    fn arrive(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Ack(ack) => self.with_sender(|sender, clock, out| sender.on_ack(&ack, clock, out)),
+            Arrival::Data(data) => {
+                self.arrived[data.seq as usize] = true;
+                while self.arrived.get(self.in_order as usize) == Some(&true) {
+                    self.in_order += 1;
+                }
+                self.with_receiver(|receiver, clock, acks| {
+                    receiver.note_handshake(500);
+                    receiver.on_data(data, clock, &mut |ack| acks.push(*ack));
+                });
+            }
+        }
+    }
+
+    /// Runs until everything is acknowledged.
+    fn run(&mut self) {
+        self.with_sender(|sender, clock, out| sender.start(clock, out));
+        let mut events = 0;
+        while !self.sender.is_done() {
+            events += 1;
+            assert!(events < 2_000_000, "no end: {:?} {:?}", self.case, self.sender.window);
+            let packet = self.on_way.peek().map_or(Time::NEVER, |&Reverse((due, _))| due);
+            let (timer, pace) = (self.sender.timer(), self.sender.pacing_timer());
+            let receiver = self.receiver.timer();
+            let due = packet.min(timer).min(pace).min(receiver);
+            assert_ne!(due, Time::NEVER, "nothing will ever happen: {:?} {:?}", self.case, self.sender.window);
+            self.now = self.now.max(due);
+            if due == packet {
+                let Some(Reverse((_, number))) = self.on_way.pop() else { unreachable!("it was peeked at") };
+                let arrival = self.arrivals.remove(&number).expect("each packet arrives once");
+                self.arrive(arrival);
+            } else if due == timer {
+                self.with_sender(|sender, clock, out| sender.on_timer(clock, out));
+            } else if due == pace {
+                self.with_sender(|sender, clock, out| sender.on_room(clock, out));
+            } else {
+                self.with_receiver(|receiver, clock, acks| receiver.on_timer(clock, &mut |ack| acks.push(*ack)));
+            }
+        }
+        assert_eq!(self.receiver.delivered(), self.case.total);
+        assert_eq!(self.sender.timer(), Time::NEVER);
+        let w = &self.sender.window;
+        assert_eq!((w.packets_out, w.sacked_out, w.lost_out, w.retrans_out), (0, 0, 0, 0), "{:?}", self.case);
+    }
+}
+
+fn run_cases(seed: u64, count: usize, bend: impl Fn(&mut Case)) {
+    let mut random = Random(seed);
+    for _ in 0..count {
+        let mut case = Case::draw(&mut random);
+        bend(&mut case);
+        Pair::new(case, Random(random.next())).run();
+    }
+}
+
+#[test]
+fn all_data_arrives_in_order_exactly_once_whatever_the_channel_does() {
+    run_cases(1, 2_000, |_| {});
+}
+
+#[test]
+fn it_does_for_every_algorithm_tick_and_option() {
+    for algorithm in Algorithm::ALL {
+        for hz in [100, 250, 1000] {
+            for (sack, timestamps) in [(false, false), (false, true), (true, false), (true, true)] {
+                run_cases(2, 6, |case| {
+                    case.algorithm = algorithm;
+                    case.options = HostOptions { hz, sack, timestamps, ..case.options };
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn it_does_when_half_of_everything_is_lost() {
+    run_cases(3, 20, |case| {
+        (case.channel.loss, case.channel.ack_loss) = (50, 50);
+        case.total = case.total.min(40);
+    });
+}
+
+#[test]
+fn a_perfect_channel_never_makes_the_sender_retransmit() {
+    let mut random = Random(4);
+    for _ in 0..200 {
+        let mut case = Case::draw(&mut random);
+        case.channel = Channel { loss: 0, ack_loss: 0, ack_repeats: 0, data_repeats: 0, jitter_us: 0, ..case.channel };
+        let mut pair = Pair::new(case, Random(random.next()));
+        pair.run();
+        // A probe that repeats the tail is no loss; everything else would be a mistake.
+        assert_eq!(pair.sender.stats.timeouts, 0, "{case:?}");
+        assert!(pair.sender.stats.retransmits <= pair.sender.stats.tail_probes, "{case:?} {:?}", pair.sender.stats);
+    }
+}

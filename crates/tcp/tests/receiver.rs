@@ -1,0 +1,362 @@
+//! The receiver by its clauses: when it acknowledges, what its acknowledgements say, which window it offers.
+
+use sawtooth_tcp::clock::Clock;
+use sawtooth_tcp::options::HostOptions;
+use sawtooth_tcp::packet::{Ack, Block};
+use sawtooth_tcp::receiver::{Data, Receiver};
+use sawtooth_units::{Span, Time};
+
+const MSS: u64 = 1448;
+const RTT_MS: u32 = 20;
+/// Segments that the receiver acknowledges one by one at first (`TCP_MAX_QUICKACKS`).
+const QUICK: u64 = 16;
+
+/// Drives a [`Receiver`] by hand, from 1 s on.
+struct Driver {
+    receiver: Receiver,
+    now: Time,
+    options: HostOptions,
+}
+
+impl Driver {
+    fn new(options: HostOptions) -> Self {
+        let now = Time::from_nanos(1_000_000_000);
+        let clock = Clock { now, hz: options.hz };
+        let mut receiver = Receiver::new(options, options.sack, clock);
+        receiver.note_handshake(u64::from(RTT_MS) * 1_000);
+        Driver { receiver, now, options }
+    }
+    /// As [`Self::new`], past the quick acknowledgements of the start and with nothing left to acknowledge.
+    fn warm(options: HostOptions) -> Self {
+        let mut driver = Driver::new(options);
+        for seq in 0..39 {
+            driver.later(Span::from_millis(10)).data(seq);
+        }
+        driver.later(Span::from_millis(10)).pushed(39);
+        assert_eq!(driver.receiver.timer(), Time::NEVER);
+        driver
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { now: self.now, hz: self.options.hz }
+    }
+    fn later(&mut self, span: Span) -> &mut Self {
+        self.now += span;
+        self
+    }
+    fn take(&mut self, data: Data) -> Vec<Ack> {
+        let mut acks = Vec::new();
+        let clock = self.clock();
+        self.receiver.on_data(data, clock, &mut |ack| acks.push(*ack));
+        acks
+    }
+    /// A segment of a sender that echoes what this end said a round trip ago.
+    fn segment(&self, seq: u64, push: bool) -> Data {
+        let timestamp = self.clock().timestamp();
+        let (tsval, tsecr) = if self.options.timestamps { (timestamp, timestamp - RTT_MS) } else { (0, 0) };
+        Data { seq, push, tsval, tsecr }
+    }
+    fn data(&mut self, seq: u64) -> Vec<Ack> {
+        self.take(self.segment(seq, false))
+    }
+    fn pushed(&mut self, seq: u64) -> Vec<Ack> {
+        self.take(self.segment(seq, true))
+    }
+    /// Goes to the receiver's timer and lets it act until it acknowledges.
+    fn fire(&mut self) -> Vec<Ack> {
+        for _ in 0..10 {
+            let due = self.receiver.timer();
+            assert_ne!(due, Time::NEVER, "no timer is set");
+            assert!(due >= self.now, "a timer is never in the past");
+            self.now = due;
+            let mut acks = Vec::new();
+            let clock = self.clock();
+            self.receiver.on_timer(clock, &mut |ack| acks.push(*ack));
+            if !acks.is_empty() {
+                return acks;
+            }
+        }
+        panic!("the timer came up ten times and nothing was acknowledged");
+    }
+    /// Takes a segment and returns the acknowledgement that tells of it, at once or later.
+    fn told(&mut self, seq: u64) -> Ack {
+        let acks = self.data(seq);
+        if acks.is_empty() { self.fire()[0] } else { acks[0] }
+    }
+}
+
+fn options() -> HostOptions {
+    HostOptions { hz: 1000, ..HostOptions::default() }
+}
+
+fn blocks(ack: &Ack) -> Vec<(u64, u64)> {
+    ack.sack.blocks().iter().map(|&Block { start, end }| (start, end)).collect()
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_one_by_one() {
+    let mut driver = Driver::new(options());
+    for seq in 0..QUICK {
+        let acks = driver.data(seq);
+        assert_eq!(acks.iter().map(|ack| ack.next).collect::<Vec<_>>(), [seq + 1]);
+    }
+}
+
+#[test]
+fn then_every_second_segment_is_acknowledged() {
+    let mut driver = Driver::warm(options());
+    let acks: Vec<u64> = (40..60).flat_map(|seq| driver.data(seq)).map(|ack| ack.next).collect();
+    assert_eq!(acks, (42..=60).step_by(2).collect::<Vec<_>>());
+}
+
+#[test]
+fn without_delayed_acknowledgements_every_segment_is_acknowledged() {
+    let mut driver = Driver::warm(HostOptions { delayed_ack: false, ..options() });
+    let acks: Vec<u64> = (40..60).flat_map(|seq| driver.data(seq)).map(|ack| ack.next).collect();
+    assert_eq!(acks, (41..=60).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_single_segment_is_acknowledged_after_40_ms_rounded_to_ticks() {
+    // 40 ms are hz/25 ticks, and the timer wheel fires on the tick after.
+    for (hz, expected_ms) in [(100, 40 + 10), (250, 40 + 4), (1000, 40 + 1)] {
+        let mut driver = Driver::warm(HostOptions { hz, ..options() });
+        let arrived = driver.now;
+        assert!(driver.data(40).is_empty());
+        let acks = driver.fire();
+        assert_eq!(acks[0].next, 41);
+        assert_eq!(driver.now.since(arrived).micros(), expected_ms * 1_000, "HZ {hz}");
+        assert_eq!(driver.receiver.timer(), Time::NEVER);
+    }
+}
+
+#[test]
+fn a_delayed_acknowledgement_is_cancelled_by_the_next_segment() {
+    let mut driver = Driver::warm(options());
+    assert!(driver.data(40).is_empty());
+    driver.later(Span::from_millis(5));
+    assert_eq!(driver.data(41).len(), 1);
+    assert_eq!(driver.receiver.timer(), Time::NEVER);
+}
+
+#[test]
+fn pushed_data_is_acknowledged_at_once() {
+    let mut driver = Driver::warm(options());
+    assert_eq!(driver.pushed(40).iter().map(|ack| ack.next).collect::<Vec<_>>(), [41]);
+}
+
+#[test]
+fn a_push_is_remembered_until_the_next_acknowledgement_only() {
+    let mut driver = Driver::warm(options());
+    driver.pushed(40);
+    assert!(driver.data(41).is_empty());
+}
+
+#[test]
+fn out_of_order_data_is_acknowledged_at_once_with_a_sack_block() {
+    let mut driver = Driver::warm(options());
+    let acks = driver.data(41);
+    assert_eq!(acks.len(), 1);
+    assert_eq!((acks[0].next, blocks(&acks[0])), (40, vec![(41, 42)]));
+}
+
+#[test]
+fn a_filled_gap_is_acknowledged_at_once() {
+    let mut driver = Driver::warm(options());
+    driver.data(41);
+    let acks = driver.data(40);
+    assert_eq!(acks.len(), 1);
+    assert_eq!((acks[0].next, acks[0].sack.count), (42, 0));
+    assert_eq!(driver.receiver.delivered(), 42);
+}
+
+#[test]
+fn sack_blocks_begin_with_the_newest_and_keep_three_beside_timestamps() {
+    let mut driver = Driver::warm(options());
+    let told: Vec<Ack> = [42, 44, 46, 48].into_iter().map(|seq| driver.told(seq)).collect();
+    assert_eq!(blocks(&told[3]), [(48, 49), (46, 47), (44, 45)]);
+    // A segment that joins two blocks makes them the newest (RFC 2018 section 4).
+    assert_eq!(blocks(&driver.told(45)), [(44, 47), (48, 49), (42, 43)]);
+}
+
+#[test]
+fn without_timestamps_four_sack_blocks_fit() {
+    let mut driver = Driver::warm(HostOptions { timestamps: false, ..options() });
+    let told: Vec<Ack> = [42, 44, 46, 48, 50].into_iter().map(|seq| driver.told(seq)).collect();
+    assert_eq!(blocks(&told[4]), [(50, 51), (48, 49), (46, 47), (44, 45)]);
+    assert!(told.iter().all(|ack| (ack.tsval, ack.tsecr) == (0, 0)));
+}
+
+#[test]
+fn without_sack_no_blocks_are_sent_and_no_duplicate_is_held_back() {
+    let mut driver = Driver::warm(HostOptions { sack: false, ..options() });
+    for seq in 41..60 {
+        let acks = driver.data(seq);
+        assert_eq!(acks.iter().map(|ack| (ack.next, ack.sack.count)).collect::<Vec<_>>(), [(40, 0)]);
+    }
+    assert_eq!(driver.data(40)[0].next, 60);
+}
+
+#[test]
+fn data_below_the_edge_is_reported_by_dsack_at_once() {
+    let mut driver = Driver::warm(options());
+    let acks = driver.data(7);
+    assert_eq!(acks.len(), 1);
+    assert!(acks[0].sack.duplicate);
+    assert_eq!((acks[0].next, blocks(&acks[0])), (40, vec![(7, 8)]));
+    // Once only.
+    assert!(driver.data(41).iter().all(|ack| !ack.sack.duplicate));
+}
+
+#[test]
+fn held_data_that_comes_again_is_reported_by_dsack_before_its_block() {
+    let mut driver = Driver::warm(options());
+    driver.data(41);
+    driver.data(42);
+    let acks = driver.data(41);
+    assert!(acks[0].sack.duplicate);
+    assert_eq!(blocks(&acks[0]), [(41, 42), (41, 43)]);
+}
+
+#[test]
+fn duplicate_data_brings_quick_acknowledgements_back() {
+    let mut driver = Driver::warm(options());
+    driver.data(7);
+    let acks: Vec<u64> = (40..50).flat_map(|seq| driver.data(seq)).map(|ack| ack.next).collect();
+    assert_eq!(acks, (41..=50).collect::<Vec<_>>());
+}
+
+#[test]
+fn after_three_duplicates_sacks_are_compressed_until_their_latest_time() {
+    let mut driver = Driver::warm(options());
+    for seq in 41..44 {
+        assert_eq!(driver.data(seq).len(), 1, "duplicate of {seq}");
+    }
+    let first = driver.now;
+    for seq in 44..50 {
+        assert!(driver.data(seq).is_empty(), "{seq} is held back");
+    }
+    let acks = driver.fire();
+    assert_eq!(blocks(&acks[0]), [(41, 50)]);
+    // 5% of the 20 ms round trip are 1 ms, and the timer's slack of 0.1 ms.
+    assert_eq!(driver.now.since(first).micros(), 1_100);
+    assert_eq!(driver.receiver.timer(), Time::NEVER);
+}
+
+#[test]
+fn no_more_than_44_sacks_are_compressed() {
+    let mut driver = Driver::warm(options());
+    (41..44).for_each(|seq| drop(driver.data(seq)));
+    let told: Vec<u64> = (44..200).filter(|&seq| !driver.data(seq).is_empty()).collect();
+    assert_eq!(told, [44 + 44, 44 + 2 * 44 + 1, 44 + 3 * 44 + 2]);
+}
+
+#[test]
+fn a_filled_gap_ends_compression() {
+    let mut driver = Driver::warm(options());
+    (41..46).for_each(|seq| drop(driver.data(seq)));
+    let acks = driver.data(40);
+    assert_eq!((acks.len(), acks[0].next, acks[0].sack.count), (1, 46, 0));
+    assert_eq!(driver.receiver.timer(), Time::NEVER);
+}
+
+#[test]
+fn a_timestamp_echo_is_the_oldest_unacknowledged_segment_s() {
+    let mut driver = Driver::warm(options());
+    let (first, second) = (1_001, 1_002);
+    assert!(driver.take(Data { seq: 40, push: false, tsval: first, tsecr: 0 }).is_empty());
+    let acks = driver.take(Data { seq: 41, push: false, tsval: second, tsecr: 0 });
+    assert_eq!(acks[0].tsecr, first);
+}
+
+#[test]
+fn out_of_order_data_does_not_change_the_timestamp_echo() {
+    let mut driver = Driver::warm(options());
+    driver.take(Data { seq: 40, push: true, tsval: 1_001, tsecr: 0 });
+    let acks = driver.take(Data { seq: 42, push: false, tsval: 1_002, tsecr: 0 });
+    assert_eq!(acks[0].tsecr, 1_001);
+    // What fills the gap is the oldest that is not acknowledged (RFC 7323 section 4.3).
+    let acks = driver.take(Data { seq: 41, push: false, tsval: 1_003, tsecr: 0 });
+    assert_eq!((acks[0].next, acks[0].tsecr), (43, 1_003));
+}
+
+#[test]
+fn the_first_window_is_whole_segments_below_64_kib() {
+    let driver = Driver::new(options());
+    assert_eq!(driver.receiver.initial_window(), 65_535 / MSS * MSS);
+}
+
+#[test]
+fn a_small_receive_buffer_bounds_the_first_window() {
+    let driver = Driver::new(HostOptions { receive_buffer: 16_384, ..options() });
+    assert_eq!(driver.receiver.initial_window(), 8_192 / MSS * MSS);
+}
+
+/// Lets `rounds` round trips of 20 ms pass, in each of which a whole offered window arrives; all acknowledgements.
+fn fill_windows(driver: &mut Driver, rounds: usize) -> Vec<Ack> {
+    let mut acks = Vec::new();
+    let mut edge = driver.receiver.initial_window() / MSS;
+    let mut next = 0;
+    for _ in 0..rounds {
+        let count = edge - next;
+        for _ in 0..count {
+            driver.later(Span::from_nanos(20_000_000 / count));
+            acks.extend(driver.data(next));
+            next += 1;
+        }
+        if let Some(ack) = acks.last() {
+            edge = edge.max(ack.next + ack.window / MSS);
+        }
+    }
+    acks
+}
+
+#[test]
+fn the_window_grows_with_what_is_read_up_to_the_buffer() {
+    let options = options();
+    let mut driver = Driver::new(options);
+    let acks = fill_windows(&mut driver, 12);
+    let (first, last) = (acks[0].window, acks[acks.len() - 1].window);
+    assert!(first < 100_000, "{first} bytes");
+    assert!(last > 3_000_000, "{last} bytes");
+    assert!(last < options.receive_buffer, "a part of the buffer is overhead: {last} bytes");
+}
+
+#[test]
+fn the_window_stays_where_little_is_read() {
+    let mut driver = Driver::new(options());
+    let mut last = 0;
+    for seq in 0..400 {
+        driver.later(Span::from_millis(10));
+        last = driver.data(seq).last().map_or(last, |ack| ack.window);
+    }
+    assert!(last < 100_000, "{last} bytes");
+}
+
+#[test]
+fn the_right_edge_never_moves_back() {
+    for lost in [None, Some(30), Some(500)] {
+        let mut driver = Driver::new(options());
+        let mut edge = driver.receiver.initial_window();
+        for seq in (0..3_000).filter(|&seq| Some(seq) != lost) {
+            // Never beyond what was offered.
+            if (seq + 1) * MSS > edge {
+                break;
+            }
+            driver.later(Span::from_nanos(20_000));
+            for ack in driver.data(seq) {
+                assert!(ack.next * MSS + ack.window >= edge, "segment {seq}: {ack:?} takes back what was offered");
+                edge = ack.next * MSS + ack.window;
+            }
+        }
+    }
+}
+
+#[test]
+fn held_data_takes_room_from_the_window() {
+    let mut driver = Driver::warm(HostOptions { receive_buffer: 131_072, ..options() });
+    let windows: Vec<u64> = (41..70).map(|seq| driver.told(seq)).map(|ack| ack.next * MSS + ack.window).collect();
+    assert!(windows.windows(2).all(|pair| pair[1] == pair[0]), "no more is offered while it is held: {windows:?}");
+    let ack = driver.data(40)[0];
+    assert!(ack.next * MSS + ack.window > windows[0]);
+}

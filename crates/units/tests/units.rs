@@ -1,0 +1,90 @@
+//! The quantities' arithmetic: units convert exactly, order is that of the numbers, nothing is rounded up.
+
+use sawtooth_units::{Bytes, Rate, Span, Time};
+
+#[test]
+fn spans_of_every_unit_are_nanoseconds() {
+    assert_eq!(Span::from_secs(3).nanos(), 3_000_000_000);
+    assert_eq!(Span::from_millis(3).nanos(), 3_000_000);
+    assert_eq!(Span::from_micros(3).nanos(), 3_000);
+    assert_eq!(Span::from_nanos(3).nanos(), 3);
+    assert_eq!(Span::ZERO, Span::default());
+}
+
+#[test]
+fn microseconds_are_rounded_down() {
+    assert_eq!(Time::from_nanos(1_999).micros(), 1);
+    assert_eq!(Span::from_nanos(1_999).micros(), 1);
+    assert_eq!(Span::from_nanos(999).micros(), 0);
+}
+
+#[test]
+fn a_span_is_seconds_as_a_float() {
+    assert_eq!(Span::from_millis(1_500).secs_f64(), 1.5);
+}
+
+#[test]
+fn a_time_plus_a_span_minus_the_time_is_the_span() {
+    for (start, length) in [(0, 0), (0, 1), (7, 1_000_000_007), (u64::MAX / 2, u64::MAX / 2)] {
+        let (time, span) = (Time::from_nanos(start), Span::from_nanos(length));
+        assert_eq!((time + span) - time, span);
+        assert_eq!((time + span).since(time), span);
+        let mut moved = time;
+        moved += span;
+        assert_eq!(moved, time + span);
+        assert_eq!(time.since(time + span), Span::ZERO);
+    }
+}
+
+#[test]
+fn times_and_spans_are_ordered_and_never_comes_last() {
+    assert!(Time::ZERO < Time::from_nanos(1));
+    assert!(Time::from_nanos(u64::MAX - 1) < Time::NEVER);
+    assert_eq!(Time::from_nanos(5).min(Time::NEVER), Time::from_nanos(5));
+    assert!(Span::from_micros(999) < Span::from_millis(1));
+    assert_eq!(Span::from_micros(400) + Span::from_micros(600), Span::from_millis(1));
+}
+
+#[test]
+fn a_time_is_shown_in_seconds_with_nanoseconds() {
+    assert_eq!(Time::from_nanos(12_000_000_034).to_string(), "12.000000034 s");
+    assert_eq!(Time::ZERO.to_string(), "0.000000000 s");
+}
+
+#[test]
+fn bytes_add_up() {
+    let mut sum = Bytes::new(1_448) + Bytes::new(66);
+    assert_eq!(sum.get(), 1_514);
+    sum += Bytes::new(10);
+    sum -= Bytes::new(24);
+    assert_eq!(sum, Bytes::new(1_500));
+}
+
+#[test]
+fn a_serialisation_time_keeps_picoseconds() {
+    let picos = |bps, bytes| Rate::from_bits_per_second(bps).picos_for(Bytes::new(bytes));
+    assert_eq!(picos(1, 1), 8_000_000_000_000);
+    assert_eq!(picos(100_000_000_000, 1), 80);
+    // 8 bits at 3 bit/s: 2.666… s.
+    assert_eq!(picos(3, 1), 2_666_666_666_666);
+    assert_eq!(picos(1_000, 0), 0);
+    assert_eq!(Rate::from_bits_per_second(7).bits_per_second(), 7);
+}
+
+#[test]
+fn a_faster_rate_never_takes_longer_and_more_bytes_never_less() {
+    let rates = [1, 9_600, 10_000_000, 2_500_000_000, 100_000_000_000];
+    for pair in rates.windows(2) {
+        for size in [0, 1, 66, 1_514, 65_535] {
+            let picos = |bps, bytes| Rate::from_bits_per_second(bps).picos_for(Bytes::new(bytes));
+            assert!(picos(pair[1], size) <= picos(pair[0], size));
+            assert!(picos(pair[0], size) <= picos(pair[0], size + 1));
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "divide by zero")]
+fn a_rate_of_zero_has_no_serialisation_time() {
+    Rate::from_bits_per_second(0).picos_for(Bytes::new(1));
+}
