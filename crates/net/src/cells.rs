@@ -48,8 +48,8 @@ mod tests {
     use super::*;
 
     fn cells(delays: &[u64]) -> Cells {
-        let host = r#"{"name": "h", "hz": 250, "mss": 1448, "initial_window": 10, "receive_buffer": 4096,
-            "send_buffer": 4096, "delayed_ack": true, "sack": true, "timestamps": true, "offload": false}"#;
+        let host = r#"{"name": "h", "hz": 250, "mss": 1448, "initial_window": 10, "receive_buffer": 65536,
+            "send_buffer": 65536, "delayed_ack": true, "sack": true, "timestamps": true, "offload": false}"#;
         let hosts = vec![host; delays.len() + 1].join(",");
         let links: Vec<String> = delays
             .iter()

@@ -337,6 +337,7 @@ impl Simulation {
 
     /// The end of the run: what is still open is reported as it stands.
     fn finish(&mut self) {
+        self.sample();
         for index in 0..self.connections.len() as u32 {
             if !matches!(self.connections[index as usize].phase, Phase::Idle | Phase::Done) {
                 self.report_end(index, false);

@@ -7,6 +7,7 @@ use crate::tables::{FlowEnd, Interval, Loss, Queue, TcpInfo};
 use crate::transmitter::Counters;
 use sawtooth_tcp::sender::SenderStats;
 use sawtooth_tcp::window::{INFINITE_SSTHRESH, UNPACED};
+use sawtooth_units::{Span, Time};
 
 /// Of each flow only so many connections are sampled.
 const SAMPLED_CONNECTIONS: u32 = 16;
@@ -14,6 +15,7 @@ const SAMPLED_CONNECTIONS: u32 = 16;
 /// What the counters said at the end of the last interval, and what ended connections had counted.
 #[derive(Clone, Debug)]
 pub struct Baseline {
+    time: Time,
     flows: Vec<(SenderStats, u64)>,
     retired: Vec<SenderStats>,
     transmitters: Vec<Counters>,
@@ -23,6 +25,7 @@ pub struct Baseline {
 impl Baseline {
     pub fn new(scenario: &Scenario) -> Self {
         Baseline {
+            time: Time::ZERO,
             flows: vec![(SenderStats::default(), 0); scenario.flows.len()],
             retired: vec![SenderStats::default(); scenario.flows.len()],
             transmitters: vec![Counters::default(); scenario.transmitters.len()],
@@ -48,9 +51,15 @@ impl Simulation {
         totals
     }
 
+    /// Closes the interval that ends now; the run's last one may be shorter than the others.
     pub(crate) fn sample(&mut self) {
         let t_s = self.now.nanos() as f64 / 1e9;
-        let interval_s = self.scenario.interval_ns as f64 / 1e9;
+        let interval = self.now.since(self.baseline.time);
+        if interval == Span::ZERO {
+            return;
+        }
+        self.baseline.time = self.now;
+        let interval_s = interval.secs_f64();
         let totals = self.flow_totals();
         for (flow, &(stats, bytes)) in totals.iter().enumerate() {
             let (before, before_bytes) = self.baseline.flows[flow];
@@ -74,7 +83,7 @@ impl Simulation {
                 transmitter: i as i64,
                 packets: packets as i64,
                 bytes: bytes as i64,
-                mean_packets: (now.waited_ns - before.waited_ns) as f64 / self.scenario.interval_ns as f64,
+                mean_packets: (now.waited_ns - before.waited_ns) as f64 / interval.nanos() as f64,
                 drops: (now.drops - before.drops) as i64,
                 sent_packets: (now.packets - before.packets) as i64,
                 sent_bytes: (now.bytes - before.bytes) as i64,

@@ -128,7 +128,13 @@ impl Scenario {
             within(u64::from(host.hz), 10, 10_000, &format!("hosts[{i}].hz"))?;
             within(u64::from(host.mss), 1, 65_400, &format!("hosts[{i}].mss"))?;
             within(u64::from(host.initial_window), 1, 10_000, &format!("hosts[{i}].initial_window"))?;
-            within(host.receive_buffer, 1_024, 1 << 40, &format!("hosts[{i}].receive_buffer"))?;
+            // With less than two segments of window the sender would wait for ever: there are no window probes.
+            within(
+                host.receive_buffer,
+                4 * u64::from(host.mss) + 4_096,
+                1 << 40,
+                &format!("hosts[{i}].receive_buffer"),
+            )?;
             within(host.send_buffer, 1_024, 1 << 40, &format!("hosts[{i}].send_buffer"))?;
         }
         for (i, t) in self.transmitters.iter().enumerate() {
@@ -155,8 +161,11 @@ impl Scenario {
             }
             connections = connections.saturating_add(flow.count);
             if let Some([low, high]) = flow.lifetime_ns {
-                within(low, 1, high.min(DURATION_MAX_NS), &format!("flows[{i}].lifetime_ns[0]"))?;
+                within(high, 1, DURATION_MAX_NS, &format!("flows[{i}].lifetime_ns[1]"))?;
+                within(low, 1, high, &format!("flows[{i}].lifetime_ns[0]"))?;
             }
+            within(flow.start_ns, 0, DURATION_MAX_NS, &format!("flows[{i}].start_ns"))?;
+            within(flow.duration_ns.unwrap_or(0), 0, DURATION_MAX_NS, &format!("flows[{i}].duration_ns"))?;
             if flow.bytes == Some(0) {
                 return Err(format!("flows[{i}].bytes is zero"));
             }

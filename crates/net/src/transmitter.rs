@@ -101,7 +101,7 @@ impl Transmitter {
                 time
             }
         };
-        self.free_ps = start + duration;
+        self.free_ps = start.saturating_add(duration);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(size);
         Some(Time::from_nanos(self.free_ps.div_ceil(PICOS_PER_NANO)))

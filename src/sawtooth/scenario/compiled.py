@@ -271,7 +271,15 @@ def _transmitter(
     }
 
 
+SEGMENT_OVERHEAD = 936
+"""Bytes of kernel memory that a received segment takes beyond its payload."""
+
+
 def _host(name: str, host: Host) -> dict[str, Any]:
+    least = 2 * (host.mss + SEGMENT_OVERHEAD)
+    if host.receive_buffer.bytes < least:
+        message = f'host {name}: "{host.receive_buffer}" does not hold two segments of {host.mss} bytes'
+        raise InputError("out-of-range", message, field="host.receive_buffer", fix=f'choose at least "{least} bytes"')
     return {
         "name": name,
         "hz": host.hz,

@@ -257,8 +257,10 @@ impl Sender {
     /// `tcp_retransmit_skb`.
     pub(super) fn retransmit(&mut self, seq: u64, clock: Clock, out: &mut Vec<Burst>) {
         self.transmit_again(seq, clock, out);
-        self.board.get_mut(seq).flags |= RETRANS;
-        self.window.retrans_out += 1;
+        // After an undo an earlier retransmission may still count as in flight.
+        let flags = &mut self.board.get_mut(seq).flags;
+        self.window.retrans_out += u32::from(*flags & RETRANS == 0);
+        *flags |= RETRANS;
         if self.retrans_stamp == 0 {
             self.retrans_stamp = clock.timestamp();
         }

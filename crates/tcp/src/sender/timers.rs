@@ -3,7 +3,6 @@
 use super::Sender;
 use super::output::Push;
 use super::rtt::{RTO_MIN_US, Rtt};
-use super::scoreboard::RETRANS;
 use crate::clock::Clock;
 use crate::packet::Burst;
 use crate::window::CaState;
@@ -158,8 +157,6 @@ impl Sender {
         self.enter_loss(clock);
         self.retransmits += 1;
         let head = self.window.snd_una;
-        // The head was marked lost, so its earlier retransmission no longer counts as in flight.
-        debug_assert_eq!(self.board.get(head).flags & RETRANS, 0);
         self.retransmit(head, clock, out);
         self.backoff += 1;
         self.rto = (self.rto << 1).min(Rtt::rto_max(clock));

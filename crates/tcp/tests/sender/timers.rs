@@ -196,13 +196,14 @@ fn a_probe_whose_original_arrived_costs_nothing() {
     for told_by_dsack in [true, false] {
         let mut driver = probed();
         driver.ack(10);
-        // The repeated segment is reported as a duplicate: by DSACK, or by a bare duplicate acknowledgement.
+        // The repeated segment is reported as a duplicate: by a DSACK, be it on an acknowledgement of new data, or by
+        // a bare duplicate acknowledgement.
         if told_by_dsack {
-            driver.dsack(10, &[(9, 10)]);
+            driver.at_ms(driver.elapsed_ms() + 100).dsack(12, &[(9, 10)]);
         } else {
             driver.ack(10);
+            driver.at_ms(driver.elapsed_ms() + 100).ack(12);
         }
-        driver.at_ms(driver.elapsed_ms() + 100).ack(12);
         assert_eq!(driver.sender.window.ssthresh, sawtooth_tcp::window::INFINITE_SSTHRESH, "DSACK: {told_by_dsack}");
     }
 }
