@@ -74,7 +74,12 @@ def test_cubic_gains_from_a_longer_tick_at_lan_round_trips_and_reno_does_not() -
 
 def test_five_hosts_with_a_card_each_give_what_the_kernel_gives() -> None:
     chain = Scenario.from_dict(
-        {"topology": "chain", "duration": "60 s", "chain": {"rtt": "0.44 ms"}, "flows": [{"name": "bulk", "cc": "cubic"}]}
+        {
+            "topology": "chain",
+            "duration": "60 s",
+            "chain": {"rtt": "0.44 ms"},
+            "flows": [{"name": "bulk", "cc": "cubic"}],
+        }
     )
     # Measured on the real kernel with one shared card a host: cubic 935.4 and 205.5, bbr 921.2 and 923.5 Mbit/s.
     assert mean_mbps(chain) == pytest.approx(935.4, rel=0.005)
@@ -97,7 +102,9 @@ def test_the_median_difference_over_the_whole_reference_is_under_three_percent()
     differences = []
     for rows in groups.values():
         kernel = statistics.fmean(float(row["mean_mbps"]) for row in rows)
-        simulated = statistics.fmean(validate.simulated(run(validate.scenario(rows[0], seed))).mean for seed in SEEDS[:2])
+        simulated = statistics.fmean(
+            validate.simulated(run(validate.scenario(rows[0], seed))).mean for seed in SEEDS[:2]
+        )
         differences.append(abs(simulated / kernel - 1))
     differences.sort()
     assert len(differences) > 30

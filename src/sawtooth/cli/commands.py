@@ -78,6 +78,8 @@ def run(
     page = write_report(result)
     if not quiet:
         click.echo(result.table())
+        for warning in result.warnings:
+            click.echo(f"warning: {warning}")
         click.echo(f"results: {result.directory}")
     click.echo(f"report: {page}")
 
