@@ -57,20 +57,20 @@ class Fake:
 
 @dataclass(frozen=True)
 class Failing(Fake):
-    """Fails at a loss of 2%."""
+    """Fails from a loss of 2% on."""
 
     def before(self, scenario, stop):
-        if scenario.chain_table.loss.ppb == 20_000_000:
+        if scenario.chain_table.loss.ppb >= 20_000_000:
             raise SawtoothError("core-failed", "it broke")
 
 
 @dataclass(frozen=True)
 class Full(Fake):
-    """The disk is full at a loss of 2%, when the run is saved."""
+    """The disk is full from a loss of 2% on, when the run is saved."""
 
     def run(self, scenario, *, progress=None, stop=None):
         run = super().run(scenario, progress=progress, stop=stop)
-        if scenario.chain_table.loss.ppb == 20_000_000:
+        if scenario.chain_table.loss.ppb >= 20_000_000:
             return Run(scenario, run.engine, {"intervals": _NoSpace()}, run.meta)
         return run
 

@@ -110,7 +110,7 @@ def test_the_published_study_is_132_short_runs_or_44_full_ones():
     assert {point.scenario.duration.seconds for point in full} == {10_800}
     assert {point.key["path"] for point in short} == {"symmetric", "asymmetric"}
     assert sorted({point.key["loss_percent"] for point in short}) == list(range(11))
-    assert {str(point.scenario.chain_table.rtt) for point in short} == {"440 us"}
+    assert {str(point.scenario.chain_table.rtt) for point in short} == {"400 us"}
 
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)

@@ -51,7 +51,7 @@ def test_a_chain_has_one_card_a_host_for_data_and_acknowledgements() -> None:
     assert all(link["transmitter"] == link["from"] for link in compiled["links"])
     assert way(compiled, "forward") == ["h1>h2", "h2>h3", "h3>h4", "h4>h5"]
     assert way(compiled, "backward") == ["h5>h4", "h4>h3", "h3>h2", "h2>h1"]
-    assert [link["delay_ns"] for link in compiled["links"]] == [55_000] * 8
+    assert [link["delay_ns"] for link in compiled["links"]] == [50_000] * 8
 
 
 def test_the_asymmetric_chain_answers_directly_from_the_last_host_with_the_same_base_rtt() -> None:
@@ -59,7 +59,7 @@ def test_the_asymmetric_chain_answers_directly_from_the_last_host_with_the_same_
     assert way(compiled, "forward") == ["h1>h2", "h2>h3", "h3>h4", "h4>h5"]
     assert way(compiled, "backward") == ["h5>h1"]
     assert compiled["links"][compiled["flows"][0]["backward"][0]]["transmitter"] == 4
-    assert base_rtt_ns(compiled) == base_rtt_ns(Scenario(topology="chain").compile()) == 440_000
+    assert base_rtt_ns(compiled) == base_rtt_ns(Scenario(topology="chain").compile()) == 400_000
 
 
 @pytest.mark.parametrize("topology", ["chain", "chain-asymmetric"])

@@ -129,11 +129,12 @@ def _run_tasks(
     futures: set[Future[Outcome]] = set()
     try:
         with Bar(name, points, done=done, quiet=quiet) as bar:
-            futures = {executor.submit(run_point, task) for task in tasks}
+            order = {executor.submit(run_point, task): number for number, task in enumerate(tasks)}
+            futures = set(order)
             waiting = set(futures)
             while waiting:
                 finished, waiting = wait(waiting, POLL_S, FIRST_COMPLETED)
-                for future in finished:
+                for future in sorted(finished, key=order.__getitem__):
                     outcome = future.result()
                     if outcome.error is not None:
                         raise outcome.error.at(field=f"point {outcome.point}")
