@@ -264,8 +264,7 @@ impl Sender {
             if window.cwnd < window.ssthresh / 2 { PACING_SLOW_START_PERCENT } else { PACING_AVOIDANCE_PERCENT };
         let per_hundred = u64::from(window.mss) * (1_000_000 / 100 * 8) * percent;
         let flight = u64::from(window.cwnd.max(window.packets_out));
-        let rate = u128::from(per_hundred) * u128::from(flight) / u128::from(window.srtt_us);
-        window.pacing_rate = u64::try_from(rate).unwrap_or(UNPACED);
+        window.pacing_rate = per_hundred.saturating_mul(flight) / u64::from(window.srtt_us);
     }
 
     /// `tcp_tsopt_ecr_before`.

@@ -32,8 +32,9 @@ impl Sender {
 
     /// `tcp_reset_xmit_timer`: counts from when the pacer lets the last segment go.
     fn reset_xmit_timer(&mut self, purpose: Pending, ticks: u64, clock: Clock) {
-        let ahead_ns = self.window.wstamp_ns.saturating_sub(clock.now.nanos());
-        let pacing_ticks = (u128::from(ahead_ns) * u128::from(clock.hz) / 1_000_000_000) as u64;
+        let now = clock.now.nanos();
+        let ahead = self.window.wstamp_ns > now;
+        let pacing_ticks = if ahead { (self.window.wstamp_ns - now) * u64::from(clock.hz) / 1_000_000_000 } else { 0 };
         self.set_timer(purpose, ticks + pacing_ticks, clock);
     }
 
