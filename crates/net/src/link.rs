@@ -14,6 +14,8 @@ pub struct Link {
     /// Draws below this are lost; `None` where nothing is.
     lost_below: Option<u64>,
     rng: Rng,
+    /// When the first packet on its way arrives.
+    head: Time,
     /// Packets on their way, in order of arrival at the other end.
     on_way: Ring<(Time, Packet)>,
     /// Packets dropped by the loss model since the start.
@@ -33,6 +35,7 @@ impl Link {
             overhead: config.overhead_bytes as u32,
             lost_below,
             rng: Rng::new(seed, Purpose::Loss, index as u64),
+            head: Time::NEVER,
             on_way: Ring::new(),
             lost: 0,
         }
@@ -52,18 +55,24 @@ impl Link {
 
     /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.
     pub fn carry(&mut self, packet: Packet, departure: Time) -> bool {
-        let first = self.on_way.is_empty();
-        self.on_way.push((departure + self.delay, packet));
+        let arrival = departure + self.delay;
+        let first = self.head == Time::NEVER;
+        if first {
+            self.head = arrival;
+        }
+        self.on_way.push((arrival, packet));
         first
     }
 
-    /// When the next packet arrives.
-    pub fn next_arrival(&self) -> Option<Time> {
-        self.on_way.front().map(|&(time, _)| time)
+    /// When the next packet arrives; `Time::NEVER` without one.
+    pub fn head(&self) -> Time {
+        self.head
     }
     /// Takes the next packet off the link; there must be one.
     pub fn arrive(&mut self) -> Packet {
-        self.on_way.pop().1
+        let (_, packet) = self.on_way.pop();
+        self.head = self.on_way.front().map_or(Time::NEVER, |&(time, _)| time);
+        packet
     }
     /// Packets on their way.
     pub fn in_transit(&self) -> usize {

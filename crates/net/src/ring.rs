@@ -14,12 +14,6 @@ impl<T: Copy + Default> Ring<T> {
     pub fn len(&self) -> usize {
         self.len
     }
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-    pub fn clear(&mut self) {
-        self.len = 0;
-    }
 
     fn slot(&self, offset: usize) -> usize {
         (self.head + offset) & (self.slots.len() - 1)
@@ -75,7 +69,9 @@ mod tests {
             }
             assert_eq!(ring.len() as u32, next_in - next_out);
         }
-        ring.clear();
-        assert!(ring.is_empty() && ring.front().is_none());
+        while ring.len() > 0 {
+            ring.pop();
+        }
+        assert!(ring.front().is_none());
     }
 }

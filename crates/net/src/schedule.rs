@@ -29,16 +29,15 @@ impl LinkHeap {
         }
     }
 
-    /// Gives the top its next arrival, or removes it.
-    pub fn replace_top(&mut self, next: Option<Time>) {
-        match next {
-            Some(time) => self.heap[0].0 = time,
-            None => {
-                self.heap.swap_remove(0);
-                if self.heap.is_empty() {
-                    return;
-                }
+    /// Gives the top its next arrival, or removes it where that is never.
+    pub fn replace_top(&mut self, next: Time) {
+        if next == Time::NEVER {
+            self.heap.swap_remove(0);
+            if self.heap.is_empty() {
+                return;
             }
+        } else {
+            self.heap[0].0 = next;
         }
         let entry = self.heap[0];
         let mut at = 0;
@@ -136,11 +135,11 @@ mod tests {
             heap.push(t(time), link);
         }
         assert_eq!(heap.peek(), Some((t(10), 1)));
-        heap.replace_top(Some(t(25)));
+        heap.replace_top(t(25));
         assert_eq!(heap.peek(), Some((t(10), 2)));
-        heap.replace_top(None);
+        heap.replace_top(Time::NEVER);
         assert_eq!(heap.peek(), Some((t(20), 3)));
-        heap.replace_top(None);
+        heap.replace_top(Time::NEVER);
         assert_eq!(heap.peek(), Some((t(25), 1)));
     }
 

@@ -7,23 +7,21 @@ use sawtooth_units::Time;
 const PICOS_PER_NANO: u64 = 1_000;
 /// Fraction bits of the time a byte takes.
 const FRACTION: u32 = 20;
-
-/// A queue longer than this is looked through at every packet, so that one without limit does not fill memory with the past.
-const LOOKED_THROUGH: u64 = 4_096;
+const LOOK_AT_LEAST: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Transmitter {
     /// Picoseconds a byte, with [`FRACTION`] bits of fraction.
-    per_byte: u128,
-    /// The last size asked for and its time: almost all packets have one of two sizes.
-    cached: [(u32, u64); 2],
+    per_byte: u64,
     /// When the last accepted packet will have left, in picoseconds, so that rounding never drifts.
     free_ps: u64,
     limit_packets: u64,
     limit_bytes: u64,
-    /// Packets that have not begun to leave: when each begins (picoseconds), and its size.
+    /// When each packet begins to leave (picoseconds), and its size. Those that have begun are taken out seldom and many at
+    /// once: when the limit seems reached, or `look_at` of them have gathered.
     waiting: Ring<(u64, u32)>,
     waiting_bytes: u64,
+    look_at: usize,
     pub counters: Counters,
 }
 
@@ -39,27 +37,21 @@ pub struct Counters {
 
 impl Transmitter {
     pub fn new(config: &scenario::Transmitter) -> Self {
-        let mut transmitter = Transmitter {
-            per_byte: (8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps),
-            cached: [(0, 0); 2],
+        Transmitter {
+            // The slowest rate, 1 bit/s, makes 2^63 of it.
+            per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)) as u64,
             free_ps: 0,
             limit_packets: config.queue_packets.unwrap_or(u64::MAX),
             limit_bytes: config.queue_bytes.unwrap_or(u64::MAX),
             waiting: Ring::new(),
             waiting_bytes: 0,
+            look_at: LOOK_AT_LEAST,
             counters: Counters::default(),
-        };
-        transmitter.cached = [(1514, transmitter.duration(1514)), (66, transmitter.duration(66))];
-        transmitter
+        }
     }
 
-    fn duration(&self, bytes: u32) -> u64 {
-        ((u128::from(bytes) * self.per_byte) >> FRACTION) as u64
-    }
-
-    fn fits(&self, size: u32) -> bool {
-        (self.waiting.len() as u64) < self.limit_packets.min(LOOKED_THROUGH)
-            && self.waiting_bytes + u64::from(size) <= self.limit_bytes
+    fn full(&self, size: u32) -> bool {
+        self.waiting.len() as u64 >= self.limit_packets || self.waiting_bytes + u64::from(size) > self.limit_bytes
     }
 
     fn settle(&mut self, now_ps: u64) {
@@ -74,33 +66,19 @@ impl Transmitter {
     /// Takes a packet of `size` bytes at `now`; when it has left entirely, or `None` if the queue was full.
     pub fn send(&mut self, size: u32, now: Time) -> Option<Time> {
         let now_ps = now.nanos() * PICOS_PER_NANO;
-        let start = if self.free_ps <= now_ps {
-            self.waiting.clear();
-            self.waiting_bytes = 0;
-            now_ps
-        } else {
-            if !self.fits(size) {
-                // Only now what has begun to leave is looked for: seldom, and then much at once.
-                self.settle(now_ps);
-                let packets = self.waiting.len() as u64;
-                if packets >= self.limit_packets || self.waiting_bytes + u64::from(size) > self.limit_bytes {
-                    self.counters.drops += 1;
-                    return None;
-                }
+        let start = self.free_ps.max(now_ps);
+        if self.waiting.len() >= self.look_at || self.full(size) {
+            self.settle(now_ps);
+            self.look_at = (2 * self.waiting.len()).max(LOOK_AT_LEAST);
+            if self.full(size) && start > now_ps {
+                self.counters.drops += 1;
+                return None;
             }
-            self.waiting.push((self.free_ps, size));
-            self.waiting_bytes += u64::from(size);
-            self.counters.waited_ns += (self.free_ps - now_ps) / PICOS_PER_NANO;
-            self.free_ps
-        };
-        let duration = match self.cached {
-            [(known, time), _] | [_, (known, time)] if known == size => time,
-            _ => {
-                let time = self.duration(size);
-                self.cached = [self.cached[0], (size, time)];
-                time
-            }
-        };
+        }
+        self.waiting.push((start, size));
+        self.waiting_bytes += u64::from(size);
+        self.counters.waited_ns += (start - now_ps) / PICOS_PER_NANO;
+        let duration = ((u128::from(size) * u128::from(self.per_byte)) >> FRACTION) as u64;
         self.free_ps = start.saturating_add(duration);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(size);
