@@ -21,7 +21,7 @@ unexport CONDA_PREFIX
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
 STUDY := studies/one-percent-loss.toml
 
-.PHONY: help demo test check format bench setup clean
+.PHONY: help demo test check format bench setup kernel clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -29,7 +29,7 @@ help:  ## List the targets
 demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where its report is
 	$(BIN)/sawtooth run $(STUDY)
 
-test: setup  ## Set up and run all tests, of Rust and of Python
+test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of Rust and of Python
 	cargo test --locked --release --workspace --exclude sawtooth-python
 	$(BIN)/python -m pytest
 
@@ -48,6 +48,10 @@ format:  ## Format all sources
 
 bench:  ## Delivered data packets for each CPU second
 	cargo run --locked --release -p sawtooth-net --example bench
+
+kernel: setup  ## Build the user-mode kernel, a few minutes, where it is not in the cache
+	tools/laboratory
+	$(BIN)/sawtooth kernel build
 
 setup: $(VENV)/.core  ## Make .venv and build the optimised core into it, where needed
 

@@ -12,6 +12,7 @@ import pytest
 
 from sawtooth.cli import main
 
+COMMANDS = ("compare", "doctor", "kernel", "predict", "report", "run", "schema", "show", "studies")
 SHORT = 'duration = "3 s"\n[path]\nrate = "10 Mbit/s"\nrtt = "20 ms"\nloss = "1%"\n'
 
 
@@ -43,11 +44,11 @@ def scenario(tmp_path: Path) -> Path:
 def test_help_names_every_command(call) -> None:
     answer = call("--help")
     assert answer.status == 0
-    for command in ("predict", "report", "run", "schema", "show", "studies"):
+    for command in COMMANDS:
         assert f"\n  {command} " in answer.out
 
 
-@pytest.mark.parametrize("command", ["predict", "report", "run", "schema", "show", "studies"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(call, command: str) -> None:
     assert call(command, "--help").status == 0
 

@@ -143,7 +143,7 @@ def test_a_figure_shows_misprints_apart_from_published_means(result):
 
 def test_over_time_shows_the_baseline_and_the_value_of_interest_of_one_seed(result):
     (time,) = (figure for figure in figures(result) if figure.name == "throughput-over-time")
-    assert sorted(time.table["loss_percent"].unique()) == [0, 1]
+    assert sorted(time.table["loss_percent"].unique()) == [0, 9]
     assert len(time.table) == 2 * 2 * 2 * 20
 
 

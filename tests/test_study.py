@@ -131,7 +131,7 @@ def test_the_json_schema_describes_every_field():
 
 def test_roles_come_from_the_columns_where_the_file_does_not_say():
     roles = small().roles()
-    assert (roles.x, roles.series, roles.panels, roles.baseline, roles.detail) == ("loss_percent", "cc", (), 0, 1)
+    assert (roles.x, roles.series, roles.panels, roles.baseline, roles.detail) == ("loss_percent", "cc", (), 0, 2)
     roles = small(report={"baseline": 1, "detail": 2}).roles()
     assert (roles.baseline, roles.detail) == (1, 2)
 

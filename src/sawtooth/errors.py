@@ -44,6 +44,7 @@ CODES: dict[str, int] = {
     "unsupported": BAD_INPUT,
     "bad-published": BAD_INPUT,
     "not-a-result": BAD_INPUT,
+    "bad-source": BAD_INPUT,
     "bad-usage": BAD_INPUT,
     # What was given is fine; doing it failed.
     "unwritable-output": FAILURE,
@@ -51,6 +52,12 @@ CODES: dict[str, int] = {
     "worker-died": FAILURE,
     "core-missing": FAILURE,
     "core-failed": FAILURE,
+    "tool-missing": FAILURE,
+    "kernel-missing": FAILURE,
+    "build-failed": FAILURE,
+    "guest-failed": FAILURE,
+    "guest-timeout": FAILURE,
+    "testbed-failed": FAILURE,
     "internal": FAILURE,
     # Somebody pressed Ctrl-C.
     "interrupted": INTERRUPTED,

@@ -120,7 +120,7 @@ impl Simulation {
                 in_flight_segments: i64::from(window.in_flight()),
                 pacing_bps: if unlimited { f64::NAN } else { window.pacing_rate as f64 * 8.0 },
                 delivered_segments: window.delivered as i64,
-                lost_segments: window.lost as i64,
+                lost_segments: i64::from(window.lost_out),
                 state: window.ca_state as i64,
                 rwnd_limited_s: rwnd as f64 / 1e9,
                 sndbuf_limited_s: sndbuf as f64 / 1e9,

@@ -1,6 +1,6 @@
 """The command line: the same verbs as the package's, and one clear message for whatever goes wrong.
 
-Exit status: 0 done, 1 it failed, 2 the input is wrong, 130 Ctrl-C.
+Exit status: 0 done, 1 it failed, 2 the input is wrong, 3 runs that were compared differ too much, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -13,10 +13,16 @@ from pathlib import Path
 
 import click
 
+from sawtooth.cli.clean_command import clean
 from sawtooth.cli.commands import sawtooth
+from sawtooth.cli.compare_command import compare
+from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
 __all__ = ["main"]
+
+for _command in (clean, compare, doctor, kernel):
+    sawtooth.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -26,9 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
-        sawtooth.main(args=None if arguments is None else list(arguments), prog_name="sawtooth", standalone_mode=False)
+        given = None if arguments is None else list(arguments)
+        status = sawtooth.main(args=given, prog_name="sawtooth", standalone_mode=False)
         sys.stdout.flush()
-        return 0
+        # Click hands back the status of a command that left with one.
+        return status if isinstance(status, int) else 0
     except SawtoothError as error:
         return _say(error)
     except click.exceptions.NoArgsIsHelpError as error:

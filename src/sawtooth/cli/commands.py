@@ -37,7 +37,7 @@ def sawtooth() -> None:
 
 @sawtooth.command()
 @click.argument("file", type=str)
-@click.option("--engine", default="sim", show_default=True, help="Who answers: sim or model.")
+@click.option("--engine", default="sim", show_default=True, help="Who answers: sim, model, kernel or netns.")
 @click.option("--set", "settings", multiple=True, metavar="K=V", help='Change a field: --set path.rtt="140 ms".')
 @click.option("--out", type=str, default="results", show_default=True, help="Directory for results.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")

@@ -17,7 +17,7 @@ Progress = Callable[[float], None]
 Stop = Callable[[], bool]
 """Asked now and then; true ends the run with the error ``interrupted``."""
 
-NAMES = ("sim", "model")
+NAMES = ("sim", "model", "kernel", "netns")
 
 
 class Engine(Protocol):

@@ -147,8 +147,8 @@ def predict(
     )
     if asked.rtt_s == 0:
         raise InputError("out-of-range", "a round trip of 0 s has no window", field="rtt", fix='write e.g. "0.1 ms"')
-    if not 1 <= mss <= 65483:
-        raise InputError("out-of-range", f"{mss} bytes", field="mss", fix="choose 1 … 65483 bytes")
+    if not 1 <= mss <= 65400:
+        raise InputError("out-of-range", f"{mss} bytes", field="mss", fix="choose 1 … 65400 bytes")
     if not 1 <= hz <= 10_000:
         raise InputError("out-of-range", f"{hz} ticks a second", field="hz", fix="choose 100, 250, 300 or 1000")
     if cc is not None and cc not in CONGESTION_CONTROLS:

@@ -125,6 +125,9 @@ def _warnings(scenario: Scenario, compiled: dict[str, Any], tables: dict[str, Da
                 found.append(
                     f'the {buffer} buffer limited flow "{name}" {share:.0%} of the time: see host.{buffer}_buffer'
                 )
+    for flow, read in tables["intervals"].groupby("flow")["goodput_bps"].sum().items():
+        if not read:
+            found.append(f'flow "{compiled["flows"][int(flow)]["name"]}" delivered nothing')  # type: ignore[call-overload]
     for flow in compiled["flows"]:
         first = compiled["links"][flow["forward"][0]]
         if compiled["hosts"][first["from"]]["offload"] and first["loss_ppb"]:

@@ -94,7 +94,7 @@ def _layout(result: StudyResult) -> Layout:
     panels = tuple(tuple(panel) for panel in seen)
     baseline = roles.baseline if roles.baseline in xs else None
     rest = [value for value in xs if value != baseline]
-    detail = roles.detail if roles.detail in rest else rest[0] if rest else None
+    detail = roles.detail if roles.detail in rest else rest[-1] if rest else None
     titles = tuple(
         ", ".join(
             f"{result.study.title_of(name)}: {shown(value)}" for name, value in zip(roles.panels, panel, strict=True)

@@ -62,6 +62,10 @@ def _panels(layout: Layout, height: int) -> Any:
     canvas.update_xaxes(title_text=layout.x_title, title_standoff=6)
     if layout.numeric and len(layout.x_values) <= 15:
         canvas.update_xaxes(tickvals=list(layout.x_values))
+    if not layout.numeric:
+        # Text that looks like a number ("0.5%") would become one, on an axis without its order and unit.
+        categories = [shown(value) for value in layout.x_values]
+        canvas.update_xaxes(type="category", categoryorder="array", categoryarray=categories)
     return canvas
 
 

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.errors import SawtoothError
 from sawtooth.report.figures import Figure, figures, value_text
 from sawtooth.report.interactive import fragment, library
 from sawtooth.report.palette import shown
@@ -35,6 +36,9 @@ def write_report(result: StudyResult) -> Path:
     from jinja2 import Environment, StrictUndefined
 
     plots = result.directory / "plots"
+    if plots.is_symlink():
+        message = "plots is a link to somewhere else; nothing is written through it"
+        raise SawtoothError("not-a-result", message, file=plots, fix="remove the link")
     with writing(plots):
         plots.mkdir(exist_ok=True)
     drawn = figures(result)

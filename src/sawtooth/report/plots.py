@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PNG_DPI = 150
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
     "axes.facecolor": "white",
     "axes.edgecolor": MUTED,
@@ -48,7 +48,7 @@ def draw(figure: Figure, directory: Path) -> list[Path]:
     import matplotlib as mpl
 
     written = []
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         canvas = _DRAWERS[figure.name](figure)
         for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             path = directory / f"{figure.name}.{ending}"

@@ -71,7 +71,9 @@ class Part(BaseModel):
 class Path(Part):
     """One bottleneck between two hosts; topology "path"."""
 
-    rate: Rate = Field(Rate.parse("100 Mbit/s"), description="of the bottleneck")
+    rate: Rate = Field(
+        Rate.parse("100 Mbit/s"), description="of the bottleneck, sender to receiver; the other direction is unlimited"
+    )
     rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time, half each way")
     queue: Queue = Field(Queue.parse("1 bdp"), description="of the bottleneck, in the direction of the data")
     loss: Loss = Field(Loss.parse("0%"), description="in the direction of the data, after the bottleneck")
@@ -82,7 +84,10 @@ class Chain(Part):
     """Five hosts in a row, one network card each; topologies "chain" and "chain-asymmetric"."""
 
     rate: Rate = Field(Rate.parse("1 Gbit/s"), description="of each host's card")
-    rtt: Delay = Field(Span.parse("0.4 ms"), description="round-trip propagation time from h1 to h5 and back; frames add 50 µs on idle 1 Gbit/s cards")
+    rtt: Delay = Field(
+        Span.parse("0.4 ms"),
+        description="round-trip propagation time from h1 to h5 and back; frames add 50 µs on idle 1 Gbit/s cards",
+    )
     queue: Queue = Field(Queue.parse("1000 packets"), description="of each host's card")
     loss: Loss = Field(Loss.parse("0%"), description="on the link from h3 to h4")
 
@@ -104,7 +109,7 @@ class Host(Part):
     hz: Annotated[int, AfterValidator(_known_hz)] = Field(
         250, description="timer tick of its kernel: 100, 250, 300 or 1000", json_schema_extra={"enum": list(HZ)}
     )
-    mss: int = Field(1448, ge=48, le=65483, description="payload bytes of a full segment")
+    mss: int = Field(1448, ge=48, le=65400, description="payload bytes of a full segment")
     initial_window: int = Field(10, ge=1, le=1000, description="segments")
     receive_buffer: Buffer = Field(Size.parse("64 MiB"), description="maximum, as tcp_rmem[2]")
     send_buffer: Buffer = Field(Size.parse("64 MiB"), description="maximum, as tcp_wmem[2]")

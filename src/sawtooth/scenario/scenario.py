@@ -35,6 +35,7 @@ from sawtooth.scenario.topology import link_name
 from sawtooth.scenario.units import Quantity, Span
 
 Topology = Literal["path", "chain", "chain-asymmetric", "dumbbell", "custom"]
+Traffic = Literal["iperf3", "native"]
 _TABLE_OF = {"path": "path", "chain": "chain", "chain-asymmetric": "chain", "dumbbell": "dumbbell"}
 _DRAWN = ("cards", "links", "routes")
 
@@ -71,6 +72,11 @@ class Scenario(Part):
         Span.parse("1 s"), description="sampling interval of the tables"
     )
     seed: int = Field(1, ge=0, le=2**63 - 1, description="of all randomness")
+    traffic: Traffic = Field(
+        "iperf3",
+        description="who sends on the engines kernel and netns: iperf3, or sawtooth's own lighter source (native); "
+        "the others have no such choice and ignore it",
+    )
     path: Path | None = Field(None, description='of topology "path"')
     chain: Chain | None = Field(None, description='of topologies "chain" and "chain-asymmetric"')
     dumbbell: Dumbbell | None = Field(None, description='of topology "dumbbell"')
@@ -209,6 +215,10 @@ class Scenario(Part):
         if self.warmup >= self.duration:
             message = f'"{self.warmup}" leaves nothing of the duration, "{self.duration}"'
             raise InputError("out-of-range", message, field="warmup", fix="shorten it")
+        whole = -(-self.warmup.ns // self.interval.ns) + 1
+        if self.warmup.ns and whole * self.interval.ns > self.duration.ns:
+            message = f'"{self.warmup}" leaves no whole interval of "{self.interval}"'
+            raise InputError("out-of-range", message, field="warmup", fix="shorten it, or the interval")
         if self.interval > self.duration:
             message = f'"{self.interval}" is longer than the duration, "{self.duration}"'
             raise InputError("out-of-range", message, field="interval", fix="shorten it")

@@ -7,7 +7,9 @@ import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Mapping, Sequence
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -129,7 +131,8 @@ def _run_tasks(
     futures: set[Future[Outcome]] = set()
     try:
         with Bar(name, points, done=done, quiet=quiet) as bar:
-            order = {executor.submit(run_point, task): number for number, task in enumerate(tasks)}
+            with _starting_workers():
+                order = {executor.submit(run_point, task): number for number, task in enumerate(tasks)}
             futures = set(order)
             waiting = set(futures)
             while waiting:
@@ -157,6 +160,19 @@ def _run_tasks(
     finally:
         if own is not None:
             own.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _starting_workers() -> Iterator[None]:
+    """Ctrl-C goes to every process of a terminal: workers inherit that they ignore it, from their first instant."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _stop(

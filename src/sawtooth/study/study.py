@@ -60,7 +60,7 @@ class Report(_Table):
     x: ColumnName | None = Field(None, description="the column along which means are drawn")
     series: ColumnName | None = Field(None, description="the column whose values get a colour each")
     baseline: float | str | None = Field(None, description="the value of x that changes are measured from; the first")
-    detail: float | str | None = Field(None, description="the value of x drawn over time beside the baseline; the next")
+    detail: float | str | None = Field(None, description="the value of x drawn over time beside the baseline; the last")
     plots: list[PlotName] = Field(default=list(PLOTS), description="which figures, in this order")
 
 
@@ -182,7 +182,7 @@ class Study(_Table):
         values = columns[x]
         baseline = self.report.baseline if self.report.baseline is not None else values[0]
         rest = [value for value in values if value != baseline]
-        detail = self.report.detail if self.report.detail is not None else rest[0] if rest else None
+        detail = self.report.detail if self.report.detail is not None else rest[-1] if rest else None
         return Roles(x, series, tuple(name for name in others if name != series), baseline, detail)
 
     def to_dict(self) -> dict[str, Any]:

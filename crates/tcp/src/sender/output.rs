@@ -18,8 +18,10 @@ const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
 const GSO_MAX_SIZE: u64 = gso::MAX_PAYLOAD as u64;
 /// Kernel memory that a super-packet takes beyond its payload (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
 pub const SUPER_PACKET_OVERHEAD: u64 = 1_280;
-/// Kernel memory that Linux reckons for a segment of a full frame when it sizes the send buffer (`tcp_sndbuf_expand`).
-const SEND_MEMORY_PER_SEGMENT: u64 = 4_096 + 256;
+/// What Linux reckons for a segment beyond its payload when it sizes the send buffer (`tcp_sndbuf_expand`): headers and
+/// `skb_shared_info` in one allocation of a power of two, and the `sk_buff`.
+const SEND_MEMORY_HEADERS: u64 = 320 + 320;
+const SEND_MEMORY_BUFFER: u64 = 256;
 /// The pacer lets this many first segments go unpaced (as sch_fq did).
 const UNPACED_SEGMENTS: u64 = 10;
 const NANOS_PER_SEC: u64 = 1_000_000_000;
@@ -349,7 +351,8 @@ impl Sender {
     /// `tcp_sndbuf_expand`.
     pub(super) fn expand_send_buffer(&mut self) {
         let segments = self.window.cwnd.max(super::INITIAL_WINDOW).max(self.reordering + 1);
-        let wanted = u64::from(self.congestion.sndbuf_expand()) * u64::from(segments) * SEND_MEMORY_PER_SEGMENT;
+        let segment = (u64::from(self.window.mss) + SEND_MEMORY_HEADERS).next_power_of_two() + SEND_MEMORY_BUFFER;
+        let wanted = u64::from(self.congestion.sndbuf_expand()) * u64::from(segments) * segment;
         if self.send_buffer < wanted {
             self.send_buffer = wanted.min(self.options.send_buffer);
         }

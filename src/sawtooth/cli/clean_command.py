@@ -1,0 +1,26 @@
+"""The command ``clean``: what a killed run of the engine netns left."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+def clean() -> None:
+    """Remove network namespaces and directories that killed runs left.
+
+    Only those that sawtooth named, whose process is gone, and what still runs in them. Namespaces need root.
+    """
+    from sawtooth.errors import SawtoothError
+    from sawtooth.testbed import names
+
+    try:
+        removed, ended = names.clean()
+    except PermissionError as error:
+        raise SawtoothError("tool-missing", "removing namespaces needs root", fix="run it as root") from error
+    for name in removed:
+        click.echo(f"removed {name}")
+    if ended:
+        click.echo(f"ended {len(ended)} processes")
+    if not removed:
+        click.echo("nothing to remove")

@@ -1,0 +1,193 @@
+"""Comparison: differences of throughput between subjects, with intervals, and whether they stay within a tolerance.
+
+The interval of a difference of means is Welch's: the standard errors of the two batch means (see ``stats.interval``)
+add in squares, with the degrees of freedom of Welch and Satterthwaite (Welch 1947).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.compare.subject import Cell, Subject
+from sawtooth.errors import InputError
+from sawtooth.stats import change_percent
+from sawtooth.stats.interval import CONFIDENCE, Interval, batch_means
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+WITHIN, OUTSIDE = "within", "outside"
+
+DEFAULT_TOLERANCE = "10%"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The first subject is the reference. ``table`` has one row for each cell of each other subject."""
+
+    subjects: tuple[Subject, ...]
+    labels: tuple[str, ...]
+    within: float
+    table: DataFrame
+    differing: dict[str, list[Any]]
+    alone: dict[str, list[str]]
+
+    @property
+    def outside(self) -> int:
+        """Rows whose mean differs by more than the tolerance."""
+        return int((self.table["verdict"] == OUTSIDE).sum())
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values; what is not known is null."""
+        rows = [
+            {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+            for row in self.table.to_dict("records")
+        ]
+        return {
+            "reference": self.labels[0],
+            "subjects": [
+                {"label": label, "engine": one.engine, "kind": one.kind, "directory": str(one.directory)}
+                for label, one in zip(self.labels, self.subjects, strict=True)
+            ],
+            "within_percent": self.within * 100,
+            "outside": self.outside,
+            "differing_fields": self.differing,
+            "not_in_all": self.alone,
+            "rows": rows,
+        }
+
+
+def tolerance(text: str) -> float:
+    """ "10%" as 0.1. Raises SawtoothError ``missing-unit`` or ``bad-quantity``."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
+    if found is None:
+        raise InputError("bad-quantity", f'"{text[:40]}" is not a tolerance', field="within", fix='write "10%"')
+    if not found[2]:
+        raise InputError("missing-unit", f"{found[1]} has no unit", field="within", fix=f'write "{found[1]}%"')
+    return float(found[1]) / 100
+
+
+def compare(directories: Sequence[Path | str], *, within: str = DEFAULT_TOLERANCE) -> Comparison:
+    """Compares saved runs, or studies' results, with the first of them.
+
+    ``within`` is the tolerance for the difference of the means, in percent of the reference's mean. Raises
+    SawtoothError: ``bad-usage`` (fewer than two), ``conflict`` (nothing in common), ``not-a-result``,
+    ``file-not-found``, and as ``tolerance``.
+    """
+    import pandas as pd
+
+    limit = tolerance(within)
+    if len(directories) < 2:
+        fix = "name the directories of two or more runs or results"
+        raise InputError("bad-usage", "a comparison needs at least two runs", fix=fix)
+    subjects = tuple(Subject.load(directory) for directory in directories)
+    reference = subjects[0]
+    for other in subjects[1:]:
+        if other.kind != reference.kind:
+            message = f"one is a {other.kind}, the reference is a {reference.kind}"
+            raise InputError(
+                "conflict", message, file=other.directory, fix="compare runs with runs, studies with studies"
+            )
+        if not reference.cells.keys() & other.cells.keys():
+            message = f"has no point in common with {reference.directory}"
+            raise InputError("conflict", message, file=other.directory, fix="compare answers to the same study")
+    labels = _labels(subjects)
+    rows = [
+        {"against": label, "point": name, **_row(reference.cells[name], other.cells[name], limit)}
+        for label, other in zip(labels[1:], subjects[1:], strict=True)
+        for name in reference.cells
+        if name in other.cells
+    ]
+    every = set[str]().union(*(one.cells for one in subjects))
+    alone = {
+        label: missing
+        for label, one in zip(labels, subjects, strict=True)
+        if (missing := sorted(every - one.cells.keys()))
+    }
+    return Comparison(subjects, labels, limit, pd.DataFrame(rows), _differing(subjects), alone)
+
+
+def difference(reference: Interval, other: Interval) -> Interval:
+    """The difference of two independent means, other minus reference; NaN bounds where one of them has none."""
+    mean = other.mean - reference.mean
+    errors = [_standard_error(one) for one in (reference, other)]
+    if any(math.isnan(error) for error in errors):
+        return Interval(mean, math.nan, math.nan, 0)
+    variance = sum(error**2 for error in errors)
+    if variance == 0:
+        return Interval(mean, mean, mean, min(reference.n, other.n))
+    parts = zip(errors, (reference, other), strict=True)
+    freedom = variance**2 / sum(error**4 / (one.n - 1) for error, one in parts)
+    half = _t_quantile(freedom) * math.sqrt(variance)
+    return Interval(mean, mean - half, mean + half, round(freedom) + 1)
+
+
+def _standard_error(one: Interval) -> float:
+    return (one.high - one.low) / 2 / _t_quantile(one.n - 1) if one.n > 1 else math.nan
+
+
+def _t_quantile(freedom: float) -> float:
+    from scipy.special import stdtrit  # type: ignore[import-untyped]
+
+    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2))
+
+
+def _row(reference: Cell, other: Cell, within: float) -> dict[str, Any]:
+    import numpy as np
+
+    apart = difference(_interval(reference), _interval(other))
+    before = _interval(reference).mean
+    inside = abs(apart.mean) <= within * before
+    row: dict[str, Any] = {
+        "reference_mbps": before,
+        "mean_mbps": before + apart.mean,
+        "difference_mbps": apart.mean,
+        "difference_low_mbps": apart.low,
+        "difference_high_mbps": apart.high,
+        "difference_percent": change_percent(before + apart.mean, before),
+        "verdict": WITHIN if inside else OUTSIDE,
+    }
+    for quantile in QUANTILES:
+        name = f"q{round(quantile * 100):02}_difference_mbps"
+        row[name] = _quantile(np, other, quantile) - _quantile(np, reference, quantile)
+    for name, cell in (("reference_", reference), ("", other)):
+        row[f"{name}retransmitted_percent"] = cell.retransmitted_percent
+        row[f"{name}timeouts"] = cell.counter("timeouts")
+        row[f"{name}mean_srtt_ms"] = cell.counter("mean_srtt_ms")
+    return row
+
+
+def _interval(cell: Cell) -> Interval:
+    if not cell.samples.size:
+        return Interval(math.nan, math.nan, math.nan, 0)
+    return batch_means([one.to_numpy() for one in cell.series])
+
+
+def _quantile(np: Any, cell: Cell, quantile: float) -> float:
+    return float(np.quantile(cell.samples, quantile)) if cell.samples.size else math.nan
+
+
+def _labels(subjects: Sequence[Subject]) -> tuple[str, ...]:
+    """The engines' names where they differ, else the last names of the directories, else their paths."""
+    ways = (
+        [one.engine for one in subjects],
+        [one.directory.resolve().name for one in subjects],
+        [str(one.directory) for one in subjects],
+    )
+    for names in ways:
+        if len(set(names)) == len(subjects):
+            return tuple(names)
+    return tuple(f"{name} ({at})" for at, name in enumerate(ways[-1], 1))
+
+
+def _differing(subjects: Sequence[Subject]) -> dict[str, list[Any]]:
+    """Fields of the scenarios that are not the same in all, with the value in each (None: absent)."""
+    names = dict.fromkeys(name for one in subjects for name in one.settings)
+    values = {name: [one.settings.get(name) for one in subjects] for name in names}
+    return {name: found for name, found in values.items() if any(value != found[0] for value in found)}

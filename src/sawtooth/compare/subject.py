@@ -1,0 +1,123 @@
+"""Subject: one thing that is compared, a saved run or a study's results, cut into cells that can be matched."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import SawtoothError
+from sawtooth.run import Run, is_saved
+from sawtooth.stats import COUNTERS, counters, throughput
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+    from pandas import Series
+
+ALL_FLOWS = "all flows"
+
+_TABLES = ("intervals", "tcp_info")
+_MEANS = ("mean_srtt_ms", "rwnd_limited_percent")
+
+
+@dataclass
+class Cell:
+    """What is compared with one of another subject: throughput in Mbit/s, one series a run, and what was counted."""
+
+    series: list[Series[float]] = field(default_factory=list)
+    counted: list[dict[str, float]] = field(default_factory=list)
+
+    def add(self, run: Run) -> None:
+        """One run more, of another seed."""
+        self.series.append(throughput(run))
+        self.counted.append(counters(run))
+
+    @property
+    def samples(self) -> ndarray[Any, Any]:
+        """All intervals of all runs, in Mbit/s."""
+        import numpy as np
+
+        return np.concatenate([one.to_numpy() for one in self.series])
+
+    def counter(self, name: str) -> float:
+        """A counter of ``stats.COUNTERS`` over all runs: its sum, or its mean where it is a mean."""
+        values = [one[name] for one in self.counted]
+        return math.fsum(values) / (len(values) if name in _MEANS else 1)
+
+    @property
+    def retransmitted_percent(self) -> float:
+        """Retransmissions for each hundred segments sent."""
+        sent = self.counter(COUNTERS[0])
+        return 100 * self.counter("retransmits") / sent if sent > 0 else math.nan
+
+
+@dataclass(frozen=True)
+class Subject:
+    """``cells`` by name, in order: a study's points, or a run's flows; ``settings`` is the scenario, flat."""
+
+    directory: Path
+    kind: str
+    engine: str
+    cells: dict[str, Cell]
+    settings: dict[str, Any]
+
+    @classmethod
+    def load(cls, directory: Path | str) -> Subject:
+        """Reads what ``Run.save`` or a study wrote. Raises SawtoothError ``not-a-result`` or ``file-not-found``."""
+        where = Path(directory)
+        if not where.exists():
+            raise SawtoothError("file-not-found", "there is no such directory", file=where)
+        if is_saved(where):
+            return _of_run(where)
+        if (where / "study.json").is_file():
+            return _of_study(where)
+        fix = "name the directory of a run (it has a run.json) or of a study's results (it has a study.json)"
+        raise SawtoothError("not-a-result", "is neither a run nor a study's results", file=where, fix=fix)
+
+
+def _of_run(where: Path) -> Subject:
+    run = Run.load(where, tables=_TABLES)
+    cells = {ALL_FLOWS: Cell()}
+    cells[ALL_FLOWS].add(run)
+    if len(run.scenario.flows) > 1:
+        names = run.meta.get("names", {}).get("flow") or [f"flow {at}" for at in range(len(run.scenario.flows))]
+        for index, name in enumerate(names):
+            cells[name] = Cell()
+            cells[name].add(_only(run, index))
+    return Subject(where, "run", run.engine, cells, _flat(run.scenario.to_dict()))
+
+
+def _only(run: Run, flow: int) -> Run:
+    tables = {name: table[table["flow"] == flow] for name, table in run.tables.items()}
+    return dataclasses.replace(run, tables=tables)
+
+
+def _of_study(where: Path) -> Subject:
+    from sawtooth.study import StudyResult, store
+    from sawtooth.study.terminal import plain
+
+    result = StudyResult.load(where)
+    cells: dict[str, Cell] = {}
+    for place in result.places:
+        name = ", ".join(f"{key} {plain(value)}" for key, value in place.key.items())
+        cells.setdefault(name, Cell()).add(Run.load(store.point_directory(where, place.id), tables=_TABLES))
+    overrides = result.description.get("overrides", {})
+    settings = _flat(result.study.scenario) | {str(name): value for name, value in overrides.items()}
+    return Subject(where, "study", result.engine, cells, settings)
+
+
+def _flat(value: Any, name: str = "") -> dict[str, Any]:
+    """A nested dictionary by dotted path."""
+    items: list[tuple[str, Any]]
+    if isinstance(value, dict):
+        items = [(str(key), one) for key, one in value.items()]
+    elif isinstance(value, list):
+        items = [(str(at), one) for at, one in enumerate(value)]
+    else:
+        return {name: value}
+    found: dict[str, Any] = {}
+    for key, one in items:
+        found |= _flat(one, f"{name}.{key}" if name else key)
+    return found

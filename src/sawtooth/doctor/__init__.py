@@ -1,0 +1,6 @@
+"""Doctor: which engines work on this machine, and what of it matters to TCP."""
+
+from sawtooth.doctor.examination import examine
+from sawtooth.doctor.text import words
+
+__all__ = ["examine", "words"]

@@ -1,0 +1,171 @@
+"""The examination: facts of the host and the engines that they allow. Plain JSON values throughout."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sawtooth.doctor import host, probe
+from sawtooth.errors import SawtoothError
+
+MODULE = "module"
+"""What is not loaded but lies on disk as a module: the kernel loads it at first use. It is not loaded to find out."""
+
+_ENGINE_TOOLS = ("iperf3",)
+"""What the engines kernel and netns call; the rest they ask the kernel over netlink."""
+
+_ENABLE_BBR = (
+    "sysctl -w net.core.default_qdisc=fq",
+    "sysctl -w net.ipv4.tcp_congestion_control=bbr",
+)
+"""As the published study enabled it: BBR on every connection, fq on every card that is set up afterwards."""
+
+
+def examine() -> dict[str, Any]:
+    """Everything that ``sawtooth doctor`` tells, as JSON values. Changes nothing outside a namespace of its own."""
+    tools = host.tools()
+    capabilities = _capabilities(tools)
+    control = host.congestion_control()
+    found: dict[str, Any] = {
+        "system": host.system(),
+        "privileges": host.privileges(),
+        "clock": host.clock(),
+        "tools": tools,
+        "capabilities": capabilities,
+        "congestion_control": control,
+        "enable_bbr": _enable_bbr(control, capabilities),
+        "buffers": host.buffers(),
+        "offloads": host.offloads(),
+    }
+    lacks, found["netns_able"] = _netns(found)
+    found["engines"] = {
+        "model": {"works": True, "reasons": []},
+        "sim": _engine(_sim()),
+        "kernel": _engine(_kernel(tools)),
+        "netns": _engine(lacks),
+    }
+    found["warnings"] = _warnings(found)
+    return found
+
+
+def _engine(reasons: list[str]) -> dict[str, Any]:
+    return {"works": not reasons, "reasons": reasons}
+
+
+def _capabilities(tools: dict[str, dict[str, str | None]]) -> dict[str, dict[str, bool | str]]:
+    """What the host's kernel can do: true, ``module``, or the reason why not."""
+    waiting = host.modules() - host.loaded_modules()
+    asleep = [name for name in probe.QDISCS if f"sch_{name}" in waiting]
+    awake = [name for name in probe.QDISCS if name not in asleep]
+    order = json.dumps([*(tools[name]["path"] for name in ("ip", "tc", "nft")), awake])
+    command = [sys.executable, "-I", "-S", str(Path(probe.__file__)), order]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()[-1:] or ["the probe failed"]
+        return {
+            "links": dict.fromkeys(probe.LINKS, reason[0]),
+            "qdiscs": dict.fromkeys(probe.QDISCS, reason[0]),
+            "nftables": {"numgen": reason[0]},
+        }
+    found: dict[str, dict[str, bool | str]] = json.loads(done.stdout)
+    found["qdiscs"] = {name: found["qdiscs"].get(name, MODULE) for name in probe.QDISCS}
+    return found
+
+
+def _sim() -> list[str]:
+    return [] if find_spec("sawtooth._core") else ["the core is not built: maturin develop --release"]
+
+
+def _kernel(tools: dict[str, dict[str, str | None]]) -> list[str]:
+    """Boots a guest to find out."""
+    from sawtooth.kernel import Guest, find
+
+    reasons = _absent(tools) + _source()
+    try:
+        kernel = find()
+        with tempfile.TemporaryDirectory(prefix="sawtooth-doctor-") as share:
+            result = Guest(kernel).run(["true"], share=Path(share), timeout_s=60)
+        if result.exit_code:
+            reasons.append(f"a guest boots, but runs no programs (status {result.exit_code})")
+    except SawtoothError as error:
+        reasons.append(_sentence(error))
+    return reasons
+
+
+def _absent(tools: dict[str, dict[str, str | None]]) -> list[str]:
+    missing = [name for name in _ENGINE_TOOLS if tools[name]["path"] is None]
+    return [f"{name} is missing: install {tools[name]['package']}" for name in missing]
+
+
+def _source() -> list[str]:
+    """Whether the testbed's traffic source is compiled, or can be."""
+    from sawtooth.testbed.compiler import source
+
+    try:
+        source()
+    except SawtoothError as error:
+        return [_sentence(error)]
+    return []
+
+
+def _netns(found: dict[str, Any]) -> tuple[list[str], dict[str, bool]]:
+    """What the engine netns lacks here, and what its own survey of this host's kernel found."""
+    may = found["privileges"]
+    reasons = _absent(found["tools"])
+    if not (may["net_admin"] and may["sys_admin"]):
+        reasons.insert(0, "privileges: run it as root (it needs CAP_NET_ADMIN and CAP_SYS_ADMIN)")
+        return reasons, {}
+    from sawtooth.testbed import survey
+
+    reasons += _source()
+    try:
+        return reasons, {name: bool(able) for name, able in vars(survey.place()).items()}
+    except SawtoothError as error:
+        return [*reasons, _sentence(error)], {}
+
+
+def _sentence(error: SawtoothError) -> str:
+    return f"{error.message}: {error.fix}" if error.fix else error.message
+
+
+def _enable_bbr(control: dict[str, Any], able: dict[str, dict[str, bool | str]]) -> dict[str, Any]:
+    """The commands, as root, and what stands against them here."""
+    commands, notes = list(_ENABLE_BBR), []
+    if able["qdiscs"]["fq"] == MODULE:
+        commands.insert(0, "modprobe sch_fq")
+    elif str(able["qdiscs"]["fq"]).startswith(probe.NO_NAMESPACE):
+        notes.append("whether this kernel has fq could not be tried; since Linux 4.13 BBR paces without it")
+    elif able["qdiscs"]["fq"] is not True:
+        notes.append("this kernel has no fq: leave its line out; since Linux 4.13 BBR paces without it")
+    if "bbr" in control["modules"]:
+        commands.insert(0, "modprobe tcp_bbr")
+    elif "bbr" not in control["available"]:
+        notes.append("this kernel has no BBR")
+    return {"commands": commands, "notes": notes}
+
+
+def _warnings(found: dict[str, Any]) -> list[str]:
+    warnings = []
+    large = [name for name, states in found["offloads"].items() if states.get("TSO") or states.get("GSO")]
+    if large:
+        warnings.append(
+            f"segmentation offload is on for {', '.join(large)}: a sending host hands its qdisc super-packets of up to "
+            "64 KiB, so netem on the sender drops whole ones, not single packets. Put the loss on a forwarding host"
+        )
+    able = found["netns_able"]
+    if able and not able["netem"]:
+        loss = "loss comes from nftables" if able["nftables"] else "no loss, for want of nftables too"
+        warnings.append(f"this kernel has no netem: the engine netns can give no delay, and {loss}")
+    hz = found["clock"]["hz"]
+    if hz != 250:
+        warnings.append(f"HZ is {hz} here, 250 in Debian and Ubuntu LTS: TCP's timers have another grain")
+    maximum = found["buffers"]["tcp_rmem"]
+    if isinstance(maximum, list) and maximum[-1] < 12 * 1024 * 1024:
+        mib = maximum[-1] / 1024 / 1024
+        warnings.append(f"the receive window stays below {mib:.1f} MiB (tcp_rmem): it limits long fat paths")
+    return warnings

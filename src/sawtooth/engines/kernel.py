@@ -1,0 +1,122 @@
+"""Engine ``kernel``: the real Linux kernel in virtual time, without root, on the testbed inside a user-mode guest."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import InputError, SawtoothError, suggestion
+
+if TYPE_CHECKING:
+    from sawtooth.engines import Progress, Stop
+    from sawtooth.run import Run
+    from sawtooth.scenario import Scenario
+
+TIMEOUT_S = 24 * 3600.0
+MEMORY = "1024M"
+_PREFIX = "st-1-0-"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Boots one guest a run, pinned to a processor of its own. ``capture``: a directory for headers of both ends.
+
+    The same scenario and seed give the same tables each time.
+    """
+
+    capture: Path | None = None
+    name: str = "kernel"
+
+    def check(self, scenario: Scenario) -> None:
+        """Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``."""
+        from sawtooth import kernel
+        from sawtooth.testbed.compiler import source
+        from sawtooth.testbed.plan import Place
+        from sawtooth.testbed.refusals import check
+
+        compiled = scenario.compile()
+        check(compiled, scenario.traffic, Place(), where="the engine kernel")
+        found = kernel.find(compiled["hosts"][0]["hz"])
+        for index, flow in enumerate(compiled["flows"]):
+            if flow["cc"] not in found.algorithms:
+                fix = suggestion(flow["cc"], found.algorithms)
+                raise InputError("unsupported", f"this kernel has no {flow['cc']}", field=f"flows.{index}.cc", fix=fix)
+        if scenario.traffic == "iperf3" and shutil.which("iperf3") is None:
+            fix = 'install it (on Debian: apt install iperf3), or set traffic = "native"'
+            raise SawtoothError("tool-missing", "iperf3 is not installed", fix=fix)
+        source()
+
+    def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
+        """Boots, measures and reads. Raises SawtoothError: as ``check``; ``guest-failed``, ``testbed-failed``,
+        ``interrupted``.
+        """
+        from sawtooth import kernel
+        from sawtooth.testbed import outcome
+        from sawtooth.testbed.names import directory as run_directory
+        from sawtooth.testbed.plan import Place
+
+        self.check(scenario)
+        found = kernel.find(scenario.compile()["hosts"][0]["hz"])
+
+        def look() -> None:
+            if stop is not None and stop():
+                fix = "run it again"
+                raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
+            if progress is not None:
+                progress(outcome.progress(share))
+
+        begun = time.perf_counter()
+        with run_directory() as share, processor() as cpu:
+            outcome.prepare(share, scenario, Place(), _PREFIX, capture=self.capture is not None)
+            guest = kernel.Guest(found, cpu=cpu, memory=MEMORY, seed=scenario.seed)
+            command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
+            ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look)
+            if ended.exit_code and not (share / "error.txt").exists():
+                said = (share / "stderr").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                reason = said[-1] if said else "no reason given"
+                raise SawtoothError("testbed-failed", f"the testbed ended with status {ended.exit_code}: {reason}")
+            meta: dict[str, Any] = {
+                "kernel": found.describe(),
+                # Differ from run to run, unlike everything else.
+                "cpu_s": ended.cpu_s,
+                "wall_s": time.perf_counter() - begun,
+            }
+            result = outcome.run(share, scenario, self.name, meta)
+            if self.capture is not None:
+                self.capture.mkdir(parents=True, exist_ok=True)
+                for file in share.glob("*.pcap"):
+                    shutil.copy(file, self.capture)
+        if progress is not None:
+            progress(1.0)
+        return result
+
+
+ENGINE = Kernel()
+
+
+@contextlib.contextmanager
+def processor() -> Iterator[int | None]:
+    """A processor that no other guest of this user is pinned to; None when all are taken.
+
+    A guest that changes processors with its traced programs takes twice the time. Locks end with their process.
+    """
+    directory = Path(tempfile.gettempdir()) / f"sawtooth-processors-{os.getuid()}"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    for cpu in sorted(os.sched_getaffinity(0), reverse=True):
+        with (directory / str(cpu)).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield cpu
+            return
+    yield None

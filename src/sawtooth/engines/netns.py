@@ -1,0 +1,148 @@
+"""Engine ``netns``: the kernel of this host in real time, on the testbed in namespaces of its own. Needs root."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import InputError, SawtoothError
+
+if TYPE_CHECKING:
+    from sawtooth.engines import Progress, Stop
+    from sawtooth.run import Run
+    from sawtooth.scenario import Scenario
+
+_POLL_S = 0.1
+_GROUP_END_S = 5.0
+_PATIENCE_S = 90.0
+"""Beyond the scenario's duration: setting up, and iperf3's goodbye."""
+
+
+@dataclass(frozen=True)
+class Netns:
+    """Touches nothing outside its own namespaces, whose names are unique to the run, and removes them however it ends;
+    what a kill leaves, ``sawtooth clean`` removes. ``capture``: a directory for headers of both ends.
+    """
+
+    capture: Path | None = None
+    name: str = "netns"
+
+    def check(self, scenario: Scenario) -> None:
+        """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
+        from sawtooth.testbed import survey
+        from sawtooth.testbed.compiler import source
+        from sawtooth.testbed.refusals import check
+
+        compiled = scenario.compile()
+        check(compiled, scenario.traffic, survey.place(), where="this host's kernel")
+        hz = survey.hz()
+        if hz is not None and hz != compiled["hosts"][0]["hz"]:
+            message = f"this host's kernel has HZ {hz}, and nothing can change that"
+            raise InputError(
+                "unsupported", message, field="host.hz", fix=f"set host.hz to {hz}, or use --engine kernel"
+            )
+        for index, flow in enumerate(compiled["flows"]):
+            if not survey.has_congestion_control(flow["cc"]):
+                fix = f"modprobe tcp_{flow['cc']}, or use --engine kernel"
+                message = f"this host's kernel has no {flow['cc']}"
+                raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)
+        if scenario.traffic == "iperf3" and shutil.which("iperf3") is None:
+            fix = 'install it (on Debian: apt install iperf3), or set traffic = "native"'
+            raise SawtoothError("tool-missing", "iperf3 is not installed", fix=fix)
+        if self.capture is not None and shutil.which("tcpdump") is None:
+            raise SawtoothError("tool-missing", "a capture needs tcpdump", fix="on Debian: apt install tcpdump")
+        source()
+
+    def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
+        """Sets up, measures for the scenario's duration, takes down and reads.
+
+        Raises SawtoothError: as ``check``; ``testbed-failed``, ``interrupted``.
+        """
+        from sawtooth.testbed import outcome, remarks, survey
+        from sawtooth.testbed.apply import remove
+        from sawtooth.testbed.names import directory as run_directory
+        from sawtooth.testbed.names import prefix
+        from sawtooth.testbed.plan import build
+
+        self.check(scenario)
+        place, own = survey.place(), prefix()
+        names = [namespace.name for namespace in build(scenario.compile(), place, own).namespaces]
+        begun, before = time.perf_counter(), _processor_ticks()
+        with run_directory() as directory:
+            outcome.prepare(directory, scenario, place, own, capture=self.capture is not None)
+            try:
+                self._measure(directory, scenario, progress, stop)
+            finally:
+                remove(names)
+            busy, all_ticks = (now - then for now, then in zip(_processor_ticks(), before, strict=True))
+            share = busy / max(1, all_ticks)
+            meta: dict[str, Any] = {
+                "place": vars(place),
+                "hz": survey.hz(),
+                "processors_busy": share,
+                "wall_s": time.perf_counter() - begun,
+                "warnings": [*remarks.busy(share), *remarks.real_time(place, scenario.compile())],
+            }
+            result = outcome.run(directory, scenario, self.name, meta)
+            if self.capture is not None:
+                self.capture.mkdir(parents=True, exist_ok=True)
+                for file in directory.glob("*.pcap"):
+                    shutil.copy(file, self.capture)
+        return result
+
+    def _measure(self, directory: Path, scenario: Scenario, progress: Progress | None, stop: Stop | None) -> None:
+        """Runs the testbed in a process group of its own, which ends with this call."""
+        from sawtooth.testbed import outcome
+
+        deadline = time.monotonic() + scenario.duration.seconds + _PATIENCE_S
+        command = [sys.executable, "-m", "sawtooth.testbed", str(directory)]
+        errors = directory / "stderr"
+        with errors.open("wb") as said:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+            )
+        try:
+            while process.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL_S)
+                if progress is not None:
+                    progress(outcome.progress(directory))
+                if stop is not None and stop():
+                    fix = "run it again"
+                    raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
+                if time.monotonic() > deadline:
+                    raise SawtoothError("testbed-failed", "the testbed did not come to its end in time")
+        finally:
+            _end_group(process)
+        if process.returncode and not (directory / "error.txt").exists():
+            last = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+            reason = last[0] if last else f"status {process.returncode}"
+            raise SawtoothError("testbed-failed", f"the testbed ended early: {reason}")
+
+
+ENGINE = Netns()
+
+
+def _end_group(leader: subprocess.Popen[bytes]) -> None:
+    """Kills what is left of a process group and waits until it is gone, so that its namespaces go too."""
+    patience = time.monotonic() + _GROUP_END_S
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < patience:
+            os.killpg(leader.pid, signal.SIGKILL)
+            leader.poll()
+            time.sleep(0.01)
+    leader.wait()
+
+
+def _processor_ticks() -> tuple[int, int]:
+    """Busy and all, of all processors since the boot (proc(5), stat)."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)

@@ -1,0 +1,279 @@
+"""Building a user-mode kernel, in stages that a later call takes up again: unpack, configure, compile, try."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.kernel import needs, source
+from sawtooth.kernel.guest import Guest
+from sawtooth.kernel.kernel import BINARY, DEFAULT_HZ, DESCRIPTION, Kernel, cache_directory, configuration, load, recipe
+from sawtooth.kernel.source import Source
+from sawtooth.storage import new_directory, write_json, writing
+
+RATES = (100, 250, 300, 1000)
+"""The HZ that Linux offers; those of a scenario's hosts too."""
+
+COMPILED_STEPS = 1240
+"""Steps of compiling Debian's 6.12, for the progress: others have about as many."""
+
+Progress = Callable[[str, float | None], None]
+"""Called with what is being done, and the fraction of that which is done, where it is known."""
+
+_PR_SET_PDEATHSIG = 1
+_STEP = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|HOSTLD|GEN|UPD) ")
+_AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+
+
+def build(
+    *,
+    hz: int = DEFAULT_HZ,
+    source_path: Path | str | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Kernel:
+    """The kernel of that source and HZ, built where it is not in the cache yet.
+
+    ``source_path`` is a tarball or directory, by default Debian's package; ``jobs`` compilers run at once, by default
+    one a core. An interrupted build goes on where it stopped; of two at once the second waits.
+    Raises SawtoothError: ``out-of-range``, ``file-not-found``, ``file-unreadable``, ``bad-source``, ``tool-missing``,
+    ``disk-full``, ``unwritable-output``, ``build-failed``.
+    """
+    if hz not in RATES:
+        fix = f"choose one of: {', '.join(map(str, RATES))}"
+        raise InputError("out-of-range", f"{hz} is not a timer tick of Linux", field="hz", fix=fix)
+    tell = progress or (lambda what, fraction: None)
+    tell("checking tools and source", None)
+    needs.check(lambda what: tell(what, None))
+    chosen = source.locate(source_path)
+    cache = cache_directory()
+    with writing(cache):
+        cache.mkdir(parents=True, exist_ok=True)
+    name = f"hz{hz}-{chosen.digest}-{recipe()}"
+    with _locked(cache / "build.lock", tell) as lock:
+        work = cache / "build" / name
+        ready = load(cache / name)
+        if ready is None:
+            ready = _build(chosen, hz, jobs or os.cpu_count() or 1, work, cache / name, lock, tell)
+        shutil.rmtree(work, ignore_errors=True)
+        return ready
+
+
+def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: int, tell: Progress) -> Kernel:
+    tree, log = work / "tree", work / "make.log"
+    with writing(work):
+        work.mkdir(parents=True, exist_ok=True)
+    needs.check_space(work, sum(path.stat().st_size for path in tree.rglob("*.o")) + 1_500_000_000 * tree.exists())
+    clock = _Clock(work / "seconds")
+    with clock:
+        if not tree.exists():
+            tell(f"unpacking {chosen.path.name}", None)
+            source.unpack(chosen, tree, hz)
+    version = source.version(tree)
+    with clock:
+        if not (work / "configured").exists():
+            tell("configuring", None)
+            _configure(tree, hz, log, lock)
+            (work / "configured").touch()
+
+        def step(done: int) -> None:
+            tell("compiling", min(0.99, done / COMPILED_STEPS))
+            clock.save()
+
+        counter = _Counter(work / "steps", step)
+        _make(tree, [f"-j{jobs}", BINARY], log, lock, counter)
+        tell("trying the kernel", None)
+        with new_directory_again(target) as aside:
+            binary = aside / BINARY
+            with writing(binary):
+                subprocess.run(["strip", "-o", binary, tree / BINARY], check=True)
+                algorithms = _algorithms(binary)
+            about = {
+                "version": version,
+                "hz": hz,
+                "algorithms": algorithms,
+                "digest": hashlib.sha256(binary.read_bytes()).hexdigest()[:16],
+                "source": str(chosen.path),
+                "source_digest": chosen.digest,
+                "recipe": recipe(),
+                "built": datetime.now(UTC).isoformat(timespec="seconds"),
+                "build_s": round(clock.total(), 1),
+            }
+            write_json(aside / DESCRIPTION, about)
+    kernel = load(target)
+    if kernel is None:
+        raise SawtoothError("build-failed", "the kernel vanished from the cache", file=target, fix="build it again")
+    return kernel
+
+
+def new_directory_again(target: Path) -> contextlib.AbstractContextManager[Path]:
+    """As ``new_directory``, in the place of a directory that is not a whole kernel."""
+    shutil.rmtree(target, ignore_errors=True)
+    return new_directory(target)
+
+
+def _configure(tree: Path, hz: int, log: Path, lock: int) -> None:
+    """All off but our fragment. Raises SawtoothError ``build-failed`` when the source does not know a part of it."""
+    fragment = tree / "sawtooth.config"
+    fragment.write_text(configuration(), encoding="utf-8")
+    _make(tree, ["KCONFIG_ALLCONFIG=sawtooth.config", "allnoconfig"], log, lock)
+    set_ = set((tree / ".config").read_text(encoding="utf-8").splitlines())
+    wanted = [line for line in configuration().splitlines() if line.startswith("CONFIG_")] + [f"CONFIG_HZ={hz}"]
+    lacking = [line.partition("=")[0] for line in wanted if line not in set_]
+    if lacking:
+        message = f"this kernel's configuration does not take {', '.join(lacking)}"
+        raise SawtoothError("build-failed", message, file=tree / ".config", fix=f"use the package {source.PACKAGE}")
+
+
+def _make(tree: Path, arguments: list[str], log: Path, lock: int, counter: _Counter | None = None) -> None:
+    """Runs make, which ends with this process; it keeps the lock until its last compiler is gone."""
+    command = ["nice", "-n", "10", "make", "ARCH=um", *arguments]
+    environment = {name: value for name, value in os.environ.items() if name not in _UNWANTED} | _SAME_BYTES
+    with log.open("a", encoding="utf-8") as copy:
+        process = subprocess.Popen(
+            command,
+            cwd=tree,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            pass_fds=(lock,),
+            process_group=0,
+            preexec_fn=_end_with_parent,
+        )
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                copy.write(line)
+                if counter is not None and _STEP.match(line):
+                    counter.add()
+            process.wait()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            raise
+    if process.returncode:
+        raise _failure(log, process.returncode)
+
+
+_SAME_BYTES = {
+    "LC_ALL": "C",
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
+    "KBUILD_BUILD_USER": "sawtooth",
+    "KBUILD_BUILD_HOST": "sawtooth",
+    "KBUILD_BUILD_VERSION": "1",
+}
+"""The kernel mixes its own banner into its random numbers, so it must not name the hour of its build."""
+
+_UNWANTED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "ARCH", "CROSS_COMPILE", "KBUILD_OUTPUT", "O")
+"""What an outer make or another kernel's build would hand down."""
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _failure(log: Path, status: int) -> SawtoothError:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-400:]
+    wrong = [line.strip() for line in lines if re.search(r"\berror\b|fatal|No space left", line)]
+    if any("No space left" in line for line in wrong):
+        fix = "free some space, then run the same command again: it goes on where it stopped"
+        return SawtoothError("disk-full", "no space is left on the disk", file=log, fix=fix)
+    first = f": {wrong[0][:200]}" if wrong else ""
+    fix = "the file has all that was printed; the same command goes on where it stopped"
+    return SawtoothError("build-failed", f"make ended with status {status}{first}", file=log, fix=fix)
+
+
+def _algorithms(binary: Path) -> list[str]:
+    """Boots the kernel and asks it. Raises SawtoothError ``build-failed`` when it does not boot."""
+    trial = Kernel(binary, "", 0, (), "", "", "", "", "", 0.0)
+    share = binary.parent / "trial"
+    share.mkdir()
+    try:
+        Guest(trial).run(["cat", _AVAILABLE], share=share, timeout_s=60)
+        found = sorted((share / "stdout").read_text().split())
+    except SawtoothError as error:
+        raise SawtoothError("build-failed", f"the kernel does not boot: {error.message}", fix=error.fix) from error
+    finally:
+        shutil.rmtree(share)
+    if not found:
+        message = "the kernel boots, and names no congestion control"
+        raise SawtoothError("build-failed", message, fix=f"use the package {source.PACKAGE}")
+    return found
+
+
+@contextlib.contextmanager
+def _locked(path: Path, tell: Progress) -> Iterator[int]:
+    """The file descriptor of a lock that is held until the block, and every process it started, ends."""
+    with writing(path):
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("waiting for another build", None)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+class _Counter:
+    """Counts steps over all calls of make, in a file."""
+
+    def __init__(self, path: Path, show: Callable[[int], None]) -> None:
+        self._path, self._show = path, show
+        self._done = _number(path)
+        show(int(self._done))
+
+    def add(self) -> None:
+        self._done += 1
+        with contextlib.suppress(OSError):
+            self._path.write_text(json.dumps(self._done))
+        self._show(int(self._done))
+
+
+class _Clock:
+    """Adds up the seconds of all its blocks, over all calls, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._before = _number(path)
+
+    def __enter__(self) -> None:
+        self._begun = time.monotonic()
+
+    def total(self) -> float:
+        return self._before + time.monotonic() - self._begun
+
+    def save(self) -> None:
+        # A full disk is told by make, in better words.
+        with contextlib.suppress(OSError):
+            self._path.write_text(json.dumps(self.total()))
+
+    def __exit__(self, *_: object) -> None:
+        self.save()
+        self._before = self.total()
+
+
+def _number(path: Path) -> float:
+    try:
+        return float(path.read_text())
+    except (OSError, ValueError):
+        return 0.0

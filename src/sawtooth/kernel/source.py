@@ -1,0 +1,175 @@
+"""Source: where the kernel's source comes from, and its own edited copy to build in. The original is never touched."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.kernel import needs
+from sawtooth.storage import ASIDE, writing
+
+PACKAGE = "linux-source-6.12"
+PACKAGED = Path("/usr/src/linux-source-6.12.tar.xz")
+
+_LEFT_OUT = ("Documentation/*/*", "tools/testing/*")
+"""Never read by the build of one program, and many files."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A tarball or directory, and a digest that changes when its content does."""
+
+    path: Path
+    digest: str
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One substitution in one file of the copy; ``{hz}`` in ``new`` is the HZ wanted."""
+
+    file: str
+    old: str
+    new: str
+
+
+EDITS = (
+    # arch/um has no choice of HZ, only this default.
+    Edit("arch/um/Kconfig", r"(?m)^(config HZ\n\s+int\n\s+default) \d+$", r"\1 {hz}"),
+    # The same boot draws the same random numbers: the kernel mixes the command line, with our seed, into its pool.
+    Edit(
+        "arch/um/os-Linux/util.c",
+        r"return getrandom\(buf, len, flags\);",
+        "__builtin_memset(buf, 0x5a, len); return len;",
+    ),
+    # A guest that is killed takes the processes that it traces with it.
+    Edit(
+        "arch/um/os-Linux/skas/process.c",
+        r"\(void \*\)\s*PTRACE_O_TRACESYSGOOD",
+        "(void *) (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)",
+    ),
+)
+
+
+def locate(given: Path | str | None = None) -> Source:
+    """The source to build from: what is given, else Debian's package, installed when root asks.
+
+    Raises SawtoothError: ``file-not-found``, ``bad-source``, or ``tool-missing`` naming the package.
+    """
+    if given is None:
+        if not PACKAGED.exists():
+            needs.install([PACKAGE])
+        return Source(PACKAGED, _file_digest(PACKAGED))
+    path = Path(given).absolute()
+    if not path.exists():
+        fix = f"name a tarball or directory of a kernel's source, or install the package {PACKAGE}"
+        raise InputError("file-not-found", "there is no kernel source", file=path, fix=fix)
+    if path.is_dir():
+        _check(path, path)
+        return Source(path, _directory_digest(path))
+    return Source(path, _file_digest(path))
+
+
+def unpack(source: Source, tree: Path, hz: int) -> None:
+    """Makes ``tree``, an edited copy of the source; it appears whole or not at all.
+
+    Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``.
+    """
+    aside = tree.with_name(tree.name + ASIDE)
+    shutil.rmtree(aside, ignore_errors=True)
+    with writing(aside):
+        aside.mkdir(parents=True)
+        if source.path.is_dir():
+            _copy(source.path, aside)
+        else:
+            _extract(source.path, aside)
+        _check(aside, source.path)
+        for edit in EDITS:
+            _apply(edit, aside, source.path, hz)
+        os.rename(aside, tree)
+
+
+def version(tree: Path) -> str:
+    """Like 6.12.117, from the top Makefile."""
+    text = (tree / "Makefile").read_text(encoding="utf-8", errors="replace")
+    parts = dict(re.findall(r"(?m)^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(\S*)[ \t]*$", text))
+    number = ".".join(parts[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if parts.get(name))
+    return f"{number}{parts.get('EXTRAVERSION', '')}"
+
+
+def _extract(tarball: Path, into: Path) -> None:
+    left_out = [f"--exclude=*/{pattern}" for pattern in _LEFT_OUT]
+    command = ["tar", "-xf", str(tarball), "-C", str(into), "--strip-components=1", "--no-same-owner", *left_out]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    if done.returncode:
+        if "No space left" in done.stderr:
+            raise SawtoothError("disk-full", "no space is left for the kernel's source", file=into)
+        said = done.stderr.strip().splitlines()[:1] or [f"tar ended with status {done.returncode}"]
+        raise InputError("bad-source", f"cannot be unpacked: {said[0]}", file=tarball, fix=_FIX)
+
+
+def _copy(directory: Path, into: Path) -> None:
+    def left_out(where: str, names: list[str]) -> list[str]:
+        return [name for name in names if name == ".git" or name.endswith((".o", ".a", ".cmd"))]
+
+    try:
+        shutil.copytree(directory, into, symlinks=True, ignore=left_out, dirs_exist_ok=True)
+    except shutil.Error as error:
+        first = error.args[0][0]
+        raise InputError("bad-source", f"cannot be copied: {first[2]}", file=first[0]) from error
+    for stale in (".config", "include/config", "include/generated", "arch/um/include/generated"):
+        where = into / stale
+        shutil.rmtree(where, ignore_errors=True) if where.is_dir() else where.unlink(missing_ok=True)
+
+
+_FIX = "name the tarball or directory of a Linux kernel from 6.1 on"
+
+
+def _check(tree: Path, shown: Path) -> None:
+    if not (tree / "arch" / "um" / "Kconfig").is_file() or not (tree / "Makefile").is_file():
+        raise InputError("bad-source", "is not the source of a Linux kernel", file=shown, fix=_FIX)
+    numbers = [int(number) for number in re.findall(r"\d+", version(tree))[:2]]
+    if numbers < [6, 1]:
+        raise InputError("bad-source", f"is kernel {version(tree)}, too old", file=shown, fix=_FIX)
+
+
+def _apply(edit: Edit, tree: Path, shown: Path, hz: int) -> None:
+    path = tree / edit.file
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    after, count = re.subn(edit.old, edit.new.replace("{hz}", str(hz)), before)
+    if not count:
+        message = f"{edit.file} has not the place that sawtooth has to edit: this kernel is not supported"
+        raise InputError("bad-source", message, file=shown, fix=f"use Debian's package {PACKAGE}")
+    path.write_text(after, encoding="utf-8")
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    except OSError as error:
+        raise InputError("file-unreadable", f"cannot be read: {error.strerror}", file=path) from error
+
+
+def _directory_digest(directory: Path) -> str:
+    """Of names, sizes and times of modification: reading all of it would take longer than it tells."""
+    digest = hashlib.sha256()
+    for path, status in sorted(_walk(str(directory))):
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
+
+
+def _walk(directory: str) -> Iterator[tuple[str, os.stat_result]]:
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != ".git":
+                    yield from _walk(entry.path)
+            elif entry.is_file(follow_symlinks=False) and not entry.name.endswith((".o", ".a", ".cmd")):
+                yield entry.path, entry.stat()

@@ -1,0 +1,88 @@
+"""Inside the guest, and as the netns engine's child: puts the testbed up, runs the traffic, takes it down.
+
+    python -m sawtooth.testbed DIRECTORY
+
+DIRECTORY has ``task.json`` and gets everything that is seen. Exit status 0, or 1 with the reason in ``error.txt``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from sawtooth.testbed.names import NAMESPACES
+from sawtooth.testbed.plan import Place, build
+from sawtooth.testbed.traffic import orders
+
+TASK, ORDERS, ERROR, SYSTEM, SOURCE = "task.json", "orders", "error.txt", "system.json", "source"
+_PR_SET_PDEATHSIG = 1
+
+
+def main(directory: Path) -> int:
+    task = json.loads((directory / TASK).read_text(encoding="utf-8"))
+    if not task["place"]["virtual"]:
+        _end_with(task["owner"])
+    compiled = task["compiled"]
+    plan = build(compiled, Place(**task["place"]), task["prefix"])
+    names = [namespace.name for namespace in plan.namespaces]
+    from sawtooth.testbed.apply import apply, remove
+
+    try:
+        if task["place"]["virtual"]:
+            _own_machine()
+        apply(plan)
+        text = orders(compiled, plan, task["traffic"], directory, NAMESPACES, capture=task["capture"])
+        (directory / ORDERS).write_text(text, encoding="utf-8")
+        (directory / SYSTEM).write_text(json.dumps(system()), encoding="utf-8")
+        done = subprocess.run(
+            [directory / SOURCE, directory / ORDERS], cwd=directory, stderr=subprocess.PIPE, text=True
+        )
+        if done.returncode:
+            raise OSError(done.stderr.strip() or f"the traffic source ended with status {done.returncode}")
+    except Exception as error:
+        (directory / ERROR).write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
+        return 1
+    finally:
+        # A guest vanishes as a whole.
+        if not task["place"]["virtual"]:
+            remove(names)
+    return 0
+
+
+def system() -> dict[str, Any]:
+    """What a reader of the figures must know of the place: kernel, congestion controls, tools."""
+    tcp = Path("/proc/sys/net/ipv4")
+    found: dict[str, Any] = {"kernel": " ".join(os.uname()[i] for i in (0, 2, 3, 4))}
+    for name in ("tcp_available_congestion_control", "tcp_congestion_control"):
+        found[name] = (tcp / name).read_text().strip()
+    found["sysctls"] = {
+        path.name: path.read_text().strip()
+        for path in sorted(tcp.glob("tcp_*"))
+        if path.name not in ("tcp_fastopen_key", *found) and os.access(path, os.R_OK)
+    }
+    found["tools"] = {name: shutil.which(name) for name in ("iperf3", "tcpdump")}
+    return found
+
+
+def _end_with(owner: int) -> None:
+    """This process is killed when the engine's is, and so is the source in its turn."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != owner:
+        sys.exit(1)
+
+
+def _own_machine() -> None:
+    """Limits of the whole machine, which a guest has for itself: packets wait only where the scenario says."""
+    for name in ("net/core/netdev_max_backlog", "net/core/netdev_budget"):
+        Path("/proc/sys", name).write_text("1000000")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,202 @@
+"""Puts a plan up and takes it down, over netlink (pyroute2) and two system calls. Needs to be root in its place."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyroute2 import IPRoute, NetlinkError, netns
+from pyroute2.netlink.rtnl import RTM_NEWQDISC, RTM_NEWTFILTER
+from pyroute2.netlink.rtnl.tcmsg import tcmsg
+
+from sawtooth.testbed.names import NAMESPACES
+from sawtooth.testbed.plan import Plan
+from sawtooth.testbed.ports import ROOT
+
+_CREATE = 0x1 | 0x4 | 0x200 | 0x400
+"""NLM_F_REQUEST, ACK, EXCL, CREATE."""
+_CLONE_NEWNET = 0x40000000
+_SIOCETHTOOL = 0x8946
+_OFFLOADS = {"tso": 0x1F, "gso": 0x24, "gro": 0x2C}
+"""ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO."""
+_ETH_P_ALL = 3
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Raw(tcmsg):  # type: ignore[misc]
+    """A traffic control message whose options are bytes already."""
+
+    nla_map = tuple((name, "cdata" if name == "TCA_OPTIONS" else kind) for name, kind in tcmsg.nla_map)
+
+
+def apply(plan: Plan) -> None:
+    """Makes namespaces, devices, addresses, routes and queueing disciplines. Raises OSError; ``remove`` tidies up."""
+    sockets: dict[int, IPRoute] = {}
+    try:
+        for index, namespace in enumerate(plan.namespaces):
+            netns.create(namespace.name)
+            with entered(namespace.name):
+                sockets[index] = IPRoute()
+                _sysctls(namespace.sysctls)
+        for index, ip in sockets.items():
+            ip.link("set", index=1, state="up")
+            ip.addr("add", index=1, address=plan.namespaces[index].address, prefixlen=32)
+        indices = _devices(plan, sockets)
+        for rule in plan.ports.qdiscs:
+            index = indices[rule.namespace, rule.device]
+            _traffic_control(
+                sockets[rule.namespace], RTM_NEWQDISC, index, rule.handle, rule.parent, rule.kind, rule.options
+            )
+        for choice in plan.ports.filters:
+            index, info = indices[choice.namespace, choice.device], 1 << 16 | socket.htons(_ETH_P_ALL)
+            _traffic_control(
+                sockets[choice.namespace], RTM_NEWTFILTER, index, 0, choice.parent, "flower", choice.options, info
+            )
+        for near in plan.ports.neighbours:
+            ip, index = sockets[near.namespace], indices[near.namespace, near.device]
+            ip.neigh("replace", dst=near.address, lladdr=near.mac, ifindex=index, state="permanent")
+        _routes(plan, sockets, indices)
+    finally:
+        for ip in sockets.values():
+            ip.close()
+    if plan.ports.rules:
+        from sawtooth.testbed import nftables
+
+        for host in {rule.namespace for rule in plan.ports.rules}:
+            with entered(plan.namespace_of(host)):
+                nftables.apply([rule for rule in plan.ports.rules if rule.namespace == host])
+
+
+def remove(names: list[str]) -> None:
+    """Removes namespaces, and with them all devices in them; those that do not exist are no error.
+
+    Raises PermissionError without the privilege.
+    """
+    for name in names:
+        if (NAMESPACES / name).exists():
+            netns.remove(name)
+
+
+def try_qdisc(ip: IPRoute, index: int, kind: str, options: bytes) -> bool:
+    """Whether the kernel has it: puts it on a device and takes it away."""
+    try:
+        _traffic_control(ip, RTM_NEWQDISC, index, 1 << 16, ROOT, kind, options)
+    except NetlinkError:
+        return False
+    ip.tc("del", index=index, parent=ROOT)
+    return True
+
+
+@contextlib.contextmanager
+def entered(namespace: str) -> Iterator[None]:
+    """This thread is in the namespace for the time of the block; sockets opened there stay there."""
+    before = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        there = os.open(NAMESPACES / namespace, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _setns(there)
+        finally:
+            os.close(there)
+        try:
+            yield
+        finally:
+            _setns(before)
+    finally:
+        os.close(before)
+
+
+def _setns(fd: int) -> None:
+    if _libc.setns(fd, _CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def _sysctls(settings: dict[str, str]) -> None:
+    for name, value in settings.items():
+        path = Path("/proc/sys") / name
+        # A kernel without IPv6 has nothing to switch off.
+        if "ipv6" not in name or path.exists():
+            path.write_text(value)
+
+
+def _devices(plan: Plan, sockets: dict[int, IPRoute]) -> dict[tuple[int, str], int]:
+    """Makes all devices, offloads off, and brings them up. Returns their indices by namespace and name."""
+    ports = plan.ports
+    for veth in ports.veths:
+        peer = {"ifname": veth.far, "mtu": ports.mtu, "address": veth.far_mac}
+        peer["net_ns_fd"] = plan.namespace_of(veth.far_namespace)
+        sockets[veth.near_namespace].link("add", ifname=veth.near, kind="veth", mtu=ports.mtu, peer=peer)
+    indices: dict[tuple[int, str], int] = {}
+    for host, ip in sockets.items():
+        indices |= {(host, link.get_attr("IFLA_IFNAME")): link["index"] for link in ip.get_links()}
+    for sub in ports.subs:
+        ip, parent = sockets[sub.namespace], indices[sub.namespace, sub.parent]
+        kind: dict[str, Any] = {"vlan_id": sub.tag} if sub.kind == "vlan" else {"macvlan_mode": "private"}
+        if sub.mac:
+            kind["address"] = sub.mac
+        ip.link("add", ifname=sub.name, kind=sub.kind, link=parent, mtu=ports.mtu, **kind)
+        made = ip.link_lookup(ifname=sub.name)[0]
+        if sub.target != sub.namespace:
+            ip.link("set", index=made, net_ns_fd=plan.namespace_of(sub.target))
+            made = sockets[sub.target].link_lookup(ifname=sub.name)[0]
+        indices[sub.target, sub.name] = made
+    by_host: dict[int, list[str]] = {}
+    for host, name in ports.devices():
+        by_host.setdefault(host, []).append(name)
+    for host, names in by_host.items():
+        with entered(plan.namespace_of(host)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+            for name in names:
+                _offloads_off(control, name)
+    # A sub-interface comes up only after its parent, which may be in another namespace.
+    for host, name in ports.devices():
+        sockets[host].link("set", index=indices[host, name], state="up")
+    return indices
+
+
+def _offloads_off(control: socket.socket, device: str) -> None:
+    """SIOCETHTOOL, because the ioctl has been the same for ever. What a device has not got is off."""
+    for command in _OFFLOADS.values():
+        value = array.array("B", struct.pack("=II", command, 0))
+        request = struct.pack("16sP16x", device.encode(), value.buffer_info()[0])
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(control, _SIOCETHTOOL, request)
+
+
+def _traffic_control(
+    ip: IPRoute, kind_of: int, index: int, handle: int, parent: int, kind: str, options: bytes, info: int = 0
+) -> None:
+    message = _Raw()
+    message["index"], message["handle"], message["parent"], message["info"] = index, handle, parent, info
+    message["attrs"] = [["TCA_KIND", kind], ["TCA_OPTIONS", options]]
+    message["header"]["type"], message["header"]["flags"] = kind_of, _CREATE
+    ip.nlm_request_batch([message])
+
+
+def _routes(plan: Plan, sockets: dict[int, IPRoute], indices: dict[tuple[int, str], int]) -> None:
+    for route in plan.routes:
+        about: dict[str, Any] = {}
+        if route.source:
+            about["prefsrc"] = route.source
+        if route.metrics:
+            about["metrics"] = route.metrics
+        sockets[route.namespace].route(
+            "add",
+            dst=f"{route.destination}/32",
+            gateway=route.gateway,
+            oif=indices[route.namespace, route.device],
+            flags=["onlink"],
+            table=route.table,
+            **about,
+        )
+    for rule in plan.rules:
+        sockets[rule.namespace].rule(
+            "add", src=f"{rule.source}/32", dst=f"{rule.destination}/32", table=rule.table, priority=1000
+        )

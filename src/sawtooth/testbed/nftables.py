@@ -1,0 +1,90 @@
+"""Loss per forwarded packet by nftables, for kernels without netem: written to netlink (linux/netfilter/nf_tables.h).
+
+One rule a link, on the forward hook: the route's next hop is the link's gateway, and a random number says drop. That is
+before the queue, as the loss of a link must be, and a forwarded packet is a single frame.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Sequence
+
+from sawtooth.testbed.ports import LossRule
+
+TABLE, CHAIN = "sawtooth", "loss"
+PPB = 10**9
+
+_NETLINK_NETFILTER, _SUBSYSTEM = 12, 10
+_BATCH_BEGIN, _BATCH_END = 0x10, 0x11
+_NEWTABLE, _NEWCHAIN, _NEWRULE, _NEWOBJ = 0, 3, 6, 18
+_REQUEST, _ACK, _CREATE, _APPEND = 0x1, 0x4, 0x400, 0x800
+_FORWARD = 2
+_REGISTER, _VERDICT = 1, 0
+_NEXTHOP4, _RANDOM, _HTON, _EQUAL, _LESS, _COUNTER, _DROP = 1, 1, 1, 0, 2, 1, 0
+
+
+def apply(rules: Sequence[LossRule]) -> None:
+    """Sets the rules up in the namespace that this thread is in. Raises OSError."""
+    table = _text(1, TABLE)
+    hook = _number(1, _FORWARD) + _number(2, 0)
+    messages = [
+        _message(_BATCH_BEGIN, socket.htons(_SUBSYSTEM), b"", batch=True),
+        _message(_NEWTABLE, 0, table),
+        _message(_NEWCHAIN, 0, table + _text(3, CHAIN) + _nested(4, hook) + _text(7, "filter")),
+    ]
+    for rule in rules:
+        messages.append(_message(_NEWOBJ, 0, table + _text(2, rule.counter) + _number(3, _COUNTER) + _nested(4, b"")))
+        messages.append(_message(_NEWRULE, 0, table + _text(2, CHAIN) + _nested(4, b"".join(_expressions(rule)))))
+    messages.append(_message(_BATCH_END, socket.htons(_SUBSYSTEM), b"", batch=True))
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER) as netlink:
+        netlink.send(b"".join(messages))
+        for _ in range(len(messages) - 2):
+            answer = netlink.recv(1 << 16)
+            (error,) = struct.unpack_from("=i", answer, 16)
+            if error:
+                raise OSError(-error, "nftables refused the loss of a link")
+
+
+def _expressions(rule: LossRule) -> list[bytes]:
+    gateway = _nested(3, _attribute(1, socket.inet_aton(rule.gateway)))
+    # Registers hold numbers in the machine's order; comparisons are of bytes.
+    swapped = _number(1, _REGISTER) + _number(2, _REGISTER) + _number(3, _HTON) + _number(4, 4) + _number(5, 4)
+    drop = _nested(2, _nested(2, _number(1, _DROP)))
+    return [
+        _expression("rt", _number(1, _REGISTER) + _number(2, _NEXTHOP4)),
+        _expression("cmp", _number(1, _REGISTER) + _number(2, _EQUAL) + gateway),
+        _expression("numgen", _number(1, _REGISTER) + _number(2, PPB) + _number(3, _RANDOM)),
+        _expression("byteorder", swapped),
+        _expression("cmp", _number(1, _REGISTER) + _number(2, _LESS) + _nested(3, _number(1, rule.loss_ppb))),
+        _expression("objref", _number(1, _COUNTER) + _text(2, rule.counter)),
+        _expression("immediate", _number(1, _VERDICT) + drop),
+    ]
+
+
+def _expression(name: str, data: bytes) -> bytes:
+    return _nested(1, _text(1, name) + _nested(2, data))
+
+
+def _message(kind: int, resource: int, attributes: bytes, *, batch: bool = False) -> bytes:
+    family = socket.AF_UNSPEC if batch else socket.AF_INET
+    body = struct.pack("=BBH", family, 0, resource) + attributes
+    number = kind if batch else _SUBSYSTEM << 8 | kind
+    flags = _REQUEST if batch else _REQUEST | _ACK | _CREATE | (_APPEND if kind == _NEWRULE else 0)
+    return struct.pack("=IHHII", 16 + len(body), number, flags, 0, 0) + body
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+
+def _nested(kind: int, value: bytes) -> bytes:
+    return _attribute(kind | 0x8000, value)
+
+
+def _text(kind: int, value: str) -> bytes:
+    return _attribute(kind, value.encode() + b"\0")
+
+
+def _number(kind: int, value: int) -> bytes:
+    return _attribute(kind, struct.pack(">I", value))

@@ -1,0 +1,118 @@
+"""Outcome: what a finished testbed left in its directory, as a ``Run``; the same for both engines that use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import SawtoothError
+from sawtooth.run import Run
+from sawtooth.testbed import remarks, tables
+from sawtooth.testbed.__main__ import ERROR, SOURCE, SYSTEM, TASK
+from sawtooth.testbed.compiler import source
+from sawtooth.testbed.plan import Place
+
+if TYPE_CHECKING:
+    from sawtooth.scenario import Scenario
+
+
+def prepare(directory: Path, scenario: Scenario, place: Place, prefix: str, *, capture: bool) -> None:
+    """Writes the task and lays the traffic source beside it."""
+    task = {
+        "compiled": scenario.compile(),
+        "traffic": scenario.traffic,
+        "place": vars(place),
+        "prefix": prefix,
+        "capture": capture,
+        "owner": os.getpid(),
+    }
+    (directory / TASK).write_text(json.dumps(task), encoding="utf-8")
+    shutil.copy(source(), directory / SOURCE)
+
+
+def run(directory: Path, scenario: Scenario, engine: str, meta: dict[str, Any]) -> Run:
+    """Reads the tables; what the place said of itself joins ``meta``. Raises SawtoothError ``testbed-failed``."""
+    reason = directory / ERROR
+    if reason.exists():
+        raise SawtoothError("testbed-failed", f"the testbed could not run it: {reason.read_text(encoding='utf-8')}")
+    compiled = scenario.compile()
+    system = json.loads((directory / SYSTEM).read_text(encoding="utf-8"))
+    version = re.search(r"(\d+)\.(\d+)", system["kernel"])
+    assert version is not None
+    try:
+        found = tables.read(directory, compiled, (int(version[1]), int(version[2])))
+    except (OSError, KeyError, ValueError) as error:
+        message = f"the testbed left no whole result: {error}"
+        raise SawtoothError("testbed-failed", message) from error
+    controls, both_ends = _ends(directory, scenario, compiled)
+    names = {
+        column: [one["name"] for one in compiled[group]]
+        for column, group in (
+            ("flow", "flows"),
+            ("transmitter", "transmitters"),
+            ("link", "links"),
+            ("probe", "probes"),
+        )
+    }
+    described = {
+        "names": names,
+        "traffic": scenario.traffic,
+        "congestion_control_used": controls,
+        **({"iperf3": both_ends} if both_ends else {}),
+        "system": system,
+        **meta,
+        "warnings": [*remarks.warnings(compiled, found, controls), *meta.get("warnings", [])],
+    }
+    return Run(scenario=scenario, engine=engine, tables=found, meta=described)
+
+
+def progress(directory: Path) -> float:
+    """The share of the run that is done, as the source said last."""
+    try:
+        lines = (directory / "progress.csv").read_text().split()
+        return float(lines[-1])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def _ends(directory: Path, scenario: Scenario, compiled: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Congestion controls used, by flow, and what each of iperf3's two ends reports at its end."""
+    names = [flow["name"] for flow in compiled["flows"]]
+    if scenario.traffic == "native":
+        lines = (directory / "controls.csv").read_text().splitlines()[1:]
+        used = {names[int(flow)]: cc for flow, cc in (line.split(",") for line in lines)}
+        return {name: cc for name, cc in used.items() if cc}, {}
+    controls, ends = {}, {}
+    for index, name in enumerate(names):
+        client = _json(directory / f"iperf3-client-{index}.json")
+        server = _json(directory / f"iperf3-server-{index}.json")
+        for end, said in (("client", client), ("server", server)):
+            if "error" in said:
+                raise SawtoothError("testbed-failed", f'flow "{name}": iperf3\'s {end} said: {said["error"]}')
+        controls[name] = client["end"].get("sender_tcp_congestion", "")
+        ends[name] = {"version": client["start"]["version"], "client": _summary(client), "server": _summary(server)}
+    return controls, ends
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        said = {"error": "no report"}
+    return said
+
+
+def _summary(said: dict[str, Any]) -> dict[str, Any]:
+    """Totals, and goodput in each of iperf3's own intervals."""
+    end = said["end"]
+    return {
+        "sent": end.get("sum_sent", {}),
+        "received": end.get("sum_received", {}),
+        "sender_congestion": end.get("sender_tcp_congestion"),
+        "receiver_congestion": end.get("receiver_tcp_congestion"),
+        "interval_bps": [one["sum"]["bits_per_second"] for one in said.get("intervals", [])],
+    }

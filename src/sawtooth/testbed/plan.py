@@ -1,0 +1,169 @@
+"""Plan: everything that a scenario becomes on Linux, as plain values. ``build`` decides; nothing here touches a system.
+
+Each host is a namespace with one address. Each transmitter that links share (a network card), and each link without
+one, is a veth pair; links of one card are VLAN sub-interfaces on it. A link's loss, queue and rate, and its delay, are
+each at one place on the way out (``ports``). A packet finds its link by routes to host addresses: no ARP, no rounding.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from sawtooth.testbed.ports import Ports
+
+HEADERS = 40
+"""Of IPv4 and TCP."""
+TIMESTAMPS = 12
+MAIN_TABLE = 254
+_FIRST_TABLE = 1000
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the kernel has that will run the plan. ``virtual``: its time stands still while it computes."""
+
+    netem: bool = True
+    vlan: bool = True
+    macvlan: bool = False
+    nftables: bool = False
+    virtual: bool = True
+
+
+@dataclass(frozen=True)
+class Namespace:
+    name: str
+    address: str
+    sysctls: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Route:
+    """To one host's address through one link. ``source`` is set where packets begin; metrics are those of TCP there."""
+
+    namespace: int
+    destination: str
+    gateway: str
+    device: str
+    source: str | None = None
+    table: int = MAIN_TABLE
+    metrics: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Packets of one source to one destination look their route up in a table of their own."""
+
+    namespace: int
+    source: str
+    destination: str
+    table: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    namespaces: list[Namespace]
+    ports: Ports
+    routes: list[Route]
+    rules: list[Rule]
+
+    def namespace_of(self, host: int) -> str:
+        return self.namespaces[host].name
+
+
+def build(compiled: dict[str, Any], place: Place, prefix: str) -> Plan:
+    """The plan of a compiled scenario, whose namespaces are named ``prefix`` + host. Pure."""
+    namespaces = [
+        Namespace(prefix + host["name"], address(index), sysctls(host)) for index, host in enumerate(compiled["hosts"])
+    ]
+    ports = Ports.build(compiled, place, largest_packet(compiled))
+    routes, rules = _routes(compiled, ports)
+    return Plan(namespaces, ports, routes, rules)
+
+
+def address(host: int) -> str:
+    """Each host has one, on its loopback."""
+    number = (10 << 24) + host + 1
+    return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def sysctls(host: dict[str, Any]) -> dict[str, str]:
+    """A host's settings. What is not named keeps the kernel's default, like CUBIC's and the timers' parameters."""
+    receive, send = host["receive_buffer"], host["send_buffer"]
+    return {
+        "net/ipv4/tcp_rmem": f"{min(4096, receive)} {min(131072, receive)} {receive}",
+        "net/ipv4/tcp_wmem": f"{min(4096, send)} {min(16384, send)} {send}",
+        "net/ipv4/tcp_sack": str(int(host["sack"])),
+        "net/ipv4/tcp_timestamps": str(int(host["timestamps"])),
+        "net/ipv4/tcp_ecn": "0",
+        "net/ipv4/tcp_no_metrics_save": "1",
+        "net/ipv4/tcp_max_syn_backlog": "65536",
+        "net/core/somaxconn": "65535",
+        "net/ipv4/ip_local_port_range": "1024 65535",
+        "net/ipv4/ip_forward": "1",
+        "net/ipv4/conf/all/rp_filter": "0",
+        "net/ipv4/conf/default/rp_filter": "0",
+        "net/ipv4/conf/all/send_redirects": "0",
+        "net/ipv4/conf/default/send_redirects": "0",
+        "net/ipv6/conf/all/disable_ipv6": "1",
+        "net/ipv6/conf/default/disable_ipv6": "1",
+    }
+
+
+def segment(one: dict[str, Any], other: dict[str, Any]) -> tuple[int, int]:
+    """Payload bytes of a full segment between two hosts, and the IP packet that it makes."""
+    mss = min(one["mss"], other["mss"])
+    return mss, mss + HEADERS + (TIMESTAMPS if one["timestamps"] and other["timestamps"] else 0)
+
+
+def largest_packet(compiled: dict[str, Any]) -> int:
+    """Bytes of IP: the MTU of all devices."""
+    hosts = compiled["hosts"]
+    pairs = [(hosts[source], hosts[target]) for source, target in _ends(compiled, "flows")]
+    return max([84, *(segment(one, other)[1] for one, other in pairs)])
+
+
+def _ends(compiled: dict[str, Any], group: str) -> list[tuple[int, int]]:
+    links = compiled["links"]
+    return [(links[one["forward"][0]]["from"], links[one["forward"][-1]]["to"]) for one in compiled[group]]
+
+
+def _routes(compiled: dict[str, Any], ports: Ports) -> tuple[list[Route], list[Rule]]:
+    """A host forwards by destination; only where sources part on their way to one destination, also by source."""
+    links, hosts = compiled["links"], compiled["hosts"]
+    hops: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    for group in ("flows", "probes"):
+        for one in compiled[group]:
+            for path in (one["forward"], one["backward"]):
+                source, target = links[path[0]]["from"], links[path[-1]]["to"]
+                for link in path:
+                    hops[links[link]["from"], target][source] = link
+    mtu = largest_packet(compiled)
+    routes: list[Route] = []
+    rules: list[Rule] = []
+    for (here, target), by_source in sorted(hops.items()):
+        tables: dict[int, int] = {}
+        for source, link in sorted(by_source.items(), key=lambda item: (item[0] != here, item[0])):
+            metrics = _metrics(hosts[here], hosts[target], mtu) if source == here else {}
+            if link not in tables:
+                table = MAIN_TABLE if not tables else _FIRST_TABLE + len(rules)
+                tables[link] = table
+                origin = address(here) if source == here else None
+                gateway, device = ports.gateways[link], ports.tops[link]
+                routes.append(Route(here, address(target), gateway, device, origin, table, metrics))
+            if tables[link] != MAIN_TABLE:
+                rules.append(Rule(here, address(source), address(target), tables[link]))
+    return routes, rules
+
+
+def _metrics(host: dict[str, Any], other: dict[str, Any], mtu: int) -> dict[str, int]:
+    """What a route says of TCP: initial window, delayed acknowledgements off, a segment smaller than the largest."""
+    metrics = {"initcwnd": host["initial_window"]}
+    if not host["delayed_ack"]:
+        metrics["quickack"] = 1
+    packet = segment(host, other)[1]
+    if packet != mtu:
+        metrics["mtu"] = packet
+        metrics["advmss"] = packet - HEADERS
+    return metrics

@@ -1,0 +1,292 @@
+"""Ports: the devices that links leave by, and the queueing disciplines on them.
+
+A link direction is loss, then a tail-drop queue, then a transmitter, then a delay. netem does all four in one, but then
+its limit also counts packets in propagation. So there are two stages on the way out of a device stack, the upper one
+first, and no more devices than needed:
+
+    queue  loss: netem, the root; rate and limit: netem with one packet more, because it counts the one on the wire too
+           where TCP itself sends, or the limit is in bytes: a token bucket of one frame over a fifo
+    wire   the delay: netem without limit; after a token bucket also the rate, so that a frame leaves at its end
+
+The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem cuts when it takes a
+packet over, and it cuts super-packets into frames. A stack of two stages is a VLAN sub-interface on a veth, and a card
+with several links has a sub-interface for each on top; the loss of a link is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.testbed import qdisc
+from sawtooth.testbed.seed import link_seed
+
+if TYPE_CHECKING:
+    from sawtooth.testbed.plan import Place
+
+ROOT = 0xFFFFFFFF
+LOSS, RATE, FIFO, WIRE = 0x10, 0x20, 0x30, 0x40
+"""Handles (major numbers) of a device's queueing disciplines."""
+MAX_BANDS = 16
+_ETHERNET = 14
+_STAGE_TAG, _CUT_TAG, _FIRST_LINK_TAG = 2, 3, 10
+MAX_LINKS_A_CARD = 4000
+_VIRTUAL_LATENESS_S = 1e-6
+_REAL_TIME_BURST_S = 0.0005
+
+
+@dataclass(frozen=True)
+class Veth:
+    near_namespace: int
+    near: str
+    far_namespace: int
+    far: str
+    far_mac: str
+
+
+@dataclass(frozen=True)
+class Sub:
+    """A VLAN sub-interface, or a macvlan that takes the frames to its address; made beside its parent, then moved."""
+
+    kind: str
+    namespace: int
+    parent: str
+    name: str
+    target: int
+    tag: int = 0
+    mac: str | None = None
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    namespace: int
+    device: str
+    handle: int
+    parent: int
+    kind: str
+    options: bytes
+
+
+@dataclass(frozen=True)
+class Filter:
+    namespace: int
+    device: str
+    parent: int
+    options: bytes
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    namespace: int
+    device: str
+    address: str
+    mac: str
+
+
+@dataclass(frozen=True)
+class LossRule:
+    """nftables, where there is no netem: drops a share of what is forwarded to a gateway, and counts it."""
+
+    namespace: int
+    gateway: str
+    counter: str
+    loss_ppb: int
+
+
+@dataclass(frozen=True)
+class WatchQueue:
+    transmitter: int
+    namespace: int
+    device: str
+    handle: int
+    on_wire: bool
+    """Whether the count includes the packet on the wire."""
+
+
+@dataclass(frozen=True)
+class WatchLink:
+    link: int
+    namespace: int
+    device: str
+    handle: int
+    child: int
+
+
+@dataclass
+class Ports:
+    """``tops`` and ``gateways``: by link, the device that packets leave by and the address that stands for the peer."""
+
+    mtu: int
+    veths: list[Veth] = field(default_factory=list)
+    subs: list[Sub] = field(default_factory=list)
+    qdiscs: list[Qdisc] = field(default_factory=list)
+    filters: list[Filter] = field(default_factory=list)
+    neighbours: list[Neighbour] = field(default_factory=list)
+    rules: list[LossRule] = field(default_factory=list)
+    queues: list[WatchQueue] = field(default_factory=list)
+    losses: list[WatchLink] = field(default_factory=list)
+    tops: dict[int, str] = field(default_factory=dict)
+    gateways: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def build(cls, compiled: dict[str, Any], place: Place, mtu: int) -> Ports:
+        ports = cls(mtu)
+        by_transmitter: dict[int, list[int]] = {}
+        groups: list[list[int]] = []
+        for index, link in enumerate(compiled["links"]):
+            transmitter = link["transmitter"]
+            if transmitter is None or transmitter not in by_transmitter:
+                groups.append([index])
+                if transmitter is not None:
+                    by_transmitter[transmitter] = groups[-1]
+            else:
+                by_transmitter[transmitter].append(index)
+        sending = {flow["forward"][0] for flow in compiled["flows"]}
+        for number, links in enumerate(groups):
+            _Port(compiled, place, ports, number, links, sending).build()
+        return ports
+
+    def devices(self) -> list[tuple[int, str]]:
+        """All of them, with the namespace that each is in at last."""
+        both = [(veth.near_namespace, veth.near) for veth in self.veths]
+        both += [(veth.far_namespace, veth.far) for veth in self.veths]
+        return both + [(sub.target, sub.name) for sub in self.subs]
+
+
+def gateway(link: int) -> str:
+    """Stands for the peer at the other end of a link (RFC 6598's shared space: never routed)."""
+    number = (100 << 24) + (64 << 16) + link
+    return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def mac(port: int, link: int) -> str:
+    """Locally administered."""
+    return f"02:{port >> 16 & 255:02x}:{port >> 8 & 255:02x}:{port & 255:02x}:{link >> 8 & 255:02x}:{link & 255:02x}"
+
+
+class _Port:
+    """One veth pair, from the transmitter (or the link without one) to the link's other end."""
+
+    def __init__(
+        self, compiled: dict[str, Any], place: Place, ports: Ports, number: int, links: list[int], sending: set[int]
+    ) -> None:
+        self.place, self.ports, self.number, self.links = place, ports, number, links
+        self.seed = compiled["seed"]
+        self.all = compiled["links"]
+        self.of = [compiled["links"][index] for index in links]
+        self.home = self.of[0]["from"]
+        self.offload = compiled["hosts"][self.home]["offload"]
+        self.sends = {index for index in links if index in sending}
+        self.index = self.of[0]["transmitter"]
+        self.transmitter = None if self.index is None else compiled["transmitters"][self.index]
+        self.near, self.far = f"x{number}", f"y{number}"
+        # A card of several links ends at home; its sub-interfaces lead to the hosts.
+        self.away = self.home if len(links) > 1 else self.of[0]["to"]
+        self.macs = mac(number, 0)
+
+    def build(self) -> None:
+        self.ports.veths.append(Veth(self.home, self.near, self.away, self.far, mac(self.number, 0)))
+        rated = self.transmitter is not None
+        in_bytes = self.transmitter is not None and self.transmitter["queue_bytes"] is not None
+        bucket = rated and (bool(self.sends) or in_bytes or not self.place.netem)
+        delayed = any(link["delay_ns"] for link in self.of)
+        wire = self.place.netem and (bucket or delayed)
+        alone = len(self.links) == 1
+        ends = self.near, self.far
+        if wire:
+            self._wire(bucket)
+        lossy = alone and self.of[0]["loss_ppb"] > 0 and self.place.netem
+        if wire and (rated or lossy):
+            ends = self._layer(ends, "q", _STAGE_TAG, self.away, self.away)
+        parent = ROOT
+        if lossy:
+            parent = self._loss(ends[0], self.links[0], LOSS, RATE if rated else 0)
+        if rated:
+            self._rate(ends[0], parent, bucket)
+        for position, index in enumerate(self.links):
+            self._link(position, index, ends)
+
+    def _layer(self, ends: tuple[str, str], name: str, tag: int, where: int, to: int) -> tuple[str, str]:
+        """A VLAN sub-interface at each end; the far one, made in the namespace ``where``, goes to ``to``."""
+        near, far = ends
+        address = self.macs if to != self.away else None
+        self.ports.subs.append(Sub("vlan", self.home, near, f"{near}{name}", self.home, tag))
+        self.ports.subs.append(Sub("vlan", where, far, f"{far}{name}", to, tag, address))
+        return f"{near}{name}", f"{far}{name}"
+
+    def _link(self, position: int, index: int, ends: tuple[str, str]) -> None:
+        """A card's link gets its own sub-interface; loss where TCP sends needs single frames, so they are cut above."""
+        link, place = self.all[index], self.place
+        where, self.macs = self.away, mac(self.number, 0)
+        if len(self.links) > 1:
+            self.macs = mac(self.number, 1 + position)
+            if place.vlan:
+                ends = self._layer(ends, f"v{position}", _FIRST_LINK_TAG + position, self.away, link["to"])
+                if link["loss_ppb"] and place.netem:
+                    self._loss(ends[0], index, LOSS, 0)
+            else:
+                far = f"{ends[1]}m{position}"
+                self.ports.subs.append(Sub("macvlan", self.away, ends[1], far, link["to"], mac=self.macs))
+            where = link["to"]
+        if link["loss_ppb"] and place.netem and index in self.sends and not self.offload:
+            ends = self._layer(ends, "c", _CUT_TAG, where, link["to"])
+        if link["loss_ppb"] and not place.netem:
+            self.ports.rules.append(LossRule(self.home, gateway(index), f"link{index}", link["loss_ppb"]))
+        self.ports.tops[index] = ends[0]
+        self.ports.gateways[index] = gateway(index)
+        self.ports.neighbours.append(Neighbour(self.home, ends[0], gateway(index), self.macs))
+
+    def _loss(self, device: str, index: int, handle: int, child: int) -> int:
+        """netem for the loss only. Returns the parent for what queues behind it."""
+        loss_ppb = self.all[index]["loss_ppb"]
+        options = qdisc.netem(loss_ppb=loss_ppb, seed=link_seed(self.seed, index))
+        self.ports.qdiscs.append(Qdisc(self.home, device, handle << 16, ROOT, "netem", options))
+        self.ports.losses.append(WatchLink(index, self.home, device, handle << 16, child << 16))
+        return handle << 16 | 1
+
+    def _rate(self, device: str, parent: int, bucket: bool) -> None:
+        transmitter, handle = self.transmitter, RATE << 16
+        assert transmitter is not None
+        packets, size = transmitter["queue_packets"], transmitter["queue_bytes"]
+        rate_bps, overhead = transmitter["rate_bps"], self.of[0]["overhead_bytes"]
+        add = self.ports.qdiscs.append
+        if bucket:
+            add(Qdisc(self.home, device, handle, parent, "tbf", self._bucket()))
+            kind, limit = ("bfifo", size) if size is not None else ("pfifo", packets or qdisc.UNLIMITED)
+            add(Qdisc(self.home, device, FIFO << 16, handle | 1, kind, qdisc.fifo(min(limit, 2**32 - 1))))
+        else:
+            limit = packets + 1 if packets else qdisc.UNLIMITED
+            options = qdisc.netem(limit=limit, rate_bps=rate_bps, overhead_bytes=overhead)
+            add(Qdisc(self.home, device, handle, parent, "netem", options))
+        self.ports.queues.append(WatchQueue(self.index, self.home, device, handle, not bucket))
+
+    def _bucket(self) -> bytes:
+        assert self.transmitter is not None
+        overhead, rate_bps = self.of[0]["overhead_bytes"], self.transmitter["rate_bps"]
+        burst = self.ports.mtu + _ETHERNET
+        # A timer is late now and then, a user-mode kernel's by up to half a microsecond; a bucket of just one frame
+        # would lose the rate of that time.
+        if self.place.virtual:
+            burst += round(rate_bps / 8 * _VIRTUAL_LATENESS_S)
+        else:
+            burst = max(burst, int(rate_bps / 8 * _REAL_TIME_BURST_S))
+        return qdisc.tbf(rate_bps=rate_bps, burst_bytes=burst + overhead, overhead_bytes=overhead)
+
+    def _wire(self, bucket: bool) -> None:
+        """Propagation, one netem for each delay that links of a card have."""
+        rate: dict[str, int] = {}
+        if bucket and self.transmitter is not None:
+            rate = {"rate_bps": self.transmitter["rate_bps"], "overhead_bytes": self.of[0]["overhead_bytes"]}
+        delays = sorted({link["delay_ns"] for link in self.of})
+        add, handle = self.ports.qdiscs.append, WIRE << 16
+        if len(delays) == 1:
+            add(Qdisc(self.home, self.near, handle, ROOT, "netem", qdisc.netem(delay_ns=delays[0], **rate)))
+            return
+        add(Qdisc(self.home, self.near, handle, ROOT, "prio", qdisc.prio(len(delays))))
+        for band, delay_ns in enumerate(delays, 1):
+            options = qdisc.netem(delay_ns=delay_ns, **rate)
+            add(Qdisc(self.home, self.near, handle + (band << 16), handle | band, "netem", options))
+        for position, link in enumerate(self.of):
+            band = 1 + delays.index(link["delay_ns"])
+            options = qdisc.by_destination(mac(self.number, 1 + position), handle | band)
+            self.ports.filters.append(Filter(self.home, self.near, handle, options))

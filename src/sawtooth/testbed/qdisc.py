@@ -1,0 +1,77 @@
+"""Options of queueing disciplines and filters, in the bytes that rtnetlink takes (linux/pkt_sched.h, pkt_cls.h).
+
+Packed here because pyroute2 knows neither netem's seed nor its 64-bit attributes, and rounds delays to 64 ns ticks.
+"""
+
+from __future__ import annotations
+
+import struct
+
+UNLIMITED = 2**31 - 1
+"""Packets: a queue that nothing fills."""
+PPB = 10**9
+_TICK_BITS = 32
+
+_NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SEED = 6, 8, 10, 14
+_TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
+_FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
+_ETHERNET = 1
+
+
+def netem(
+    *,
+    limit: int = UNLIMITED,
+    loss_ppb: int = 0,
+    seed: int | None = None,
+    rate_bps: int = 0,
+    overhead_bytes: int = 0,
+    delay_ns: int = 0,
+) -> bytes:
+    """``limit`` in packets, the one on the wire included; it is checked after the loss (``netem_enqueue``)."""
+    loss = min(2**_TICK_BITS - 1, (loss_ppb * 2**_TICK_BITS + PPB // 2) // PPB)
+    options = struct.pack("=6I", 0, limit, loss, 0, 0, 0)
+    if rate_bps:
+        bytes_a_second = max(1, round(rate_bps / 8))
+        options += _attribute(_NETEM_RATE, struct.pack("=Iiii", min(bytes_a_second, 2**32 - 1), overhead_bytes, 0, 0))
+        if bytes_a_second >= 2**32:
+            options += _attribute(_NETEM_RATE64, struct.pack("=Q", bytes_a_second))
+    if delay_ns:
+        options += _attribute(_NETEM_LATENCY64, struct.pack("=q", delay_ns))
+    if seed is not None:
+        options += _attribute(_NETEM_SEED, struct.pack("=Q", seed))
+    return options
+
+
+def tbf(*, rate_bps: int, burst_bytes: int, overhead_bytes: int = 0) -> bytes:
+    """A token bucket without a queue of its own: give it a fifo as its child. It cuts super-packets above the burst."""
+    bytes_a_second = max(1, round(rate_bps / 8))
+    spec = struct.pack("=BBHhHI", 0, _ETHERNET, overhead_bytes, 0, 0, min(bytes_a_second, 2**32 - 1))
+    parameters = spec + bytes(12) + struct.pack("=III", 0, 0, 0)
+    options = _attribute(_TBF_PARMS, parameters)
+    if bytes_a_second >= 2**32:
+        options += _attribute(_TBF_RATE64, struct.pack("=Q", bytes_a_second))
+    return options + _attribute(_TBF_BURST, struct.pack("=I", burst_bytes))
+
+
+def fifo(limit: int) -> bytes:
+    """pfifo or bfifo: the limit in packets or bytes."""
+    return struct.pack("=I", limit)
+
+
+def prio(bands: int) -> bytes:
+    """``bands`` classes (2 to 16); what no filter takes goes to the first."""
+    return struct.pack("=i16B", bands, *bytes(16))
+
+
+def by_destination(mac: str, classid: int) -> bytes:
+    """A flower filter: frames to ``mac`` go to the class."""
+    address = bytes.fromhex(mac.replace(":", ""))
+    return (
+        _attribute(_FLOWER_CLASSID, struct.pack("=I", classid))
+        + _attribute(_FLOWER_ETH_DST, address)
+        + _attribute(_FLOWER_ETH_DST_MASK, b"\xff" * 6)
+    )
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)

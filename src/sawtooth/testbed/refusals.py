@@ -1,0 +1,101 @@
+"""What a testbed cannot do, refused by the name of the field before anything starts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from sawtooth.errors import InputError
+from sawtooth.testbed.plan import HEADERS, Place, largest_packet
+from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD
+from sawtooth.testbed.traffic import MAX_FLOWS
+
+MAX_HOSTS = 1000
+MAX_CONNECTIONS = 10_000
+MAX_IPERF3_STREAMS = 128
+_LARGEST_PACKET = 65535
+
+
+def check(compiled: dict[str, Any], traffic: str, place: Place, *, where: str) -> None:
+    """Raises SawtoothError ``unsupported``; ``where`` names the engine or its kernel in the message."""
+    _hosts(compiled, where)
+    _links(compiled, place, where)
+    _flows(compiled, traffic, where)
+
+
+def _hosts(compiled: dict[str, Any], where: str) -> None:
+    hosts = compiled["hosts"]
+    if len(hosts) > MAX_HOSTS:
+        raise _no("topology", f"{where} takes at most {MAX_HOSTS} hosts, not {len(hosts)}", "use fewer pairs or hosts")
+    for host in hosts:
+        if host["hz"] != hosts[0]["hz"]:
+            message = f"one kernel runs all hosts in {where}, so that they share one timer tick"
+            raise _no(f"hosts.{host['name']}.hz", message, f"set it to {hosts[0]['hz']}, as on {hosts[0]['name']}")
+    packet = largest_packet(compiled)
+    if packet > _LARGEST_PACKET:
+        raise _no("host.mss", f"a packet of {packet} bytes does not exist", f"choose at most {65535 - HEADERS - 12}")
+
+
+def _links(compiled: dict[str, Any], place: Place, where: str) -> None:
+    by_card: dict[int, list[int]] = defaultdict(list)
+    for index, link in enumerate(compiled["links"]):
+        if link["transmitter"] is not None:
+            by_card[link["transmitter"]].append(index)
+    for card, members in by_card.items():
+        links = [compiled["links"][index] for index in members]
+        name = compiled["transmitters"][card]["name"]
+        if len({link["overhead_bytes"] for link in links}) > 1:
+            message = f'the links of the card "{name}" have different overheads, which {where} cannot count'
+            raise _no("links.overhead", message, "give them the same overhead")
+        if len(links) > MAX_LINKS_A_CARD:
+            raise _no(f"cards.{name}", f"more than {MAX_LINKS_A_CARD} links share it", "use several cards")
+        if len({link["delay_ns"] for link in links}) > MAX_BANDS:
+            raise _no("links.delay", f'links of the card "{name}" have more than {MAX_BANDS} delays', "use fewer")
+        if len(links) > 1 and not (place.vlan or place.macvlan):
+            message = f'several links share the card "{name}", and {where} has neither VLAN nor macvlan sub-interfaces'
+            raise _no(f"cards.{name}", message, "modprobe 8021q, or give each link a rate of its own")
+    sending = {flow["forward"][0] for flow in compiled["flows"]}
+    for index, link in enumerate(compiled["links"]):
+        name = link["name"]
+        if place.netem and not place.vlan:
+            several = bool(link["loss_ppb"] or link["transmitter"] is not None) and bool(link["delay_ns"])
+            if several or (link["transmitter"] is not None and index in sending) or link["loss_ppb"]:
+                message = f'the link "{name}" needs a VLAN sub-interface, which {where} does not have'
+                raise _no("links", message, "modprobe 8021q")
+        if place.netem:
+            continue
+        if link["delay_ns"]:
+            message = f'the link "{name}" has a delay, and {where} has no netem'
+            raise _no("delay", message, 'modprobe sch_netem, set the delays (rtt) to "0 s", or use --engine kernel')
+        if link["loss_ppb"] and not place.nftables:
+            message = f'the link "{name}" loses packets, and {where} has neither netem nor nftables'
+            raise _no("loss", message, "modprobe sch_netem or nf_tables, or use --engine kernel")
+        if link["loss_ppb"] and index in sending:
+            message = f'the link "{name}" loses packets where they are sent; {where} has no netem to do that with'
+            raise _no("loss", message, "put the loss on a link that forwards, or use --engine kernel")
+
+
+def _flows(compiled: dict[str, Any], traffic: str, where: str) -> None:
+    flows = compiled["flows"]
+    if len(flows) > MAX_FLOWS:
+        raise _no("flows", f"{where} takes at most {MAX_FLOWS} flows", "give some a count instead")
+    if sum(flow["count"] for flow in flows) > MAX_CONNECTIONS:
+        raise _no("flows.count", f"{where} takes at most {MAX_CONNECTIONS} connections", "lower the counts")
+    if traffic != "iperf3":
+        return
+    fix = 'set traffic = "native"'
+    for index, flow in enumerate(flows):
+        at = f"flows.{index}"
+        if flow["lifetime_ns"]:
+            raise _no(f"{at}.replace", "iperf3 does not replace flows that end", fix)
+        if flow["count"] > MAX_IPERF3_STREAMS:
+            raise _no(f"{at}.count", f"iperf3 has at most {MAX_IPERF3_STREAMS} connections in a flow", fix)
+        if flow["bytes"] is not None and flow["count"] > 1:
+            raise _no(f"{at}.bytes", "iperf3 counts the bytes of all connections of a flow together", fix)
+        ends = [flow["start_ns"], *([flow["duration_ns"]] if flow["duration_ns"] else [])]
+        if flow["duration_ns"] and ends[1] % 10**9:
+            raise _no(f"{at}.duration", "iperf3 runs for whole seconds", fix)
+
+
+def _no(field: str, message: str, fix: str) -> InputError:
+    return InputError("unsupported", message, field=field, fix=fix)

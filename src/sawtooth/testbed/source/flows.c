@@ -1,0 +1,274 @@
+/* Native flows: bulk senders that never starve and receivers that never sleep on data, with few system calls.
+ *
+ * A sender is a thread in a blocking send of megabytes; a receiver is a thread in one recv that waits for a gigabyte and
+ * discards it (MSG_TRUNC), so that the kernel hands data over at once, as to iperf3, without entering this program. */
+#include "source.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define AT_ONCE (1 << 30)
+#define SEND_SIZE (2 << 20)
+/* In struct tcp_info, beyond what the headers of older systems declare; kernel 6.7 and newer fill it in. */
+#define TOTAL_RTO_OFFSET 240
+
+/* The kernel's TCP states that have no congestion window worth a sample (include/net/tcp_states.h). */
+enum { SYN_SENT = 2, CLOSED = 7, LISTENING = 10 };
+
+static char *zeros;
+static FILE *ends, *controls;
+
+struct start { struct flow *flow; int number; };
+
+void parse_tcp_info(const void *data, unsigned length, struct sample *into) {
+    struct tcp_info info = {0};
+    memcpy(&info, data, length < sizeof info ? length : sizeof info);
+    uint16_t timeouts = 0;
+    if (length >= TOTAL_RTO_OFFSET + 2) memcpy(&timeouts, (const char *)data + TOTAL_RTO_OFFSET, 2);
+    *into = (struct sample){
+        .established = info.tcpi_state != SYN_SENT && info.tcpi_state != CLOSED && info.tcpi_state != LISTENING,
+        .cwnd = info.tcpi_snd_cwnd, .ssthresh = info.tcpi_snd_ssthresh, .srtt_us = info.tcpi_rtt, .min_rtt_us = info.tcpi_min_rtt,
+        .rto_us = info.tcpi_rto, .in_flight = info.tcpi_unacked - info.tcpi_sacked - info.tcpi_lost + info.tcpi_retrans,
+        .delivered = info.tcpi_delivered, .state = info.tcpi_ca_state, .lost = info.tcpi_lost,
+        .pacing_bytes = info.tcpi_pacing_rate, .received_bytes = info.tcpi_bytes_received, .acked_bytes = info.tcpi_bytes_acked,
+        .rwnd_limited_us = info.tcpi_rwnd_limited, .sndbuf_limited_us = info.tcpi_sndbuf_limited,
+        .segments = info.tcpi_data_segs_out, .retransmits = info.tcpi_total_retrans, .timeouts = timeouts};
+}
+
+int read_tcp_info(int fd, struct sample *into) {
+    char buffer[1024];
+    socklen_t length = sizeof buffer;
+    if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, buffer, &length)) {
+        *into = (struct sample){0};
+        return -1;
+    }
+    parse_tcp_info(buffer, length, into);
+    return 0;
+}
+
+void open_flow_tables(void) {
+    ends = table("flows", "flow,connection,generation,start_ns,end_ns,delivered_bytes,segments_out,retransmits,timeouts,completed");
+    controls = table("controls", "flow,cc");
+    zeros = mmap(0, AT_ONCE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (zeros == MAP_FAILED) fail("mmap");
+}
+
+void report_flow(struct session *s, const struct sample *last, uint64_t delivered, int64_t end, int completed) {
+    fprintf(ends, "%d,%d,%d,%lld,%lld,%llu,%llu,%llu,%llu,%d\n", s->flow->index, s->number, s->generation,
+            (long long)(s->opened - start_at), (long long)(end - start_at), (unsigned long long)delivered,
+            (unsigned long long)last->segments, (unsigned long long)last->retransmits, (unsigned long long)last->timeouts, completed);
+}
+
+/* The lock is held. What the receiver has of a session; a FIN counts as a byte there. */
+static uint64_t delivered(struct session *s) {
+    struct sample receiver;
+    uint64_t bytes = s->received;
+    if (s->peer >= 0 && !read_tcp_info(s->peer, &receiver)) bytes = receiver.received_bytes;
+    return s->flow->bytes != ENDLESS && bytes > (uint64_t)s->flow->bytes ? (uint64_t)s->flow->bytes : bytes;
+}
+
+static void release(struct session *s) {
+    if (--s->references == 0) free(s);
+}
+
+struct arrival { struct session *session; int fd; };
+
+static void *receive(void *argument) {
+    struct arrival arrived = *(struct arrival *)argument;
+    free(argument);
+    while (recv(arrived.fd, zeros, AT_ONCE, MSG_WAITALL | MSG_TRUNC) > 0)
+        ;
+    struct sample last;
+    pthread_mutex_lock(&lock);
+    if (arrived.session) {
+        if (!read_tcp_info(arrived.fd, &last)) arrived.session->received = last.received_bytes;
+        arrived.session->peer = -1;
+        release(arrived.session);
+    }
+    pthread_mutex_unlock(&lock);
+    close(arrived.fd);
+    return 0;
+}
+
+struct listening { struct flow *flow; int fd; };
+
+static void *listen_for(void *argument) {
+    struct listening listening = *(struct listening *)argument;
+    free(argument);
+    for (;;) {
+        struct sockaddr_in from;
+        socklen_t length = sizeof from;
+        int fd = accept4(listening.fd, (void *)&from, &length, SOCK_CLOEXEC);
+        if (fd < 0) {
+            if (errno == ECONNABORTED || errno == EINTR) continue;
+            fail("accept");
+        }
+        struct arrival *arrived = malloc(sizeof *arrived);
+        *arrived = (struct arrival){0, fd};
+        pthread_mutex_lock(&lock);
+        for (struct session *s = listening.flow->live; s; s = s->next)
+            if (s->port == ntohs(from.sin_port) && s->peer < 0) {
+                s->peer = fd;
+                s->references++;
+                arrived->session = s;
+            }
+        pthread_mutex_unlock(&lock);
+        spawn_thread(receive, arrived);
+    }
+}
+
+static void *open_listener(void *argument) {
+    struct flow *flow = argument;
+    enter(flow->to);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(flow->port), .sin_addr = flow->target};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (void *)&at, sizeof at) || listen(fd, 65535)) fail("listen");
+    struct listening *listening = malloc(sizeof *listening);
+    *listening = (struct listening){flow, fd};
+    spawn_thread(listen_for, listening);
+    return 0;
+}
+
+/* A timeout wakes the sender at the end of its time. False when that is over. */
+static int allow_until(int fd, int64_t end) {
+    if (end == INT64_MAX) return 1;
+    int64_t left = (end - now()) / 1000;
+    if (left <= 0) return 0;
+    struct timeval timeout = {left / 1000000, left % 1000000};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+    return 1;
+}
+
+/* True when all bytes were sent and the receiver has closed in its turn. */
+static int transfer(struct session *s, int64_t end) {
+    struct flow *flow = s->flow;
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(flow->port), .sin_addr = flow->target};
+    for (;;) {
+        if (!allow_until(s->fd, end)) return 0;
+        if (!connect(s->fd, (void *)&to, sizeof to)) break;
+        if (errno == EISCONN) break;
+        if (errno != EINPROGRESS && errno != EALREADY && errno != ETIMEDOUT && errno != EINTR) fail("connect");
+        if (errno == ETIMEDOUT) return 0;
+    }
+    if (!*flow->used) {
+        socklen_t length = sizeof flow->used;
+        getsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, flow->used, &length);
+    }
+    for (int64_t left = flow->bytes;;) {
+        if (!allow_until(s->fd, end)) return 0;
+        ssize_t sent = send(s->fd, zeros, left != ENDLESS && left < SEND_SIZE ? left : SEND_SIZE, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return 0;
+        if (left == ENDLESS || sent <= 0) continue;
+        if (!(left -= sent)) break;
+    }
+    shutdown(s->fd, SHUT_WR);
+    char rest;
+    return recv(s->fd, &rest, 1, 0) == 0;
+}
+
+static void *send_flow(void *argument) {
+    struct start begin = *(struct start *)argument;
+    free(argument);
+    struct flow *flow = begin.flow;
+    enter(flow->from);
+    uint64_t random = mixed(seed ^ mixed((uint64_t)flow->index << 32 | begin.number));
+    sleep_until(start_at + flow->start);
+    int64_t last = flow->duration == ENDLESS ? INT64_MAX : start_at + flow->start + flow->duration;
+    for (int generation = 0;; generation++) {
+        struct session *s = calloc(1, sizeof *s);
+        *s = (struct session){.flow = flow, .number = begin.number, .generation = generation, .peer = -1, .references = 1};
+        struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = flow->source};
+        socklen_t length = sizeof from;
+        s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (s->fd < 0 || setsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, flow->cc, strlen(flow->cc))) fail(flow->cc);
+        if (bind(s->fd, (void *)&from, sizeof from) || getsockname(s->fd, (void *)&from, &length)) fail("bind");
+        s->port = ntohs(from.sin_port);
+        s->opened = now();
+        int64_t end = last;
+        if (flow->life_high > 0) {
+            random = mixed(random);
+            int64_t life = flow->life_low + (int64_t)((flow->life_high - flow->life_low) * ((random >> 11) / (double)(1ull << 53)));
+            if (s->opened + life < end) end = s->opened + life;
+        }
+        pthread_mutex_lock(&lock);
+        s->next = flow->live;
+        flow->live = s;
+        pthread_mutex_unlock(&lock);
+        int completed = transfer(s, end);
+        struct sample sender;
+        pthread_mutex_lock(&lock);
+        read_tcp_info(s->fd, &sender);
+        uint64_t bytes = delivered(s);
+        if (now() <= start_at + duration) report_flow(s, &sender, bytes, now(), completed);
+        flow->retired.delivered += bytes;
+        flow->retired.segments += sender.segments;
+        flow->retired.retransmits += sender.retransmits;
+        flow->retired.timeouts += sender.timeouts;
+        for (struct session **at = &flow->live; *at; at = &(*at)->next)
+            if (*at == s) { *at = s->next; break; }
+        int fd = s->fd;
+        release(s);
+        pthread_mutex_unlock(&lock);
+        /* Closed by reset: what was still on its way is given up, as the simulator does. */
+        struct linger reset = {1, 0};
+        if (!completed) setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(fd);
+        if (flow->life_high <= 0 || now() >= last || now() >= start_at + duration) return 0;
+    }
+}
+
+void start_flow(struct flow *flow) {
+    if (!flow->native) return;
+    pthread_t thread;
+    if ((errno = pthread_create(&thread, 0, open_listener, flow)) || (errno = pthread_join(thread, 0))) fail("pthread_create");
+    for (int i = 0; i < flow->count; i++) {
+        struct start *begin = malloc(sizeof *begin);
+        *begin = (struct start){flow, i};
+        spawn_thread(send_flow, begin);
+    }
+}
+
+void counts_of(struct flow *flow, struct counts *into) { /* the lock is held */
+    *into = flow->retired;
+    for (struct session *s = flow->live; s; s = s->next) {
+        struct sample sender;
+        read_tcp_info(s->fd, &sender);
+        into->delivered += delivered(s);
+        into->segments += sender.segments;
+        into->retransmits += sender.retransmits;
+        into->timeouts += sender.timeouts;
+    }
+    for (int i = 0; i < flow->count && flow->seen; i++) {
+        into->delivered += flow->seen[i].received;
+        into->segments += flow->seen[i].sender.segments;
+        into->retransmits += flow->seen[i].sender.retransmits;
+        into->timeouts += flow->seen[i].sender.timeouts;
+    }
+}
+
+void report_flows_end(void) {
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < flow_count; i++) {
+        for (struct session *s = flows[i].live; s; s = s->next) {
+            struct sample sender;
+            read_tcp_info(s->fd, &sender);
+            report_flow(s, &sender, delivered(s), start_at + duration, 0);
+        }
+        for (int number = 0; number < flows[i].count && flows[i].seen; number++) { /* as last seen: iperf3 tells no times */
+            struct session s = {.flow = &flows[i], .number = number, .opened = start_at + flows[i].start};
+            int64_t end = flows[i].duration == ENDLESS ? duration : flows[i].start + flows[i].duration;
+            uint64_t bytes = flows[i].seen[number].received;
+            int completed = flows[i].bytes != ENDLESS && bytes >= (uint64_t)flows[i].bytes;
+            report_flow(&s, &flows[i].seen[number].sender, bytes, start_at + (end < duration ? end : duration), completed);
+        }
+        if (flows[i].native) fprintf(controls, "%d,%s\n", i, flows[i].used);
+    }
+    fflush(ends);
+    fflush(controls);
+    /* Never unlocked: nothing may be written after this. */
+}

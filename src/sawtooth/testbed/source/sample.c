@@ -1,0 +1,292 @@
+/* Samples at the end of each interval: flows, senders' tcp_info, qdisc counters over netlink, the hosts' TCP counters. */
+#include "source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/gen_stats.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LOOKS_AN_INTERVAL 10 /* at a queue, for its mean, and at connections that may end */
+#define SHORTEST_LOOK (SECOND / 1000)
+#define LARGEST_ANSWER (1 << 16)
+
+struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops; };
+
+struct queue { int index, namespace; char *device; unsigned ifindex; uint32_t handle; int on_wire; struct qdisc now, before; double sum; };
+struct link { int index, namespace; char *device; unsigned ifindex; uint32_t handle, child; uint64_t total, before; int by_rule; };
+struct host { int namespace, counters; };
+struct socket { int namespace, route, rules; };
+
+static struct queue *queues;
+static struct link *links;
+static struct host *hosts;
+static struct socket *sockets;
+static int queue_count, link_count, host_count, socket_count, looks;
+static FILE *intervals, *senders, *waiting, *losses, *counters, *progress;
+static int64_t looked_at;
+
+static void *more(void *array, int count, size_t size) {
+    if (!(array = realloc(array, (count + 1) * size))) fail("memory");
+    memset((char *)array + count * size, 0, size);
+    return array;
+}
+
+void add_queue(int index, int namespace, const char *device, uint32_t handle, int on_wire) {
+    queues = more(queues, queue_count, sizeof *queues);
+    queues[queue_count++] =
+        (struct queue){.index = index, .namespace = namespace, .device = strdup(device), .handle = handle, .on_wire = on_wire};
+}
+
+void add_link(int index, int namespace, const char *device, uint32_t handle, uint32_t child) {
+    links = more(links, link_count, sizeof *links);
+    links[link_count++] = (struct link){.index = index, .namespace = namespace, .device = strdup(device), .handle = handle, .child = child};
+}
+
+void add_counter(int index, int namespace, const char *name) {
+    add_link(index, namespace, name, 0, 0);
+    links[link_count - 1].by_rule = 1;
+}
+
+void add_host(int namespace) {
+    hosts = more(hosts, host_count, sizeof *hosts);
+    hosts[host_count++].namespace = namespace;
+}
+
+static struct socket *socket_in(int namespace) {
+    for (int i = 0; i < socket_count; i++)
+        if (sockets[i].namespace == namespace) return &sockets[i];
+    sockets = more(sockets, socket_count, sizeof *sockets);
+    enter(namespace);
+    struct socket *made = &sockets[socket_count++];
+    made->namespace = namespace;
+    made->route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    made->rules = -1;
+    if (made->route < 0) fail("netlink");
+    return made;
+}
+
+static void open_all(void) {
+    for (int i = 0; i < queue_count; i++) {
+        socket_in(queues[i].namespace);
+        enter(queues[i].namespace);
+        if (!(queues[i].ifindex = if_nametoindex(queues[i].device))) fail(queues[i].device);
+    }
+    for (int i = 0; i < link_count; i++) {
+        struct socket *s = socket_in(links[i].namespace);
+        enter(links[i].namespace);
+        if (links[i].by_rule) {
+            if (s->rules < 0 && (s->rules = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER)) < 0) fail("nfnetlink");
+        } else if (!(links[i].ifindex = if_nametoindex(links[i].device))) fail(links[i].device);
+    }
+    for (int i = 0; i < host_count; i++) {
+        enter(hosts[i].namespace);
+        if ((hosts[i].counters = open("/proc/thread-self/net/netstat", O_RDONLY | O_CLOEXEC)) < 0) fail("/proc/thread-self/net/netstat");
+    }
+}
+
+/* Calls `each` with every message of the answer to one request. */
+static void ask(int fd, void *request, void (*each)(struct nlmsghdr *, int), int namespace) {
+    static char answer[LARGEST_ANSWER];
+    struct nlmsghdr *head = request;
+    if (send(fd, request, head->nlmsg_len, 0) < 0) fail("netlink");
+    for (;;) {
+        int length = recv(fd, answer, sizeof answer, 0);
+        if (length < 0 && errno == EINTR) continue;
+        if (length < 0) fail("netlink");
+        for (struct nlmsghdr *h = (void *)answer; NLMSG_OK(h, (unsigned)length); h = NLMSG_NEXT(h, length)) {
+            if (h->nlmsg_type == NLMSG_DONE) return;
+            if (h->nlmsg_type == NLMSG_ERROR) {
+                errno = -((struct nlmsgerr *)NLMSG_DATA(h))->error;
+                fail("netlink");
+            }
+            each(h, namespace);
+        }
+    }
+}
+
+static struct rtattr *find(void *first, int length, int type) {
+    for (struct rtattr *a = first; RTA_OK(a, length); a = RTA_NEXT(a, length))
+        if ((a->rta_type & NLA_TYPE_MASK) == type) return a;
+    return 0;
+}
+
+static void take_qdisc(struct nlmsghdr *h, int namespace) {
+    struct tcmsg *t = NLMSG_DATA(h);
+    struct rtattr *all = find(TCA_RTA(t), TCA_PAYLOAD(h), TCA_STATS2), *one;
+    if (!all) return;
+    struct qdisc now = {0};
+    if ((one = find(RTA_DATA(all), RTA_PAYLOAD(all), TCA_STATS_BASIC))) {
+        struct gnet_stats_basic basic;
+        memcpy(&basic, RTA_DATA(one), sizeof basic < RTA_PAYLOAD(one) ? sizeof basic : RTA_PAYLOAD(one));
+        now.bytes = basic.bytes;
+        now.packets = basic.packets;
+    }
+    if ((one = find(RTA_DATA(all), RTA_PAYLOAD(all), TCA_STATS_QUEUE))) {
+        struct gnet_stats_queue *queue = RTA_DATA(one);
+        now.waiting = queue->qlen;
+        now.backlog = queue->backlog;
+        now.drops = queue->drops;
+    }
+    for (int i = 0; i < queue_count; i++)
+        if (queues[i].namespace == namespace && queues[i].ifindex == (unsigned)t->tcm_ifindex && queues[i].handle == t->tcm_handle) {
+            if (queues[i].on_wire && now.waiting) { /* this qdisc counts the packet on the wire as well */
+                now.backlog -= now.backlog / now.waiting;
+                now.waiting--;
+            }
+            queues[i].now = now;
+            queues[i].sum += now.waiting;
+        }
+    for (int i = 0; i < link_count; i++)
+        if (!links[i].by_rule && links[i].namespace == namespace && links[i].ifindex == (unsigned)t->tcm_ifindex) {
+            /* A netem also counts what the qdisc below it drops; the sum is taken modulo the counters' 32 bits. */
+            if (links[i].handle == t->tcm_handle) links[i].total += now.drops;
+            if (links[i].child && links[i].child == t->tcm_handle) links[i].total -= now.drops;
+        }
+}
+
+static void take_counter(struct nlmsghdr *h, int namespace) {
+    struct nfgenmsg *about = NLMSG_DATA(h);
+    void *first = (char *)about + NLMSG_ALIGN(sizeof *about);
+    int length = h->nlmsg_len - NLMSG_SPACE(sizeof *about);
+    struct rtattr *name = find(first, length, NFTA_OBJ_NAME), *data = find(first, length, NFTA_OBJ_DATA);
+    struct rtattr *packets = data ? find(RTA_DATA(data), RTA_PAYLOAD(data), NFTA_COUNTER_PACKETS) : 0;
+    if (!name || !packets) return;
+    uint64_t value;
+    memcpy(&value, RTA_DATA(packets), 8);
+    for (int i = 0; i < link_count; i++)
+        if (links[i].by_rule && links[i].namespace == namespace && !strcmp(links[i].device, RTA_DATA(name)))
+            links[i].total = __builtin_bswap64(value);
+}
+
+static void look(void) {
+    struct { struct nlmsghdr head; struct tcmsg tc; } qdiscs = {
+        {sizeof qdiscs, RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, 1, 0}, {.tcm_family = AF_UNSPEC}};
+    struct { struct nlmsghdr head; struct nfgenmsg about; } objects = {
+        {sizeof objects, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETOBJ, NLM_F_REQUEST | NLM_F_DUMP, 1, 0}, {AF_INET, NFNETLINK_V0, 0}};
+    for (int i = 0; i < link_count; i++) links[i].total = 0;
+    for (int i = 0; i < socket_count; i++) {
+        ask(sockets[i].route, &qdiscs, take_qdisc, sockets[i].namespace);
+        if (sockets[i].rules >= 0) ask(sockets[i].rules, &objects, take_counter, sockets[i].namespace);
+    }
+    looks++;
+}
+
+/* The value under `name` in a table of /proc/net/netstat, whose lines come in pairs: names, values. */
+static long long counter_of(char *text, const char *name) {
+    for (char *names = text, *values; names; names = strchr(values, '\n') ? strchr(values, '\n') + 1 : 0) {
+        if (!(values = strchr(names, '\n'))) return -1;
+        char *end_names = values++, *n = names, *v = values;
+        while (n < end_names) {
+            size_t length = strcspn(n, " \n");
+            if (length == strlen(name) && !strncmp(n, name, length)) return atoll(v);
+            n += length + 1;
+            v += strcspn(v, " \n") + 1;
+        }
+        if (!*values) return -1;
+    }
+    return -1;
+}
+
+static void sample_hosts(int64_t at) {
+    static char text[16384];
+    for (int i = 0; i < host_count; i++) {
+        ssize_t length = 0, got;
+        while ((got = pread(hosts[i].counters, text + length, sizeof text - 1 - length, length)) > 0) length += got;
+        text[length] = 0;
+        fprintf(counters, "%lld,%d,%lld,%lld\n", (long long)at, hosts[i].namespace, counter_of(text, "TCPTimeouts"), counter_of(text, "TCPLossProbes"));
+    }
+}
+
+static void sample_sender(int64_t at, int flow, int number, const struct sample *s) {
+    if (!s->established) return;
+    fprintf(senders, "%lld,%d,%d,%u,%u,%u,%u,%u,%d,%llu,%u,%lld,%u,%llu,%llu\n", (long long)at, flow, number, s->cwnd, s->ssthresh, s->srtt_us,
+            s->min_rtt_us, s->rto_us, (int)s->in_flight, (unsigned long long)s->pacing_bytes, s->delivered, (long long)s->lost, s->state,
+            (unsigned long long)s->rwnd_limited_us, (unsigned long long)s->sndbuf_limited_us);
+}
+
+static void sample_flows(int64_t at) {
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < flow_count; i++) {
+        struct flow *flow = &flows[i];
+        struct counts total, *before = &flow->before;
+        counts_of(flow, &total);
+        fprintf(intervals, "%lld,%d,%llu,%llu,%llu,%llu\n", (long long)at, i, (unsigned long long)(total.delivered - before->delivered),
+                (unsigned long long)(total.segments - before->segments), (unsigned long long)(total.retransmits - before->retransmits),
+                (unsigned long long)(total.timeouts - before->timeouts));
+        *before = total;
+        for (int number = 0; number < flow->count && number < SAMPLED_CONNECTIONS; number++) {
+            struct sample sender = {0};
+            if (flow->seen) sender = flow->seen[number].sender;
+            for (struct session *s = flow->live; s; s = s->next)
+                if (s->number == number) read_tcp_info(s->fd, &sender);
+            sample_sender(at, i, number, &sender);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void sample_queues(int64_t at) {
+    for (int i = 0; i < queue_count; i++) {
+        struct queue *q = &queues[i];
+        fprintf(waiting, "%lld,%d,%u,%u,%.3f,%u,%u,%llu\n", (long long)at, q->index, q->now.waiting, q->now.backlog, q->sum / looks,
+                q->now.drops - q->before.drops, q->now.packets - q->before.packets, (unsigned long long)(q->now.bytes - q->before.bytes));
+        q->before = q->now;
+        q->sum = 0;
+    }
+    for (int i = 0; i < link_count; i++) {
+        uint64_t lost = links[i].total - links[i].before;
+        fprintf(losses, "%lld,%d,%llu\n", (long long)at, links[i].index, (unsigned long long)(links[i].by_rule ? lost : (uint32_t)lost));
+        links[i].before = links[i].total;
+    }
+    looks = 0;
+}
+
+static void show_progress(int64_t at) {
+    static int64_t shown = -1;
+    int64_t share = at * 200 / duration;
+    if (share == shown) return;
+    shown = share;
+    fprintf(progress, "%.4f\n", at / (double)duration);
+    fflush(progress);
+}
+
+void sample_all(void) {
+    open_all();
+    intervals = table("intervals", "t_ns,flow,bytes,segments_out,retransmits,timeouts");
+    senders = table("tcp_info", "t_ns,flow,connection,cwnd_segments,ssthresh_segments,srtt_us,min_rtt_us,rto_us,in_flight_segments,"
+                    "pacing_bytes,delivered_segments,lost_segments,state,rwnd_limited_us,sndbuf_limited_us");
+    waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes");
+    losses = table("links", "t_ns,link,lost");
+    counters = table("hosts", "t_ns,namespace,timeouts,tail_probes");
+    progress = table("progress", "0");
+    int64_t step = interval / LOOKS_AN_INTERVAL > SHORTEST_LOOK ? interval / LOOKS_AN_INTERVAL : interval;
+    sleep_until(start_at);
+    sample_hosts(0);
+    look(); /* what came before the start is not ours */
+    for (int i = 0; i < queue_count; i++) queues[i].before = queues[i].now, queues[i].sum = 0;
+    for (int i = 0; i < link_count; i++) links[i].before = links[i].total;
+    looks = 0;
+    for (int64_t end = interval; looked_at < duration; end += interval) {
+        if (end > duration) end = duration;
+        while (looked_at < end) {
+            looked_at = looked_at + step < end ? looked_at + step : end;
+            sleep_until(start_at + looked_at);
+            look();
+            diag_sample();
+        }
+        sample_flows(end);
+        sample_queues(end);
+        sample_hosts(end);
+        show_progress(end);
+    }
+    fflush(0);
+}

@@ -1,0 +1,89 @@
+/* What the parts of the traffic source share. Times are nanoseconds; `start` is t = 0 of the run on CLOCK_MONOTONIC. */
+#ifndef SOURCE_H
+#define SOURCE_H
+
+#define _GNU_SOURCE
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define SECOND 1000000000ll
+#define SAMPLED_CONNECTIONS 16
+#define ENDLESS (-1)
+
+/* What a sender has counted since its connection began, as tcp_info reports it. */
+struct counts {
+    uint64_t delivered; /* bytes, in order, at the receiver */
+    uint64_t segments, retransmits, timeouts;
+};
+
+struct sample { /* one reading of tcp_info */
+    int established;
+    uint32_t cwnd, ssthresh, srtt_us, min_rtt_us, rto_us, in_flight, delivered, state;
+    int64_t lost;
+    uint64_t pacing_bytes, received_bytes, acked_bytes, rwnd_limited_us, sndbuf_limited_us, segments, retransmits, timeouts;
+};
+
+struct session { /* one connection of a native flow, from its SYN to its close */
+    struct flow *flow;
+    struct session *next;
+    int number, generation, fd, peer; /* peer: the receiver's socket, -1 while there is none */
+    uint16_t port;
+    int64_t opened;
+    uint64_t received; /* what the receiver had when its socket was closed */
+    int references;
+};
+
+struct seen { /* a connection of iperf3, as inet_diag last showed it; its counters outlive the socket */
+    struct sample sender;
+    uint64_t received;
+};
+
+struct flow {
+    int index, native, from, to, count;
+    char cc[16], used[16];
+    struct in_addr source, target;
+    uint16_t port, first_port; /* first_port: of iperf3's client */
+    int64_t start, duration, bytes, life_low, life_high;
+    struct session *live;
+    struct seen *seen;
+    struct counts retired, before;
+};
+
+extern int64_t start_at, duration, interval;
+extern uint64_t seed;
+extern struct flow *flows;
+extern int flow_count;
+extern pthread_mutex_t lock; /* over all flows and their sessions */
+
+_Noreturn void fail(const char *what);
+int64_t now(void);
+void sleep_until(int64_t at);
+void enter(int namespace);
+void spawn_thread(void *(*body)(void *), void *argument);
+FILE *table(const char *name, const char *header);
+uint64_t mixed(uint64_t value);
+
+void parse_tcp_info(const void *data, unsigned length, struct sample *into);
+int read_tcp_info(int fd, struct sample *into);
+
+void start_flow(struct flow *flow); /* native: returns when its listener is ready */
+void report_flows_end(void);
+void counts_of(struct flow *flow, struct counts *into);
+void open_flow_tables(void);
+void report_flow(struct session *session, const struct sample *last, uint64_t delivered, int64_t end, int completed);
+
+void add_queue(int index, int namespace, const char *device, uint32_t handle, int on_wire);
+void add_link(int index, int namespace, const char *device, uint32_t handle, uint32_t child);
+void add_counter(int index, int namespace, const char *name);
+void add_host(int namespace);
+void add_probe(char *words);
+void start_probes(void);
+void sample_all(void);     /* returns at the end of the run */
+void flush_probes(void);
+
+void diag_open(void);
+void diag_sample(void);
+
+#endif

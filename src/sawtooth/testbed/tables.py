@@ -1,0 +1,122 @@
+"""From what the source wrote to a run's tables, with the columns that every engine has (docs/design.md)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.testbed.traffic import sending_hosts
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_NO_SSTHRESH = 0x7FFFFFFF
+_NO_MIN_RTT = 0xFFFFFFFF
+_UNPACED_BYTES = 2**62
+"""The kernel's "no limit" is all ones, whatever the width of its field."""
+TIMEOUTS_SINCE = (6, 7)
+"""The kernel whose tcp_info first counts timeouts; before it, only hosts count them."""
+
+
+def read(directory: Path, compiled: dict[str, Any], kernel: tuple[int, int]) -> dict[str, DataFrame]:
+    """The six tables. ``kernel``: major and minor version of the one that was measured.
+
+    Tail loss probes are counted by hosts, not by connections, so they are NaN where several flows share a host.
+    """
+    raw = {
+        name: _csv(directory, name) for name in ("intervals", "tcp_info", "queues", "links", "flows", "probes", "hosts")
+    }
+    intervals = _intervals(raw["intervals"], raw["hosts"], compiled, kernel)
+    return {
+        "intervals": intervals,
+        "tcp_info": _tcp_info(raw["tcp_info"]),
+        "queues": _at_ends(raw["queues"]),
+        "links": _at_ends(raw["links"]),
+        "probes": _probes(raw["probes"], compiled),
+        "flows": _flows(raw["flows"], intervals, compiled, kernel),
+    }
+
+
+def _csv(directory: Path, name: str) -> DataFrame:
+    import pandas as pd
+
+    return pd.read_csv(directory / f"{name}.csv")
+
+
+def _at_ends(table: DataFrame) -> DataFrame:
+    table.insert(0, "t_s", table.pop("t_ns") / 1e9)
+    return table
+
+
+def _intervals(raw: DataFrame, hosts: DataFrame, compiled: dict[str, Any], kernel: tuple[int, int]) -> DataFrame:
+    table = _at_ends(raw.copy())
+    length_s = (raw["t_ns"] - (raw["t_ns"] - 1) // compiled["interval_ns"] * compiled["interval_ns"]) / 1e9
+    table["goodput_bps"] = table.pop("bytes") * 8 / length_s
+    table["tail_probes"] = _by_host("tail_probes", table, hosts, compiled)
+    if kernel < TIMEOUTS_SINCE:
+        table["timeouts"] = _by_host("timeouts", table, hosts, compiled)
+    return table[["t_s", "flow", "goodput_bps", "segments_out", "retransmits", "timeouts", "tail_probes"]]
+
+
+def _by_host(counter: str, table: DataFrame, hosts: DataFrame, compiled: dict[str, Any]) -> Any:
+    """A host's counter in each interval, for the flows that are alone on their host."""
+    import pandas as pd
+
+    values = pd.Series(math.nan, index=table.index)
+    for host in sending_hosts(compiled):
+        flows = _flows_of(host, compiled)
+        if len(flows) == 1:
+            rows = hosts[hosts["namespace"] == host].sort_values("t_ns")
+            values[table["flow"] == flows[0]] = rows[counter].diff().iloc[1:].to_numpy()
+    return values.astype("int64") if values.notna().all() else values
+
+
+def _flows_of(host: int, compiled: dict[str, Any]) -> list[int]:
+    links = compiled["links"]
+    return [index for index, flow in enumerate(compiled["flows"]) if links[flow["forward"][0]]["from"] == host]
+
+
+def _tcp_info(raw: DataFrame) -> DataFrame:
+    table = _at_ends(raw)
+    for name in ("srtt", "min_rtt", "rto", "rwnd_limited", "sndbuf_limited"):
+        values = table.pop(f"{name}_us")
+        table[f"{name}_s"] = values.where(values != _NO_MIN_RTT) / 1e6
+    pacing = table.pop("pacing_bytes").astype(float)
+    table["pacing_bps"] = pacing.where(pacing < _UNPACED_BYTES) * 8
+    table["ssthresh_segments"] = table["ssthresh_segments"].where(table["ssthresh_segments"] < _NO_SSTHRESH, -1)
+    columns = (
+        "t_s flow connection cwnd_segments ssthresh_segments srtt_s min_rtt_s rto_s in_flight_segments pacing_bps "
+    )
+    columns += "delivered_segments lost_segments state rwnd_limited_s sndbuf_limited_s"
+    return table[columns.split()]
+
+
+def _probes(raw: DataFrame, compiled: dict[str, Any]) -> DataFrame:
+    """All that were due before the end; those without an answer are lost."""
+    import numpy as np
+    import pandas as pd
+
+    tables = []
+    for index, probe in enumerate(compiled["probes"]):
+        due = -(-(compiled["duration_ns"] - probe["start_ns"]) // probe["interval_ns"])
+        count = min(probe["count"], due)
+        sent = (probe["start_ns"] + np.arange(count) * probe["interval_ns"]) / 1e9
+        rtt = np.full(count, math.nan)
+        answers = raw[(raw["probe"] == index) & (raw["number"] < count)]
+        rtt[answers["number"].to_numpy()] = answers["rtt_ns"].to_numpy() / 1e9
+        sent[answers["number"].to_numpy()] = answers["sent_ns"].to_numpy() / 1e9
+        tables.append(pd.DataFrame({"t_s": sent, "probe": index, "rtt_s": rtt}))
+    if not tables:
+        return pd.DataFrame({"t_s": np.empty(0), "probe": np.empty(0, dtype="int64"), "rtt_s": np.empty(0)})
+    return pd.concat(tables, ignore_index=True).sort_values(["t_s", "probe"], ignore_index=True)
+
+
+def _flows(raw: DataFrame, intervals: DataFrame, compiled: dict[str, Any], kernel: tuple[int, int]) -> DataFrame:
+    for end in ("start", "end"):
+        raw[f"{end}_s"] = raw.pop(f"{end}_ns") / 1e9
+    alone = raw["flow"].map(raw["flow"].value_counts()) == 1
+    for counter in ("tail_probes",) if kernel >= TIMEOUTS_SINCE else ("tail_probes", "timeouts"):
+        raw[counter] = raw["flow"].map(intervals.groupby("flow")[counter].sum(min_count=1)).where(alone)
+    columns = "flow connection generation start_s end_s delivered_bytes segments_out retransmits timeouts tail_probes "
+    return raw[[*columns.split(), "completed"]].sort_values(["end_s", "flow", "connection"], ignore_index=True)

@@ -1,0 +1,124 @@
+"""Traffic: the orders for the source, a small program in C that sends, receives, probes, starts others and samples.
+
+What it writes, one CSV a table, is what ``tables`` reads. The orders are plain lines, so that a guest's processor time
+goes into packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sawtooth.testbed.plan import Plan, address
+
+ENDLESS = -1
+FIRST_PORT = 5201
+CLIENT_PORT = 20000
+CLIENT_PORTS = 256
+"""A flow's iperf3 client has so many ports, one a connection; iperf3 has at most 128 of these."""
+SERVER_LEAD_NS = 500_000_000
+CAPTURE_LEAD_NS = 400_000_000
+SNAP_BYTES = 96
+LEAD_NS = 1_000_000_000
+MAX_FLOWS = 170
+"""As many as have ports for iperf3."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Another program, started in a namespace at a time of the run (negative: before); its output goes to ``out``."""
+
+    namespace: int
+    start_ns: int
+    out: str
+    words: Sequence[str]
+
+
+def orders(
+    compiled: dict[str, Any], plan: Plan, traffic: str, directory: Path, namespaces: Path, *, capture: bool
+) -> str:
+    """The source's orders for a compiled scenario. ``traffic`` is "native" or "iperf3"."""
+    links = compiled["links"]
+    lines = [
+        f"directory {directory}",
+        f"duration {compiled['duration_ns']}",
+        f"interval {compiled['interval_ns']}",
+        f"seed {compiled['seed']}",
+        f"lead {LEAD_NS}",
+    ]
+    lines += [f"namespace {namespaces / namespace.name}" for namespace in plan.namespaces]
+    programs: list[Program] = []
+    for index, flow in enumerate(compiled["flows"]):
+        source, target = links[flow["forward"][0]]["from"], links[flow["forward"][-1]]["to"]
+        port, first = FIRST_PORT + index, CLIENT_PORT + index * CLIENT_PORTS
+        low, high = flow["lifetime_ns"] or (0, 0)
+        ends = f"{source} {target} {address(source)} {address(target)} {port} {first}"
+        times = f"{flow['start_ns']} {_or_endless(flow['duration_ns'])} {_or_endless(flow['bytes'])} {low} {high}"
+        lines.append(f"flow {int(traffic == 'native')} {flow['cc']} {ends} {flow['count']} {times}")
+        if traffic == "iperf3":
+            programs += iperf3(compiled, index, source, target)
+    for probe in compiled["probes"]:
+        source, target = links[probe["forward"][0]]["from"], links[probe["forward"][-1]]["to"]
+        lines.append(
+            f"probe {source} {address(source)} {address(target)} {probe['start_ns']} {probe['interval_ns']} "
+            f"{probe['count']}"
+        )
+    lines += [f"host {host}" for host in sending_hosts(compiled)]
+    for queue in plan.ports.queues:
+        lines.append(f"queue {queue.transmitter} {queue.namespace} {queue.device} {queue.handle} {int(queue.on_wire)}")
+    for link in plan.ports.losses:
+        lines.append(f"link {link.link} {link.namespace} {link.device} {link.handle} {link.child}")
+    for rule in plan.ports.rules:
+        lines.append(f"counter {rule.counter.removeprefix('link')} {rule.namespace} {rule.counter}")
+    if capture:
+        programs += captures(compiled)
+    for program in programs:
+        words = "\t".join(program.words)
+        lines.append(f"run {program.namespace} {program.start_ns} {program.out}\t{words}")
+    return "\n".join(lines) + "\n"
+
+
+def sending_hosts(compiled: dict[str, Any]) -> list[int]:
+    """Hosts that send a flow's data, each once."""
+    return sorted({compiled["links"][flow["forward"][0]]["from"] for flow in compiled["flows"]})
+
+
+def iperf3(compiled: dict[str, Any], index: int, source: int, target: int) -> list[Program]:
+    """The server, started a little earlier, and the client of one flow; both report as JSON at the end."""
+    flow = compiled["flows"][index]
+    port, first = FIRST_PORT + index, CLIENT_PORT + index * CLIENT_PORTS
+    interval = f"{max(0.1, compiled['interval_ns'] / 1e9):g}"
+    server = ["iperf3", "-s", "-1", "-J", "-B", address(target), "-p", str(port), "-i", interval]
+    client = ["iperf3", "-c", address(target), "-B", address(source), "-p", str(port), "--cport", str(first), "-J"]
+    client += ["-C", flow["cc"], "-P", str(flow["count"]), "-i", interval]
+    if flow["bytes"] is not None:
+        client += ["-n", str(flow["bytes"])]
+    else:
+        left_ns = compiled["duration_ns"] - flow["start_ns"]
+        # Whole seconds only; what is sent after the end of the run is not sampled.
+        client += ["-t", str(-(-min(flow["duration_ns"] or left_ns, left_ns) // 10**9))]
+    start_ns = flow["start_ns"]
+    return [
+        Program(target, start_ns - SERVER_LEAD_NS, f"iperf3-server-{index}.json", server),
+        Program(source, start_ns, f"iperf3-client-{index}.json", client),
+    ]
+
+
+def captures(compiled: dict[str, Any]) -> list[Program]:
+    """tcpdump at both ends of every flow: headers only."""
+    links = compiled["links"]
+    ends = {links[flow["forward"][0]]["from"] for flow in compiled["flows"]}
+    ends |= {links[flow["forward"][-1]]["to"] for flow in compiled["flows"]}
+    programs = []
+    for host in sorted(ends):
+        name = compiled["hosts"][host]["name"]
+        words = ["tcpdump", "-Z", "root", "-n", "-U", "-i", "any", "-s", str(SNAP_BYTES), "-B", "65536"]
+        words += ["--time-stamp-precision=nano", "-w", f"capture-{name}.pcap", "tcp or icmp"]
+        programs.append(Program(host, -CAPTURE_LEAD_NS, f"tcpdump-{name}.out", words))
+    return programs
+
+
+def _or_endless(value: int | None) -> int:
+    return ENDLESS if value is None else value

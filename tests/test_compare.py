@@ -1,0 +1,238 @@
+"""Runs of several engines or settings are compared with the first: differences, intervals, a tolerance, a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fake_engine import Fake
+from sawtooth.cli import main
+from sawtooth.compare import compare, tolerance
+from sawtooth.compare.comparison import difference
+from sawtooth.compare.text import words
+from sawtooth.errors import SawtoothError
+from sawtooth.run import Run
+from sawtooth.scenario import Scenario
+from sawtooth.stats import Interval
+from sawtooth.study import Study, run_study
+
+SECONDS = 100
+
+
+def saved(where: Path, mean: float, *, engine: str = "sim", retransmits: int = 10, **scenario: object) -> Path:
+    """A saved run of one flow a name in ``mean`` Mbit/s, with noise of 1 Mbit/s that its place seeds."""
+    flows = scenario.pop("flows", [{"cc": "cubic"}])
+    asked = Scenario(duration=f"{SECONDS} s", flows=flows, **scenario)
+    noise = np.random.default_rng(len(where.name)).normal(0, 1, SECONDS)
+    ends = np.arange(1.0, SECONDS + 1)
+    frames = [
+        pd.DataFrame(
+            {
+                "t_s": ends,
+                "flow": at,
+                "goodput_bps": (mean / len(flows) + (noise - noise.mean())) * 1e6,
+                "segments_out": 1000,
+                "retransmits": retransmits,
+                "timeouts": 1,
+                "tail_probes": 0,
+            }
+        )
+        for at in range(len(flows))
+    ]
+    info = pd.DataFrame({"t_s": ends, "flow": 0, "connection": 0, "srtt_s": 0.002, "rwnd_limited_s": 0.0})
+    names = {"flow": [flow["cc"] for flow in flows]}
+    tables = {"intervals": pd.concat(frames, ignore_index=True), "tcp_info": info}
+    return Run(asked, engine, tables, {"names": names}).save(where)
+
+
+def call(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", *map(str, arguments)])
+    return caught.value.code
+
+
+def test_the_difference_of_means_is_measured_from_the_first(tmp_path: Path) -> None:
+    found = compare([saved(tmp_path / "a", 100), saved(tmp_path / "bb", 104, engine="kernel")])
+    row = found.table.iloc[0]
+    assert found.labels == ("sim", "kernel")
+    assert row["reference_mbps"] == pytest.approx(100)
+    assert row["difference_mbps"] == pytest.approx(4)
+    assert row["difference_percent"] == pytest.approx(4)
+    assert row["difference_low_mbps"] < 4 < row["difference_high_mbps"]
+    assert row["q50_difference_mbps"] == pytest.approx(4, abs=0.5)
+    assert row["verdict"] == "within"
+
+
+def test_the_interval_of_a_difference_is_welchs() -> None:
+    # Two means of 10 batches with a standard error of 1 each: 18 degrees of freedom, t = 2.1009, sqrt(2) * t = 2.9711.
+    half = 2.2621571628  # t quantile of 9 degrees of freedom
+    one, other = Interval(10, 10 - half, 10 + half, 10), Interval(13, 13 - half, 13 + half, 10)
+    found = difference(one, other)
+    assert found.mean == 3
+    assert found.high - found.mean == pytest.approx(2.9711, abs=1e-4)
+    assert found.mean - found.low == pytest.approx(2.9711, abs=1e-4)
+
+
+def test_the_interval_covers_the_true_difference_in_19_of_20_cases() -> None:
+    random = np.random.default_rng(5)
+    from sawtooth.stats import batch_means
+
+    covered = 0
+    for _ in range(400):
+        pair = [batch_means([random.normal(mean, 3, 100)]) for mean in (50, 52)]
+        found = difference(*pair)
+        covered += found.low <= 2 <= found.high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_a_series_too_short_for_an_interval_has_none() -> None:
+    found = difference(Interval(1, math.nan, math.nan, 0), Interval(2, 1, 3, 10))
+    assert found.mean == 1
+    assert math.isnan(found.low)
+
+
+@pytest.mark.parametrize(("within", "status"), [("5%", 0), ("4.5%", 0), ("3%", 3), ("0%", 3)])
+def test_the_exit_status_is_3_outside_the_tolerance(tmp_path: Path, within: str, status: int) -> None:
+    runs = saved(tmp_path / "a", 100), saved(tmp_path / "bb", 104, engine="kernel")
+    assert call(*runs, "--within", within) == status
+
+
+def test_a_run_is_within_any_tolerance_of_itself(tmp_path: Path) -> None:
+    run = saved(tmp_path / "a", 100)
+    assert call(run, run, "--within", "0%") == 0
+
+
+def test_three_are_each_compared_with_the_first(tmp_path: Path) -> None:
+    runs = [saved(tmp_path / name, mean) for name, mean in (("a", 100), ("bb", 120), ("ccc", 105))]
+    found = compare(runs)
+    assert found.labels == ("a", "bb", "ccc")
+    assert list(found.table["against"]) == ["bb", "ccc"]
+    assert list(found.table["verdict"]) == ["outside", "within"]
+    assert found.outside == 1
+
+
+def test_flows_are_compared_one_by_one_and_together(tmp_path: Path) -> None:
+    flows = [{"cc": "cubic"}, {"cc": "bbr"}]
+    found = compare([saved(tmp_path / "a", 100, flows=flows), saved(tmp_path / "bb", 104, flows=flows)])
+    assert list(found.table["point"]) == ["all flows", "cubic", "bbr"]
+    assert list(found.table["difference_mbps"]) == pytest.approx([4, 2, 2])
+
+
+def test_retransmissions_timeouts_and_round_trip_times_stand_side_by_side(tmp_path: Path) -> None:
+    row = compare([saved(tmp_path / "a", 100, retransmits=10), saved(tmp_path / "bb", 100, retransmits=20)]).table.iloc[
+        0
+    ]
+    assert (row["reference_retransmitted_percent"], row["retransmitted_percent"]) == (1, 2)
+    assert (row["reference_timeouts"], row["timeouts"]) == (SECONDS, SECONDS)
+    assert row["mean_srtt_ms"] == pytest.approx(2)
+
+
+def test_fields_of_the_scenarios_that_differ_are_named(tmp_path: Path) -> None:
+    runs = saved(tmp_path / "a", 100, path={"loss": "1%"}), saved(tmp_path / "bb", 100, path={"loss": "2%"}, seed=7)
+    found = compare(runs)
+    assert found.differing == {"seed": [1, 7], "path.loss": ["1%", "2%"]}
+    assert "path.loss: 1% | 2%" in words(found)
+    assert compare([runs[0], runs[0]]).differing == {}
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The same study twice, the second with one point less and another chain."""
+    out = tmp_path_factory.mktemp("studies")
+    places = []
+    for name, losses in (("one", ["0%", "1%", "2%"]), ("two", ["0%", "1%"])):
+        study = Study.from_dict(
+            {
+                "name": name,
+                "scenario": {"topology": "chain", "duration": "40 s", "chain": {"rtt": "1 ms"}},
+                "vary": {"chain.loss": losses, "flows.cc": ["cubic", "bbr"]},
+                "repeat": {"seeds": [1, 2]},
+            }
+        )
+        places.append(run_study(study, engine=Fake(), out=out, jobs=1, quiet=True).directory)
+    return places
+
+
+def test_studies_are_compared_point_by_point_with_all_their_seeds(studies: list[Path]) -> None:
+    found = compare(studies)
+    assert len(found.table) == 4
+    assert found.table["difference_mbps"].abs().max() < 1e-9
+    assert found.alone["two" if "two" in found.labels else found.labels[1]] == sorted(
+        name for name in found.subjects[0].cells if "2" in name
+    )
+    assert "not in" in words(found)
+
+
+def test_a_study_and_a_run_cannot_be_compared(studies: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        compare([studies[0], saved(tmp_path / "a", 100)])
+    assert caught.value.code == "conflict"
+
+
+def test_runs_without_a_point_in_common_cannot_be_compared(studies: list[Path], tmp_path: Path) -> None:
+    study = Study.from_dict(
+        {"name": "other", "scenario": {"topology": "chain"}, "vary": {"chain.rtt": ["1 ms", "2 ms"]}}
+    )
+    other = run_study(study, engine=Fake(), out=tmp_path, jobs=1, quiet=True).directory
+    with pytest.raises(SawtoothError, match="no point in common"):
+        compare([studies[0], other])
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("10", "missing-unit"), ("ten", "bad-quantity"), ("-1%", "bad-quantity"), ("", "bad-quantity")]
+)
+def test_a_tolerance_needs_a_number_and_its_unit(text: str, code: str) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        tolerance(text)
+    assert caught.value.code == code
+    assert "%" in caught.value.fix
+
+
+def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
+    run = saved(tmp_path / "a", 100)
+    for directories, code in (
+        ([run], "bad-usage"),
+        ([run, tmp_path], "not-a-result"),
+        ([run, tmp_path / "absent"], "file-not-found"),
+    ):
+        with pytest.raises(SawtoothError) as caught:
+            compare(directories)
+        assert caught.value.code == code
+
+
+@pytest.mark.parametrize("kind", ["runs", "studies"])
+def test_table_and_plots_are_written_the_same_each_time(tmp_path: Path, studies: list[Path], kind: str) -> None:
+    both = studies if kind == "studies" else [saved(tmp_path / "a", 100), saved(tmp_path / "bb", 104, engine="kernel")]
+    for name in ("x", "y"):
+        assert call(*both, "--out", tmp_path / name) == 0
+    names = ["comparison.csv", "comparison.json", "comparison.png", "comparison.svg"]
+    assert sorted(path.name for path in (tmp_path / "x").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "x" / name).read_bytes() == (tmp_path / "y" / name).read_bytes()
+    assert (tmp_path / "x" / "comparison.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_csv_and_json_hold_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = saved(tmp_path / "a", 100), saved(tmp_path / "bb", 150, engine="kernel")
+    assert call(*runs, "--json") == 3
+    told = json.loads(capsys.readouterr().out)
+    assert (told["reference"], told["outside"], told["within_percent"]) == ("sim", 1, 10)
+    assert call(*runs, "--csv") == 3
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert float(rows[0]["difference_percent"]) == pytest.approx(50)
+    assert rows[0]["verdict"] == told["rows"][0]["verdict"] == "outside"
+
+
+def test_the_words_have_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = saved(tmp_path / "a", 100), saved(tmp_path / "bb", 150, engine="kernel")
+    call(*runs)
+    told = capsys.readouterr().out
+    assert "+50.00 (+50.0%)" in told
+    assert "1 of 1 outside 10% of the reference's mean" in told

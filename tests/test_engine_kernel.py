@@ -1,0 +1,244 @@
+"""Engine kernel: scenarios on the real Linux kernel in virtual time, against figures measured with other scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sawtooth import engines
+from sawtooth.engines.kernel import Kernel as Engine
+from sawtooth.engines.kernel import processor
+from sawtooth.errors import SawtoothError
+from sawtooth.kernel import Kernel
+from sawtooth.run import Run
+from sawtooth.scenario import Scenario
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+LAN = {"rate": "1 Gbit/s", "rtt": "0.44 ms", "queue": "1000 packets"}
+METRO = {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "170 packets"}
+
+
+def run(**tables: Any) -> Run:
+    return engines.get("kernel").run(Scenario(**{"traffic": "native", **tables}))
+
+
+def mean_mbps(run: Run) -> float:
+    return float(run.tables["intervals"].groupby("t_s")["goodput_bps"].sum().mean() / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected_mbps"),
+    [
+        # Linux 6.12, HZ 250, the same path built by another program; means of three runs, slow start included.
+        ({"path": {**LAN, "loss": "1%"}, "duration": "30 s"}, 232.1),
+        ({"path": LAN, "duration": "5 s"}, 956.3),
+        ({"path": METRO, "duration": "60 s"}, 95.45),
+        ({"path": {**LAN, "loss": "1%"}, "duration": "20 s", "flows": [{"cc": "bbr"}]}, 938.1),
+        ({"path": {**LAN, "loss": "1%"}, "duration": "30 s", "flows": [{"cc": "reno"}]}, 271.2),
+    ],
+)
+def test_throughput_is_that_of_the_reference_within_5_percent(tables: dict[str, Any], expected_mbps: float) -> None:
+    assert mean_mbps(run(**tables)) == pytest.approx(expected_mbps, rel=0.05)
+
+
+def test_the_same_scenario_and_seed_give_the_same_tables_twice() -> None:
+    tables: dict[str, Any] = {
+        "topology": "chain",
+        "chain": {"loss": "1%"},
+        "duration": "2 s",
+        "interval": "100 ms",
+        "flows": [{"cc": "bbr", "count": 2}, {"count": 3, "replace": {"lifetime": ["100 ms", "500 ms"]}}],
+        "probes": [{"interval": "50 ms"}],
+    }
+    first, second, other = run(**tables), run(**tables), run(**tables, seed=2)
+    for name, table in first.tables.items():
+        pd.testing.assert_frame_equal(table, second.tables[name], check_exact=True)
+    assert not first.tables["intervals"].equals(other.tables["intervals"])
+
+
+def test_the_tables_have_the_columns_of_the_simulator() -> None:
+    tables: dict[str, Any] = {
+        "topology": "chain",
+        "chain": {"loss": "1%"},
+        "duration": "1 s",
+        "probes": [{"interval": "100 ms"}],
+    }
+    measured, simulated = run(**tables), engines.get("sim").run(Scenario(**tables))
+    assert {name: list(table) for name, table in measured.tables.items()} == {
+        name: list(table) for name, table in simulated.tables.items()
+    }
+    assert measured.meta["names"] == simulated.meta["names"]
+    assert len(measured.tables["queues"]) == len(simulated.tables["queues"])
+    assert len(measured.tables["probes"]) == len(simulated.tables["probes"])
+
+
+def test_what_was_sent_was_delivered_lost_or_still_on_its_way() -> None:
+    made = run(path={**LAN, "loss": "2%"}, duration="5 s")
+    flow = made.tables["flows"].iloc[0]
+    delivered = flow["delivered_bytes"] / 1448
+    lost = int(made.tables["links"]["lost"].sum() + made.tables["queues"]["drops"].sum())
+    waiting = int(made.tables["tcp_info"].iloc[-1]["in_flight_segments"])
+    assert flow["segments_out"] - delivered - lost == pytest.approx(0, abs=waiting + 20)
+    assert flow["retransmits"] == pytest.approx(lost, rel=0.02)
+    assert lost == pytest.approx(0.02 * flow["segments_out"], rel=0.05)
+
+
+def test_a_queue_drops_when_it_is_full_and_not_before() -> None:
+    made = run(path={"rate": "10 Mbit/s", "rtt": "200 ms", "queue": "50 packets"}, duration="20 s", interval="100 ms")
+    queue = made.tables["queues"]
+    assert queue["drops"].sum() > 0
+    assert queue["packets"].max() <= 50
+    # More than the limit is on its way at a time, so packets in propagation are not counted.
+    assert made.tables["tcp_info"]["in_flight_segments"].max() > 170
+
+
+def test_probes_wait_in_the_queue_that_they_cross() -> None:
+    made = run(path=METRO, duration="10 s", probes=[{"interval": "100 ms"}])
+    rtt_s = made.tables["probes"]["rtt_s"]
+    full_queue_s = 170 * 1514 * 8 / 100e6
+    assert rtt_s.min() == pytest.approx(0.02, rel=0.01)
+    assert 0.02 + 0.5 * full_queue_s < rtt_s.max() < 0.021 + full_queue_s
+
+
+def test_flows_start_end_and_are_replaced_when_they_should() -> None:
+    made = run(
+        path={**METRO, "queue": "400 packets"},
+        duration="10 s",
+        flows=[
+            {"name": "later", "start": "2 s", "duration": "3 s"},
+            {"name": "bytes", "bytes": "1 MB"},
+            {"name": "short", "count": 10, "replace": {"lifetime": ["1 s", "3 s"]}},
+        ],
+    )
+    rows = made.tables["flows"]
+    later, whole, short = (rows[rows["flow"] == flow] for flow in range(3))
+    assert later["start_s"].item() == pytest.approx(2, abs=1e-3)
+    assert later["end_s"].item() == pytest.approx(5, abs=0.01)
+    assert (whole["delivered_bytes"].item(), whole["completed"].item()) == (1_000_000, 1)
+    assert set(short["connection"]) == set(range(10))
+    lives = (short["end_s"] - short["start_s"])[short["end_s"] < 10]
+    assert lives.between(1, 3.01).all()
+    assert lives.mean() == pytest.approx(2, rel=0.2)
+    again = short.sort_values(["connection", "generation"]).groupby("connection")
+    gaps = again["start_s"].shift(-1) - short["end_s"]
+    assert gaps.dropna().abs().max() < 1e-3, "a new one at once"
+
+
+def test_a_thousand_connections_at_once() -> None:
+    made = run(
+        path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "1000 packets"},
+        duration="3 s",
+        flows=[{"count": 1000, "replace": {"lifetime": ["1 s", "5 s"]}}],
+    )
+    assert mean_mbps(made) > 80
+    assert made.tables["flows"]["connection"].nunique() == 1000
+
+
+def test_a_small_receive_buffer_limits_and_is_reported() -> None:
+    made = run(path={**METRO, "rtt": "100 ms"}, duration="5 s", host={"receive_buffer": "128 KiB"})
+    assert mean_mbps(made) < 20
+    assert any("receive buffer limited" in warning for warning in made.warnings)
+
+
+def test_host_settings_reach_the_kernel() -> None:
+    slow = run(path={**METRO, "rtt": "500 ms"}, duration="0.9 s", interval="100 ms", host={"initial_window": 3})
+    assert slow.tables["tcp_info"].iloc[-1]["cwnd_segments"] == 3
+    acks = {}
+    for delayed in (True, False):
+        made = run(topology="chain", chain={"rate": "100 Mbit/s"}, duration="2 s", host={"delayed_ack": delayed})
+        sent = made.tables["queues"].groupby("transmitter")["sent_packets"].sum()
+        # h1's card sends data only, h5's acknowledgements only.
+        acks[delayed] = sent[4] / sent[0]
+    assert acks[True] < 0.6
+    assert acks[False] > 0.95
+    plain = run(path={**LAN, "loss": "1%"}, duration="5 s", host={"sack": False})
+    assert mean_mbps(plain) < 0.9 * 232
+
+
+def test_loss_of_super_packets_on_the_senders_own_link_is_not_loss_of_packets() -> None:
+    tables: dict[str, Any] = {
+        "topology": "custom",
+        "hosts": {"a": {}, "b": {}, "c": {}},
+        "links": [
+            {"from": "a", "to": "b", "forward": {"loss": "1%"}},
+            {"from": "b", "to": "c", "rate": "1 Gbit/s", "delay": "0.22 ms"},
+        ],
+        "flows": [{"from": "a", "to": "c"}],
+        "duration": "20 s",
+    }
+    single, super_packets = run(**tables), run(**tables, host={"offload": True})
+    assert mean_mbps(single) == pytest.approx(232, rel=0.08)
+    assert mean_mbps(super_packets) > 2 * mean_mbps(single)
+    assert any("super-packets" in warning for warning in super_packets.warnings)
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"path": {**LAN, "loss": "1%"}, "duration": "6 s"},
+        {"path": {"rate": "20 Mbit/s", "rtt": "20 ms", "queue": "50 packets"}, "duration": "30 s"},
+        {"path": {**METRO, "loss": "1%"}, "duration": "60 s", "flows": [{"cc": "reno"}]},
+        {"path": {"rate": "50 Mbit/s", "rtt": "10 ms", "loss": "1%"}, "duration": "10 s", "flows": [{"cc": "bbr"}]},
+    ],
+)
+def test_iperf3_and_the_native_source_agree_within_2_percent(tables: dict[str, Any]) -> None:
+    iperf3, native = run(**tables, traffic="iperf3"), run(**tables, traffic="native")
+    assert mean_mbps(iperf3) == pytest.approx(mean_mbps(native), rel=0.02)
+    (flow,) = iperf3.meta["iperf3"].values()
+    assert flow["client"]["sender_congestion"] == next(iter(iperf3.meta["congestion_control_used"].values()))
+    received = flow["server"]["received"]["bits_per_second"] / 1e6
+    assert received == pytest.approx(mean_mbps(iperf3), rel=0.05)
+
+
+def test_several_connections_of_iperf3_are_told_apart() -> None:
+    made = run(path=METRO, duration="5 s", traffic="iperf3", flows=[{"count": 3}, {"cc": "reno", "start": "1 s"}])
+    rows = made.tables["tcp_info"].groupby(["flow", "connection"]).size()
+    assert list(rows.index) == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    assert made.meta["congestion_control_used"] == {"cubic": "cubic", "reno": "reno"}
+    ends = made.tables["flows"].set_index("flow")
+    assert list(ends.index.value_counts().sort_index()) == [3, 1]
+    seconds = made.tables["intervals"].groupby("flow")["goodput_bps"].sum() / 8
+    assert ends["delivered_bytes"].groupby("flow").sum().tolist() == pytest.approx(seconds.tolist())
+
+
+def test_captures_of_both_ends_are_kept_on_request(tmp_path: Path) -> None:
+    Engine(capture=tmp_path).run(Scenario(path=METRO, duration="1 s", traffic="native"))
+    sizes = {file.name: file.stat().st_size for file in tmp_path.iterdir()}
+    assert sorted(sizes) == ["capture-receiver.pcap", "capture-sender.pcap"]
+    assert min(sizes.values()) > 10_000
+
+
+def test_the_run_says_what_it_was_measured_on(tmp_path: Path) -> None:
+    made = run(path=METRO, duration="1 s")
+    assert made.meta["kernel"]["hz"] == 250
+    assert made.meta["system"]["kernel"].startswith("Linux 6.")
+    assert "tcp_rmem" in made.meta["system"]["sysctls"]
+    again = Run.load(made.save(tmp_path / "run"))
+    assert again.meta["kernel"] == made.meta["kernel"]
+
+
+def test_a_run_can_be_stopped_and_shows_its_progress() -> None:
+    seen: list[float] = []
+    scenario = Scenario(path=LAN, duration="1000 s", traffic="native")
+    with pytest.raises(SawtoothError) as caught:
+        engines.get("kernel").run(scenario, progress=seen.append, stop=lambda: max(seen, default=0) > 0)
+    assert caught.value.code == "interrupted"
+    assert 0 < max(seen) < 0.5
+
+
+def test_an_hz_that_is_not_built_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(SawtoothError) as caught:
+        engines.get("kernel").check(Scenario(host={"hz": 300}))
+    assert caught.value.code == "kernel-missing"
+    assert "--hz 300" in (caught.value.fix or "")
+
+
+def test_a_processor_is_taken_by_one_guest_at_a_time(kernel: Kernel) -> None:
+    with processor() as first, processor() as second:
+        assert first is not None
+        assert first != second

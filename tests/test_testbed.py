@@ -1,0 +1,267 @@
+"""The testbed's plan: what a scenario becomes on Linux, decided without privileges."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from sawtooth.errors import SawtoothError
+from sawtooth.scenario import Scenario
+from sawtooth.testbed import qdisc
+from sawtooth.testbed.plan import Place, Plan, address, build, sysctls
+from sawtooth.testbed.ports import FIFO, LOSS, RATE, ROOT, WIRE, Qdisc
+from sawtooth.testbed.refusals import check
+from sawtooth.testbed.seed import link_seed, mixed
+from sawtooth.testbed.traffic import orders, sending_hosts
+
+HOST_WITHOUT_NETEM = Place(netem=False, vlan=False, macvlan=True, nftables=True, virtual=False)
+
+
+def plan(place: Place | None = None, **tables: Any) -> Plan:
+    return build(Scenario(**tables).compile(), place or Place(), "st-1-0-1-")
+
+
+def stack(of: Plan, host: str) -> list[Qdisc]:
+    number = next(i for i, one in enumerate(of.namespaces) if one.name.endswith(f"-{host}"))
+    return [one for one in of.ports.qdiscs if one.namespace == number]
+
+
+def netem(options: bytes) -> dict[str, int]:
+    """The options read back: fields of tc_netem_qopt, then attributes."""
+    _, limit, loss, *_ = struct.unpack_from("=6I", options)
+    found = {"limit": limit, "loss": loss}
+    at = 24
+    while at < len(options):
+        length, kind = struct.unpack_from("=HH", options, at)
+        value = options[at + 4 : at + length]
+        name = {6: "rate", 8: "rate64", 10: "delay", 14: "seed"}[kind]
+        found[name] = int.from_bytes(value[:4] if kind == 6 else value, "little")
+        at += -(-length // 4) * 4
+    return found
+
+
+def refusal(place: Place | None = None, **tables: Any) -> SawtoothError:
+    scenario = Scenario(**tables)
+    with pytest.raises(SawtoothError) as caught:
+        check(scenario.compile(), scenario.traffic, place or Place(), where="here")
+    assert caught.value.code == "unsupported"
+    return caught.value
+
+
+def test_each_host_is_a_namespace_with_one_address() -> None:
+    made = plan(topology="chain")
+    assert [one.name for one in made.namespaces] == [f"st-1-0-1-h{i}" for i in range(1, 6)]
+    assert [one.address for one in made.namespaces] == [f"10.0.0.{i}" for i in range(1, 6)]
+
+
+def test_a_queue_limit_does_not_count_the_packet_on_the_wire() -> None:
+    (rate,) = stack(plan(path={"queue": "170 packets"}), "router")
+    assert netem(rate.options) == {"limit": 171, "loss": 0, "rate": 100_000_000 // 8}
+
+
+def test_a_delay_never_shares_a_limit_with_a_queue() -> None:
+    for one in plan(topology="chain", chain={"rtt": "80 ms", "loss": "1%"}).ports.qdiscs:
+        if one.kind == "netem":
+            found = netem(one.options)
+            assert "delay" not in found or found["limit"] == qdisc.UNLIMITED
+
+
+def test_loss_comes_first_then_the_queue_then_the_delay() -> None:
+    tables = {
+        "topology": "custom",
+        "hosts": {"a": {}, "b": {}, "c": {}},
+        "links": [
+            {"from": "a", "to": "b"},
+            {"from": "b", "to": "c", "rate": "10 Mbit/s", "queue": "20 packets", "loss": "2%", "delay": "5 ms"},
+        ],
+        "flows": [{"from": "a", "to": "c"}],
+    }
+    wire, loss, rate = stack(plan(**tables), "b")[:3]
+    assert (wire.device, wire.handle, wire.parent) == ("x2", WIRE << 16, ROOT)
+    assert netem(wire.options) == {"limit": qdisc.UNLIMITED, "loss": 0, "delay": 5_000_000}
+    assert (loss.device, loss.handle, loss.parent) == ("x2q", LOSS << 16, ROOT)
+    assert netem(loss.options)["loss"] == round(0.02 * 2**32)
+    assert (rate.device, rate.handle, rate.parent) == ("x2q", RATE << 16, LOSS << 16 | 1)
+    assert netem(rate.options) == {"limit": 21, "loss": 0, "rate": 1_250_000}
+
+
+def test_where_tcp_sends_a_bucket_of_one_frame_keeps_its_back_pressure() -> None:
+    made = stack(plan(topology="chain", chain={"rtt": "0 s"}), "h1")
+    assert [(one.kind, one.device) for one in made] == [("netem", "x0"), ("tbf", "x0q"), ("pfifo", "x0q")]
+    # The frame leaves at the end of its transmission, so the wire has the rate as well.
+    assert netem(made[0].options)["rate"] == 10**9 // 8
+    assert struct.unpack("=I", made[1].options[-4:]) == (1514,)
+    assert (made[2].parent, made[2].options) == (RATE << 16 | 1, struct.pack("=I", 1000))
+    assert made[2].handle == FIFO << 16
+
+
+def test_a_queue_in_bytes_is_a_bfifo() -> None:
+    made = stack(plan(path={"queue": "64 KiB"}), "router")
+    assert [one.kind for one in made] == ["netem", "tbf", "bfifo"]
+    assert made[2].options == struct.pack("=I", 65536)
+
+
+def test_links_that_leave_by_one_card_are_vlan_sub_interfaces_of_it() -> None:
+    made = plan(topology="chain", chain={"loss": "1%"})
+    subs = [one for one in made.ports.subs if one.name.startswith("x2")]
+    assert [(one.kind, one.parent, one.name) for one in subs] == [
+        ("vlan", "x2", "x2q"),
+        ("vlan", "x2q", "x2qv0"),
+        ("vlan", "x2q", "x2qv1"),
+    ]
+    card = [one for one in stack(made, "h3") if one.device == "x2q"]
+    assert len(card) == 1, "one transmitter, one queue"
+    (loss,) = [one for one in stack(made, "h3") if one.device == "x2qv0"]
+    assert netem(loss.options)["loss"] == round(0.01 * 2**32)
+
+
+def test_links_of_one_card_with_different_delays_part_after_it() -> None:
+    tables = {
+        "topology": "custom",
+        "hosts": {"a": {}, "b": {}, "c": {}},
+        "cards": {"b": {"rate": "1 Gbit/s"}},
+        "links": [{"from": "a", "to": "b", "delay": "1 ms"}, {"from": "b", "to": "c", "delay": "7 ms"}],
+        "flows": [{"from": "a", "to": "c"}],
+    }
+    made = plan(**tables)
+    prio, *bands = [one for one in stack(made, "b") if one.device.startswith("x") and "q" not in one.device]
+    assert prio.kind == "prio"
+    assert [netem(one.options)["delay"] for one in bands] == [1_000_000, 7_000_000]
+    assert len(made.ports.filters) == 2
+
+
+def test_loss_where_tcp_sends_is_of_single_frames_unless_offload_is_asked_for() -> None:
+    tables: dict[str, Any] = {
+        "topology": "custom",
+        "hosts": {"a": {}, "b": {}},
+        "links": [{"from": "a", "to": "b", "loss": "1%", "delay": "1 ms"}],
+        "flows": [{"from": "a", "to": "b"}],
+    }
+    made = plan(**tables)
+    assert made.ports.tops[0] == "x0qc", "a sub-interface without queue on top, which cuts super-packets"
+    assert not [one for one in made.ports.qdiscs if one.device == "x0qc"]
+    assert plan(host={"offload": True}, **tables).ports.tops[0] == "x0q"
+
+
+def test_packets_of_two_sources_that_part_on_their_way_get_rules_by_source() -> None:
+    tables = {
+        "topology": "custom",
+        "hosts": {name: {} for name in ("a", "b", "c", "d", "e")},
+        "links": [
+            {"from": "a", "to": "c"},
+            {"from": "b", "to": "c"},
+            {"from": "c", "to": "d"},
+            {"from": "c", "to": "e"},
+            {"from": "e", "to": "d"},
+        ],
+        "routes": [{"from": "b", "to": "d", "via": ["c", "e"]}],
+        "flows": [{"from": "a", "to": "d"}, {"from": "b", "to": "d"}],
+    }
+    made = plan(**tables)
+    (rule,) = made.rules
+    assert (rule.namespace, rule.source, rule.destination) == (2, address(1), address(3))
+    by_table = {one.table: one.device for one in made.routes if one.namespace == 2 and one.destination == address(3)}
+    assert len(by_table) == 2
+    assert len(set(by_table.values())) == 2
+
+
+def test_host_settings_are_sysctls_and_route_metrics() -> None:
+    settings = {
+        "receive_buffer": "64 KiB",
+        "send_buffer": "1 MiB",
+        "sack": False,
+        "timestamps": False,
+        "delayed_ack": False,
+        "initial_window": 3,
+    }
+    scenario = Scenario(host=settings)
+    given = sysctls(scenario.compile()["hosts"][0])
+    assert given["net/ipv4/tcp_rmem"] == "4096 65536 65536"
+    assert given["net/ipv4/tcp_wmem"] == "4096 16384 1048576"
+    assert (given["net/ipv4/tcp_sack"], given["net/ipv4/tcp_timestamps"]) == ("0", "0")
+    assert (given["net/ipv4/tcp_ecn"], given["net/ipv4/tcp_no_metrics_save"]) == ("0", "1")
+    made = plan(host=settings)
+    (way,) = [one for one in made.routes if one.namespace == 0 and one.source]
+    assert way.metrics == {"initcwnd": 3, "quickack": 1}
+
+
+@pytest.mark.parametrize(("timestamps", "mtu"), [(True, 1500), (False, 1488)])
+def test_the_mtu_follows_from_the_segment_and_its_options(timestamps: bool, mtu: int) -> None:
+    assert plan(host={"timestamps": timestamps}).ports.mtu == mtu
+
+
+def test_a_pair_with_smaller_segments_gets_them_by_its_routes() -> None:
+    made = plan(topology="dumbbell", dumbbell={"pairs": 2}, hosts={"s2": {"mss": 500}}, flows=[{"count": 2}])
+    metrics = {one.namespace: one.metrics for one in made.routes if one.source}
+    assert made.ports.mtu == 1500
+    assert metrics[2] == {"initcwnd": 10}
+    assert (metrics[3]["mtu"], metrics[3]["advmss"]) == (552, 512)
+
+
+def test_seeds_of_links_and_scenarios_are_unrelated() -> None:
+    seeds = {link_seed(seed, link) for seed in range(50) for link in range(50)}
+    assert len(seeds) == 2500
+    assert min(seeds) > 2**32, "netem's generator has no warm-up: a small seed is a bad one"
+    assert mixed(0) != mixed(1)
+
+
+def test_netem_takes_rates_beyond_32_bits() -> None:
+    assert netem(qdisc.netem(rate_bps=100_000_000_000))["rate64"] == 12_500_000_000
+    assert netem(qdisc.netem(loss_ppb=10**9))["loss"] == 2**32 - 1
+
+
+def test_without_netem_and_vlan_a_card_is_split_by_addresses_and_loss_is_a_rule() -> None:
+    made = plan(HOST_WITHOUT_NETEM, topology="chain", chain={"rtt": "0 s", "loss": "1%"})
+    assert {one.kind for one in made.ports.qdiscs} == {"tbf", "pfifo"}
+    assert {one.kind for one in made.ports.subs} == {"macvlan"}
+    (rule,) = made.ports.rules
+    assert (rule.namespace, rule.loss_ppb) == (2, 10_000_000)
+    assert rule.gateway in {one.gateway for one in made.routes if one.namespace == 2}
+
+
+def test_what_the_kernel_of_the_host_cannot_do_is_refused_by_name() -> None:
+    assert refusal(HOST_WITHOUT_NETEM, topology="chain").field == "delay"
+    lossy = {"chain": {"rtt": "0 s", "loss": "1%"}, "topology": "chain"}
+    assert refusal(Place(netem=False, vlan=True), **lossy).field == "loss"
+    assert refusal(Place(netem=False, vlan=False), topology="chain", chain={"rtt": "0 s"}).field == "cards.h2"
+
+
+def test_one_kernel_has_one_timer_tick() -> None:
+    assert refusal(hosts={"receiver": {"hz": 1000}}).field == "hosts.receiver.hz"
+
+
+def test_what_iperf3_cannot_do_is_refused_by_name() -> None:
+    assert refusal(flows=[{"replace": {"lifetime": ["1 s", "2 s"]}}]).field == "flows.0.replace"
+    assert refusal(flows=[{"count": 129}]).field == "flows.0.count"
+    assert refusal(flows=[{"count": 2, "bytes": "1 MB"}]).field == "flows.0.bytes"
+    assert refusal(flows=[{"duration": "1.5 s"}]).field == "flows.0.duration"
+    native = Scenario(traffic="native", flows=[{"count": 1000, "replace": {"lifetime": ["1 s", "2 s"]}}])
+    check(native.compile(), native.traffic, Place(), where="here")
+
+
+def test_overheads_that_differ_on_one_card_are_refused() -> None:
+    links = [{"from": "a", "to": "b"}, {"from": "b", "to": "c", "overhead": "24 bytes"}]
+    given = {"topology": "custom", "hosts": {"a": {}, "b": {}, "c": {}}, "cards": {"b": {"rate": "1 Gbit/s"}}}
+    assert refusal(**given, links=links, flows=[{"from": "a", "to": "c"}]).field == "links.overhead"
+
+
+def test_the_orders_name_every_flow_probe_queue_and_lossy_link(tmp_path: Any) -> None:
+    scenario = Scenario(
+        topology="chain", chain={"loss": "1%"}, probes=[{"interval": "100 ms"}], flows=[{"cc": "bbr"}, {}]
+    )
+    compiled = scenario.compile()
+    text = orders(compiled, plan(**scenario.to_dict()), "iperf3", tmp_path, tmp_path, capture=True)
+    words = [line.split()[0] for line in text.splitlines()]
+    assert {name: words.count(name) for name in ("flow", "probe", "queue", "link", "host")} == {
+        "flow": 2,
+        "probe": 1,
+        "queue": 5,
+        "link": 1,
+        "host": 1,
+    }
+    assert sending_hosts(compiled) == [0]
+    assert "iperf3\t-c\t10.0.0.5" in text
+    assert "-C\tbbr" in text
+    assert text.count("tcpdump\t") == 2
