@@ -1,8 +1,8 @@
 """Writes docs/validation.md: the simulator beside the real kernel and beside the published study.
 
-    python tools/validate.py --reference KERNEL.csv --study results/one-percent-loss/latest
+    python tools/validate.py --reference KERNEL.csv --study SIM KERNEL MODEL --long SIM KERNEL
 
-KERNEL.csv has one row a run of the real kernel, with the columns of `Row`; the study's directory holds summary.csv.
+KERNEL.csv has one row a run of the real kernel, measured with other scripts; the others are result directories.
 """
 
 from __future__ import annotations
@@ -156,27 +156,44 @@ def by_tick() -> str:
     return "\n".join(lines)
 
 
-def against_published(study: Path) -> str:
-    summary = pd.read_csv(study / "summary.csv", dtype={"seed": str})
-    summary = summary[summary["seed"] == "all"]
-    lines = [
-        "| cc | path | loss | published, Mbit/s | sim, Mbit/s | ratio | sim std |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in summary.itertuples():
-        published = "–" if pd.isna(row.published_mean_mbps) else f"{row.published_mean_mbps:.2f}"
-        ratio = "–" if pd.isna(row.published_mean_mbps) else f"{row.mean_mbps / row.published_mean_mbps:.2f}"
-        lines.append(
-            f"| {row.cc} | {row.path} | {row.loss_percent:g}% | {published} "
-            f"| {row.mean_mbps:.2f} | {ratio} | {row.std_mbps:.1f} |"
-        )
+def pooled(study: Path) -> pd.DataFrame:
+    """The rows of a study's table over all seeds, with its engine."""
+    table = pd.read_csv(study / "table.csv", dtype={"seed": str})
+    return table[table["seed"] == "all"]
+
+
+def side_by_side(studies: Sequence[Path], keys: dict[str, str]) -> str:
+    """One row a point; of each engine mean, standard deviation and the ratio to the published mean."""
+    tables = [pooled(study).set_index(list(keys)) for study in studies]
+    engines = [table["engine"].iloc[0] for table in tables]
+    known = "published_mean_mbps" in tables[0] and tables[0]["published_mean_mbps"].notna().any()
+    head = [*keys.values(), *(["published"] if known else []), *(f"{engine}" for engine in engines)]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for key, row in tables[0].iterrows():
+        place = key if isinstance(key, tuple) else (key,)
+        cells = [f"{part:g}" if isinstance(part, float) else str(part) for part in place]
+        published = row["published_mean_mbps"] if known else math.nan
+        if known:
+            spread = row.get("published_std_mbps", math.nan)
+            shown = f"{published:.2f}" + ("" if pd.isna(spread) else f" ({spread:.1f})")
+            cells.append("–" if pd.isna(published) else shown)
+        for table in tables:
+            if key not in table.index:
+                cells.append("–")
+                continue
+            mean, std = table.loc[key, "mean_mbps"], table.loc[key, "std_mbps"]
+            ratio = "" if pd.isna(published) else f", {mean / published:.2f}"
+            cells.append(f"{mean:.2f}" + (f" ({std:.1f}){ratio}" if std else ratio))
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", type=Path, required=True, help="CSV of the real kernel's runs")
-    parser.add_argument("--study", type=Path, required=True, help="result directory of studies/one-percent-loss.toml")
+    for name, file in (("study", "one-percent-loss"), ("long", "long-fat-path")):
+        what = f"result directories of studies/{file}.toml, one an engine, the simulator's first"
+        parser.add_argument(f"--{name}", type=Path, nargs="+", required=True, help=what)
     options = parser.parse_args()
     kernel, differences = against_kernel(options.reference)
     sizes = sorted(abs(d) for d in differences)
@@ -184,7 +201,8 @@ def main() -> None:
     page = (
         template.replace("@KERNEL@", kernel)
         .replace("@HZ@", by_tick())
-        .replace("@PUBLISHED@", against_published(options.study))
+        .replace("@PUBLISHED@", side_by_side(options.study, {"cc": "cc", "path": "path", "loss_percent": "loss, %"}))
+        .replace("@LONG@", side_by_side(options.long, {"cc": "cc", "loss_percent": "loss, %"}))
         .replace("@MEDIAN@", f"{100 * median(sizes):.1f}%")
         .replace("@P90@", f"{100 * sizes[int(0.9 * (len(sizes) - 1))]:.1f}%")
         .replace("@WORST@", f"{100 * sizes[-1]:.1f}%")

@@ -254,7 +254,7 @@ impl Sender {
     }
 
     /// `tcp_update_pacing_rate`: sizes super-packets where the algorithm does not pace.
-    fn update_pacing_rate(&mut self) {
+    pub(super) fn update_pacing_rate(&mut self) {
         let window = &mut self.window;
         if window.srtt_us == 0 {
             window.pacing_rate = UNPACED;

@@ -236,11 +236,26 @@ impl Sender {
             options,
         };
         sender.expand_send_buffer();
+        // The first window leaves in super-packets of a size that follows from the handshake's round trip.
+        if !sender.congestion.has_cong_control() {
+            sender.update_pacing_rate();
+        }
         sender
+    }
+
+    /// The degree of reordering in segments (`tcpi_reordering`).
+    pub fn reordering(&self) -> u32 {
+        self.reordering
     }
 
     /// Sends what may be sent. Called once when the connection is established.
     pub fn start(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        self.write_xmit(output::Push::Normal, clock, out);
+    }
+
+    /// The application writes `segments` more; sends what may be sent.
+    pub fn extend(&mut self, segments: u64, clock: Clock, out: &mut Vec<Burst>) {
+        self.total = self.total.saturating_add(segments);
         self.write_xmit(output::Push::Normal, clock, out);
     }
 
