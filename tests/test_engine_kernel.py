@@ -45,6 +45,19 @@ def test_throughput_is_that_of_the_reference_within_5_percent(tables: dict[str, 
     assert mean_mbps(run(**tables)) == pytest.approx(expected_mbps, rel=0.05)
 
 
+def test_a_large_buffer_does_not_put_the_guest_under_memory_pressure() -> None:
+    # Two buffers of up to 64 MiB are more than the kernel allows TCP in a gigabyte of memory. BBR then got 0.3 Mbit/s.
+    path = {"rate": "2.5 Gbit/s", "rtt": "140 ms", "queue": "100000 packets", "loss": "1.5%"}
+    found = run(path=path, host={"receive_buffer": "12 MiB"}, duration="12 s", flows=[{"cc": "bbr"}])
+    late = found.tables["intervals"].query("t_s > 6")["goodput_bps"] / 1e6
+    assert late.mean() > 80
+
+
+def test_five_hosts_with_one_card_each_lose_only_what_acknowledgements_take() -> None:
+    # 1,448 bytes of every 1,514, less about half an acknowledgement of 66 bytes for each frame.
+    assert mean_mbps(run(topology="chain", duration="5 s")) == pytest.approx(935.4, rel=0.005)
+
+
 def test_the_same_scenario_and_seed_give_the_same_tables_twice() -> None:
     tables: dict[str, Any] = {
         "topology": "chain",

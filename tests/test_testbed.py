@@ -92,7 +92,7 @@ def test_where_tcp_sends_a_bucket_of_one_frame_keeps_its_back_pressure() -> None
     assert [(one.kind, one.device) for one in made] == [("netem", "x0"), ("tbf", "x0q"), ("pfifo", "x0q")]
     # The frame leaves at the end of its transmission, so the wire has the rate as well.
     assert netem(made[0].options)["rate"] == 10**9 // 8
-    assert struct.unpack("=I", made[1].options[-4:]) == (1514,)
+    assert struct.unpack("=I", made[1].options[-4:]) == (1514 + 125,)
     assert (made[2].parent, made[2].options) == (RATE << 16 | 1, struct.pack("=I", 1000))
     assert made[2].handle == FIFO << 16
 
