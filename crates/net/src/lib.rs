@@ -6,6 +6,7 @@ mod endpoints;
 mod engine;
 mod lifecycle;
 mod link;
+mod loss;
 mod packet;
 mod probe;
 mod ring;

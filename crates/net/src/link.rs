@@ -1,8 +1,8 @@
-//! One direction of a link: loss model, transmitter (its own or a shared card's), propagation delay, and what is on its way.
+//! One direction of a link: loss, transmitter (its own or a shared card's), propagation delay, and what is on its way.
 
+use crate::loss::Loss;
 use crate::packet::Packet;
 use crate::ring::Ring;
-use crate::rng::{Purpose, Rng};
 use crate::scenario;
 use sawtooth_units::{Span, Time};
 
@@ -11,9 +11,7 @@ pub struct Link {
     pub transmitter: Option<u32>,
     pub delay: Span,
     pub overhead: u32,
-    /// Draws below this are lost; `None` where nothing is.
-    lost_below: Option<u64>,
-    rng: Rng,
+    loss: Loss,
     /// When the first packet on its way arrives.
     head: Time,
     /// Packets on their way, in order of arrival at the other end.
@@ -24,33 +22,24 @@ pub struct Link {
 
 impl Link {
     pub fn new(config: &scenario::Link, seed: u64, index: usize) -> Self {
-        let lost_below = match config.loss_ppb {
-            0 => None,
-            1_000_000_000.. => Some(u64::MAX),
-            ppb => Some(((u128::from(ppb) << 64) / 1_000_000_000) as u64),
-        };
         Link {
             transmitter: config.transmitter.map(|t| t as u32),
             delay: Span::from_nanos(config.delay_ns),
             overhead: config.overhead_bytes as u32,
-            lost_below,
-            rng: Rng::new(seed, Purpose::Loss, index as u64),
+            loss: Loss::new(config, seed, index),
             head: Time::NEVER,
             on_way: Ring::new(),
             lost: 0,
         }
     }
 
-    /// Whether the loss model drops the next packet (Bernoulli, independent of size).
+    /// Whether the loss model drops the next packet.
     pub fn loses(&mut self) -> bool {
-        match self.lost_below {
-            None => false,
-            Some(limit) => {
-                let lost = self.rng.next() < limit || limit == u64::MAX;
-                self.lost += u64::from(lost);
-                lost
-            }
+        let lost = self.loss.takes();
+        if lost {
+            self.lost += 1;
         }
+        lost
     }
 
     /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.
