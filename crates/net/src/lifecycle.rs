@@ -10,8 +10,10 @@ use sawtooth_units::{Span, Time};
 
 /// First retransmission timeout of a SYN (RFC 6298 section 2).
 const SYN_TIMEOUT: Span = Span::from_secs(1);
-/// `sysctl_tcp_syn_retries`.
-const SYN_RETRIES: u32 = 6;
+/// `sysctl_tcp_syn_linear_timeouts`: so often the timeout is not doubled (Linux 6.5 and newer).
+const SYN_LINEAR_TIMEOUTS: u32 = 4;
+/// `sysctl_tcp_syn_retries`, after those.
+const SYN_RETRIES: u32 = 6 + SYN_LINEAR_TIMEOUTS;
 
 impl Simulation {
     /// The connection's life timer: start, SYN retransmission, end.
@@ -50,7 +52,9 @@ impl Simulation {
             connection.handshake.retransmits += 1;
             connection.handshake.timeouts += 1;
         }
-        let retry = self.now + Span::from_nanos(SYN_TIMEOUT.nanos() << tries);
+        let clock = connection.sender_clock(self.now);
+        let timeout = clock.jiffies_from_micros(SYN_TIMEOUT.micros() << tries.saturating_sub(SYN_LINEAR_TIMEOUTS));
+        let retry = clock.wheel_time(clock.jiffies64() + timeout);
         let due = retry.min(connection.ends);
         let packet = Packet {
             generation: connection.generation,
