@@ -4,6 +4,7 @@ use crate::cells::Cells;
 use crate::connection::{Connection, Phase};
 use crate::link::Link;
 use crate::packet::{Kind, PROBE_SIZE, Packet};
+use crate::packets::Packets;
 use crate::probe::Prober;
 use crate::rng::{Purpose, Rng};
 use crate::routes::{END, Routes};
@@ -47,23 +48,26 @@ pub struct Simulation {
     pub(crate) algorithms: Vec<Algorithm>,
     pub(crate) lifetimes: Vec<Rng>,
     pub(crate) routes: Routes,
+    pub(crate) packets: Packets,
     /// Each link's cell: where its packets arrive.
-    arrives_in: Vec<u32>,
+    pub(crate) arrives_in: Vec<u32>,
     cells: Cells,
-    heaps: Vec<LinkHeap>,
+    pub(crate) heaps: Vec<LinkHeap>,
     /// Of each cell that packets only pass through: the links that lead into it. Empty for all other cells.
-    inputs: Vec<Vec<u32>>,
+    pub(crate) inputs: Vec<Vec<u32>>,
     /// Whether packets only pass through a cell.
-    through: Vec<bool>,
+    pub(crate) through: Vec<bool>,
+    /// Whether a link begins and ends in the cell.
+    pub(crate) inner: Vec<bool>,
     /// When each cell's next event may be.
-    next: Vec<Time>,
+    pub(crate) next: Vec<Time>,
     next_sample: Time,
     pub(crate) timers: Timers,
     first_connection: u32,
     pub(crate) bursts: Vec<Burst>,
     pub(crate) sacks: Vec<Sack>,
     pub(crate) free_sacks: Vec<u32>,
-    events: u64,
+    pub(crate) events: u64,
     finished: bool,
     /// What each flow's receivers have read.
     pub(crate) delivered: Vec<Delivered>,
@@ -124,12 +128,21 @@ impl Simulation {
             let [_, _, _, life] = [from, from, to, from].map(|cell| timers.add(cell));
             timers.set(life, Time::from_nanos(config.start_ns));
         }
+        let mut links: Vec<Link> =
+            scenario.links.iter().enumerate().map(|(i, l)| Link::new(l, scenario.seed, i)).collect();
+        for (link, next) in links.iter_mut().zip(routes.successors(scenario.links.len())) {
+            link.next = next;
+        }
+        let mut inner = vec![false; cells.count];
+        for link in scenario.links.iter().filter(|link| cells.of_host[link.from] == cells.of_host[link.to]) {
+            inner[cells.of_host[link.to] as usize] = true;
+        }
         let arrives_in = scenario.links.iter().map(|link| cells.of_host[link.to]).collect();
         let inputs = transit_inputs(&scenario, &cells);
         Simulation {
             now: Time::ZERO,
             end: Time::from_nanos(scenario.duration_ns),
-            links: scenario.links.iter().enumerate().map(|(i, l)| Link::new(l, scenario.seed, i)).collect(),
+            links,
             transmitters: scenario.transmitters.iter().map(Transmitter::new).collect(),
             algorithms: scenario
                 .flows
@@ -146,8 +159,10 @@ impl Simulation {
             next_sample: Time::from_nanos(scenario.interval_ns),
             through: inputs.iter().map(|links| !links.is_empty()).collect(),
             inputs,
+            inner,
             arrives_in,
             cells,
+            packets: Packets::default(),
             delivered: vec![Delivered::default(); scenario.flows.len()],
             bursts: Vec::new(),
             sacks: Vec::new(),
@@ -217,28 +232,6 @@ impl Simulation {
         self.finished
     }
 
-    /// As [`Self::run_cell`] for a cell that packets only pass through: no timers, and few links to look at.
-    fn run_transit(&mut self, cell: usize, horizon: Time) {
-        let inputs = std::mem::take(&mut self.inputs[cell]);
-        loop {
-            let (mut first, mut from) = (Time::NEVER, 0);
-            for &link in &inputs {
-                let head = self.links[link as usize].head();
-                if head < first {
-                    (first, from) = (head, link);
-                }
-            }
-            if first >= horizon {
-                self.next[cell] = first;
-                break;
-            }
-            let packet = self.links[from as usize].arrive();
-            self.forward(packet, first);
-            self.events += 1;
-        }
-        self.inputs[cell] = inputs;
-    }
-
     /// Takes the events of one cell before `horizon` in order of time: arrivals first, by link, then timers.
     fn run_cell(&mut self, cell: u32, horizon: Time) {
         loop {
@@ -251,10 +244,18 @@ impl Simulation {
                         return;
                     }
                     self.now = time;
-                    let link = &mut self.links[link as usize];
-                    let packet = link.arrive();
-                    self.heaps[cell as usize].replace_top(link.head());
-                    self.arrive(packet);
+                    let input = &mut self.links[link as usize];
+                    let packet = input.arrive();
+                    self.heaps[cell as usize].replace_top(input.head());
+                    match self.next_link(packet.slot, link) {
+                        END => {
+                            let packet = self.packets.remove(packet.slot);
+                            self.arrive(packet);
+                        }
+                        next => {
+                            self.enter(packet.slot, packet.size, next, time);
+                        }
+                    }
                 }
                 _ => {
                     if timer >= horizon {
@@ -271,12 +272,8 @@ impl Simulation {
         }
     }
 
-    /// A packet has crossed a link: on to the next, or into the host.
+    /// A packet has reached the host that it was sent to.
     fn arrive(&mut self, packet: Packet) {
-        if self.routes.link(packet.at) != END {
-            self.forward(packet, self.now);
-            return;
-        }
         match packet.kind {
             Kind::Data => self.take_data(packet),
             Kind::Ack => self.take_ack(packet),
@@ -285,58 +282,12 @@ impl Simulation {
             Kind::Reset => self.take_reset(packet),
             Kind::ProbeRequest => {
                 let at = self.probers[packet.owner as usize].backward_at;
-                self.forward(Packet { kind: Kind::ProbeReply, at, ..packet }, self.now);
+                self.forward(Packet { kind: Kind::ProbeReply, at, ..packet });
             }
             Kind::ProbeReply => {
                 let prober = &mut self.probers[packet.owner as usize];
                 prober.answer(packet.owner, packet.seq, self.now, &mut self.tables.probes);
             }
-        }
-    }
-
-    /// Puts a packet on the next link of its route. When it will have left the transmitter, unless it was dropped.
-    pub(crate) fn forward(&mut self, packet: Packet, now: Time) -> Option<Time> {
-        let index = self.routes.link(packet.at);
-        if self.links[index as usize].loses() {
-            self.drop(packet);
-            return None;
-        }
-        self.send(packet, index, now)
-    }
-
-    pub(crate) fn send(&mut self, mut packet: Packet, index: u32, now: Time) -> Option<Time> {
-        let link = &mut self.links[index as usize];
-        packet.at += 1;
-        let departure = match link.transmitter {
-            // Neither transmitter nor delay: the next host passes it on at the same instant.
-            None if link.delay == Span::ZERO && self.routes.link(packet.at) != END => return self.forward(packet, now),
-            None => now,
-            Some(t) => {
-                let size = u32::from(packet.size) + link.overhead;
-                match self.transmitters[t as usize].send(size, now) {
-                    Some(departure) => departure,
-                    None => {
-                        self.drop(packet);
-                        return None;
-                    }
-                }
-            }
-        };
-        if link.carry(packet, departure) {
-            let arrival = departure + link.delay;
-            let cell = self.arrives_in[index as usize] as usize;
-            self.next[cell] = self.next[cell].min(arrival);
-            if self.through[cell] {
-                return Some(departure);
-            }
-            self.heaps[cell].push(arrival, index);
-        }
-        Some(departure)
-    }
-
-    pub(crate) fn drop(&mut self, packet: Packet) {
-        if packet.sack != 0 {
-            self.free_sacks.push(packet.sack - 1);
         }
     }
 
@@ -371,7 +322,7 @@ impl Simulation {
         };
         let packet = Packet { seq, ..Packet::new(index, Kind::ProbeRequest, PROBE_SIZE, prober.forward_at) };
         self.timers.set(index, prober.next_due(self.now));
-        self.forward(packet, self.now);
+        self.forward(packet);
     }
 
     /// The end of the run: what is still open is reported as it stands.

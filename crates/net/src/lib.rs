@@ -7,6 +7,8 @@ mod engine;
 mod lifecycle;
 mod link;
 mod packet;
+mod packets;
+mod passage;
 mod probe;
 mod ring;
 mod rng;

@@ -58,7 +58,7 @@ impl Simulation {
             ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS) as u16, connection.forward_at)
         };
         self.timers.set(self.timer_index(index, LIFE), due);
-        self.forward(packet, self.now);
+        self.forward(packet);
     }
 
     pub(crate) fn take_syn(&mut self, packet: Packet) {
@@ -78,7 +78,7 @@ impl Simulation {
             window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()) as u32,
             ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS) as u16, connection.backward_at)
         };
-        self.forward(reply, self.now);
+        self.forward(reply);
     }
 
     pub(crate) fn take_synack(&mut self, packet: Packet) {
@@ -131,7 +131,7 @@ impl Simulation {
         let replaced = self.scenario.flows[connection.flow as usize].lifetime_ns.is_some();
         connection.phase = if replaced { Phase::Idle } else { Phase::Done };
         if !completed {
-            self.forward(reset, self.now);
+            self.forward(reset);
         }
         for timer in [SENDER, ROOM, LIFE] {
             self.timers.set(self.timer_index(index, timer), Time::NEVER);

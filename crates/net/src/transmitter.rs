@@ -17,8 +17,8 @@ pub struct Transmitter {
     free_ps: u64,
     limit_packets: u64,
     limit_bytes: u64,
-    /// When each packet begins to leave (picoseconds), and its size. Those that have begun are taken out seldom and many at
-    /// once: when the limit seems reached, or `look_at` of them have gathered.
+    /// Of each packet that had to wait: when it begins to leave (picoseconds), and its size. Those that have begun are taken
+    /// out seldom and many at once: when the limit seems reached, or `look_at` of them have gathered.
     waiting: Ring<(u64, u32)>,
     waiting_bytes: u64,
     look_at: usize,
@@ -50,6 +50,7 @@ impl Transmitter {
         }
     }
 
+    #[inline]
     fn full(&self, size: u32) -> bool {
         self.waiting.len() as u64 >= self.limit_packets || self.waiting_bytes + u64::from(size) > self.limit_bytes
     }
@@ -63,21 +64,29 @@ impl Transmitter {
         }
     }
 
+    /// Whether a packet of `size` bytes fits once those that have begun to leave are taken out; counts a drop if not.
+    #[inline(never)]
+    fn makes_room(&mut self, size: u32, now_ps: u64) -> bool {
+        self.settle(now_ps);
+        self.look_at = (2 * self.waiting.len()).max(LOOK_AT_LEAST);
+        let full = self.full(size);
+        self.counters.drops += u64::from(full);
+        !full
+    }
+
     /// Takes a packet of `size` bytes at `now`; when it has left entirely, or `None` if the queue was full.
+    #[inline]
     pub fn send(&mut self, size: u32, now: Time) -> Option<Time> {
         let now_ps = now.nanos() * PICOS_PER_NANO;
         let start = self.free_ps.max(now_ps);
-        if self.waiting.len() >= self.look_at || self.full(size) {
-            self.settle(now_ps);
-            self.look_at = (2 * self.waiting.len()).max(LOOK_AT_LEAST);
-            if self.full(size) && start > now_ps {
-                self.counters.drops += 1;
+        if start > now_ps {
+            if (self.waiting.len() >= self.look_at || self.full(size)) && !self.makes_room(size, now_ps) {
                 return None;
             }
+            self.waiting.push((start, size));
+            self.waiting_bytes += u64::from(size);
+            self.counters.waited_ns += (start - now_ps) / PICOS_PER_NANO;
         }
-        self.waiting.push((start, size));
-        self.waiting_bytes += u64::from(size);
-        self.counters.waited_ns += (start - now_ps) / PICOS_PER_NANO;
         let duration = ((u128::from(size) * u128::from(self.per_byte)) >> FRACTION) as u64;
         self.free_ps = start.saturating_add(duration);
         self.counters.packets += 1;
