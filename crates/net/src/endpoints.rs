@@ -126,8 +126,8 @@ impl Simulation {
                     packet.size = (last_size + options) as u16;
                 }
                 let departure = if offload || !self.links[first as usize].loses() {
-                    let slot = self.packets.insert(packet);
-                    self.send(slot, packet.size, first, self.now)
+                    let packet = self.packets.insert(packet);
+                    self.send(packet, first, self.now)
                 } else {
                     None
                 };

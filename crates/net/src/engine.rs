@@ -1,6 +1,7 @@
 //! The simulation: takes events in order of time and moves packets between links and endpoints.
 
-use crate::cells::Cells;
+use crate::agenda::Agenda;
+use crate::cells::{Cells, Inlet};
 use crate::connection::{Connection, Phase};
 use crate::link::Link;
 use crate::packet::{Kind, PROBE_SIZE, Packet};
@@ -9,8 +10,8 @@ use crate::probe::Prober;
 use crate::rng::{Purpose, Rng};
 use crate::routes::{END, Routes};
 use crate::sampling::Baseline;
-use crate::scenario::Scenario;
-use crate::schedule::{LinkHeap, Timers};
+use crate::scenario::{self, Scenario};
+use crate::schedule::Timers;
 use crate::tables::{Table, Tables};
 use crate::transmitter::Transmitter;
 use sawtooth_tcp::cc::Algorithm;
@@ -49,18 +50,14 @@ pub struct Simulation {
     pub(crate) lifetimes: Vec<Rng>,
     pub(crate) routes: Routes,
     pub(crate) packets: Packets,
-    /// Each link's cell: where its packets arrive.
-    pub(crate) arrives_in: Vec<u32>,
     cells: Cells,
-    pub(crate) heaps: Vec<LinkHeap>,
+    pub(crate) agenda: Agenda,
     /// Of each cell that packets only pass through: the links that lead into it. Empty for all other cells.
     pub(crate) inputs: Vec<Vec<u32>>,
-    /// Whether packets only pass through a cell.
-    pub(crate) through: Vec<bool>,
     /// Whether a link begins and ends in the cell.
     pub(crate) inner: Vec<bool>,
-    /// When each cell's next event may be.
-    pub(crate) next: Vec<Time>,
+    /// Up to when each cell's events have been taken.
+    reached: Vec<Time>,
     next_sample: Time,
     pub(crate) timers: Timers,
     first_connection: u32,
@@ -137,8 +134,10 @@ impl Simulation {
         for link in scenario.links.iter().filter(|link| cells.of_host[link.from] == cells.of_host[link.to]) {
             inner[cells.of_host[link.to] as usize] = true;
         }
-        let arrives_in = scenario.links.iter().map(|link| cells.of_host[link.to]).collect();
         let inputs = transit_inputs(&scenario, &cells);
+        let cell_of = |link: &scenario::Link| cells.of_host[link.to];
+        let arrives_in = scenario.links.iter().map(|link| (cell_of(link), !inputs[cell_of(link) as usize].is_empty()));
+        let next = (0..cells.count as u32).map(|cell| timers.next_due(cell)).collect();
         Simulation {
             now: Time::ZERO,
             end: Time::from_nanos(scenario.duration_ns),
@@ -154,15 +153,13 @@ impl Simulation {
                 .collect(),
             baseline: Baseline::new(&scenario),
             tables: Tables::default(),
-            heaps: vec![LinkHeap::default(); cells.count],
-            next: (0..cells.count as u32).map(|cell| timers.next_due(cell)).collect(),
+            agenda: Agenda::new(next, arrives_in.collect()),
+            reached: vec![Time::ZERO; cells.count],
             next_sample: Time::from_nanos(scenario.interval_ns),
-            through: inputs.iter().map(|links| !links.is_empty()).collect(),
             inputs,
             inner,
-            arrives_in,
             cells,
-            packets: Packets::default(),
+            packets: Packets::new(),
             delivered: vec![Delivered::default(); scenario.flows.len()],
             bursts: Vec::new(),
             sacks: Vec::new(),
@@ -195,7 +192,7 @@ impl Simulation {
         let until = until.min(self.end);
         let stop = self.events.saturating_add(max_events);
         while self.events < stop {
-            let first = self.next.iter().copied().min().unwrap_or(Time::NEVER);
+            let first = self.agenda.first();
             if self.next_sample <= first {
                 if self.next_sample > until {
                     break;
@@ -208,10 +205,11 @@ impl Simulation {
             if first > until {
                 break;
             }
-            let window = first + self.cells.window;
-            let horizon = window.min(self.next_sample).min(until + Span::from_nanos(1));
+            let limit = self.next_sample.min(until + Span::from_nanos(1));
             for cell in 0..self.cells.count {
-                if self.next[cell] < horizon {
+                let horizon = self.horizon(cell, first).min(limit);
+                self.reached[cell] = horizon;
+                if self.agenda.next[cell] < horizon {
                     if self.inputs[cell].is_empty() {
                         self.run_cell(cell as u32, horizon);
                     } else {
@@ -221,7 +219,7 @@ impl Simulation {
             }
         }
         if self.events >= stop {
-            self.now = self.next.iter().copied().min().unwrap_or(until).min(until);
+            self.now = self.agenda.first().min(until);
             return false;
         }
         self.now = until;
@@ -232,34 +230,46 @@ impl Simulation {
         self.finished
     }
 
+    /// Before when nothing can come into `cell` any more, where nothing happens anywhere before `first`.
+    fn horizon(&self, cell: usize, first: Time) -> Time {
+        let sooner = |horizon: Time, inlet: &Inlet| {
+            let mut departs = self.reached[inlet.from as usize].max(first);
+            if let Some(transmitter) = inlet.transmitter {
+                departs = departs.max(self.transmitters[transmitter as usize].free);
+            }
+            horizon.min(departs + inlet.delay)
+        };
+        self.cells.inlets[cell].iter().fold(Time::NEVER, sooner)
+    }
+
     /// Takes the events of one cell before `horizon` in order of time: arrivals first, by link, then timers.
     fn run_cell(&mut self, cell: u32, horizon: Time) {
         loop {
             let timer = self.timers.next_due(cell);
-            let arrival = self.heaps[cell as usize].peek();
+            let arrival = self.agenda.heaps[cell as usize].peek();
             match arrival {
                 Some((time, link)) if time <= timer => {
                     if time >= horizon {
-                        self.next[cell as usize] = time;
+                        self.agenda.next[cell as usize] = time;
                         return;
                     }
                     self.now = time;
                     let input = &mut self.links[link as usize];
-                    let packet = input.arrive();
-                    self.heaps[cell as usize].replace_top(input.head());
-                    match self.next_link(packet.slot, link) {
+                    let packet = input.arrive().packet;
+                    self.agenda.heaps[cell as usize].replace_top(input.head());
+                    match self.next_link(packet, link) {
                         END => {
-                            let packet = self.packets.remove(packet.slot);
+                            let packet = self.packets.remove(packet);
                             self.arrive(packet);
                         }
                         next => {
-                            self.enter(packet.slot, packet.size, next, time);
+                            self.enter(packet, next, time);
                         }
                     }
                 }
                 _ => {
                     if timer >= horizon {
-                        self.next[cell as usize] = timer;
+                        self.agenda.next[cell as usize] = timer;
                         return;
                     }
                     self.now = timer;

@@ -1,5 +1,6 @@
 //! The network around TCP: links, queues, loss, hosts, flows and probes, and the events that move packets between them.
 
+mod agenda;
 mod cells;
 mod connection;
 mod endpoints;

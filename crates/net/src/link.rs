@@ -4,16 +4,41 @@ use crate::ring::Ring;
 use crate::rng::{Purpose, Rng};
 use crate::routes::END;
 use crate::scenario;
+use crate::transmitter::Transmitter;
 use sawtooth_units::{Span, Time};
 
-/// A packet on a link: what a host needs to pass it on.
+/// A packet on a link: what a host needs to pass it on. Two whole words, which stay in registers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OnWay {
     pub arrival: Time,
-    /// Where the rest of it is kept.
-    pub slot: u32,
-    /// Frame bytes as Linux counts them.
-    pub size: u16,
+    pub packet: Handle,
+}
+
+/// A packet that travels: where it is kept, and its frame bytes as Linux counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handle(u64);
+
+impl Handle {
+    pub fn new(slot: u32, size: u16) -> Self {
+        Handle(u64::from(slot) << 32 | u64::from(size))
+    }
+    pub fn slot(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+    pub fn size(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// What became of a packet that was to take a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmitted {
+    /// It is the first on its way.
+    First,
+    /// Others are before it.
+    Behind,
+    /// Lost, or there was no room.
+    Dropped,
 }
 
 #[derive(Clone, Debug)]
@@ -69,14 +94,27 @@ impl Link {
 
     /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.
     #[inline]
-    pub fn carry(&mut self, slot: u32, size: u16, departure: Time) -> bool {
+    pub fn carry(&mut self, packet: Handle, departure: Time) -> bool {
         let arrival = departure + self.delay;
         let first = self.head == Time::NEVER;
         if first {
             self.head = arrival;
         }
-        self.on_way.push(OnWay { arrival, slot, size });
+        self.on_way.push(OnWay { arrival, packet });
         first
+    }
+
+    /// Puts a packet through the loss model and `transmitter`, this link's, and on its way.
+    #[inline]
+    pub fn transmit(&mut self, packet: Handle, now: Time, transmitter: &mut Transmitter) -> Transmitted {
+        if self.loses() {
+            return Transmitted::Dropped;
+        }
+        match transmitter.send(packet.size() + self.overhead, now) {
+            Some(departure) if self.carry(packet, departure) => Transmitted::First,
+            Some(_) => Transmitted::Behind,
+            None => Transmitted::Dropped,
+        }
     }
 
     /// When the next packet arrives; `Time::NEVER` without one.
@@ -88,7 +126,13 @@ impl Link {
     #[inline]
     pub fn arrive(&mut self) -> OnWay {
         let packet = self.on_way.pop();
-        self.head = self.on_way.front().map_or(Time::NEVER, |next| next.arrival);
+        match self.on_way.front() {
+            Some(next) => self.head = next.arrival,
+            None => {
+                self.head = Time::NEVER;
+                self.on_way.rewind();
+            }
+        }
         packet
     }
     /// Packets on their way.

@@ -34,6 +34,16 @@ impl<T: Copy + Default> Ring<T> {
         item
     }
 
+    /// Moves what is left to the first slots, so that a ring that was once long does not wander through all its memory.
+    #[inline]
+    pub fn rewind(&mut self) {
+        let (first, len) = (self.slot(self.head), self.len());
+        if first >= len && first + len <= self.slots.len() {
+            self.slots.copy_within(first..first + len, 0);
+            (self.head, self.tail) = (0, len);
+        }
+    }
+
     #[inline]
     pub fn push(&mut self, item: T) {
         if self.len() == self.slots.len() {
@@ -72,6 +82,9 @@ mod tests {
                 assert_eq!(ring.front(), Some(&next_out));
                 assert_eq!(ring.pop(), next_out);
                 next_out += 1;
+            }
+            if round % 3 == 0 {
+                ring.rewind();
             }
             assert_eq!(ring.len() as u32, next_in - next_out);
         }
