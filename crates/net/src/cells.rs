@@ -1,9 +1,9 @@
 //! Hosts grouped into cells, and how far a cell may run ahead of the others.
 //!
-//! What happens on one host reaches another only over a link, after that link's delay. So within a window as long as the
-//! shortest delay between cells, each cell's events can be taken one cell after the other: the result is the same as in
-//! order of time over all (conservative simulation, as Chandy and Misra 1979), and there is no common queue of events. Hosts
-//! joined by much shorter links than the longest share a cell, so that the window stays long.
+//! What happens on one host reaches another only over a link, after that link's delay. So a cell's events can be taken, one
+//! cell after the other, as long as nothing can come in any more before them: the result is the same as in order of time
+//! over all (conservative simulation, as Chandy and Misra 1979), and there is no common queue of events. Hosts joined by
+//! much shorter links than the longest share a cell, so that cells get far at a time.
 
 use crate::scenario::Scenario;
 use sawtooth_units::Span;
@@ -13,13 +13,25 @@ const SHORT: u64 = 8;
 /// More hosts than this share one cell: looking at every cell would cost more than the order of time.
 const CELLS_MAX: usize = 64;
 
+/// Of the links into a cell no more than this are looked at each by itself.
+const INLETS_MAX: usize = 4;
+
 #[derive(Clone, Debug)]
 pub struct Cells {
     /// Of each host.
     pub of_host: Vec<u32>,
     pub count: usize,
-    /// The shortest delay between two cells; nothing of one is seen in another sooner.
-    pub window: Span,
+    /// Of each cell.
+    pub inlets: Vec<Vec<Inlet>>,
+}
+
+/// By which packets come into a cell: nothing that another cell has not done yet arrives before its delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inlet {
+    pub from: u32,
+    pub delay: Span,
+    /// What else packets have to wait for, where that is known.
+    pub transmitter: Option<u32>,
 }
 
 impl Cells {
@@ -37,10 +49,25 @@ impl Cells {
         names.sort_unstable();
         names.dedup();
         let of_host: Vec<u32> = group.iter().map(|g| names.partition_point(|name| name < g) as u32).collect();
-        let between = scenario.links.iter().filter(|link| of_host[link.from] != of_host[link.to]);
-        let window = between.map(|link| link.delay_ns).min().unwrap_or(u64::MAX / 4);
-        Cells { count: names.len(), window: Span::from_nanos(window), of_host }
+        let mut cells = Cells { count: names.len(), inlets: vec![Vec::new(); names.len()], of_host };
+        for link in &scenario.links {
+            let (from, to) = (cells.of_host[link.from], cells.of_host[link.to]);
+            if from != to {
+                let transmitter = link.transmitter.map(|t| t as u32);
+                let inlet = Inlet { from, delay: Span::from_nanos(link.delay_ns), transmitter };
+                cells.inlets[to as usize].push(inlet);
+            }
+        }
+        cells.inlets.iter_mut().filter(|inlets| inlets.len() > INLETS_MAX).for_each(one_a_cell);
+        cells
     }
+}
+
+/// Leaves of the inlets from the same cell only the shortest.
+fn one_a_cell(inlets: &mut Vec<Inlet>) {
+    inlets.sort_by_key(|inlet| (inlet.from, inlet.delay));
+    inlets.dedup_by_key(|inlet| inlet.from);
+    inlets.iter_mut().for_each(|inlet| inlet.transmitter = None);
 }
 
 #[cfg(test)]
@@ -70,26 +97,42 @@ mod tests {
         Cells::new(&Scenario::parse(&json).unwrap())
     }
 
+    fn delays(cells: &Cells) -> Vec<Vec<(u32, u64)>> {
+        let inlets = cells.inlets.iter().map(|inlets| inlets.iter().map(|i| (i.from, i.delay.nanos())).collect());
+        inlets.collect()
+    }
+
     #[test]
     fn equal_delays_part_all_hosts() {
         let cells = cells(&[50_000, 50_000]);
-        assert_eq!((cells.of_host, cells.window), (vec![0, 1, 2], Span::from_nanos(50_000)));
+        assert_eq!(delays(&cells), [vec![], vec![(0, 50_000)], vec![(1, 50_000)]]);
+        assert_eq!(cells.of_host, [0, 1, 2]);
     }
 
     #[test]
     fn hosts_without_delay_between_them_share_a_cell() {
         let cells = cells(&[0, 0, 10_000_000]);
-        assert_eq!((cells.of_host, cells.window), (vec![0, 0, 0, 1], Span::from_nanos(10_000_000)));
+        assert_eq!(delays(&cells), [vec![], vec![(0, 10_000_000)]]);
+        assert_eq!(cells.of_host, [0, 0, 0, 1]);
     }
 
     #[test]
-    fn a_much_shorter_link_does_not_shorten_the_window() {
+    fn a_much_shorter_link_does_not_part_cells() {
         let cells = cells(&[1_000, 10_000_000, 8_000_000]);
-        assert_eq!((cells.of_host, cells.window), (vec![0, 0, 1, 2], Span::from_nanos(8_000_000)));
+        assert_eq!(delays(&cells), [vec![], vec![(0, 10_000_000)], vec![(1, 8_000_000)]]);
+        assert_eq!(cells.of_host, [0, 0, 1, 2]);
     }
 
     #[test]
     fn without_any_delay_there_is_one_cell() {
         assert_eq!(cells(&[0, 0]).count, 1);
+    }
+
+    #[test]
+    fn of_many_links_between_two_cells_the_shortest_counts() {
+        let inlet = |from, nanos, transmitter| Inlet { from, delay: Span::from_nanos(nanos), transmitter };
+        let mut inlets = vec![inlet(1, 9, Some(0)), inlet(0, 7, Some(1)), inlet(1, 8, None), inlet(0, 9, None)];
+        one_a_cell(&mut inlets);
+        assert_eq!(inlets, [inlet(0, 7, None), inlet(1, 8, None)]);
     }
 }

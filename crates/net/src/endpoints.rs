@@ -54,7 +54,7 @@ impl Simulation {
             self.sacks[slot as usize] = ack.sack;
             packet.sack = slot + 1;
         }
-        self.forward(packet, self.now);
+        self.forward(packet);
     }
 
     pub(crate) fn take_ack(&mut self, packet: Packet) {
@@ -126,6 +126,7 @@ impl Simulation {
                     packet.size = (last_size + options) as u16;
                 }
                 let departure = if offload || !self.links[first as usize].loses() {
+                    let packet = self.packets.insert(packet);
                     self.send(packet, first, self.now)
                 } else {
                     None

@@ -1,15 +1,17 @@
 //! The simulation: takes events in order of time and moves packets between links and endpoints.
 
-use crate::cells::Cells;
+use crate::agenda::Agenda;
+use crate::cells::{Cells, Inlet};
 use crate::connection::{Connection, Phase};
 use crate::link::Link;
 use crate::packet::{Kind, PROBE_SIZE, Packet};
+use crate::packets::Packets;
 use crate::probe::Prober;
 use crate::rng::{Purpose, Rng};
 use crate::routes::{END, Routes};
 use crate::sampling::Baseline;
-use crate::scenario::Scenario;
-use crate::schedule::{LinkHeap, Timers};
+use crate::scenario::{self, Scenario};
+use crate::schedule::Timers;
 use crate::tables::{Table, Tables};
 use crate::transmitter::Transmitter;
 use sawtooth_tcp::cc::Algorithm;
@@ -47,23 +49,22 @@ pub struct Simulation {
     pub(crate) algorithms: Vec<Algorithm>,
     pub(crate) lifetimes: Vec<Rng>,
     pub(crate) routes: Routes,
-    /// Each link's cell: where its packets arrive.
-    arrives_in: Vec<u32>,
+    pub(crate) packets: Packets,
     cells: Cells,
-    heaps: Vec<LinkHeap>,
+    pub(crate) agenda: Agenda,
     /// Of each cell that packets only pass through: the links that lead into it. Empty for all other cells.
-    inputs: Vec<Vec<u32>>,
-    /// Whether packets only pass through a cell.
-    through: Vec<bool>,
-    /// When each cell's next event may be.
-    next: Vec<Time>,
+    pub(crate) inputs: Vec<Vec<u32>>,
+    /// Whether a link begins and ends in the cell.
+    pub(crate) inner: Vec<bool>,
+    /// Up to when each cell's events have been taken.
+    reached: Vec<Time>,
     next_sample: Time,
     pub(crate) timers: Timers,
     first_connection: u32,
     pub(crate) bursts: Vec<Burst>,
     pub(crate) sacks: Vec<Sack>,
     pub(crate) free_sacks: Vec<u32>,
-    events: u64,
+    pub(crate) events: u64,
     finished: bool,
     /// What each flow's receivers have read.
     pub(crate) delivered: Vec<Delivered>,
@@ -124,12 +125,23 @@ impl Simulation {
             let [_, _, _, life] = [from, from, to, from].map(|cell| timers.add(cell));
             timers.set(life, Time::from_nanos(config.start_ns));
         }
-        let arrives_in = scenario.links.iter().map(|link| cells.of_host[link.to]).collect();
+        let mut links: Vec<Link> =
+            scenario.links.iter().enumerate().map(|(i, l)| Link::new(l, scenario.seed, i)).collect();
+        for (link, next) in links.iter_mut().zip(routes.successors(scenario.links.len())) {
+            link.next = next;
+        }
+        let mut inner = vec![false; cells.count];
+        for link in scenario.links.iter().filter(|link| cells.of_host[link.from] == cells.of_host[link.to]) {
+            inner[cells.of_host[link.to] as usize] = true;
+        }
         let inputs = transit_inputs(&scenario, &cells);
+        let cell_of = |link: &scenario::Link| cells.of_host[link.to];
+        let arrives_in = scenario.links.iter().map(|link| (cell_of(link), !inputs[cell_of(link) as usize].is_empty()));
+        let next = (0..cells.count as u32).map(|cell| timers.next_due(cell)).collect();
         Simulation {
             now: Time::ZERO,
             end: Time::from_nanos(scenario.duration_ns),
-            links: scenario.links.iter().enumerate().map(|(i, l)| Link::new(l, scenario.seed, i)).collect(),
+            links,
             transmitters: scenario.transmitters.iter().map(Transmitter::new).collect(),
             algorithms: scenario
                 .flows
@@ -141,13 +153,13 @@ impl Simulation {
                 .collect(),
             baseline: Baseline::new(&scenario),
             tables: Tables::default(),
-            heaps: vec![LinkHeap::default(); cells.count],
-            next: (0..cells.count as u32).map(|cell| timers.next_due(cell)).collect(),
+            agenda: Agenda::new(next, arrives_in.collect()),
+            reached: vec![Time::ZERO; cells.count],
             next_sample: Time::from_nanos(scenario.interval_ns),
-            through: inputs.iter().map(|links| !links.is_empty()).collect(),
             inputs,
-            arrives_in,
+            inner,
             cells,
+            packets: Packets::new(),
             delivered: vec![Delivered::default(); scenario.flows.len()],
             bursts: Vec::new(),
             sacks: Vec::new(),
@@ -180,7 +192,7 @@ impl Simulation {
         let until = until.min(self.end);
         let stop = self.events.saturating_add(max_events);
         while self.events < stop {
-            let first = self.next.iter().copied().min().unwrap_or(Time::NEVER);
+            let first = self.agenda.first();
             if self.next_sample <= first {
                 if self.next_sample > until {
                     break;
@@ -193,10 +205,11 @@ impl Simulation {
             if first > until {
                 break;
             }
-            let window = first + self.cells.window;
-            let horizon = window.min(self.next_sample).min(until + Span::from_nanos(1));
+            let limit = self.next_sample.min(until + Span::from_nanos(1));
             for cell in 0..self.cells.count {
-                if self.next[cell] < horizon {
+                let horizon = self.horizon(cell, first).min(limit);
+                self.reached[cell] = horizon;
+                if self.agenda.next[cell] < horizon {
                     if self.inputs[cell].is_empty() {
                         self.run_cell(cell as u32, horizon);
                     } else {
@@ -206,7 +219,7 @@ impl Simulation {
             }
         }
         if self.events >= stop {
-            self.now = self.next.iter().copied().min().unwrap_or(until).min(until);
+            self.now = self.agenda.first().min(until);
             return false;
         }
         self.now = until;
@@ -217,48 +230,46 @@ impl Simulation {
         self.finished
     }
 
-    /// As [`Self::run_cell`] for a cell that packets only pass through: no timers, and few links to look at.
-    fn run_transit(&mut self, cell: usize, horizon: Time) {
-        let inputs = std::mem::take(&mut self.inputs[cell]);
-        loop {
-            let (mut first, mut from) = (Time::NEVER, 0);
-            for &link in &inputs {
-                let head = self.links[link as usize].head();
-                if head < first {
-                    (first, from) = (head, link);
-                }
+    /// Before when nothing can come into `cell` any more, where nothing happens anywhere before `first`.
+    fn horizon(&self, cell: usize, first: Time) -> Time {
+        let sooner = |horizon: Time, inlet: &Inlet| {
+            let mut departs = self.reached[inlet.from as usize].max(first);
+            if let Some(transmitter) = inlet.transmitter {
+                departs = departs.max(self.transmitters[transmitter as usize].free);
             }
-            if first >= horizon {
-                self.next[cell] = first;
-                break;
-            }
-            let packet = self.links[from as usize].arrive();
-            self.forward(packet, first);
-            self.events += 1;
-        }
-        self.inputs[cell] = inputs;
+            horizon.min(departs + inlet.delay)
+        };
+        self.cells.inlets[cell].iter().fold(Time::NEVER, sooner)
     }
 
     /// Takes the events of one cell before `horizon` in order of time: arrivals first, by link, then timers.
     fn run_cell(&mut self, cell: u32, horizon: Time) {
         loop {
             let timer = self.timers.next_due(cell);
-            let arrival = self.heaps[cell as usize].peek();
+            let arrival = self.agenda.heaps[cell as usize].peek();
             match arrival {
                 Some((time, link)) if time <= timer => {
                     if time >= horizon {
-                        self.next[cell as usize] = time;
+                        self.agenda.next[cell as usize] = time;
                         return;
                     }
                     self.now = time;
-                    let link = &mut self.links[link as usize];
-                    let packet = link.arrive();
-                    self.heaps[cell as usize].replace_top(link.head());
-                    self.arrive(packet);
+                    let input = &mut self.links[link as usize];
+                    let packet = input.arrive().packet;
+                    self.agenda.heaps[cell as usize].replace_top(input.head());
+                    match self.next_link(packet, link) {
+                        END => {
+                            let packet = self.packets.remove(packet);
+                            self.arrive(packet);
+                        }
+                        next => {
+                            self.enter(packet, next, time);
+                        }
+                    }
                 }
                 _ => {
                     if timer >= horizon {
-                        self.next[cell as usize] = timer;
+                        self.agenda.next[cell as usize] = timer;
                         return;
                     }
                     self.now = timer;
@@ -271,12 +282,8 @@ impl Simulation {
         }
     }
 
-    /// A packet has crossed a link: on to the next, or into the host.
+    /// A packet has reached the host that it was sent to.
     fn arrive(&mut self, packet: Packet) {
-        if self.routes.link(packet.at) != END {
-            self.forward(packet, self.now);
-            return;
-        }
         match packet.kind {
             Kind::Data => self.take_data(packet),
             Kind::Ack => self.take_ack(packet),
@@ -286,58 +293,12 @@ impl Simulation {
             Kind::Reset => self.take_reset(packet),
             Kind::ProbeRequest => {
                 let at = self.probers[packet.owner as usize].backward_at;
-                self.forward(Packet { kind: Kind::ProbeReply, at, ..packet }, self.now);
+                self.forward(Packet { kind: Kind::ProbeReply, at, ..packet });
             }
             Kind::ProbeReply => {
                 let prober = &mut self.probers[packet.owner as usize];
                 prober.answer(packet.owner, packet.seq, self.now, &mut self.tables.probes);
             }
-        }
-    }
-
-    /// Puts a packet on the next link of its route. When it will have left the transmitter, unless it was dropped.
-    pub(crate) fn forward(&mut self, packet: Packet, now: Time) -> Option<Time> {
-        let index = self.routes.link(packet.at);
-        if self.links[index as usize].loses() {
-            self.drop(packet);
-            return None;
-        }
-        self.send(packet, index, now)
-    }
-
-    pub(crate) fn send(&mut self, mut packet: Packet, index: u32, now: Time) -> Option<Time> {
-        let link = &mut self.links[index as usize];
-        packet.at += 1;
-        let departure = match link.transmitter {
-            // Neither transmitter nor delay: the next host passes it on at the same instant.
-            None if link.delay == Span::ZERO && self.routes.link(packet.at) != END => return self.forward(packet, now),
-            None => now,
-            Some(t) => {
-                let size = u32::from(packet.size) + link.overhead;
-                match self.transmitters[t as usize].send(size, now) {
-                    Some(departure) => departure,
-                    None => {
-                        self.drop(packet);
-                        return None;
-                    }
-                }
-            }
-        };
-        if link.carry(packet, departure) {
-            let arrival = departure + link.delay;
-            let cell = self.arrives_in[index as usize] as usize;
-            self.next[cell] = self.next[cell].min(arrival);
-            if self.through[cell] {
-                return Some(departure);
-            }
-            self.heaps[cell].push(arrival, index);
-        }
-        Some(departure)
-    }
-
-    pub(crate) fn drop(&mut self, packet: Packet) {
-        if packet.sack != 0 {
-            self.free_sacks.push(packet.sack - 1);
         }
     }
 
@@ -372,7 +333,7 @@ impl Simulation {
         };
         let packet = Packet { seq, ..Packet::new(index, Kind::ProbeRequest, PROBE_SIZE, prober.forward_at) };
         self.timers.set(index, prober.next_due(self.now));
-        self.forward(packet, self.now);
+        self.forward(packet);
     }
 
     /// The end of the run: what is still open is reported as it stands.

@@ -1,5 +1,6 @@
 //! The network around TCP: links, queues, loss, hosts, flows and probes, and the events that move packets between them.
 
+mod agenda;
 mod cells;
 mod connection;
 mod endpoints;
@@ -8,6 +9,8 @@ mod lifecycle;
 mod link;
 mod loss;
 mod packet;
+mod packets;
+mod passage;
 mod probe;
 mod ring;
 mod rng;

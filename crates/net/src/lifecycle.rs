@@ -61,7 +61,7 @@ impl Simulation {
             ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS) as u16, connection.forward_at)
         };
         self.timers.set(self.timer_index(index, LIFE), due);
-        self.forward(packet, self.now);
+        self.forward(packet);
     }
 
     pub(crate) fn take_syn(&mut self, packet: Packet) {
@@ -81,7 +81,7 @@ impl Simulation {
             window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()) as u32,
             ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS) as u16, connection.backward_at)
         };
-        self.forward(reply, self.now);
+        self.forward(reply);
     }
 
     pub(crate) fn take_synack(&mut self, packet: Packet) {
@@ -111,7 +111,7 @@ impl Simulation {
             ..Packet::new(index, Kind::Established, size as u16, connection.forward_at)
         };
         self.timers.set(self.timer_index(index, LIFE), ends);
-        self.forward(established, self.now);
+        self.forward(established);
         self.with_sender(index, |sender, clock, out| sender.start(clock, out));
     }
 
@@ -128,7 +128,7 @@ impl Simulation {
     pub(crate) fn send_reset(&mut self, index: u32, generation: u32) {
         let at = self.connections[index as usize].forward_at;
         let reset = Packet { generation, ..Packet::new(index, Kind::Reset, HEADERS as u16, at) };
-        self.forward(reset, self.now);
+        self.forward(reset);
     }
 
     pub(crate) fn take_reset(&mut self, packet: Packet) {

@@ -1,10 +1,45 @@
 //! One direction of a link: loss, transmitter (its own or a shared card's), propagation delay, and what is on its way.
 
 use crate::loss::Loss;
-use crate::packet::Packet;
 use crate::ring::Ring;
+use crate::routes::END;
 use crate::scenario;
+use crate::transmitter::Transmitter;
 use sawtooth_units::{Span, Time};
+
+/// A packet on a link: what a host needs to pass it on. Two whole words, which stay in registers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OnWay {
+    pub arrival: Time,
+    pub packet: Handle,
+}
+
+/// A packet that travels: where it is kept, and its frame bytes as Linux counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handle(u64);
+
+impl Handle {
+    pub fn new(slot: u32, size: u16) -> Self {
+        Handle(u64::from(slot) << 32 | u64::from(size))
+    }
+    pub fn slot(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+    pub fn size(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// What became of a packet that was to take a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transmitted {
+    /// It is the first on its way.
+    First,
+    /// Others are before it.
+    Behind,
+    /// Lost, or there was no room.
+    Dropped,
+}
 
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -15,7 +50,9 @@ pub struct Link {
     /// When the first packet on its way arrives.
     head: Time,
     /// Packets on their way, in order of arrival at the other end.
-    on_way: Ring<(Time, Packet)>,
+    on_way: Ring<OnWay>,
+    /// Where its packets go on: a link, [`END`] or [`MIXED`] (see [`crate::routes`]).
+    pub next: u32,
     /// Packets dropped by the loss model since the start.
     pub lost: u64,
 }
@@ -29,11 +66,13 @@ impl Link {
             loss: Loss::new(config, seed, index),
             head: Time::NEVER,
             on_way: Ring::new(),
+            next: END,
             lost: 0,
         }
     }
 
     /// Whether the loss model drops the next packet.
+    #[inline]
     pub fn loses(&mut self) -> bool {
         let lost = self.loss.takes();
         if lost {
@@ -43,24 +82,46 @@ impl Link {
     }
 
     /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.
-    pub fn carry(&mut self, packet: Packet, departure: Time) -> bool {
+    #[inline]
+    pub fn carry(&mut self, packet: Handle, departure: Time) -> bool {
         let arrival = departure + self.delay;
         let first = self.head == Time::NEVER;
         if first {
             self.head = arrival;
         }
-        self.on_way.push((arrival, packet));
+        self.on_way.push(OnWay { arrival, packet });
         first
     }
 
+    /// Puts a packet through the loss model and `transmitter`, this link's, and on its way.
+    #[inline]
+    pub fn transmit(&mut self, packet: Handle, now: Time, transmitter: &mut Transmitter) -> Transmitted {
+        if self.loses() {
+            return Transmitted::Dropped;
+        }
+        match transmitter.send(packet.size() + self.overhead, now) {
+            Some(departure) if self.carry(packet, departure) => Transmitted::First,
+            Some(_) => Transmitted::Behind,
+            None => Transmitted::Dropped,
+        }
+    }
+
     /// When the next packet arrives; `Time::NEVER` without one.
+    #[inline]
     pub fn head(&self) -> Time {
         self.head
     }
     /// Takes the next packet off the link; there must be one.
-    pub fn arrive(&mut self) -> Packet {
-        let (_, packet) = self.on_way.pop();
-        self.head = self.on_way.front().map_or(Time::NEVER, |&(time, _)| time);
+    #[inline]
+    pub fn arrive(&mut self) -> OnWay {
+        let packet = self.on_way.pop();
+        match self.on_way.front() {
+            Some(next) => self.head = next.arrival,
+            None => {
+                self.head = Time::NEVER;
+                self.on_way.rewind();
+            }
+        }
         packet
     }
     /// Packets on their way.

@@ -36,14 +36,14 @@ impl Prober {
     }
 
     /// The number of the probe to send now, if one is left.
-    pub fn next(&mut self, index: u32, now: Time, table: &mut tables::Probes) -> Option<u64> {
+    pub fn next(&mut self, index: u32, now: Time, table: &mut Vec<(Time, tables::Probe)>) -> Option<u64> {
         if self.left == 0 {
             return None;
         }
         if self.outstanding.len() == OUTSTANDING_MAX
             && let Some((_, sent)) = self.outstanding.pop_front()
         {
-            table.push(Self::row(index, sent, f64::NAN));
+            table.push((now, Self::row(index, sent, f64::NAN)));
         }
         self.left -= 1;
         self.outstanding.push_back((self.sent, now));
@@ -56,20 +56,20 @@ impl Prober {
     }
 
     /// Probes before `seq` that were not answered are lost: paths do not reorder.
-    pub fn answer(&mut self, index: u32, seq: u64, now: Time, table: &mut tables::Probes) {
+    pub fn answer(&mut self, index: u32, seq: u64, now: Time, table: &mut Vec<(Time, tables::Probe)>) {
         while let Some(&(number, sent)) = self.outstanding.front()
             && number <= seq
         {
             self.outstanding.pop_front();
             let rtt_s = if number == seq { now.since(sent).secs_f64() } else { f64::NAN };
-            table.push(Self::row(index, sent, rtt_s));
+            table.push((now, Self::row(index, sent, rtt_s)));
         }
     }
 
     /// The run is over: what is still out counts as lost.
-    pub fn give_up(&mut self, index: u32, table: &mut tables::Probes) {
+    pub fn give_up(&mut self, index: u32, table: &mut Vec<(Time, tables::Probe)>) {
         for (_, sent) in self.outstanding.drain(..) {
-            table.push(Self::row(index, sent, f64::NAN));
+            table.push((Time::NEVER, Self::row(index, sent, f64::NAN)));
         }
     }
 }

@@ -1,51 +1,67 @@
 //! A queue in a ring of a power of two: what every packet passes on every link, so without anything that it does not need.
 
+/// `head` and `tail` count on, whatever the size.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
-    slots: Vec<T>,
+    slots: Box<[T]>,
     head: usize,
-    len: usize,
+    tail: usize,
 }
 
 impl<T: Copy + Default> Ring<T> {
     pub fn new() -> Self {
-        Ring { slots: vec![T::default(); 16], head: 0, len: 0 }
+        Ring { slots: vec![T::default(); 16].into(), head: 0, tail: 0 }
     }
     pub fn len(&self) -> usize {
-        self.len
+        self.tail - self.head
     }
 
-    fn slot(&self, offset: usize) -> usize {
-        (self.head + offset) & (self.slots.len() - 1)
+    fn slot(&self, count: usize) -> usize {
+        count & (self.slots.len() - 1)
     }
 
+    #[inline]
     pub fn front(&self) -> Option<&T> {
-        (self.len > 0).then(|| &self.slots[self.slot(0)])
+        (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
     }
 
     /// Takes the front off. The ring must not be empty.
+    #[inline]
     pub fn pop(&mut self) -> T {
-        debug_assert!(self.len > 0, "an empty ring has no front");
-        let item = self.slots[self.slot(0)];
-        self.head = self.slot(1);
-        self.len -= 1;
+        debug_assert!(self.len() > 0, "an empty ring has no front");
+        let item = self.slots[self.slot(self.head)];
+        self.head += 1;
         item
     }
 
+    /// Moves what is left to the first slots, so that a ring that was once long does not wander through all its memory.
+    #[inline]
+    pub fn rewind(&mut self) {
+        let (first, len) = (self.slot(self.head), self.len());
+        if first >= len && first + len <= self.slots.len() {
+            self.slots.copy_within(first..first + len, 0);
+            (self.head, self.tail) = (0, len);
+        }
+    }
+
+    #[inline]
     pub fn push(&mut self, item: T) {
-        if self.len == self.slots.len() {
+        if self.len() == self.slots.len() {
             self.grow();
         }
-        let at = self.slot(self.len);
+        let at = self.slot(self.tail);
         self.slots[at] = item;
-        self.len += 1;
+        self.tail += 1;
     }
 
     #[cold]
     fn grow(&mut self) {
-        self.slots.rotate_left(self.head);
-        self.head = 0;
-        self.slots.resize(2 * self.slots.len(), T::default());
+        let mut slots = vec![T::default(); 2 * self.slots.len()];
+        let mask = slots.len() - 1;
+        for count in self.head..self.tail {
+            slots[count & mask] = self.slots[self.slot(count)];
+        }
+        self.slots = slots.into();
     }
 }
 
@@ -66,6 +82,9 @@ mod tests {
                 assert_eq!(ring.front(), Some(&next_out));
                 assert_eq!(ring.pop(), next_out);
                 next_out += 1;
+            }
+            if round % 3 == 0 {
+                ring.rewind();
             }
             assert_eq!(ring.len() as u32, next_in - next_out);
         }

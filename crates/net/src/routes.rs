@@ -2,6 +2,8 @@
 
 /// No further link: the packet has arrived.
 pub const END: u32 = u32::MAX;
+/// Not all packets that come over the link go on alike: each one's route tells.
+pub const MIXED: u32 = u32::MAX - 1;
 
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
@@ -20,5 +22,48 @@ impl Routes {
     /// The link to take at a place, or [`END`].
     pub fn link(&self, at: u32) -> u32 {
         self.links[at as usize]
+    }
+
+    /// Where packets go on that come over each of `links` links: a link, [`END`] or [`MIXED`].
+    pub fn successors(&self, links: usize) -> Vec<u32> {
+        let mut successors = vec![None; links];
+        for pair in self.links.windows(2).filter(|pair| pair[0] != END) {
+            let known = &mut successors[pair[0] as usize];
+            *known = Some(if known.is_none_or(|link| link == pair[1]) { pair[1] } else { MIXED });
+        }
+        successors.into_iter().map(|link| link.unwrap_or(END)).collect()
+    }
+
+    /// The place after `link`, for a packet last known at place `at`, which is `link`'s or before it. It must be known only
+    /// where links are [`MIXED`], and there it always is: the two passes over a link that a route takes twice are not confused.
+    pub fn after(&self, at: u32, link: u32) -> u32 {
+        let ahead = self.links[at as usize..].iter().position(|&l| l == link).expect("the packet is on its route");
+        at + ahead as u32 + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_routes_part_or_end_the_packet_s_own_route_tells() {
+        let mut routes = Routes::default();
+        routes.add(&[0, 1, 2]);
+        let other = routes.add(&[0, 1, 3]);
+        routes.add(&[4, 0]);
+        assert_eq!(routes.successors(6), [MIXED, MIXED, END, END, 0, END]);
+        assert_eq!(routes.after(other, 1), other + 2);
+        assert_eq!(routes.link(other + 2), 3);
+    }
+
+    #[test]
+    fn a_link_taken_twice_is_followed_in_order() {
+        let mut routes = Routes::default();
+        let start = routes.add(&[0, 1, 2, 0, 3]);
+        assert_eq!(routes.successors(4), [MIXED, 2, 0, END]);
+        let once = routes.after(start, 0);
+        assert_eq!(routes.link(once), 1);
+        assert_eq!(routes.link(routes.after(once, 0)), 3);
     }
 }

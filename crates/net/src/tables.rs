@@ -1,5 +1,7 @@
 //! What is reported: rows in columns, taken away in batches so that memory does not grow with the simulated time.
 
+use sawtooth_units::Time;
+
 /// A column of one of the three types that tables have.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
@@ -96,22 +98,30 @@ pub struct Tables {
     pub tcp_info: TcpInfos,
     pub queues: Queues,
     pub links: Losses,
-    pub probes: Probes,
-    pub flows: Flows,
+    /// With the time at which each was answered or given up.
+    pub probes: Vec<(Time, Probe)>,
+    pub flows: Vec<FlowEnd>,
 }
 
 /// A table as it is handed out: its name and its named columns.
 pub type Table = (&'static str, Vec<(&'static str, Column)>);
 
 impl Tables {
+    /// Takes the rows since the last call. What hosts reported is put in order of time here: they are not simulated in it.
     pub fn take(&mut self) -> Vec<Table> {
+        let (mut probes, mut flows) = (Probes::default(), Flows::default());
+        self.probes.sort_by_key(|&(time, row)| (time, row.probe));
+        self.probes.drain(..).for_each(|(_, row)| probes.push(row));
+        let place = |row: &FlowEnd| (row.flow, row.connection, row.generation);
+        self.flows.sort_by(|a, b| a.end_s.total_cmp(&b.end_s).then_with(|| place(a).cmp(&place(b))));
+        self.flows.drain(..).for_each(|row| flows.push(row));
         vec![
             ("intervals", self.intervals.take()),
             ("tcp_info", self.tcp_info.take()),
             ("queues", self.queues.take()),
             ("links", self.links.take()),
-            ("probes", self.probes.take()),
-            ("flows", self.flows.take()),
+            ("probes", probes.take()),
+            ("flows", flows.take()),
         ]
     }
 }

@@ -5,6 +5,8 @@ use crate::scenario;
 use sawtooth_units::Time;
 
 const PICOS_PER_NANO: u64 = 1_000;
+/// Later than any run lasts.
+const NEVER_PS: u64 = u64::MAX - PICOS_PER_NANO;
 /// Fraction bits of the time a byte takes.
 const FRACTION: u32 = 20;
 const LOOK_AT_LEAST: usize = 64;
@@ -15,10 +17,12 @@ pub struct Transmitter {
     per_byte: u64,
     /// When the last accepted packet will have left, in picoseconds, so that rounding never drifts.
     free_ps: u64,
+    /// The same, rounded up: none that comes yet leaves before.
+    pub free: Time,
     limit_packets: u64,
     limit_bytes: u64,
-    /// When each packet begins to leave (picoseconds), and its size. Those that have begun are taken out seldom and many at
-    /// once: when the limit seems reached, or `look_at` of them have gathered.
+    /// Of each packet that had to wait: when it begins to leave (picoseconds), and its size. Those that have begun are taken
+    /// out seldom and many at once: when the limit seems reached, or `look_at` of them have gathered.
     waiting: Ring<(u64, u32)>,
     waiting_bytes: u64,
     look_at: usize,
@@ -41,15 +45,17 @@ impl Transmitter {
             // The slowest rate, 1 bit/s, makes 2^63 of it.
             per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)) as u64,
             free_ps: 0,
+            free: Time::ZERO,
             limit_packets: config.queue_packets.unwrap_or(u64::MAX),
             limit_bytes: config.queue_bytes.unwrap_or(u64::MAX),
             waiting: Ring::new(),
             waiting_bytes: 0,
-            look_at: LOOK_AT_LEAST,
+            look_at: config.queue_packets.map_or(LOOK_AT_LEAST, |limit| LOOK_AT_LEAST.min(limit as usize)),
             counters: Counters::default(),
         }
     }
 
+    #[inline]
     fn full(&self, size: u32) -> bool {
         self.waiting.len() as u64 >= self.limit_packets || self.waiting_bytes + u64::from(size) > self.limit_bytes
     }
@@ -63,26 +69,39 @@ impl Transmitter {
         }
     }
 
+    /// Whether a packet of `size` bytes fits once those that have begun to leave are taken out; counts a drop if not.
+    #[inline(never)]
+    fn makes_room(&mut self, size: u32, now_ps: u64) -> bool {
+        self.settle(now_ps);
+        if self.waiting.len() < LOOK_AT_LEAST / 4 {
+            self.waiting.rewind();
+        }
+        self.look_at = self.limit_packets.min((2 * self.waiting.len()).max(LOOK_AT_LEAST) as u64) as usize;
+        let full = self.full(size);
+        self.counters.drops += u64::from(full);
+        !full
+    }
+
     /// Takes a packet of `size` bytes at `now`; when it has left entirely, or `None` if the queue was full.
+    #[inline]
     pub fn send(&mut self, size: u32, now: Time) -> Option<Time> {
         let now_ps = now.nanos() * PICOS_PER_NANO;
         let start = self.free_ps.max(now_ps);
-        if self.waiting.len() >= self.look_at || self.full(size) {
-            self.settle(now_ps);
-            self.look_at = (2 * self.waiting.len()).max(LOOK_AT_LEAST);
-            if self.full(size) && start > now_ps {
-                self.counters.drops += 1;
+        if start > now_ps {
+            let look = self.waiting.len() >= self.look_at || self.waiting_bytes + u64::from(size) > self.limit_bytes;
+            if look && !self.makes_room(size, now_ps) {
                 return None;
             }
+            self.waiting.push((start, size));
+            self.waiting_bytes += u64::from(size);
+            self.counters.waited_ns += (start - now_ps) / PICOS_PER_NANO;
         }
-        self.waiting.push((start, size));
-        self.waiting_bytes += u64::from(size);
-        self.counters.waited_ns += (start - now_ps) / PICOS_PER_NANO;
         let duration = ((u128::from(size) * u128::from(self.per_byte)) >> FRACTION) as u64;
-        self.free_ps = start.saturating_add(duration);
+        self.free_ps = start.saturating_add(duration).min(NEVER_PS);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(size);
-        Some(Time::from_nanos(self.free_ps.div_ceil(PICOS_PER_NANO)))
+        self.free = Time::from_nanos((self.free_ps + (PICOS_PER_NANO - 1)) / PICOS_PER_NANO);
+        Some(self.free)
     }
 
     /// Packets and bytes waiting at `now`.
