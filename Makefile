@@ -21,10 +21,10 @@ unexport CONDA_PREFIX
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
 STUDY := studies/one-percent-loss.toml
 
-.PHONY: help demo test check format bench setup kernel clean
+.PHONY: help demo test check format bench bench-instructions setup kernel clean
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
 demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where its report is
 	$(BIN)/sawtooth run $(STUDY)
@@ -48,6 +48,9 @@ format:  ## Format all sources
 
 bench:  ## Delivered data packets for each CPU second
 	cargo run --locked --release -p sawtooth-net --example bench
+
+bench-instructions:  ## Instructions for each packet against those on file; needs valgrind
+	cargo run --locked --release -p sawtooth-net --example bench -- --instructions
 
 kernel: setup  ## Build the user-mode kernel, a few minutes, where it is not in the cache
 	tools/laboratory
