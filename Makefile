@@ -21,10 +21,10 @@ unexport CONDA_PREFIX
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
 STUDY := studies/one-percent-loss.toml
 
-.PHONY: help demo test check format bench bench-instructions setup kernel clean
+.PHONY: help demo test check format bench bench-instructions bench-ns3 fidelity setup kernel clean
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
 demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where its report is
 	$(BIN)/sawtooth run $(STUDY)
@@ -52,6 +52,12 @@ bench:  ## Delivered data packets for each CPU second
 bench-instructions:  ## Instructions for each packet against those on file; needs valgrind
 	cargo run --locked --release -p sawtooth-net --example bench -- --instructions
 
+bench-ns3: setup kernel target/ns3/bulk  ## Side by side with ns-3: speed, and distance to the kernel; half an hour
+	$(BIN)/python bench/side_by_side.py --ns3 target/ns3/bulk --output results/ns-3
+
+fidelity: setup  ## Compare the simulator with the real kernel's record on the whole grid of scenarios
+	$(BIN)/sawtooth compare --grid fidelity/grid.toml --out results/fidelity
+
 kernel: setup  ## Build the user-mode kernel, a few minutes, where it is not in the cache
 	tools/laboratory
 	$(BIN)/sawtooth kernel build
@@ -62,6 +68,11 @@ clean:  ## Remove .venv and all that was built; results stay
 	rm -rf $(VENV) target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f src/sawtooth/_core*.so
+
+target/ns3/bulk: $(wildcard bench/ns3/*)
+	bench/ns3/prerequisites
+	mkdir -p $(@D)
+	g++ -std=c++17 -O3 -DNDEBUG -Wall -Wextra -o $@ $(filter %.cc,$^) -lns3-internet -lns3-network -lns3-core
 
 $(VENV)/.packages: requirements.lock tools/prerequisites
 	PYTHON="$(PYTHON)" tools/prerequisites

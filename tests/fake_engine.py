@@ -47,9 +47,30 @@ class Fake:
             }
         )
         info = pd.DataFrame({"t_s": ends, "flow": 0, "connection": 0, "srtt_s": 0.002, "rwnd_limited_s": ends / 4})
+        tables = {"intervals": intervals, "tcp_info": info}
+        if len(scenario.flows) > 1:
+            tables |= self.shared(scenario, intervals)
         if progress is not None:
             progress(1.0)
-        return Run(scenario, self.name, {"intervals": intervals, "tcp_info": info}, {"warnings": ["made up"]})
+        return Run(scenario, self.name, tables, {"warnings": ["made up"]})
+
+    def shared(self, scenario, whole):
+        """The n-th flow gets n parts of the whole; of its connections the last gets twice what each other one gets."""
+        flows = list(enumerate(scenario.compile()["flows"]))
+        parts = [whole.assign(flow=at, goodput_bps=whole["goodput_bps"] * (at + 1)) for at, _ in flows]
+        rows = [
+            {
+                "flow": at,
+                "connection": connection,
+                "generation": 0,
+                "start_s": 0.0,
+                "end_s": scenario.duration.seconds,
+                "delivered_bytes": 1e6 * (2 if connection == flow["count"] - 1 else 1),
+            }
+            for at, flow in flows
+            for connection in range(flow["count"])
+        ]
+        return {"intervals": pd.concat(parts, ignore_index=True), "flows": pd.DataFrame(rows)}
 
     def before(self, scenario, stop):
         """What a kind of engine does before it answers."""

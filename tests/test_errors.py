@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
 import re
 from pathlib import Path
@@ -30,6 +31,17 @@ def test_every_code_is_used_in_the_sources_and_every_code_in_the_sources_is_list
         calls = re.findall(r'(?:SawtoothError|InputError|\bsay)\(\s*"([a-z]+(?:-[a-z]+)*)"', path.read_text())
         used.update(calls)
     assert used == CODES.keys()
+
+
+@pytest.mark.parametrize(
+    "place", ["study", "report", "stats", "cli", "run.py", "storage.py", "published.py", "verbs.py"]
+)
+def test_every_error_of_what_a_user_meets_first_has_a_fix(place: str) -> None:
+    root = ROOT / "src" / "sawtooth" / place
+    for path in root.rglob("*.py") if root.is_dir() else [root]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("SawtoothError", "InputError"):
+                assert "fix" in [keyword.arg for keyword in node.keywords], f"{path.name}, line {node.lineno}"
 
 
 def test_an_unlisted_code_cannot_be_raised() -> None:

@@ -1,6 +1,7 @@
 """Published figures: what is shipped is as printed, misprints are never compared with, and bad files are refused."""
 
 import math
+import os
 
 import pytest
 
@@ -89,3 +90,11 @@ def test_an_unknown_name_is_met_with_the_nearest_one():
         load("one-percent-los")
     assert caught.value.code == "bad-published"
     assert "one-percent-loss" in caught.value.fix
+
+
+def test_figures_in_what_is_no_file_are_refused_unread(tmp_path):
+    os.mkfifo(tmp_path / "mine.csv")
+    with pytest.raises(SawtoothError, match="is a pipe") as caught:
+        load("mine.csv", beside=tmp_path)
+    assert caught.value.code == "bad-published"
+    assert caught.value.fix

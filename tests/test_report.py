@@ -2,6 +2,7 @@
 
 import html.parser
 import re
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
@@ -12,6 +13,7 @@ from fake_engine import Fake
 from sawtooth.errors import SawtoothError
 from sawtooth.report import write_report
 from sawtooth.report.figures import figures, value_text
+from sawtooth.report.fonts import families
 from sawtooth.study import Study, StudyResult, run_study
 
 NAMES = ["throughput-over-time", "distribution", "mean", "mean-log", "side-by-side"]
@@ -169,6 +171,74 @@ def test_any_study_has_a_report(tmp_path, changes):
     outline.feed(page)
     assert outline.open == []
     assert 'id="figure-distribution"' in page
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    flows = [{"name": "old", "cc": "cubic", "count": 2}, {"name": "new", "cc": "bbr"}]
+    made = run(
+        tmp_path_factory.mktemp("shared"),
+        scenario={"topology": "chain", "duration": "20 s", "flows": flows},
+        vary={"topology": ["chain", "chain-asymmetric"], "chain.loss": ["0%", "1%", "2%"]},
+        columns={"loss_percent": {"field": "chain.loss", "unit": "%", "title": "packet loss, %"}},
+        repeat={"seeds": [1, 2]},
+        published=None,
+    )
+    write_report(made)
+    return made
+
+
+def test_the_shares_of_several_flows_are_a_figure_a_line_a_flow_and_a_panel_for_what_else_varies(shared):
+    (share,) = (figure for figure in figures(shared) if figure.name == "share")
+    assert share.layout.series_values == ("old", "new")
+    assert share.layout.panel_values == (("chain",), ("chain-asymmetric",))
+    assert share.layout.x_values == (0, 1, 2)
+    assert len(share.table) == 2 * 3 * 2
+    with Image.open(shared.directory / "plots" / "share.png") as image:
+        assert image.width > 1000
+        colours = {colour for _, colour in image.convert("RGB").getcolors(1 << 20)}
+    assert {(0xCC, 0x79, 0xA7), (0x56, 0xB4, 0xE9)} <= colours
+
+
+def test_the_shares_are_a_table_of_the_page(shared):
+    page = (shared.directory / "report.html").read_text(encoding="utf-8")
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    assert 'id="figure-share"' in page
+    table = page[page.index("<h3>What each flow gets</h3>") :]
+    table = table[: table.index("</table>")]
+    assert table.count("<tr") == 1 + 2 * 3 * 2
+    assert ">66.7<" in table
+    assert ">0.900<" in table
+
+
+def test_single_flows_have_no_figure_and_no_table_of_shares(result, page):
+    assert "share" not in [figure.name for figure in figures(result)]
+    assert "What each flow gets" not in page
+
+
+def test_characters_that_no_font_has_are_told_in_the_page_and_nowhere_else(tmp_path):
+    unknown = "\U00020000"  # of a plane that few fonts reach
+    made = run(
+        tmp_path,
+        vary={"chain.loss": ["0%", "1%"]},
+        columns={"loss": {"field": "chain.loss", "labels": {"0%": "é Ω none", "1%": f"$x$ {unknown}"}}},
+        published=None,
+        report={"plots": ["mean"]},
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = write_report(made).read_text(encoding="utf-8")
+    (mean,) = figures(made)
+    names, missing = families(mean.words)
+    assert names[0] == "DejaVu Sans"
+    assert missing in ("", unknown)
+    assert (f"drew it has {unknown}: boxes" in page) == bool(missing)
+
+
+def test_latin_and_greek_need_no_other_font():
+    assert families("aé Ωµ–…%") == (("DejaVu Sans",), "")
 
 
 def test_a_report_of_something_else_is_refused(tmp_path):

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 
 import pandas as pd
 import pytest
@@ -80,17 +81,71 @@ def test_a_directory_without_its_description_is_not_a_result(run, tmp_path):
     assert caught.value.code == "not-a-result"
 
 
-@pytest.mark.parametrize("damage", ["absent", "cut", "empty"])
+@pytest.mark.parametrize("damage", ["absent", "cut", "empty", "pipe"])
 def test_a_damaged_table_is_not_a_result(run, tmp_path, damage):
     path = run.save(tmp_path / "run")
     table = path / "intervals.parquet"
-    if damage == "absent":
+    if damage in ("absent", "pipe"):
         table.unlink()
+        if damage == "pipe":
+            os.mkfifo(table)
     else:
         table.write_bytes(table.read_bytes()[:100] if damage == "cut" else b"")
     with pytest.raises(SawtoothError) as caught:
         Run.load(path)
     assert caught.value.code == "not-a-result"
+
+
+def test_one_changed_byte_anywhere_in_a_table_is_found_and_the_file_is_named(run, tmp_path):
+    path = run.save(tmp_path / "run") / "intervals.parquet"
+    whole = path.read_bytes()
+    for at in range(0, len(whole), max(1, len(whole) // 40)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(SawtoothError) as caught:
+            Run.load(path.parent)
+        assert (caught.value.code, caught.value.file) == ("not-a-result", str(path))
+        assert caught.value.fix
+
+
+def test_a_table_that_was_not_asked_for_may_be_damaged(run, tmp_path):
+    path = run.save(tmp_path / "run")
+    (path / "tcp_info.parquet").write_bytes(b"")
+    assert list(Run.load(path, tables=("intervals",)).tables) == ["intervals"]
+
+
+def of_format_1(path):
+    """The description as it was written before there were checksums."""
+    described = json.loads((path / "run.json").read_text())
+    described |= {"format": 1, "tables": sorted(described["tables"])}
+    (path / "run.json").write_text(json.dumps(described))
+    return path
+
+
+def test_a_run_of_the_format_without_checksums_is_still_read(run, tmp_path):
+    saved = Run.load(of_format_1(run.save(tmp_path / "run")))
+    pd.testing.assert_frame_equal(saved.tables["intervals"], run.tables["intervals"])
+
+
+def test_another_table_s_file_is_not_a_result_with_or_without_checksums(run, tmp_path):
+    path = run.save(tmp_path / "run")
+    (path / "intervals.parquet").write_bytes((path / "tcp_info.parquet").read_bytes())
+    with pytest.raises(SawtoothError, match="is damaged"):
+        Run.load(path)
+    with pytest.raises(SawtoothError, match="no column goodput_bps") as caught:
+        Run.load(of_format_1(path))
+    assert caught.value.code == "not-a-result"
+
+
+@pytest.mark.parametrize(
+    "change", [{"tables": {}}, {"tables": 7}, {"tables": None}, {"scenario": {"x": 1}}, {"scenario": []}, {"meta": 7}]
+)
+def test_a_description_without_what_a_run_has_is_not_a_result(run, tmp_path, change):
+    path = run.save(tmp_path / "run")
+    described = json.loads((path / "run.json").read_text()) | change
+    (path / "run.json").write_text(json.dumps(described))
+    with pytest.raises(SawtoothError) as caught:
+        Run.load(path)
+    assert (caught.value.code, caught.value.file) == ("not-a-result", str(path / "run.json"))
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"format": 1}', '{"format": "1"}', '{"format": 99}', "null"])

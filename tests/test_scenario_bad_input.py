@@ -54,6 +54,21 @@ BAD = [
     ("[path]\nqueue = '0 packets'", "zero-queue", "path.queue", "1 packet"),
     ("[path]\nqueue = '0 ms'", "zero-queue", "path.queue", "1 packet"),
     ("[path]\nqueue = '1500 bytes'", "zero-queue", "path.queue", "1514 bytes"),
+    # Losses that are tables.
+    ("[path.loss]\nevry = 3", "unknown-field", "path.loss.evry", '"every"'),
+    ("[path.loss]\nevery = 0", "out-of-range", "path.loss.every", "at least 1"),
+    ("[path.loss]\nevery = '1000'", "wrong-type", "path.loss.every", "without quotes"),
+    ("[path]\nack_loss = {}", "missing-field", "path.ack_loss", "every = 1000"),
+    ("[path.loss]\ngilbert_elliott = '1%'", "wrong-type", "path.loss.gilbert_elliott", "[gilbert_elliott]"),
+    ("[path.loss.gilbert_elliott]\np = '1%'", "missing-field", "path.loss.gilbert_elliott.r", '"r"'),
+    ("[path.loss.gilbert_elliott]\np = 1\nr = '30%'", "missing-unit", "path.loss.gilbert_elliott.p", '"1 %"'),
+    ("[path.loss.gilbert_elliott]\np = '1%'\nr = '101%'", "out-of-range", "path.loss.gilbert_elliott.r", "1%"),
+    (
+        "[path.loss.gilbert_elliott]\np = '1%'\nr = '1%'\nh = '1%'",
+        "unknown-field",
+        "path.loss.gilbert_elliott.h",
+        "bad",
+    ),
     # Unknown names, with the nearest.
     ("[[flows]]\ncc = 'cubik'", "unknown-name", "flows.0.cc", '"cubic"'),
     ("[[flows]]\ncc = 'bbr2'", "unknown-name", "flows.0.cc", '"bbr"'),
@@ -71,6 +86,7 @@ BAD = [
     ("[cards.a]\nrate = '1gbit'", "conflict", "cards", "custom"),
     ("[[flows]]\nbytes = '1 MB'\nduration = '1 s'", "conflict", "flows.0.bytes", "one of the two"),
     ("[[flows]]\nbytes = '1 MB'\nreplace = {lifetime=['1 s', '2 s']}", "conflict", "flows.0.replace", "one of the two"),
+    ("[path.loss]\nevery = 3\ngilbert_elliott = {p='1%', r='1%'}", "conflict", "path.loss", "every"),
     # Other kinds of values.
     ("seed = '1'", "wrong-type", "seed", "without quotes"),
     ("seed = true", "wrong-type", "seed", "without quotes"),
@@ -144,7 +160,23 @@ def test_what_is_no_table_is_refused(tables: Any) -> None:
     assert caught.value.code == "wrong-type"
 
 
-WORDS = ["from", "via", "lifetime", "hz", "mss", "ack_loss", "a", "b", "s1", "h1", "sender"]
+WORDS = [
+    "every",
+    "gilbert_elliott",
+    "p",
+    "r",
+    "from",
+    "via",
+    "lifetime",
+    "hz",
+    "mss",
+    "ack_loss",
+    "a",
+    "b",
+    "s1",
+    "h1",
+    "sender",
+]
 FIELDS = st.sampled_from(
     [*Scenario.model_fields, *Link.model_fields, *Flow.model_fields, *Dumbbell.model_fields, *WORDS]
 )

@@ -11,12 +11,22 @@ from hypothesis import strategies as st
 from fake_engine import Fake
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
-from sawtooth.stats import STATISTICS, batch_means, change_percent, counters, describe, independent, throughput
+from sawtooth.stats import (
+    STATISTICS,
+    batch_means,
+    change_percent,
+    counters,
+    describe,
+    independent,
+    jain,
+    throughput,
+    throughput_by_flow,
+)
 from sawtooth.stats.interval import batch_count
 
 
-def made(rows, *, warmup="0 s", info=None):
-    scenario = Scenario(topology="chain", duration="10 s", warmup=warmup)
+def made(rows, *, warmup="0 s", duration="10 s", info=None):
+    scenario = Scenario(topology="chain", duration=duration, warmup=warmup)
     tables = {"intervals": pd.DataFrame(rows)}
     if info is not None:
         tables["tcp_info"] = pd.DataFrame(info)
@@ -34,6 +44,43 @@ def test_intervals_that_begin_in_the_warmup_are_left_out():
     assert throughput(run).to_list() == [3.0]
     run = made({"t_s": [1.0, 2.0, 3.0], "flow": 0, "goodput_bps": [1e6, 2e6, 3e6]}, warmup="1 s")
     assert throughput(run).to_list() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(("duration", "last"), [("3.5 s", 3.5), ("3.000000001 s", 3.000000001), ("3.999 s", 3.999)])
+def test_a_last_interval_that_is_cut_short_is_no_sample_and_its_counts_are_counted(duration, last):
+    rows = {"t_s": [1.0, 2.0, 3.0, last], "flow": 0, "goodput_bps": [1e6, 2e6, 3e6, 9e9], "timeouts": [0, 0, 1, 2]}
+    run = made(rows, duration=duration)
+    assert throughput(run).to_list() == [1.0, 2.0, 3.0]
+    assert describe(throughput(run))["mean_mbps"] == 2.0
+    assert counters(run)["timeouts"] == 3
+
+
+def test_a_last_interval_that_is_whole_is_a_sample():
+    run = made({"t_s": [8.0, 9.0, 10.0], "flow": 0, "goodput_bps": 1e6})
+    assert len(throughput(run)) == 3
+
+
+def test_throughput_by_flow_has_a_column_a_flow_and_adds_up_to_the_throughput():
+    run = made({"t_s": [1.0, 1.0, 2.0], "flow": [0, 1, 0], "goodput_bps": [1e6, 2e6, 5e6]})
+    each = throughput_by_flow(run)
+    assert each.to_dict("list") == {0: [1.0, 5.0], 1: [2.0, 0.0]}
+    assert each.sum(axis=1).to_list() == throughput(run).to_list()
+
+
+@given(st.floats(1e-3, 1e9), st.integers(2, 50))
+def test_jain_s_index_is_1_for_equals_and_one_nth_when_one_gets_all(rate, n):
+    assert jain([rate] * n) == pytest.approx(1)
+    assert jain([rate] + [0.0] * (n - 1)) == pytest.approx(1 / n)
+
+
+def test_jain_s_index_is_the_square_of_the_sum_over_n_times_the_sum_of_squares():
+    # (3 + 1)^2 / (2 (9 + 1))
+    assert jain([3, 1]) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("rates", [[], [5.0], [0.0, 0.0]])
+def test_one_connection_or_none_that_delivers_has_no_index(rates):
+    assert math.isnan(jain(rates))
 
 
 @given(st.lists(st.floats(0, 1e4), min_size=2, max_size=200))

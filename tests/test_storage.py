@@ -7,7 +7,7 @@ import os
 import pytest
 
 from sawtooth.errors import SawtoothError
-from sawtooth.storage import new_directory, read_json, write_bytes, write_json, writing
+from sawtooth.storage import new_directory, read_description, read_json, regular, write_bytes, write_json, writing
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -76,3 +76,35 @@ def test_json_that_cannot_be_read_is_not_a_result(tmp_path, content):
     with pytest.raises(SawtoothError) as caught:
         read_json(path)
     assert caught.value.code == "not-a-result"
+
+
+@pytest.mark.parametrize("content", ["[]", "7", "{}", '{"format": "1"}', '{"format": 2}'])
+def test_a_description_has_a_format_that_is_known(tmp_path, content):
+    path = tmp_path / "a.json"
+    path.write_text(content)
+    with pytest.raises(SawtoothError) as caught:
+        read_description(path, 1)
+    assert caught.value.code == "not-a-result"
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(("kind", "says"), [("pipe", "a pipe"), ("directory", "a directory"), ("device", "a device")])
+def test_what_is_no_regular_file_is_refused_before_it_is_read(tmp_path, kind, says):
+    path = tmp_path / "it"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(SawtoothError, match=says) as caught:
+        regular(path)
+    assert (caught.value.code, caught.value.file) == ("file-unreadable", str(path))
+    with pytest.raises(SawtoothError, match=says) as caught:
+        read_json(path)
+    assert caught.value.code == "not-a-result"
+
+
+def test_a_file_that_is_absent_is_for_its_reader_to_tell(tmp_path):
+    regular(tmp_path / "absent")
+    regular("a\x00b")

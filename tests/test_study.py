@@ -1,6 +1,7 @@
 """Study files: axes, points in a stable order, columns, and one clear error for each mistake."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 from sawtooth.study import Study
-from sawtooth.study.axis import expand, in_unit
+from sawtooth.study.axis import LONGEST_NAME, expand, in_unit, text
 
 STUDIES = Path(__file__).parent.parent / "studies"
 
@@ -169,7 +170,13 @@ def test_a_column_s_unit_turns_a_quantity_into_a_number(value, unit, number):
 @pytest.mark.parametrize(
     ("changes", "code", "field"),
     [
-        ({"name": "a/b"}, "bad-name", "name"),
+        ({"name": ""}, "bad-name", "name"),
+        ({"name": "a\nb"}, "bad-name", "name"),
+        ({"name": "x" * 101}, "bad-name", "name"),
+        ({"vary": {"seed": [1, 2]}}, "conflict", "vary.seed"),
+        ({"full": {"seed": 3}}, "conflict", "full.seed"),
+        ({"vary": {"flows.0.cc": ["cubic"], "flows.cc": ["bbr"]}}, "duplicate-name", "vary.flows.0.cc"),
+        ({"vary": {"chain.loss": [{"every": 1000}, {"every": 1000}]}}, "duplicate-name", "vary.chain.loss"),
         ({"nane": "x"}, "unknown-field", "nane"),
         ({"scenario": {"topology": "chian"}}, "unknown-name", "scenario.topology"),
         ({"scenario": {"duration": 60}}, "missing-unit", "scenario.duration"),
@@ -190,12 +197,29 @@ def test_a_column_s_unit_turns_a_quantity_into_a_number(value, unit, number):
             "too-many-points",
             "vary.chain.loss",
         ),
+        (
+            {"vary": {"chain.loss": {"from": "0%", "to": "10%", "step": "1e-7%"}}},
+            "too-many-points",
+            "vary.chain.loss",
+        ),
         ({"columns": {"cc": {"field": "flows.c"}}}, "unknown-name", "columns.cc.field"),
         ({"columns": {"seed": {"field": "flows.cc"}}}, "conflict", "columns.seed"),
         ({"columns": {"mean_mbps": {"field": "flows.cc"}}}, "conflict", "columns.mean_mbps"),
         ({"columns": {"loss": {"field": "chain.loss", "unit": "ms"}}}, "unknown-unit", "chain.loss"),
         ({"columns": {"loss": {"field": "chain.loss", "unit": "percents"}}}, "unknown-unit", "chain.loss"),
+        ({"columns": {"ratio": {"field": "flows.cc"}}}, "conflict", "columns.ratio"),
+        ({"columns": {"jain": {"field": "flows.cc"}}}, "conflict", "columns.jain"),
+        (
+            {"columns": {"loss": {"field": "chain.loss", "labels": {"0%": "some", "1%": "some"}}}},
+            "duplicate-name",
+            "vary.chain.loss",
+        ),
         ({"report": {"x": "rtt"}}, "unknown-name", "report.x"),
+        ({"report": {"x": "cc", "series": "cc"}}, "conflict", "report.series"),
+        ({"report": {"baseline": 7}}, "unknown-name", "report.baseline"),
+        ({"report": {"baseline": "7%"}}, "unknown-name", "report.baseline"),
+        ({"report": {"detail": "3 s"}}, "unknown-name", "report.detail"),
+        ({"report": {"baseline": 1, "detail": "1%"}}, "conflict", "report.detail"),
         ({"report": {"plots": ["pie"]}}, "unknown-name", "report.plots.0"),
         ({"repeat": {"seeds": []}}, "out-of-range", "repeat.seeds"),
         ({"full": {"seeds": [-1]}}, "wrong-type", "full.seeds"),
@@ -207,6 +231,115 @@ def test_a_mistake_is_one_error_with_its_code_and_field(changes, code, field):
     with pytest.raises(SawtoothError) as caught:
         small(**changes)
     assert (caught.value.code, caught.value.field) == (code, field)
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "日本 – é", "a b.c", " ", "x" * 100, "", "a\tb", "\x7f", "y" * 101])
+def test_a_study_is_named_as_a_scenario_is(name):
+    def accepted(make):
+        try:
+            make()
+        except SawtoothError as error:
+            assert error.code == "bad-name"
+            return False
+        return True
+
+    assert accepted(lambda: small(name=name)) == accepted(lambda: Scenario(name=name))
+
+
+@given(st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=100))
+def test_a_study_s_directory_is_one_short_name_of_letters_digits_and_dashes(name):
+    directory = small(name=name).directory
+    assert directory
+    assert all(letter.isalnum() or letter in "-+_" for letter in directory)
+    assert len(directory.encode()) <= 255
+
+
+def test_a_study_s_directory_is_its_name_where_that_can_be_one():
+    assert small(name="one-percent_loss+1").directory == "one-percent_loss+1"
+    assert small(name="../x y").directory == "x-y"
+    assert small(name="..").directory == "study"
+
+
+def test_tables_and_lists_are_values_of_an_axis_with_short_names_in_columns_and_directories():
+    flows = [[{"cc": "cubic"}], [{"cc": "cubic"}, {"cc": "bbr"}]]
+    hosts = [{"sack": True, "hz": 250}, {"sack": False}]
+    points = small(vary={"flows": flows, "host": hosts}, columns={}).points(seeds=[1])
+    assert [point.key for point in points][:2] == [
+        {"flows": "cc cubic", "host": "sack true, hz 250"},
+        {"flows": "cc cubic", "host": "sack false"},
+    ]
+    assert points[2].key["flows"] == "cc cubic + cc bbr"
+    assert points[3].id == "3-cccubicccbbr-sackfalse-seed1"
+    assert points[3].scenario.host.sack is False
+    assert [flow.cc for flow in points[3].scenario.flows] == ["cubic", "bbr"]
+
+
+def test_a_loss_model_is_a_value_beside_a_share_and_a_label_gives_it_a_name():
+    column = {"field": "chain.loss", "labels": {"every 1000": "periodic"}}
+    study = small(vary={"chain.loss": ["1%", {"every": 1000}]}, columns={"loss": column})
+    points = study.points(seeds=[1])
+    assert [point.key["loss"] for point in points] == ["1%", "periodic"]
+    assert points[1].scenario.digest() != points[0].scenario.digest()
+
+
+def test_a_table_that_the_scenario_does_not_allow_is_one_error():
+    with pytest.raises(SawtoothError) as caught:
+        small(vary={"chain.rtt": [{"every": 1000}]}, columns={}).points()
+    assert (caught.value.code, caught.value.field) == ("wrong-type", "chain.rtt")
+
+
+def test_a_table_is_no_number_of_a_unit():
+    with pytest.raises(SawtoothError, match="every 1000") as caught:
+        small(vary={"chain.loss": [{"every": 1000}]}, columns={"loss": {"field": "chain.loss", "unit": "%"}})
+    assert (caught.value.code, caught.value.field) == ("unknown-unit", "chain.loss")
+
+
+def test_long_values_are_cut_and_need_labels_where_they_become_the_same():
+    assert len(text(["x" * 50, "y" * 50])) == LONGEST_NAME
+    flows = [[{"cc": "cubic"}] * 9, [{"cc": "cubic"}] * 8]
+    with pytest.raises(SawtoothError, match="shown as") as caught:
+        small(vary={"flows": flows}, columns={})
+    assert (caught.value.code, caught.value.field) == ("duplicate-name", "vary.flows")
+
+
+@pytest.mark.parametrize("values", [["1%", "1 %"], ["0.5%", "0.50%", "1%"], ["1e0%", "1%"]])
+def test_a_value_written_twice_in_two_ways_is_there_twice(values):
+    with pytest.raises(SawtoothError, match="asks the same as") as caught:
+        small(vary={"chain.loss": values}, columns={}).points()
+    assert caught.value.code == "duplicate-name"
+
+
+def test_a_field_whose_own_name_every_table_has_gets_a_longer_column():
+    study = small(vary={"flows.count": [1, 10]}, columns={})
+    assert list(study.points()[0].key) == ["flows_count"]
+
+
+def test_baseline_and_detail_may_be_written_as_the_axis_has_them():
+    roles = small(report={"baseline": "1%", "detail": 2}).roles()
+    assert (roles.baseline, roles.detail) == (1, 2)
+
+
+def test_a_study_cannot_be_given_one_seed():
+    with pytest.raises(SawtoothError) as caught:
+        small().points(overrides={"seed": 3})
+    assert (caught.value.code, caught.value.field) == ("conflict", "seed")
+
+
+def test_a_range_may_have_exponents_and_stays_exact():
+    asked = {"from": "0%", "to": "4e-7%", "step": "1e-7 %"}
+    assert expand(asked, "vary.x") == ("0%", "0.0000001%", "0.0000002%", "0.0000003%", "0.0000004%")
+    asked = {"from": "123456789012345 x", "to": "123456789012345.000000000001 x", "step": "1e-12 x"}
+    assert expand(asked, "vary.x") == ("123456789012345 x", "123456789012345.000000000001 x")
+
+
+def test_a_study_and_its_scenario_are_read_from_regular_files_only(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "study.toml").write_text('name = "x"\nscenario = "pipe.toml"\n')
+    for path in (tmp_path / "pipe.toml", tmp_path / "study.toml"):
+        with pytest.raises(SawtoothError, match="is a pipe") as caught:
+            Study.load(path)
+        assert (caught.value.code, caught.value.file) == ("file-unreadable", str(tmp_path / "pipe.toml"))
 
 
 def test_an_error_names_the_file(tmp_path):

@@ -36,7 +36,7 @@ def netem(options: bytes) -> dict[str, int]:
     while at < len(options):
         length, kind = struct.unpack_from("=HH", options, at)
         value = options[at + 4 : at + length]
-        name = {6: "rate", 8: "rate64", 10: "delay", 14: "seed"}[kind]
+        name = {5: "model", 6: "rate", 8: "rate64", 10: "delay", 14: "seed"}[kind]
         found[name] = int.from_bytes(value[:4] if kind == 6 else value, "little")
         at += -(-length // 4) * 4
     return found
@@ -85,6 +85,27 @@ def test_loss_comes_first_then_the_queue_then_the_delay() -> None:
     assert netem(loss.options)["loss"] == round(0.02 * 2**32)
     assert (rate.device, rate.handle, rate.parent) == ("x2q", RATE << 16, LOSS << 16 | 1)
     assert netem(rate.options) == {"limit": 21, "loss": 0, "rate": 1_250_000}
+
+
+def test_bursts_are_netems_gemodel() -> None:
+    loss = {"gilbert_elliott": {"p": "1%", "r": "25%", "bad": "80%", "good": "0.1%"}}
+    (made,) = stack(plan(path={"loss": loss, "rtt": "0 s"}), "loss")[:1]
+    found = netem(made.options)
+    chances = [round(share * 2**32) for share in (0.01, 0.25, 0.8, 0.001)]
+    chances[2] = 2**32 - 1 - chances[2]
+    # A nested attribute NETEM_LOSS_GE with the chances of going bad and good, of passing when bad, of loss when good.
+    model = struct.pack("=HH4I", 20, 2, *chances)
+    assert (found["loss"], found["model"]) == (0, int.from_bytes(model, "little"))
+    assert "seed" in found
+
+
+def test_every_nth_packet_is_a_rule_that_counts_what_is_forwarded() -> None:
+    made = plan(topology="chain", chain={"loss": {"every": 500}})
+    (rule,) = made.ports.rules
+    assert (rule.namespace, rule.every) == (2, 500)
+    assert rule.gateway in {one.gateway for one in made.routes if one.namespace == 2}
+    assert not made.ports.losses
+    assert not [one for one in made.ports.qdiscs if one.handle == LOSS << 16]
 
 
 def test_where_tcp_sends_a_bucket_of_one_frame_keeps_its_back_pressure() -> None:
@@ -224,8 +245,21 @@ def test_without_netem_and_vlan_a_card_is_split_by_addresses_and_loss_is_a_rule(
 def test_what_the_kernel_of_the_host_cannot_do_is_refused_by_name() -> None:
     assert refusal(HOST_WITHOUT_NETEM, topology="chain").field == "delay"
     lossy = {"chain": {"rtt": "0 s", "loss": "1%"}, "topology": "chain"}
-    assert refusal(Place(netem=False, vlan=True), **lossy).field == "loss"
+    assert refusal(Place(netem=False, vlan=True, nftables=False), **lossy).field == "loss"
     assert refusal(Place(netem=False, vlan=False), topology="chain", chain={"rtt": "0 s"}).field == "cards.h2"
+
+
+def test_a_loss_that_a_kernel_cannot_do_is_refused_by_name() -> None:
+    every, bursts = {"every": 100}, {"gilbert_elliott": {"p": "1%", "r": "30%"}}
+    assert "nftables" in refusal(Place(nftables=False), path={"loss": every}).message
+    chain: dict[str, Any] = {"topology": "chain", "chain": {"rtt": "0 s", "loss": bursts}}
+    assert "bursts" in refusal(HOST_WITHOUT_NETEM, **chain).message
+    ends: dict[str, Any] = {"topology": "custom", "hosts": {"a": {}, "b": {}}, "flows": [{"from": "a", "to": "b"}]}
+    for way in ("forward", "backward"):
+        # Data, and acknowledgements, that start on the link itself.
+        found = refusal(**ends, links=[{"from": "a", "to": "b", way: {"loss": every}}])
+        assert (found.field, "forwards" in (found.fix or "")) == ("loss", True)
+    check(Scenario(**ends, links=[{"from": "a", "to": "b", "loss": bursts}]).compile(), "native", Place(), where="here")
 
 
 def test_one_kernel_has_one_timer_tick() -> None:

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sawtooth.scenario import parts
+from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.units import Loss, Quantity, Queue, Rate, Size, Span
 
@@ -56,6 +57,9 @@ OVERRIDES = """
 | `flows.NAME.cc` | of the flow of that name |
 | `links.NAME.loss` | of a link (topology `custom`) |
 
+A value is TOML, or the text itself: `--set path.rtt="140 ms"`, `--set 'path.loss={every=1000}'`,
+`--set path.loss.gilbert_elliott.p=2%` where the file has the rest of that table.
+
 ## Names
 
 A flow without a name has its congestion control's, numbered from the second on: `cubic`, `cubic-2`. A flow between
@@ -80,6 +84,18 @@ TABLES: list[tuple[str, type[BaseModel], str]] = [
     ("[[links]]", parts.Link, ""),
     ("[links.forward] and [links.backward]", parts.Direction, "Absent: what the link says."),
     ("[[routes]]", parts.Route, ""),
+    (
+        "loss",
+        LossPattern,
+        'Written in one line, `loss = { every = 1000 }`, wherever text like `"1%"` may stand. Packets of every kind '
+        "count:\ndata, retransmissions, acknowledgements, probes. Each direction counts for itself.",
+    ),
+    (
+        "loss.gilbert_elliott",
+        GilbertElliott,
+        "As in Linux, a packet may change the state, but is lost with the chance of the state that it finds; the first "
+        "one\nfinds the good state. In the long run p / (p + r) of the packets find the bad one.",
+    ),
 ]
 
 
@@ -105,7 +121,14 @@ def _section(title: str, model: type[BaseModel], note: str) -> str:
 
 
 def _kind(field: FieldInfo) -> str:
-    names = {Rate: "rate", Span: "time", Size: "size", Loss: "loss", Queue: "queue"}
+    names = {
+        Rate: "rate",
+        Span: "time",
+        Size: "size",
+        LossPattern: "loss, or a [table](#loss)",
+        Loss: "loss",
+        Queue: "queue",
+    }
     found = _leaves(field.annotation)
     for kind, name in names.items():
         if kind in found:

@@ -1,6 +1,7 @@
 """Writes docs/validation.md: the simulator beside the real kernel and beside the published study.
 
-    python tools/validate.py --reference KERNEL.csv --study SIM KERNEL MODEL --long SIM KERNEL
+    python tools/validate.py --reference KERNEL.csv --study SIM KERNEL MODEL --long SIM KERNEL \
+        --hz SIM KERNEL
 
 KERNEL.csv has one row a run of the real kernel, measured with other scripts; the others are result directories.
 """
@@ -130,32 +131,6 @@ def against_kernel(path: Path) -> tuple[str, list[float]]:
     return "\n".join(lines), differences
 
 
-# Throughput of the real kernel in Mbit/s by congestion control, HZ and round-trip time: 1 Gbit/s, 1% loss, 60 s.
-KERNEL_HZ = {
-    ("cubic", "0.3 ms"): {100: 491, 250: 392},
-    ("cubic", "0.4 ms"): {100: 372, 250: 266},
-    ("cubic", "0.6 ms"): {100: 243, 250: 152, 1000: 91},
-    ("cubic", "1.2 ms"): {100: 101, 250: 74},
-    ("cubic", "20 ms"): {100: 6.3, 250: 6.2},
-    ("reno", "0.6 ms"): {100: 205, 250: 205, 1000: 205},
-}
-
-
-def by_tick() -> str:
-    lines = []
-    for (cc, rtt), kernel in KERNEL_HZ.items():
-        cells = []
-        for hz in (100, 250, 1000):
-            path = {"rate": "1 Gbit/s", "rtt": rtt, "loss": "1%", "queue": "1000 packets"}
-            tables = {"topology": "path", "duration": "60 s", "path": path, "host": {"hz": hz}, "flows": [{"cc": cc}]}
-            base = Scenario.from_dict(tables)
-            with ThreadPoolExecutor() as pool:
-                runs = list(pool.map(lambda seed, base=base: simulated(run(base.set({"seed": seed}))), SEEDS[:3]))
-            cells += [f"{kernel[hz]:g}" if hz in kernel else "–", f"{average(runs).mean:.1f}"]
-        lines.append(f"| {cc}, {rtt} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 def pooled(study: Path) -> pd.DataFrame:
     """The rows of a study's table over all seeds, with its engine."""
     table = pd.read_csv(study / "table.csv", dtype={"seed": str})
@@ -191,7 +166,7 @@ def side_by_side(studies: Sequence[Path], keys: dict[str, str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", type=Path, required=True, help="CSV of the real kernel's runs")
-    for name, file in (("study", "one-percent-loss"), ("long", "long-fat-path")):
+    for name, file in (("study", "one-percent-loss"), ("long", "long-fat-path"), ("hz", "hz")):
         what = f"result directories of studies/{file}.toml, one an engine, the simulator's first"
         parser.add_argument(f"--{name}", type=Path, nargs="+", required=True, help=what)
     options = parser.parse_args()
@@ -200,7 +175,7 @@ def main() -> None:
     template = (PAGE.parent / "validation.in.md").read_text()
     page = (
         template.replace("@KERNEL@", kernel)
-        .replace("@HZ@", by_tick())
+        .replace("@HZ@", side_by_side(options.hz, {"hz": "HZ", "rtt_ms": "RTT, ms"}))
         .replace("@PUBLISHED@", side_by_side(options.study, {"cc": "cc", "path": "path", "loss_percent": "loss, %"}))
         .replace("@LONG@", side_by_side(options.long, {"cc": "cc", "loss_percent": "loss, %"}))
         .replace("@MEDIAN@", f"{100 * median(sizes):.1f}%")

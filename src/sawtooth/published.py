@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.stats import STATISTICS
+from sawtooth.storage import regular
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -70,7 +71,7 @@ def load(name: str, *, beside: Path | None = None, source: str = "") -> Publishe
     """Figures that are shipped under ``name``, or a CSV file (a path from the directory ``beside``).
 
     ``source`` says whose figures a file of one's own holds. Raises SawtoothError ``bad-published`` when there is no
-    such file, ``file-unreadable``, or when a column is absent or not a number.
+    such file, when it cannot be read, or when a column is absent or not a number.
     """
     if not name.endswith(".csv"):
         if name not in shipped():
@@ -82,11 +83,15 @@ def load(name: str, *, beside: Path | None = None, source: str = "") -> Publishe
         return Published(name, _table(text, name), described["source"], described["setting"], caveats)
     path = (beside or Path()) / name
     try:
+        regular(path)
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise InputError("bad-published", "the file of published figures does not exist", file=path) from error
+        fix = "name a CSV file beside the study"
+        raise InputError("bad-published", "the file of published figures does not exist", file=path, fix=fix) from error
+    except InputError as error:
+        raise InputError("bad-published", error.message, file=path, fix="name a CSV file") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError("bad-published", f"cannot be read: {error}", file=path) from error
+        raise InputError("bad-published", f"cannot be read: {error}", file=path, fix="name a CSV file") from error
     return Published(path.stem, _table(text, str(path)), source)
 
 
@@ -100,7 +105,8 @@ def _table(text: str, origin: str) -> DataFrame:
     try:
         table = pd.read_csv(io.StringIO(text))
     except ValueError as error:
-        raise InputError("bad-published", f"is not a CSV table: {error}", file=origin) from error
+        fix = "write a line of column names, then a line a point, with commas between"
+        raise InputError("bad-published", f"is not a CSV table: {error}", file=origin, fix=fix) from error
     if "mean_mbps" not in table.columns:
         fix = "name the column of means mean_mbps, in Mbit/s"
         raise InputError("bad-published", "has no column mean_mbps", file=origin, fix=fix)
@@ -117,7 +123,8 @@ def _table(text: str, origin: str) -> DataFrame:
     if "trusted" in table.columns:
         words = table["trusted"].astype(str).str.strip().str.lower()
         if not words.isin(["yes", "no"]).all():
-            raise InputError("bad-published", 'is "yes" or "no"', file=origin, field="trusted")
+            fix = 'write "no" for a misprint, else "yes"'
+            raise InputError("bad-published", 'is "yes" or "no"', file=origin, field="trusted", fix=fix)
         table["trusted"] = words == "yes"
     else:
         table["trusted"] = True

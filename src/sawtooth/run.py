@@ -12,18 +12,33 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
-from sawtooth.storage import new_directory, read_json, write_json, writing
+from sawtooth.storage import (
+    checksum,
+    new_directory,
+    not_a_result,
+    read_description,
+    reason,
+    regular,
+    write_json,
+    writing,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-FORMAT = 1
-"""Of ``run.json``; a reader refuses a higher one."""
+FORMAT = 2
+"""Of ``run.json``; a reader refuses a higher one. Format 1 had no checksums of the tables."""
 
 TABLES = ("intervals", "tcp_info", "queues", "links", "probes", "flows")
 """Tables that a run may have; docs/design.md lists their columns. Only ``intervals`` is in every run."""
+
+_READ = {
+    "intervals": ("t_s", "flow", "goodput_bps"),
+    "tcp_info": ("t_s", "flow", "connection", "srtt_s"),
+    "flows": ("flow", "connection", "generation", "start_s", "end_s", "delivered_bytes"),
+}
+"""Columns without which a table is not the one that its name says."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +59,29 @@ class Run:
         return [str(warning) for warning in self.meta.get("warnings", [])]
 
     def save(self, directory: Path | str) -> Path:
-        """Writes Parquet tables and ``run.json``; the directory appears whole or not at all.
+        """Writes Parquet tables, and ``run.json`` with the SHA-256 of each; the directory appears whole or not at all.
 
         Raises SawtoothError ``unwritable-output`` (also when the directory exists: results are never overwritten) or
         ``disk-full``.
         """
         target = Path(directory)
-        described = {
-            "format": FORMAT,
-            "engine": self.engine,
-            "seed": self.scenario.seed,
-            "scenario": self.scenario.to_dict(),
-            "digest": self.scenario.digest(),
-            "tables": sorted(self.tables),
-            "versions": versions(),
-            "meta": self.meta,
-        }
+        checksums = {}
         with new_directory(target) as aside:
-            for name, table in self.tables.items():
+            for name, table in sorted(self.tables.items()):
                 path = aside / f"{name}.parquet"
                 with writing(path):
                     table.to_parquet(path, engine="pyarrow", compression="zstd", index=False)
+                    checksums[name] = checksum(path)
+            described = {
+                "format": FORMAT,
+                "engine": self.engine,
+                "seed": self.scenario.seed,
+                "scenario": self.scenario.to_dict(),
+                "digest": self.scenario.digest(),
+                "tables": checksums,
+                "versions": versions(),
+                "meta": self.meta,
+            }
             write_json(aside / "run.json", described)
         return target
 
@@ -72,28 +89,45 @@ class Run:
     def load(cls, directory: Path | str, *, tables: Sequence[str] | None = None) -> Run:
         """Reads what ``save`` wrote; ``tables`` names those wanted, all without it.
 
-        Raises SawtoothError ``not-a-result`` for a directory that is not a whole result of a version known here.
+        Raises SawtoothError ``not-a-result`` for a directory that is not a whole result of a version known here, and
+        for a table that is damaged or another one's, naming its file.
         """
-        import pandas as pd
-        import pyarrow
-
         source = Path(directory)
         path = source / "run.json"
-        described = read_json(path)
-        if not isinstance(described, dict) or not isinstance(described.get("format"), int):
-            raise SawtoothError("not-a-result", "is not the description of a run", file=path)
-        if described["format"] > FORMAT:
-            fix = "read it with the version of sawtooth that wrote it"
-            raise SawtoothError("not-a-result", f"has the format {described['format']}", file=path, fix=fix)
+        described = read_description(path, FORMAT)
         try:
-            names = [name for name in described["tables"] if tables is None or name in tables]
-            frames = {name: pd.read_parquet(source / f"{name}.parquet", engine="pyarrow") for name in names}
-            scenario = Scenario.from_dict(described["scenario"], source=str(path))
-            return cls(scenario, described["engine"], frames, described["meta"])
-        except (OSError, KeyError, TypeError, ValueError, pyarrow.ArrowException) as error:
-            if isinstance(error, SawtoothError):
-                raise
-            raise SawtoothError("not-a-result", f"is not a whole result: {error}", file=source) from error
+            known = described["tables"]
+            # Format 1 had a list of names.
+            checksums = known if isinstance(known, dict) else dict.fromkeys(known)
+            scenario = Scenario.from_dict(described["scenario"])
+            engine, meta = str(described["engine"]), dict(described["meta"])
+        except (KeyError, TypeError, ValueError) as error:
+            # A SawtoothError of the scenario is a ValueError too.
+            raise not_a_result(f"is not the description of a run: {reason(error)}", path) from error
+        if "intervals" not in checksums:
+            raise not_a_result("has no table of intervals", path)
+        wanted = {name: digest for name, digest in checksums.items() if tables is None or name in tables}
+        frames = {name: _table(source / f"{name}.parquet", digest) for name, digest in wanted.items()}
+        return cls(scenario, engine, frames, meta)
+
+
+def _table(path: Path, digest: str | None) -> DataFrame:
+    """A table whose bytes are those that were saved. ``digest`` is None in a run of format 1: not known."""
+    import pandas as pd
+    import pyarrow
+
+    try:
+        regular(path)
+        if digest is not None and checksum(path) != digest:
+            raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
+        table = pd.read_parquet(path, engine="pyarrow")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, pyarrow.ArrowException) as error:
+        # Damaged metadata comes out of pandas and pyarrow as any of these.
+        raise not_a_result(f"is not a whole table: {reason(error)}", path) from error
+    missing = [column for column in _READ.get(path.stem, ()) if column not in table.columns]
+    if missing:
+        raise not_a_result(f"is another table: it has no column {missing[0]}", path)
+    return table
 
 
 def is_saved(directory: Path) -> bool:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from sawtooth.errors import SawtoothError
+from sawtooth.errors import InputError, SawtoothError
 
 ASIDE = ".part"
 """Ending of what is being written; everything that reads results passes over it."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG)
 
 
@@ -29,11 +32,11 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             fix = "free some space, then run the same command again: finished points are kept"
             raise SawtoothError("disk-full", "no space is left on the disk", file=path, fix=fix) from error
         reason = error.strerror or str(error)
-        advice = "choose a directory that you may write to" if error.errno in _REFUSED else None
+        advice = "choose a directory that you may write to" if error.errno in _REFUSED else "choose another directory"
         raise SawtoothError("unwritable-output", f"cannot write here: {reason}", file=path, fix=advice) from error
 
 
@@ -57,9 +60,60 @@ def write_json(path: Path, content: Any) -> None:
 def read_json(path: Path) -> Any:
     """Raises SawtoothError ``not-a-result`` when the file is absent, unreadable or not JSON."""
     try:
+        regular(path)
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SawtoothError("not-a-result", f"cannot be read as a result: {error}", file=path) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise not_a_result(f"cannot be read as a result: {reason(error)}", path) from error
+
+
+def read_description(path: Path, newest: int) -> dict[str, Any]:
+    """A JSON object with a number ``format`` up to ``newest``. Raises SawtoothError ``not-a-result``."""
+    found = read_json(path)
+    if not isinstance(found, dict) or not isinstance(found.get("format"), int):
+        raise not_a_result("is not the description of a result", path)
+    if found["format"] > newest:
+        fix = "read it with the version of sawtooth that wrote it"
+        raise SawtoothError("not-a-result", f"has the format {found['format']}", file=path, fix=fix)
+    return found
+
+
+def not_a_result(message: str, path: Path) -> SawtoothError:
+    """The error for a file of a result that is absent, damaged or another one."""
+    fix = "name the directory of a finished result, or make it again: the same command writes a new one"
+    return SawtoothError("not-a-result", message, file=path, fix=fix)
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, for a sentence that names the file itself."""
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    return str(getattr(error, "message", None) or getattr(error, "strerror", None) or error)
+
+
+def regular(path: str | PathLike[str]) -> None:
+    """Refuses what would block or never end when it is read: a directory, a pipe, a socket, a device.
+
+    Raises SawtoothError ``file-unreadable``. A file that is absent is for the reader to tell.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return
+    if not stat.S_ISREG(mode):
+        fix = "give a regular file, or - for standard input where a scenario or study is read"
+        raise InputError("file-unreadable", f"it is {_kind(mode)}, not a file", file=path, fix=fix)
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file in hexadecimal, under 1 s a GB. Raises OSError, and as ``regular`` does."""
+    regular(path)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

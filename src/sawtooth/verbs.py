@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from sawtooth.errors import InputError, suggestion
-from sawtooth.scenario import Scenario, read_toml
+from sawtooth.scenario import Scenario
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -21,16 +21,18 @@ SCHEMAS = ("scenario", "study")
 
 
 def load(path: str | PathLike[str]) -> Scenario | Study:
-    """The scenario or study of a TOML file: a study has a table ``scenario``.
+    """The scenario or study of a TOML file, ``-`` for standard input: a study has a table ``scenario``.
 
     Raises SawtoothError with the file, the field and a fix.
     """
-    tables = read_toml(path)
+    from sawtooth.study.files import read_tables
+
+    tables = read_tables(path)
     if "scenario" not in tables:
         return Scenario.from_dict(tables, source=os.fspath(path))
     from sawtooth.study import Study
 
-    return Study.load(path)
+    return Study.from_dict(tables, source=os.fspath(path))
 
 
 @overload

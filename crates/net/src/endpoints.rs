@@ -65,7 +65,7 @@ impl Simulation {
         };
         self.drop(packet);
         if packet.generation != self.connections[index as usize].generation {
-            return;
+            return self.send_reset(index, packet.generation);
         }
         let ack =
             Ack { next: packet.seq, window: u64::from(packet.window), tsval: packet.tsval, tsecr: packet.tsecr, sack };

@@ -293,6 +293,7 @@ impl Simulation {
             Kind::Ack => self.take_ack(packet),
             Kind::Syn => self.take_syn(packet),
             Kind::SynAck => self.take_synack(packet),
+            Kind::Established => self.take_established(packet),
             Kind::Reset => self.take_reset(packet),
             Kind::ProbeRequest => {
                 let at = self.probers[packet.owner as usize].backward_at;

@@ -7,6 +7,7 @@ mod endpoints;
 mod engine;
 mod lifecycle;
 mod link;
+mod loss;
 mod packet;
 mod packets;
 mod passage;

@@ -2,7 +2,7 @@
 
 use crate::connection::Phase;
 use crate::engine::{LIFE, RECEIVER, ROOM, SENDER, Simulation};
-use crate::packet::{HEADERS, Kind, Packet, SYN_OPTIONS};
+use crate::packet::{HEADERS, Kind, Packet, SYN_OPTIONS, TIMESTAMP_OPTION};
 use crate::rng::{Purpose, Rng};
 use sawtooth_tcp::receiver::Receiver;
 use sawtooth_tcp::sender::{Sender, SenderStats, Start};
@@ -10,8 +10,10 @@ use sawtooth_units::{Span, Time};
 
 /// First retransmission timeout of a SYN (RFC 6298 section 2).
 const SYN_TIMEOUT: Span = Span::from_secs(1);
-/// `sysctl_tcp_syn_retries`.
-const SYN_RETRIES: u32 = 6;
+/// `sysctl_tcp_syn_linear_timeouts`: so often the timeout is not doubled (Linux 6.5 and newer).
+const SYN_LINEAR_TIMEOUTS: u32 = 4;
+/// `sysctl_tcp_syn_retries`, after those.
+const SYN_RETRIES: u32 = 6 + SYN_LINEAR_TIMEOUTS;
 
 impl Simulation {
     /// The connection's life timer: start, SYN retransmission, end.
@@ -46,12 +48,13 @@ impl Simulation {
     pub(crate) fn send_syn(&mut self, index: u32, tries: u32) {
         let connection = &mut self.connections[index as usize];
         connection.phase = Phase::Connecting { sent: self.now, tries: tries + 1 };
-        connection.handshake.segments_out += 1;
         if tries > 0 {
             connection.handshake.retransmits += 1;
             connection.handshake.timeouts += 1;
         }
-        let retry = self.now + Span::from_nanos(SYN_TIMEOUT.nanos() << tries);
+        let clock = connection.sender_clock(self.now);
+        let timeout = clock.jiffies_from_micros(SYN_TIMEOUT.micros() << tries.saturating_sub(SYN_LINEAR_TIMEOUTS));
+        let retry = clock.wheel_time(clock.jiffies64() + timeout);
         let due = retry.min(connection.ends);
         let packet = Packet {
             generation: connection.generation,
@@ -84,12 +87,12 @@ impl Simulation {
     pub(crate) fn take_synack(&mut self, packet: Packet) {
         let index = packet.owner;
         let connection = &mut self.connections[index as usize];
+        if packet.generation != connection.generation {
+            return self.send_reset(index, packet.generation);
+        }
         let Phase::Connecting { sent, tries } = connection.phase else {
             return;
         };
-        if packet.generation != connection.generation {
-            return;
-        }
         let number = (u64::from(index) << 32) | u64::from(connection.generation);
         let start = Start {
             handshake_us: if tries == 1 { (self.now - sent).micros().max(1) } else { 0 },
@@ -102,8 +105,30 @@ impl Simulation {
         let sender = Sender::new(algorithm, connection.from, connection.sack(), connection.total, start, clock);
         connection.phase = Phase::Established(Box::new(sender));
         let ends = connection.ends;
+        let size = HEADERS + if connection.timestamps() { TIMESTAMP_OPTION } else { 0 };
+        let established = Packet {
+            generation: connection.generation,
+            ..Packet::new(index, Kind::Established, size as u16, connection.forward_at)
+        };
         self.timers.set(self.timer_index(index, LIFE), ends);
+        self.forward(established);
         self.with_sender(index, |sender, clock, out| sender.start(clock, out));
+    }
+
+    pub(crate) fn take_established(&mut self, packet: Packet) {
+        let connection = &mut self.connections[packet.owner as usize];
+        if let Some(receiver) = &mut connection.receiver
+            && packet.generation == connection.receiver_generation
+        {
+            receiver.note_handshake(self.now.since(connection.synack_sent).micros());
+        }
+    }
+
+    /// What a closed end answers to whatever still arrives for it (RFC 9293 section 3.5.2), and how it closes.
+    pub(crate) fn send_reset(&mut self, index: u32, generation: u32) {
+        let at = self.connections[index as usize].forward_at;
+        let reset = Packet { generation, ..Packet::new(index, Kind::Reset, HEADERS as u16, at) };
+        self.forward(reset);
     }
 
     pub(crate) fn take_reset(&mut self, packet: Packet) {
@@ -123,15 +148,12 @@ impl Simulation {
         self.baseline.retire(connection.flow as usize, connection.stats());
         connection.handshake = SenderStats::default();
         connection.host_queue.clear();
-        let reset = Packet {
-            generation: connection.generation,
-            ..Packet::new(index, Kind::Reset, HEADERS as u16, connection.forward_at)
-        };
+        let closed = connection.generation;
         connection.generation += 1;
         let replaced = self.scenario.flows[connection.flow as usize].lifetime_ns.is_some();
         connection.phase = if replaced { Phase::Idle } else { Phase::Done };
         if !completed {
-            self.forward(reset);
+            self.send_reset(index, closed);
         }
         for timer in [SENDER, ROOM, LIFE] {
             self.timers.set(self.timer_index(index, timer), Time::NEVER);

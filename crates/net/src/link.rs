@@ -1,7 +1,7 @@
-//! One direction of a link: loss model, transmitter (its own or a shared card's), propagation delay, and what is on its way.
+//! One direction of a link: loss, transmitter (its own or a shared card's), propagation delay, and what is on its way.
 
+use crate::loss::Loss;
 use crate::ring::Ring;
-use crate::rng::{Purpose, Rng};
 use crate::routes::END;
 use crate::scenario;
 use crate::transmitter::Transmitter;
@@ -46,9 +46,7 @@ pub struct Link {
     pub transmitter: Option<u32>,
     pub delay: Span,
     pub overhead: u32,
-    /// Draws below this are lost; `None` where nothing is.
-    lost_below: Option<u64>,
-    rng: Rng,
+    loss: Loss,
     /// When the first packet on its way arrives.
     head: Time,
     /// Packets on their way, in order of arrival at the other end.
@@ -61,17 +59,11 @@ pub struct Link {
 
 impl Link {
     pub fn new(config: &scenario::Link, seed: u64, index: usize) -> Self {
-        let lost_below = match config.loss_ppb {
-            0 => None,
-            1_000_000_000.. => Some(u64::MAX),
-            ppb => Some(((u128::from(ppb) << 64) / 1_000_000_000) as u64),
-        };
         Link {
             transmitter: config.transmitter.map(|t| t as u32),
             delay: Span::from_nanos(config.delay_ns),
             overhead: config.overhead_bytes as u32,
-            lost_below,
-            rng: Rng::new(seed, Purpose::Loss, index as u64),
+            loss: Loss::new(config, seed, index),
             head: Time::NEVER,
             on_way: Ring::new(),
             next: END,
@@ -79,17 +71,14 @@ impl Link {
         }
     }
 
-    /// Whether the loss model drops the next packet (Bernoulli, independent of size).
+    /// Whether the loss model drops the next packet.
     #[inline]
     pub fn loses(&mut self) -> bool {
-        match self.lost_below {
-            None => false,
-            Some(limit) => {
-                let lost = self.rng.next() < limit || limit == u64::MAX;
-                self.lost += u64::from(lost);
-                lost
-            }
+        let lost = self.loss.takes();
+        if lost {
+            self.lost += 1;
         }
+        lost
     }
 
     /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.

@@ -5,6 +5,8 @@
 pub enum Kind {
     Syn,
     SynAck,
+    /// The third packet of the handshake.
+    Established,
     Data,
     Ack,
     /// Ends the connection at the receiver.

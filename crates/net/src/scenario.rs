@@ -71,9 +71,23 @@ pub struct Link {
     /// `None`: unlimited rate, no queue.
     pub transmitter: Option<usize>,
     pub delay_ns: u64,
-    /// Loss probability in parts per billion.
+    /// Share of packets that is lost in the long run, in parts per billion.
     pub loss_ppb: u64,
+    /// `None`: each packet by itself.
+    #[serde(default)]
+    pub loss_pattern: Option<LossPattern>,
     pub overhead_bytes: u64,
+}
+
+/// Which packets are lost, where that is not independent of those before.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum LossPattern {
+    /// The last of so many.
+    Every(u64),
+    /// Two states; probabilities, in parts per billion, that a packet moves it from good to bad (`p`) and back (`r`), and
+    /// of its loss in each state.
+    GilbertElliott { p_ppb: u64, r_ppb: u64, bad_ppb: u64, good_ppb: u64 },
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -145,6 +159,16 @@ impl Scenario {
         }
         for (i, link) in self.links.iter().enumerate() {
             within(link.loss_ppb, 0, 1_000_000_000, &format!("links[{i}].loss_ppb"))?;
+            let pattern = format!("links[{i}].loss_pattern");
+            match link.loss_pattern {
+                None => {}
+                Some(LossPattern::Every(period)) => within(period, 1, 1_000_000_000, &pattern)?,
+                Some(LossPattern::GilbertElliott { p_ppb, r_ppb, bad_ppb, good_ppb }) => {
+                    for ppb in [p_ppb, r_ppb, bad_ppb, good_ppb] {
+                        within(ppb, 0, 1_000_000_000, &pattern)?;
+                    }
+                }
+            }
             within(link.delay_ns, 0, DURATION_MAX_NS, &format!("links[{i}].delay_ns"))?;
             within(link.overhead_bytes, 0, 65_535, &format!("links[{i}].overhead_bytes"))?;
             let known = link.from < self.hosts.len()

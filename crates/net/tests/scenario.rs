@@ -11,7 +11,14 @@ use serde_json::{Value, json};
 fn sound() -> Value {
     let mut scenario = Path { loss_ppb: 1, ..Path::default() }.json();
     scenario["probes"] = json!([probe(10 * MS, 50)]);
+    scenario["links"][0]["loss_pattern"] = bursts(1);
+    scenario["links"][1]["loss_pattern"] = json!(null);
+    scenario["links"][2]["loss_pattern"] = json!({"every": 100});
     scenario
+}
+
+fn bursts(p_ppb: u64) -> Value {
+    json!({"gilbert_elliott": {"p_ppb": p_ppb, "r_ppb": 300_000_000, "bad_ppb": 1_000_000_000, "good_ppb": 0}})
 }
 
 fn refusal(scenario: &Value) -> String {
@@ -40,6 +47,9 @@ fn a_bad_value_is_refused_by_name() {
         ("/transmitters/0/rate_bps", json!(0), "transmitters[0].rate_bps"),
         ("/transmitters/0/queue_bytes", json!(1), "transmitters[0]"),
         ("/links/1/loss_ppb", json!(1_000_000_001), "links[1].loss_ppb"),
+        ("/links/1/loss_pattern", json!({"every": 0}), "links[1].loss_pattern"),
+        ("/links/1/loss_pattern", json!({"every": 1_000_000_001}), "links[1].loss_pattern"),
+        ("/links/1/loss_pattern", bursts(1_000_000_001), "links[1].loss_pattern"),
         ("/links/1/delay_ns", json!(u64::MAX), "links[1].delay_ns"),
         ("/links/1/overhead_bytes", json!(65_536), "links[1].overhead_bytes"),
         ("/links/0/from", json!(3), "links[0]"),
@@ -78,6 +88,9 @@ fn a_wrong_type_is_refused_with_its_place() {
         ("/hosts", json!({})),
         ("/hosts/0/sack", json!(1)),
         ("/hosts/0/hz", json!(1u64 << 32)),
+        ("/links/1/loss_pattern", json!("every")),
+        ("/links/1/loss_pattern", json!({"often": 3})),
+        ("/links/1/loss_pattern", json!({"gilbert_elliott": {"p_ppb": 3}})),
         ("/flows/0/lifetime_ns", json!([1])),
         ("/flows/0/forward", json!("0")),
     ] {

@@ -17,6 +17,7 @@ from sawtooth.cli.clean_command import clean
 from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.compare_command import compare
 from sawtooth.cli.kernel_commands import doctor, kernel
+from sawtooth.cli.process import prepared, prepared_messages
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
 __all__ = ["main"]
@@ -32,30 +33,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: Sequence[str] | None) -> int:
     try:
-        given = None if arguments is None else list(arguments)
-        status = sawtooth.main(args=given, prog_name="sawtooth", standalone_mode=False)
-        sys.stdout.flush()
-        # Click hands back the status of a command that left with one.
-        return status if isinstance(status, int) else 0
+        with prepared():
+            return _called(None if arguments is None else list(arguments))
     except SawtoothError as error:
         return _say(error)
+    except (KeyboardInterrupt, click.Abort):
+        return _say(SawtoothError("interrupted", "interrupted", fix="give the same command again"))
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        return FAILURE
+    except Exception as error:
+        return _say(_internal(error))
+
+
+def _called(arguments: list[str] | None) -> int:
+    try:
+        status = sawtooth.main(args=arguments, prog_name="sawtooth", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return BAD_INPUT
     except click.UsageError as error:
         # Click has its own word for what is wrong; its hint names the option that was meant.
         command = error.ctx.command_path if error.ctx is not None else "sawtooth"
-        return _say(SawtoothError("bad-usage", error.format_message(), fix=f"see {command} --help"))
+        raise SawtoothError("bad-usage", error.format_message(), fix=f"see {command} --help") from error
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        return _say(SawtoothError("interrupted", "interrupted"))
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; leave Python nothing to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILURE
-    except Exception as error:
-        return _say(_internal(error))
+    sys.stdout.flush()
+    # Click hands back the status of a command that left with one.
+    return status if isinstance(status, int) else 0
 
 
 def _internal(error: Exception) -> SawtoothError:
@@ -70,5 +75,6 @@ def _internal(error: Exception) -> SawtoothError:
 
 
 def _say(error: SawtoothError) -> int:
-    click.echo(str(error), err=True)
+    with prepared_messages():
+        click.echo(str(error), err=True)
     return error.exit_status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +57,8 @@ def run(
 ) -> None:
     """Run a scenario or study, with tables and a report.
 
-    FILE is a scenario, a study, or the name of a shipped study. An interrupted run goes on where it stopped when the
-    same command is given again.
+    FILE is a scenario, a study, the name of a shipped study, or - for standard input. An interrupted run goes on where
+    it stopped when the same command is given again.
     """
     from sawtooth.report import write_report
     from sawtooth.scenario.overrides import parse_assignment
@@ -165,13 +166,9 @@ def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]
     path = _shipped_file(file)
     loaded = load(path)
     if not isinstance(loaded, Scenario):
-        if "seed" in overrides:
-            fix = "give --seeds N, or change seeds in the file"
-            raise InputError("conflict", "a study sets the seed of each run itself", field="seed", fix=fix)
         return loaded, overrides
     loaded = loaded.set(overrides)
-    name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in loaded.name).strip("-")
-    content = {"name": name[:80] or "scenario", "scenario": loaded.to_dict(), "repeat": {"seeds": [loaded.seed]}}
+    content = {"name": loaded.name, "scenario": loaded.to_dict(), "repeat": {"seeds": [loaded.seed]}}
     return Study.from_dict(content, source=str(path)), {}
 
 
@@ -182,9 +179,9 @@ def _shipped() -> dict[str, Path]:
 
 
 def _shipped_file(file: str) -> Path:
-    """``file`` if it is one, else the shipped study of that name. Raises SawtoothError ``file-not-found``."""
+    """``file`` if it is one or "-", else the shipped study of that name. Raises SawtoothError ``file-not-found``."""
     path = Path(file)
-    if "/" in file or path.suffix or path.exists():
+    if file == "-" or "/" in file or path.suffix or path.exists():
         return path
     shipped = _shipped()
     if file in shipped:
@@ -199,6 +196,6 @@ def _print(table: DataFrame, form: str | None) -> None:
     elif form == "csv":
         click.echo(table.to_csv(index=False), nl=False)
     else:
-        goodput = [f"{bps / 1e6:.4g} Mbit/s" for bps in table["goodput_bps"]]
+        goodput = ["unknown" if math.isnan(bps) else f"{bps / 1e6:.4g} Mbit/s" for bps in table["goodput_bps"]]
         table = table.assign(goodput=goodput)[["cc", "goodput", "limit", "formula", "source"]]
         click.echo(table.to_string(index=False, justify="left"))

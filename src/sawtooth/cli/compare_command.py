@@ -1,50 +1,130 @@
-"""The command ``compare``."""
+"""The command ``compare``: saved runs with each other, or the simulator with the real kernel on a grid."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from sawtooth.errors import InputError
+
+if TYPE_CHECKING:
+    from sawtooth.fidelity.record import Measuring
 
 DIFFERS = 3
 """Exit status when a mean is outside the tolerance."""
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN…")
-@click.option("--within", default="10%", show_default=True, help="Tolerance of the means, of the reference's mean.")
-@click.option("--out", type=str, metavar="DIR", help="Also write comparison.csv, .json, .png and .svg there.")
+@click.argument("runs", nargs=-1, metavar="[RUN RUN…]")
+@click.option("--within", help="Tolerance of the means, of the reference's mean: 10%, with --grid none.")
+@click.option("--out", type=str, metavar="DIR", help="Also write tables and the figure there.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@click.option("--grid", type=str, metavar="FILE", help="Compare sim with kernel on a grid of scenarios instead.")
+@click.option("--tag", help="With --grid: only the points with this tag, or of this block.")
+@click.option("--measure", type=click.Choice(["missing", "all"]), help="With --grid: first run the kernel on points.")
+@click.option("--record", type=str, metavar="FILE", help="With --grid: the kernel's side; kernel.csv beside the grid.")
+@click.option("--jobs", type=click.IntRange(1), help="With --grid: runs side by side; one a core by default.")
+@click.option("--quiet", is_flag=True, help="With --grid: no progress bar.")
 @click.pass_context
-def compare(context: click.Context, runs: tuple[str, ...], within: str, out: str | None, form: str | None) -> None:
+def compare(
+    context: click.Context,
+    /,
+    runs: tuple[str, ...],
+    within: str | None,
+    out: str | None,
+    form: str | None,
+    grid: str | None,
+    **options: Any,
+) -> None:
     """Compare the answers of several engines or settings.
 
     Each RUN is the directory of a saved run, or of a study's results; the first is the reference. The exit status is 3
     when the mean of one of the others, at any point, differs from the reference's by more than --within.
+
+    With --grid, the simulator answers every point of the grid and is compared with what the real kernel said, which is
+    on record beside the grid. --measure missing runs the kernel on points that are not on record; all, also on those
+    that another kernel or testbed measured. An interrupted measurement goes on where it stopped.
     """
+    if grid is None:
+        for name, value in options.items():
+            if value:
+                raise InputError("bad-usage", "needs --grid", field=f"--{name}", fix="add --grid FILE, or leave it out")
+        differ = _runs(runs, within, out, form)
+    else:
+        if runs:
+            raise InputError(
+                "bad-usage", "a grid is not compared with runs", field=runs[0], fix="leave out one of them"
+            )
+        differ = _grid(Path(grid), within, out, form, **options)
+    if differ:
+        context.exit(DIFFERS)
+
+
+def _runs(runs: tuple[str, ...], within: str | None, out: str | None, form: str | None) -> bool:
     from sawtooth.compare import compare as compare_runs
+    from sawtooth.compare.comparison import DEFAULT_TOLERANCE
     from sawtooth.compare.text import words
     from sawtooth.study.result import csv_text
 
-    found = compare_runs(runs, within=within)
+    found = compare_runs(runs, within=within or DEFAULT_TOLERANCE)
     described = json.dumps(found.describe(), indent=2, ensure_ascii=False)
     if out is not None:
         from sawtooth.compare import draw
-        from sawtooth.storage import write_bytes, writing
+        from sawtooth.storage import write_bytes
 
-        directory = Path(out)
-        with writing(directory):
-            directory.mkdir(parents=True, exist_ok=True)
+        directory = _directory(out)
         write_bytes(directory / "comparison.csv", csv_text(found.table).encode())
         write_bytes(directory / "comparison.json", f"{described}\n".encode())
         draw(found, directory)
-    if form == "json":
-        click.echo(described)
-    elif form == "csv":
-        click.echo(csv_text(found.table), nl=False)
+    _print(form, described, csv_text(found.table), words(found))
+    return bool(found.outside)
+
+
+def _grid(
+    grid: Path,
+    within: str | None,
+    out: str | None,
+    form: str | None,
+    *,
+    tag: str | None,
+    measure: Measuring | None,
+    record: str | None,
+    jobs: int | None,
+    quiet: bool,
+) -> bool:
+    from sawtooth.compare import tolerance
+    from sawtooth.fidelity import compare_on, outside, words
+    from sawtooth.study.result import csv_text
+
+    limit = None if within is None else tolerance(within)
+    path = None if record is None else Path(record)
+    found = compare_on(grid, tag=tag, record_file=path, measure=measure, jobs=jobs, quiet=quiet)
+    far = [] if limit is None else outside(found.differences, limit)["point"].tolist()
+    if out is not None:
+        found.save(_directory(out))
+    text = words(found)
+    if limit is not None:
+        verdict = f"{len(far)} of {len(found.points)} points" if far else "no point"
+        text += f"\n\noutside {limit * 100:g}% of the kernel's mean throughput: {verdict}"
+    _print(form, json.dumps(found.describe() | {"outside": far}, indent=2), csv_text(found.differences), text)
+    return bool(far)
+
+
+def _directory(out: str) -> Path:
+    from sawtooth.storage import writing
+
+    directory = Path(out)
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def _print(form: str | None, as_json: str, as_csv: str, text: str) -> None:
+    if form == "csv":
+        click.echo(as_csv, nl=False)
     else:
-        click.echo(words(found))
-    if found.outside:
-        context.exit(DIFFERS)
+        click.echo(as_json if form == "json" else text)

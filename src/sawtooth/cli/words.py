@@ -65,9 +65,16 @@ def _way(indices: list[int], compiled: dict[str, Any]) -> str:
     text = str(hosts[links[indices[0]]["from"]]["name"])
     for index in indices:
         link = links[index]
-        arrow = f"–[loss {Loss(link['loss_ppb'])}]→" if link["loss_ppb"] else "→"
+        arrow = f"–[loss {_loss(link)}]→" if link["loss_ppb"] else "→"
         text += f" {arrow} {hosts[link['to']]['name']}"
     return text
+
+
+def _loss(link: dict[str, Any]) -> str:
+    pattern = link["loss_pattern"] or {}
+    if "every" in pattern:
+        return f"every {pattern['every']} packets"
+    return f"{Loss(link['loss_ppb'])}{' in bursts' if pattern else ''}"
 
 
 def _queue(transmitter: dict[str, Any]) -> str:

@@ -68,7 +68,7 @@ class Subject:
         """Reads what ``Run.save`` or a study wrote. Raises SawtoothError ``not-a-result`` or ``file-not-found``."""
         where = Path(directory)
         if not where.exists():
-            raise SawtoothError("file-not-found", "there is no such directory", file=where)
+            raise SawtoothError("file-not-found", "there is no such directory", file=where, fix="check the name")
         if is_saved(where):
             return _of_run(where)
         if (where / "study.json").is_file():

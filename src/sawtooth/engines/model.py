@@ -38,6 +38,7 @@ CUBIC_BETA = 0.7
 """RFC 9438, sections 5 and 4.6."""
 RENO_BETA = 0.5
 RTO_MIN_S = 0.2
+_MEAN_ONLY = "a closed form gives a mean only: there is no distribution, and no deviation to be read here"
 BBR_CLIFF = 1 - 1 / 1.25
 """Loss above which probing at 1.25 times the estimate delivers less than the estimate: 20%."""
 
@@ -76,6 +77,8 @@ def pftk_segments_a_second(
     """
     if loss == 0:
         return window / rtt_s
+    if loss >= 1:
+        return 0.0
     p, b = float(loss), acked
     third = (2 + b) / (3 * b)
     expected = third + math.sqrt(8 * (1 - p) / (3 * b * p) + third**2)
@@ -210,7 +213,7 @@ class Model:
             "formula": row["formula"],
             "limit": row["limit"],
             "source": row["source"],
-            "warnings": ["a closed form gives a mean only: there is no distribution, and no deviation to be read here"],
+            "warnings": [_MEAN_ONLY, *_bursts(compiled)],
         }
         if math.isnan(row["goodput_bps"]):
             raise _unsupported("loss", f"{flow['cc']} at this loss", "lower it: no closed form holds there")
@@ -252,6 +255,16 @@ def _rows(cc: str, asked: _Asked) -> list[dict[str, Any]]:
         formula = "none holds from 20% of loss on"
         return [{"cc": cc, "formula": formula, "goodput_bps": math.nan, "limit": "loss", "source": source}]
     return [row("ceiling: line rate · (1 − p), p < 20%", math.inf, source)]
+
+
+def _bursts(compiled: dict[str, Any]) -> list[str]:
+    """Evenly spaced losses need no warning: Mathis and RFC 9438 derive their formulas from them."""
+    return [
+        f'the link "{link["name"]}" loses packets in bursts: the formula takes their mean, {Loss(link["loss_ppb"])}, '
+        "for independent losses"
+        for link in _way(compiled)[0]
+        if "gilbert_elliott" in (link["loss_pattern"] or {})
+    ]
 
 
 def _chosen(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from sawtooth import meta
 from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 EVENTS_A_SLICE = 200_000
 """Events between two looks at progress and stop: some tens of milliseconds."""
-
-_LIMITED_SHARE = 0.1
 
 
 class Sim:
@@ -64,24 +63,15 @@ class Sim:
                 raise
             raise SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT) from error
         tables = _tables(batches)
-        names = {
-            column: [one["name"] for one in compiled[group]]
-            for column, group in (
-                ("flow", "flows"),
-                ("transmitter", "transmitters"),
-                ("link", "links"),
-                ("probe", "probes"),
-            )
-        }
-        meta: dict[str, Any] = {
-            "names": names,
+        described: dict[str, Any] = {
+            "names": meta.names(compiled),
             "events": simulation.events,
             "delivered_packets": simulation.delivered_packets,
-            "warnings": _warnings(scenario, compiled, tables),
+            "warnings": meta.warnings(compiled, tables),
             # Differs from run to run, unlike everything else.
             "wall_s": time.perf_counter() - begun,
         }
-        return Run(scenario=scenario, engine=self.name, tables=tables, meta=meta)
+        return Run(scenario=scenario, engine=self.name, tables=tables, meta=described)
 
 
 ENGINE = Sim()
@@ -109,30 +99,3 @@ def _tables(batches: list[dict[str, dict[str, np.ndarray]]]) -> dict[str, DataFr
         )
         for table in batches[0]
     }
-
-
-def _warnings(scenario: Scenario, compiled: dict[str, Any], tables: dict[str, DataFrame]) -> list[str]:
-    """What the reader must know: windows that a buffer limited, and segmentation offload on a lossy link."""
-    found = []
-    last = tables["tcp_info"].groupby(["flow", "connection"], sort=True).last()
-    for column, buffer in (("rwnd_limited_s", "receive"), ("sndbuf_limited_s", "send")):
-        for flow, limited in last.groupby("flow")[column].mean().items():
-            given = compiled["flows"][int(flow)]  # type: ignore[call-overload]
-            longest_ns = compiled["duration_ns"] - given["start_ns"]
-            share = limited * 1e9 / min(longest_ns, given["duration_ns"] or longest_ns)
-            if share >= _LIMITED_SHARE:
-                name = given["name"]
-                found.append(
-                    f'the {buffer} buffer limited flow "{name}" {share:.0%} of the time: see host.{buffer}_buffer'
-                )
-    for flow, read in tables["intervals"].groupby("flow")["goodput_bps"].sum().items():
-        if not read:
-            found.append(f'flow "{compiled["flows"][int(flow)]["name"]}" delivered nothing')  # type: ignore[call-overload]
-    for flow in compiled["flows"]:
-        first = compiled["links"][flow["forward"][0]]
-        if compiled["hosts"][first["from"]]["offload"] and first["loss_ppb"]:
-            found.append(
-                f'flow "{flow["name"]}": with segmentation offload, loss on the sending host\'s own link drops whole '
-                "super-packets, not single ones"
-            )
-    return found

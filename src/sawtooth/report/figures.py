@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.report.palette import BASELINE, shown
-from sawtooth.study.result import StudyResult
+from sawtooth.study.result import ALL, StudyResult
 from sawtooth.study.study import Roles
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 THROUGHPUT = "throughput, Mbit/s"
+SHARE = "share of the sum, %"
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,13 @@ class Figure:
     caption: str
     table: DataFrame
     layout: Layout
+
+    @property
+    def words(self) -> str:
+        """All the text that is drawn and not ours."""
+        layout = self.layout
+        values = [shown(value) for value in (*layout.x_values, *layout.series_values)]
+        return "".join(sorted({*self.title, *layout.x_title, *"".join(layout.panel_titles), *"".join(values)}))
 
 
 @dataclass(frozen=True)
@@ -75,22 +83,21 @@ def value_text(title: str, value: Any) -> str:
 
 def figures(result: StudyResult) -> list[Figure]:
     """The figures that the study asks for, in its order."""
-    layout = _layout(result)
+    layout = _layout_of(result, result.pooled, result.study.roles())
     # Against a single value nothing can be drawn.
     names = [name for name in result.study.report.plots if len(layout.x_values) > 1 or name in ("time", "distribution")]
     made = (_MAKERS[name](result, layout) for name in names)
     return [figure for figure in made if not figure.table.empty]
 
 
-def _layout(result: StudyResult) -> Layout:
-    roles: Roles = result.study.roles()
-    pooled = result.pooled
+def _layout_of(result: StudyResult, table: DataFrame, roles: Roles) -> Layout:
+    """How ``table`` is drawn: its columns have the ``roles``."""
 
     def values(name: str | None) -> tuple[Any, ...]:
-        return (None,) if name is None else tuple(pooled[name].drop_duplicates().tolist())
+        return (None,) if name is None else tuple(table[name].drop_duplicates().tolist())
 
     xs = values(roles.x)
-    seen = pooled[list(roles.panels)].drop_duplicates().itertuples(index=False, name=None) if roles.panels else [()]
+    seen = table[list(roles.panels)].drop_duplicates().itertuples(index=False, name=None) if roles.panels else [()]
     panels = tuple(tuple(panel) for panel in seen)
     baseline = roles.baseline if roles.baseline in xs else None
     rest = [value for value in xs if value != baseline]
@@ -174,10 +181,28 @@ def _compare(result: StudyResult, layout: Layout) -> Figure:
     return Figure("side-by-side", names, caption, result.pooled[columns], layout)
 
 
+def _share(result: StudyResult, layout: Layout) -> Figure:
+    """A line for each flow; what else varies gets a panel each."""
+    shares = result.shares
+    if shares.empty:
+        return Figure("share", "", "", shares, layout)
+    keys = [layout.x, *([layout.series] if layout.series else []), *layout.panels]
+    columns = [*keys, "flow", "share_percent", "share_low_percent", "share_high_percent", "mean_mbps", "std_mbps"]
+    table = shares.loc[shares["seed"] == ALL, columns].reset_index(drop=True)
+    roles = replace(result.study.roles(), series="flow", panels=tuple(keys[1:]))
+    own = _layout_of(result, table, roles)
+    title = f"Each flow's share against {_quantity(layout)}"
+    caption = (
+        "What each flow gets of the sum of all, mean over all seeds; bars are the 95% interval of the seeds' shares."
+    )
+    return Figure("share", title, caption, table, own)
+
+
 _MAKERS: dict[str, Callable[[StudyResult, Layout], Figure]] = {
     "time": _time,
     "distribution": _distribution,
     "mean": _mean,
     "mean-log": _mean_log,
     "compare": _compare,
+    "share": _share,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sawtooth.report.figures import THROUGHPUT, Figure, Layout
+from sawtooth.report.figures import SHARE, THROUGHPUT, Figure, Layout
 from sawtooth.report.palette import GRID, INK, MUTED, PUBLISHED, colour, shown
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
@@ -225,10 +225,45 @@ def _side_by_side(figure: Figure) -> Any:
     return canvas
 
 
+def _share(figure: Figure) -> Any:
+    layout = figure.layout
+    canvas = _panels(layout, 460)
+    for column, panel in enumerate(layout.panel_values):
+        for row, one in enumerate(layout.series_values):
+            part = layout.part(figure.table, one, panel)
+            share = part["share_percent"]
+            canvas.add_scatter(
+                x=_x(layout, part[layout.x]),
+                y=share,
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": (part["share_high_percent"] - share).fillna(0),
+                    "arrayminus": (share - part["share_low_percent"]).fillna(0),
+                    "thickness": 1.2,
+                    "width": 3,
+                },
+                mode="lines+markers",
+                line={"color": colour(one, row), "width": 2},
+                marker={"symbol": _SYMBOLS[row % len(_SYMBOLS)], "size": 7},
+                customdata=part["mean_mbps"],
+                hovertemplate="%{x}: %{y:.1f}% (%{customdata:.2f} Mbit/s)",
+                name=_name(layout, one),
+                legendgroup=_name(layout, one),
+                showlegend=column == 0,
+                row=1,
+                col=column + 1,
+            )
+    canvas.update_yaxes(range=[0, 100])
+    canvas.update_yaxes(title_text=SHARE, col=1)
+    return canvas
+
+
 _DRAWERS: dict[str, Callable[[Figure], Any]] = {
     "throughput-over-time": _time,
     "distribution": _distribution,
     "mean": _mean,
     "mean-log": _mean,
     "side-by-side": _side_by_side,
+    "share": _share,
 }

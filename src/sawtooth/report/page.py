@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
 from sawtooth.report.figures import Figure, figures, value_text
+from sawtooth.report.fonts import families
 from sawtooth.report.interactive import fragment, library
 from sawtooth.report.palette import shown
 from sawtooth.report.plots import draw
@@ -17,7 +18,8 @@ from sawtooth.run import Run
 from sawtooth.stats import STATISTICS
 from sawtooth.storage import write_bytes, writing
 from sawtooth.study import store
-from sawtooth.study.result import StudyResult, csv_text
+from sawtooth.study.axis import text
+from sawtooth.study.result import ALL, StudyResult, csv_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -47,10 +49,11 @@ def write_report(result: StudyResult) -> Path:
         write_bytes(plots / f"{figure.name}.csv", csv_text(figure.table).encode())
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["shown"] = shown
+    environment.filters["text"] = text
     environment.filters["number"] = _number
     environment.filters["signed"] = _signed
-    template = (resources.files("sawtooth.report") / "templates" / "report.html.j2").read_text(encoding="utf-8")
-    html = environment.from_string(template).render(_content(result, drawn))
+    source = (resources.files("sawtooth.report") / "templates" / "report.html.j2").read_text(encoding="utf-8")
+    html = environment.from_string(source).render(_content(result, drawn))
     path = result.directory / "report.html"
     write_bytes(path, html.encode())
     return path
@@ -71,7 +74,7 @@ def _content(result: StudyResult, drawn: list[Figure]) -> dict[str, Any]:
             {
                 "name": figure.name,
                 "title": figure.title,
-                "caption": figure.caption,
+                "caption": _caption(figure),
                 "html": Markup(fragment(figure)),
                 "table": _cells(figure.table.head(MOST_ROWS)),
                 "rows": len(figure.table),
@@ -84,6 +87,7 @@ def _content(result: StudyResult, drawn: list[Figure]) -> dict[str, Any]:
         "rows": _rows(result),
         "changes": result.pooled[result.study.roles().x].nunique() > 1,
         "baseline": _at(result, result.study.roles().baseline),
+        "shares": _shares(result),
         "spread": [(name, title) for name, title in zip(STATISTICS[2:], _SPREAD, strict=True)],
         "published": result.published,
         "warnings": result.warnings,
@@ -93,9 +97,16 @@ def _content(result: StudyResult, drawn: list[Figure]) -> dict[str, Any]:
         "warmup": str(scenario.warmup),
         "interval": str(scenario.interval),
         "scenario": json.dumps(scenario.to_dict(), indent=2, ensure_ascii=False),
-        "vary": {axis.field: ", ".join(str(value) for value in axis.values) for axis in result.study.axes()},
+        "vary": {axis.field: ", ".join(text(value) for value in axis.values) for axis in result.study.axes()},
         "description": description,
     }
+
+
+def _caption(figure: Figure) -> str:
+    _, missing = families(figure.words)
+    if not missing:
+        return figure.caption
+    return f"{figure.caption} No font of the machine that drew it has {missing}: boxes stand for that in PNG and SVG."
 
 
 def _answers(result: StudyResult) -> list[dict[str, Any]]:
@@ -135,6 +146,21 @@ def _rows(result: StudyResult) -> list[dict[str, Any]]:
         misprint = known["mean_mbps"] if known is not None and not known["trusted"] else None
         rows.append({**row, "misprint": misprint, "gap": before is not None and group != before})
         before = group
+    return rows
+
+
+def _shares(result: StudyResult) -> list[dict[str, Any]]:
+    """A row a flow over all seeds, with a gap between points; empty where no scenario has several flows."""
+    if result.shares.empty:
+        return []
+    keys = list(result.places[0].key)
+    rows: list[dict[str, Any]] = []
+    before = None
+    for found in result.shares[result.shares["seed"] == ALL].to_dict("records"):
+        row = {str(name): value for name, value in found.items()}
+        point = [row[key] for key in keys]
+        rows.append({**row, "first": point != before, "gap": before not in (None, point)})
+        before = point
     return rows
 
 

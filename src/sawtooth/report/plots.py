@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.report.figures import THROUGHPUT, Figure, Layout
+from sawtooth.report.figures import SHARE, THROUGHPUT, Figure, Layout
+from sawtooth.report.fonts import OURS, accepted, families
 from sawtooth.report.palette import GRID, INK, MARKERS, MUTED, PUBLISHED, colour, shown
 from sawtooth.storage import writing
 
@@ -35,7 +36,8 @@ STYLE: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
     "text.color": INK,
-    "font.family": "DejaVu Sans",
+    "text.parse_math": False,
+    "font.family": OURS,
     "font.size": 9.5,
     "legend.frameon": False,
     "svg.hashsalt": "sawtooth",
@@ -48,7 +50,8 @@ def draw(figure: Figure, directory: Path) -> list[Path]:
     import matplotlib as mpl
 
     written = []
-    with mpl.rc_context(STYLE):
+    names, _ = families(figure.words)
+    with accepted(), mpl.rc_context(STYLE | {"font.family": list(names)}):
         canvas = _DRAWERS[figure.name](figure)
         for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             path = directory / f"{figure.name}.{ending}"
@@ -244,10 +247,41 @@ def _side_by_side(figure: Figure) -> Canvas:
     return canvas
 
 
+def _share(figure: Figure) -> Canvas:
+    layout = figure.layout
+    canvas, grid = _canvas(figure, 1, len(layout.panel_values), height=4.2, sharey=True)
+    places = _positions(layout)
+    for column, panel in enumerate(layout.panel_values):
+        axes = grid[0][column]
+        for row, one in enumerate(layout.series_values):
+            part = layout.part(figure.table, one, panel)
+            axes.errorbar(
+                [places[value] for value in part[layout.x]],
+                part["share_percent"],
+                [
+                    (part["share_percent"] - part["share_low_percent"]).fillna(0),
+                    (part["share_high_percent"] - part["share_percent"]).fillna(0),
+                ],
+                color=colour(one, row),
+                marker=MARKERS[row % len(MARKERS)],
+                ms=5,
+                lw=1.6,
+                capsize=2.5,
+                label=shown(one),
+            )
+        axes.set_ylim(0, 100)
+        axes.set_title(layout.panel_titles[column])
+        _x_axis(axes, layout)
+    grid[0][0].set_ylabel(SHARE)
+    _legend(canvas, max(grid[0], key=lambda axes: len(axes.get_legend_handles_labels()[0])))
+    return canvas
+
+
 _DRAWERS: dict[str, Callable[[Figure], Canvas]] = {
     "throughput-over-time": _time,
     "distribution": _distribution,
     "mean": _mean,
     "mean-log": _mean,
     "side-by-side": _side_by_side,
+    "share": _share,
 }

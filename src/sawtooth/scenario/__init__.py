@@ -1,5 +1,6 @@
 """What is asked of an engine: scenario files, their units, topologies and routes."""
 
+from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.parts import (
     CONGESTION_CONTROLS,
     Card,
@@ -25,9 +26,11 @@ __all__ = [
     "Direction",
     "Dumbbell",
     "Flow",
+    "GilbertElliott",
     "Host",
     "Link",
     "Loss",
+    "LossPattern",
     "Path",
     "Probe",
     "Queue",

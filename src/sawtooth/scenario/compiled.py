@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.scenario import topology
+from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter
 from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Probe
 from sawtooth.scenario.routing import Router
@@ -96,7 +97,8 @@ def compile_scenario(scenario: Scenario) -> dict[str, Any]:
                 "to": index_of[wire.target],
                 "transmitter": wire.transmitter,
                 "delay_ns": wire.delay_ns,
-                "loss_ppb": wire.loss_ppb,
+                "loss_ppb": wire.loss.ppb,
+                "loss_pattern": wire.loss.compile() if isinstance(wire.loss, LossPattern) else None,
                 "overhead_bytes": wire.overhead_bytes,
             }
             for wire in network.wires

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sawtooth.scenario.units import Queue
+from sawtooth.scenario.loss import NO_LOSS, LossPattern
+from sawtooth.scenario.units import Loss, Queue
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Wire:
     target: str
     transmitter: int | None
     delay_ns: int
-    loss_ppb: int = 0
+    loss: Loss | LossPattern = NO_LOSS
     overhead_bytes: int = 0
 
 

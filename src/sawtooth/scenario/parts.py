@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from sawtooth.errors import InputError, suggestion
+from sawtooth.scenario.loss import LossModel
+from sawtooth.scenario.part import Part
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
 CongestionControl = Literal["reno", "cubic", "bbr"]
@@ -62,12 +64,6 @@ Volume = Annotated[Size, between("1 byte", "1000 TB", Size)]
 Lifetime = Annotated[Span, between("1 ms", "30 d", Span)]
 
 
-class Part(BaseModel):
-    """What all tables share: frozen, strict, no unknown fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=False, allow_inf_nan=False)
-
-
 class Path(Part):
     """One bottleneck between two hosts; topology "path"."""
 
@@ -76,8 +72,8 @@ class Path(Part):
     )
     rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time, half each way")
     queue: Queue = Field(Queue.parse("1 bdp"), description="of the bottleneck, in the direction of the data")
-    loss: Loss = Field(Loss.parse("0%"), description="in the direction of the data, after the bottleneck")
-    ack_loss: Loss = Field(Loss.parse("0%"), description="in the direction of the acknowledgements")
+    loss: LossModel = Field(Loss.parse("0%"), description="in the direction of the data, after the bottleneck")
+    ack_loss: LossModel = Field(Loss.parse("0%"), description="in the direction of the acknowledgements")
 
 
 class Chain(Part):
@@ -89,7 +85,7 @@ class Chain(Part):
         description="round-trip propagation time from h1 to h5 and back; frames add 50 µs on idle 1 Gbit/s cards",
     )
     queue: Queue = Field(Queue.parse("1000 packets"), description="of each host's card")
-    loss: Loss = Field(Loss.parse("0%"), description="on the link from h3 to h4")
+    loss: LossModel = Field(Loss.parse("0%"), description="on the link from h3 to h4")
 
 
 class Dumbbell(Part):
@@ -99,7 +95,7 @@ class Dumbbell(Part):
     rate: Rate = Field(Rate.parse("100 Mbit/s"), description="of the bottleneck, both directions")
     rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time, all of it on the bottleneck link")
     queue: Queue = Field(Queue.parse("1 bdp"), description="of the bottleneck, each direction")
-    loss: Loss = Field(Loss.parse("0%"), description="on the bottleneck, in the direction of the data")
+    loss: LossModel = Field(Loss.parse("0%"), description="on the bottleneck, in the direction of the data")
     access_rate: Rate | None = Field(None, description="of each access link; absent: unlimited")
 
 
@@ -135,7 +131,7 @@ class Direction(Part):
     rate: Rate | None = Field(None, description="of the transmitter")
     delay: Delay | None = Field(None, description="propagation")
     queue: Queue | None = Field(None, description="before the transmitter")
-    loss: Loss | None = Field(None, description="before the queue")
+    loss: LossModel | None = Field(None, description="before the queue")
     overhead: Overhead | None = Field(None, description="bytes a frame that the wire carries and Linux does not count")
 
 
@@ -148,7 +144,7 @@ class Link(Part):
     rate: Rate | None = Field(None, description="absent: unlimited, or the card's")
     delay: Delay = Field(Span.parse("0 s"), description="propagation, one way")
     queue: Queue | None = Field(None, description='absent: "1000 packets" where there is a rate')
-    loss: Loss = Field(Loss.parse("0%"), description="before the queue")
+    loss: LossModel = Field(Loss.parse("0%"), description="before the queue")
     overhead: Overhead = Field(Size(0), description="bytes a frame that the wire carries and Linux does not count")
     forward: Direction = Field(Direction(), description="what differs from `from` to `to`")
     backward: Direction = Field(Direction(), description="what differs from `to` to `from`")

@@ -55,6 +55,8 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         return say("out-of-range", problem["msg"], "shorten it")
     if kind == "string_pattern_mismatch":
         fix = 'letters, digits, "-", "_" and "+", at most 40'
+        if location == ("name",):
+            fix = "1 to 100 characters on one line"
         return say("bad-name", f'"{str(problem["input"])[:60]}" is not a name that can be used here', fix)
     message, fix = _TYPES.get(kind, (problem["msg"], "see docs/reference/scenario.md"))
     return say("wrong-type", message, fix.format(last=location[-1] if location else ""))

@@ -14,6 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import overrides
 from sawtooth.scenario.compiled import compile_scenario, flow_names, probe_names
+from sawtooth.scenario.part import Part
 from sawtooth.scenario.parts import (
     MAX_SAMPLES,
     Card,
@@ -23,7 +24,6 @@ from sawtooth.scenario.parts import (
     Host,
     Link,
     Name,
-    Part,
     Path,
     Probe,
     Route,

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import InputError, nearest
+from sawtooth.storage import regular
 
 _LARGEST = 10 * 1024 * 1024
+STDIN = "/dev/stdin"
 
 
 def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
     """The tables of a TOML file. Raises SawtoothError: ``file-not-found``, ``file-unreadable`` or ``not-toml``."""
+    if str(path) != STDIN:
+        regular(path)
     try:
         with open(path, "rb") as file:
             data = file.read(_LARGEST + 1)

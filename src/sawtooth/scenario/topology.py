@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sawtooth.errors import InputError, suggestion
+from sawtooth.scenario.loss import NO_LOSS, LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
 from sawtooth.scenario.parts import Card, Chain, Direction, Dumbbell, Host, Link, Path, Route
 from sawtooth.scenario.routing import explicit
-from sawtooth.scenario.units import Queue
+from sawtooth.scenario.units import Loss, Queue
 
 _DEFAULT_QUEUE = Queue.parse("1000 packets")
 
@@ -31,10 +32,10 @@ def path(given: Path) -> Network:
     wires = (
         _wire("sender", "router", None),
         _wire("router", "loss", 0),
-        _wire("loss", "delay", None, loss_ppb=given.loss.ppb),
+        _wire("loss", "delay", None, loss=given.loss),
         _wire("delay", "receiver", None, delay_ns=given.rtt.ns - back_ns),
         _wire("receiver", "delay", None, delay_ns=back_ns),
-        _wire("delay", "loss", None, loss_ppb=given.ack_loss.ppb),
+        _wire("delay", "loss", None, loss=given.ack_loss),
         _wire("loss", "router", None),
         _wire("router", "sender", None),
     )
@@ -82,7 +83,7 @@ def dumbbell(given: Dumbbell) -> Network:
     ]
     back_ns = given.rtt.ns // 2
     wires = [
-        _wire("left", "right", 0, delay_ns=given.rtt.ns - back_ns, loss_ppb=given.loss.ppb),
+        _wire("left", "right", 0, delay_ns=given.rtt.ns - back_ns, loss=given.loss),
         _wire("right", "left", 1, delay_ns=back_ns),
     ]
 
@@ -150,7 +151,7 @@ def custom(
                     target=target,
                     transmitter=transmitter,
                     delay_ns=(link.delay if own.delay is None else own.delay).ns,
-                    loss_ppb=(link.loss if own.loss is None else own.loss).ppb,
+                    loss=link.loss if own.loss is None else own.loss,
                     overhead_bytes=(link.overhead if own.overhead is None else own.overhead).bytes,
                 )
             )
@@ -220,7 +221,7 @@ def _chain_hosts(given: Chain) -> tuple[tuple[str, ...], tuple[Transmitter, ...]
 
 def _chain_forward(hosts: Sequence[str], given: Chain, out_ns: int) -> list[Wire]:
     return [
-        _wire(hosts[i], hosts[i + 1], i, delay_ns=part, loss_ppb=given.loss.ppb if i == 2 else 0)
+        _wire(hosts[i], hosts[i + 1], i, delay_ns=part, loss=given.loss if i == 2 else NO_LOSS)
         for i, part in enumerate(_shares(out_ns, 4))
     ]
 
@@ -230,5 +231,7 @@ def _shares(total: int, parts: int) -> list[int]:
     return [total * (i + 1) // parts - total * i // parts for i in range(parts)]
 
 
-def _wire(source: str, target: str, transmitter: int | None, *, delay_ns: int = 0, loss_ppb: int = 0) -> Wire:
-    return Wire(f"{source}>{target}", f"{source}-{target}", source, target, transmitter, delay_ns, loss_ppb)
+def _wire(
+    source: str, target: str, transmitter: int | None, *, delay_ns: int = 0, loss: Loss | LossPattern = NO_LOSS
+) -> Wire:
+    return Wire(f"{source}>{target}", f"{source}-{target}", source, target, transmitter, delay_ns, loss)

@@ -7,6 +7,7 @@ of tc and iperf3 are read too (``50Mbit``, ``1gbit``, ``20ms``, ``1000p``); prin
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,7 +28,8 @@ def _split(value: object, what: str, example: str, usual: str) -> tuple[Fraction
     """The number and the unit of a quantity; ``usual`` is the unit that the fix shows for a bare number."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         shown = repr(value) if isinstance(value, float) or abs(value) < 10**30 else "this number"
-        fix = f'write "{shown} {usual}"' if shown != "this number" else f'write it like "{example}"'
+        plain = shown != "this number" and math.isfinite(value)
+        fix = f'write "{shown} {usual}"' if plain else f'write it like "{example}"'
         raise InputError("missing-unit", f"{shown} has no unit; {what} needs one", fix=fix)
     if not isinstance(value, str):
         kind = type(value).__name__

@@ -1,8 +1,9 @@
-"""Statistics of runs: throughput with its interval, counters, change against a baseline."""
+"""Statistics of runs: throughput with its interval, counters, change against a baseline, fairness."""
 
 from sawtooth.stats.counters import COUNTERS, counters
+from sawtooth.stats.fairness import jain
 from sawtooth.stats.interval import Interval, batch_means, independent
-from sawtooth.stats.throughput import STATISTICS, change_percent, describe, throughput
+from sawtooth.stats.throughput import STATISTICS, change_percent, describe, throughput, throughput_by_flow
 
 __all__ = [
     "COUNTERS",
@@ -13,5 +14,7 @@ __all__ = [
     "counters",
     "describe",
     "independent",
+    "jain",
     "throughput",
+    "throughput_by_flow",
 ]

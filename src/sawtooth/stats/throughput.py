@@ -24,11 +24,26 @@ def after_warmup(run: Run, table: DataFrame) -> DataFrame:
     return table[table["t_s"] >= from_s - _HALF_A_NANOSECOND]
 
 
-def throughput(run: Run) -> Series[float]:
-    """Mbit/s at the receiving application in each interval after the warm-up, summed over flows; index ``t_s``."""
+def whole_intervals(run: Run) -> DataFrame:
+    """Rows of ``intervals`` after the warm-up, without those of a last interval that the run's end cut short.
+
+    Its rate is over less time than the others': as one sample among them it would weigh too much, and spread more.
+    """
     kept = after_warmup(run, run.tables["intervals"])
-    summed = kept.groupby("t_s", sort=True)["goodput_bps"].sum() / 1e6
+    rest_ns = run.scenario.duration.ns % run.scenario.interval.ns
+    return kept[kept["t_s"] < (run.scenario.duration.ns - rest_ns / 2) / 1e9] if rest_ns else kept
+
+
+def throughput(run: Run) -> Series[float]:
+    """Mbit/s at the receiving application in each of ``whole_intervals``, summed over flows; index ``t_s``."""
+    summed = whole_intervals(run).groupby("t_s", sort=True)["goodput_bps"].sum() / 1e6
     return summed.rename("throughput_mbps")
+
+
+def throughput_by_flow(run: Run) -> DataFrame:
+    """As ``throughput``, with a column for each flow: its index in the compiled scenario."""
+    table = whole_intervals(run).pivot_table(index="t_s", columns="flow", values="goodput_bps", aggfunc="sum")
+    return table.fillna(0.0) / 1e6
 
 
 def describe(samples: ArrayLike) -> dict[str, float]:

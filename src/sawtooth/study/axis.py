@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -14,8 +14,12 @@ from sawtooth.errors import InputError
 from sawtooth.scenario.units import Loss, Rate, Size, Span
 
 MAX_VALUES = 10_000
+LONGEST_NAME = 60
+"""Characters of a value in a table; what is longer is cut, and needs a label where two become the same."""
 
-_AMOUNT = re.compile(r"\s*([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}))\s*(.*?)\s*")
+_AMOUNT = re.compile(r"\s*([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:[eE][+-]?[0-9]{1,2})?)\s*(.*?)\s*")
+_DIGITS = 250
+"""Enough for any sum of two amounts."""
 
 ColumnName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
@@ -41,10 +45,27 @@ class Axis:
     naming: Column
 
     def name(self, value: Any) -> Any:
-        """What the tables show for ``value``. Raises SawtoothError ``unknown-unit``."""
+        """What the tables show for ``value``: a number or short text. Raises SawtoothError ``unknown-unit``."""
         if self.naming.unit is not None:
             return in_unit(value, self.naming.unit, self.field)
-        return self.naming.labels.get(str(value), value)
+        shown = text(value) if isinstance(value, (Mapping, list, tuple)) else value
+        return self.naming.labels.get(str(shown), shown)
+
+    @property
+    def names(self) -> list[Any]:
+        """The names of all values, in order."""
+        return [self.name(value) for value in self.values]
+
+
+def text(value: Any) -> str:
+    """A value on one short line: ``{ every = 1000 }`` is "every 1000", a list is joined by "+"."""
+    if isinstance(value, Mapping):
+        shown = ", ".join(f"{name} {text(one)}" for name, one in value.items())
+    elif isinstance(value, (list, tuple)):
+        shown = " + ".join(text(one) for one in value)
+    else:
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…"
 
 
 def expand(given: Any, field: str) -> tuple[Any, ...]:
@@ -61,10 +82,13 @@ def expand(given: Any, field: str) -> tuple[Any, ...]:
     if not given:
         raise InputError("empty-axis", "an axis without values has no points", field=field, fix="give one at least")
     if len(given) > MAX_VALUES:
-        raise InputError("too-many-points", f"{len(given)} values; at most {MAX_VALUES}", field=field)
+        message = f"{len(given)} values; at most {MAX_VALUES}"
+        raise InputError("too-many-points", message, field=field, fix="take fewer values")
     for at, value in enumerate(given):
         if value in given[:at]:
-            raise InputError("duplicate-name", f'the value "{value}" is there twice', field=field, fix="remove one")
+            raise InputError(
+                "duplicate-name", f'the value "{text(value)}" is there twice', field=field, fix="remove one"
+            )
     return tuple(given)
 
 
@@ -72,6 +96,9 @@ def in_unit(value: Any, unit: str, field: str) -> float:
     """A quantity as a number of ``unit``; plain numbers stay. Raises SawtoothError ``unknown-unit``."""
     if isinstance(value, (int, float)):
         return value
+    if not isinstance(value, str):
+        fix = "leave out the unit: the column then has names; labels give them others"
+        raise InputError("unknown-unit", f'"{text(value)}" is no number of "{unit}"', field=field, fix=fix)
     for kind, attribute in ((Loss, "ppb"), (Span, "ns"), (Rate, "bps"), (Size, "bytes")):
         try:
             one = getattr(kind.parse(f"1{unit}" if unit == "%" else f"1 {unit}"), attribute)
@@ -93,23 +120,24 @@ def _range(given: Mapping[str, Any], field: str) -> list[str | int]:
     ends: list[tuple[Decimal, str]] = []
     for name in ("from", "to", "step"):
         if name not in given:
-            raise InputError("missing-field", "a range needs it", field=f"{field}.{name}")
+            fix = 'write {from = "0%", to = "10%", step = "1%"}'
+            raise InputError("missing-field", "a range needs it", field=f"{field}.{name}", fix=fix)
         ends.append(_amount(given[name], f"{field}.{name}"))
     (low, unit), (high, _), (step, _) = ends
     if len({unit for _, unit in ends}) > 1:
         raise InputError("bad-quantity", "from, to and step have different units", field=field, fix="use one unit")
     if step <= 0:
-        raise InputError("out-of-range", "the step is not above 0", field=f"{field}.step")
+        raise InputError("out-of-range", "the step is not above 0", field=f"{field}.step", fix="give one above 0")
     if high < low:
         raise InputError("empty-axis", "the range ends before it begins", field=field, fix="swap from and to")
-    count = int((high - low) / step) + 1
-    if count > MAX_VALUES:
-        message = f"{count} values; at most {MAX_VALUES}"
-        raise InputError("too-many-points", message, field=field, fix="take larger steps")
-    values = [low + step * at for at in range(count)]
+    with localcontext(prec=_DIGITS):
+        if (high - low) / step >= MAX_VALUES:
+            message = f"more than {MAX_VALUES} values"
+            raise InputError("too-many-points", message, field=field, fix="take larger steps")
+        values = [low + step * at for at in range(int((high - low) / step) + 1)]
     if not unit and all(value == int(value) for value in values):
         return [int(value) for value in values]
-    return [_text(value, unit) for value in values]
+    return [_amount_text(value, unit) for value in values]
 
 
 def _amount(value: Any, field: str) -> tuple[Decimal, str]:
@@ -121,6 +149,7 @@ def _amount(value: Any, field: str) -> tuple[Decimal, str]:
     return Decimal(found[1]), found[2]
 
 
-def _text(value: Decimal, unit: str) -> str:
-    digits = format(value.normalize(), "f") if value else "0"
+def _amount_text(value: Decimal, unit: str) -> str:
+    digits = format(value, "f") if value else "0"
+    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
     return f"{digits}{unit}" if unit == "%" else f"{digits} {unit}".rstrip()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth import published as published_figures
+from sawtooth.errors import SawtoothError
 from sawtooth.published import Published
 from sawtooth.run import Run
 from sawtooth.stats import (
@@ -23,9 +25,10 @@ from sawtooth.stats import (
     independent,
     throughput,
 )
-from sawtooth.storage import write_bytes
-from sawtooth.study import store
-from sawtooth.study.study import Study
+from sawtooth.storage import checksum, not_a_result, reason, write_bytes
+from sawtooth.study import shares, store
+from sawtooth.study.axis import text
+from sawtooth.study.study import ALONE, Study
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,7 +53,9 @@ class StudyResult:
 
     ``summary`` has the fixed columns (engine, the study's key columns, seed, the statistics, published_mean_mbps), one
     row a run and one with seed "all"; ``details`` adds intervals, changes, counters and all published figures;
-    ``samples`` is the throughput in Mbit/s, one row an interval. ``description`` is study.json.
+    ``samples`` is the throughput in Mbit/s, one row an interval. ``shares`` has a row a flow where scenarios have
+    several: its mean, deviation and share of the sum, and Jain's index over its connections and over all
+    (docs/reference/tables.md). ``description`` is study.json.
     """
 
     study: Study
@@ -61,6 +66,7 @@ class StudyResult:
     summary: DataFrame
     details: DataFrame
     samples: DataFrame
+    shares: DataFrame
     warnings: tuple[str, ...]
 
     @classmethod
@@ -74,8 +80,13 @@ class StudyResult:
         groups: dict[tuple[Any, ...], list[_Seen]] = {}
         warnings: dict[str, tuple[str, list[str]]] = {}
         frames = []
+        mixed: defaultdict[tuple[Any, ...], list[tuple[Place, shares.Shares]]] = defaultdict(list)
         for place in kept:
-            run = Run.load(store.point_directory(directory, place.id), tables=("intervals", "tcp_info"))
+            where = store.point_directory(directory, place.id)
+            run = Run.load(where, tables=("intervals", "tcp_info"))
+            if len(run.scenario.flows) > 1:
+                run.tables.update(Run.load(where, tables=("flows",)).tables)
+                mixed[tuple(place.key.values())].append((place, shares.Shares.of(run)))
             series = throughput(run)
             seen = _Seen(place, series.to_numpy(), counters(run))
             groups.setdefault(tuple(place.key.values()), []).append(seen)
@@ -92,22 +103,31 @@ class StudyResult:
         sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]
         changed = store.describe(directory)["overrides"]
         if changed and published is not None:
-            fields = ", ".join(f"{field} = {value}" for field, value in changed.items())
+            fields = ", ".join(f"{field} = {text(value)}" for field, value in changed.items())
             sentences.append(f"the published figures were not made with what was set here: {fields}")
-        return cls(study, engine, directory, kept, published, details[columns], details, samples, tuple(sentences))
+        shared = pd.DataFrame([row for group in mixed.values() for row in _share_rows(engine, group)])
+        return cls(
+            study, engine, directory, kept, published, details[columns], details, samples, shared, tuple(sentences)
+        )
 
     @classmethod
     def load(cls, directory: Path | str) -> StudyResult:
         """Reads a finished study's directory. Raises SawtoothError ``not-a-result`` for anything else."""
         where = Path(directory)
         found = store.describe(where)
+        if found["finished"] is None:
+            fix = "run the same command again: it goes on where it stopped"
+            raise SawtoothError("not-a-result", "the study is not finished", file=where, fix=fix)
+        path = where / store.DESCRIPTION
+        try:
+            study = Study.from_dict(found["study"])
+            names = [axis.column for axis in study.axes()] or [ALONE]
+        except SawtoothError as error:
+            raise not_a_result(f"{error.field}: {error.message}", path) from error
+        if any(list(point["key"]) != names for point in found["points"]):
+            raise not_a_result(f"has points without the columns {', '.join(names)}", path)
         places = [Place(point["id"], point["key"], point["seed"]) for point in found["points"]]
-        known = None
-        if found.get("published") is not None:
-            about = found["published"]
-            table = published_figures.load("published.csv", beside=where).figures
-            known = Published(about["name"], table, about["source"], about["setting"], tuple(about["caveats"]))
-        return cls.build(Study.from_dict(found["study"]), found["engine"], where, places, known)
+        return cls.build(study, found["engine"], where, places, _published(where, found.get("published")))
 
     @property
     def description(self) -> dict[str, Any]:
@@ -129,9 +149,11 @@ class StudyResult:
         return Run.load(store.point_directory(self.directory, place.id))
 
     def write_tables(self) -> None:
-        """Writes summary.csv, table.csv and, where figures were published, published.csv."""
+        """Writes summary.csv, table.csv and, where there are some, shares.csv and published.csv."""
         write_bytes(self.directory / "summary.csv", csv_text(self.summary).encode())
         write_bytes(self.directory / "table.csv", csv_text(self.details).encode())
+        if not self.shares.empty:
+            write_bytes(self.directory / "shares.csv", csv_text(self.shares).encode())
         if self.published is not None:
             figures = self.published.figures.assign(
                 trusted=self.published.figures["trusted"].map({True: "yes", False: "no"})
@@ -139,18 +161,34 @@ class StudyResult:
             write_bytes(self.directory / "published.csv", csv_text(figures).encode())
 
     def published_described(self) -> dict[str, Any] | None:
-        """What study.json says about the published figures."""
+        """What study.json says about the published figures, with the SHA-256 of published.csv."""
         if self.published is None:
             return None
         about = dataclasses.asdict(dataclasses.replace(self.published, figures=None))  # type: ignore[arg-type]
         del about["figures"]
-        return about
+        return about | {"sha256": checksum(self.directory / "published.csv")}
 
     def table(self) -> str:
         """For a terminal: one line a point over all seeds, beside the published means where there are some."""
         from sawtooth.study.terminal import table
 
         return table(self)
+
+
+def _published(where: Path, about: dict[str, Any] | None) -> Published | None:
+    """The figures that the results were compared with, as they were then."""
+    if about is None:
+        return None
+    path = where / "published.csv"
+    try:
+        digest = checksum(path)
+        table = published_figures.load("published.csv", beside=where).figures
+    except (OSError, SawtoothError) as error:
+        raise not_a_result(f"is not the table that was saved: {reason(error)}", path) from error
+    # The first results were written without a checksum.
+    if about.get("sha256") not in (None, digest):
+        raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
+    return Published(about["name"], table, about["source"], about["setting"], tuple(about["caveats"]))
 
 
 @dataclass(frozen=True)
@@ -161,16 +199,17 @@ class _Seen:
 
 
 def csv_text(table: DataFrame) -> str:
-    """CSV with plain numbers: at most six decimals, no exponent, empty where unknown."""
-    text = table.astype(object).map(_plain)
-    return str(text.to_csv(index=False, lineterminator="\n"))
+    """CSV with plain numbers: six decimals (nine below 0.001), no exponent, empty where unknown."""
+    plain = table.astype(object).map(_plain)
+    return str(plain.to_csv(index=False, lineterminator="\n"))
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         if math.isnan(value):
             return ""
-        shown = f"{value:.6f}".rstrip("0").rstrip(".")
+        # Losses go down to 1e-7 %.
+        shown = f"{value:.{9 if abs(value) < 1e-3 else 6}f}".rstrip("0").rstrip(".")
         return "0" if shown in ("-0", "") else shown
     return value
 
@@ -193,6 +232,13 @@ def _rows(engine: str, group: list[_Seen]) -> list[dict[str, Any]]:
         between = independent(means)
         pooled |= {"seeds_low_mbps": between.low, "seeds_high_mbps": between.high}
     return [*rows, pooled]
+
+
+def _share_rows(engine: str, group: list[tuple[Place, shares.Shares]]) -> list[dict[str, Any]]:
+    """A row a flow for each seed of a point, and for all of them."""
+    found = [row for place, seen in group for row in shares.rows(place.key, place.seed, [seen])]
+    found += shares.rows(group[0][0].key, ALL, [seen for _, seen in group])
+    return [{"engine": engine, **row} for row in found]
 
 
 def _row(

@@ -69,7 +69,7 @@ def run_study(
         beside = Path(study.origin).parent if study.origin else None
         published = load_published(study.published.file, beside=beside, source=study.published.source)
     described = _described(study, chosen.name, points, full, seeds, overrides)
-    with results_directory(Path(out), study.name, _identity(described), described) as directory:
+    with results_directory(Path(out), study.directory, _identity(described), described) as directory:
         tasks = [
             Task(point.id, point.scenario.to_dict(), engine, directory)
             for point in points
@@ -164,15 +164,18 @@ def _run_tasks(
 
 @contextlib.contextmanager
 def _starting_workers() -> Iterator[None]:
-    """Ctrl-C goes to every process of a terminal: workers inherit that they ignore it, from their first instant."""
+    """Ctrl-C goes to every process of a terminal, SIGTERM to every one of a service: workers inherit that they ignore
+    both, from their first instant until ``prepare_worker``.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _stop(
@@ -182,13 +185,16 @@ def _stop(
     # A full or vanished disk cannot pass the word on; force will do.
     with contextlib.suppress(SawtoothError), writing(directory):
         (directory / STOP).touch()
-    for future in futures:
-        future.cancel()
+    if own is None:
+        for future in futures:
+            future.cancel()
+    # Our own workers pass over what is left, by the same word. Not cancelled: a process pool that breaks while it has
+    # cancelled futures never ends (CPython's ``_ExecutorManagerThread.terminate_broken`` stumbles over them).
     # Asked twice: no more patience.
     with contextlib.suppress(KeyboardInterrupt):
         wait(futures, GRACE_S)
     if own is not None:
         for process in list((own._processes or {}).values()):
             if any(not future.done() for future in futures):
-                process.terminate()
+                process.kill()
     return points - sum(not is_done(directory, task.point) for task in tasks)

@@ -4,7 +4,7 @@ OUT/NAME/20260131-101500/
     study.json                what was asked, by which versions, and whether it is finished
     points/ID/…               one saved run each
     progress/ID               fraction of a running point; gone when it is finished
-    summary.csv  table.csv    the tables; published.csv: the figures that were compared with
+    summary.csv  table.csv    the tables; shares.csv: of flows; published.csv: the figures that were compared with
     report.html  plots/       written by sawtooth.report
 OUT/NAME/latest               link to the newest finished one
 """
@@ -19,11 +19,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
 
 from sawtooth.errors import SawtoothError
 from sawtooth.run import is_saved
-from sawtooth.storage import ASIDE, read_json, write_json, writing
+from sawtooth.storage import ASIDE, not_a_result, read_description, write_json, writing
 
 FORMAT = 1
 DESCRIPTION = "study.json"
@@ -64,7 +66,7 @@ def finish(directory: Path, extra: dict[str, Any]) -> None:
     """Marks the results as finished and lets ``latest`` point to them."""
     with writing(directory):
         shutil.rmtree(directory / "progress", ignore_errors=True)
-    description = read_json(directory / DESCRIPTION) | extra | {"finished": _now()}
+    description = read_description(directory / DESCRIPTION, FORMAT) | extra | {"finished": _now()}
     write_json(directory / DESCRIPTION, description)
     with writing(directory.parent / "latest"):
         aside = directory.parent / f".latest.{os.getpid()}{ASIDE}"
@@ -73,15 +75,44 @@ def finish(directory: Path, extra: dict[str, Any]) -> None:
         os.replace(aside, directory.parent / "latest")
 
 
+class _Point(BaseModel):
+    id: Annotated[str, Field(pattern=r"^[0-9]+-[A-Za-z0-9._-]+$")]
+    key: Annotated[dict[str, str | bool | int | float], Field(min_length=1)]
+    seed: int
+
+
+class _Published(BaseModel):
+    name: str
+    source: str
+    setting: str
+    caveats: list[str]
+    sha256: str | None = None
+
+
+class _Description(BaseModel):
+    """What study.json has at least."""
+
+    study: dict[str, Any]
+    engine: str
+    started: str
+    finished: str | None
+    overrides: dict[str, Any]
+    versions: dict[str, str]
+    points: Annotated[list[_Point], Field(min_length=1)]
+    published: _Published | None = None
+
+
 def describe(directory: Path) -> dict[str, Any]:
     """The description of results. Raises SawtoothError ``not-a-result`` for anything else, or a newer format."""
     path = directory / DESCRIPTION
-    found = read_json(path)
-    if not isinstance(found, dict) or not isinstance(found.get("format"), int) or "study" not in found:
-        raise SawtoothError("not-a-result", "is not the description of a study's results", file=path)
-    if found["format"] > FORMAT:
-        fix = "read it with the version of sawtooth that wrote it"
-        raise SawtoothError("not-a-result", f"has the format {found['format']}", file=path, fix=fix)
+    found = read_description(path, FORMAT)
+    try:
+        _Description.model_validate(found)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        field = ".".join(str(step) for step in problem["loc"])
+        message = f"is not the description of a study's results: {field}: {problem['msg'].lower()}"
+        raise not_a_result(message, path) from error
     return found
 
 
@@ -97,7 +128,7 @@ def is_done(directory: Path, point: str) -> bool:
 
 def _is_unfinished(candidate: Path, identity: str) -> bool:
     try:
-        found = describe(candidate)
+        found = read_description(candidate / DESCRIPTION, FORMAT)
     except SawtoothError:
         return False
     return found.get("identity") == identity and found.get("finished") is None

@@ -16,23 +16,39 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.problems import first_problem
-from sawtooth.scenario.toml import read_toml
-from sawtooth.study.axis import Axis, Column, ColumnName, expand
+from sawtooth.stats import COUNTERS, STATISTICS
+from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
+from sawtooth.study.files import read_tables
+from sawtooth.study.shares import SHARE_COLUMNS
 
 MAX_POINTS = 100_000
-STATISTIC_WORDS = ("engine", "seed", "count")
-"""Columns that every table has, so no axis may take their names."""
+
+RESERVED = {
+    *("engine", "seed", "t_s", "mbps", "ci_batches", "change_percent", "ratio", "trusted", "note"),
+    *(*STATISTICS, *COUNTERS, *SHARE_COLUMNS),
+}
+"""Columns that the tables of every study have, so no axis may take their names; nor ``*_mbps``, ``published_*``."""
 
 ALONE = "study"
 """The key column of a study in which nothing varies: a scenario with its repetitions."""
 
-PlotName = Literal["time", "distribution", "mean", "mean-log", "compare"]
-PLOTS: tuple[PlotName, ...] = ("time", "distribution", "mean", "mean-log", "compare")
+PlotName = Literal["time", "distribution", "mean", "mean-log", "compare", "share"]
+PLOTS: tuple[PlotName, ...] = ("time", "distribution", "mean", "mean-log", "compare", "share")
+
+_LONGEST_DIRECTORY = 60
+"""Characters, of at most four bytes each: file systems take 255 bytes."""
+
+
+def _printable(name: str) -> str:
+    if not 0 < len(name) <= 100 or any(ord(letter) < 0x20 or ord(letter) == 0x7F for letter in name):
+        fix = "1 to 100 characters on one line, as a scenario's name"
+        raise InputError("bad-name", f"{name[:60]!r} is not a name that can be used here", fix=fix)
+    return name
 
 
 class _Table(BaseModel):
@@ -67,8 +83,9 @@ class Report(_Table):
 class Study(_Table):
     """A validated study file. Raises SawtoothError from ``load`` and ``from_dict``, naming file, field and fix."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+-]{1,80}$")] = Field(
-        description="names the directory of its results"
+    name: Annotated[str, AfterValidator(_printable)] = Field(
+        description="for people; its letters, digits, - + and _ name the directory of its results",
+        json_schema_extra={"minLength": 1, "maxLength": 100},
     )
     title: str = Field("", description="one line")
     question: str = Field("", description="what is asked, a paragraph")
@@ -85,8 +102,7 @@ class Study(_Table):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Study:
         """Reads a study file. Raises SawtoothError: file-not-found, file-unreadable, not-toml, or as ``from_dict``."""
-        where = Path(path)
-        return cls.from_dict(read_toml(where), source=str(where))
+        return cls.from_dict(read_tables(path), source=str(path))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], *, source: str | None = None) -> Study:
@@ -97,7 +113,7 @@ class Study(_Table):
         given = dict(content)
         try:
             if isinstance(given.get("scenario"), str):
-                given["scenario"] = read_toml(Path(source or "").parent / given["scenario"])
+                given["scenario"] = read_tables(Path(source or "").parent / given["scenario"])
             given["vary"] = _flat(given.get("vary", {}), "vary")
             given["full"] = _flat(given.get("full", {}), "full")
             study = cls(**given)
@@ -108,6 +124,12 @@ class Study(_Table):
             raise error.at(file=source) from None
         study._origin = source
         return study
+
+    @property
+    def directory(self) -> str:
+        """The name as a directory: other characters than letters, digits, ``-``, ``+`` and ``_`` become ``-``."""
+        kept = "".join(letter if letter.isalnum() or letter in "-+_" else "-" for letter in self.name)
+        return kept[:_LONGEST_DIRECTORY].strip("-") or "study"
 
     @property
     def origin(self) -> str | None:
@@ -135,34 +157,45 @@ class Study(_Table):
         win over everything. Raises SawtoothError: as the scenario does, with the point named; ``too-many-points``.
         """
         wanted = dict(overrides or {})
+        if "seed" in wanted:
+            fix = "give --seeds N, or change seeds in the file"
+            raise InputError("conflict", "a study sets the seed of each run itself", field="seed", fix=fix)
         fixed = {key: value for key, value in self.full.items() if key != "seeds"} if full else {}
         fixed |= {key: value for key, value in wanted.items() if key not in self.vary}
         axes = self.axes(wanted)
         chosen = list(seeds) if seeds is not None else self._seeds(full)
         if not chosen or len(set(chosen)) != len(chosen):
             message = "needs different seeds, one at least"
-            raise InputError("bad-override", message, field="seeds", fix="write e.g. 1,2,3")
+            raise InputError("bad-override", message, field="seeds", fix="write e.g. seeds = [1, 2, 3]")
         count = len(chosen)
         for axis in axes:
             count *= len(axis.values)
         if count > MAX_POINTS:
-            raise InputError("too-many-points", f"{count} points; at most {MAX_POINTS}", field="vary")
+            message = f"{count} points; at most {MAX_POINTS}"
+            raise InputError("too-many-points", message, field="vary", fix="vary fewer values, or take fewer seeds")
         base = self._base().set(fixed)
         width = len(str(count - 1))
         points: list[Point] = []
+        asked: dict[str, str] = {}
         for values in itertools.product(*(axis.values for axis in axes)):
             settings = {axis.field: value for axis, value in zip(axes, values, strict=True)}
             key = {axis.column: axis.name(value) for axis, value in zip(axes, values, strict=True)}
             key = key or {ALONE: self.name}
+            shown = ", ".join(f"{field} = {text(value)}" for field, value in settings.items())
             try:
                 here = base.set(settings)
+                digest = here.digest()
+                if digest in asked:
+                    fix = "remove one: it is the same value, written otherwise"
+                    raise InputError("duplicate-name", f"asks the same as {asked[digest]}", field="vary", fix=fix)
+                asked[digest] = shown
                 for seed in chosen:
                     slug = "-".join([*(_slug(value) for value in values), f"seed{seed}"])
                     points.append(Point(f"{len(points):0{width}d}-{slug}", key, seed, here.set({"seed": seed})))
             except SawtoothError as error:
-                shown = ", ".join(f"{field} = {value}" for field, value in settings.items())
                 message = f"{error.message} (at the point {shown})" if shown else error.message
-                raise type(error)(error.code, message, file=error.file, field=error.field, fix=error.fix) from error
+                where = error.file or self._origin
+                raise type(error)(error.code, message, file=where, field=error.field, fix=error.fix) from error
         return points
 
     def title_of(self, column: str) -> str:
@@ -172,17 +205,18 @@ class Study(_Table):
 
     def roles(self) -> Roles:
         """Which columns the report draws along, colours, and gives panels; see ``Report``."""
-        axes = self.axes()
-        columns = {axis.column: [axis.name(value) for value in axis.values] for axis in axes} or {ALONE: [self.name]}
+        columns = {axis.column: axis.names for axis in self.axes()} or {ALONE: [self.name]}
         names = list(columns)
         numeric = [name for name in names if all(isinstance(value, (int, float)) for value in columns[name])]
         x = self.report.x or (numeric or names)[-1]
         others = [name for name in names if name != x]
         series = self.report.series or ("cc" if "cc" in others else others[0] if others else None)
         values = columns[x]
-        baseline = self.report.baseline if self.report.baseline is not None else values[0]
+        baseline = values[0] if self.report.baseline is None else self._standing_out("baseline", x)
         rest = [value for value in values if value != baseline]
-        detail = self.report.detail if self.report.detail is not None else rest[-1] if rest else None
+        detail = self._standing_out("detail", x)
+        if self.report.detail is None:
+            detail = rest[-1] if rest else None
         return Roles(x, series, tuple(name for name in others if name != series), baseline, detail)
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,31 +244,56 @@ class Study(_Table):
             field = f"scenario.{error.field}" if error.field else "scenario"
             raise type(error)(error.code, error.message, file=error.file, field=field, fix=error.fix) from None
 
+    def _standing_out(self, role: str, x: str) -> Any:
+        """The value of ``x`` that ``report`` names, as the tables show it or as the axis has it; None: neither."""
+        wanted = getattr(self.report, role)
+        for axis in self.axes():
+            if axis.column == x:
+                pairs = zip(axis.names, axis.values, strict=True)
+                return next((name for name, value in pairs if wanted in (name, value)), None)
+        return None
+
     def _check(self) -> None:
         self._base()
         for name, column in self.columns.items():
-            if name in STATISTIC_WORDS or name.endswith("_mbps"):
+            if _is_reserved(name):
                 fix = "choose another name"
                 raise InputError("conflict", "every table has such a column", field=f"columns.{name}", fix=fix)
             if column.field not in self.vary:
                 fix = suggestion(column.field, self.vary)
                 message = f"{column.field} does not vary"
                 raise InputError("unknown-name", message, field=f"columns.{name}.field", fix=fix)
+        for table in ("vary", "full"):
+            if "seed" in getattr(self, table):
+                message = "a study sets the seed of each run itself"
+                fix = f"write seeds = [1, 2, 3] below [{'repeat' if table == 'vary' else 'full'}]"
+                raise InputError("conflict", message, field=f"{table}.seed", fix=fix)
         axes = self.axes()
-        names = [axis.column for axis in axes]
         for axis in axes:
-            if names.count(axis.column) > 1:
-                raise InputError("duplicate-name", f"two columns are named {axis.column}", field=f"vary.{axis.field}")
-            for value in axis.values:
-                axis.name(value)
+            _check_axis(axis, axes)
+        self._check_report([axis.column for axis in axes])
+        seeds = self.full.get("seeds", [1])
+        if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
+            raise InputError("wrong-type", "seeds is a list of whole numbers", field="full.seeds", fix="write [1]")
+
+    def _check_report(self, names: list[str]) -> None:
         for role in ("x", "series"):
             name = getattr(self.report, role)
             if name is not None and name not in names:
                 fix = suggestion(name, names)
                 raise InputError("unknown-name", f"no column is named {name}", field=f"report.{role}", fix=fix)
-        seeds = self.full.get("seeds", [1])
-        if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
-            raise InputError("wrong-type", "seeds is a list of whole numbers", field="full.seeds", fix="write [1]")
+        roles = self.roles()
+        if roles.x == roles.series:
+            raise InputError("conflict", "is x already", field="report.series", fix="leave it out, or name another")
+        for role in ("baseline", "detail"):
+            wanted = getattr(self.report, role)
+            if wanted is not None and getattr(roles, role) is None:
+                values = [text(name) for axis in self.axes() if axis.column == roles.x for name in axis.names]
+                message = f"{roles.x} never is {text(wanted)}"
+                raise InputError("unknown-name", message, field=f"report.{role}", fix=suggestion(text(wanted), values))
+        if roles.detail is not None and roles.detail == roles.baseline:
+            fix = "leave it out, or name another value"
+            raise InputError("conflict", "is the baseline already", field="report.detail", fix=fix)
 
 
 @dataclass(frozen=True)
@@ -272,12 +331,36 @@ def _flat(given: Any, field: str) -> Any:
     return flat
 
 
+def _is_reserved(column: str) -> bool:
+    return column in RESERVED or column.endswith("_mbps") or column.startswith("published_")
+
+
+def _check_axis(axis: Axis, axes: list[Axis]) -> None:
+    """Its column is its own, and so is the name of each value in it."""
+    field, column = f"vary.{axis.field}", axis.column
+    fix = f'give it a name of its own: [columns] NAME = {{ field = "{axis.field}" }}'
+    if _is_reserved(column):
+        raise InputError("conflict", f"every table has a column {column}", field=field, fix=fix)
+    if [one.column for one in axes].count(column) > 1:
+        raise InputError("duplicate-name", f"two columns are named {column}", field=field, fix=fix)
+    names = set()
+    for name in axis.names:
+        if name in names:
+            fix = f"remove one, or give labels that differ: [columns.{column}.labels]"
+            raise InputError("duplicate-name", f'two values are shown as "{name}"', field=field, fix=fix)
+        names.add(name)
+
+
 def _column_name(field: str) -> str:
     """A column for a field that none is given for: ``flows.0.cc`` is ``cc``, ``chain.loss`` is ``chain_loss``."""
-    parts = [part for part in field.split(".") if not part.isdigit() and part != "flows"]
-    return re.sub(r"[^a-z0-9_]", "_", "_".join(parts).lower()) or "value"
+    steps = field.split(".")
+    for parts in ([step for step in steps if not step.isdigit() and step != "flows"], steps):
+        name = re.sub(r"[^a-z0-9_]", "_", "_".join(parts).lower())
+        if name and not _is_reserved(name):
+            return name
+    return name
 
 
 def _slug(value: Any) -> str:
-    text = str(value).replace("%", "pct").replace("/", "p")
-    return re.sub(r"[^A-Za-z0-9._]+", "", text)[:30] or "x"
+    shown = text(value).replace("%", "pct").replace("/", "p")
+    return re.sub(r"[^A-Za-z0-9._]+", "", shown)[:30] or "x"

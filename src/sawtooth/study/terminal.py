@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sawtooth.study.result import StudyResult
+from sawtooth.study.result import ALL, StudyResult
 
 
 def table(result: StudyResult) -> str:
@@ -16,9 +14,10 @@ def table(result: StudyResult) -> str:
     header = [*keys, "mean", "95% interval", "std", "median", "change"]
     header += ["published", "ratio"] if compared else []
     lines = [header]
+    x = result.study.roles().x
     before = None
     for row in result.records:
-        group = [row[key] for key in keys if key != result.study.roles().x]
+        group = [row[key] for key in keys if key != x]
         if before is not None and group != before:
             lines.append([])
         before = group
@@ -28,19 +27,35 @@ def table(result: StudyResult) -> str:
         if compared:
             cells += [_number(row["published_mean_mbps"]), _number(row["ratio"])]
         lines.append(cells)
-    widths = [max(len(line[at]) for line in lines if line) for at in range(len(header))]
-    text_columns = {at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)}
-    body = [
+    title = result.study.title or result.study.name
+    seeds = len({place.seed for place in result.places})
+    about = f"throughput in Mbit/s; engine {result.engine}; {seeds} seed{'s' if seeds > 1 else ''} a point"
+    words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
+    return "\n".join([title, about, "", *_aligned(lines, words), *_shares(result, keys, words)])
+
+
+def _shares(result: StudyResult, keys: list[str], words: list[int]) -> list[str]:
+    """What each flow of a point gets, where there are several."""
+    if result.shares.empty:
+        return []
+    lines = [[*keys, "flow", "mean", "std", "share", "Jain's index"]]
+    for row in result.shares[result.shares["seed"] == ALL].to_dict("records"):
+        share = "-" if math.isnan(row["share_percent"]) else f"{row['share_percent']:.1f}%"
+        cells = [*(plain(row[key]) for key in keys), row["flow"], _number(row["mean_mbps"]), _number(row["std_mbps"])]
+        lines.append([*cells, share, "-" if math.isnan(row["jain"]) else f"{row['jain']:.3f}"])
+    return ["", "each flow, and Jain's index over its connections", "", *_aligned(lines, [*words, len(keys)])]
+
+
+def _aligned(lines: list[list[str]], words: list[int]) -> list[str]:
+    """Columns side by side; those in ``words`` are text, to the left. An empty line stays one."""
+    widths = [max(len(line[at]) for line in lines if line) for at in range(len(lines[0]))]
+    return [
         "  ".join(
-            cell.ljust(width) if at in text_columns else cell.rjust(width)
+            cell.ljust(width) if at in words else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(line, widths, strict=False))
         ).rstrip()
         for line in lines
     ]
-    title = result.study.title or result.study.name
-    seeds = len({place.seed for place in result.places})
-    about = f"throughput in Mbit/s; engine {result.engine}; {seeds} seed{'s' if seeds > 1 else ''} a point"
-    return "\n".join([title, about, "", *body])
 
 
 def plain(value: object) -> str:

@@ -59,14 +59,17 @@ def run_point(task: Task) -> Outcome:
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         message = f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
-        return Outcome(task.point, saved=False, error=SawtoothError("internal", message))
+        fix = "this is a defect of sawtooth: please report it"
+        return Outcome(task.point, saved=False, error=SawtoothError("internal", message, fix=fix))
     finally:
         progress.remove()
 
 
 def prepare_worker() -> None:
-    """Leaves Ctrl-C to the parent, and ends with it: a worker whose parent was killed would wait for ever."""
+    """Leaves Ctrl-C and SIGTERM to the parent, and ends with it: without it a worker would wait for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Caught, not ignored: the programs that an engine starts must not inherit it, or nobody could end them.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()

@@ -1,7 +1,8 @@
-"""Loss per forwarded packet by nftables, for kernels without netem: written to netlink (linux/netfilter/nf_tables.h).
+"""Loss per forwarded packet by nftables: every n-th one, and any share on kernels without netem.
 
-One rule a link, on the forward hook: the route's next hop is the link's gateway, and a random number says drop. That is
-before the queue, as the loss of a link must be, and a forwarded packet is a single frame.
+Written to netlink (linux/netfilter/nf_tables.h). One rule a link, on the forward hook: the route's next hop is the
+link's gateway, and a number, random or counted, says drop. That is before the queue, as the loss of a link must be, and
+a forwarded packet is a single frame.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _NEWTABLE, _NEWCHAIN, _NEWRULE, _NEWOBJ = 0, 3, 6, 18
 _REQUEST, _ACK, _CREATE, _APPEND = 0x1, 0x4, 0x400, 0x800
 _FORWARD = 2
 _REGISTER, _VERDICT = 1, 0
-_NEXTHOP4, _RANDOM, _HTON, _EQUAL, _LESS, _COUNTER, _DROP = 1, 1, 1, 0, 2, 1, 0
+_NEXTHOP4, _COUNTED, _RANDOM, _HTON, _EQUAL, _LESS, _COUNTER, _DROP = 1, 0, 1, 1, 0, 2, 1, 0
 
 
 def apply(rules: Sequence[LossRule]) -> None:
@@ -51,12 +52,17 @@ def _expressions(rule: LossRule) -> list[bytes]:
     # Registers hold numbers in the machine's order; comparisons are of bytes.
     swapped = _number(1, _REGISTER) + _number(2, _REGISTER) + _number(3, _HTON) + _number(4, 4) + _number(5, 4)
     drop = _nested(2, _nested(2, _number(1, _DROP)))
+    if rule.every is None:
+        modulus, kind, compared, limit = PPB, _RANDOM, _LESS, rule.loss_ppb
+    else:
+        # It counts from 0, so that the last of each n packets has n - 1.
+        modulus, kind, compared, limit = rule.every, _COUNTED, _EQUAL, rule.every - 1
     return [
         _expression("rt", _number(1, _REGISTER) + _number(2, _NEXTHOP4)),
         _expression("cmp", _number(1, _REGISTER) + _number(2, _EQUAL) + gateway),
-        _expression("numgen", _number(1, _REGISTER) + _number(2, PPB) + _number(3, _RANDOM)),
+        _expression("numgen", _number(1, _REGISTER) + _number(2, modulus) + _number(3, kind)),
         _expression("byteorder", swapped),
-        _expression("cmp", _number(1, _REGISTER) + _number(2, _LESS) + _nested(3, _number(1, rule.loss_ppb))),
+        _expression("cmp", _number(1, _REGISTER) + _number(2, compared) + _nested(3, _number(1, limit))),
         _expression("objref", _number(1, _COUNTER) + _text(2, rule.counter)),
         _expression("immediate", _number(1, _VERDICT) + drop),
     ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
+from sawtooth.meta import names
 from sawtooth.run import Run
 from sawtooth.testbed import remarks, tables
 from sawtooth.testbed.__main__ import ERROR, SOURCE, SYSTEM, TASK
@@ -49,20 +50,12 @@ def run(directory: Path, scenario: Scenario, engine: str, meta: dict[str, Any]) 
         message = f"the testbed left no whole result: {error}"
         raise SawtoothError("testbed-failed", message) from error
     controls, both_ends = _ends(directory, scenario, compiled)
-    names = {
-        column: [one["name"] for one in compiled[group]]
-        for column, group in (
-            ("flow", "flows"),
-            ("transmitter", "transmitters"),
-            ("link", "links"),
-            ("probe", "probes"),
-        )
-    }
     described = {
-        "names": names,
+        "names": names(compiled),
         "traffic": scenario.traffic,
         "congestion_control_used": controls,
         **({"iperf3": both_ends} if both_ends else {}),
+        "hosts": tables.by_host(directory, compiled),
         "system": system,
         **meta,
         "warnings": [*remarks.warnings(compiled, found, controls), *meta.get("warnings", [])],
@@ -81,13 +74,13 @@ def progress(directory: Path) -> float:
 
 def _ends(directory: Path, scenario: Scenario, compiled: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
     """Congestion controls used, by flow, and what each of iperf3's two ends reports at its end."""
-    names = [flow["name"] for flow in compiled["flows"]]
+    flows = [flow["name"] for flow in compiled["flows"]]
     if scenario.traffic == "native":
         lines = (directory / "controls.csv").read_text().splitlines()[1:]
-        used = {names[int(flow)]: cc for flow, cc in (line.split(",") for line in lines)}
+        used = {flows[int(flow)]: cc for flow, cc in (line.split(",") for line in lines)}
         return {name: cc for name, cc in used.items() if cc}, {}
     controls, ends = {}, {}
-    for index, name in enumerate(names):
+    for index, name in enumerate(flows):
         client = _json(directory / f"iperf3-client-{index}.json")
         server = _json(directory / f"iperf3-server-{index}.json")
         for end, said in (("client", client), ("server", server)):

@@ -22,12 +22,15 @@ _FIRST_TABLE = 1000
 
 @dataclass(frozen=True)
 class Place:
-    """What the kernel has that will run the plan. ``virtual``: its time stands still while it computes."""
+    """What the kernel has that will run the plan: by default that of ``sawtooth kernel build``.
+
+    ``virtual``: its time stands still while it computes.
+    """
 
     netem: bool = True
     vlan: bool = True
     macvlan: bool = False
-    nftables: bool = False
+    nftables: bool = True
     virtual: bool = True
 
 

@@ -10,7 +10,8 @@ first, and no more devices than needed:
 
 The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem cuts when it takes a
 packet over, and it cuts super-packets into frames. A stack of two stages is a VLAN sub-interface on a veth, and a card
-with several links has a sub-interface for each on top; the loss of a link is there.
+with several links has a sub-interface for each on top; the loss of a link is there. Loss of every n-th packet, which
+netem does not know, is an nftables rule on the way to the device.
 """
 
 from __future__ import annotations
@@ -85,12 +86,13 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class LossRule:
-    """nftables, where there is no netem: drops a share of what is forwarded to a gateway, and counts it."""
+    """nftables: drops a share of what is forwarded to a gateway, or every n-th packet, and counts what it drops."""
 
     namespace: int
     gateway: str
     counter: str
     loss_ppb: int
+    every: int | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,21 @@ class Ports:
         return both + [(sub.target, sub.name) for sub in self.subs]
 
 
+def every(link: dict[str, Any]) -> int | None:
+    """Of how many packets a link loses the last; None for another loss."""
+    return (link["loss_pattern"] or {}).get("every")
+
+
+def gilbert_elliott(link: dict[str, Any]) -> dict[str, int] | None:
+    """A link's chances in parts per billion; None for another loss."""
+    return (link["loss_pattern"] or {}).get("gilbert_elliott")
+
+
+def loses_by_netem(link: dict[str, Any], place: Place) -> bool:
+    """Whether netem drops what a link loses: it does not count packets, so not every n-th one."""
+    return bool(link["loss_ppb"]) and place.netem and every(link) is None
+
+
 def gateway(link: int) -> str:
     """Stands for the peer at the other end of a link (RFC 6598's shared space: never routed)."""
     number = (100 << 24) + (64 << 16) + link
@@ -195,7 +212,7 @@ class _Port:
         ends = self.near, self.far
         if wire:
             self._wire(bucket)
-        lossy = alone and self.of[0]["loss_ppb"] > 0 and self.place.netem
+        lossy = alone and loses_by_netem(self.of[0], self.place)
         if wire and (rated or lossy):
             ends = self._layer(ends, "q", _STAGE_TAG, self.away, self.away)
         parent = ROOT
@@ -217,29 +234,33 @@ class _Port:
     def _link(self, position: int, index: int, ends: tuple[str, str]) -> None:
         """A card's link gets its own sub-interface; loss where TCP sends needs single frames, so they are cut above."""
         link, place = self.all[index], self.place
+        by_netem = loses_by_netem(link, place)
         where, self.macs = self.away, mac(self.number, 0)
         if len(self.links) > 1:
             self.macs = mac(self.number, 1 + position)
             if place.vlan:
                 ends = self._layer(ends, f"v{position}", _FIRST_LINK_TAG + position, self.away, link["to"])
-                if link["loss_ppb"] and place.netem:
+                if by_netem:
                     self._loss(ends[0], index, LOSS, 0)
             else:
                 far = f"{ends[1]}m{position}"
                 self.ports.subs.append(Sub("macvlan", self.away, ends[1], far, link["to"], mac=self.macs))
             where = link["to"]
-        if link["loss_ppb"] and place.netem and index in self.sends and not self.offload:
+        if by_netem and index in self.sends and not self.offload:
             ends = self._layer(ends, "c", _CUT_TAG, where, link["to"])
-        if link["loss_ppb"] and not place.netem:
-            self.ports.rules.append(LossRule(self.home, gateway(index), f"link{index}", link["loss_ppb"]))
+        if link["loss_ppb"] and not by_netem:
+            rule = LossRule(self.home, gateway(index), f"link{index}", link["loss_ppb"], every(link))
+            self.ports.rules.append(rule)
         self.ports.tops[index] = ends[0]
         self.ports.gateways[index] = gateway(index)
         self.ports.neighbours.append(Neighbour(self.home, ends[0], gateway(index), self.macs))
 
     def _loss(self, device: str, index: int, handle: int, child: int) -> int:
         """netem for the loss only. Returns the parent for what queues behind it."""
-        loss_ppb = self.all[index]["loss_ppb"]
-        options = qdisc.netem(loss_ppb=loss_ppb, seed=link_seed(self.seed, index))
+        link = self.all[index]
+        model = gilbert_elliott(link)
+        loss_ppb = 0 if model else link["loss_ppb"]
+        options = qdisc.netem(loss_ppb=loss_ppb, gilbert_elliott=model, seed=link_seed(self.seed, index))
         self.ports.qdiscs.append(Qdisc(self.home, device, handle << 16, ROOT, "netem", options))
         self.ports.losses.append(WatchLink(index, self.home, device, handle << 16, child << 16))
         return handle << 16 | 1
@@ -274,7 +295,7 @@ class _Port:
 
     def _wire(self, bucket: bool) -> None:
         """Propagation, one netem for each delay that links of a card have."""
-        rate: dict[str, int] = {}
+        rate: dict[str, Any] = {}
         if bucket and self.transmitter is not None:
             rate = {"rate_bps": self.transmitter["rate_bps"], "overhead_bytes": self.of[0]["overhead_bytes"]}
         delays = sorted({link["delay_ns"] for link in self.of})

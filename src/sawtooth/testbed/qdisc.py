@@ -6,13 +6,16 @@ Packed here because pyroute2 knows neither netem's seed nor its 64-bit attribute
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 
 UNLIMITED = 2**31 - 1
 """Packets: a queue that nothing fills."""
 PPB = 10**9
-_TICK_BITS = 32
+_CERTAIN = 2**32 - 1
+"""netem's probability 1."""
 
-_NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SEED = 6, 8, 10, 14
+_NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SEED = 5, 6, 8, 10, 14
+_NETEM_LOSS_GE = 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
 _FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
 _ETHERNET = 1
@@ -22,14 +25,22 @@ def netem(
     *,
     limit: int = UNLIMITED,
     loss_ppb: int = 0,
+    gilbert_elliott: Mapping[str, int] | None = None,
     seed: int | None = None,
     rate_bps: int = 0,
     overhead_bytes: int = 0,
     delay_ns: int = 0,
 ) -> bytes:
-    """``limit`` in packets, the one on the wire included; it is checked after the loss (``netem_enqueue``)."""
-    loss = min(2**_TICK_BITS - 1, (loss_ppb * 2**_TICK_BITS + PPB // 2) // PPB)
-    options = struct.pack("=6I", 0, limit, loss, 0, 0, 0)
+    """``limit`` in packets, the one on the wire included; it is checked after the loss (``netem_enqueue``).
+
+    ``gilbert_elliott`` as a compiled scenario has it, instead of ``loss_ppb``: what tc calls ``loss gemodel``.
+    """
+    options = struct.pack("=6I", 0, limit, _chance(loss_ppb), 0, 0, 0)
+    if gilbert_elliott is not None:
+        p, r, bad, good = (_chance(gilbert_elliott[f"{name}_ppb"]) for name in ("p", "r", "bad", "good"))
+        # The third is the chance that a packet survives the bad state.
+        model = struct.pack("=4I", p, r, _CERTAIN - bad, good)
+        options += _attribute(_NETEM_LOSS, _attribute(_NETEM_LOSS_GE, model))
     if rate_bps:
         bytes_a_second = max(1, round(rate_bps / 8))
         options += _attribute(_NETEM_RATE, struct.pack("=Iiii", min(bytes_a_second, 2**32 - 1), overhead_bytes, 0, 0))
@@ -71,6 +82,10 @@ def by_destination(mac: str, classid: int) -> bytes:
         + _attribute(_FLOWER_ETH_DST, address)
         + _attribute(_FLOWER_ETH_DST_MASK, b"\xff" * 6)
     )
+
+
+def _chance(ppb: int) -> int:
+    return min(_CERTAIN, (ppb * (_CERTAIN + 1) + PPB // 2) // PPB)
 
 
 def _attribute(kind: int, value: bytes) -> bytes:

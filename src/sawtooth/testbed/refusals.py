@@ -7,13 +7,14 @@ from typing import Any
 
 from sawtooth.errors import InputError
 from sawtooth.testbed.plan import HEADERS, Place, largest_packet
-from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD
+from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, every, gilbert_elliott, loses_by_netem
 from sawtooth.testbed.traffic import MAX_FLOWS
 
 MAX_HOSTS = 1000
 MAX_CONNECTIONS = 10_000
 MAX_IPERF3_STREAMS = 128
 _LARGEST_PACKET = 65535
+_WAYS = ("forward", "backward")
 
 
 def check(compiled: dict[str, Any], traffic: str, place: Place, *, where: str) -> None:
@@ -55,11 +56,14 @@ def _links(compiled: dict[str, Any], place: Place, where: str) -> None:
             message = f'several links share the card "{name}", and {where} has neither VLAN nor macvlan sub-interfaces'
             raise _no(f"cards.{name}", message, "modprobe 8021q, or give each link a rate of its own")
     sending = {flow["forward"][0] for flow in compiled["flows"]}
+    starting = {one[way][0] for group in ("flows", "probes") for one in compiled[group] for way in _WAYS}
     for index, link in enumerate(compiled["links"]):
         name = link["name"]
+        if link["loss_ppb"] and not loses_by_netem(link, place):
+            _rule(link, index in starting, place, where)
         if place.netem and not place.vlan:
-            several = bool(link["loss_ppb"] or link["transmitter"] is not None) and bool(link["delay_ns"])
-            if several or (link["transmitter"] is not None and index in sending) or link["loss_ppb"]:
+            lossy, rated = loses_by_netem(link, place), link["transmitter"] is not None
+            if lossy or (rated and (link["delay_ns"] or index in sending)):
                 message = f'the link "{name}" needs a VLAN sub-interface, which {where} does not have'
                 raise _no("links", message, "modprobe 8021q")
         if place.netem:
@@ -67,12 +71,26 @@ def _links(compiled: dict[str, Any], place: Place, where: str) -> None:
         if link["delay_ns"]:
             message = f'the link "{name}" has a delay, and {where} has no netem'
             raise _no("delay", message, 'modprobe sch_netem, set the delays (rtt) to "0 s", or use --engine kernel')
-        if link["loss_ppb"] and not place.nftables:
-            message = f'the link "{name}" loses packets, and {where} has neither netem nor nftables'
-            raise _no("loss", message, "modprobe sch_netem or nf_tables, or use --engine kernel")
-        if link["loss_ppb"] and index in sending:
-            message = f'the link "{name}" loses packets where they are sent; {where} has no netem to do that with'
-            raise _no("loss", message, "put the loss on a link that forwards, or use --engine kernel")
+
+
+def _rule(link: dict[str, Any], starts: bool, place: Place, where: str) -> None:
+    """Loss that netem is not there for, or cannot do. nftables drops on the way through only: TCP is told of a packet
+    that is dropped where it starts.
+    """
+    name, counted = link["name"], every(link) is not None
+    other = "use --engine sim" if counted else "use --engine kernel"
+    if gilbert_elliott(link):
+        message = f'the link "{name}" loses packets in bursts, and {where} has no netem'
+        raise _no("loss", message, f"modprobe sch_netem, or {other}")
+    if not place.nftables:
+        lacks = "no nftables to count them" if counted else "neither netem nor nftables"
+        raise _no(
+            "loss", f'the link "{name}" loses packets, and {where} has {lacks}', f"modprobe nf_tables, or {other}"
+        )
+    if starts:
+        lacks = "can count packets only where they are forwarded" if counted else "has no netem to do that with"
+        message = f'the link "{name}" loses packets where they are sent; {where} {lacks}'
+        raise _no("loss", message, f"put the loss on a link that forwards, or {other}")
 
 
 def _flows(compiled: dict[str, Any], traffic: str, where: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sawtooth import meta
 from sawtooth.testbed.traffic import sending_hosts
 
 if TYPE_CHECKING:
@@ -11,23 +12,16 @@ if TYPE_CHECKING:
 
     from sawtooth.testbed.plan import Place
 
-_LIMITED_SHARE = 0.1
 _BUSY = 0.9
 
 
 def warnings(compiled: dict[str, Any], tables: dict[str, DataFrame], controls: dict[str, str]) -> list[str]:
     """Sentences for the reader. ``controls``: the congestion control that each flow really used, by its name."""
-    found = _limited(compiled, tables)
+    found = meta.warnings(compiled, tables)
     for flow in compiled["flows"]:
         name, used = flow["name"], controls.get(flow["name"])
         if used and used != flow["cc"]:
             found.append(f'flow "{name}" asked for {flow["cc"]} and got {used}')
-        first = compiled["links"][flow["forward"][0]]
-        if compiled["hosts"][first["from"]]["offload"] and first["loss_ppb"]:
-            found.append(
-                f'flow "{name}": with segmentation offload, loss on the sending host\'s own link drops whole '
-                "super-packets, not single ones"
-            )
     senders = sending_hosts(compiled)
     for index, transmitter in enumerate(compiled["transmitters"]):
         starts = {link["from"] for link in compiled["links"] if link["transmitter"] == index}
@@ -53,20 +47,4 @@ def real_time(place: Place, compiled: dict[str, Any]) -> list[str]:
         found.append("this kernel has no netem: losses come from nftables and do not follow the seed")
         if compiled["transmitters"]:
             found.append("this kernel has no netem: a token bucket sends up to 0.5 ms of its rate at once")
-    return found
-
-
-def _limited(compiled: dict[str, Any], tables: dict[str, DataFrame]) -> list[str]:
-    found = []
-    last = tables["tcp_info"].groupby(["flow", "connection"], sort=True).last()
-    for column, buffer in (("rwnd_limited_s", "receive"), ("sndbuf_limited_s", "send")):
-        for flow, limited in last.groupby("flow")[column].mean().items():
-            given = compiled["flows"][int(str(flow))]
-            longest_ns = compiled["duration_ns"] - given["start_ns"]
-            share = limited * 1e9 / min(longest_ns, given["duration_ns"] or longest_ns)
-            if share >= _LIMITED_SHARE:
-                name = given["name"]
-                found.append(
-                    f'the {buffer} buffer limited flow "{name}" {share:.0%} of the time: see host.{buffer}_buffer'
-                )
     return found

@@ -22,7 +22,8 @@ TIMEOUTS_SINCE = (6, 7)
 def read(directory: Path, compiled: dict[str, Any], kernel: tuple[int, int]) -> dict[str, DataFrame]:
     """The six tables. ``kernel``: major and minor version of the one that was measured.
 
-    Tail loss probes are counted by hosts, not by connections, so they are NaN where several flows share a host.
+    Tail loss probes are counted by hosts, not by connections (neither tcp_info nor inet_diag has them), so they are NaN
+    where several flows share a host.
     """
     raw = {
         name: _csv(directory, name) for name in ("intervals", "tcp_info", "queues", "links", "flows", "probes", "hosts")
@@ -36,6 +37,16 @@ def read(directory: Path, compiled: dict[str, Any], kernel: tuple[int, int]) -> 
         "probes": _probes(raw["probes"], compiled),
         "flows": _flows(raw["flows"], intervals, compiled, kernel),
     }
+
+
+def by_host(directory: Path, compiled: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """Timeouts and tail loss probes of all connections of each sending host together, by the host's name."""
+    counted = _csv(directory, "hosts").sort_values("t_ns")
+    totals = {}
+    for host in sending_hosts(compiled):
+        first, *_, last = counted[counted["namespace"] == host][["timeouts", "tail_probes"]].to_dict("records")
+        totals[compiled["hosts"][host]["name"]] = {str(name): last[name] - first[name] for name in last}
+    return totals
 
 
 def _csv(directory: Path, name: str) -> DataFrame:

@@ -4,6 +4,10 @@ use crate::common::{FRAME, MS, MSS, PERCENT, Path, Run, SECOND, host, link, tran
 use sawtooth_units::Time;
 use serde_json::{Value, json};
 
+/// Packets of a handshake on the way of the data: SYN (74 bytes) and ACK (66 bytes).
+const HANDSHAKE: u64 = 2;
+const HANDSHAKE_BYTES: u64 = 74 + 66;
+
 /// `path` with a second, faster transmitter behind the loss, which counts what reaches the receiver.
 fn counted(path: Path, bytes: Option<u64>) -> Value {
     let mut scenario = path.json();
@@ -32,6 +36,20 @@ fn through(run: &Run, index: i64) -> u64 {
 }
 
 #[test]
+fn of_each_thousand_packets_of_any_kind_the_last_is_lost() {
+    for cc in ["reno", "cubic"] {
+        let mut scenario = counted(Path { cc, duration_ns: 30 * SECOND, ..Path::default() }, Some(100_000 * MSS));
+        (scenario["links"][1]["loss_ppb"], scenario["links"][1]["loss_pattern"]) =
+            (json!(1_000_000), json!({"every": 1_000}));
+        let run = Run::of(&scenario);
+        let (arrived, lost) = (through(&run, 1), run.sum("links", "lost"));
+        assert!(lost > 50, "{cc}: {lost}");
+        assert_eq!(lost, (arrived + lost) / 1_000, "{cc}");
+        assert!(run.sum("flows", "retransmits") >= lost - 1, "{cc}");
+    }
+}
+
+#[test]
 fn without_loss_what_was_sent_is_delivered_or_on_its_way_at_any_time() {
     // Acknowledgements arrive at once, so only data is ever on its way.
     let mut scenario = Path { queue_packets: 1_000_000, ..Path::default() }.json();
@@ -40,9 +58,10 @@ fn without_loss_what_was_sent_is_delivered_or_on_its_way_at_any_time() {
     for step in 1..=200 {
         simulation.advance(Time::from_nanos(step * 10 * MS), u64::MAX);
         let on_way = simulation.in_transit() as u64;
-        // The SYN arrived after 10 ms.
-        let arrived = simulation.delivered_packets() + u64::from(step > 1);
-        assert_eq!(simulation.totals().segments_out, arrived + on_way, "after {} ms", step * 10);
+        let sent = simulation.totals().segments_out + [1, HANDSHAKE][usize::from(step > 1)];
+        // The SYN arrived after 10 ms, the ACK after 20 ms.
+        let arrived = simulation.delivered_packets() + u64::from(step > 1) + u64::from(step > 2);
+        assert_eq!(sent, arrived + on_way, "after {} ms", step * 10);
     }
     assert!(simulation.delivered_packets() > 10_000);
 }
@@ -58,11 +77,11 @@ fn what_was_sent_arrived_was_lost_or_was_dropped() {
             let (sent, retransmits) = (run.sum("flows", "segments_out"), run.sum("flows", "retransmits"));
             let (lost, dropped) = (run.sum("links", "lost"), run.sum("queues", "drops"));
             let arrived = through(&run, 1);
-            assert_eq!(sent, through(&run, 0) + dropped, "{cc}, {loss_ppb} ppb");
-            assert_eq!(sent, arrived + lost + dropped, "{cc}, {loss_ppb} ppb");
-            // The SYN and each segment once, and again for each loss; what is more arrived twice.
-            assert_eq!(sent, 1 + 2_000 + retransmits);
-            let twice = (arrived - 1).checked_sub(2_000).expect("everything arrived at least once");
+            assert_eq!(sent + HANDSHAKE, through(&run, 0) + dropped, "{cc}, {loss_ppb} ppb");
+            assert_eq!(sent + HANDSHAKE, arrived + lost + dropped, "{cc}, {loss_ppb} ppb");
+            // Each segment once, and again for each loss; what is more arrived twice.
+            assert_eq!(sent, 2_000 + retransmits);
+            let twice = (arrived - HANDSHAKE).checked_sub(2_000).expect("everything arrived at least once");
             assert!(twice * 20 <= sent, "{cc}, {loss_ppb} ppb: {twice} duplicates of {sent}");
             assert_eq!(run.simulation.delivered_packets(), 2_000);
         }
@@ -89,8 +108,8 @@ fn the_intervals_add_up_to_the_run() {
 fn a_transmitter_s_bytes_are_its_packets_frames() {
     let run = Path { duration_ns: SECOND, ..Path::default() }.run();
     let packets = run.sum("queues", "sent_packets");
-    // All but the SYN of 74 bytes are full frames.
-    assert_eq!(run.sum("queues", "sent_bytes"), (packets - 1) * FRAME + 74);
+    // All but the handshake are full frames.
+    assert_eq!(run.sum("queues", "sent_bytes"), (packets - HANDSHAKE) * FRAME + HANDSHAKE_BYTES);
 }
 
 #[test]
@@ -99,7 +118,10 @@ fn overhead_counts_on_the_wire() {
     scenario["links"][0]["overhead_bytes"] = json!(24);
     let run = Run::of(&scenario);
     let packets = run.sum("queues", "sent_packets");
-    assert_eq!(run.sum("queues", "sent_bytes"), (packets - 1) * (FRAME + 24) + 74 + 24);
+    assert_eq!(
+        run.sum("queues", "sent_bytes"),
+        (packets - HANDSHAKE) * (FRAME + 24) + HANDSHAKE_BYTES + HANDSHAKE * 24
+    );
 }
 
 #[test]
@@ -119,6 +141,6 @@ fn the_loss_rate_is_within_four_sigma() {
 fn a_link_that_loses_everything_delivers_nothing() {
     let run = Path { loss_ppb: 100 * PERCENT, duration_ns: 10 * SECOND, ..Path::default() }.run();
     assert_eq!(run.simulation.delivered_packets(), 0);
-    // SYNs at 0, 1, 3 and 7 s (RFC 6298 section 2, doubled).
-    assert_eq!(run.sum("links", "lost"), 4);
+    // SYNs at 0, 1, 2, 3, 4, 5 and 7 s (tcp_syn_linear_timeouts).
+    assert_eq!(run.sum("links", "lost"), 7);
 }

@@ -128,3 +128,15 @@ fn offload_loses_whole_super_packets() {
     let (lost, retransmits) = lost_events(true);
     assert!(retransmits * 2 > lost * 3, "{retransmits} retransmissions for {lost} losses");
 }
+
+#[test]
+fn a_closed_end_answers_what_still_arrives_by_a_reset() {
+    let mut scenario = Path { duration_ns: 3 * SECOND, ..Path::default() }.json();
+    scenario["flows"][0]["duration_ns"] = json!(SECOND);
+    let run = Run::of(&scenario);
+    let handshake = 2;
+    let resets = run.sum("queues", "sent_packets") - handshake - run.sum("flows", "segments_out");
+    // One when it closes, and one for each acknowledgement of what was on its way then.
+    let in_flight = run.sum("flows", "segments_out") - run.sum("flows", "delivered_bytes") / MSS;
+    assert!(resets > 1 && resets <= 1 + in_flight, "{resets} resets, {in_flight} segments on their way");
+}

@@ -1,6 +1,6 @@
 //! What leaves: new data in super-packets (`tcp_write_xmit`), retransmissions (`tcp_xmit_retransmit_queue`), pacing.
 
-use super::scoreboard::{EVER_RETRANS, LOST, PUSH, RETRANS, SACKED};
+use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, SACKED};
 use super::{Limit, Sender};
 use crate::cc::{Event, gso};
 use crate::clock::Clock;
@@ -228,16 +228,13 @@ impl Sender {
     fn transmit_new(&mut self, count: u32, clock: Clock, out: &mut Vec<Burst>) {
         let sent_us = self.stamp_departure(count, clock);
         let snapshot = self.rate_snapshot(sent_us, 0);
-        for _ in 0..count {
-            self.board.push(snapshot);
+        for at in 0..count {
+            let mut segment = snapshot;
+            segment.flags |= if at == 0 { 0 } else { JOINED };
+            self.board.push(segment);
         }
         let first = self.window.packets_out == 0;
-        // Linux sets PSH on every super-packet of more than one segment.
-        let push = count > 1;
-        if push {
-            self.board.get_mut(self.window.snd_nxt + u64::from(count) - 1).flags |= PUSH;
-        }
-        self.emit(self.window.snd_nxt, count, push, clock, out);
+        self.emit(self.window.snd_nxt, count, clock, out);
         self.window.snd_nxt += u64::from(count);
         self.window.packets_out += count;
         if first || self.loss_probe_pending() {
@@ -245,28 +242,45 @@ impl Sender {
         }
     }
 
-    /// `__tcp_retransmit_skb` of one segment, without the accounting of a recovery (as a tail loss probe is sent).
-    pub(super) fn transmit_again(&mut self, seq: u64, clock: Clock, out: &mut Vec<Burst>) {
-        let sent_us = self.stamp_departure(1, clock);
-        let old = *self.board.get(seq);
-        let snapshot = self.rate_snapshot(sent_us, old.flags | EVER_RETRANS);
-        self.board.replace(seq, snapshot);
-        self.board.link_newest(seq);
-        self.stats.retransmits += 1;
-        self.emit(seq, 1, old.flags & PUSH != 0, clock, out);
+    /// `__tcp_retransmit_skb` of `count` segments, without the accounting of a recovery (as a tail loss probe is sent).
+    /// What of their buffer is left over is a buffer of its own from now on.
+    pub(super) fn transmit_again(&mut self, seq: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
+        let sent_us = self.stamp_departure(count, clock);
+        let end = seq + u64::from(count);
+        for seq in seq..end {
+            let flags = self.board.get(seq).flags | EVER_RETRANS;
+            let snapshot = self.rate_snapshot(sent_us, flags);
+            self.board.replace(seq, snapshot);
+            self.board.link_newest(seq);
+        }
+        self.board.get_mut(seq).flags &= !JOINED;
+        if end < self.window.snd_nxt {
+            self.board.get_mut(end).flags &= !JOINED;
+        }
+        self.stats.retransmits += u64::from(count);
+        self.emit(seq, count, clock, out);
     }
 
     /// `tcp_retransmit_skb`.
-    pub(super) fn retransmit(&mut self, seq: u64, clock: Clock, out: &mut Vec<Burst>) {
-        self.transmit_again(seq, clock, out);
-        // After an undo an earlier retransmission may still count as in flight.
-        let flags = &mut self.board.get_mut(seq).flags;
-        self.window.retrans_out += u32::from(*flags & RETRANS == 0);
-        *flags |= RETRANS;
+    pub(super) fn retransmit(&mut self, seq: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
+        self.transmit_again(seq, count, clock, out);
+        for seq in seq..seq + u64::from(count) {
+            // After an undo an earlier retransmission may still count as in flight.
+            let flags = &mut self.board.get_mut(seq).flags;
+            self.window.retrans_out += u32::from(*flags & RETRANS == 0);
+            *flags |= RETRANS;
+        }
         if self.retrans_stamp == 0 {
             self.retrans_stamp = clock.timestamp();
         }
-        self.undo_retrans = self.undo_retrans.max(0) + 1;
+        self.undo_retrans = self.undo_retrans.max(0) + i64::from(count);
+    }
+
+    /// Segments from `seq` on that are lost, of one buffer, and go out as one super-packet; at most `limit`.
+    fn lost_together(&self, seq: u64, limit: u32) -> u32 {
+        let end = self.window.snd_nxt.min(self.window_end).min(seq + u64::from(limit));
+        let together = |seq: &u64| self.board.get(*seq).flags & (JOINED | LOST | SACKED | RETRANS) == JOINED | LOST;
+        1 + (seq + 1..end).take_while(together).count() as u32
     }
 
     /// `tcp_xmit_retransmit_queue`: what is marked lost, oldest first, as far as the window allows.
@@ -275,9 +289,13 @@ impl Sender {
             return;
         }
         let head = self.window.snd_una;
+        let max_segs = self.tso_segs();
         let mut hole = false;
         let mut restart = false;
-        for seq in self.retransmit_hint.unwrap_or(head).max(head)..self.window.snd_nxt {
+        let mut next = self.retransmit_hint.unwrap_or(head).max(head);
+        while next < self.window.snd_nxt {
+            let seq = next;
+            next += 1;
             if self.pacing_blocks(clock) {
                 break;
             }
@@ -300,12 +318,14 @@ impl Sender {
             if seq >= self.window_end && seq != head {
                 break;
             }
-            if self.host_queue_full(1, 1) {
+            let count = self.lost_together(seq, max_segs.min(self.window.cwnd - self.window.in_flight()));
+            if self.host_queue_full(count, 1) {
                 break;
             }
-            self.retransmit(seq, clock, out);
+            self.retransmit(seq, count, clock, out);
+            next = seq + u64::from(count);
             if self.in_cwnd_reduction() {
-                self.prr_out += 1;
+                self.prr_out += count;
             }
             restart |= seq == head && !self.reordering_timer_pending();
         }
@@ -335,10 +355,11 @@ impl Sender {
         sent_us
     }
 
-    fn emit(&mut self, start: u64, count: u32, push: bool, clock: Clock, out: &mut Vec<Burst>) {
+    fn emit(&mut self, start: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
         let tsval = if self.options.timestamps { clock.timestamp() } else { 0 };
         self.host_queue += u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
-        out.push(Burst { start, count, push, tsval, tsecr: self.ts_recent });
+        // Linux sets PSH on every super-packet of more than one segment.
+        out.push(Burst { start, count, push: count > 1, tsval, tsecr: self.ts_recent });
     }
 
     /// `tcp_new_space`: the send buffer follows the window while the window is not full.

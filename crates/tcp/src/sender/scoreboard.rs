@@ -11,8 +11,8 @@ pub const RETRANS: u8 = 4;
 pub const EVER_RETRANS: u8 = 8;
 /// Sent while the application limited the connection.
 pub const APP_LIMITED: u8 = 16;
-/// Ended a super-packet, so it carries PSH whenever it is sent.
-pub const PUSH: u8 = 32;
+/// In one buffer with the segment before it, so both are sent, declared lost and sent again together.
+pub const JOINED: u8 = 32;
 const LINKED: u8 = 64;
 
 /// The rate sample of this segment is used up (`tx.delivered_mstamp == 0`).

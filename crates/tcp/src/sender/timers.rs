@@ -139,7 +139,7 @@ impl Sender {
             }
         } else {
             let last = self.window.snd_nxt - 1;
-            self.transmit_again(last, clock, out);
+            self.transmit_again(last, 1, clock, out);
             self.tlp_retrans = true;
         }
         self.tlp_high_seq = Some(self.window.snd_nxt);
@@ -158,7 +158,7 @@ impl Sender {
         self.enter_loss(clock);
         self.retransmits += 1;
         let head = self.window.snd_una;
-        self.retransmit(head, clock, out);
+        self.retransmit(head, 1, clock, out);
         self.backoff += 1;
         self.rto = (self.rto << 1).min(Rtt::rto_max(clock));
         self.set_timer(Pending::Retransmit, self.rto, clock);

@@ -189,3 +189,23 @@ fn without_sack_one_hole_is_repaired_each_round_trip() {
     assert_eq!(driver.sender.window.ca_state, CaState::Open);
     assert_eq!((driver.sender.window.ssthresh, driver.sender.stats.timeouts), (5, 0));
 }
+
+#[test]
+fn what_is_lost_of_one_super_packet_is_sent_again_as_one() {
+    let mut driver = Setup::default().open();
+    assert_eq!(runs(&driver.first)[0], (0, 2));
+    // The rest arrives at once, so that the window has room for both.
+    let again = driver.at_ms(100).sack(0, &[(2, 10)])[0];
+    assert_eq!((again.start, again.count, again.push), (0, 2, true));
+}
+
+#[test]
+fn one_segment_sent_again_carries_no_push_even_where_it_ended_a_super_packet() {
+    let mut driver = Setup::default().open();
+    let last = u64::from(driver.first[0].count) - 1;
+    assert!(driver.first[0].push);
+    driver.at_ms(100).ack(last);
+    let sent: Vec<_> = (last + 2..=10).flat_map(|high| driver.soon().sack(last, &[(last + 1, high)])).collect();
+    let again = sent.iter().find(|burst| burst.start == last).expect("it is lost");
+    assert_eq!((again.count, again.push), (1, false));
+}

@@ -88,6 +88,7 @@ static void *receive(void *argument) {
     if (arrived.session) {
         if (!read_tcp_info(arrived.fd, &last)) arrived.session->received = last.received_bytes;
         arrived.session->peer = -1;
+        if (arrived.session->closed) arrived.session->flow->retired.delivered += delivered(arrived.session) - arrived.session->counted;
         release(arrived.session);
     }
     pthread_mutex_unlock(&lock);
@@ -205,7 +206,8 @@ static void *send_flow(void *argument) {
         read_tcp_info(s->fd, &sender);
         uint64_t bytes = delivered(s);
         if (now() <= start_at + duration) report_flow(s, &sender, bytes, now(), completed);
-        flow->retired.delivered += bytes;
+        flow->retired.delivered += s->counted = bytes;
+        s->closed = 1;
         flow->retired.segments += sender.segments;
         flow->retired.retransmits += sender.retransmits;
         flow->retired.timeouts += sender.timeouts;

@@ -32,7 +32,8 @@ struct session { /* one connection of a native flow, from its SYN to its close *
     uint16_t port;
     int64_t opened;
     uint64_t received; /* what the receiver had when its socket was closed */
-    int references;
+    uint64_t counted;  /* what of it the flow's retired count has; more may arrive after the sender's end */
+    int references, closed; /* closed: by the sender */
 };
 
 struct seen { /* a connection of iperf3, as inet_diag last showed it; its counters outlive the socket */

@@ -1,0 +1,119 @@
+"""What the command line makes of its process: streams that may fail, and signals that end it as Ctrl-C does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from sawtooth.errors import SawtoothError
+from sawtooth.storage import FULL
+
+
+@contextlib.contextmanager
+def prepared() -> Iterator[None]:
+    """Standard output tells when it cannot be written, standard error never stops the work, SIGTERM is Ctrl-C.
+
+    Raises SawtoothError ``unwritable-output`` when standard output is closed; what is written inside raises as
+    ``_Output`` says.
+    """
+    # A closed stream's number would go to the next file that is opened, and messages into that file.
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    with prepared_messages():
+        if sys.stdout is None:
+            fix = "redirect it: > /dev/null"
+            raise SawtoothError("unwritable-output", "standard output is closed", fix=fix)
+        output: Any = _Output(sys.stdout)
+        with contextlib.redirect_stdout(output), _ended_by_sigterm():
+            yield
+
+
+@contextlib.contextmanager
+def prepared_messages() -> Iterator[None]:
+    """Standard error never stops the work: what cannot be written there is dropped."""
+    messages: Any = _Messages(sys.stderr or open(os.devnull, "w"))  # noqa: SIM115 - open as long as the process
+    with contextlib.redirect_stderr(messages):
+        yield
+
+
+class _Messages:
+    """A stream whose reader may go away, or whose disk may be full: what cannot be written is dropped."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            self._stream.write(text)
+        except OSError:
+            self._drop()
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Leaves Python nothing to flush at its end: that would fail once more, and say so."""
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+
+class _Output(_Messages):
+    """A stream whose failure is told: SawtoothError ``disk-full`` or ``unwritable-output``; BrokenPipeError as it is,
+    since whoever read it has seen enough.
+    """
+
+    def write(self, text: str) -> int:
+        if text == "":
+            # Click tries a stream with it, and passes over what that raises.
+            return 0
+        try:
+            return int(self._stream.write(text))
+        except OSError as error:
+            raise self._told(error) from error
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise self._told(error) from error
+
+    def _told(self, error: OSError) -> Exception:
+        self._drop()
+        if isinstance(error, BrokenPipeError):
+            return error
+        code = "disk-full" if error.errno in FULL else "unwritable-output"
+        fix = "send it to where there is room; what was finished is kept"
+        return SawtoothError(code, f"cannot write to standard output: {error.strerror}", fix=fix)
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """It ends the work as Ctrl-C does: cleanly, with what is finished kept. Where it is ignored it stays so."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,0 +1,164 @@
+"""Campaign: runs of one engine over a grid, seed after seed, until the noise of each point is small or its budget used.
+
+Every finished run is kept at once: a campaign that is stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from sawtooth.engines import get
+from sawtooth.errors import SawtoothError
+from sawtooth.fidelity import ledger as ledgers
+from sawtooth.fidelity.builds import build
+from sawtooth.fidelity.grid import Budget, Point
+from sawtooth.fidelity.ledger import Ledger, Row
+from sawtooth.fidelity.measures import measure
+from sawtooth.stats.interval import independent
+from sawtooth.study.progress import Bar
+
+WANTED_NOISE = 0.01
+"""Standard error of the mean throughput; half of the 95% interval's half-width, so that few runs must agree better."""
+LEAST_RUNS = 3
+_POLL_S = 0.25
+_PATIENCE = 20.0
+"""A run that takes so many times the point's budget of processor time in wall time hangs."""
+
+
+def enough(rows: Sequence[Row], budget: Budget) -> bool:
+    """Whether more runs would not help, or are not allowed: three at least, two where the processor time is used up."""
+    n = len(rows)
+    spent_s = math.fsum(row["cpu_s"] for row in rows)
+    if n >= budget.runs or (n >= 2 and budget.cpu is not None and spent_s * (n + 1) / n > budget.cpu.seconds):
+        return True
+    if n < LEAST_RUNS:
+        return False
+    interval = independent([row["mean_mbps"] for row in rows])
+    return interval.high - interval.mean <= 2 * WANTED_NOISE * interval.mean
+
+
+@dataclass
+class Campaign:
+    """``jobs`` points at a time; ``done`` gets each one's rows, on the caller's thread, in no order of meaning.
+
+    Runs that this user's cache has of the same build are taken from there.
+    """
+
+    engine: str
+    budget: Budget
+    jobs: int
+    done: Callable[[Point, list[Row]], None]
+    quiet: bool = False
+    failures: dict[str, SawtoothError] = field(default_factory=dict)
+    _books: dict[str, Ledger] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _running: dict[str, float] = field(default_factory=dict)
+
+    def run(self, points: Sequence[Point]) -> None:
+        """A point that fails does not end the others. Raises SawtoothError: the first failure, after all are through;
+        as the engine's ``check``, before any starts; ``interrupted`` after Ctrl-C.
+        """
+        engine = get(self.engine)
+        for point in points:
+            try:
+                engine.check(point.scenario)
+            except SawtoothError as error:
+                raise error.at(field=f"point {point.name}") from error
+        finished = 0
+        # Engines leave Python's lock for the work: the core releases it, a guest is another process.
+        with ThreadPoolExecutor(self.jobs) as pool, Bar(self.engine, len(points), quiet=self.quiet) as bar:
+            # In no order of meaning, so that the time left can be guessed, and a part of it is a sample of the whole.
+            order = sorted(points, key=lambda point: point.question)
+            futures: dict[Future[list[Row]], Point] = {pool.submit(self._point, point): point for point in order}
+            waiting = set(futures)
+            try:
+                while waiting:
+                    ready, waiting = wait(waiting, _POLL_S, FIRST_COMPLETED)
+                    for future in ready:
+                        finished += 1
+                        try:
+                            self.done(futures[future], future.result())
+                        except SawtoothError as error:
+                            self.failures[futures[future].name] = error
+                    with self._lock:
+                        bar.show(min(len(points), finished + math.fsum(self._running.values())))
+            except BaseException as cause:
+                self._stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                if not isinstance(cause, KeyboardInterrupt):
+                    raise
+                message = (
+                    f"interrupted; {finished} of {len(points)} points are finished, and every finished run is kept"
+                )
+                fix = "run the same command again: it takes up where this one stopped"
+                raise SawtoothError("interrupted", message, fix=fix) from None
+        if self.failures:
+            name, first = next(iter(self.failures.items()))
+            others = [other for other in self.failures if other != name]
+            message = first.message + (f" (failed as well: {', '.join(others)})" if others else "")
+            raise SawtoothError(first.code, message, file=first.file, field=f"point {name}", fix=first.fix)
+
+    def _point(self, point: Point) -> list[Row]:
+        digest, about = build(self.engine, point.scenario)
+        with self._lock:
+            if digest not in self._books:
+                self._books[digest] = Ledger.load(ledgers.cache(self.engine, digest))
+            book = self._books[digest]
+            book.about[digest] = about
+            rows = book.of(point.question, digest)
+        try:
+            while not enough(rows, self.budget):
+                seed = 1 + max((int(row["seed"]) for row in rows), default=0)
+                with self._lock:
+                    self._running[point.name] = min(0.9, _share(rows, self.budget))
+                row = self._run(point, seed) | {"engine": digest}
+                rows.append(row)
+                with self._lock:
+                    book.append(row)
+        finally:
+            with self._lock:
+                self._running.pop(point.name, None)
+        return rows
+
+    def about(self, digest: str) -> object:
+        """What a build's digest in the rows stands for."""
+        return self._books[digest].about[digest]
+
+    def _run(self, point: Point, seed: int) -> Row:
+        begun, used_s = time.monotonic(), time.thread_time()
+        limit_s = self.budget.cpu.seconds * _PATIENCE if self.budget.cpu is not None else math.inf
+
+        def stop() -> bool:
+            return self._stop.is_set() or time.monotonic() - begun > limit_s
+
+        try:
+            run = get(self.engine).run(point.scenario.set({"seed": seed}), stop=stop)
+        except SawtoothError as error:
+            if error.code != "interrupted" or self._stop.is_set():
+                raise
+            message = f"took longer than {limit_s:.0f} s with the seed {seed}"
+            raise SawtoothError("guest-timeout", message, fix="shorten its duration") from error
+        return {
+            "point": point.name,
+            "question": point.question,
+            "seed": seed,
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
+            "cpu_s": float(run.meta.get("cpu_s", time.thread_time() - used_s)),
+            **measure(run),
+        }
+
+
+def _share(rows: Sequence[Row], budget: Budget) -> float:
+    """A guess at how much of a point's work is done, for the progress bar."""
+    if len(rows) < 2:
+        return len(rows) / (LEAST_RUNS + 1)
+    means = [row["mean_mbps"] for row in rows]
+    noise = statistics.stdev(means) / math.sqrt(len(rows)) / (statistics.fmean(means) or 1)
+    return max(len(rows) / budget.runs, min(1.0, (WANTED_NOISE / noise) ** 2 if noise else 1.0))

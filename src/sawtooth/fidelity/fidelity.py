@@ -1,0 +1,111 @@
+"""Fidelity: a grid answered by the simulator now, beside the kernel's record of it."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.fidelity import record as records
+from sawtooth.fidelity.campaign import Campaign
+from sawtooth.fidelity.differences import REFERENCE, TRIED, answers, by_engine, compare, summary
+from sawtooth.fidelity.grid import Grid, Point
+from sawtooth.fidelity.ledger import Ledger, Row, unmeasured
+from sawtooth.storage import write_bytes, write_json
+from sawtooth.study.result import csv_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """What was found. ``unmeasured``: points that the record does not have; ``builds``: what each digest stands for."""
+
+    grid: Path
+    points: tuple[Point, ...]
+    table: DataFrame
+    differences: DataFrame
+    summary: DataFrame
+    unmeasured: tuple[str, ...]
+    builds: dict[str, Any]
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values; what is not known, or infinite, is null."""
+        return {
+            "grid": str(self.grid),
+            "points": [point.name for point in self.points],
+            "unmeasured": list(self.unmeasured),
+            "summary": _values(self.summary),
+            "differences": _values(self.differences),
+            "builds": self.builds,
+        }
+
+    def save(self, directory: Path) -> None:
+        """Writes engines.csv (a row a point and engine), differences.csv, fidelity.json, .md, .png and .svg.
+
+        Raises SawtoothError ``unwritable-output`` or ``disk-full``.
+        """
+        from sawtooth.fidelity.figure import draw
+        from sawtooth.fidelity.text import page
+
+        write_bytes(directory / "engines.csv", csv_text(self.table).encode())
+        write_bytes(directory / "differences.csv", csv_text(self.differences).encode())
+        write_json(directory / "fidelity.json", self.describe())
+        write_bytes(directory / "fidelity.md", page(self).encode())
+        draw(self, directory)
+
+
+def compare_on(
+    grid_file: Path,
+    *,
+    tag: str | None = None,
+    record_file: Path | None = None,
+    measure: records.Measuring | None = None,
+    jobs: int | None = None,
+    quiet: bool = False,
+) -> Fidelity:
+    """Runs the simulator on the points of a grid file, or on those with ``tag``, and compares it with the record.
+
+    ``measure`` first measures points on the real kernel, see ``record.measure``. ``jobs`` runs go on side by side, one
+    a core by default. Raises SawtoothError: as ``Grid.load``, ``Campaign.run``; ``not-a-result`` for a damaged record
+    or one that has none of the points.
+    """
+    grid = Grid.load(grid_file)
+    points = grid.points(tag)
+    at_once = jobs or len(os.sched_getaffinity(0))
+    path = record_file or records.beside(grid_file)
+    if measure is None:
+        record = Ledger.load(path)
+    else:
+        record = records.measure(grid, points, path, which=measure, jobs=at_once, quiet=quiet)
+    known = [point for point in points if record.of(point.question)]
+    missing = tuple(point.name for point in points if not record.of(point.question))
+    if not known:
+        raise unmeasured(path, missing)
+    tried: dict[str, list[Row]] = {}
+    campaign = Campaign(
+        TRIED, grid.budget.sim, at_once, lambda point, rows: tried.update({point.question: rows}), quiet
+    )
+    campaign.run(known)
+    sides = (
+        answers(known, REFERENCE, {point.question: record.of(point.question) for point in known}),
+        answers(known, TRIED, tried),
+    )
+    differences = compare(*sides)
+    builds = {digest: record.about[digest] for digest in _builds(sides[0].values()) if digest in record.about}
+    builds |= {digest: campaign.about(digest) for digest in _builds(sides[1].values())}
+    return Fidelity(grid_file, tuple(known), by_engine(sides), differences, summary(differences), missing, builds)
+
+
+def _values(table: DataFrame) -> list[dict[Any, Any]]:
+    return [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
+        for row in table.to_dict("records")
+    ]
+
+
+def _builds(side: Any) -> list[str]:
+    return sorted({row["engine"] for answer in side for row in answer.rows})

@@ -1,0 +1,167 @@
+"""Grid: the scenarios on which two engines are compared, read from a TOML file of blocks.
+
+A block is a base scenario, rows that set some of its fields, and fields that vary over lists: its points are every row
+with every combination. A point is named by its block and by what distinguishes it there, so that its name stays when
+others come and go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.scenario import Scenario, Span
+from sawtooth.scenario.problems import first_problem
+from sawtooth.scenario.toml import read_toml
+from sawtooth.study.axis import expand
+
+_UNNAMED = ("duration", "warmup", "interval")
+"""How long a point is watched says nothing of what it is."""
+
+Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Budget(_Table):
+    """What a point may cost an engine before its noise is taken as it is."""
+
+    runs: int = Field(12, ge=2, le=1000, description="seeds 1 … at most this")
+    cpu: Span | None = Field(None, description="processor time of all runs of a point; absent: not limited")
+
+
+class Budgets(_Table):
+    """By engine. A limit of time makes the number of runs depend on the machine: ``sim`` has none by default."""
+
+    kernel: Budget = Field(default_factory=lambda: Budget(cpu=Span.parse("30 s")))
+    sim: Budget = Field(default_factory=Budget)
+
+
+class Block(_Table):
+    """Points that differ in ``columns`` (one value each in every row) and in all combinations of ``vary``."""
+
+    name: Word = Field(description="begins the names of its points, and is one of their tags")
+    about: str = Field("", description="what it covers, a sentence")
+    scenario: dict[str, Any] = Field(
+        default_factory=dict, description="tables that replace the grid's; an empty one leaves it out"
+    )
+    columns: list[str] = Field(default_factory=list, description="dotted fields that the rows set")
+    rows: list[list[Any]] = Field(default_factory=list, description="values of the columns, one row a point")
+    vary: dict[str, Any] = Field(default_factory=dict, description="dotted field = list, or {from, to, step}")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One question of the grid. Its scenario's seed means nothing: each run has its own."""
+
+    name: str
+    block: str
+    tags: frozenset[str]
+    scenario: Scenario
+
+    @property
+    def question(self) -> str:
+        """16 hexadecimal digits: what the grid asks, without name and seed; equal for what is written differently.
+
+        Of the fields that the grid sets, not of the defaults: a new field of scenarios leaves what was measured valid.
+        """
+        asked = self.scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        kept = {key: value for key, value in asked.items() if key not in ("name", "seed")}
+        text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Grid(_Table):
+    """A validated grid file. Raises SawtoothError from ``load``, naming file, field and fix."""
+
+    scenario: dict[str, Any] = Field(default_factory=dict, description="tables of every scenario")
+    budget: Budgets = Field(default_factory=Budgets)
+    blocks: list[Block] = Field(min_length=1)
+    tags: dict[Word, list[str]] = Field(default_factory=dict, description="tag = names of points")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Grid:
+        """Reads and checks every point. Raises SawtoothError as the scenarios do, and ``duplicate-name``,
+        ``unknown-name`` (a tag's point), ``wrong-type`` (a row that does not fit the columns).
+        """
+        try:
+            grid = cls(**read_toml(path))
+            grid.points()
+        except ValidationError as error:
+            raise first_problem(error, cls, fspath(path)) from None
+        except SawtoothError as error:
+            raise error.at(file=path) from None
+        return grid
+
+    def points(self, tag: str | None = None) -> list[Point]:
+        """All points in the file's order, or those with ``tag``. Raises SawtoothError ``unknown-name``."""
+        found: dict[str, Point] = {}
+        tagged: dict[str, set[str]] = {}
+        for word, names in self.tags.items():
+            for name in names:
+                tagged.setdefault(name, set()).add(word)
+        for at, block in enumerate(self.blocks):
+            for name, scenario in self._scenarios(block, f"blocks.{at}"):
+                if name in found:
+                    fix = "give the block another name, or another column"
+                    raise InputError("duplicate-name", f'two points are named "{name}"', field=f"blocks.{at}", fix=fix)
+                found[name] = Point(name, block.name, frozenset({block.name, *tagged.pop(name, ())}), scenario)
+        if tagged:
+            name, words = min(tagged.items())
+            message = f'no point is named "{name}"'
+            raise InputError("unknown-name", message, field=f"tags.{min(words)}", fix=suggestion(name, found))
+        points = list(found.values())
+        if tag is None:
+            return points
+        known = {word for point in points for word in point.tags}
+        if tag not in known:
+            fix = suggestion(tag, known)
+            raise InputError("unknown-name", f'no point has the tag "{tag}"', field="tag", fix=fix)
+        return [point for point in points if tag in point.tags]
+
+    def _scenarios(self, block: Block, at: str) -> Iterator[tuple[str, Scenario]]:
+        tables = {**self.scenario, **block.scenario}
+        base = Scenario.from_dict({name: table for name, table in tables.items() if table != {}})
+        axes = [
+            [(field, value) for value in expand(values, f"{at}.vary.{field}")] for field, values in block.vary.items()
+        ]
+        for number, row in enumerate(block.rows or [[]]):
+            if len(row) != len(block.columns):
+                message = f"{len(row)} values for {len(block.columns)} columns"
+                fix = "give one value a column"
+                raise InputError("wrong-type", message, field=f"{at}.rows.{number}", fix=fix)
+            fixed = list(zip(block.columns, row, strict=True))
+            for varied in itertools.product(*axes):
+                settings = dict([*varied, *fixed])
+                name = f"{block.name}:{_slug(settings)}"
+                try:
+                    yield name, base.set({**settings, "name": name})
+                except SawtoothError as error:
+                    message = f"{error.message} (at the point {name})"
+                    raise type(error)(error.code, message, field=f"{at}: {error.field}", fix=error.fix) from error
+
+
+def _slug(settings: dict[str, Any]) -> str:
+    parts = []
+    for field, value in settings.items():
+        if field in _UNNAMED:
+            continue
+        if isinstance(value, bool):
+            parts.append(f"{field.rpartition('.')[2]}={str(value).lower()}")
+        elif isinstance(value, (int, float)):
+            parts.append(f"{field.rpartition('.')[2]}{value}")
+        else:
+            text = "-".join(map(str, value)) if isinstance(value, list) else str(value)
+            parts.append(re.sub(r"[^A-Za-z0-9.%-]+", "", text.replace("bit/s", "")))
+    return "-".join(parts) or "only"

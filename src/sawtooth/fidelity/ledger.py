@@ -1,0 +1,132 @@
+"""Ledger: what engines measured, one row a run, as CSV; in the cache, and as the record that is kept with the grid.
+
+Each row names its engine by a digest of its build, and ``about`` tells what that is. Rows are only ever read by the
+question's digest, so that points may be renamed and moved.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sawtooth.errors import SawtoothError
+from sawtooth.fidelity.measures import NAMES
+from sawtooth.storage import not_a_result, read_json, write_bytes, write_json, writing
+
+COLUMNS = ("point", "question", "engine", "seed", "date", "cpu_s", *NAMES, "shares")
+_WORDS = ("point", "question", "engine", "date", "shares")
+
+Row = dict[str, Any]
+"""One run: ``COLUMNS``, numbers as numbers."""
+
+
+@dataclass
+class Ledger:
+    """Rows by question, and what is known of each engine by its digest. Not safe for several threads."""
+
+    path: Path
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
+    torn: bool = False
+    """Whether the file ends with half a line."""
+
+    @classmethod
+    def load(cls, path: Path) -> Ledger:
+        """Empty when the file is absent. Raises SawtoothError ``not-a-result`` when it is no ledger."""
+        ledger = cls(path)
+        if not path.exists():
+            return ledger
+        try:
+            text = path.read_text(encoding="utf-8")
+            # A line that a killed process left half-written is a run that was not finished.
+            whole = text[: text.rfind("\n") + 1]
+            ledger.torn = whole != text
+            for given in csv.DictReader(io.StringIO(whole)):
+                ledger.add({name: _value(name, given[name]) for name in COLUMNS})
+        except (OSError, KeyError, ValueError, csv.Error) as error:
+            raise not_a_result(f"is not a table of measured runs: {error!r}", path) from error
+        beside = path.with_suffix(".json")
+        if beside.exists():
+            ledger.about = read_json(beside)
+        return ledger
+
+    def of(self, question: str, engine: str | None = None) -> list[Row]:
+        """The runs that answer a question, by seed; of one engine's build, or of any."""
+        found = [row for row in self.rows.get(question, []) if engine in (None, row["engine"])]
+        return sorted(found, key=lambda row: int(row["seed"]))
+
+    def add(self, row: Row) -> None:
+        """In memory only. A run that is there already stays."""
+        known = self.rows.setdefault(row["question"], [])
+        if all((row["engine"], row["seed"]) != (one["engine"], one["seed"]) for one in known):
+            known.append(row)
+
+    def append(self, row: Row) -> None:
+        """Also at the end of the file, at once. Raises SawtoothError as ``storage.writing`` does."""
+        self.add(row)
+        with writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.torn:
+                write_bytes(self.path, _csv(one for known in self.rows.values() for one in known).encode())
+                self.torn = False
+                return
+            text = _csv([row], header=not self.path.exists())
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(text)
+
+    def replace(self, question: str, rows: Sequence[Row]) -> None:
+        """These runs answer the question from now on."""
+        self.rows[question] = list(rows)
+
+    def write(self, order: Sequence[str]) -> None:
+        """Replaces the file: questions in ``order``, others left out; and ``about``, of the engines that are left."""
+        kept = [row for question in order for row in self.of(question)]
+        write_bytes(self.path, _csv(kept).encode())
+        engines = {row["engine"] for row in kept}
+        about = {engine: self.about[engine] for engine in sorted(engines & self.about.keys())}
+        write_json(self.path.with_suffix(".json"), about)
+
+
+def cache(engine: str, digest: str) -> Path:
+    """The file for what this build of an engine measured: ``$XDG_CACHE_HOME/sawtooth/fidelity/ENGINE-DIGEST.csv``."""
+    # The XDG base directory specification: a relative path is to be ignored.
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(given) if given.startswith("/") else Path.home() / ".cache"
+    return base / "sawtooth" / "fidelity" / f"{engine}-{digest}.csv"
+
+
+def _csv(rows: Iterable[Row], *, header: bool = True) -> str:
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    if header:
+        table.writerow(COLUMNS)
+    for row in rows:
+        table.writerow([_plain(row[name]) for name in COLUMNS])
+    return text.getvalue()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.7g}" if abs(value) < 1e6 else f"{value:.0f}"
+    return str(value)
+
+
+def _value(name: str, text: str) -> Any:
+    if name in _WORDS:
+        return text
+    if name == "seed":
+        return int(text)
+    return float(text) if text else math.nan
+
+
+def unmeasured(path: Path, points: Sequence[str]) -> SawtoothError:
+    """The error for points that nobody has measured yet."""
+    shown = ", ".join(points[:3]) + (" …" if len(points) > 3 else "")
+    fix = "measure them on the real kernel, which takes a while: the same command with --measure missing"
+    return SawtoothError("not-a-result", f"{len(points)} points are not measured: {shown}", file=path, fix=fix)

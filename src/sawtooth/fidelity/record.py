@@ -1,0 +1,46 @@
+"""Record: the kernel's side of a grid, kept in a file beside it, so that only the simulator must run to be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from sawtooth.fidelity.builds import build
+from sawtooth.fidelity.campaign import Campaign, enough
+from sawtooth.fidelity.grid import Grid, Point
+from sawtooth.fidelity.ledger import Ledger, Row
+
+ENGINE = "kernel"
+Measuring = Literal["missing", "all"]
+
+
+def beside(grid: Path) -> Path:
+    """Where the record of a grid file is by default: ``kernel.csv`` in its directory."""
+    return grid.with_name(f"{ENGINE}.csv")
+
+
+def measure(
+    grid: Grid, points: Sequence[Point], path: Path, *, which: Measuring, jobs: int, quiet: bool = False
+) -> Ledger:
+    """Measures on the real kernel and rewrites the record after each point; returns it.
+
+    ``which``: "missing", the points of which the record has no or too few runs; "all", also those that another kernel
+    or testbed measured. What this user's cache has of the present ones is taken. Raises SawtoothError as ``Campaign``.
+    """
+    record = Ledger.load(path)
+    order = [point.question for point in grid.points()]
+    budget = grid.budget.kernel
+
+    def lacks(point: Point) -> bool:
+        here = build(ENGINE, point.scenario)[0] if which == "all" else None
+        return not enough(record.of(point.question, here), budget)
+
+    def keep(point: Point, rows: list[Row]) -> None:
+        record.replace(point.question, rows)
+        record.about |= {row["engine"]: campaign.about(row["engine"]) for row in rows}
+        record.write(order)
+
+    campaign = Campaign(ENGINE, budget, jobs, keep, quiet)
+    campaign.run([point for point in points if lacks(point)])
+    return record

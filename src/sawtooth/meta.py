@@ -1,0 +1,55 @@
+"""Meta: what every engine that sends packets says of its run in the same words: names of the indices, warnings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_LIMITED_SHARE = 0.1
+
+
+def names(compiled: dict[str, Any]) -> dict[str, list[str]]:
+    """For ``meta["names"]``: of each column of indices in a run's tables, the names behind the numbers."""
+    groups = {"flow": "flows", "transmitter": "transmitters", "link": "links", "probe": "probes"}
+    return {column: [one["name"] for one in compiled[group]] for column, group in groups.items()}
+
+
+def warnings(compiled: dict[str, Any], tables: dict[str, DataFrame]) -> list[str]:
+    """Sentences: a socket buffer was the limit, a flow delivered nothing, a loss took whole super-packets."""
+    return [*_limited(compiled, tables["tcp_info"]), *_silent(compiled, tables["intervals"]), *_offloaded(compiled)]
+
+
+def _limited(compiled: dict[str, Any], tcp_info: DataFrame) -> list[str]:
+    found = []
+    last = tcp_info.groupby(["flow", "connection"], sort=True).last()
+    for column, buffer in (("rwnd_limited_s", "receive"), ("sndbuf_limited_s", "send")):
+        for flow, limited in last.groupby("flow")[column].mean().items():
+            given = compiled["flows"][int(str(flow))]
+            longest_ns = compiled["duration_ns"] - given["start_ns"]
+            share = limited * 1e9 / min(longest_ns, given["duration_ns"] or longest_ns)
+            if share >= _LIMITED_SHARE:
+                name = given["name"]
+                found.append(
+                    f'the {buffer} buffer limited flow "{name}" {share:.0%} of the time: see host.{buffer}_buffer'
+                )
+    return found
+
+
+def _silent(compiled: dict[str, Any], intervals: DataFrame) -> list[str]:
+    delivered = intervals.groupby("flow")["goodput_bps"].sum()
+    return [f'flow "{compiled["flows"][flow]["name"]}" delivered nothing' for flow in delivered.index[delivered == 0]]
+
+
+def _offloaded(compiled: dict[str, Any]) -> list[str]:
+    """TCP hands whole super-packets to its own host's queueing discipline."""
+    found = []
+    for flow in compiled["flows"]:
+        first = compiled["links"][flow["forward"][0]]
+        if compiled["hosts"][first["from"]]["offload"] and first["loss_ppb"]:
+            found.append(
+                f'flow "{flow["name"]}": with segmentation offload, loss on the sending host\'s own link drops whole '
+                "super-packets, not single ones"
+            )
+    return found

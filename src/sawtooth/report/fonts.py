@@ -1,0 +1,59 @@
+"""Fonts of the figures: DejaVu Sans, and what this machine has for characters that it lacks."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import warnings
+from collections.abc import Iterator
+
+OURS = "DejaVu Sans"
+_BOXES = "Last Resort High-Efficiency"
+"""Comes with matplotlib and has a box for every character."""
+
+
+@functools.lru_cache(maxsize=64)
+def families(text: str) -> tuple[tuple[str, ...], str]:
+    """Font families, best first, that have the characters of ``text``; and the characters that none of them has."""
+    from matplotlib import font_manager
+
+    missing = {letter for letter in text if not letter.isspace()} - _letters(font_manager.findfont(OURS))
+    names = [OURS]
+    regular = [
+        font
+        for font in font_manager.fontManager.ttflist
+        if font.weight == 400 and font.style == "normal" and font.name != _BOXES
+    ]
+    for font in sorted(regular, key=lambda font: (font.name, font.fname)):
+        if not missing:
+            break
+        if found := missing & _letters(font.fname):
+            names.append(font.name)
+            missing -= found
+    return tuple(names), "".join(sorted(missing))
+
+
+@contextlib.contextmanager
+def accepted() -> Iterator[None]:
+    """Leaves matplotlib nothing to say of characters that no font has, nor of a font that has no bold face."""
+    log = logging.getLogger("matplotlib.font_manager")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")
+            yield
+    finally:
+        log.setLevel(before)
+
+
+@functools.cache
+def _letters(path: str) -> frozenset[str]:
+    from matplotlib.ft2font import FT2Font
+
+    try:
+        return frozenset(map(chr, FT2Font(path).get_charmap()))
+    except (OSError, RuntimeError):
+        # The list of fonts is older than the fonts.
+        return frozenset()

@@ -1,0 +1,101 @@
+"""Loss of a link direction: text is a share of packets, each lost by itself; a table says which ones are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Any, Self
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from sawtooth.errors import InputError
+from sawtooth.scenario.part import Part
+from sawtooth.scenario.units import Loss
+
+PPB = 10**9
+
+
+class GilbertElliott(Part):
+    """Loss in bursts: a good and a bad state, and at each packet a chance of going to the other (tc-netem's `gemodel`).
+
+    As in Linux (``loss_gilb_ell``), a packet may change the state, but is lost with the chance of the state that it
+    finds; the first one finds the good state.
+    """
+
+    p: Loss = Field(description="chance that a packet takes the link from the good state to the bad one")
+    r: Loss = Field(description="chance that it takes it from the bad state to the good one")
+    bad: Loss = Field(Loss.parse("100%"), description="loss in the bad state; tc calls it 1-h")
+    good: Loss = Field(Loss.parse("0%"), description="loss in the good state; tc calls it 1-k")
+
+    @property
+    def mean(self) -> Fraction:
+        """The share of packets that is lost in the long run, when p / (p + r) of them find the bad state."""
+        if self.p.ppb == 0:
+            return Fraction(self.good.ppb, PPB)
+        in_bad = Fraction(self.p.ppb, self.p.ppb + self.r.ppb)
+        return (in_bad * self.bad.ppb + (1 - in_bad) * self.good.ppb) / PPB
+
+
+class LossPattern(Part):
+    """Losses that depend on those before, instead of a share like `"1%"`. Exactly one of the fields is given.
+
+    Packets of every kind count: data, retransmissions, acknowledgements, probes.
+    """
+
+    every: int | None = Field(None, ge=1, le=PPB, description="of so many packets the last one is lost, always")
+    gilbert_elliott: GilbertElliott | None = Field(None, description="losses come in bursts")
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if self.every is None and self.gilbert_elliott is None:
+            fix = 'write loss = { every = 1000 } or loss = { gilbert_elliott = { p = "1%", r = "30%" } }'
+            raise InputError("missing-field", "this table does not say which packets are lost", fix=fix)
+        if self.every is not None and self.gilbert_elliott is not None:
+            message = "packets are lost at even distances or in bursts, not both"
+            raise InputError("conflict", message, fix='remove "every" or "gilbert_elliott"')
+        return self
+
+    @property
+    def ppb(self) -> int:
+        """The share of packets that is lost in the long run, in parts per billion; above 0 where any is lost."""
+        model = self.gilbert_elliott
+        mean = model.mean if model is not None else Fraction(1, self.every or 1)
+        return max(round(mean * PPB), int(mean > 0))
+
+    def compile(self) -> dict[str, Any]:
+        """What the core reads: docs/design.md, "The core's contract"."""
+        model = self.gilbert_elliott
+        if model is None:
+            return {"every": self.every}
+        chances = {"p_ppb": model.p, "r_ppb": model.r, "bad_ppb": model.bad, "good_ppb": model.good}
+        return {"gilbert_elliott": {name: chance.ppb for name, chance in chances.items()}}
+
+
+class _TextOrTable:
+    """Text is a ``Loss``, a table a ``LossPattern``. A union of pydantic's adds its own words to a field's name."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def read(value: Any, table: core_schema.ValidatorFunctionWrapHandler) -> Loss | LossPattern:
+            if isinstance(value, Loss):
+                return value
+            return table(value) if isinstance(value, (Mapping, LossPattern)) else Loss.parse(value)
+
+        return core_schema.no_info_wrap_validator_function(
+            read,
+            handler.generate_schema(LossPattern),
+            serialization=core_schema.plain_serializer_function_ser_schema(_write),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [Loss.__get_pydantic_json_schema__(schema, handler), handler(schema)]}
+
+
+def _write(loss: Loss | LossPattern) -> Any:
+    return loss.model_dump(mode="json", exclude_none=True) if isinstance(loss, LossPattern) else str(loss)
+
+
+NO_LOSS = Loss(0)
+LossModel = Annotated[Loss | LossPattern, _TextOrTable()]
+"""What a scenario file may give as a loss."""

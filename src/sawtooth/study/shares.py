@@ -1,0 +1,118 @@
+"""Shares: what each flow of a scenario with several gets of the sum, and how evenly its connections share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.run import Run
+from sawtooth.stats import describe, independent, jain, throughput_by_flow
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+    from pandas import DataFrame
+
+SHARE_COLUMNS = (
+    "flow",
+    "flow_cc",
+    "connections",
+    "share_percent",
+    "share_low_percent",
+    "share_high_percent",
+    "jain",
+    "jain_all",
+)
+"""Beside the key columns, ``seed``, ``mean_mbps`` and ``std_mbps``."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """One run's flows, one a table [[flows]], in order: Mbit/s in each interval, and indices of fairness."""
+
+    names: tuple[str, ...]
+    ccs: tuple[str, ...]
+    counts: tuple[int, ...]
+    samples: ndarray[Any, Any]
+    """One row an interval, one column a flow."""
+    fairness: tuple[float, ...]
+    fairness_of_all: float
+
+    @classmethod
+    def of(cls, run: Run) -> Shares:
+        """From a run with its tables ``intervals`` and, for the fairness, ``flows``."""
+        import numpy as np
+
+        compiled = run.scenario.compile()["flows"]
+        parts: dict[str, list[int]] = {}
+        for index, flow in enumerate(compiled):
+            # A flow that is spread over the pairs of a dumbbell is compiled to one for each: NAME@s1 …
+            parts.setdefault(flow["name"].partition("@")[0], []).append(index)
+        each = throughput_by_flow(run).reindex(columns=range(len(compiled)), fill_value=0.0).to_numpy()
+        rates = [_rates(run, compiled, indices) for indices in parts.values()]
+        return cls(
+            tuple(parts),
+            tuple(compiled[indices[0]]["cc"] for indices in parts.values()),
+            tuple(sum(compiled[index]["count"] for index in indices) for indices in parts.values()),
+            np.stack([each[:, indices].sum(axis=1) for indices in parts.values()], axis=1),
+            tuple(math.nan if one is None else jain(one) for one in rates),
+            math.nan if None in rates else jain([rate for one in rates if one is not None for rate in one]),
+        )
+
+    @property
+    def percent(self) -> list[float]:
+        """Each flow's share of the sum of the means; NaN when nothing was delivered."""
+        means = self.samples.mean(axis=0)
+        whole = float(means.sum())
+        return [float(mean) / whole * 100 if whole > 0 else math.nan for mean in means]
+
+
+def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Shares]) -> list[dict[str, Any]]:
+    """One row a flow, of one run or of several that differ in their seeds only.
+
+    The share is the mean of the runs' shares; its 95% interval is that of independent runs, so one run has none.
+    """
+    import numpy as np
+
+    first = seen[0]
+    samples = np.concatenate([one.samples for one in seen])
+    found = []
+    for at, name in enumerate(first.names):
+        described = describe(samples[:, at])
+        share = independent([one.percent[at] for one in seen])
+        found.append(
+            {
+                **key,
+                "seed": seed,
+                "flow": name,
+                "flow_cc": first.ccs[at],
+                "connections": first.counts[at],
+                "mean_mbps": described["mean_mbps"],
+                "std_mbps": described["std_mbps"],
+                "share_percent": share.mean,
+                "share_low_percent": share.low,
+                "share_high_percent": share.high,
+                "jain": _mean([one.fairness[at] for one in seen]),
+                "jain_all": _mean([one.fairness_of_all for one in seen]),
+            }
+        )
+    return found
+
+
+def _rates(run: Run, compiled: Sequence[Mapping[str, Any]], indices: Sequence[int]) -> list[float] | None:
+    """Bytes a second of each connection over its life. None where that is not known, and where connections replace
+    each other: lives of different lengths at different times are no shares of one thing.
+    """
+    ended: DataFrame | None = run.tables.get("flows")
+    if ended is None or any(compiled[index]["lifetime_ns"] for index in indices):
+        return None
+    own = ended[ended["flow"].isin(indices)]
+    lives = own["end_s"] - own["start_s"]
+    if len(own) != sum(compiled[index]["count"] for index in indices) or not (lives > 0).all():
+        return None
+    return [float(rate) for rate in own["delivered_bytes"] / lives]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
