@@ -21,10 +21,10 @@ unexport CONDA_PREFIX
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
 STUDY := studies/one-percent-loss.toml
 
-.PHONY: help demo test check format bench bench-ns3 fidelity setup kernel clean
+.PHONY: help demo test check format bench bench-instructions bench-ns3 fidelity setup kernel clean
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
 demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where its report is
 	$(BIN)/sawtooth run $(STUDY)
@@ -48,6 +48,9 @@ format:  ## Format all sources
 
 bench:  ## Delivered data packets for each CPU second
 	cargo run --locked --release -p sawtooth-net --example bench
+
+bench-instructions:  ## Instructions for each packet against those on file; needs valgrind
+	cargo run --locked --release -p sawtooth-net --example bench -- --instructions
 
 bench-ns3: setup kernel target/ns3/bulk  ## Side by side with ns-3: speed, and distance to the kernel; half an hour
 	$(BIN)/python bench/side_by_side.py --ns3 target/ns3/bulk --output results/ns-3

@@ -104,6 +104,10 @@ impl Connection {
             freed += u64::from(memory);
             self.host_queue.pop_front();
         }
+        if self.host_queue.is_empty() {
+            // Back to the first slot, which is in the cache.
+            self.host_queue.clear();
+        }
         if let Some(sender) = self.sender() {
             sender.host_queue -= freed;
         }

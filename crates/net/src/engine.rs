@@ -113,17 +113,21 @@ impl Simulation {
             .collect();
         // Timers: probes first, then four a connection, each in the cell where it acts.
         let cells = Cells::new(&scenario);
-        let mut timers = Timers::new(cells.count);
         let starts_in = |route: &[usize]| cells.of_host[scenario.links[route[0]].from];
-        for config in &scenario.probes {
-            let timer = timers.add(starts_in(&config.forward));
-            timers.set(timer, Time::from_nanos(config.start_ns));
-        }
+        let mut homes: Vec<u32> = scenario.probes.iter().map(|config| starts_in(&config.forward)).collect();
         for connection in &connections {
             let config = &scenario.flows[connection.flow as usize];
             let (from, to) = (starts_in(&config.forward), starts_in(&config.backward));
-            let [_, _, _, life] = [from, from, to, from].map(|cell| timers.add(cell));
-            timers.set(life, Time::from_nanos(config.start_ns));
+            homes.extend([from, from, to, from]);
+        }
+        let mut timers = Timers::new(cells.count, &homes);
+        for (index, config) in scenario.probes.iter().enumerate() {
+            timers.set(index as u32, Time::from_nanos(config.start_ns));
+        }
+        let first_connection = scenario.probes.len() as u32;
+        for (index, connection) in connections.iter().enumerate() {
+            let start_ns = scenario.flows[connection.flow as usize].start_ns;
+            timers.set(first_connection + index as u32 * CONNECTION_TIMERS + LIFE, Time::from_nanos(start_ns));
         }
         let mut links: Vec<Link> =
             scenario.links.iter().enumerate().map(|(i, l)| Link::new(l, scenario.seed, i)).collect();
@@ -170,7 +174,7 @@ impl Simulation {
             probers,
             routes,
             timers,
-            first_connection: scenario.probes.len() as u32,
+            first_connection,
             scenario,
         }
     }

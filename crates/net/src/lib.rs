@@ -20,5 +20,6 @@ pub mod scenario;
 mod schedule;
 pub mod tables;
 mod transmitter;
+mod wheel;
 
 pub use engine::Simulation;

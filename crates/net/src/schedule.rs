@@ -1,8 +1,7 @@
-//! What happens next in a cell: a heap of links (one entry each, by their next arrival) and one of timers, re-armed lazily.
+//! What happens next in a cell: a heap of links (one entry each, by their next arrival) and timers, re-armed lazily.
 
+use crate::wheel::Wheel;
 use sawtooth_units::Time;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Links with packets on their way, the earliest arrival first; ties go to the lower index. A link's next arrival only
 /// changes while it is on top or when it was idle, so there is no search.
@@ -59,10 +58,13 @@ impl LinkHeap {
     }
 }
 
+/// A cell with so many timers keeps them on a wheel.
+const MANY: usize = 64;
+
 /// Timers by index, each at home in one cell. A timer that moves later costs nothing until its old entry comes up.
 #[derive(Clone, Debug)]
 pub struct Timers {
-    heaps: Vec<BinaryHeap<Reverse<(Time, u32)>>>,
+    wheels: Vec<Wheel>,
     slots: Vec<Slot>,
 }
 
@@ -70,19 +72,19 @@ pub struct Timers {
 struct Slot {
     cell: u32,
     due: Time,
-    /// Of its earliest entry in the heap.
+    /// Of its earliest entry on the wheel.
     queued: Time,
 }
 
 impl Timers {
-    pub fn new(cells: usize) -> Self {
-        Timers { heaps: vec![BinaryHeap::new(); cells], slots: Vec::new() }
-    }
-
-    /// Adds a timer at home in `cell`; returns its index.
-    pub fn add(&mut self, cell: u32) -> u32 {
-        self.slots.push(Slot { cell, due: Time::NEVER, queued: Time::NEVER });
-        self.slots.len() as u32 - 1
+    /// One timer for each of `homes`, which are cells; there are `cells` of them.
+    pub fn new(cells: usize, homes: &[u32]) -> Self {
+        let mut counts = vec![0; cells];
+        homes.iter().for_each(|&cell| counts[cell as usize] += 1);
+        Timers {
+            wheels: counts.into_iter().map(|timers| Wheel::new(timers >= MANY)).collect(),
+            slots: homes.iter().map(|&cell| Slot { cell, due: Time::NEVER, queued: Time::NEVER }).collect(),
+        }
     }
 
     /// Sets timer `index` to `due`; `Time::NEVER` cancels it.
@@ -91,18 +93,18 @@ impl Timers {
         slot.due = due;
         if due < slot.queued {
             slot.queued = due;
-            self.heaps[slot.cell as usize].push(Reverse((due, index)));
+            self.wheels[slot.cell as usize].push(due, index);
         }
     }
 
     /// When a timer of `cell` may be due next.
     pub fn next_due(&self, cell: u32) -> Time {
-        self.heaps[cell as usize].peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
+        self.wheels[cell as usize].first()
     }
 
     /// Takes the next entry of `cell`; the timer's index if it is really due then.
     pub fn pop(&mut self, cell: u32) -> Option<u32> {
-        let Reverse((time, index)) = self.heaps[cell as usize].pop()?;
+        let (time, index) = self.wheels[cell as usize].pop()?;
         let slot = &mut self.slots[index as usize];
         if slot.queued != time {
             return None;
@@ -145,8 +147,7 @@ mod tests {
 
     #[test]
     fn a_timer_that_moved_later_fires_once_and_late() {
-        let mut timers = Timers::new(1);
-        let _ = [timers.add(0), timers.add(0)];
+        let mut timers = Timers::new(1, &[0, 0]);
         timers.set(0, t(10));
         timers.set(0, t(50));
         timers.set(1, t(20));
@@ -159,8 +160,7 @@ mod tests {
 
     #[test]
     fn a_timer_that_moved_earlier_fires_once() {
-        let mut timers = Timers::new(1);
-        timers.add(0);
+        let mut timers = Timers::new(1, &[0]);
         timers.set(0, t(50));
         timers.set(0, t(10));
         assert_eq!(timers.pop(0), Some(0));
@@ -170,8 +170,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_timer_never_fires() {
-        let mut timers = Timers::new(1);
-        timers.add(0);
+        let mut timers = Timers::new(1, &[0]);
         timers.set(0, t(50));
         timers.set(0, Time::NEVER);
         assert_eq!(timers.pop(0), None);

@@ -105,6 +105,10 @@ impl Reassembly {
             next = next.max(run.end);
             self.runs.pop_front();
         }
+        if self.runs.is_empty() {
+            // Back to the first slot, which is in the cache.
+            self.runs.clear();
+        }
         let mut kept = 0;
         for i in 0..self.recent_count {
             if self.recent[i].start > next {

@@ -34,6 +34,11 @@ pub struct Segment {
     next: u32,
 }
 
+/// Slots of the smallest ring.
+const SMALLEST: usize = 16;
+/// A ring so many times longer than what is in flight is made shorter: with many connections it would only crowd the cache.
+const SLACK: usize = 8;
+
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     ring: Vec<Segment>,
@@ -52,7 +57,7 @@ impl Segment {
 
 impl Scoreboard {
     pub fn new() -> Self {
-        Scoreboard { ring: vec![Segment::default(); 64], una: 0, nxt: 0, oldest: None, newest: None }
+        Scoreboard { ring: vec![Segment::default(); SMALLEST], una: 0, nxt: 0, oldest: None, newest: None }
     }
 
     fn slot(&self, seq: u64) -> usize {
@@ -80,7 +85,7 @@ impl Scoreboard {
     /// Appends the segment after the last one and links it as the newest sent.
     pub fn push(&mut self, segment: Segment) {
         if self.nxt - self.una == self.ring.len() as u64 {
-            self.grow();
+            self.resize(2 * self.ring.len());
         }
         let seq = self.nxt;
         self.nxt += 1;
@@ -92,10 +97,14 @@ impl Scoreboard {
     pub fn pop(&mut self) {
         self.unlink(self.una);
         self.una += 1;
+        if self.ring.len() > SMALLEST && (self.nxt - self.una) as usize * SLACK < self.ring.len() {
+            self.resize(self.ring.len() / 4);
+        }
     }
 
-    fn grow(&mut self) {
-        let mut ring = vec![Segment::default(); self.ring.len() * 2];
+    #[cold]
+    fn resize(&mut self, slots: usize) {
+        let mut ring = vec![Segment::default(); slots.max(SMALLEST)];
         let mask = ring.len() - 1;
         for seq in self.una..self.nxt {
             ring[seq as usize & mask] = *self.get(seq);
@@ -191,5 +200,8 @@ mod tests {
         assert_eq!(order.len(), 200);
         assert_eq!(order[0], first);
         assert_eq!(order[199], first + 3);
+        (0..190).for_each(|_| board.pop());
+        assert_eq!(board.ring.len(), 64);
+        assert_eq!(self::order(&board)[..2], [first + 190, first + 191]);
     }
 }

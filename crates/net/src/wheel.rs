@@ -1,0 +1,161 @@
+//! A queue of times: a heap of what is near, and a hierarchical wheel (Varghese and Lauck 1987) of what is further away.
+//!
+//! With a thousand flows most timers lie far enough ahead that to sort them among all others would be in vain. The order is
+//! exact: a wheel's slot is emptied into the heap before its time comes.
+
+use sawtooth_units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Slots of the lowest level last `1 << GRAIN` nanoseconds: 66 µs.
+const GRAIN: u32 = 16;
+const SLOT_BITS: u32 = 8;
+const SLOTS: usize = 1 << SLOT_BITS;
+/// Enough for 200 days.
+const LEVELS: usize = 5;
+
+#[derive(Clone, Debug)]
+pub struct Wheel {
+    near: BinaryHeap<Reverse<(Time, u32)>>,
+    /// Nanoseconds before which everything is in the heap.
+    edge: u64,
+    /// A level after the other. An entry's level is that of the highest digit (of base `SLOTS`) in which it differs from the
+    /// edge, its slot that digit.
+    far: Vec<Vec<(Time, u32)>>,
+    /// Which slots hold something.
+    occupied: [[u64; SLOTS / 64]; LEVELS],
+}
+
+impl Wheel {
+    /// `large`: many entries are expected; otherwise the heap does alone.
+    pub fn new(large: bool) -> Self {
+        let (edge, slots) = if large { (0, LEVELS * SLOTS) } else { (u64::MAX, 0) };
+        Wheel { near: BinaryHeap::new(), edge, far: vec![Vec::new(); slots], occupied: [[0; SLOTS / 64]; LEVELS] }
+    }
+
+    #[inline]
+    pub fn push(&mut self, time: Time, index: u32) {
+        if time.nanos() < self.edge {
+            self.near.push(Reverse((time, index)));
+        } else {
+            self.put_far(time, index);
+        }
+        if self.near.is_empty() {
+            self.bring_near();
+        }
+    }
+
+    /// The earliest time, ties by index; `Time::NEVER` without one.
+    #[inline]
+    pub fn first(&self) -> Time {
+        self.near.peek().map_or(Time::NEVER, |&Reverse((time, _))| time)
+    }
+
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Time, u32)> {
+        let Reverse(entry) = self.near.pop()?;
+        if self.near.is_empty() {
+            self.bring_near();
+        }
+        Some(entry)
+    }
+
+    fn put_far(&mut self, time: Time, index: u32) {
+        let differs = (time.nanos() ^ self.edge) >> GRAIN;
+        let level = (differs.checked_ilog2().unwrap_or(0) / SLOT_BITS) as usize;
+        let slot = slot_at(time.nanos(), level);
+        self.far[level * SLOTS + slot].push((time, index));
+        self.occupied[level][slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Moves the earliest slot's entries into the heap, which is empty; nothing happens if there are none.
+    fn bring_near(&mut self) {
+        while let Some((level, slot)) = self.first_slot() {
+            let shift = GRAIN + SLOT_BITS * level as u32;
+            let start = self.edge >> (shift + SLOT_BITS) << (shift + SLOT_BITS) | (slot as u64) << shift;
+            if level > 0 {
+                self.edge = start;
+                self.spread(level, slot);
+                continue;
+            }
+            self.edge = start + (1 << GRAIN);
+            let mut entries = self.empty(level, slot);
+            self.near.extend(entries.drain(..).map(Reverse));
+            self.far[slot] = entries;
+            // Where the edge has entered a slot of a higher level, that is spread over the lower ones.
+            let mut level = 1;
+            while slot_at(self.edge, level - 1) == 0 && level < LEVELS {
+                self.spread(level, slot_at(self.edge, level));
+                level += 1;
+            }
+            return;
+        }
+    }
+
+    fn first_slot(&self) -> Option<(usize, usize)> {
+        self.occupied.iter().enumerate().find_map(|(level, words)| {
+            let word = words.iter().position(|&bits| bits != 0)?;
+            Some((level, 64 * word + words[word].trailing_zeros() as usize))
+        })
+    }
+
+    /// Empties a slot; its room is to be given back.
+    fn empty(&mut self, level: usize, slot: usize) -> Vec<(Time, u32)> {
+        self.occupied[level][slot / 64] &= !(1 << (slot % 64));
+        std::mem::take(&mut self.far[level * SLOTS + slot])
+    }
+
+    fn spread(&mut self, level: usize, slot: usize) {
+        let mut entries = self.empty(level, slot);
+        entries.drain(..).for_each(|(time, index)| self.put_far(time, index));
+        self.far[level * SLOTS + slot] = entries;
+    }
+}
+
+fn slot_at(nanos: u64, level: usize) -> usize {
+    (nanos >> (GRAIN + SLOT_BITS * level as u32)) as usize % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Purpose, Rng};
+
+    #[test]
+    fn entries_come_in_the_order_of_a_heap() {
+        for (seed, reach) in [(1, 20), (2, 100_000), (3, 10_000_000), (4, 5_000_000_000), (5, 1 << 50)] {
+            let mut rng = Rng::new(seed, Purpose::Lifetime, 0);
+            let (mut wheel, mut heap, mut now) = (Wheel::new(true), BinaryHeap::new(), 0);
+            for index in 0..20_000 {
+                let time = Time::from_nanos(now + rng.between(0, reach));
+                wheel.push(time, index % 100);
+                heap.push(Reverse((time, index % 100)));
+                assert_eq!(wheel.first(), heap.peek().expect("one was pushed").0.0);
+                while rng.between(0, 9) < 5 {
+                    let (entry, expected) = (wheel.pop(), heap.pop());
+                    assert_eq!(entry, expected.map(|Reverse(entry)| entry));
+                    now = entry.map_or(now, |(time, _)| time.nanos());
+                    if now > 1 << 51 {
+                        return;
+                    }
+                }
+            }
+            while let Some(Reverse(expected)) = heap.pop() {
+                assert_eq!(wheel.pop(), Some(expected));
+            }
+            assert_eq!((wheel.pop(), wheel.first()), (None, Time::NEVER));
+        }
+    }
+
+    #[test]
+    fn an_entry_may_come_before_the_one_brought_near() {
+        let mut wheel = Wheel::new(true);
+        let t = Time::from_nanos;
+        wheel.push(t(3_000_000_000), 0);
+        assert_eq!(wheel.first(), t(3_000_000_000));
+        wheel.push(t(5), 1);
+        wheel.push(t(3_000_000_001), 2);
+        wheel.push(t(4_000_000), 3);
+        assert_eq!([(); 4].map(|()| wheel.pop().map(|(_, index)| index)), [Some(1), Some(3), Some(0), Some(2)]);
+    }
+}
