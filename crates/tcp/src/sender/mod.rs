@@ -97,6 +97,8 @@ pub struct Sender {
     window_end: u64,
     send_window: u64,
     send_buffer: u64,
+    /// How many segments it holds.
+    buffered: u64,
     cwnd_usage_seq: u64,
     limited_since: Option<(Limit, Time)>,
 
@@ -193,6 +195,7 @@ impl Sender {
             window_end: start.send_window / u64::from(options.mss),
             send_window: start.send_window,
             send_buffer: 0,
+            buffered: 0,
             cwnd_usage_seq: 0,
             limited_since: None,
             rto,

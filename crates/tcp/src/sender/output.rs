@@ -105,8 +105,7 @@ impl Sender {
 
     /// Segments that the application has written and that were never sent.
     pub(super) fn unsent(&self) -> u64 {
-        let buffered = self.send_buffer / (u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD / 32);
-        (self.window.snd_una + buffered.max(2)).min(self.total).saturating_sub(self.window.snd_nxt)
+        (self.window.snd_una + self.buffered).min(self.total).saturating_sub(self.window.snd_nxt)
     }
 
     /// `tcp_tso_segs` with `tcp_tso_autosize`.
@@ -376,6 +375,7 @@ impl Sender {
         let wanted = u64::from(self.congestion.sndbuf_expand()) * u64::from(segments) * segment;
         if self.send_buffer < wanted {
             self.send_buffer = wanted.min(self.options.send_buffer);
+            self.buffered = (self.send_buffer / (u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD / 32)).max(2);
         }
     }
 }
