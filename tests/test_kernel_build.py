@@ -147,6 +147,17 @@ def test_the_copy_is_edited_in_its_three_ways(tmp_path: Path) -> None:
     assert "| PTRACE_O_EXITKILL)" in (copy / "arch/um/os-Linux/skas/process.c").read_text()
 
 
+def test_edits_for_speed_are_made_where_a_kernel_has_their_place_and_left_out_where_not(tmp_path: Path) -> None:
+    tree = stand_in(tmp_path / "linux")
+    (tree / "arch/um/Makefile").write_text("KBUILD_CFLAGS += -mcmodel=large\n")
+    (tree / "arch/um/os-Linux/signal.c").write_text("\telse\n\t\tmemset(&regs, 0, sizeof(regs));\n")
+    copy = tmp_path / "copy"
+    source.unpack(source.locate(tree), copy, 250)
+    assert (copy / "arch/um/Makefile").read_text() == "KBUILD_CFLAGS += -mcmodel=small\n"
+    assert "memset" not in (copy / "arch/um/os-Linux/signal.c").read_text()
+    assert not (copy / "arch/um/kernel/time.c").exists()
+
+
 def test_progress_tells_the_stages_in_order_and_fractions_that_grow(tmp_path: Path) -> None:
     told: list[tuple[str, float | None]] = []
     build(source_path=stand_in(tmp_path / "linux"), progress=lambda what, fraction: told.append((what, fraction)))

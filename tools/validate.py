@@ -1,16 +1,20 @@
 """Writes docs/validation.md: the simulator beside the real kernel and beside the published study.
 
     python tools/validate.py --reference KERNEL.csv --study SIM KERNEL MODEL --long SIM KERNEL \
-        --hz SIM KERNEL
+        --hz SIM KERNEL --grid FIDELITY --rfc9438 TABLE.md
 
-KERNEL.csv has one row a run of the real kernel, measured with other scripts; the others are result directories.
+KERNEL.csv has one row a run of the real kernel, measured with other scripts; FIDELITY is what `make fidelity` wrote,
+TABLE.md what tools/rfc9438.py printed; the others are result directories.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import math
+import re
+import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -163,18 +167,33 @@ def side_by_side(studies: Sequence[Path], keys: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
+def table_of(page: str, heading: str) -> str:
+    """The first Markdown table below a heading, or below the page's title for an empty one."""
+    below = page.split(f"\n## {heading}\n", 1)[1] if heading else page
+    return re.search(r"(^\|.*\n)+", below, re.MULTILINE)[0].rstrip()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", type=Path, required=True, help="CSV of the real kernel's runs")
     for name, file in (("study", "one-percent-loss"), ("long", "long-fat-path"), ("hz", "hz")):
         what = f"result directories of studies/{file}.toml, one an engine, the simulator's first"
         parser.add_argument(f"--{name}", type=Path, nargs="+", required=True, help=what)
+    parser.add_argument("--grid", type=Path, required=True, help="directory that make fidelity wrote")
+    parser.add_argument("--rfc9438", type=Path, required=True, help="what tools/rfc9438.py printed")
     options = parser.parse_args()
+    grid = (options.grid / "fidelity.md").read_text()
+    measured = len(json.loads((options.grid / "fidelity.json").read_text())["points"])
+    shutil.copy(options.grid / "fidelity.png", PAGE.parent / "images" / "fidelity.png")
     kernel, differences = against_kernel(options.reference)
     sizes = sorted(abs(d) for d in differences)
     template = (PAGE.parent / "validation.in.md").read_text()
     page = (
         template.replace("@KERNEL@", kernel)
+        .replace("@POINTS@", str(measured))
+        .replace("@GRID@", table_of(grid, ""))
+        .replace("@LARGEST@", table_of(grid, "Largest differences of throughput"))
+        .replace("@RFC9438@", options.rfc9438.read_text().strip())
         .replace("@HZ@", side_by_side(options.hz, {"hz": "HZ", "rtt_ms": "RTT, ms"}))
         .replace("@PUBLISHED@", side_by_side(options.study, {"cc": "cc", "path": "path", "loss_percent": "loss, %"}))
         .replace("@LONG@", side_by_side(options.long, {"cc": "cc", "loss_percent": "loss, %"}))

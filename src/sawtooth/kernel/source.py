@@ -32,11 +32,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Edit:
-    """One substitution in one file of the copy; ``{hz}`` in ``new`` is the HZ wanted."""
+    """One substitution in one file of the copy; ``{hz}`` in ``new`` is the HZ wanted.
+
+    ``for_speed``: only that; a kernel without the place does as well.
+    """
 
     file: str
     old: str
     new: str
+    for_speed: bool = False
 
 
 EDITS = (
@@ -53,6 +57,22 @@ EDITS = (
         "arch/um/os-Linux/skas/process.c",
         r"\(void \*\)\s*PTRACE_O_TRACESYSGOOD",
         "(void *) (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)",
+    ),
+    # The kernel is linked below 2 GiB: no need to call each function through a register.
+    Edit("arch/um/Makefile", "-mcmodel=large", "-mcmodel=small", for_speed=True),
+    # A timer interrupt would zero room for all registers of the processor, 3 KB, to say that no program was running.
+    Edit(
+        "arch/um/os-Linux/signal.c",
+        r"memset\(&regs, 0, sizeof\(regs\)\);",
+        "{ static struct uml_pt_regs none; timer_handler(SIGALRM, NULL, &none); return; }",
+        for_speed=True,
+    ),
+    # While a program runs, virtual time stands still, so no timer concerns it; each signal would stop it once more.
+    Edit(
+        "arch/um/kernel/time.c",
+        r"if \(get_current\(\)->mm != NULL\)",
+        "if (time_travel_mode != TT_MODE_INFCPU && get_current()->mm != NULL)",
+        for_speed=True,
     ),
 )
 
@@ -143,6 +163,8 @@ def _apply(edit: Edit, tree: Path, shown: Path, hz: int) -> None:
     path = tree / edit.file
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     after, count = re.subn(edit.old, edit.new.replace("{hz}", str(hz)), before)
+    if not count and edit.for_speed:
+        return
     if not count:
         message = f"{edit.file} has not the place that sawtooth has to edit: this kernel is not supported"
         raise InputError("bad-source", message, file=shown, fix=f"use Debian's package {PACKAGE}")

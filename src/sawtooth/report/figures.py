@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ class Figure:
     def words(self) -> str:
         """All the text that is drawn and not ours."""
         layout = self.layout
-        values = [shown(value) for value in (*layout.x_values, *layout.series_values)]
+        values = [*map(shown, layout.x_values), *map(layout.series_text, layout.series_values)]
         return "".join(sorted({*self.title, *layout.x_title, *"".join(layout.panel_titles), *"".join(values)}))
 
 
@@ -42,6 +43,7 @@ class Layout:
     x: str
     x_title: str
     series: str | None
+    series_title: str
     panels: tuple[str, ...]
     baseline: Any
     detail: Any
@@ -54,6 +56,19 @@ class Layout:
     def numeric(self) -> bool:
         """Whether ``x`` is a scale, not a list of names."""
         return all(isinstance(value, (int, float)) for value in self.x_values)
+
+    @property
+    def geometric(self) -> bool:
+        """Whether ``x`` grows by factors, so that a linear scale would crowd its small values."""
+        if not self.numeric or len(self.x_values) < 3 or min(self.x_values) <= 0:
+            return False
+        ordered = sorted(self.x_values)
+        closest = min(b - a for a, b in itertools.pairwise(ordered))
+        return bool(closest < (ordered[-1] - ordered[0]) / 30)
+
+    def series_text(self, value: Any) -> str:
+        """A value of ``series`` in words: a number alone would not tell what it is."""
+        return value_text(self.series_title, value) if isinstance(value, (int, float)) else shown(value)
 
     def part(self, table: DataFrame, series: Any, panel: tuple[Any, ...]) -> DataFrame:
         """The rows of one series in one panel."""
@@ -110,7 +125,17 @@ def _layout_of(result: StudyResult, table: DataFrame, roles: Roles) -> Layout:
     )
     title = result.study.title_of(roles.x)
     return Layout(
-        roles.x, title, roles.series, roles.panels, baseline, detail, xs, values(roles.series), panels, titles
+        roles.x,
+        title,
+        roles.series,
+        result.study.title_of(roles.series) if roles.series else "",
+        roles.panels,
+        baseline,
+        detail,
+        xs,
+        values(roles.series),
+        panels,
+        titles,
     )
 
 
@@ -176,7 +201,7 @@ def _mean_log(result: StudyResult, layout: Layout) -> Figure:
 
 def _compare(result: StudyResult, layout: Layout) -> Figure:
     columns = [*_keys(layout), "mean_mbps", "ci_low_mbps", "ci_high_mbps", "change_percent"]
-    names = " against ".join(shown(value) for value in layout.series_values) if layout.series else "Side by side"
+    names = " against ".join(map(layout.series_text, layout.series_values)) if layout.series else "Side by side"
     caption = "Mean over all seeds side by side; bars are the 95% interval by batch means."
     return Figure("side-by-side", names, caption, result.pooled[columns], layout)
 

@@ -60,9 +60,9 @@ def _panels(layout: Layout, height: int) -> Any:
     canvas = _canvas(1, list(layout.panel_titles), height=height, columns=len(layout.panel_values))
     canvas.update_yaxes(title_text=THROUGHPUT, col=1)
     canvas.update_xaxes(title_text=layout.x_title, title_standoff=6)
-    if layout.numeric and len(layout.x_values) <= 15:
+    if _linear(layout) and len(layout.x_values) <= 15:
         canvas.update_xaxes(tickvals=list(layout.x_values))
-    if not layout.numeric:
+    if not _linear(layout):
         # Text that looks like a number ("0.5%") would become one, on an axis without its order and unit.
         categories = [shown(value) for value in layout.x_values]
         canvas.update_xaxes(type="category", categoryorder="array", categoryarray=categories)
@@ -70,17 +70,22 @@ def _panels(layout: Layout, height: int) -> Any:
 
 
 def _x(layout: Layout, values: Any) -> list[Any]:
-    return list(values) if layout.numeric else [shown(value) for value in values]
+    return list(values) if _linear(layout) else [shown(value) for value in values]
+
+
+def _linear(layout: Layout) -> bool:
+    """Values that grow by factors stand at equal distances, like names."""
+    return layout.numeric and not layout.geometric
 
 
 def _name(layout: Layout, series: Any) -> str:
-    return shown(series) if layout.series else "mean"
+    return layout.series_text(series) if layout.series else "mean"
 
 
 def _time(figure: Figure) -> Any:
     layout = figure.layout
     titles = [
-        " · ".join(text for text in (shown(one) if layout.series else "", panel) if text)
+        " · ".join(text for text in (layout.series_text(one) if layout.series else "", panel) if text)
         for one in layout.series_values
         for panel in layout.panel_titles
     ]

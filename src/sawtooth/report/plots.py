@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +98,7 @@ def _time(figure: Figure) -> Canvas:
                 if not line.empty:
                     width = 1.2 if len(line) < 1000 else 0.4
                     axes.plot(line["t_s"], line["mbps"], color=tint, lw=width, label=layout.x_text(value))
-            name = shown(one) if layout.series else ""
+            name = layout.series_text(one) if layout.series else ""
             axes.set_title(" · ".join(text for text in (name, layout.panel_titles[column]) if text))
             axes.set_ylim(bottom=0)
             axes.legend(loc="upper right", fontsize=8.5, ncols=2, bbox_to_anchor=(1, 1.16), borderaxespad=0)
@@ -109,12 +110,14 @@ def _time(figure: Figure) -> Canvas:
 
 
 def _positions(layout: Layout) -> dict[Any, float]:
+    if layout.geometric:
+        return {value: math.log10(value) for value in layout.x_values}
     return {value: float(value) if layout.numeric else float(at) for at, value in enumerate(layout.x_values)}
 
 
 def _x_axis(axes: Axes, layout: Layout) -> None:
     places = _positions(layout)
-    if len(places) <= 15:
+    if len(places) <= 15 or layout.geometric:
         axes.set_xticks(list(places.values()), [shown(value) for value in places])
     axes.set_xlabel(layout.x_title)
 
@@ -159,7 +162,7 @@ def _distribution(figure: Figure) -> Canvas:
                 capprops=edge,
                 manage_ticks=False,
             )
-            axes.plot([], [], color=tint, lw=6, alpha=0.6, label=shown(one) if layout.series else "all")
+            axes.plot([], [], color=tint, lw=6, alpha=0.6, label=layout.series_text(one) if layout.series else "all")
         axes.set_title(layout.panel_titles[column])
         axes.set_ylim(bottom=0)
         _x_axis(axes, layout)
@@ -179,7 +182,11 @@ def _mean(figure: Figure) -> Canvas:
             part = layout.part(figure.table, one, panel)
             part = part[part["mean_mbps"] > 0] if logarithmic else part
             at = [places[value] for value in part[layout.x]]
-            name, tint, mark = (shown(one) if layout.series else "mean"), colour(one, row), MARKERS[row % len(MARKERS)]
+            name, tint, mark = (
+                (layout.series_text(one) if layout.series else "mean"),
+                colour(one, row),
+                MARKERS[row % len(MARKERS)],
+            )
             low = (part["mean_mbps"] - part["ci_low_mbps"]).fillna(0).clip(lower=0)
             high = (part["ci_high_mbps"] - part["mean_mbps"]).fillna(0).clip(lower=0)
             if logarithmic:
@@ -229,7 +236,7 @@ def _side_by_side(figure: Figure) -> Canvas:
             at = [places[value] + (row - (count - 1) / 2) * step for value in part[layout.x]]
             low = (part["mean_mbps"] - part["ci_low_mbps"]).fillna(0).clip(lower=0)
             high = (part["ci_high_mbps"] - part["mean_mbps"]).fillna(0).clip(lower=0)
-            name = shown(one) if layout.series else "mean"
+            name = layout.series_text(one) if layout.series else "mean"
             axes.bar(
                 at,
                 part["mean_mbps"],
@@ -267,7 +274,7 @@ def _share(figure: Figure) -> Canvas:
                 ms=5,
                 lw=1.6,
                 capsize=2.5,
-                label=shown(one),
+                label=layout.series_text(one),
             )
         axes.set_ylim(0, 100)
         axes.set_title(layout.panel_titles[column])

@@ -17,7 +17,7 @@ def counters(run: Run) -> dict[str, float]:
     intervals = after_warmup(run, run.tables["intervals"])
     for name in ("segments_out", "retransmits", "timeouts", "tail_probes"):
         if name in intervals:
-            found[name] = float(intervals[name].sum())
+            found[name] = float(intervals[name].sum(skipna=False))
     samples = run.tables.get("tcp_info")
     if samples is None or samples.empty:
         return found

@@ -5,7 +5,7 @@ its limit also counts packets in propagation. So there are two stages on the way
 first, and no more devices than needed:
 
     queue  loss: netem, the root; rate and limit: netem with one packet more, because it counts the one on the wire too
-           where TCP itself sends, or the limit is in bytes: a token bucket of one frame over a fifo
+           where TCP itself sends, the limit is in bytes or few packets: a token bucket of one frame over a fifo
     wire   the delay: netem without limit; after a token bucket also the rate, so that a frame leaves at its end
 
 The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem cuts when it takes a
@@ -34,6 +34,9 @@ _STAGE_TAG, _CUT_TAG, _FIRST_LINK_TAG = 2, 3, 10
 MAX_LINKS_A_CARD = 4000
 _VIRTUAL_LATENESS_S = 1e-6
 _REAL_TIME_BURST_S = 0.0005
+_FEW = 16
+"""Packets. netem frees a frame's place when its timer fires, a fifo when the frame leaves. Acknowledgements that left
+the same transmitter clock new frames in at that very instant, and in a short queue it matters which comes first."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +207,7 @@ class _Port:
     def build(self) -> None:
         self.ports.veths.append(Veth(self.home, self.near, self.away, self.far, mac(self.number, 0)))
         rated = self.transmitter is not None
-        in_bytes = self.transmitter is not None and self.transmitter["queue_bytes"] is not None
-        bucket = rated and (bool(self.sends) or in_bytes or not self.place.netem)
+        bucket = rated and (bool(self.sends) or self._short() or not self.place.netem)
         delayed = any(link["delay_ns"] for link in self.of)
         wire = self.place.netem and (bucket or delayed)
         alone = len(self.links) == 1
@@ -222,6 +224,11 @@ class _Port:
             self._rate(ends[0], parent, bucket)
         for position, index in enumerate(self.links):
             self._link(position, index, ends)
+
+    def _short(self) -> bool:
+        transmitter = self.transmitter or {}
+        packets, size = transmitter["queue_packets"], transmitter["queue_bytes"]
+        return size is not None or (packets is not None and packets <= _FEW)
 
     def _layer(self, ends: tuple[str, str], name: str, tag: int, where: int, to: int) -> tuple[str, str]:
         """A VLAN sub-interface at each end; the far one, made in the namespace ``where``, goes to ``to``."""

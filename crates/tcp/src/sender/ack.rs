@@ -1,7 +1,7 @@
 //! An acknowledgement arrives (`tcp_ack`): tag, clean the retransmission queue, judge, set the window, send.
 
 use super::rate::Sampling;
-use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, SACKED};
 use super::timers::Pending;
 use super::{REORDERING, Sender};
 use crate::cc::AckSample;
@@ -184,6 +184,12 @@ impl Sender {
             self.window.packets_out -= 1;
             self.rate_delivered(seq, &mut acking.sampling);
             self.board.pop();
+            // What is left of a super-packet is one still (`tcp_trim_head`).
+            if seq + 1 < self.window.snd_nxt && self.board.get(seq + 1).flags & JOINED != 0 {
+                self.board.get_mut(seq + 1).flags &= !JOINED;
+            } else {
+                self.super_packets -= 1;
+            }
         }
         let acked = (una - prior_una) as u32;
         if acked > 0 {

@@ -97,8 +97,6 @@ pub struct Sender {
     window_end: u64,
     send_window: u64,
     send_buffer: u64,
-    /// How many segments it holds.
-    buffered: u64,
     cwnd_usage_seq: u64,
     limited_since: Option<(Limit, Time)>,
 
@@ -121,6 +119,11 @@ pub struct Sender {
     undo_marker: Option<u64>,
     /// -1: nothing retransmitted yet; 0: everything retransmitted was unnecessary.
     undo_retrans: i64,
+    /// Buffers (`sk_buff`s) that what is in flight fills.
+    super_packets: u32,
+    /// Segments that the application has written, and whether it waits for room.
+    written: u64,
+    writer_sleeps: bool,
     retrans_stamp: u32,
     high_seq: u64,
     frto: bool,
@@ -195,7 +198,6 @@ impl Sender {
             window_end: start.send_window / u64::from(options.mss),
             send_window: start.send_window,
             send_buffer: 0,
-            buffered: 0,
             cwnd_usage_seq: 0,
             limited_since: None,
             rto,
@@ -222,6 +224,9 @@ impl Sender {
             dsack_dups: 0,
             undo_marker: None,
             undo_retrans: -1,
+            super_packets: 0,
+            written: 0,
+            writer_sleeps: false,
             retrans_stamp: 0,
             high_seq: 0,
             frto: false,

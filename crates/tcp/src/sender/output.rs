@@ -17,7 +17,7 @@ const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
 /// Largest payload of a super-packet (`sk_gso_max_size`, `tcp_xmit_size_goal`).
 const GSO_MAX_SIZE: u64 = gso::MAX_PAYLOAD as u64;
 /// Kernel memory that a super-packet takes beyond its payload (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
-pub const SUPER_PACKET_OVERHEAD: u64 = 1_280;
+pub const SUPER_PACKET_OVERHEAD: u64 = 832;
 /// What Linux reckons for a segment beyond its payload when it sizes the send buffer (`tcp_sndbuf_expand`): headers and
 /// `skb_shared_info` in one allocation of a power of two, and the `sk_buff`.
 const SEND_MEMORY_HEADERS: u64 = 320 + 320;
@@ -34,8 +34,17 @@ pub enum Push {
 }
 
 impl Sender {
-    /// `tcp_write_xmit`: new data as far as window, pacing, send buffer and host queue allow.
+    /// The application writes and what may leaves.
     pub(super) fn write_xmit(&mut self, push: Push, clock: Clock, out: &mut Vec<Burst>) {
+        let awake = self.write();
+        self.xmit(push, clock, out);
+        while awake && push == Push::Normal && self.tops_up() {
+            self.xmit(push, clock, out);
+        }
+    }
+
+    /// `tcp_write_xmit`: new data as far as window, pacing and host queue allow.
+    fn xmit(&mut self, push: Push, clock: Clock, out: &mut Vec<Burst>) {
         let max_segs = self.tso_segs();
         let mut sent = 0;
         let mut cwnd_limited = false;
@@ -58,8 +67,7 @@ impl Sender {
                 rwnd_limited = true;
                 break;
             }
-            let goal = (GSO_MAX_SIZE / u64::from(self.window.mss)).max(1);
-            let head = unsent.min(goal);
+            let head = unsent.min(self.largest_buffer());
             if head > 1
                 && push == Push::Normal
                 && self.tso_defers(head, unsent, window, max_segs, clock, &mut cwnd_limited, &mut rwnd_limited)
@@ -105,7 +113,43 @@ impl Sender {
 
     /// Segments that the application has written and that were never sent.
     pub(super) fn unsent(&self) -> u64 {
-        (self.window.snd_una + self.buffered).min(self.total).saturating_sub(self.window.snd_nxt)
+        self.written - self.window.snd_nxt
+    }
+
+    /// The application writes when it may: buffers of the largest size while less than the send buffer is queued, the last
+    /// one whole (`tcp_sendmsg`). Then it sleeps until a third is free (`sk_stream_write_space`). True if it was awake.
+    fn write(&mut self) -> bool {
+        let goal = self.largest_buffer();
+        let unsent = self.unsent();
+        let payload = (u64::from(self.window.packets_out) + unsent) * u64::from(self.window.mss);
+        let buffers = u64::from(self.super_packets) + unsent.div_ceil(goal);
+        let mut queued = payload + buffers * SUPER_PACKET_OVERHEAD;
+        if self.writer_sleeps && queued + queued / 2 > self.send_buffer {
+            return false;
+        }
+        self.writer_sleeps = true;
+        while queued < self.send_buffer && self.written < self.total {
+            let count = goal.min(self.total - self.written);
+            self.written += count;
+            queued += count * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
+        }
+        true
+    }
+
+    /// A last buffer of which a part is sent is filled up again, whatever the send buffer says, while the writer is awake.
+    fn tops_up(&mut self) -> bool {
+        let unsent = self.unsent();
+        let room = self.largest_buffer().saturating_sub(unsent).min(self.total - self.written);
+        if unsent == 0 || room == 0 {
+            return false;
+        }
+        self.written += room;
+        true
+    }
+
+    /// `tcp_xmit_size_goal`, in segments.
+    fn largest_buffer(&self) -> u64 {
+        (GSO_MAX_SIZE / u64::from(self.window.mss)).max(1)
     }
 
     /// `tcp_tso_segs` with `tcp_tso_autosize`.
@@ -236,6 +280,7 @@ impl Sender {
         self.emit(self.window.snd_nxt, count, clock, out);
         self.window.snd_nxt += u64::from(count);
         self.window.packets_out += count;
+        self.super_packets += 1;
         if first || self.loss_probe_pending() {
             self.rearm_rto(clock);
         }
@@ -252,9 +297,9 @@ impl Sender {
             self.board.replace(seq, snapshot);
             self.board.link_newest(seq);
         }
-        self.board.get_mut(seq).flags &= !JOINED;
+        self.part(seq);
         if end < self.window.snd_nxt {
-            self.board.get_mut(end).flags &= !JOINED;
+            self.part(end);
         }
         self.stats.retransmits += u64::from(count);
         self.emit(seq, count, clock, out);
@@ -273,6 +318,13 @@ impl Sender {
             self.retrans_stamp = clock.timestamp();
         }
         self.undo_retrans = self.undo_retrans.max(0) + i64::from(count);
+    }
+
+    /// Makes `seq` the first of its buffer (`tcp_fragment`).
+    fn part(&mut self, seq: u64) {
+        let flags = &mut self.board.get_mut(seq).flags;
+        self.super_packets += u32::from(*flags & JOINED != 0);
+        *flags &= !JOINED;
     }
 
     /// Segments from `seq` on that are lost, of one buffer, and go out as one super-packet; at most `limit`.
@@ -375,7 +427,6 @@ impl Sender {
         let wanted = u64::from(self.congestion.sndbuf_expand()) * u64::from(segments) * segment;
         if self.send_buffer < wanted {
             self.send_buffer = wanted.min(self.options.send_buffer);
-            self.buffered = (self.send_buffer / (u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD / 32)).max(2);
         }
     }
 }

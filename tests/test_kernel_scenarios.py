@@ -1,0 +1,212 @@
+"""Engine kernel on all that a scenario can say beyond one flow on one path: beside arithmetic, and the simulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sawtooth import engines
+from sawtooth.run import Run
+from sawtooth.scenario import Scenario
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+FRAME_BYTES, PAYLOAD_BYTES, SYN_BYTES, PROBE_BYTES = 1514, 1448, 74, 98
+"""As Linux counts them: a full segment, what it carries, a SYN, an echo request of 64 bytes."""
+CLOCK_S = 10e-6
+"""By so much a guest's clock moves on while programs read it, in the worst case seen."""
+
+
+def run(engine: str, **tables: Any) -> Run:
+    return engines.get(engine).run(Scenario(**{"traffic": "native", **tables}))
+
+
+def both(**tables: Any) -> tuple[Run, Run]:
+    return run("kernel", **tables), run("sim", **tables)
+
+
+def mbps(run: Run, flow: int | None = None) -> float:
+    """Mean goodput in the second half of the run, of all flows or one, in Mbit/s."""
+    table = run.tables["intervals"]
+    kept = table[table["t_s"] > table["t_s"].max() / 2]
+    kept = kept if flow is None else kept[kept["flow"] == flow]
+    return float(kept.groupby("t_s")["goodput_bps"].sum().mean() / 1e6)
+
+
+def custom(hosts: str, links: list[dict[str, Any]], **tables: Any) -> dict[str, Any]:
+    return {"topology": "custom", "hosts": {name: {} for name in hosts}, "links": links, **tables}
+
+
+def test_flows_of_a_dumbbells_pairs_share_the_bottleneck() -> None:
+    tables: dict[str, Any] = {
+        "topology": "dumbbell",
+        "dumbbell": {"pairs": 4, "rate": "50 Mbit/s", "rtt": "20 ms", "loss": "0.2%"},
+        "duration": "15 s",
+        "flows": [{"from": "s*", "to": "r*", "count": 8}],
+        "probes": [{"from": "s2", "to": "r3", "interval": "100 ms"}],
+    }
+    measured, simulated = both(**tables)
+    assert measured.meta["names"]["flow"] == [f"cubic@s{pair}" for pair in range(1, 5)]
+    assert mbps(measured) == pytest.approx(50 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.01)
+    assert all(mbps(measured, flow) > 0.5 * mbps(measured) / 4 for flow in range(4))
+    for made in (measured, simulated):
+        rtt_s = made.tables["probes"]["rtt_s"]
+        assert rtt_s.min() == pytest.approx(0.020 + 2 * PROBE_BYTES * 8 / 50e6, abs=CLOCK_S)
+    assert measured.tables["probes"]["rtt_s"].mean() == pytest.approx(
+        simulated.tables["probes"]["rtt_s"].mean(), rel=0.05
+    )
+    assert measured.tables["tcp_info"]["srtt_s"].mean() == pytest.approx(
+        simulated.tables["tcp_info"]["srtt_s"].mean(), rel=0.05
+    )
+
+
+@pytest.mark.parametrize("first_hop", ["a", "b"], ids=["where TCP sends", "where a host forwards"])
+def test_a_links_overhead_takes_its_share_of_the_rate(first_hop: str) -> None:
+    slow = {
+        "from": first_hop,
+        "to": "c",
+        "rate": "10 Mbit/s",
+        "queue": "50 packets",
+        "overhead": "24 bytes",
+        "delay": "4 ms",
+    }
+    before = [] if first_hop == "a" else [{"from": "a", "to": "b", "delay": "1 ms"}]
+    made = run(
+        "kernel",
+        **custom(f"{'ab'[: 1 + len(before)]}c", [*before, slow], flows=[{"from": "a", "to": "c"}], duration="8 s"),
+    )
+    assert mbps(made) == pytest.approx(10 * PAYLOAD_BYTES / (FRAME_BYTES + 24), rel=0.001)
+    handshake_s = 0.008 + 0.002 * len(before) + 2 * (SYN_BYTES + 24) * 8 / 10e6
+    assert made.tables["tcp_info"]["min_rtt_s"].iloc[-1] == pytest.approx(handshake_s, abs=CLOCK_S)
+
+
+def test_links_of_different_delay_on_one_card_share_its_rate_and_keep_their_delays() -> None:
+    delays_ms = {"a": 1, "b": 5, "c": 20}
+    tables = custom(
+        "habc",
+        [{"from": "h", "to": name, "delay": f"{delay} ms"} for name, delay in delays_ms.items()],
+        cards={"h": {"rate": "100 Mbit/s", "queue": "200 packets"}},
+        flows=[{"from": "h", "to": name} for name in delays_ms],
+        probes=[{"from": "h", "to": name, "count": 1} for name in delays_ms],
+        duration="6 s",
+    )
+    made = run("kernel", **tables)
+    assert mbps(made) == pytest.approx(100 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.003)
+    for number, delay in enumerate(delays_ms.values()):
+        rtt_s = made.tables["probes"].query("probe == @number")["rtt_s"].item()
+        # Three probes and three SYNs leave at once, by one transmitter.
+        sent_before_s = 3 * (PROBE_BYTES + SYN_BYTES) * 8 / 100e6
+        assert 2e-3 * delay < rtt_s < 2e-3 * delay + sent_before_s + CLOCK_S
+        assert mbps(made, number) > 2
+    (sent,) = made.tables["queues"].groupby("transmitter")["sent_packets"].sum()
+    assert sent == pytest.approx(made.tables["intervals"]["segments_out"].sum(), rel=0.01)
+
+
+def test_lost_acknowledgements_alone_do_not_slow_a_flow() -> None:
+    path = {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "ack_loss": "20%"}
+    measured, simulated = both(path=path, duration="8 s")
+    assert mbps(measured) == pytest.approx(50 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.002)
+    lost = [int(made.tables["links"]["lost"].sum()) for made in (measured, simulated)]
+    assert lost[0] == pytest.approx(lost[1], rel=0.08)
+    # At least every other segment is acknowledged.
+    assert lost[0] == pytest.approx(0.2 * measured.tables["flows"]["segments_out"].sum() / 2, rel=0.12)
+
+
+def test_losses_in_both_directions_give_the_simulators_throughput() -> None:
+    path = {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "loss": "1%", "ack_loss": "10%"}
+    flows = [{"count": 8}]
+    measured, simulated = both(path=path, duration="20 s", flows=flows)
+    means = [made.tables["intervals"]["goodput_bps"].mean() / 1e6 for made in (measured, simulated)]
+    assert 20 < means[0] < 47, "the losses are the limit, not the rate"
+    assert means[0] == pytest.approx(means[1], rel=0.06)
+    forward, backward = (measured.tables["links"].groupby("link")["lost"].sum().sort_index()).tolist()
+    segments = measured.tables["flows"]["segments_out"].sum()
+    assert forward == pytest.approx(0.01 * segments, rel=0.12)
+    assert backward == pytest.approx(0.1 * segments / 2, rel=0.12)
+
+
+def test_congestion_controls_with_counts_share_as_in_the_simulator() -> None:
+    flows = [{"cc": "cubic", "count": 3}, {"cc": "reno", "count": 2}, {"cc": "bbr"}]
+    path = {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "170 packets"}
+    measured, simulated = both(path=path, duration="15 s", flows=flows)
+    assert measured.meta["congestion_control_used"] == {"cubic": "cubic", "reno": "reno", "bbr": "bbr"}
+    assert measured.tables["flows"].groupby("flow")["connection"].nunique().tolist() == [3, 2, 1]
+    assert mbps(measured) == pytest.approx(100 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.015)
+    for flow, share in enumerate((0.05, 0.03, 0.05)):
+        assert mbps(measured, flow) == pytest.approx(mbps(simulated, flow), abs=100 * share)
+
+
+def test_a_thousand_short_connections_are_replaced_as_in_the_simulator() -> None:
+    tables: dict[str, Any] = {
+        "path": {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "400 packets"},
+        "duration": "4 s",
+        "flows": [{"count": 1000, "replace": {"lifetime": ["1 s", "3 s"]}}],
+        "probes": [{"interval": "50 ms"}],
+    }
+    measured, simulated = both(**tables)
+    assert mbps(measured) == pytest.approx(mbps(simulated), rel=0.05)
+    ends, others = measured.tables["flows"], simulated.tables["flows"]
+    assert len(ends) == pytest.approx(len(others), rel=0.05)
+    # At any time there are a thousand.
+    for at in (1.5, 2.5, 3.5):
+        assert ((ends["start_s"] <= at) & (ends["end_s"] > at)).sum() == pytest.approx(1000, abs=2)
+    waits_s = [made.tables["probes"]["rtt_s"].dropna().mean() for made in (measured, simulated)]
+    assert waits_s[0] == pytest.approx(waits_s[1], rel=0.05)
+
+
+def test_flows_of_so_many_bytes_deliver_these_and_end() -> None:
+    measured, simulated = both(
+        path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "400 packets"},
+        duration="4 s",
+        flows=[
+            {"bytes": "10 MB"},
+            {"bytes": "14480 bytes", "start": "3 s"},
+            {"bytes": "300 kB", "count": 20, "start": "1.5 s"},
+        ],
+    )
+    table = measured.tables["flows"]
+    assert table.groupby("flow")["delivered_bytes"].agg(["min", "max", "size"]).to_numpy().tolist() == [
+        [10_000_000, 10_000_000, 1],
+        [14_480, 14_480, 1],
+        [300_000, 300_000, 20],
+    ]
+    assert table["completed"].all()
+    took = table["end_s"] - table["start_s"]
+    line_rate_s = 10e6 * 8 / (100e6 * PAYLOAD_BYTES / FRAME_BYTES)
+    assert line_rate_s < took[table["flow"] == 0].item() < line_rate_s + 8 * 0.02, "slow start costs a few round trips"
+    # SYN, ten segments of the initial window, FIN and its answer.
+    assert took[table["flow"] == 1].item() == pytest.approx(0.06, abs=0.002)
+    others = simulated.tables["flows"]
+    last = [made[made["flow"] == 2]["end_s"].max() - 1.5 for made in (table, others)]
+    assert last[0] == pytest.approx(last[1], rel=0.1)
+
+
+def test_probes_take_the_sum_of_delays_and_are_lost_both_ways() -> None:
+    made = run(
+        "kernel",
+        path={"rate": "10 Mbit/s", "rtt": "30 ms", "loss": "10%", "ack_loss": "20%"},
+        duration="10 s",
+        flows=[{"bytes": "1448 bytes", "start": "9.9 s"}],
+        probes=[{"interval": "10 ms", "count": 900}],
+    )
+    rtt_s = made.tables["probes"]["rtt_s"]
+    assert len(rtt_s) == 900
+    # Four standard deviations of 900 draws.
+    assert rtt_s.isna().mean() == pytest.approx(1 - 0.9 * 0.8, abs=0.06)
+    expected_s = 0.030 + PROBE_BYTES * 8 / 10e6
+    assert rtt_s.min() == pytest.approx(expected_s, abs=CLOCK_S)
+    assert rtt_s.max() == pytest.approx(expected_s, abs=CLOCK_S)
+
+
+def test_tail_probes_are_counted_by_host_where_flows_share_one() -> None:
+    path = {"rate": "50 Mbit/s", "rtt": "20 ms", "loss": "5%"}
+    short = {"bytes": "100 kB", "count": 20}
+    alone = run("kernel", path=path, duration="5 s", flows=[short])
+    counted = alone.tables["intervals"][["timeouts", "tail_probes"]].sum().to_dict()
+    assert alone.meta["hosts"] == {"sender": counted}
+    assert counted["tail_probes"] > 5
+    shared = run("kernel", path=path, duration="5 s", flows=[short, {**short, "cc": "reno"}])
+    assert shared.tables["intervals"]["tail_probes"].isna().all()
+    assert shared.tables["flows"]["tail_probes"].isna().all()
+    assert shared.meta["hosts"]["sender"]["tail_probes"] > 10
