@@ -43,7 +43,12 @@ impl Clock {
     }
     /// `jiffies_to_usecs`.
     pub fn micros_from_jiffies(self, jiffies: u64) -> u64 {
-        jiffies * MICROS_PER_SEC / u64::from(self.hz)
+        match self.hz {
+            100 => jiffies * (MICROS_PER_SEC / 100),
+            250 => jiffies * (MICROS_PER_SEC / 250),
+            1_000 => jiffies * (MICROS_PER_SEC / 1_000),
+            hz => jiffies * MICROS_PER_SEC / u64::from(hz),
+        }
     }
 
     /// When a timer set to expire at tick `expires` really fires: the wheel (kernel/time/timer.c) rounds up to the grain of
@@ -55,8 +60,12 @@ impl Clock {
             shift += 3;
         }
         let ticks = ((expires >> shift) + 1) << shift;
-        let nanos = (u128::from(ticks) * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(self.hz));
-        Time::from_nanos(nanos as u64)
+        Time::from_nanos(match self.hz {
+            100 => ticks * (NANOS_PER_SEC / 100),
+            250 => ticks * (NANOS_PER_SEC / 250),
+            1_000 => ticks * (NANOS_PER_SEC / 1_000),
+            hz => (u128::from(ticks) * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(hz)) as u64,
+        })
     }
 }
 

@@ -36,15 +36,15 @@ pub fn all() -> Vec<Case> {
                 let name = format!("chain of 5, {cc}, {gigabits} Gbit/s, {percent}% loss");
                 let run = move |seconds| chain(5, gigabits * GIGABIT, percent * PERCENT, cc, seconds);
                 // Where loss is the limit the rate does not matter.
-                let seconds = if percent == 0 || cc == "bbr" { 20 / gigabits } else { 30 };
+                let seconds = if percent == 0 || cc == "bbr" { 30 / gigabits } else { 60 };
                 add(name, bar, seconds, Box::new(run));
             }
         }
     }
-    add("chain of 21, cubic, 1 Gbit/s, 0% loss".into(), 1e6, 10, Box::new(|s| chain(21, GIGABIT, 0, "cubic", s)));
+    add("chain of 21, cubic, 1 Gbit/s, 0% loss".into(), 1e6, 15, Box::new(|s| chain(21, GIGABIT, 0, "cubic", s)));
     for cc in ["cubic", "bbr"] {
         for (flows, count, bar) in [(1, "1", 1e6), (100, "100", 1e6), (1_000, "1,000", 2.5e6)] {
-            add(format!("bottleneck, {count} {cc}"), bar, 20, Box::new(move |s| bottleneck(flows, cc, s)));
+            add(format!("bottleneck, {count} {cc}"), bar, 30, Box::new(move |s| bottleneck(flows, cc, s)));
         }
     }
     cases

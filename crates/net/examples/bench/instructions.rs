@@ -10,7 +10,7 @@ const COMPILER: &str = "compiler";
 /// More than so much above what is on file is a regression.
 const TOLERANCE: f64 = 1.03;
 /// Each case is run for this part of its usual length.
-pub const PART: u64 = 10;
+pub const PART: u64 = 15;
 
 fn compiler() -> String {
     let output = Command::new("rustc").arg("--version").output();
