@@ -15,6 +15,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Kernel
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
+from sawtooth.study import Study, run_study
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -255,3 +256,19 @@ def test_a_processor_is_taken_by_one_guest_at_a_time(kernel: Kernel) -> None:
     with processor() as first, processor() as second:
         assert first is not None
         assert first != second
+
+
+def test_a_study_keeps_the_headers_of_both_ends_where_it_is_asked_to(tmp_path: Path) -> None:
+    scenario = {"topology": "path", "duration": "1 s", "traffic": "native", "flows": [{"cc": "reno"}]}
+    study = Study.from_dict({"name": "captured", "scenario": scenario})
+    result = run_study(study, engine="kernel", out=tmp_path, jobs=1, quiet=True, capture=True)
+    ends = sorted(result.directory.glob("captures/*/*.pcap"))
+    assert [end.name for end in ends] == ["capture-receiver.pcap", "capture-sender.pcap"]
+    assert all(end.stat().st_size > 10_000 for end in ends)
+
+
+def test_an_engine_that_writes_no_captures_refuses_to(tmp_path: Path) -> None:
+    study = Study.from_dict({"name": "captured", "scenario": {"topology": "path", "flows": [{"cc": "reno"}]}})
+    with pytest.raises(SawtoothError) as caught:
+        run_study(study, engine="sim", out=tmp_path, quiet=True, capture=True)
+    assert (caught.value.code, caught.value.field) == ("unsupported", "capture")

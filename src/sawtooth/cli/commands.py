@@ -44,6 +44,7 @@ def sawtooth() -> None:
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
 @click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
 @click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
+@click.option("--capture", is_flag=True, help="Keep packet headers of both ends, as pcap (kernel, netns).")
 @click.option("--quiet", is_flag=True, help="No progress bar, no table.")
 def run(
     file: str,
@@ -53,6 +54,7 @@ def run(
     jobs: int | None,
     seeds: int | None,
     full: bool,
+    capture: bool,
     quiet: bool,
 ) -> None:
     """Run a scenario or study, with tables and a report.
@@ -74,6 +76,7 @@ def run(
         full=full,
         seeds=None if seeds is None else range(1, seeds + 1),
         overrides=overrides,
+        capture=capture,
         quiet=quiet,
     )
     page = write_report(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import multiprocessing
@@ -12,10 +13,10 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sawtooth.engines import Engine, get
-from sawtooth.errors import SawtoothError
+from sawtooth.errors import InputError, SawtoothError
 from sawtooth.published import load as load_published
 from sawtooth.run import versions
 from sawtooth.storage import writing
@@ -40,6 +41,7 @@ def run_study(
     full: bool = False,
     seeds: Sequence[int] | None = None,
     overrides: Mapping[str, Any] | None = None,
+    capture: bool = False,
     quiet: bool = False,
 ) -> StudyResult:
     """Runs every point of a study and summarises it under ``out``/NAME/DATE; nothing there is ever overwritten.
@@ -47,7 +49,8 @@ def run_study(
     All points are validated before the first one starts. ``executor`` is anything with the interface of
     ``concurrent.futures`` whose workers see ``out``; without it, ``jobs`` worker processes (one a core) are started,
     so a script must call this under ``if __name__ == "__main__"``. The results do not depend on the workers.
-    An unfinished directory of the same study, engine and versions is taken up again.
+    An unfinished directory of the same study, engine and versions is taken up again. ``capture`` keeps the packets'
+    headers at both ends of each point under ``captures``, one directory a point, where the engine can.
 
     Raises SawtoothError: as ``Study.points`` and the engine's ``check``; ``unwritable-output``, ``disk-full``,
     ``worker-died``, or the first error of a point, with finished points kept; ``interrupted`` after Ctrl-C.
@@ -57,6 +60,9 @@ def run_study(
     if jobs is not None and jobs < 1:
         raise SawtoothError("bad-usage", f"{jobs} worker processes", field="jobs", fix="give 1 or more")
     chosen = get(engine) if isinstance(engine, str) else engine
+    if capture and not hasattr(chosen, "capture"):
+        fix = "leave it out, or use the engine kernel or netns"
+        raise InputError("unsupported", f"the engine {chosen.name} writes no captures", field="capture", fix=fix)
     points = study.points(full=full, seeds=seeds, overrides=overrides)
     for point in points:
         try:
@@ -68,10 +74,17 @@ def run_study(
     if study.published is not None:
         beside = Path(study.origin).parent if study.origin else None
         published = load_published(study.published.file, beside=beside, source=study.published.source)
+
+    def at(point: str, directory: Path) -> str | Engine:
+        if not capture:
+            return engine
+        taking: Any = chosen
+        return cast(Engine, dataclasses.replace(taking, capture=directory / "captures" / point))
+
     described = _described(study, chosen.name, points, full, seeds, overrides)
     with results_directory(Path(out), study.directory, _identity(described), described) as directory:
         tasks = [
-            Task(point.id, point.scenario.to_dict(), engine, directory)
+            Task(point.id, point.scenario.to_dict(), at(point.id, directory), directory)
             for point in points
             if not is_done(directory, point.id)
         ]

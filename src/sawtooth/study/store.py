@@ -3,6 +3,7 @@
 OUT/NAME/20260131-101500/
     study.json                what was asked, by which versions, and whether it is finished
     points/ID/…               one saved run each
+    captures/ID/…             packet headers, where they were asked for
     progress/ID               fraction of a running point; gone when it is finished
     summary.csv  table.csv    the tables; shares.csv: of flows; published.csv: the figures that were compared with
     report.html  plots/       written by sawtooth.report
