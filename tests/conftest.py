@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,9 @@ import pytest
 
 import sawtooth
 from sawtooth.kernel import Kernel, build
+
+# A shell starts what runs in its background with SIGINT ignored, which programs that the tests interrupt would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 AsNobody = Callable[..., subprocess.CompletedProcess[str]]
 
