@@ -152,7 +152,12 @@ impl Sender {
         let una = self.window.snd_una;
         let mut reordered = self.window.snd_nxt;
         let (mut first_us, mut last_us) = (None, 0);
-        for seq in prior_una..una {
+        let mut from = prior_una;
+        if let Some((first, last)) = self.clean_untouched(acking, clock) {
+            (first_us, last_us) = (Some(first), last);
+            (from, reordered) = (una, prior_una);
+        }
+        for seq in from..una {
             let segment = *self.board.get(seq);
             let flags = segment.flags;
             if flags & (RETRANS | EVER_RETRANS) != 0 {
@@ -183,7 +188,7 @@ impl Sender {
             }
             self.window.packets_out -= 1;
             self.rate_delivered(seq, &mut acking.sampling);
-            self.board.pop();
+            self.board.pop_to(seq + 1);
             // What is left of a super-packet is one still (`tcp_trim_head`).
             if seq + 1 < self.window.snd_nxt && self.board.get(seq + 1).flags & JOINED != 0 {
                 self.board.get_mut(seq + 1).flags &= !JOINED;
@@ -223,6 +228,39 @@ impl Sender {
             in_flight: (self.window.delivered - acking.sampling.prior_delivered) as u32,
         };
         self.congestion.pkts_acked(&mut self.window, sample, clock);
+    }
+
+    /// The usual case of [`Self::clean_queue`] at once: nothing of what was acknowledged was ever SACKed, lost or sent again.
+    /// Then the last segment alone says what all do. The first and last send times, or `None` in any other case.
+    fn clean_untouched(&mut self, acking: &mut Acking, clock: Clock) -> Option<(u64, u64)> {
+        let (start, una) = (self.board.una(), self.window.snd_una);
+        if !self.sack || start == una {
+            return None;
+        }
+        let (mut flags, mut super_packets) = (0, 0);
+        for seq in start..una {
+            let of_one = self.board.get(seq).flags;
+            flags |= of_one;
+            super_packets += u32::from(of_one & JOINED == 0);
+        }
+        if flags & (SACKED | LOST | RETRANS | EVER_RETRANS) != 0 {
+            return None;
+        }
+        let (first_us, last_us) = (self.board.get(start).sent_us, self.board.get(una - 1).sent_us);
+        if start < self.high_seq {
+            acking.flags |= ORIG_SACK_ACKED;
+        }
+        self.window.delivered += una - start;
+        self.window.packets_out -= (una - start) as u32;
+        self.rack_advance(0, una, last_us, clock);
+        self.rate_delivered(una - 1, &mut acking.sampling);
+        self.board.pop_to(una);
+        self.super_packets -= super_packets;
+        if una < self.window.snd_nxt {
+            // What is left of a super-packet is one still (`tcp_trim_head`).
+            self.part(una);
+        }
+        Some((first_us, last_us))
     }
 
     /// `tcp_ack_update_rtt`: prefers the segments' own send times; falls back on the timestamp echo.

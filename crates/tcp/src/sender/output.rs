@@ -321,7 +321,7 @@ impl Sender {
     }
 
     /// Makes `seq` the first of its buffer (`tcp_fragment`).
-    fn part(&mut self, seq: u64) {
+    pub(super) fn part(&mut self, seq: u64) {
         let flags = &mut self.board.get_mut(seq).flags;
         self.super_packets += u32::from(*flags & JOINED != 0);
         *flags &= !JOINED;

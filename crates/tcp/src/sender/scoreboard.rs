@@ -1,5 +1,5 @@
 //! What is known of each segment in flight: a ring indexed by segment number, with the list in order of transmission time
-//! (`tsorted_sent_queue`) threaded through it.
+//! (`tsorted_sent_queue`) threaded through it while that order is not the one of numbers.
 
 /// Received out of order, told by SACK.
 pub const SACKED: u8 = 1;
@@ -44,7 +44,9 @@ pub struct Scoreboard {
     ring: Vec<Segment>,
     una: u64,
     nxt: u64,
-    /// Ends of the list in order of transmission time; a link to itself ends it.
+    /// Once everything below is acknowledged, what is in flight was sent in order and is all in the list: no links are kept.
+    linked_to: u64,
+    /// Ends of the list in order of transmission time, where there are links; a link to itself ends it.
     oldest: Option<u64>,
     newest: Option<u64>,
 }
@@ -57,7 +59,8 @@ impl Segment {
 
 impl Scoreboard {
     pub fn new() -> Self {
-        Scoreboard { ring: vec![Segment::default(); SMALLEST], una: 0, nxt: 0, oldest: None, newest: None }
+        let ring = vec![Segment::default(); SMALLEST];
+        Scoreboard { ring, una: 0, nxt: 0, linked_to: 0, oldest: None, newest: None }
     }
 
     fn slot(&self, seq: u64) -> usize {
@@ -82,7 +85,7 @@ impl Scoreboard {
         self.una == self.nxt
     }
 
-    /// Appends the segment after the last one and links it as the newest sent.
+    /// Appends the segment after the last one as the newest sent.
     pub fn push(&mut self, segment: Segment) {
         if self.nxt - self.una == self.ring.len() as u64 {
             self.resize(2 * self.ring.len());
@@ -90,13 +93,23 @@ impl Scoreboard {
         let seq = self.nxt;
         self.nxt += 1;
         *self.get_mut(seq) = segment;
-        self.link_newest(seq);
+        if self.linked() {
+            self.append(seq);
+        }
     }
 
-    /// Removes the oldest segment, unlinking it.
-    pub fn pop(&mut self) {
-        self.unlink(self.una);
-        self.una += 1;
+    /// The oldest segment.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Removes the segments before `una`.
+    pub fn pop_to(&mut self, una: u64) {
+        while self.linked() && self.una < una {
+            self.take_out(self.una);
+            self.una += 1;
+        }
+        self.una = una;
         if self.ring.len() > SMALLEST && (self.nxt - self.una) as usize * SLACK < self.ring.len() {
             self.resize(self.ring.len() / 4);
         }
@@ -116,18 +129,49 @@ impl Scoreboard {
         self.una + u64::from(low.wrapping_sub(self.una as u32))
     }
 
-    /// The segment transmitted longest ago among those linked.
+    fn linked(&self) -> bool {
+        self.una < self.linked_to
+    }
+
+    /// The order of transmission is about to differ from that of numbers: from here on links tell it.
+    fn link(&mut self) {
+        if !self.linked() {
+            (self.oldest, self.newest) = (None, None);
+            for seq in self.una..self.nxt {
+                self.get_mut(seq).flags &= !LINKED;
+                self.append(seq);
+            }
+        }
+        self.linked_to = self.nxt;
+    }
+
+    /// The segment transmitted longest ago among those in the order of transmission.
     pub fn oldest_sent(&self) -> Option<u64> {
-        self.oldest
+        if self.linked() { self.oldest } else { (!self.is_empty()).then_some(self.una) }
     }
     /// The segment transmitted next after `seq`.
     pub fn sent_after(&self, seq: u64) -> Option<u64> {
+        if !self.linked() {
+            return (seq + 1 < self.nxt).then_some(seq + 1);
+        }
         let next = self.get(seq).next;
         (next != seq as u32).then(|| self.widen(next))
     }
 
     /// Takes `seq` out of the order of transmission; nothing happens if it is not in it.
     pub fn unlink(&mut self, seq: u64) {
+        self.link();
+        self.take_out(seq);
+    }
+
+    /// Makes `seq` the newest transmitted.
+    pub fn link_newest(&mut self, seq: u64) {
+        self.link();
+        self.take_out(seq);
+        self.append(seq);
+    }
+
+    fn take_out(&mut self, seq: u64) {
         let segment = *self.get(seq);
         if segment.flags & LINKED == 0 {
             return;
@@ -145,9 +189,8 @@ impl Scoreboard {
         }
     }
 
-    /// Makes `seq` the newest transmitted.
-    pub fn link_newest(&mut self, seq: u64) {
-        self.unlink(seq);
+    /// Links `seq`, which is in no list, as the newest.
+    fn append(&mut self, seq: u64) {
         let newest = self.newest;
         let segment = self.get_mut(seq);
         segment.flags |= LINKED;
@@ -184,9 +227,26 @@ mod tests {
         board.unlink(4);
         board.unlink(0);
         assert_eq!(order(&board), [2, 3, 1]);
-        board.pop();
-        board.pop();
+        board.pop_to(2);
         assert_eq!(order(&board), [2, 3]);
+    }
+
+    #[test]
+    fn once_what_was_moved_is_acknowledged_the_order_is_that_of_numbers() {
+        let mut board = Scoreboard::new();
+        (0..3).for_each(|_| board.push(Segment::default()));
+        assert_eq!(order(&board), [0, 1, 2]);
+        board.link_newest(0);
+        (3..5).for_each(|_| board.push(Segment::default()));
+        assert_eq!(order(&board), [1, 2, 0, 3, 4]);
+        board.pop_to(2);
+        assert_eq!(order(&board), [2, 3, 4]);
+        board.pop_to(3);
+        assert!(!board.linked());
+        assert_eq!(order(&board), [3, 4]);
+        board.push(Segment::default());
+        board.unlink(4);
+        assert_eq!(order(&board), [3, 5]);
     }
 
     #[test]
@@ -200,7 +260,7 @@ mod tests {
         assert_eq!(order.len(), 200);
         assert_eq!(order[0], first);
         assert_eq!(order[199], first + 3);
-        (0..190).for_each(|_| board.pop());
+        (0..190).for_each(|count| board.pop_to(first + count + 1));
         assert_eq!(board.ring.len(), 64);
         assert_eq!(self::order(&board)[..2], [first + 190, first + 191]);
     }
