@@ -1,0 +1,93 @@
+//! A capture from its file to its facts and tables.
+
+use crate::connections::{Connections, MOST_CONNECTIONS};
+use crate::facts::{ConnectionFacts, Facts};
+use crate::problems::ReadError;
+use crate::reader::Reader;
+use crate::shared::{MOST_LOSS_ROWS, MOST_OUTSTANDING};
+use crate::tables::{self, Table};
+
+/// A capture that is being read. Memory grows with its connections, and with the segments of the detailed one.
+pub struct Analysis {
+    file: String,
+    reader: Reader,
+    connections: Option<Connections>,
+    detailed: Option<u32>,
+}
+
+impl Analysis {
+    /// The capture `path` (`-`: standard input); `detailed` is the connection whose every segment is wanted.
+    pub fn open(path: &str, detailed: Option<u32>) -> Result<Self, ReadError> {
+        Ok(Analysis { file: path.to_owned(), reader: Reader::open(path)?, connections: None, detailed })
+    }
+
+    /// Takes up to `segments` segments; true at the capture's end.
+    pub fn advance(&mut self, segments: u64) -> bool {
+        for _ in 0..segments {
+            let Some(segment) = self.reader.next_segment() else { return true };
+            let (reader, detailed) = (&self.reader, self.detailed);
+            self.connections.get_or_insert_with(|| Connections::new(reader.counts().first_ns, detailed)).take(&segment);
+        }
+        false
+    }
+
+    /// Bytes of the file read so far, as they are there (packed).
+    pub fn bytes_read(&self) -> u64 {
+        self.reader.bytes_read()
+    }
+
+    /// Bytes of the file; None of a stream.
+    pub fn size(&self) -> Option<u64> {
+        self.reader.size()
+    }
+
+    /// What was told, once the capture's end is reached.
+    pub fn finish(mut self) -> (Facts, Vec<(&'static str, Table)>) {
+        let counts = self.reader.counts();
+        let mut connections =
+            self.connections.take().unwrap_or_else(|| Connections::new(counts.first_ns, self.detailed));
+        connections.finish();
+        let mut problems = self.reader.problems().to_vec();
+        problems.extend(bounds(&connections));
+        let facts = Facts {
+            file: self.file,
+            packets: counts.packets,
+            bytes: counts.bytes_on_wire,
+            first_s: counts.first_ns as f64 / 1e9,
+            last_s: counts.last_ns as f64 / 1e9,
+            link_types: counts.link_types.iter().map(ToString::to_string).collect(),
+            truncated_packets: counts.truncated,
+            not_tcp: counts.not_tcp,
+            fragments: counts.fragments,
+            unreadable: counts.unreadable,
+            problems,
+            connections: connections.all.iter().map(|one| ConnectionFacts::of(one, counts.first_ns)).collect(),
+        };
+        (facts, tables::tables(&mut connections))
+    }
+}
+
+/// What the bounds of memory left out.
+fn bounds(connections: &Connections) -> Vec<String> {
+    let shared = &connections.shared;
+    let mut told = Vec::new();
+    if connections.passed_over > 0 {
+        told.push(format!(
+            "{} segments are of connections after the first {MOST_CONNECTIONS}, and were passed over",
+            connections.passed_over
+        ));
+    }
+    if shared.losses_left_out > 0 {
+        told.push(format!(
+            "the table of losses ends after {MOST_LOSS_ROWS} rows; {} more are counted",
+            shared.losses_left_out
+        ));
+    }
+    if shared.given_up > 0 {
+        told.push(format!(
+            "{} segments were never seen acknowledged and given up, to keep to {MOST_OUTSTANDING} a connection",
+            shared.given_up
+        ));
+    }
+    told
+}

@@ -1,0 +1,91 @@
+//! The part of a stream that is in memory: never more than the largest record, whatever a file claims.
+
+use crate::source::Source;
+use std::io::{ErrorKind, Read};
+
+/// Largest record of a capture that is looked at, in bytes; libpcap keeps at most 256 KiB of a packet.
+pub const LARGEST: usize = 1 << 20;
+
+pub struct Buffer {
+    source: Source,
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+    position: u64,
+    ended: bool,
+    failure: Option<String>,
+}
+
+impl Buffer {
+    pub fn new(source: Source) -> Self {
+        let bytes = vec![0; LARGEST].into_boxed_slice();
+        Buffer { source, bytes, start: 0, end: 0, position: 0, ended: false, failure: None }
+    }
+
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Offset of the first byte of `data` in the unpacked stream.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Why the stream could not be read further, if it did not simply end.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// What is in memory and not yet passed.
+    pub fn data(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// The `length` bytes before `data`, which were passed last.
+    pub fn passed(&self, length: usize) -> &[u8] {
+        &self.bytes[self.start - length..self.start]
+    }
+
+    /// Reads until `data` has at least `length` bytes, at most `LARGEST`. False: the stream has no more.
+    pub fn need(&mut self, length: usize) -> bool {
+        debug_assert!(length <= LARGEST);
+        if self.end - self.start >= length {
+            return true;
+        }
+        self.bytes.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < length && !self.ended {
+            match self.source.read(&mut self.bytes[self.end..]) {
+                Ok(0) => self.ended = true,
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.ended = true;
+                    self.failure = Some(error.to_string());
+                }
+            }
+        }
+        self.end >= length
+    }
+
+    /// Goes on by `length` bytes of `data`.
+    pub fn pass(&mut self, length: usize) {
+        debug_assert!(length <= self.end - self.start);
+        self.start += length;
+        self.position += length as u64;
+    }
+
+    /// Goes on by `length` bytes, of which not all need be in memory. False: the stream has fewer.
+    pub fn skip(&mut self, mut length: u64) -> bool {
+        while length > 0 {
+            if !self.need(1) {
+                return false;
+            }
+            let step = self.data().len().min(usize::try_from(length).unwrap_or(usize::MAX));
+            self.pass(step);
+            length -= step as u64;
+        }
+        true
+    }
+}

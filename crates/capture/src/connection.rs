@@ -1,0 +1,250 @@
+//! One TCP connection: its handshake, its two ends, and the data that each of them sends.
+
+use crate::details::Row;
+use crate::end::{End, Syn};
+use crate::flow::{Acknowledgement, Data, Flow};
+use crate::kind::Kind;
+use crate::segment::{self, Endpoint, Segment};
+use crate::sequence::Sequence;
+use crate::series;
+use crate::shared::Shared;
+
+/// Payload of a full segment where nothing tells it: Ethernet's 1500 bytes less headers and timestamps.
+const USUAL_MSS: u32 = 1448;
+
+#[derive(Debug)]
+pub struct Connection {
+    pub index: u32,
+    /// Client and server.
+    pub endpoints: [Endpoint; 2],
+    /// Of the client and of the server.
+    pub ends: [End; 2],
+    /// The client's data and the server's; None until there is some.
+    pub flows: [Option<Box<Flow>>; 2],
+    pub start_ns: u64,
+    pub end_ns: u64,
+    /// Of the acknowledgement that completed the handshake.
+    established_ns: Option<u64>,
+}
+
+impl Connection {
+    /// `first` is the connection's first segment.
+    pub fn new(index: u32, first: &Segment) -> Self {
+        let from_server = match first.flags & (segment::SYN | segment::ACK) {
+            segment::SYN => false,
+            flags if flags == segment::SYN | segment::ACK => true,
+            // Joined midway: servers have the lower port.
+            _ => first.source.port < first.target.port,
+        };
+        let endpoints = if from_server { [first.target, first.source] } else { [first.source, first.target] };
+        Connection {
+            index,
+            endpoints,
+            ends: Default::default(),
+            flows: [None, None],
+            start_ns: first.time_ns,
+            end_ns: first.time_ns,
+            established_ns: None,
+        }
+    }
+
+    /// Whether a SYN starts another connection between the same ports, rather than being this one's.
+    pub fn is_over_for(&self, segment: &Segment) -> bool {
+        if segment.flags & (segment::SYN | segment::ACK) != segment::SYN {
+            return false;
+        }
+        let end = &self.ends[self.side(segment)];
+        let closed = self.ends.iter().all(|end| end.fin) || self.ends.iter().any(|end| end.reset);
+        match (&end.sequence, &end.syn) {
+            (Some(sequence), Some(_)) => closed || !sequence.is_origin(segment.seq),
+            // Both ends may open at once (RFC 9293 section 3.5); whoever has sent other things is not opening.
+            (Some(_), None) => true,
+            (None, _) => closed,
+        }
+    }
+
+    pub fn take(&mut self, segment: &Segment, shared: &mut Shared) {
+        let side = self.side(segment);
+        self.end_ns = self.end_ns.max(segment.time_ns);
+        let has = |flag: u8| segment.flags & flag != 0;
+        self.ends[side].see(segment);
+        if has(segment::ACK)
+            && !has(segment::SYN)
+            && self.established_ns.is_none()
+            && side == 0
+            && self.handshake_seen()
+        {
+            self.established_ns = Some(segment.time_ns);
+        }
+        let seq = self.ends[side].sequence.map_or(0, |sequence| sequence.relative(segment.seq));
+        let ack = if has(segment::ACK) { self.acknowledged(side, segment.ack) } else { 0 };
+        let window = self.window(side, segment);
+
+        let mut kind = Kind::Plain;
+        let mut trip_ns = None;
+        if has(segment::ACK) && !has(segment::SYN | segment::RST) {
+            let mss = self.mss(1 - side);
+            if let Some(flow) = &mut self.flows[1 - side] {
+                let seen = Acknowledgement { segment, ack, window, mss };
+                let (of_ack, trip) = flow.acknowledge(&seen, shared);
+                (kind, trip_ns) = (of_ack, trip);
+                shared.keep_runs(self.index, 1 - side as u8);
+            }
+        }
+        let fin = has(segment::FIN);
+        let length = i64::from(segment.payload) + i64::from(fin);
+        let echoed = self.timestamps(side, segment, ack, shared);
+        if segment.payload > 0 || (fin && self.flows[side].is_some()) {
+            kind = self.data(side, segment, seq, length, shared);
+            trip_ns = trip_ns.or(echoed);
+        } else if length == 0 && !has(segment::SYN | segment::RST) {
+            self.ends[side].identification.order(segment.ip_id, 1);
+            kind = self.keep_alive(side, seq).unwrap_or(kind);
+        }
+        let end = &mut self.ends[side];
+        if let Some(sequence) = &mut end.sequence
+            && !has(segment::RST)
+        {
+            sequence.reach(seq + length);
+        }
+        end.fin |= fin;
+        end.reset |= has(segment::RST);
+        if let Some(details) = &mut shared.details {
+            let t_s = segment.time_ns.saturating_sub(shared.start_ns) as f64 / 1e9;
+            let rtt_s = trip_ns.map_or(f64::NAN, |ns| ns as f64 / 1e9);
+            details.push(segment, Row { t_s, direction: side as u8, seq, ack, window, kind, rtt_s });
+        }
+    }
+
+    /// 0 for the client's segments, 1 for the server's.
+    fn side(&self, segment: &Segment) -> usize {
+        usize::from(segment.source != self.endpoints[0])
+    }
+
+    /// The peer's number that `raw` acknowledges.
+    fn acknowledged(&mut self, side: usize, raw: u32) -> i64 {
+        let sequence = self.ends[1 - side].sequence.get_or_insert(Sequence::joined(raw));
+        let ack = sequence.relative(raw);
+        sequence.reach(ack);
+        ack
+    }
+
+    fn data(&mut self, side: usize, segment: &Segment, seq: i64, length: i64, shared: &mut Shared) -> Kind {
+        let mss = self.mss(side);
+        let sack = self.sack();
+        let peer = &self.ends[1 - side];
+        let peer_window = u64::from(peer.window) << if peer.window_of_syn { 0 } else { self.scale(1 - side) };
+        let packets = segment.payload.div_ceil(mss).clamp(1, 64) as u16;
+        let order = self.ends[side].identification.order(segment.ip_id, packets);
+        let flow = self.flows[side].get_or_insert_with(|| {
+            shared.directions += 1;
+            shared.intervals = series::share(shared.directions);
+            Box::new(Flow::new(seq, peer_window, segment.time_ns))
+        });
+        let kind = flow.data(&Data { segment, start: seq, end: seq + length, order, mss, sack }, shared);
+        let in_flight = flow.in_flight();
+        self.infer_scale(1 - side, in_flight);
+        kind
+    }
+
+    /// A segment without data below what was sent: a keep-alive, or Linux's zero-window probe (`tcp_xmit_probe_skb`).
+    fn keep_alive(&mut self, side: usize, seq: i64) -> Option<Kind> {
+        let flow = self.flows[side].as_mut()?;
+        flow.is_below(seq).then(|| flow.probe())
+    }
+
+    /// Pairs TSvals with their echoes; the answer is the sender's half of the round trip of data.
+    fn timestamps(&mut self, side: usize, segment: &Segment, ack: i64, shared: &Shared) -> Option<u64> {
+        let (tsval, tsecr) = segment.options.timestamps?;
+        self.ends[side].echo.sent(tsval, ack, segment.time_ns);
+        if segment.flags & segment::ACK == 0 {
+            return None;
+        }
+        let (ns, ack) = self.ends[1 - side].echo.echoed(tsecr, segment.time_ns)?;
+        if segment.payload > 0 {
+            if let Some(flow) = &mut self.flows[side] {
+                flow.sender_echo(ns, ack, segment.time_ns, shared);
+            }
+            return Some(ns);
+        }
+        if let Some(flow) = &mut self.flows[1 - side] {
+            flow.trips.receiver_echo.add(ns);
+        }
+        None
+    }
+
+    /// Bytes that a segment of `side` offers.
+    fn window(&self, side: usize, segment: &Segment) -> u64 {
+        let scale = if segment.flags & segment::SYN != 0 { 0 } else { self.scale(side) };
+        u64::from(segment.window) << scale
+    }
+
+    /// The shift of the windows that `side` offers. It needs both SYNs (RFC 7323 section 2.2), or is inferred.
+    pub fn scale(&self, side: usize) -> u8 {
+        match (&self.ends[0].syn, &self.ends[1].syn) {
+            (Some(client), Some(server)) => match (client.window_scale, server.window_scale) {
+                (Some(client), Some(server)) => if side == 0 { client } else { server }.min(14),
+                _ => 0,
+            },
+            _ => self.ends[side].inferred_scale,
+        }
+    }
+
+    fn infer_scale(&mut self, side: usize, in_flight: u64) {
+        if self.handshake_seen() {
+            return;
+        }
+        let end = &mut self.ends[side];
+        while end.window > 0 && end.inferred_scale < 14 && in_flight > u64::from(end.window) << end.inferred_scale {
+            end.inferred_scale += 1;
+        }
+    }
+
+    pub fn handshake_seen(&self) -> bool {
+        self.ends.iter().all(|end| end.syn.is_some())
+    }
+
+    /// Whether both ends offered SACK; None where the handshake was not seen.
+    pub fn sack(&self) -> Option<bool> {
+        self.offered(|syn| syn.sack)
+    }
+
+    pub fn offered(&self, what: impl Fn(&Syn) -> bool) -> Option<bool> {
+        let (client, server) = (self.ends[0].syn.as_ref()?, self.ends[1].syn.as_ref()?);
+        Some(what(client) && what(server))
+    }
+
+    /// Payload bytes of a full segment of `side`: what its peer's SYN allows, less the timestamp option; where that was
+    /// not seen, the payload that most of its segments have.
+    pub fn mss(&self, side: usize) -> u32 {
+        let allowed = self.ends[1 - side].syn.as_ref().and_then(|syn| syn.mss).map(u32::from);
+        let own = self.ends[side].syn.as_ref().and_then(|syn| syn.mss).map(u32::from);
+        let usual = self.ends[side].usual_payload();
+        let option = if self.offered(|syn| syn.timestamps) == Some(true) { 12 } else { 0 };
+        match allowed {
+            // An end that announces a smaller segment has a smaller path, and sends no larger ones either.
+            Some(allowed) => allowed.min(own.unwrap_or(allowed)).saturating_sub(option).max(1),
+            None if (1..=USUAL_MSS + 12).contains(&usual) => usual,
+            None => USUAL_MSS,
+        }
+    }
+
+    /// From the SYN to the SYN-ACK and from that to the acknowledgement; none where one of them was sent twice.
+    pub fn handshake_trips_ns(&self) -> (Option<u64>, Option<u64>) {
+        let [client, server] = &self.ends;
+        let once = |syn: &&Syn| syn.copies == 1;
+        let (syn, answer) = (client.syn.as_ref().filter(once), server.syn.as_ref().filter(once));
+        let server_ns = syn.zip(answer).map(|(syn, answer)| answer.time_ns.saturating_sub(syn.time_ns));
+        let client_ns = answer.zip(self.established_ns).and_then(|(answer, ns)| ns.checked_sub(answer.time_ns));
+        (server_ns, client_ns)
+    }
+
+    pub fn finish(&mut self, shared: &mut Shared) {
+        for (direction, flow) in self.flows.iter_mut().enumerate() {
+            if let Some(flow) = flow {
+                flow.finish(shared);
+                shared.keep_runs(self.index, direction as u8);
+            }
+        }
+    }
+}

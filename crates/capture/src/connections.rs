@@ -1,0 +1,109 @@
+//! All connections of a capture, found by their addresses and ports.
+
+#![expect(clippy::disallowed_types, reason = "connections are looked up in the map, which is never walked")]
+
+use std::collections::HashMap;
+
+use crate::connection::Connection;
+use crate::details::Details;
+use crate::segment::{Endpoint, Segment};
+use crate::shared::Shared;
+
+/// Connections at most: the memory of a flood of SYNs is bounded by it, at some 500 to 900 bytes each.
+pub const MOST_CONNECTIONS: usize = 1 << 20;
+
+/// The analysis of a capture: takes its segments in order, then tells.
+#[derive(Debug)]
+pub struct Connections {
+    pub all: Vec<Connection>,
+    pub shared: Shared,
+    by_endpoints: HashMap<(Endpoint, Endpoint), u32>,
+    latest: Option<((Endpoint, Endpoint), u32)>,
+    /// Of the connection wanted in every detail.
+    detailed: Option<u32>,
+    details: Option<Details>,
+    /// Segments of connections beyond the most that are told of.
+    pub passed_over: u64,
+}
+
+impl Connections {
+    /// `start_ns` is the time of the capture's first packet, `detailed` the connection whose segments are kept.
+    pub fn new(start_ns: u64, detailed: Option<u32>) -> Self {
+        Connections {
+            all: Vec::new(),
+            shared: Shared::new(start_ns),
+            by_endpoints: HashMap::new(),
+            latest: None,
+            detailed,
+            details: detailed.map(|_| Details::default()),
+            passed_over: 0,
+        }
+    }
+
+    pub fn take(&mut self, segment: &Segment) {
+        let Some(index) = self.index(segment) else {
+            self.passed_over += 1;
+            return;
+        };
+        let directions = self.shared.directions;
+        let intervals = self.shared.intervals;
+        let connection = &mut self.all[index as usize];
+        if self.detailed == Some(index) {
+            self.shared.details = self.details.take();
+            connection.take(segment, &mut self.shared);
+            self.details = self.shared.details.take();
+        } else {
+            connection.take(segment, &mut self.shared);
+        }
+        if self.shared.directions != directions && self.shared.intervals < intervals {
+            self.shorten();
+        }
+    }
+
+    /// Ends the accounts.
+    pub fn finish(&mut self) {
+        for connection in &mut self.all {
+            connection.finish(&mut self.shared);
+        }
+    }
+
+    /// The rows of the detailed connection.
+    pub fn take_details(&mut self) -> Option<Details> {
+        self.details.take()
+    }
+
+    /// All series keep to the new share of the budget.
+    fn shorten(&mut self) {
+        for flow in self.all.iter_mut().flat_map(|connection| &mut connection.flows).flatten() {
+            flow.series.shorten(self.shared.intervals);
+        }
+    }
+
+    fn index(&mut self, segment: &Segment) -> Option<u32> {
+        let key = if segment.source <= segment.target {
+            (segment.source, segment.target)
+        } else {
+            (segment.target, segment.source)
+        };
+        let known = match self.latest {
+            Some((latest, index)) if latest == key => Some(index),
+            _ => self.by_endpoints.get(&key).copied(),
+        };
+        let index = match known {
+            Some(index) if !self.all[index as usize].is_over_for(segment) => index,
+            _ => self.open(key, segment)?,
+        };
+        self.latest = Some((key, index));
+        Some(index)
+    }
+
+    fn open(&mut self, key: (Endpoint, Endpoint), first: &Segment) -> Option<u32> {
+        if self.all.len() >= MOST_CONNECTIONS {
+            return None;
+        }
+        let index = self.all.len() as u32;
+        self.all.push(Connection::new(index, first));
+        self.by_endpoints.insert(key, index);
+        Some(index)
+    }
+}

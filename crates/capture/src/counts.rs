@@ -1,0 +1,44 @@
+//! What is counted of the data of one end.
+
+/// What is counted of a direction; bytes, segments and nanoseconds.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub data_packets: u64,
+    pub super_packets: u64,
+    pub payload_bytes: u64,
+    pub new_bytes: u64,
+    pub acknowledged_bytes: u64,
+    pub retransmitted_bytes: u64,
+    pub retransmits: u64,
+    pub fast: u64,
+    pub timeout_retransmits: u64,
+    pub timeouts: u64,
+    pub tail_probes: u64,
+    /// Tail loss probes that carried new data.
+    pub new_data_probes: u64,
+    /// Reported by DSACK, or had been acknowledged when they were seen.
+    pub spurious: u64,
+    pub reported_spurious: u64,
+    pub filled_holes: u64,
+    pub out_of_order: u64,
+    pub overtaken_by_bytes: u64,
+    pub overtaken_by_ns: u64,
+    pub duplicated_packets: u64,
+    pub keep_alives: u64,
+    pub zero_window_probes: u64,
+    pub acks: u64,
+    pub duplicate_acks: u64,
+    pub window_updates: u64,
+    pub sack_blocks: u64,
+    pub dsacks: u64,
+    pub zero_windows: u64,
+    pub zero_window_ns: u64,
+    /// Found missing in the numbers' order.
+    pub hole_bytes: u64,
+    /// Acknowledged without having been seen.
+    pub unseen_bytes: u64,
+    pub given_up: u64,
+    pub in_flight_max: u64,
+    pub window_min: Option<u64>,
+    pub window_max: u64,
+}

@@ -1,0 +1,116 @@
+//! Frames out of a capture file, pcap or pcapng, one at a time.
+
+use crate::buffer::Buffer;
+use crate::link::LinkType;
+use crate::pcap::Pcap;
+use crate::pcapng::Pcapng;
+use crate::problems::{Problems, ReadError};
+use crate::source::Source;
+
+/// One captured frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// From 1.
+    pub number: u64,
+    /// Offset of its record in the unpacked file.
+    pub byte: u64,
+    /// Nanoseconds since 1970.
+    pub time_ns: u64,
+    pub link: LinkType,
+    /// Bytes of the whole frame on the wire, at least those of `data`.
+    pub wire: u32,
+    /// What the capture kept of it.
+    pub data: &'a [u8],
+}
+
+/// A frame that was just passed in the buffer.
+pub(crate) struct Record {
+    /// Offset of the record in the unpacked file.
+    pub byte: u64,
+    pub time_ns: u64,
+    pub link: LinkType,
+    pub wire: u32,
+    /// Bytes kept of the frame, and bytes of the record behind them.
+    pub kept: usize,
+    pub behind: usize,
+}
+
+/// Nothing of the stream can be read any more, and why.
+pub(crate) struct Broken {
+    pub byte: u64,
+    pub text: String,
+}
+
+enum Format {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+/// The frames of a capture, in the file's order. Memory does not grow with the file.
+pub struct Frames {
+    buffer: Buffer,
+    format: Format,
+    number: u64,
+    ended: bool,
+}
+
+impl Frames {
+    pub fn new(source: Source) -> Result<Self, ReadError> {
+        let mut buffer = Buffer::new(source);
+        if !buffer.need(4) {
+            let text = buffer.failure().unwrap_or("it has less than 4 bytes").to_owned();
+            return Err(ReadError::NotACapture(text));
+        }
+        let format = if Pcapng::begins(&buffer) {
+            Format::Pcapng(Pcapng::default())
+        } else {
+            Format::Pcap(Pcap::open(&mut buffer)?)
+        };
+        Ok(Frames { buffer, format, number: 0, ended: false })
+    }
+
+    /// The next frame, or None where the capture ends or breaks (then `problems` says how).
+    pub fn next_frame(&mut self, problems: &mut Problems) -> Option<Frame<'_>> {
+        if self.ended {
+            return None;
+        }
+        let next = self.number + 1;
+        let found = match &mut self.format {
+            Format::Pcap(pcap) => pcap.next_record(&mut self.buffer),
+            Format::Pcapng(pcapng) => pcapng.next_record(&mut self.buffer, next, problems),
+        };
+        match found {
+            Ok(Some(record)) => {
+                self.number = next;
+                let passed = self.buffer.passed(record.kept + record.behind);
+                Some(Frame {
+                    number: next,
+                    byte: record.byte,
+                    time_ns: record.time_ns,
+                    link: record.link,
+                    wire: record.wire.max(u32::try_from(record.kept).unwrap_or(u32::MAX)),
+                    data: &passed[..record.kept],
+                })
+            }
+            Ok(None) => {
+                self.ended = true;
+                if let Some(failure) = self.buffer.failure() {
+                    problems.add(next, self.buffer.position(), failure);
+                }
+                None
+            }
+            Err(Broken { byte, text }) => {
+                self.ended = true;
+                match self.buffer.failure() {
+                    Some(failure) => problems.add(next, byte, format_args!("{text}: {failure}")),
+                    None => problems.add(next, byte, text),
+                }
+                None
+            }
+        }
+    }
+
+    pub fn source(&self) -> &Source {
+        self.buffer.source()
+    }
+}

@@ -1,0 +1,258 @@
+//! A loss model out of runs of losses: each packet by itself, or in bursts (Gilbert 1960, Elliott 1963).
+
+use serde::Serialize;
+
+/// Runs below which bursts can't be told from chance.
+const ENOUGH_RUNS: usize = 20;
+
+/// Runs below which no more than p and r can be told.
+const ENOUGH_FOR_ALL: usize = 50;
+
+/// Two states, good and bad, a chance at each packet to go to the other, and a chance of loss in each; shares. As in a
+/// scenario, and as in netem's `gemodel`, a packet is lost with the chance of the state that it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GilbertElliott {
+    pub p: f64,
+    pub r: f64,
+    pub bad: f64,
+    pub good: f64,
+}
+
+/// Segments that arrived before each run and the run's length, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Sequence<'a> {
+    pub runs: &'a [(u32, u32)],
+    /// Arrived after the last run.
+    pub last_gap: u64,
+}
+
+impl Sequence<'_> {
+    fn lost(&self) -> f64 {
+        self.runs.iter().map(|&(_, run)| f64::from(run)).sum()
+    }
+
+    fn arrived(&self) -> f64 {
+        self.runs.iter().map(|&(gap, _)| f64::from(gap)).sum::<f64>() + self.last_gap as f64
+    }
+
+    /// The model of bursts that explains the sequence better than independent losses do, by the Bayesian information
+    /// criterion; None where there is none, or where there are too few runs to tell.
+    pub fn fit(&self) -> Option<GilbertElliott> {
+        let (lost, arrived) = (self.lost(), self.arrived());
+        let packets = lost + arrived;
+        if self.runs.len() < ENOUGH_RUNS || arrived == 0.0 {
+            return None;
+        }
+        let share = lost / packets;
+        let criterion = |parameters: f64, likelihood: f64| parameters * packets.ln() - 2.0 * likelihood;
+        let independent = criterion(1.0, lost * share.ln() + arrived * (1.0 - share).ln());
+        let runs = self.runs.len() as f64;
+        // All packets of the bad state are lost: run lengths and gaps say it all.
+        let simple = GilbertElliott { p: (runs / arrived).min(1.0), r: runs / lost, bad: 1.0, good: 0.0 };
+        let from_simple = criterion(2.0, self.likelihood(simple));
+        let mut models = vec![(from_simple, simple)];
+        if self.runs.len() >= ENOUGH_FOR_ALL {
+            let (partial, likelihood) = self.best(GilbertElliott { r: simple.r / 2.0, bad: 0.7, ..simple }, 3);
+            models.push((criterion(3.0, likelihood), partial));
+            let (full, likelihood) = self.best(GilbertElliott { good: share / 10.0, ..partial }, 4);
+            models.push((criterion(4.0, likelihood), full));
+        }
+        models
+            .into_iter()
+            .filter(|&(criterion, _)| criterion < independent)
+            .min_by(|one, other| one.0.total_cmp(&other.0))
+            .map(|(_, model)| model)
+    }
+
+    /// Logarithm of the chance that the model makes just this sequence, its first packet in the long run's state.
+    fn likelihood(&self, model: GilbertElliott) -> f64 {
+        let GilbertElliott { p, r, bad, good } = model;
+        let last_gap = u32::try_from(self.last_gap).unwrap_or(u32::MAX);
+        let longest = self.runs.iter().fold((last_gap, 0), |most, one| (most.0.max(one.0), most.1.max(one.1)));
+        let arrives = [[(1.0 - good) * (1.0 - p), (1.0 - good) * p], [(1.0 - bad) * r, (1.0 - bad) * (1.0 - r)]];
+        let is_lost = [[good * (1.0 - p), good * p], [bad * r, bad * (1.0 - r)]];
+        let (arrives, is_lost) = (Powers::of(arrives, longest.0), Powers::of(is_lost, longest.1));
+        let mut state = [r / (p + r), p / (p + r)];
+        let mut sum = 0.0;
+        for &(gap, run) in self.runs {
+            sum += arrives.apply(&mut state, gap) + is_lost.apply(&mut state, run);
+        }
+        sum + arrives.apply(&mut state, last_gap)
+    }
+
+    /// Climbs to the most likely model, one of the first `free` parameters (p, r, bad, good) at a time.
+    fn best(&self, start: GilbertElliott, free: usize) -> (GilbertElliott, f64) {
+        let logit = |share: f64| (share.clamp(1e-9, 1.0 - 1e-9) / (1.0 - share.clamp(1e-9, 1.0 - 1e-9))).ln();
+        let share = |logit: f64| 1.0 / (1.0 + (-logit).exp());
+        let model = |at: [f64; 4]| GilbertElliott {
+            p: share(at[0]),
+            r: share(at[1]),
+            bad: share(at[2]),
+            good: if free > 3 { share(at[3]) } else { 0.0 },
+        };
+        let mut at = [logit(start.p), logit(start.r), logit(start.bad), logit(start.good)];
+        let mut steps = [0.5; 4];
+        let mut highest = self.likelihood(model(at));
+        for _ in 0..60 {
+            for parameter in 0..free {
+                let mut moved = at;
+                moved[parameter] += steps[parameter];
+                let likelihood = self.likelihood(model(moved));
+                if likelihood > highest {
+                    (at, highest) = (moved, likelihood);
+                    steps[parameter] *= 1.5;
+                } else {
+                    steps[parameter] *= -0.5;
+                }
+            }
+            if steps[..free].iter().all(|step| step.abs() < 1e-3) {
+                break;
+            }
+        }
+        (model(at), highest)
+    }
+}
+
+/// What 1, 2, 4, 8 … packets with the same outcome make of the chances of the two states.
+struct Powers(Vec<Power>);
+
+/// A matrix whose largest part is near 1, so that the chance of a long gap does not vanish, and the logarithm of what it
+/// was divided by.
+#[derive(Clone, Copy)]
+struct Power {
+    matrix: [[f64; 2]; 2],
+    scale: f64,
+}
+
+impl Powers {
+    /// As many as `most` packets in a row need.
+    fn of(matrix: [[f64; 2]; 2], most: u32) -> Self {
+        let first = Power { matrix, scale: 0.0 };
+        let count = most.checked_ilog2().map_or(1, |bits| bits + 1);
+        Powers(std::iter::successors(Some(first), |power| Some(power.squared())).take(count as usize).collect())
+    }
+
+    /// Takes `state` through `times` packets and makes its parts sum to 1; the logarithm of what they summed to.
+    fn apply(&self, state: &mut [f64; 2], times: u32) -> f64 {
+        let (mut times, mut product, mut sum) = (times, 1.0, 0.0);
+        while times > 0 {
+            let Power { matrix: m, scale } = &self.0[times.trailing_zeros() as usize];
+            *state = [state[0] * m[0][0] + state[1] * m[1][0], state[0] * m[0][1] + state[1] * m[1][1]];
+            let total = (state[0] + state[1]).max(1e-100);
+            *state = [state[0] / total, state[1] / total];
+            product *= total;
+            if product < 1e-150 {
+                sum += product.ln();
+                product = 1.0;
+            }
+            sum += scale;
+            times &= times - 1;
+        }
+        sum + product.ln()
+    }
+}
+
+impl Power {
+    fn squared(self) -> Self {
+        let m = self.matrix;
+        let cell = |row: usize, column: usize| m[row][0] * m[0][column] + m[row][1] * m[1][column];
+        let [a, b, c, d] = [cell(0, 0), cell(0, 1), cell(1, 0), cell(1, 1)];
+        let largest = a.max(b).max(c).max(d).max(f64::MIN_POSITIVE);
+        let matrix = [[a / largest, b / largest], [c / largest, d / largest]];
+        Power { matrix, scale: 2.0 * self.scale + largest.ln() }
+    }
+}
+
+/// The loss in the words of a scenario file: bursts where there is a model of them, else the share `rate`.
+pub fn scenario(model: Option<GilbertElliott>, rate: f64) -> String {
+    match model {
+        None => format!("loss = \"{}\"", percent(rate)),
+        Some(GilbertElliott { p, r, bad, good }) => format!(
+            "loss = {{ gilbert_elliott = {{ p = \"{}\", r = \"{}\", bad = \"{}\", good = \"{}\" }} }}",
+            percent(p),
+            percent(r),
+            percent(bad),
+            percent(good)
+        ),
+    }
+}
+
+/// Three digits that matter, at least to a scenario's finest step of 1e-7 %.
+fn percent(share: f64) -> String {
+    let value = share.clamp(0.0, 1.0) * 100.0;
+    let digits = if value > 0.0 { (2.0 - value.log10().floor()).clamp(0.0, 7.0) } else { 0.0 };
+    let text = format!("{value:.*}", digits as usize);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}%")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Draws from the model; a small generator will do.
+    fn drawn(model: GilbertElliott, packets: u64) -> (Vec<(u32, u32)>, u64) {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut uniform = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let (mut bad, mut runs, mut gap, mut run) = (false, Vec::new(), 0_u32, 0_u32);
+        for _ in 0..packets {
+            if uniform() < if bad { model.bad } else { model.good } {
+                run += 1;
+            } else {
+                if run > 0 {
+                    runs.push((gap, run));
+                    (gap, run) = (0, 0);
+                }
+                gap += 1;
+            }
+            let leaves = uniform() < if bad { model.r } else { model.p };
+            bad ^= leaves;
+        }
+        (runs, u64::from(gap))
+    }
+
+    fn fitted(model: GilbertElliott) -> Option<GilbertElliott> {
+        let (runs, last_gap) = drawn(model, 200_000);
+        Sequence { runs: &runs, last_gap }.fit()
+    }
+
+    fn near(told: f64, true_value: f64) -> bool {
+        (told - true_value).abs() < 0.2 * true_value
+    }
+
+    #[test]
+    fn bursts_of_a_wholly_bad_state_are_found() {
+        let found = fitted(GilbertElliott { p: 0.005, r: 0.3, bad: 1.0, good: 0.0 }).unwrap();
+        assert!(near(found.p, 0.005) && near(found.r, 0.3) && near(found.bad, 1.0), "{found:?}");
+    }
+
+    #[test]
+    fn a_bad_state_that_lets_packets_through_is_found() {
+        let found = fitted(GilbertElliott { p: 0.005, r: 0.1, bad: 0.5, good: 0.0 }).unwrap();
+        assert!(near(found.p, 0.005) && near(found.r, 0.1) && near(found.bad, 0.5), "{found:?}");
+    }
+
+    #[test]
+    fn independent_losses_have_no_bursts() {
+        assert_eq!(fitted(GilbertElliott { p: 0.5, r: 0.5, bad: 0.02, good: 0.02 }), None);
+    }
+
+    #[test]
+    fn few_losses_tell_no_bursts() {
+        assert_eq!(Sequence { runs: &[(100, 3); 10], last_gap: 100 }.fit(), None);
+    }
+
+    #[test]
+    fn the_model_is_written_as_a_scenario_has_it() {
+        let model = GilbertElliott { p: 0.005, r: 0.3, bad: 1.0, good: 0.0 };
+        let text = "loss = { gilbert_elliott = { p = \"0.5%\", r = \"30%\", bad = \"100%\", good = \"0%\" } }";
+        assert_eq!(scenario(Some(model), 0.1), text);
+        assert_eq!(scenario(None, 0.012_345), "loss = \"1.23%\"");
+        assert_eq!(scenario(None, 0.0), "loss = \"0%\"");
+    }
+}

@@ -1,0 +1,95 @@
+//! How much of a direction's data was lost, in what pattern, and where.
+
+use serde::Serialize;
+
+use crate::connection::Connection;
+use crate::flow::Flow;
+use crate::gilbert::{self, GilbertElliott, Sequence};
+
+/// Losses of the data that one end sends; the acknowledgements are its peer's.
+#[derive(Debug, Serialize)]
+pub struct LossFacts {
+    /// Sent for the first time and acknowledged.
+    pub segments: u64,
+    /// Of these, lost at least once.
+    pub lost: u64,
+    /// Copies lost, retransmissions too.
+    pub lost_copies: u64,
+    pub rate: Option<f64>,
+    pub runs: u64,
+    pub longest_run: u32,
+    pub mean_run: Option<f64>,
+    pub gilbert_elliott: Option<GilbertElliott>,
+    /// As a scenario has it.
+    pub scenario: Option<String>,
+    /// Copies lost between the sender and the capture point, and between that and the receiver.
+    pub before: u64,
+    pub after: u64,
+    /// Packets of any kind that are missing by the IP identification: of the sender (data lost before the capture point)
+    /// and of the receiver (acknowledgements lost before it); None where that does not count up.
+    pub missing: Option<u64>,
+    pub acks_missing: Option<u64>,
+    /// "data before", "data after", "data both", "acknowledgements", or "none".
+    #[serde(rename = "where")]
+    pub place: &'static str,
+    /// How sure `where` is: "exact", "likely" or "guess".
+    pub sure: &'static str,
+}
+
+impl LossFacts {
+    pub fn of(connection: &Connection, side: usize, flow: &Flow) -> Self {
+        let losses = &flow.losses;
+        let rate = (losses.segments > 0).then(|| losses.first_copies as f64 / losses.segments as f64);
+        let model = Sequence { runs: &losses.runs, last_gap: losses.last_gap() }.fit();
+        let missing = connection.ends[side].identification.missing();
+        // A retransmission that was lost before the capture point leaves no hole, but its number is missing.
+        let before = missing.unwrap_or(0).max(losses.before);
+        let acks_missing = connection.ends[1 - side].identification.missing();
+        LossFacts {
+            segments: losses.segments,
+            lost: losses.first_copies,
+            lost_copies: losses.copies + before - losses.before,
+            rate,
+            runs: losses.run_count,
+            longest_run: losses.longest,
+            mean_run: (losses.run_count > 0).then(|| losses.first_copies as f64 / losses.run_count as f64),
+            gilbert_elliott: model,
+            scenario: rate.map(|rate| gilbert::scenario(model, rate)),
+            before,
+            after: losses.after,
+            missing,
+            acks_missing,
+            place: place(flow, before, acks_missing),
+            sure: sure(flow, missing),
+        }
+    }
+}
+
+/// Nine in ten decide; below that, both.
+fn place(flow: &Flow, before: u64, acks_missing: Option<u64>) -> &'static str {
+    let (before, after) = (before as f64, flow.losses.after as f64);
+    let all = before + after;
+    if all == 0.0 {
+        // A retransmission that was not needed, with no probe as its reason: what was lost is an acknowledgement.
+        let unneeded = flow.counts.spurious > flow.counts.tail_probes;
+        return if unneeded || acks_missing.unwrap_or(0) > 0 { "acknowledgements" } else { "none" };
+    }
+    match before / all {
+        share if share > 0.9 => "data before",
+        share if share < 0.1 => "data after",
+        _ => "data both",
+    }
+}
+
+/// The identification counts what is missing before the capture point; without it, and with SACK, a hole is told from
+/// reordering by time alone.
+fn sure(flow: &Flow, missing: Option<u64>) -> &'static str {
+    let before = flow.losses.before;
+    match missing {
+        // Holes that only the capture has are not losses: then the numbers and the identification differ.
+        Some(missing) if missing + 2 + before / 20 >= before => "exact",
+        Some(_) => "likely",
+        None if flow.counts.sack_blocks > 0 || flow.trips.sender_echo.count() > 0 => "likely",
+        None => "guess",
+    }
+}

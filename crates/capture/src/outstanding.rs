@@ -1,0 +1,179 @@
+//! What one end has sent and the other has not acknowledged yet, as far as the capture shows it.
+
+use std::collections::VecDeque;
+
+/// A stretch of sequence numbers that was sent, or that must have been sent without being seen here.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    pub start: i64,
+    pub end: i64,
+    /// When its first copy was seen; of an unseen one, when it was found missing.
+    pub first_ns: u64,
+    /// When its last copy was seen.
+    pub last_ns: u64,
+    /// TSval of its first copy; of an unseen one, that of the segment that showed the hole.
+    pub tsval: u32,
+    pub identification: u16,
+    /// Copies seen.
+    pub copies: u8,
+    pub sacked: bool,
+    /// No copy was seen, but later numbers were.
+    pub unseen: bool,
+    /// Its first copy was lost on the way to the capture point.
+    pub lost_before: bool,
+    /// Copies that the receiver reported as duplicates.
+    pub duplicated: u8,
+}
+
+/// Stretches in order of their numbers, without gaps or overlaps between them.
+#[derive(Debug, Default)]
+pub struct Outstanding {
+    ring: VecDeque<Sent>,
+    sacked_bytes: i64,
+}
+
+impl Outstanding {
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Bytes that the receiver has beyond its cumulative acknowledgement.
+    pub fn sacked_bytes(&self) -> i64 {
+        self.sacked_bytes
+    }
+
+    /// Takes a stretch that starts where the last one ends.
+    pub fn push(&mut self, sent: Sent) {
+        debug_assert!(self.ring.back().is_none_or(|last| last.end == sent.start));
+        self.ring.push_back(sent);
+    }
+
+    pub fn first(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+
+    /// The lowest stretch that the receiver is not known to have.
+    pub fn head(&self) -> Option<&Sent> {
+        // Between the front and the first unsacked one there is at most what was sacked before its numbers were acked.
+        self.ring.iter().find(|sent| !sent.sacked)
+    }
+
+    /// The stretches within `start..end`, cut where these fall inside one.
+    pub fn within(&mut self, start: i64, end: i64) -> impl Iterator<Item = &mut Sent> {
+        let low = self.cut(start);
+        let high = self.cut(end).max(low);
+        self.ring.range_mut(low..high)
+    }
+
+    /// Marks what a SACK block says has arrived; calls `newly` with each stretch that was not known to have.
+    pub fn sack(&mut self, start: i64, end: i64, mut newly: impl FnMut(&Sent)) {
+        let mut bytes = 0;
+        for sent in self.within(start, end) {
+            if !sent.sacked {
+                sent.sacked = true;
+                bytes += sent.end - sent.start;
+                newly(sent);
+            }
+        }
+        self.sacked_bytes += bytes;
+    }
+
+    /// Removes all below `ack`, handing each stretch to `passed`.
+    pub fn acknowledge(&mut self, ack: i64, mut passed: impl FnMut(Sent)) {
+        while let Some(first) = self.ring.front_mut() {
+            if first.start >= ack {
+                break;
+            }
+            let mut gone = *first;
+            if first.end > ack {
+                first.start = ack;
+                gone.end = ack;
+            } else {
+                self.ring.pop_front();
+            }
+            if gone.sacked {
+                self.sacked_bytes -= gone.end - gone.start;
+            }
+            passed(gone);
+        }
+        if self.ring.len() * 8 < self.ring.capacity() && self.ring.capacity() > 64 {
+            self.ring.shrink_to(self.ring.len() * 2);
+        }
+    }
+
+    /// Index of the first stretch at or after `at`, which a cut makes start there.
+    fn cut(&mut self, at: i64) -> usize {
+        let index = self.ring.partition_point(|sent| sent.end <= at);
+        match self.ring.get_mut(index) {
+            Some(sent) if sent.start < at => {
+                let mut rest = *sent;
+                sent.end = at;
+                rest.start = at;
+                self.ring.insert(index + 1, rest);
+                index + 1
+            }
+            _ => index,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn sent(start: i64, end: i64) -> Sent {
+        Sent {
+            start,
+            end,
+            first_ns: 0,
+            last_ns: 0,
+            tsval: 0,
+            identification: 0,
+            copies: 1,
+            sacked: false,
+            unseen: false,
+            lost_before: false,
+            duplicated: 0,
+        }
+    }
+
+    fn ten() -> Outstanding {
+        let mut outstanding = Outstanding::default();
+        for i in 0..10 {
+            outstanding.push(sent(i * 100, (i + 1) * 100));
+        }
+        outstanding
+    }
+
+    #[test]
+    fn an_acknowledgement_inside_a_stretch_leaves_its_rest() {
+        let mut outstanding = ten();
+        let mut bytes = 0;
+        outstanding.acknowledge(250, |gone| bytes += gone.end - gone.start);
+        assert_eq!((bytes, outstanding.len(), outstanding.first().unwrap().start), (250, 8, 250));
+    }
+
+    #[test]
+    fn a_sack_block_counts_once_and_may_cut_a_stretch() {
+        let mut outstanding = ten();
+        outstanding.sack(150, 350, |_| ());
+        outstanding.sack(100, 350, |_| ());
+        assert_eq!(outstanding.sacked_bytes(), 250);
+        outstanding.acknowledge(300, |_| ());
+        assert_eq!(outstanding.sacked_bytes(), 50);
+        assert_eq!(outstanding.head().unwrap().start, 350);
+    }
+
+    #[test]
+    fn stretches_outside_are_not_touched() {
+        let mut outstanding = ten();
+        assert_eq!(outstanding.within(-50, 0).count(), 0);
+        assert_eq!(outstanding.within(1000, 2000).count(), 0);
+        assert_eq!(outstanding.within(950, 2000).count(), 1);
+        assert_eq!(outstanding.len(), 11);
+    }
+}

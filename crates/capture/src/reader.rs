@@ -1,0 +1,94 @@
+//! TCP segments out of a capture, and what else was in it.
+
+use crate::decode::{self, Skip};
+use crate::frames::Frames;
+use crate::link::LinkType;
+use crate::problems::{Problems, ReadError};
+use crate::segment::Segment;
+use crate::source::Source;
+use std::collections::BTreeSet;
+use std::io::Read;
+
+/// What was read so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub packets: u64,
+    pub bytes_on_wire: u64,
+    /// Other protocols, and link types that are not read.
+    pub not_tcp: u64,
+    /// IP fragments of TCP segments after the first, which alone has the TCP header.
+    pub fragments: u64,
+    /// Too short or too contradictory to find a TCP header in them.
+    pub unreadable: u64,
+    /// Of which the capture kept less than was on the wire.
+    pub truncated: u64,
+    /// Earliest and latest packet, nanoseconds since 1970; 0 if there is none.
+    pub first_ns: u64,
+    pub last_ns: u64,
+    /// Of the packets.
+    pub link_types: BTreeSet<LinkType>,
+}
+
+/// Reads a capture from front to end. Memory does not grow with the file.
+pub struct Reader {
+    frames: Frames,
+    counts: Counts,
+    problems: Problems,
+}
+
+impl Reader {
+    /// The file `path`, or standard input if it is `-`.
+    pub fn open(path: &str) -> Result<Self, ReadError> {
+        Source::open(path).and_then(Self::from_source)
+    }
+
+    /// A capture in any stream, packed or not.
+    pub fn new(stream: impl Read + Send + 'static) -> Result<Self, ReadError> {
+        Source::new(stream).and_then(Self::from_source)
+    }
+
+    fn from_source(source: Source) -> Result<Self, ReadError> {
+        Ok(Reader { frames: Frames::new(source)?, counts: Counts::default(), problems: Problems::default() })
+    }
+
+    /// The next TCP segment; None where the capture ends or breaks (then `problems` says how).
+    pub fn next_segment(&mut self) -> Option<Segment> {
+        let counts = &mut self.counts;
+        while let Some(frame) = self.frames.next_frame(&mut self.problems) {
+            counts.first_ns = if counts.packets == 0 { frame.time_ns } else { counts.first_ns.min(frame.time_ns) };
+            counts.last_ns = counts.last_ns.max(frame.time_ns);
+            counts.packets += 1;
+            counts.bytes_on_wire += u64::from(frame.wire);
+            counts.truncated += u64::from(frame.data.len() < frame.wire as usize);
+            if counts.link_types.insert(frame.link) && matches!(frame.link, LinkType::Other(_)) {
+                self.problems.add(frame.number, frame.byte, format_args!("link {} is not read", frame.link));
+            }
+            match decode::segment(&frame) {
+                Ok(segment) => return Some(segment),
+                Err(Skip::NotTcp) => counts.not_tcp += 1,
+                Err(Skip::Fragment) => counts.fragments += 1,
+                Err(Skip::Unreadable) => counts.unreadable += 1,
+            }
+        }
+        None
+    }
+
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What was wrong with the file, each with its packet (from 1) and its byte (from 0, unpacked); a bounded list.
+    pub fn problems(&self) -> &[String] {
+        self.problems.list()
+    }
+
+    /// Bytes taken from the file so far, packed as they are there.
+    pub fn bytes_read(&self) -> u64 {
+        self.frames.source().bytes_read()
+    }
+
+    /// Bytes of the file, if it is one.
+    pub fn size(&self) -> Option<u64> {
+        self.frames.source().size()
+    }
+}

@@ -1,0 +1,84 @@
+//! Where a capture's bytes come from: a file or any other stream, unpacked if it is gzip or Zstandard.
+
+use crate::problems::ReadError;
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Largest window that a Zstandard stream may ask for, as a power of two in bytes: what `zstd` itself agrees to.
+const ZSTANDARD_WINDOW: u32 = 27;
+/// Packed bytes read at once.
+const CHUNK: usize = 128 * 1024;
+
+/// A stream of unpacked bytes.
+pub struct Source {
+    stream: Box<dyn Read + Send>,
+    read: Arc<AtomicU64>,
+    size: Option<u64>,
+}
+
+impl Source {
+    /// The file `path`, or standard input if it is `-`.
+    pub fn open(path: &str) -> Result<Self, ReadError> {
+        if path == "-" {
+            return Self::new(io::stdin());
+        }
+        let file = File::open(path)?;
+        let about = file.metadata()?;
+        let source = Self::new(file)?;
+        Ok(Source { size: about.is_file().then_some(about.len()), ..source })
+    }
+
+    /// Any stream; it is unpacked by the magic number that it begins with (RFC 1952, RFC 8878), also where several
+    /// packed streams follow one another.
+    pub fn new(stream: impl Read + Send + 'static) -> Result<Self, ReadError> {
+        let read = Arc::new(AtomicU64::new(0));
+        let mut counted = Counted { stream, read: Arc::clone(&read) };
+        let mut magic = Vec::with_capacity(ZSTANDARD.len());
+        (&mut counted).take(ZSTANDARD.len() as u64).read_to_end(&mut magic)?;
+        let (gzip, zstandard) = (magic.starts_with(&GZIP), magic == ZSTANDARD);
+        let whole = Cursor::new(magic).chain(counted);
+        let stream: Box<dyn Read + Send> = if gzip {
+            Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(CHUNK, whole)))
+        } else if zstandard {
+            let mut unpacked = zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(CHUNK, whole))?;
+            unpacked.window_log_max(ZSTANDARD_WINDOW)?;
+            Box::new(unpacked)
+        } else {
+            Box::new(whole)
+        };
+        Ok(Source { stream, read, size: None })
+    }
+
+    /// Bytes taken from the file so far, packed as they are there.
+    pub fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the file, if it is one.
+    pub fn size(&self) -> Option<u64> {
+        self.size
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(bytes)
+    }
+}
+
+struct Counted<R> {
+    stream: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(bytes)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
