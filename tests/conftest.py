@@ -63,3 +63,11 @@ def as_nobody(kernel: Kernel) -> Iterator[AsNobody]:
 
     yield run
     shutil.rmtree(home)
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Path:
+    """A directory in which fake engines leave a mark for each run."""
+    path = tmp_path / "marks"
+    path.mkdir()
+    return path

@@ -1,10 +1,11 @@
-"""Engines for the tests of studies: quick, seeded, and able to fail in the ways that real ones do."""
+"""Engines for the tests of studies, quick, seeded, able to fail in the ways that real ones do; and a study for them."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pandas as pd
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.run import Run
+from sawtooth.study import Study, run_study
 
 
 @dataclass(frozen=True)
@@ -133,3 +135,30 @@ class Stubborn(Fake):
     def before(self, scenario, stop):
         while scenario.chain_table.loss.ppb == 20_000_000:
             time.sleep(0.02)
+
+
+def study(**changes):
+    """One congestion control at four losses, with two seeds: eight points."""
+    content = {
+        "name": "small",
+        "scenario": {"topology": "chain", "duration": "30 s"},
+        "vary": {
+            "flows.cc": ["cubic"],
+            "topology": ["chain"],
+            "chain.loss": {"from": "0%", "to": "3%", "step": "1%"},
+        },
+        "columns": {
+            "cc": {"field": "flows.cc"},
+            "path": {"field": "topology", "labels": {"chain": "symmetric"}},
+            "loss_percent": {"field": "chain.loss", "unit": "%"},
+        },
+        "repeat": {"seeds": [1, 2]},
+        "published": {"file": "one-percent-loss"},
+    }
+    return Study.from_dict(content | changes)
+
+
+def quick(given=None, *, out, engine=None, workers=1, **options):
+    """Runs in threads: no time is lost on starting processes."""
+    with ThreadPoolExecutor(workers) as executor:
+        return run_study(given or study(), engine=engine or Fake(), out=out, executor=executor, quiet=True, **options)

@@ -145,7 +145,10 @@ def test_netns_names_what_it_lacks(found: dict) -> None:
         privileges={"uid": 0, "net_admin": True, "sys_admin": True},
         tools={name: {"path": f"/bin/{name}", "version": "1", "package": name} for name in host.TOOLS},
     )
-    lacks = lambda **changes: examination._netns(changed(able, **changes))[0]  # noqa: E731
+
+    def lacks(**changes: object) -> list[str]:
+        return examination._netns(changed(able, **changes))[0]
+
     assert "root" in lacks(privileges__net_admin=False)[0]
     assert "root" in lacks(privileges__sys_admin=False)[0]
     assert "iperf3" in lacks(tools__iperf3__path=None)[0]

@@ -3,18 +3,17 @@
 import html.parser
 import re
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
 from PIL import Image
 
-from fake_engine import Fake
+from fake_engine import quick
 from sawtooth.errors import SawtoothError
-from sawtooth.report import write_report
+from sawtooth.report import plots, write_report
 from sawtooth.report.figures import figures, value_text
 from sawtooth.report.fonts import families
-from sawtooth.study import Study, StudyResult, run_study
+from sawtooth.study import Study, StudyResult
 
 NAMES = ["throughput-over-time", "distribution", "mean", "mean-log", "side-by-side"]
 
@@ -37,9 +36,7 @@ def run(out, **changes):
         },
         "published": {"file": "one-percent-loss"},
     }
-    with ThreadPoolExecutor(1) as executor:
-        study = Study.from_dict(content | changes)
-        return run_study(study, engine=Fake(), out=out, executor=executor, quiet=True)
+    return quick(Study.from_dict(content | changes), out=out)
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +144,20 @@ def test_over_time_shows_the_baseline_and_the_value_of_interest_of_one_seed(resu
     (time,) = (figure for figure in figures(result) if figure.name == "throughput-over-time")
     assert sorted(time.table["loss_percent"].unique()) == [0, 9]
     assert len(time.table) == 2 * 2 * 2 * 20
+
+
+def test_no_panel_s_values_leave_the_scale_that_all_panels_share(tmp_path, monkeypatch):
+    vary = {"flows.cc": ["cubic", "bbr"], "topology": ["chain", "chain-asymmetric"], "chain.loss": ["9%", "0%"]}
+    made = run(tmp_path, vary=vary, report={"x": "cc", "series": "path"}, published=None)
+    drawn = {}
+    monkeypatch.setattr(plots, "save", lambda canvas, name, _: drawn.setdefault(name, canvas))
+    for figure in figures(made):
+        plots.draw(figure, tmp_path)
+    assert list(drawn) == NAMES
+    for canvas in drawn.values():
+        lowest, *_, highest = canvas.axes
+        assert highest.dataLim.ymax > 2 * lowest.dataLim.ymax
+        assert highest.dataLim.ymax <= highest.get_ylim()[1]
 
 
 def test_only_the_figures_asked_for_are_made(tmp_path):

@@ -222,6 +222,8 @@ def test_a_column_s_unit_turns_a_quantity_into_a_number(value, unit, number):
         ({"report": {"baseline": 1, "detail": "1%"}}, "conflict", "report.detail"),
         ({"report": {"plots": ["pie"]}}, "unknown-name", "report.plots.0"),
         ({"repeat": {"seeds": []}}, "out-of-range", "repeat.seeds"),
+        ({"scenario": {"topology": "chain", "seed": 3}}, "conflict", "scenario.seed"),
+        ({"scenario": {"topology": "chain", "seed": 3}, "repeat": {}}, "conflict", "scenario.seed"),
         ({"full": {"seeds": [-1]}}, "wrong-type", "full.seeds"),
     ],
 )
@@ -324,6 +326,20 @@ def test_a_study_cannot_be_given_one_seed():
     with pytest.raises(SawtoothError) as caught:
         small().points(overrides={"seed": 3})
     assert (caught.value.code, caught.value.field) == ("conflict", "seed")
+
+
+def test_a_seed_in_a_study_s_scenario_is_refused_and_told_where_it_belongs(tmp_path):
+    (tmp_path / "base.toml").write_text("seed = 7\n")
+    (tmp_path / "study.toml").write_text('name = "x"\nscenario = "base.toml"\nrepeat.seeds = [1, 7]\n')
+    with pytest.raises(SawtoothError) as caught:
+        Study.load(tmp_path / "study.toml")
+    assert (caught.value.code, caught.value.field) == ("conflict", "scenario.seed")
+    assert "seeds = [1, 2, 3] below [repeat]" in caught.value.fix
+
+
+def test_a_scenario_may_be_repeated_with_just_its_own_seed():
+    (point,) = small(vary={}, columns={}, scenario={"seed": 7}, repeat={"seeds": [7]}).points()
+    assert point.scenario.seed == 7
 
 
 def test_a_range_may_have_exponents_and_stays_exact():

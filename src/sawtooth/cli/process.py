@@ -38,9 +38,10 @@ def prepared() -> Iterator[None]:
 @contextlib.contextmanager
 def prepared_messages() -> Iterator[None]:
     """Standard error never stops the work: what cannot be written there is dropped."""
-    messages: Any = _Messages(sys.stderr or open(os.devnull, "w"))  # noqa: SIM115 - open as long as the process
-    with contextlib.redirect_stderr(messages):
-        yield
+    with open(os.devnull, "w") as nowhere:
+        messages: Any = _Messages(sys.stderr or nowhere)
+        with contextlib.redirect_stderr(messages):
+            yield
 
 
 class _Messages:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.compare.comparison import Comparison
 from sawtooth.compare.subject import ALL_FLOWS
 from sawtooth.report.palette import GRID, MARKERS, MUTED, colour
-from sawtooth.report.plots import PNG_DPI, STYLE
-from sawtooth.storage import writing
+from sawtooth.report.plots import STYLE, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +22,6 @@ def draw(found: Comparison, directory: Path) -> list[Path]:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    written = []
     with mpl.rc_context(STYLE):
         runs = found.subjects[0].kind == "run"
         height = 4.4 if runs else 1.2 + 0.2 * max(10, len(_points(found)))
@@ -36,12 +34,7 @@ def draw(found: Comparison, directory: Path) -> list[Path]:
             _means(left, found)
             _differences(right, found)
         left.legend()
-        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            path = directory / f"{NAME}.{ending}"
-            with writing(path):
-                canvas.savefig(path, dpi=PNG_DPI, metadata=metadata)
-            written.append(path)
-    return written
+        return save(canvas, NAME, directory)
 
 
 def _over_time(axes: Axes, found: Comparison) -> None:

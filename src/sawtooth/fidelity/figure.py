@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.fidelity.measures import MEASURES
 from sawtooth.report.palette import GRID, INK, MUTED, colour, shown
-from sawtooth.report.plots import PNG_DPI, STYLE
-from sawtooth.storage import writing
+from sawtooth.report.plots import STYLE, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +43,6 @@ def draw(found: Fidelity, directory: Path) -> list[Path]:
     from matplotlib.lines import Line2D
 
     places = pd.DataFrame([_place(point) for point in found.points]).set_index("point")
-    written = []
     with mpl.rc_context(STYLE):
         canvas = Figure(figsize=(15, 2.3 * len(_DRAWN) + 0.8), layout="constrained")
         grid = canvas.subplots(len(_DRAWN), 1 + len(_AXES), sharey=True, sharex="col")
@@ -63,12 +61,7 @@ def draw(found: Fidelity, directory: Path) -> list[Path]:
         marks = [Line2D([], [], ls="", marker="o", ms=5, color=_colour(cc), label=shown(cc)) for cc in ccs]
         marks.append(Line2D([], [], ls="", marker="o", ms=5, mfc="none", color=INK, label="within the noise"))
         canvas.legend(handles=marks, loc="outside upper center", ncols=len(marks))
-        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            path = directory / f"{NAME}.{ending}"
-            with writing(path):
-                canvas.savefig(path, dpi=PNG_DPI, metadata=metadata)
-            written.append(path)
-    return written
+        return save(canvas, NAME, directory)
 
 
 def _sorted(axes: Axes, kept: DataFrame) -> None:

@@ -76,7 +76,8 @@ class Guest:
         Raises SawtoothError: ``guest-timeout``, or ``guest-failed`` when the program did not come to its end.
         """
         if not share.is_dir():
-            raise SawtoothError("guest-failed", "the directory to share does not exist", file=share)
+            fix = "make it first, or name one that exists"
+            raise SawtoothError("guest-failed", "the directory to share does not exist", file=share, fix=fix)
         status = share / ".exit"
         status.unlink(missing_ok=True)
         directory = Path(tempfile.mkdtemp(prefix="sawtooth-guest-"))
@@ -168,7 +169,9 @@ class Guest:
                 raise
             said = process.stdout.read()
         if process.returncode:
-            raise SawtoothError("guest-failed", f"the guest's keeper ended with status {process.returncode}")
+            message = f"the guest's keeper ended with status {process.returncode}"
+            fix = "run it again, with fewer guests at once if memory is short"
+            raise SawtoothError("guest-failed", message, fix=fix)
         ended: dict[str, float] = json.loads(said)
         return ended
 

@@ -129,7 +129,7 @@ def _extract(tarball: Path, into: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     if done.returncode:
         if "No space left" in done.stderr:
-            raise SawtoothError("disk-full", "no space is left for the kernel's source", file=into)
+            raise _full(into)
         said = done.stderr.strip().splitlines()[:1] or [f"tar ended with status {done.returncode}"]
         raise InputError("bad-source", f"cannot be unpacked: {said[0]}", file=tarball, fix=_FIX)
 
@@ -142,10 +142,18 @@ def _copy(directory: Path, into: Path) -> None:
         shutil.copytree(directory, into, symlinks=True, ignore=left_out, dirs_exist_ok=True)
     except shutil.Error as error:
         first = error.args[0][0]
-        raise InputError("bad-source", f"cannot be copied: {first[2]}", file=first[0]) from error
+        if "No space left" in first[2]:
+            raise _full(into) from error
+        fix = "make it readable, or name another directory"
+        raise InputError("bad-source", f"cannot be copied: {first[2]}", file=first[0], fix=fix) from error
     for stale in (".config", "include/config", "include/generated", "arch/um/include/generated"):
         where = into / stale
         shutil.rmtree(where, ignore_errors=True) if where.is_dir() else where.unlink(missing_ok=True)
+
+
+def _full(into: Path) -> SawtoothError:
+    fix = "free some space, then run the same command again"
+    return SawtoothError("disk-full", "no space is left for the kernel's source", file=into, fix=fix)
 
 
 _FIX = "name the tarball or directory of a Linux kernel from 6.1 on"
@@ -176,7 +184,8 @@ def _file_digest(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]
     except OSError as error:
-        raise InputError("file-unreadable", f"cannot be read: {error.strerror}", file=path) from error
+        fix = "make it readable, or name another source"
+        raise InputError("file-unreadable", f"cannot be read: {error.strerror}", file=path, fix=fix) from error
 
 
 def _directory_digest(directory: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,13 @@ class Figure:
         layout = self.layout
         values = [*map(shown, layout.x_values), *map(layout.series_text, layout.series_values)]
         return "".join(sorted({*self.title, *layout.x_title, *"".join(layout.panel_titles), *"".join(values)}))
+
+    def parts(self) -> Iterator[tuple[int, int, Any, DataFrame]]:
+        """Each series in each panel: number of the panel, number of the series, the series itself, its rows."""
+        layout = self.layout
+        for column, panel in enumerate(layout.panel_values):
+            for row, one in enumerate(layout.series_values):
+                yield column, row, one, layout.part(self.table, one, panel)
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,10 @@ class Layout:
     def series_text(self, value: Any) -> str:
         """A value of ``series`` in words: a number alone would not tell what it is."""
         return value_text(self.series_title, value) if isinstance(value, (int, float)) else shown(value)
+
+    def name(self, series: Any, alone: str = "mean") -> str:
+        """A series in a legend or title; ``alone`` where there is none to be told from."""
+        return self.series_text(series) if self.series else alone
 
     def part(self, table: DataFrame, series: Any, panel: tuple[Any, ...]) -> DataFrame:
         """The rows of one series in one panel."""

@@ -78,14 +78,16 @@ def _linear(layout: Layout) -> bool:
     return layout.numeric and not layout.geometric
 
 
-def _name(layout: Layout, series: Any) -> str:
-    return layout.series_text(series) if layout.series else "mean"
+def _placed(layout: Layout, series: Any, column: int) -> dict[str, Any]:
+    """A trace in its panel, under one entry of the legend for all panels."""
+    name = layout.name(series)
+    return {"name": name, "legendgroup": name, "showlegend": column == 0, "row": 1, "col": column + 1}
 
 
 def _time(figure: Figure) -> Any:
     layout = figure.layout
     titles = [
-        " · ".join(text for text in (layout.series_text(one) if layout.series else "", panel) if text)
+        " · ".join(text for text in (layout.name(one, ""), panel) if text)
         for one in layout.series_values
         for panel in layout.panel_titles
     ]
@@ -99,7 +101,7 @@ def _time(figure: Figure) -> Any:
                 if line.empty:
                     continue
                 name = layout.x_text(value)
-                name = name if value == layout.baseline else f"{_name(layout, one)}, {name}"
+                name = name if value == layout.baseline else f"{layout.name(one)}, {name}"
                 first = column == 0 and (value != layout.baseline or row == 0)
                 canvas.add_scatter(
                     x=line["t_s"].to_numpy(),
@@ -122,40 +124,38 @@ def _time(figure: Figure) -> Any:
 def _distribution(figure: Figure) -> Any:
     layout = figure.layout
     canvas = _panels(layout, 460)
-    for column, panel in enumerate(layout.panel_values):
-        for row, one in enumerate(layout.series_values):
-            part = layout.part(figure.table, one, panel)
-            canvas.add_box(
-                x=_x(layout, part[layout.x]),
-                lowerfence=part["min_mbps"],
-                q1=part["q25_mbps"],
-                median=part["q50_mbps"],
-                q3=part["q75_mbps"],
-                upperfence=part["max_mbps"],
-                mean=part["mean_mbps"],
-                name=_name(layout, one),
-                legendgroup=_name(layout, one),
-                offsetgroup=str(row),
-                showlegend=column == 0 and layout.series is not None,
-                marker_color=colour(one, row),
-                line_width=1.4,
-                row=1,
-                col=column + 1,
-            )
-    canvas.update_layout(boxmode="group")
+    for column, row, one, part in figure.parts():
+        canvas.add_box(
+            x=_x(layout, part[layout.x]),
+            lowerfence=part["min_mbps"],
+            q1=part["q25_mbps"],
+            median=part["q50_mbps"],
+            q3=part["q75_mbps"],
+            upperfence=part["max_mbps"],
+            mean=part["mean_mbps"],
+            offsetgroup=str(row),
+            marker_color=colour(one, row),
+            line_width=1.4,
+            **_placed(layout, one, column),
+        )
+    canvas.update_layout(boxmode="group", showlegend=layout.series is not None)
     canvas.update_yaxes(rangemode="tozero")
     return canvas
 
 
-def _error(part: Any) -> dict[str, Any]:
+def _error(low: Any, middle: Any, high: Any) -> dict[str, Any]:
     return {
         "type": "data",
         "symmetric": False,
-        "array": (part["ci_high_mbps"] - part["mean_mbps"]).fillna(0).clip(lower=0),
-        "arrayminus": (part["mean_mbps"] - part["ci_low_mbps"]).fillna(0).clip(lower=0),
+        "array": (high - middle).fillna(0).clip(lower=0),
+        "arrayminus": (middle - low).fillna(0).clip(lower=0),
         "thickness": 1.2,
         "width": 3,
     }
+
+
+def _mean_error(part: Any) -> dict[str, Any]:
+    return _error(part["ci_low_mbps"], part["mean_mbps"], part["ci_high_mbps"])
 
 
 def _mean(figure: Figure) -> Any:
@@ -169,37 +169,35 @@ def _mean(figure: Figure) -> Any:
         named.add(name)
         return {"name": name, "legendgroup": name, "showlegend": first}
 
-    for column, panel in enumerate(layout.panel_values):
-        for row, one in enumerate(layout.series_values):
-            part = layout.part(figure.table, one, panel)
-            part = part[part["mean_mbps"] > 0] if logarithmic else part
-            x, name, symbol = _x(layout, part[layout.x]), _name(layout, one), _SYMBOLS[row % len(_SYMBOLS)]
-            where = {"row": 1, "col": column + 1}
-            canvas.add_scatter(
-                x=x,
-                y=part["mean_mbps"],
-                error_y=_error(part),
-                mode="lines+markers",
-                line={"color": colour(one, row), "width": 2},
-                marker={"symbol": symbol, "size": 7},
-                hovertemplate="%{x}: %{y:.2f} Mbit/s",
-                **once(name),
-                **where,
-            )
-            for values, called, look in (
-                ("published_mean_mbps", f"{name}, published", {"symbol": f"{symbol}-open", "color": PUBLISHED}),
-                ("misprint_mbps", "misprint", {"symbol": "x-thin-open", "color": MUTED}),
-            ):
-                if values in part and part[values].notna().any():
-                    canvas.add_scatter(
-                        x=x,
-                        y=part[values],
-                        mode="markers",
-                        marker={**look, "size": 11},
-                        hovertemplate="%{x}: %{y:.2f} Mbit/s",
-                        **once(called),
-                        **where,
-                    )
+    for column, row, one, part in figure.parts():
+        part = part[part["mean_mbps"] > 0] if logarithmic else part
+        x, name, symbol = _x(layout, part[layout.x]), layout.name(one), _SYMBOLS[row % len(_SYMBOLS)]
+        where = {"row": 1, "col": column + 1}
+        canvas.add_scatter(
+            x=x,
+            y=part["mean_mbps"],
+            error_y=_mean_error(part),
+            mode="lines+markers",
+            line={"color": colour(one, row), "width": 2},
+            marker={"symbol": symbol, "size": 7},
+            hovertemplate="%{x}: %{y:.2f} Mbit/s",
+            **once(name),
+            **where,
+        )
+        for values, called, look in (
+            ("published_mean_mbps", f"{name}, published", {"symbol": f"{symbol}-open", "color": PUBLISHED}),
+            ("misprint_mbps", "misprint", {"symbol": "x-thin-open", "color": MUTED}),
+        ):
+            if values in part and part[values].notna().any():
+                canvas.add_scatter(
+                    x=x,
+                    y=part[values],
+                    mode="markers",
+                    marker={**look, "size": 11},
+                    hovertemplate="%{x}: %{y:.2f} Mbit/s",
+                    **once(called),
+                    **where,
+                )
     if logarithmic:
         canvas.update_yaxes(type="log", dtick=1)
     else:
@@ -210,22 +208,16 @@ def _mean(figure: Figure) -> Any:
 def _side_by_side(figure: Figure) -> Any:
     layout = figure.layout
     canvas = _panels(layout, 460)
-    for column, panel in enumerate(layout.panel_values):
-        for row, one in enumerate(layout.series_values):
-            part = layout.part(figure.table, one, panel)
-            canvas.add_bar(
-                x=_x(layout, part[layout.x]),
-                y=part["mean_mbps"],
-                error_y=_error(part),
-                marker_color=colour(one, row),
-                name=_name(layout, one),
-                legendgroup=_name(layout, one),
-                showlegend=column == 0,
-                customdata=part["change_percent"],
-                hovertemplate="%{x}: %{y:.2f} Mbit/s (%{customdata:+.1f}%)",
-                row=1,
-                col=column + 1,
-            )
+    for column, row, one, part in figure.parts():
+        canvas.add_bar(
+            x=_x(layout, part[layout.x]),
+            y=part["mean_mbps"],
+            error_y=_mean_error(part),
+            marker_color=colour(one, row),
+            customdata=part["change_percent"],
+            hovertemplate="%{x}: %{y:.2f} Mbit/s (%{customdata:+.1f}%)",
+            **_placed(layout, one, column),
+        )
     canvas.update_layout(barmode="group", bargap=0.18)
     return canvas
 
@@ -233,32 +225,18 @@ def _side_by_side(figure: Figure) -> Any:
 def _share(figure: Figure) -> Any:
     layout = figure.layout
     canvas = _panels(layout, 460)
-    for column, panel in enumerate(layout.panel_values):
-        for row, one in enumerate(layout.series_values):
-            part = layout.part(figure.table, one, panel)
-            share = part["share_percent"]
-            canvas.add_scatter(
-                x=_x(layout, part[layout.x]),
-                y=share,
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": (part["share_high_percent"] - share).fillna(0),
-                    "arrayminus": (share - part["share_low_percent"]).fillna(0),
-                    "thickness": 1.2,
-                    "width": 3,
-                },
-                mode="lines+markers",
-                line={"color": colour(one, row), "width": 2},
-                marker={"symbol": _SYMBOLS[row % len(_SYMBOLS)], "size": 7},
-                customdata=part["mean_mbps"],
-                hovertemplate="%{x}: %{y:.1f}% (%{customdata:.2f} Mbit/s)",
-                name=_name(layout, one),
-                legendgroup=_name(layout, one),
-                showlegend=column == 0,
-                row=1,
-                col=column + 1,
-            )
+    for column, row, one, part in figure.parts():
+        canvas.add_scatter(
+            x=_x(layout, part[layout.x]),
+            y=part["share_percent"],
+            error_y=_error(part["share_low_percent"], part["share_percent"], part["share_high_percent"]),
+            mode="lines+markers",
+            line={"color": colour(one, row), "width": 2},
+            marker={"symbol": _SYMBOLS[row % len(_SYMBOLS)], "size": 7},
+            customdata=part["mean_mbps"],
+            hovertemplate="%{x}: %{y:.1f}% (%{customdata:.2f} Mbit/s)",
+            **_placed(layout, one, column),
+        )
     canvas.update_yaxes(range=[0, 100])
     canvas.update_yaxes(title_text=SHARE, col=1)
     return canvas

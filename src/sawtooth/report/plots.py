@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-PNG_DPI = 150
+_PNG_DPI = 150
 
 STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
@@ -50,19 +50,23 @@ def draw(figure: Figure, directory: Path) -> list[Path]:
     """Writes NAME.png and NAME.svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
     import matplotlib as mpl
 
-    written = []
     names, _ = families(figure.words)
     with accepted(), mpl.rc_context(STYLE | {"font.family": list(names)}):
-        canvas = _DRAWERS[figure.name](figure)
-        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            path = directory / f"{figure.name}.{ending}"
-            with writing(path):
-                canvas.savefig(path, dpi=PNG_DPI, metadata=metadata)
-            written.append(path)
+        return save(_DRAWERS[figure.name](figure), figure.name, directory)
+
+
+def save(canvas: Canvas, name: str, directory: Path) -> list[Path]:
+    """Writes NAME.png and NAME.svg without date and version; call it where ``STYLE`` holds. Raises as ``draw``."""
+    written = []
+    for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+        path = directory / f"{name}.{ending}"
+        with writing(path):
+            canvas.savefig(path, dpi=_PNG_DPI, metadata=metadata)
+        written.append(path)
     return written
 
 
-def _canvas(figure: Figure, rows: int, columns: int, *, height: float = 3.6, **shared: Any) -> tuple[Canvas, Any]:
+def _canvas(figure: Figure, rows: int, columns: int, *, height: float, **shared: Any) -> tuple[Canvas, Any]:
     # The object interface: pyplot would keep every figure in memory and ask for a display.
     from matplotlib.figure import Figure as Canvas
 
@@ -70,6 +74,34 @@ def _canvas(figure: Figure, rows: int, columns: int, *, height: float = 3.6, **s
     axes = canvas.subplots(rows, columns, squeeze=False, **shared)
     canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     return canvas, axes
+
+
+def _panels(figure: Figure) -> tuple[Canvas, Any]:
+    """A canvas with one row of axes, one for each panel."""
+    canvas, grid = _canvas(figure, 1, len(figure.layout.panel_values), height=4.2, sharey=True)
+    return canvas, grid[0]
+
+
+def _finish(canvas: Canvas, panels: Any, layout: Layout, label: str) -> Canvas:
+    """What all panels get when everything is drawn."""
+    for axes, title in zip(panels, layout.panel_titles, strict=True):
+        axes.set_title(title)
+        _x_axis(axes, layout)
+    panels[0].set_ylabel(label)
+    _legend(canvas, max(panels, key=lambda axes: len(axes.get_legend_handles_labels()[0])))
+    return canvas
+
+
+def _from_zero(axes: Axes) -> None:
+    """The scale that all axes share. When everything is drawn: it keeps the upper end that it finds."""
+    axes.set_ylim(bottom=0)
+
+
+def _error(part: Any) -> list[Any]:
+    """How far the interval of the mean reaches below and above it."""
+    low = (part["mean_mbps"] - part["ci_low_mbps"]).fillna(0).clip(lower=0)
+    high = (part["ci_high_mbps"] - part["mean_mbps"]).fillna(0).clip(lower=0)
+    return [low, high]
 
 
 def _rank(label: str) -> int:
@@ -98,14 +130,13 @@ def _time(figure: Figure) -> Canvas:
                 if not line.empty:
                     width = 1.2 if len(line) < 1000 else 0.4
                     axes.plot(line["t_s"], line["mbps"], color=tint, lw=width, label=layout.x_text(value))
-            name = layout.series_text(one) if layout.series else ""
-            axes.set_title(" · ".join(text for text in (name, layout.panel_titles[column]) if text))
-            axes.set_ylim(bottom=0)
+            axes.set_title(" · ".join(text for text in (layout.name(one, ""), layout.panel_titles[column]) if text))
             axes.legend(loc="upper right", fontsize=8.5, ncols=2, bbox_to_anchor=(1, 1.16), borderaxespad=0)
             if column == 0:
                 axes.set_ylabel(THROUGHPUT)
             if row == len(series) - 1:
                 axes.set_xlabel("time, s")
+    _from_zero(grid[0][0])
     return canvas
 
 
@@ -129,93 +160,74 @@ def _spacing(layout: Layout) -> float:
 
 def _distribution(figure: Figure) -> Canvas:
     layout = figure.layout
-    canvas, grid = _canvas(figure, 1, len(layout.panel_values), height=4.2, sharey=True)
+    canvas, panels = _panels(figure)
     count = len(layout.series_values)
     step = _spacing(layout) * 0.8 / count
     places = _positions(layout)
-    for column, panel in enumerate(layout.panel_values):
-        axes = grid[0][column]
-        for row, one in enumerate(layout.series_values):
-            part = layout.part(figure.table, one, panel)
-            boxes = [
-                {
-                    "whislo": line["min_mbps"],
-                    "q1": line["q25_mbps"],
-                    "med": line["q50_mbps"],
-                    "q3": line["q75_mbps"],
-                    "whishi": line["max_mbps"],
-                }
-                for line in part.to_dict("records")
-            ]
-            at = [places[value] + (row - (count - 1) / 2) * step for value in part[layout.x]]
-            tint = colour(one, row)
-            edge = {"color": tint, "lw": 1}
-            axes.bxp(
-                boxes,
-                positions=at,
-                widths=step * 0.8,
-                showfliers=False,
-                patch_artist=True,
-                boxprops={"facecolor": tint, "alpha": 0.35, "edgecolor": tint},
-                medianprops={"color": tint, "lw": 2},
-                whiskerprops=edge,
-                capprops=edge,
-                manage_ticks=False,
-            )
-            axes.plot([], [], color=tint, lw=6, alpha=0.6, label=layout.series_text(one) if layout.series else "all")
-        axes.set_title(layout.panel_titles[column])
-        axes.set_ylim(bottom=0)
-        _x_axis(axes, layout)
-    grid[0][0].set_ylabel(THROUGHPUT)
-    _legend(canvas, grid[0][0])
-    return canvas
+    for column, row, one, part in figure.parts():
+        boxes = [
+            {
+                "whislo": line["min_mbps"],
+                "q1": line["q25_mbps"],
+                "med": line["q50_mbps"],
+                "q3": line["q75_mbps"],
+                "whishi": line["max_mbps"],
+            }
+            for line in part.to_dict("records")
+        ]
+        tint = colour(one, row)
+        edge = {"color": tint, "lw": 1}
+        panels[column].bxp(
+            boxes,
+            positions=[places[value] + (row - (count - 1) / 2) * step for value in part[layout.x]],
+            widths=step * 0.8,
+            showfliers=False,
+            patch_artist=True,
+            boxprops={"facecolor": tint, "alpha": 0.35, "edgecolor": tint},
+            medianprops={"color": tint, "lw": 2},
+            whiskerprops=edge,
+            capprops=edge,
+            manage_ticks=False,
+        )
+        panels[column].plot([], [], color=tint, lw=6, alpha=0.6, label=layout.name(one, "all"))
+    _from_zero(panels[0])
+    return _finish(canvas, panels, layout, THROUGHPUT)
 
 
 def _mean(figure: Figure) -> Canvas:
     logarithmic = figure.name.endswith("-log")
     layout = figure.layout
-    canvas, grid = _canvas(figure, 1, len(layout.panel_values), height=4.2, sharey=True)
+    canvas, panels = _panels(figure)
     places = _positions(layout)
-    for column, panel in enumerate(layout.panel_values):
-        axes = grid[0][column]
-        for row, one in enumerate(layout.series_values):
-            part = layout.part(figure.table, one, panel)
-            part = part[part["mean_mbps"] > 0] if logarithmic else part
-            at = [places[value] for value in part[layout.x]]
-            name, tint, mark = (
-                (layout.series_text(one) if layout.series else "mean"),
-                colour(one, row),
-                MARKERS[row % len(MARKERS)],
-            )
-            low = (part["mean_mbps"] - part["ci_low_mbps"]).fillna(0).clip(lower=0)
-            high = (part["ci_high_mbps"] - part["mean_mbps"]).fillna(0).clip(lower=0)
-            if logarithmic:
-                low = low.clip(upper=part["mean_mbps"] * 0.999)
-            axes.errorbar(
-                at, part["mean_mbps"], [low, high], color=tint, marker=mark, ms=5, lw=1.6, capsize=2.5, label=name
-            )
-            axes.plot(
-                *_pairs(at, part["published_mean_mbps"]),
-                ls="",
-                marker=mark,
-                ms=9,
-                mfc="none",
-                mec=PUBLISHED,
-                mew=1.1,
-                label=f"{name}, published" if part["published_mean_mbps"].notna().any() else None,
-            )
-            if "misprint_mbps" in part and part["misprint_mbps"].notna().any():
-                axes.plot(*_pairs(at, part["misprint_mbps"]), ls="", marker="x", ms=7, color=MUTED, label="misprint")
+    for column, row, one, part in figure.parts():
+        axes = panels[column]
+        part = part[part["mean_mbps"] > 0] if logarithmic else part
+        at = [places[value] for value in part[layout.x]]
+        name, tint, mark = layout.name(one), colour(one, row), MARKERS[row % len(MARKERS)]
+        low, high = _error(part)
         if logarithmic:
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        else:
-            axes.set_ylim(bottom=0)
-        axes.set_title(layout.panel_titles[column])
-        _x_axis(axes, layout)
-    grid[0][0].set_ylabel(THROUGHPUT)
-    _legend(canvas, max(grid[0], key=lambda axes: len(axes.get_legend_handles_labels()[0])))
-    return canvas
+            low = low.clip(upper=part["mean_mbps"] * 0.999)
+        axes.errorbar(
+            at, part["mean_mbps"], [low, high], color=tint, marker=mark, ms=5, lw=1.6, capsize=2.5, label=name
+        )
+        axes.plot(
+            *_pairs(at, part["published_mean_mbps"]),
+            ls="",
+            marker=mark,
+            ms=9,
+            mfc="none",
+            mec=PUBLISHED,
+            mew=1.1,
+            label=f"{name}, published" if part["published_mean_mbps"].notna().any() else None,
+        )
+        if "misprint_mbps" in part and part["misprint_mbps"].notna().any():
+            axes.plot(*_pairs(at, part["misprint_mbps"]), ls="", marker="x", ms=7, color=MUTED, label="misprint")
+    if logarithmic:
+        panels[0].set_yscale("log")
+        panels[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    else:
+        _from_zero(panels[0])
+    return _finish(canvas, panels, layout, THROUGHPUT)
 
 
 def _pairs(at: list[float], values: Any) -> tuple[list[float], list[float]]:
@@ -225,63 +237,45 @@ def _pairs(at: list[float], values: Any) -> tuple[list[float], list[float]]:
 
 def _side_by_side(figure: Figure) -> Canvas:
     layout = figure.layout
-    canvas, grid = _canvas(figure, 1, len(layout.panel_values), height=4.2, sharey=True)
+    canvas, panels = _panels(figure)
     count = len(layout.series_values)
     step = _spacing(layout) * 0.84 / count
     places = _positions(layout)
-    for column, panel in enumerate(layout.panel_values):
-        axes = grid[0][column]
-        for row, one in enumerate(layout.series_values):
-            part = layout.part(figure.table, one, panel)
-            at = [places[value] + (row - (count - 1) / 2) * step for value in part[layout.x]]
-            low = (part["mean_mbps"] - part["ci_low_mbps"]).fillna(0).clip(lower=0)
-            high = (part["ci_high_mbps"] - part["mean_mbps"]).fillna(0).clip(lower=0)
-            name = layout.series_text(one) if layout.series else "mean"
-            axes.bar(
-                at,
-                part["mean_mbps"],
-                width=step * 0.94,
-                color=colour(one, row),
-                alpha=0.85,
-                label=name,
-                yerr=[low, high],
-                error_kw={"ecolor": INK, "elinewidth": 0.9, "capsize": 2},
-            )
-        axes.set_title(layout.panel_titles[column])
-        _x_axis(axes, layout)
-    grid[0][0].set_ylabel(THROUGHPUT)
-    _legend(canvas, grid[0][0])
-    return canvas
+    for column, row, one, part in figure.parts():
+        panels[column].bar(
+            [places[value] + (row - (count - 1) / 2) * step for value in part[layout.x]],
+            part["mean_mbps"],
+            width=step * 0.94,
+            color=colour(one, row),
+            alpha=0.85,
+            label=layout.name(one),
+            yerr=_error(part),
+            error_kw={"ecolor": INK, "elinewidth": 0.9, "capsize": 2},
+        )
+    return _finish(canvas, panels, layout, THROUGHPUT)
 
 
 def _share(figure: Figure) -> Canvas:
     layout = figure.layout
-    canvas, grid = _canvas(figure, 1, len(layout.panel_values), height=4.2, sharey=True)
+    canvas, panels = _panels(figure)
     places = _positions(layout)
-    for column, panel in enumerate(layout.panel_values):
-        axes = grid[0][column]
-        for row, one in enumerate(layout.series_values):
-            part = layout.part(figure.table, one, panel)
-            axes.errorbar(
-                [places[value] for value in part[layout.x]],
-                part["share_percent"],
-                [
-                    (part["share_percent"] - part["share_low_percent"]).fillna(0),
-                    (part["share_high_percent"] - part["share_percent"]).fillna(0),
-                ],
-                color=colour(one, row),
-                marker=MARKERS[row % len(MARKERS)],
-                ms=5,
-                lw=1.6,
-                capsize=2.5,
-                label=layout.series_text(one),
-            )
-        axes.set_ylim(0, 100)
-        axes.set_title(layout.panel_titles[column])
-        _x_axis(axes, layout)
-    grid[0][0].set_ylabel(SHARE)
-    _legend(canvas, max(grid[0], key=lambda axes: len(axes.get_legend_handles_labels()[0])))
-    return canvas
+    for column, row, one, part in figure.parts():
+        panels[column].errorbar(
+            [places[value] for value in part[layout.x]],
+            part["share_percent"],
+            [
+                (part["share_percent"] - part["share_low_percent"]).fillna(0),
+                (part["share_high_percent"] - part["share_percent"]).fillna(0),
+            ],
+            color=colour(one, row),
+            marker=MARKERS[row % len(MARKERS)],
+            ms=5,
+            lw=1.6,
+            capsize=2.5,
+            label=layout.name(one),
+        )
+    panels[0].set_ylim(0, 100)
+    return _finish(canvas, panels, layout, SHARE)
 
 
 _DRAWERS: dict[str, Callable[[Figure], Canvas]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections import defaultdict
@@ -164,8 +163,7 @@ class StudyResult:
         """What study.json says about the published figures, with the SHA-256 of published.csv."""
         if self.published is None:
             return None
-        about = dataclasses.asdict(dataclasses.replace(self.published, figures=None))  # type: ignore[arg-type]
-        del about["figures"]
+        about = {name: value for name, value in vars(self.published).items() if name != "figures"}
         return about | {"sha256": checksum(self.directory / "published.csv")}
 
     def table(self) -> str:

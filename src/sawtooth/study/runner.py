@@ -42,6 +42,7 @@ def run_study(
     seeds: Sequence[int] | None = None,
     overrides: Mapping[str, Any] | None = None,
     capture: bool = False,
+    capture_at: Sequence[str] = (),
     quiet: bool = False,
 ) -> StudyResult:
     """Runs every point of a study and summarises it under ``out``/NAME/DATE; nothing there is ever overwritten.
@@ -50,7 +51,8 @@ def run_study(
     ``concurrent.futures`` whose workers see ``out``; without it, ``jobs`` worker processes (one a core) are started,
     so a script must call this under ``if __name__ == "__main__"``. The results do not depend on the workers.
     An unfinished directory of the same study, engine and versions is taken up again. ``capture`` keeps the packets'
-    headers at both ends of each point under ``captures``, one directory a point, where the engine can.
+    headers at both ends of each point under ``captures``, one directory a point, where the engine can; ``capture_at``
+    names other hosts instead.
 
     Raises SawtoothError: as ``Study.points`` and the engine's ``check``; ``unwritable-output``, ``disk-full``,
     ``worker-died``, or the first error of a point, with finished points kept; ``interrupted`` after Ctrl-C.
@@ -61,8 +63,11 @@ def run_study(
         raise SawtoothError("bad-usage", f"{jobs} worker processes", field="jobs", fix="give 1 or more")
     chosen = get(engine) if isinstance(engine, str) else engine
     if capture and not hasattr(chosen, "capture"):
-        fix = "leave it out, or use the engine kernel or netns"
+        fix = "leave it out, or use the engine sim, kernel or netns"
         raise InputError("unsupported", f"the engine {chosen.name} writes no captures", field="capture", fix=fix)
+    if capture_at:
+        taking: Any = chosen
+        chosen = cast(Engine, dataclasses.replace(taking, capture_at=tuple(capture_at)))
     points = study.points(full=full, seeds=seeds, overrides=overrides)
     for point in points:
         try:

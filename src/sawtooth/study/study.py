@@ -263,10 +263,12 @@ class Study(_Table):
                 fix = suggestion(column.field, self.vary)
                 message = f"{column.field} does not vary"
                 raise InputError("unknown-name", message, field=f"columns.{name}.field", fix=fix)
-        for table in ("vary", "full"):
-            if "seed" in getattr(self, table):
+        for table, place in (("scenario", "repeat"), ("vary", "repeat"), ("full", "full")):
+            given = getattr(self, table)
+            # A scenario that is repeated with just its own seed, as saved ones are, says the same twice.
+            if "seed" in given and not (table == "scenario" and self.repeat.seeds == [given["seed"]]):
                 message = "a study sets the seed of each run itself"
-                fix = f"write seeds = [1, 2, 3] below [{'repeat' if table == 'vary' else 'full'}]"
+                fix = f"leave it out, and write e.g. seeds = [1, 2, 3] below [{place}]"
                 raise InputError("conflict", message, field=f"{table}.seed", fix=fix)
         axes = self.axes()
         for axis in axes:

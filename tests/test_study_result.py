@@ -1,0 +1,176 @@
+"""Results of studies: the published columns, loaded as they were made, and nothing damaged believed."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from fake_engine import Failing, quick, study
+from sawtooth.errors import SawtoothError
+from sawtooth.study import StudyResult
+
+COLUMNS = (
+    "engine,cc,path,loss_percent,seed,count,mean_mbps,std_mbps,min_mbps,q25_mbps,q50_mbps,q75_mbps,max_mbps,"
+    "published_mean_mbps"
+)
+
+
+def test_the_summary_has_exactly_the_published_columns_a_row_a_run_and_a_row_for_all(tmp_path):
+    result = quick(out=tmp_path)
+    lines = (result.directory / "summary.csv").read_text().splitlines()
+    assert lines[0] == COLUMNS
+    assert [line.split(",")[:6] for line in lines[1:4]] == [
+        ["fake", "cubic", "symmetric", "0", "1", "30"],
+        ["fake", "cubic", "symmetric", "0", "2", "30"],
+        ["fake", "cubic", "symmetric", "0", "all", "60"],
+    ]
+    assert len(lines) == 1 + 4 * 3
+    assert lines[4].endswith(",235.51")
+
+
+def test_the_row_for_all_pools_the_samples_of_the_seeds(tmp_path):
+    summary = quick(out=tmp_path).summary
+    one, two, both = (summary[summary["loss_percent"] == 0].iloc[at] for at in range(3))
+    assert both["mean_mbps"] == pytest.approx((one["mean_mbps"] + two["mean_mbps"]) / 2)
+    assert both["min_mbps"] == min(one["min_mbps"], two["min_mbps"])
+    assert both["seed"] == "all"
+
+
+def test_the_wider_table_has_intervals_changes_counters_and_published_figures(tmp_path):
+    result = quick(out=tmp_path)
+    row = result.records[1]
+    assert row["loss_percent"] == 1
+    assert row["ci_low_mbps"] < row["mean_mbps"] < row["ci_high_mbps"]
+    assert row["seeds_low_mbps"] < row["mean_mbps"] < row["seeds_high_mbps"]
+    assert row["change_percent"] == pytest.approx(-8, abs=0.1)
+    assert row["retransmits"] == 2 * 30 * 10
+    assert row["mean_srtt_ms"] == pytest.approx(2)
+    assert row["rwnd_limited_percent"] == pytest.approx(25)
+    assert row["published_std_mbps"] == 13.57
+    assert row["published_change_percent"] == pytest.approx(-70.7, abs=0.05)
+    assert row["ratio"] == pytest.approx(row["mean_mbps"] / 235.51)
+    assert list(pd.read_csv(result.directory / "table.csv").columns) == list(result.details.columns)
+
+
+def test_the_table_for_a_terminal_sets_the_published_means_beside_ours(tmp_path):
+    text = quick(out=tmp_path).table()
+    assert "published" in text
+    assert "235.51" in text
+    assert max(len(line) for line in text.splitlines()) <= 120
+
+
+def test_a_misprint_is_not_compared_with(tmp_path):
+    path = {"field": "topology", "labels": {"chain-asymmetric": "asymmetric"}}
+    given = study(
+        vary={"flows.cc": ["cubic"], "topology": ["chain-asymmetric"], "chain.loss": ["0%", "9%"]},
+        columns=study().to_dict()["columns"] | {"path": path},
+    )
+    result = quick(given, out=tmp_path)
+    assert result.summary["published_mean_mbps"].dropna().unique().tolist() == [864.14]
+
+
+def test_results_are_loaded_as_they_were_made(tmp_path):
+    result = quick(out=tmp_path)
+    again = StudyResult.load(result.directory)
+    pd.testing.assert_frame_equal(again.details, result.details)
+    pd.testing.assert_frame_equal(again.samples, result.samples)
+    assert again.warnings == result.warnings
+    assert again.published.source == result.published.source
+    assert again.study == result.study
+    assert again.table() == result.table()
+
+
+@pytest.mark.parametrize("table", ["intervals", "tcp_info"])
+def test_a_damaged_table_of_a_point_is_no_result_and_the_file_is_named(tmp_path, table):
+    result = quick(out=tmp_path)
+    path = result.directory / "points" / result.places[3].id / f"{table}.parquet"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(SawtoothError) as caught:
+        StudyResult.load(result.directory)
+    assert (caught.value.code, caught.value.file) == ("not-a-result", str(path))
+
+
+def test_published_figures_that_were_changed_in_a_result_are_no_result(tmp_path):
+    path = quick(out=tmp_path).directory / "published.csv"
+    path.write_text(path.read_text().replace("235.51", "236.51"))
+    with pytest.raises(SawtoothError) as caught:
+        StudyResult.load(path.parent)
+    assert (caught.value.code, caught.value.file) == ("not-a-result", str(path))
+
+
+def described(change):
+    """A finished study's description after ``change``, which edits it in place."""
+
+    def edit(directory):
+        path = directory / "study.json"
+        content = json.loads(path.read_text())
+        change(content)
+        path.write_text(json.dumps(content))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(
+            described(lambda content, name=name: content.pop(name))
+            for name in ("finished", "started", "engine", "points", "overrides", "versions", "study", "format")
+        ),
+        described(lambda content: content.update(points=[])),
+        described(lambda content: content.update(points=[7])),
+        described(lambda content: content.update(engine=7)),
+        described(lambda content: content["points"][0].update(id="../../x")),
+        described(lambda content: content["points"][0].update(key={})),
+        described(lambda content: content["points"][0].update(key={"other": 1})),
+        described(lambda content: content["points"][0].update(key={"cc": [], "path": 1, "loss_percent": 1})),
+        described(lambda content: content["published"].pop("caveats")),
+        described(lambda content: content["study"].update(vary={"chain.loss": []})),
+        described(lambda content: content.update(format=99)),
+        lambda directory: (directory / "study.json").write_text("[]"),
+        lambda directory: (directory / "study.json").unlink(),
+    ],
+)
+def test_a_description_that_is_not_whole_is_no_result(tmp_path, damage):
+    directory = quick(out=tmp_path).directory
+    damage(directory)
+    with pytest.raises(SawtoothError) as caught:
+        StudyResult.load(directory)
+    assert (caught.value.code, caught.value.file) == ("not-a-result", str(directory / "study.json"))
+    assert caught.value.fix
+
+
+def test_an_unfinished_study_is_no_result_and_is_told_so(tmp_path):
+    with pytest.raises(SawtoothError):
+        quick(out=tmp_path, engine=Failing())
+    (directory,) = (tmp_path / "small").iterdir()
+    with pytest.raises(SawtoothError, match="not finished") as caught:
+        StudyResult.load(directory)
+    assert caught.value.code == "not-a-result"
+    assert "same command" in caught.value.fix
+
+
+def test_small_losses_keep_their_digits_in_tables(tmp_path):
+    columns = {"loss_percent": {"field": "chain.loss", "unit": "%"}}
+    given = study(vary={"chain.loss": ["0%", "1e-7%", "2.5e-6%"]}, columns=columns, published=None)
+    lines = (quick(given, out=tmp_path).directory / "summary.csv").read_text().splitlines()
+    assert [line.split(",")[1] for line in lines[1::3]] == ["0", "0.0000001", "0.0000025"]
+
+
+def test_a_warning_of_all_points_is_one_sentence(tmp_path):
+    (warning,) = quick(out=tmp_path).warnings
+    assert warning.startswith("made up (all 8 points")
+
+
+def test_what_was_set_by_hand_is_warned_of_beside_published_figures(tmp_path):
+    result = quick(out=tmp_path, overrides={"chain.rtt": "5 ms"})
+    assert any("chain.rtt = 5 ms" in warning for warning in result.warnings)
+    assert result.description["overrides"] == {"chain.rtt": "5 ms"}
+
+
+def test_no_table_holds_a_date(tmp_path):
+    result = quick(out=tmp_path)
+    for path in result.directory.rglob("*.csv"):
+        assert result.directory.name[:8] not in path.read_text()
