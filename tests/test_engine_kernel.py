@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,17 @@ def test_captures_of_both_ends_are_kept_on_request(tmp_path: Path) -> None:
     assert min(sizes.values()) > 10_000
 
 
+def test_a_captured_header_has_all_its_options(tmp_path: Path) -> None:
+    # Acknowledgements with three ranges and timestamps are the longest.
+    Engine(capture=tmp_path).run(
+        Scenario(path=METRO | {"loss": "5%"}, duration="1 s", traffic="native", flows=[{"cc": "bbr"}])
+    )
+    file = tmp_path / "capture-sender.pcap"
+    told = subprocess.run(["tcpdump", "-n", "-r", file, "tcp"], capture_output=True, text=True, check=True).stdout
+    assert "sack 3 " in told
+    assert "[|tcp]" not in told
+
+
 def test_the_run_says_what_it_was_measured_on(tmp_path: Path) -> None:
     made = run(path=METRO, duration="1 s")
     assert made.meta["kernel"]["hz"] == 250
@@ -270,5 +282,5 @@ def test_a_study_keeps_the_headers_of_both_ends_where_it_is_asked_to(tmp_path: P
 def test_an_engine_that_writes_no_captures_refuses_to(tmp_path: Path) -> None:
     study = Study.from_dict({"name": "captured", "scenario": {"topology": "path", "flows": [{"cc": "reno"}]}})
     with pytest.raises(SawtoothError) as caught:
-        run_study(study, engine="sim", out=tmp_path, quiet=True, capture=True)
+        run_study(study, engine="model", out=tmp_path, quiet=True, capture=True)
     assert (caught.value.code, caught.value.field) == ("unsupported", "capture")

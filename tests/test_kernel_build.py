@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -254,6 +255,20 @@ def test_a_disk_that_is_too_full_is_told_before_anything_is_done(
     monkeypatch.setattr(needs, "SPACE_BYTES", 10**18)
     assert code_of(source_path=stand_in(tmp_path / "linux")) == "disk-full"
     assert list(cache.glob("build/*/tree*")) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [("[Errno 28] No space left on device", "disk-full"), ("[Errno 13] Permission denied", "bad-source")],
+)
+def test_a_source_that_cannot_be_copied_is_told_by_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str, code: str
+) -> None:
+    def refused(*_args: object, **_options: object) -> None:
+        raise shutil.Error([("from", "to", reason)])
+
+    monkeypatch.setattr("shutil.copytree", refused)
+    assert code_of(source_path=stand_in(tmp_path / "linux")) == code
 
 
 def test_a_compiler_that_fails_is_quoted_and_its_log_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from sawtooth import engines
 from sawtooth.run import Run
-from sawtooth.scenario import Scenario
+from sawtooth.scenario import CONGESTION_CONTROLS, Scenario
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -210,3 +210,25 @@ def test_tail_probes_are_counted_by_host_where_flows_share_one() -> None:
     assert shared.tables["intervals"]["tail_probes"].isna().all()
     assert shared.tables["flows"]["tail_probes"].isna().all()
     assert shared.meta["hosts"]["sender"]["tail_probes"] > 10
+
+
+def test_every_congestion_control_of_linux_carries_data() -> None:
+    made = run(
+        "kernel", path={"queue": "1000 packets"}, duration="3 s", flows=[{"cc": cc} for cc in CONGESTION_CONTROLS]
+    )
+    # Without ECN the kernel's DCTCP is its Reno.
+    assert made.meta["congestion_control_used"] == {cc: cc for cc in CONGESTION_CONTROLS} | {"dctcp": "dctcp-reno"}
+    assert made.tables["flows"]["delivered_bytes"].min() > 10 * PAYLOAD_BYTES
+
+
+def test_a_link_that_aggregates_lets_packets_leave_together() -> None:
+    links = [
+        {"from": "a", "to": "b", "rate": "2 Mbit/s", "queue": "50 packets", "forward": {"aggregation": "50 ms"}},
+        {"from": "b", "to": "c", "delay": "10 ms"},
+    ]
+    ends = {"from": "a", "to": "c"}
+    tables = custom("abc", links, flows=[ends | {"start": "3.9 s"}], probes=[ends | {"interval": "7 ms"}])
+    made = run("kernel", duration="4 s", **tables)
+    rtt_s = made.tables["probes"]["rtt_s"]
+    assert rtt_s.min() >= 0.020
+    assert rtt_s.max() - rtt_s.min() == pytest.approx(0.050, abs=0.008)

@@ -155,3 +155,12 @@ def test_what_no_closed_form_covers_is_refused_by_name(tables, field):
         get("model").check(Scenario(**tables))
     assert caught.value.code == "unsupported"
     assert caught.value.field == field
+
+
+def test_a_congestion_control_without_a_formula_is_refused_by_name():
+    with pytest.raises(SawtoothError) as caught:
+        model.predict(rate="1 Gbit/s", rtt="20 ms", loss="1%", cc="yeah")
+    assert (caught.value.code, caught.value.field) == ("unsupported", "cc")
+    with pytest.raises(SawtoothError) as caught:
+        get("model").check(Scenario(flows=[{"cc": "htcp"}]))
+    assert (caught.value.code, caught.value.field) == ("unsupported", "flows.0.cc")

@@ -13,12 +13,14 @@ import sawtooth
 
 def test_the_public_names_are_these() -> None:
     assert sawtooth.__all__ == [
+        "Capture",
         "Run",
         "SawtoothError",
         "Scenario",
         "Study",
         "load",
         "predict",
+        "read_capture",
         "report",
         "run",
         "schema",
@@ -60,9 +62,9 @@ def test_the_package_is_typed() -> None:
 
 def test_a_file_is_loaded_as_what_it_is(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.toml"
-    scenario.write_text("seed = 3")
+    scenario.write_text('duration = "3 s"')
     study = tmp_path / "study.toml"
-    study.write_text('name = "s"\n[scenario]\nseed = 3')
+    study.write_text('name = "s"\n[scenario]\nduration = "3 s"')
     assert isinstance(sawtooth.load(scenario), sawtooth.Scenario)
     assert isinstance(sawtooth.load(study), sawtooth.Study)
 

@@ -10,7 +10,7 @@ from sawtooth.published import load, shipped
 
 
 def test_the_shipped_figures_are_listed_and_name_their_source():
-    assert shipped() == ["long-fat-path", "one-percent-loss"]
+    assert shipped() == ["fiber-in-paris", "long-fat-path", "one-percent-loss"]
     for name in shipped():
         assert len(load(name).source) > 20
         assert load(name).setting

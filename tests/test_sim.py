@@ -17,7 +17,7 @@ LOSSY = Scenario(
     topology="chain",
     duration="3 s",
     chain={"loss": "1%"},
-    flows=[{"cc": cc} for cc in CONGESTION_CONTROLS],
+    flows=[{"cc": cc} for cc in ("reno", "cubic", "bbr")],
     probes=[{"interval": "100 ms"}],
 )
 COLUMNS = {
@@ -58,10 +58,29 @@ COLUMNS = {
 }
 
 
-def test_the_core_knows_the_congestion_controls_of_the_scenario_format() -> None:
+def test_the_cores_congestion_controls_are_in_the_scenario_format() -> None:
     from sawtooth import _core
 
-    assert set(_core.congestion_controls()) == set(CONGESTION_CONTROLS)
+    assert set(_core.congestion_controls()) <= set(CONGESTION_CONTROLS)
+
+
+def test_a_congestion_control_that_the_core_lacks_is_refused_before_the_run() -> None:
+    asked = Scenario(flows=[{"cc": "cubic"}, {"cc": "westwood"}])
+    for refusing in (SIM.check, SIM.run):
+        with pytest.raises(SawtoothError) as caught:
+            refusing(asked)
+        assert (caught.value.code, caught.value.field) == ("unsupported", "flows.1.cc")
+        assert "sim has no westwood" in caught.value.message
+        assert "--engine kernel" in str(caught.value.fix)
+
+
+def test_links_that_aggregate_are_refused() -> None:
+    links = [{"from": "a", "to": "b", "delay": "1 ms", "rate": "1 Mbit/s", "aggregation": "5 ms"}]
+    asked = Scenario(topology="custom", hosts={"a": {}, "b": {}}, links=links, flows=[{"from": "a", "to": "b"}])
+    for engine in ("sim", "model"):
+        with pytest.raises(SawtoothError) as caught:
+            engines.get(engine).check(asked)
+        assert (caught.value.code, caught.value.field) == ("unsupported", "links.aggregation")
 
 
 def test_the_tables_have_the_columns_of_the_contract() -> None:
@@ -213,7 +232,7 @@ def test_the_core_refuses_nonsense_in_a_compiled_scenario(table: str, field: str
 
 
 def test_a_refusal_of_the_core_is_a_defect_with_a_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Scenario, "compile", lambda self: {"duration_ns": 1})
+    monkeypatch.setattr(Scenario, "compile", lambda self: {"duration_ns": 1, "hosts": [], "flows": [], "links": []})
     with pytest.raises(SawtoothError) as caught:
         SIM.run(LOSSY)
     assert caught.value.code == "core-failed"

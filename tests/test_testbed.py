@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
-from sawtooth.testbed import qdisc
+from sawtooth.testbed import outcome, qdisc
 from sawtooth.testbed.plan import Place, Plan, address, build, sysctls
 from sawtooth.testbed.ports import FIFO, LOSS, RATE, ROOT, WIRE, Qdisc
-from sawtooth.testbed.refusals import check
+from sawtooth.testbed.refusals import check, check_tools
 from sawtooth.testbed.seed import link_seed, mixed
-from sawtooth.testbed.traffic import orders, sending_hosts
+from sawtooth.testbed.traffic import captured_hosts, captures, orders, sending_hosts
 
 HOST_WITHOUT_NETEM = Place(netem=False, vlan=False, macvlan=True, nftables=True, virtual=False)
 
@@ -286,7 +287,9 @@ def test_the_orders_name_every_flow_probe_queue_and_lossy_link(tmp_path: Any) ->
         topology="chain", chain={"loss": "1%"}, probes=[{"interval": "100 ms"}], flows=[{"cc": "bbr"}, {}]
     )
     compiled = scenario.compile()
-    text = orders(compiled, plan(**scenario.to_dict()), "iperf3", tmp_path, tmp_path, capture=True)
+    text = orders(
+        compiled, plan(**scenario.to_dict()), "iperf3", tmp_path, tmp_path, capture=["h1", "h5"], virtual=True
+    )
     words = [line.split()[0] for line in text.splitlines()]
     assert {name: words.count(name) for name in ("flow", "probe", "queue", "link", "host")} == {
         "flow": 2,
@@ -299,3 +302,76 @@ def test_the_orders_name_every_flow_probe_queue_and_lossy_link(tmp_path: Any) ->
     assert "iperf3\t-c\t10.0.0.5" in text
     assert "-C\tbbr" in text
     assert text.count("tcpdump\t") == 2
+
+
+def test_a_testbed_that_did_not_come_to_its_end_is_told_with_its_last_words(tmp_path: Path) -> None:
+    outcome.check(tmp_path, 0)
+    (tmp_path / "stderr").write_text("first\nno memory\n")
+    with pytest.raises(SawtoothError, match="status 7: no memory") as caught:
+        outcome.check(tmp_path, 7)
+    assert caught.value.code == "testbed-failed"
+    (tmp_path / "error.txt").write_text("OSError: no netem")
+    with pytest.raises(SawtoothError, match="could not run it: OSError: no netem") as caught:
+        outcome.check(tmp_path, 1)
+    assert caught.value.code == "testbed-failed"
+
+
+def test_a_program_that_traffic_or_a_capture_needs_is_named_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check_tools("native", capture=False)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    check_tools("native", capture=False)
+    for asked, name in ((("iperf3", False), "iperf3"), (("native", True), "tcpdump")):
+        with pytest.raises(SawtoothError, match=name) as caught:
+            check_tools(asked[0], capture=asked[1])
+        assert caught.value.code == "tool-missing"
+
+
+def test_captures_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
+    (tmp_path / "capture-h1.pcap").write_bytes(b"x")
+    outcome.keep_captures(tmp_path, tmp_path / "kept")
+    assert (tmp_path / "kept" / "capture-h1.pcap").read_bytes() == b"x"
+    with pytest.raises(SawtoothError) as caught:
+        outcome.keep_captures(tmp_path, tmp_path / "capture-h1.pcap")
+    assert caught.value.code == "unwritable-output"
+
+
+def test_captures_are_taken_at_both_ends_or_at_the_hosts_asked_for() -> None:
+    compiled = Scenario(topology="path").compile()
+    assert captured_hosts(compiled, ()) == ["sender", "receiver"]
+    assert captured_hosts(compiled, ("router", "router", "delay")) == ["router", "delay"]
+    with pytest.raises(SawtoothError) as caught:
+        captured_hosts(compiled, ("routr",))
+    assert (caught.value.code, caught.value.field) == ("unknown-name", "capture-at")
+    assert "router" in str(caught.value.fix)
+
+
+def test_where_packets_are_forwarded_a_capture_has_them_as_they_come_in() -> None:
+    words = {
+        program.out: program.words[-1]
+        for program in captures(Scenario(topology="path").compile(), ("sender", "router"), virtual=True)
+    }
+    assert words == {
+        "tcpdump-sender.out": "tcp or icmp",
+        "tcpdump-router.out": "inbound and (tcp or icmp)",
+    }
+
+
+def test_a_link_that_aggregates_holds_packets_behind_its_delay() -> None:
+    links = [{"from": "a", "to": "b", "delay": "5 ms", "forward": {"aggregation": "20 ms"}}]
+    made = plan(topology="custom", hosts={"a": {}, "b": {}}, links=links, flows=[{"from": "a", "to": "b"}])
+    slotted = [one.options for one in made.ports.qdiscs if struct.pack("=2q", 20_000_000, 20_000_000) in one.options]
+    assert slotted == [qdisc.netem(delay_ns=5_000_000, slot_ns=20_000_000)]
+
+
+def test_aggregation_needs_netem_and_a_link_of_its_own() -> None:
+    links: list[dict[str, Any]] = [{"from": "a", "to": "b", "aggregation": "20 ms"}, {"from": "a", "to": "c"}]
+    ends = {"topology": "custom", "hosts": {"a": {}, "b": {}, "c": {}}, "links": links}
+    alone = Scenario(**ends, flows=[{"from": "a", "to": "b"}]).compile()
+    check(alone, "native", Place(), where="here")
+    shared = Scenario(**ends, cards={"a": {"rate": "1 Gbit/s"}}, flows=[{"from": "a", "to": "b"}]).compile()
+    for compiled, place in ((alone, Place(netem=False)), (shared, Place())):
+        with pytest.raises(SawtoothError) as caught:
+            check(compiled, "native", place, where="here")
+        assert (caught.value.code, caught.value.field) == ("unsupported", "links.aggregation")

@@ -5,6 +5,7 @@
     >>> run = sawtooth.run(scenario)                # a Run: pandas tables of what was seen
     >>> result = sawtooth.run("studies/one-percent-loss.toml")  # a StudyResult
     >>> sawtooth.report(result)                     # the path of report.html
+    >>> sawtooth.read_capture("slow.pcap").connections   # what its TCP connections tell, a table
     >>> sawtooth.predict(rate="2.5 Gbit/s", rtt="140 ms", loss="1.5%")  # closed forms, a table
 
 Everything is imported at first use, so that ``import sawtooth`` costs nothing.
@@ -18,21 +19,36 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sawtooth.capture import Capture, read_capture
     from sawtooth.errors import SawtoothError
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
     from sawtooth.study import Study
     from sawtooth.verbs import load, predict, report, run, schema
 
-__all__ = ["Run", "SawtoothError", "Scenario", "Study", "load", "predict", "report", "run", "schema"]
+__all__ = [
+    "Capture",
+    "Run",
+    "SawtoothError",
+    "Scenario",
+    "Study",
+    "load",
+    "predict",
+    "read_capture",
+    "report",
+    "run",
+    "schema",
+]
 
 _HOME = {
+    "Capture": "sawtooth.capture",
     "Run": "sawtooth.run",
     "SawtoothError": "sawtooth.errors",
     "Scenario": "sawtooth.scenario",
     "Study": "sawtooth.study",
     "load": "sawtooth.verbs",
     "predict": "sawtooth.verbs",
+    "read_capture": "sawtooth.capture",
     "report": "sawtooth.verbs",
     "run": "sawtooth.verbs",
     "schema": "sawtooth.verbs",

@@ -1,28 +1,41 @@
-"""The simulator, in Rust."""
+"""The simulator and the reading of captures, in Rust."""
 
+from collections.abc import Callable
 from typing import Any, Self, final
 
 from numpy.typing import NDArray
 
-__all__ = ["Simulation", "__version__", "congestion_controls"]
+__all__ = ["Simulation", "__version__", "congestion_controls", "read_capture"]
 
 __version__: str
 
 def congestion_controls() -> list[str]:
     """Names of the congestion controls that the simulator has."""
 
+def read_capture(
+    path: str, details: int | None = None, progress: Callable[[int, int], object] | None = None
+) -> tuple[str, dict[str, dict[str, NDArray[Any]]]]:
+    """Facts of a pcap or pcapng file as JSON, and tables by name and column; see docs/reference/capture.md.
+
+    ``path`` may be ``-``, standard input. ``details`` is the index of the connection whose every segment is wanted
+    (tables ``segments`` and ``sacks``). ``progress`` is called with the bytes read and the bytes of the file (0: not
+    known). Other Python threads run meanwhile. Raises ValueError, ``CODE: text``, where the file is no capture at all,
+    and whatever ``progress`` raises.
+    """
+
 @final
 class Simulation:
     """One simulation of a compiled scenario, which is JSON as ``Scenario.compile`` makes it.
 
-    Raises ValueError on JSON that is not that.
+    ``captures``: pcap files to be written, by the index of the host that sees the packets. Raises ValueError on JSON
+    that is not that, OSError for a file.
     """
 
-    def __new__(cls, scenario: str) -> Self: ...
+    def __new__(cls, scenario: str, captures: dict[int, str] | None = None) -> Self: ...
     def advance(self, until_ns: int, max_events: int) -> bool:
         """Simulates until ``until_ns`` nanoseconds, the scenario's end or ``max_events`` events; true at the end.
 
-        Other Python threads run meanwhile.
+        Other Python threads run meanwhile. Raises OSError where a capture cannot be written.
         """
 
     def take(self) -> dict[str, dict[str, NDArray[Any]]]:

@@ -65,7 +65,7 @@ impl Simulation {
         };
         self.drop(packet);
         if packet.generation != self.connections[index as usize].generation {
-            return self.send_reset(index, packet.generation);
+            return self.send_reset(index, packet.generation, packet.seq);
         }
         let ack =
             Ack { next: packet.seq, window: u64::from(packet.window), tsval: packet.tsval, tsecr: packet.tsecr, sack };
@@ -117,6 +117,10 @@ impl Simulation {
         let first = self.routes.link(packet.at);
         let memory = u64::from(burst.count) * u64::from(mss) + SUPER_PACKET_OVERHEAD;
         let whole_lost = offload && self.links[first as usize].loses();
+        let tapped = self.taps.is_some();
+        if tapped && offload {
+            self.tap_super_packet(&packet, burst, whole_lost);
+        }
         let mut leaves = self.now;
         if !whole_lost {
             for seq in burst.start..burst.start + u64::from(burst.count) {
@@ -124,6 +128,9 @@ impl Simulation {
                 packet.push = burst.push && seq + 1 == burst.start + u64::from(burst.count);
                 if seq + 1 == total {
                     packet.size = (last_size + options) as u16;
+                }
+                if tapped {
+                    self.tap_sent(&packet);
                 }
                 let departure = if offload || !self.links[first as usize].loses() {
                     let packet = self.packets.insert(packet);

@@ -13,6 +13,7 @@ use crate::sampling::Baseline;
 use crate::scenario::{self, Scenario};
 use crate::schedule::Timers;
 use crate::tables::{Table, Tables};
+use crate::tap::Taps;
 use crate::transmitter::Transmitter;
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::packet::{Burst, Sack};
@@ -68,10 +69,16 @@ pub struct Simulation {
     finished: bool,
     /// What each flow's receivers have read.
     pub(crate) delivered: Vec<Delivered>,
+    pub(crate) taps: Option<Box<Taps>>,
 }
 
 impl Simulation {
     pub fn new(scenario: Scenario) -> Self {
+        Self::tapped(scenario, None)
+    }
+
+    /// A simulation that writes captures, which change nothing else.
+    pub fn tapped(scenario: Scenario, taps: Option<Taps>) -> Self {
         let mut routes = Routes::default();
         let mut connections = Vec::new();
         for (flow, config) in scenario.flows.iter().enumerate() {
@@ -138,7 +145,9 @@ impl Simulation {
         for link in scenario.links.iter().filter(|link| cells.of_host[link.from] == cells.of_host[link.to]) {
             inner[cells.of_host[link.to] as usize] = true;
         }
-        let inputs = transit_inputs(&scenario, &cells);
+        let mut inputs = transit_inputs(&scenario, &cells);
+        // Where packets are looked at they are taken one by one.
+        taps.iter().flat_map(Taps::hosts).for_each(|host| inputs[cells.of_host[host] as usize].clear());
         let cell_of = |link: &scenario::Link| cells.of_host[link.to];
         let arrives_in = scenario.links.iter().map(|link| (cell_of(link), !inputs[cell_of(link) as usize].is_empty()));
         let next = (0..cells.count as u32).map(|cell| timers.next_due(cell)).collect();
@@ -165,6 +174,7 @@ impl Simulation {
             cells,
             packets: Packets::new(),
             delivered: vec![Delivered::default(); scenario.flows.len()],
+            taps: taps.map(Box::new),
             bursts: Vec::new(),
             sacks: Vec::new(),
             free_sacks: Vec::new(),
@@ -261,6 +271,9 @@ impl Simulation {
                     let input = &mut self.links[link as usize];
                     let packet = input.arrive().packet;
                     self.agenda.heaps[cell as usize].replace_top(input.head());
+                    if self.taps.is_some() {
+                        self.tap_arrival(packet, link, time);
+                    }
                     match self.next_link(packet, link) {
                         END => {
                             let packet = self.packets.remove(packet);
@@ -350,6 +363,9 @@ impl Simulation {
         }
         for (i, prober) in self.probers.iter_mut().enumerate() {
             prober.give_up(i as u32, &mut self.tables.probes);
+        }
+        if let Some(taps) = &mut self.taps {
+            taps.finish();
         }
     }
 

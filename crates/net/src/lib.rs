@@ -19,7 +19,9 @@ mod sampling;
 pub mod scenario;
 mod schedule;
 pub mod tables;
+mod tap;
 mod transmitter;
 mod wheel;
 
 pub use engine::Simulation;
+pub use tap::{Output, Taps};

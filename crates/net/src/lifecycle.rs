@@ -58,6 +58,7 @@ impl Simulation {
         let due = retry.min(connection.ends);
         let packet = Packet {
             generation: connection.generation,
+            tsval: clock.timestamp(),
             ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS) as u16, connection.forward_at)
         };
         self.timers.set(self.timer_index(index, LIFE), due);
@@ -78,6 +79,7 @@ impl Simulation {
         let reply = Packet {
             generation: packet.generation,
             tsval: if connection.timestamps() { clock.timestamp() } else { 0 },
+            tsecr: packet.tsval,
             window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()) as u32,
             ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS) as u16, connection.backward_at)
         };
@@ -88,7 +90,7 @@ impl Simulation {
         let index = packet.owner;
         let connection = &mut self.connections[index as usize];
         if packet.generation != connection.generation {
-            return self.send_reset(index, packet.generation);
+            return self.send_reset(index, packet.generation, 0);
         }
         let Phase::Connecting { sent, tries } = connection.phase else {
             return;
@@ -108,6 +110,8 @@ impl Simulation {
         let size = HEADERS + if connection.timestamps() { TIMESTAMP_OPTION } else { 0 };
         let established = Packet {
             generation: connection.generation,
+            tsval: clock.timestamp(),
+            tsecr: packet.tsval,
             ..Packet::new(index, Kind::Established, size as u16, connection.forward_at)
         };
         self.timers.set(self.timer_index(index, LIFE), ends);
@@ -124,10 +128,11 @@ impl Simulation {
         }
     }
 
-    /// What a closed end answers to whatever still arrives for it (RFC 9293 section 3.5.2), and how it closes.
-    pub(crate) fn send_reset(&mut self, index: u32, generation: u32) {
+    /// What a closed end answers to whatever still arrives for it (RFC 9293 section 3.5.2), and how it closes after sending
+    /// `seq` segments.
+    pub(crate) fn send_reset(&mut self, index: u32, generation: u32, seq: u64) {
         let at = self.connections[index as usize].forward_at;
-        let reset = Packet { generation, ..Packet::new(index, Kind::Reset, HEADERS as u16, at) };
+        let reset = Packet { generation, seq, ..Packet::new(index, Kind::Reset, HEADERS as u16, at) };
         self.forward(reset);
     }
 
@@ -149,11 +154,12 @@ impl Simulation {
         connection.handshake = SenderStats::default();
         connection.host_queue.clear();
         let closed = connection.generation;
+        let sent = connection.sender().map_or(0, |sender| sender.window.snd_nxt);
         connection.generation += 1;
         let replaced = self.scenario.flows[connection.flow as usize].lifetime_ns.is_some();
         connection.phase = if replaced { Phase::Idle } else { Phase::Done };
         if !completed {
-            self.send_reset(index, closed);
+            self.send_reset(index, closed, sent);
         }
         for timer in [SENDER, ROOM, LIFE] {
             self.timers.set(self.timer_index(index, timer), Time::NEVER);

@@ -27,6 +27,11 @@ impl Packets {
         Handle::new(self.slots.len() as u32 - 1, packet.size)
     }
 
+    /// Where the next packet will be kept.
+    pub fn next_slot(&self) -> u32 {
+        self.free.front().copied().unwrap_or(self.slots.len() as u32)
+    }
+
     #[inline]
     pub fn remove(&mut self, handle: Handle) -> Packet {
         self.free.push(handle.slot());

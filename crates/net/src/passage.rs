@@ -129,6 +129,9 @@ impl Simulation {
 
     /// Puts a packet of this host on the first link of its route.
     pub(crate) fn forward(&mut self, packet: Packet) {
+        if self.taps.is_some() {
+            self.tap_sent(&packet);
+        }
         let link = self.routes.link(packet.at);
         if self.links[link as usize].loses() {
             self.drop(packet);
@@ -155,7 +158,7 @@ impl Simulation {
                     let next = self.next_link(packet, index);
                     // Neither transmitter nor delay: the next host passes it on at the same instant.
                     if next != END {
-                        return self.enter_at_once(packet, next, now);
+                        return self.enter_at_once(packet, [index, next], now);
                     }
                 }
                 now
@@ -169,8 +172,11 @@ impl Simulation {
     }
 
     #[inline(never)]
-    fn enter_at_once(&mut self, packet: Handle, link: u32, now: Time) -> Option<Time> {
-        self.enter(packet, link, now)
+    fn enter_at_once(&mut self, packet: Handle, [from, next]: [u32; 2], now: Time) -> Option<Time> {
+        if self.taps.is_some() {
+            self.tap_arrival(packet, from, now);
+        }
+        self.enter(packet, next, now)
     }
 
     fn discard(&mut self, packet: Handle) {

@@ -13,6 +13,8 @@ pub enum Purpose {
     Congestion = 2,
     /// Lifetimes of a flow's connections.
     Lifetime = 3,
+    /// Initial sequence numbers and identifications of a connection in captures.
+    Capture = 4,
 }
 
 fn splitmix(state: &mut u64) -> u64 {

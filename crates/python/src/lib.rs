@@ -1,32 +1,58 @@
-//! `sawtooth._core`: the simulator as a Python class. Scenarios come in as JSON, tables go out as numpy arrays.
+//! `sawtooth._core`: the simulator as a Python class, and the reading of captures. Scenarios come in as JSON, tables go
+//! out as numpy arrays.
+
+mod capture;
 
 use numpy::IntoPyArray;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sawtooth_net::scenario::Scenario;
 use sawtooth_net::tables::Column;
+use sawtooth_net::{Output, Taps};
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_units::Time;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
 
 /// One run of a compiled scenario, advanced in steps.
 #[pyclass(module = "sawtooth._core")]
 struct Simulation {
     inner: sawtooth_net::Simulation,
+    captures: BTreeMap<usize, PathBuf>,
 }
 
 #[pymethods]
 impl Simulation {
     #[new]
-    fn new(scenario: &str) -> PyResult<Self> {
+    #[pyo3(signature = (scenario, captures=None))]
+    fn new(scenario: &str, captures: Option<BTreeMap<usize, PathBuf>>) -> PyResult<Self> {
         let scenario = Scenario::parse(scenario).map_err(PyValueError::new_err)?;
-        Ok(Simulation { inner: sawtooth_net::Simulation::new(scenario) })
+        let Some(captures) = captures else {
+            return Ok(Simulation { inner: sawtooth_net::Simulation::new(scenario), captures: BTreeMap::new() });
+        };
+        let mut outputs = Vec::new();
+        for (&host, path) in &captures {
+            if host >= scenario.hosts.len() {
+                return Err(PyValueError::new_err(format!("no host {host} to capture at")));
+            }
+            let file = File::create(path).map_err(|error| refused(path, &error))?;
+            outputs.push((host, Box::new(BufWriter::new(file)) as Output));
+        }
+        let taps = Taps::new(&scenario, outputs)?;
+        Ok(Simulation { inner: sawtooth_net::Simulation::tapped(scenario, Some(taps)), captures })
     }
 
     /// Runs until `until_ns` or the scenario's end, at most `max_events` events. True at the end. Releases the GIL.
-    fn advance(&mut self, py: Python<'_>, until_ns: u64, max_events: u64) -> bool {
+    fn advance(&mut self, py: Python<'_>, until_ns: u64, max_events: u64) -> PyResult<bool> {
         let inner = &mut self.inner;
-        py.detach(|| inner.advance(Time::from_nanos(until_ns), max_events))
+        let finished = py.detach(|| inner.advance(Time::from_nanos(until_ns), max_events));
+        match self.inner.capture_fault() {
+            Some((host, error)) => Err(refused(&self.captures[&host], &error)),
+            None => Ok(finished),
+        }
     }
 
     /// Simulated nanoseconds since the start.
@@ -64,6 +90,11 @@ impl Simulation {
     }
 }
 
+/// As Python itself raises it: with its number, so that a full disk can be told from other refusals.
+fn refused(path: &Path, error: &io::Error) -> PyErr {
+    PyOSError::new_err((error.raw_os_error(), error.kind().to_string(), path.to_path_buf()))
+}
+
 /// Names of the congestion controls that the simulator has.
 #[pyfunction]
 fn congestion_controls() -> Vec<&'static str> {
@@ -74,6 +105,7 @@ fn congestion_controls() -> Vec<&'static str> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
     module.add_function(wrap_pyfunction!(congestion_controls, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

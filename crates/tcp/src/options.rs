@@ -36,5 +36,19 @@ impl Default for HostOptions {
     }
 }
 
+impl HostOptions {
+    /// The scale of the windows that this end offers: as large as its largest buffer needs (`tcp_select_initial_window`).
+    pub fn window_scale(&self) -> u32 {
+        self.receive_buffer.max(65_535).ilog2().saturating_sub(15).min(14)
+    }
+
+    /// The window in bytes that a SYN offers, in whole segments of `mss` bytes as far as they fit
+    /// (`tcp_select_initial_window`).
+    pub fn first_window(&self, mss: u32) -> u64 {
+        let mss = u64::from(mss);
+        (RECEIVE_BUFFER_START.min(self.receive_buffer) / 2).min(65_535) / mss * mss
+    }
+}
+
 /// First size of the receive buffer in bytes (`tcp_rmem[1]`).
 pub const RECEIVE_BUFFER_START: u64 = 131_072;

@@ -13,16 +13,19 @@ from pathlib import Path
 
 import click
 
+from sawtooth.cli.capture_command import capture
 from sawtooth.cli.clean_command import clean
 from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.compare_command import compare
 from sawtooth.cli.kernel_commands import doctor, kernel
+from sawtooth.cli.probe_command import probe
 from sawtooth.cli.process import prepared, prepared_messages
+from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
 __all__ = ["main"]
 
-for _command in (clean, compare, doctor, kernel):
+for _command in (capture, clean, compare, doctor, kernel, probe, whatif):
     sawtooth.add_command(_command)
 
 

@@ -44,7 +44,8 @@ def sawtooth() -> None:
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
 @click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
 @click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
-@click.option("--capture", is_flag=True, help="Keep packet headers of both ends, as pcap (kernel, netns).")
+@click.option("--capture", is_flag=True, help="Keep packet headers of both ends, as pcap (not model).")
+@click.option("--capture-at", multiple=True, metavar="HOST", help="Keep them of this host instead; may be repeated.")
 @click.option("--quiet", is_flag=True, help="No progress bar, no table.")
 def run(
     file: str,
@@ -55,6 +56,7 @@ def run(
     seeds: int | None,
     full: bool,
     capture: bool,
+    capture_at: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Run a scenario or study, with tables and a report.
@@ -76,7 +78,8 @@ def run(
         full=full,
         seeds=None if seeds is None else range(1, seeds + 1),
         overrides=overrides,
-        capture=capture,
+        capture=capture or bool(capture_at),
+        capture_at=capture_at,
         quiet=quiet,
     )
     page = write_report(result)

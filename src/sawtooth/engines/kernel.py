@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -28,12 +27,14 @@ _PREFIX = "st-1-0-"
 
 @dataclass(frozen=True)
 class Kernel:
-    """Boots one guest a run, pinned to a processor of its own. ``capture``: a directory for headers of both ends.
+    """Boots one guest a run, pinned to a processor of its own. ``capture``: a directory for packet headers,
+    of both ends or of the hosts ``capture_at``.
 
     The same scenario and seed give the same tables each time.
     """
 
     capture: Path | None = None
+    capture_at: tuple[str, ...] = ()
     name: str = "kernel"
 
     def check(self, scenario: Scenario) -> None:
@@ -41,7 +42,8 @@ class Kernel:
         from sawtooth import kernel
         from sawtooth.testbed.compiler import source
         from sawtooth.testbed.plan import Place
-        from sawtooth.testbed.refusals import check
+        from sawtooth.testbed.refusals import check, check_tools
+        from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
         check(compiled, scenario.traffic, Place(), where="the engine kernel")
@@ -50,21 +52,22 @@ class Kernel:
             if flow["cc"] not in found.algorithms:
                 fix = suggestion(flow["cc"], found.algorithms)
                 raise InputError("unsupported", f"this kernel has no {flow['cc']}", field=f"flows.{index}.cc", fix=fix)
-        if scenario.traffic == "iperf3" and shutil.which("iperf3") is None:
-            fix = 'install it (on Debian: apt install iperf3), or set traffic = "native"'
-            raise SawtoothError("tool-missing", "iperf3 is not installed", fix=fix)
+        check_tools(scenario.traffic, capture=self.capture is not None)
+        captured_hosts(compiled, self.capture_at)
         source()
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """Boots, measures and reads. Raises SawtoothError: as ``check``; ``guest-failed``, ``testbed-failed``,
-        ``interrupted``.
+        ``interrupted``; ``unwritable-output`` and ``disk-full`` for captures.
         """
         from sawtooth import kernel
         from sawtooth.testbed import outcome
         from sawtooth.testbed.names import directory as run_directory
         from sawtooth.testbed.plan import Place
+        from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)
+        captured = [] if self.capture is None else captured_hosts(scenario.compile(), self.capture_at)
         found = kernel.find(scenario.compile()["hosts"][0]["hz"])
 
         def look() -> None:
@@ -76,14 +79,11 @@ class Kernel:
 
         begun = time.perf_counter()
         with run_directory() as share, processor() as cpu:
-            outcome.prepare(share, scenario, Place(), _PREFIX, capture=self.capture is not None)
+            outcome.prepare(share, scenario, Place(), _PREFIX, capture=captured)
             guest = kernel.Guest(found, cpu=cpu, memory=MEMORY, seed=scenario.seed)
             command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
             ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look)
-            if ended.exit_code and not (share / "error.txt").exists():
-                said = (share / "stderr").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-                reason = said[-1] if said else "no reason given"
-                raise SawtoothError("testbed-failed", f"the testbed ended with status {ended.exit_code}: {reason}")
+            outcome.check(share, ended.exit_code)
             meta: dict[str, Any] = {
                 "kernel": found.describe(),
                 # Differ from run to run, unlike everything else.
@@ -92,9 +92,7 @@ class Kernel:
             }
             result = outcome.run(share, scenario, self.name, meta)
             if self.capture is not None:
-                self.capture.mkdir(parents=True, exist_ok=True)
-                for file in share.glob("*.pcap"):
-                    shutil.copy(file, self.capture)
+                outcome.keep_captures(share, self.capture)
         if progress is not None:
             progress(1.0)
         return result

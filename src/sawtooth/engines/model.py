@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.engines import lacks
 from sawtooth.errors import InputError, suggestion
 from sawtooth.run import Run
 from sawtooth.scenario import CONGESTION_CONTROLS, Loss, Queue, Rate, Scenario, Size, Span
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from sawtooth.engines import Progress, Stop
 
+CONTROLS = ("reno", "cubic", "bbr")
+"""Those with a formula here."""
 HEADERS_BYTES = 66
 """Ethernet 14, IPv4 20, TCP 20 and timestamps 12, as Linux counts a frame."""
 MATHIS_C = math.sqrt(3 / 2)
@@ -154,13 +157,15 @@ def predict(
         raise InputError("out-of-range", f"{mss} bytes", field="mss", fix="choose 1 … 65400 bytes")
     if not 1 <= hz <= 10_000:
         raise InputError("out-of-range", f"{hz} ticks a second", field="hz", fix="choose 100, 250, 300 or 1000")
-    if cc is not None and cc not in CONGESTION_CONTROLS:
-        fix = suggestion(cc, CONGESTION_CONTROLS)
+    if cc in CONGESTION_CONTROLS and cc not in CONTROLS:
+        raise _unsupported("cc", cc, f"choose one of: {', '.join(CONTROLS)}")
+    if cc is not None and cc not in CONTROLS:
+        fix = suggestion(cc, CONTROLS)
         raise InputError("unknown-name", f'no congestion control is named "{cc}"', field="cc", fix=fix)
     if queue is not None:
         packets = _packets(_in("queue", Queue, queue), asked)
         asked = _Asked(asked.rate_bps, asked.rtt_s, asked.loss, packets, mss, hz, asked.buffer_bytes)
-    rows = [row for name in CONGESTION_CONTROLS if cc in (None, name) for row in _rows(name, asked)]
+    rows = [row for name in CONTROLS if cc in (None, name) for row in _rows(name, asked)]
     return pd.DataFrame(rows, columns=["cc", "formula", "goodput_bps", "limit", "source"])
 
 
@@ -172,6 +177,7 @@ class Model:
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field that no closed form here covers."""
         compiled = scenario.compile()
+        lacks.check(compiled, self.name, CONTROLS)
         flows = compiled["flows"]
         if len(flows) != 1 or flows[0]["count"] != 1:
             raise _unsupported("flows", "several flows that share a path", "leave one flow of count 1")

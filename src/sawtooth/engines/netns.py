@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,17 +28,20 @@ _PATIENCE_S = 90.0
 @dataclass(frozen=True)
 class Netns:
     """Touches nothing outside its own namespaces, whose names are unique to the run, and removes them however it ends;
-    what a kill leaves, ``sawtooth clean`` removes. ``capture``: a directory for headers of both ends.
+    what a kill leaves, ``sawtooth clean`` removes. ``capture``: a directory for packet headers, of both ends or
+    of the hosts ``capture_at``.
     """
 
     capture: Path | None = None
+    capture_at: tuple[str, ...] = ()
     name: str = "netns"
 
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
         from sawtooth.testbed import survey
         from sawtooth.testbed.compiler import source
-        from sawtooth.testbed.refusals import check
+        from sawtooth.testbed.refusals import check, check_tools
+        from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
         check(compiled, scenario.traffic, survey.place(), where="this host's kernel")
@@ -54,30 +56,30 @@ class Netns:
                 fix = f"modprobe tcp_{flow['cc']}, or use --engine kernel"
                 message = f"this host's kernel has no {flow['cc']}"
                 raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)
-        if scenario.traffic == "iperf3" and shutil.which("iperf3") is None:
-            fix = 'install it (on Debian: apt install iperf3), or set traffic = "native"'
-            raise SawtoothError("tool-missing", "iperf3 is not installed", fix=fix)
-        if self.capture is not None and shutil.which("tcpdump") is None:
-            raise SawtoothError("tool-missing", "a capture needs tcpdump", fix="on Debian: apt install tcpdump")
+        check_tools(scenario.traffic, capture=self.capture is not None)
+        captured_hosts(compiled, self.capture_at)
         source()
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """Sets up, measures for the scenario's duration, takes down and reads.
 
-        Raises SawtoothError: as ``check``; ``testbed-failed``, ``interrupted``.
+        Raises SawtoothError: as ``check``; ``testbed-failed``, ``interrupted``; ``unwritable-output`` and ``disk-full``
+        for captures.
         """
         from sawtooth.testbed import outcome, remarks, survey
         from sawtooth.testbed.apply import remove
         from sawtooth.testbed.names import directory as run_directory
         from sawtooth.testbed.names import prefix
         from sawtooth.testbed.plan import build
+        from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)
+        captured = [] if self.capture is None else captured_hosts(scenario.compile(), self.capture_at)
         place, own = survey.place(), prefix()
         names = [namespace.name for namespace in build(scenario.compile(), place, own).namespaces]
         begun, before = time.perf_counter(), _processor_ticks()
         with run_directory() as directory:
-            outcome.prepare(directory, scenario, place, own, capture=self.capture is not None)
+            outcome.prepare(directory, scenario, place, own, capture=captured)
             try:
                 self._measure(directory, scenario, progress, stop)
             finally:
@@ -93,9 +95,7 @@ class Netns:
             }
             result = outcome.run(directory, scenario, self.name, meta)
             if self.capture is not None:
-                self.capture.mkdir(parents=True, exist_ok=True)
-                for file in directory.glob("*.pcap"):
-                    shutil.copy(file, self.capture)
+                outcome.keep_captures(directory, self.capture)
         return result
 
     def _measure(self, directory: Path, scenario: Scenario, progress: Progress | None, stop: Stop | None) -> None:
@@ -104,8 +104,7 @@ class Netns:
 
         deadline = time.monotonic() + scenario.duration.seconds + _PATIENCE_S
         command = [sys.executable, "-m", "sawtooth.testbed", str(directory)]
-        errors = directory / "stderr"
-        with errors.open("wb") as said:
+        with (directory / outcome.STDERR).open("wb") as said:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
             )
@@ -119,13 +118,12 @@ class Netns:
                     fix = "run it again"
                     raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
                 if time.monotonic() > deadline:
-                    raise SawtoothError("testbed-failed", "the testbed did not come to its end in time")
+                    message = f"the testbed did not end within {_PATIENCE_S:g} s of the scenario's end"
+                    fix = "run it again when this host has less to do, or use --engine kernel, whose time is virtual"
+                    raise SawtoothError("testbed-failed", message, fix=fix)
         finally:
             _end_group(process)
-        if process.returncode and not (directory / "error.txt").exists():
-            last = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-            reason = last[0] if last else f"status {process.returncode}"
-            raise SawtoothError("testbed-failed", f"the testbed ended early: {reason}")
+        outcome.check(directory, process.returncode)
 
 
 ENGINE = Netns()

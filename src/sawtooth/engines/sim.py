@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth import meta
-from sawtooth.errors import SawtoothError
+from sawtooth.engines import lacks
+from sawtooth.errors import InputError, SawtoothError
 from sawtooth.run import Run
+from sawtooth.storage import ASIDE, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,33 +26,54 @@ EVENTS_A_SLICE = 200_000
 """Events between two looks at progress and stop: some tens of milliseconds."""
 _BATCHES = 256
 """So many are joined: in three hours of simulated time there are tens of thousands, most of them nearly empty."""
+_PORTS = 65_536 - 20_000
+"""Of clients, in captures: each connection of a flow has its own."""
 
 
+@dataclass(frozen=True)
 class Sim:
-    """Answers every scenario that the scenario format can express, within a working memory that its duration does not
-    change; only the tables grow.
+    """Answers every scenario whose congestion controls its core has, within a working memory that its duration does
+    not change; only the tables grow. ``capture``: a directory for packet headers, of both ends or of the hosts
+    ``capture_at``; they change nothing else.
     """
 
-    name = "sim"
+    capture: Path | None = None
+    capture_at: tuple[str, ...] = ()
+    name: str = "sim"
 
     def check(self, scenario: Scenario) -> None:
-        """The simulator does all that a scenario can ask; this only makes sure that its core is there.
-
-        Raises SawtoothError ``core-missing``.
+        """Raises SawtoothError: ``unsupported`` for a congestion control that the core lacks, or more connections than
+        captures have ports for; ``unknown-name`` for a host of ``capture_at``; ``core-missing``.
         """
-        _core()
+        from sawtooth.testbed.traffic import captured_hosts
+
+        compiled = scenario.compile()
+        lacks.check(compiled, self.name, _core().congestion_controls())
+        captured_hosts(compiled, self.capture_at)
+        for index, flow in enumerate(compiled["flows"]):
+            if self.capture is not None and flow["count"] > _PORTS:
+                message = f"{flow['count']} connections: a capture has ports for {_PORTS} of each flow"
+                raise InputError("unsupported", message, field=f"flows.{index}.count", fix="leave the capture out")
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """Simulates to the end. The tables depend on the scenario and its seed only.
 
-        Raises SawtoothError: ``core-missing``, ``core-failed``, ``interrupted`` (``stop`` answered true).
+        Raises SawtoothError: as ``check``; ``core-failed``, ``interrupted`` (``stop`` answered true);
+        ``unwritable-output`` and ``disk-full`` for captures.
         """
+        self.check(scenario)
+        with self._captures(scenario.compile()) as files:
+            return self._run(scenario, files, progress, stop)
+
+    def _run(
+        self, scenario: Scenario, files: dict[int, str] | None, progress: Progress | None, stop: Stop | None
+    ) -> Run:
         core = _core()
         compiled = scenario.compile()
         begun = time.perf_counter()
         batches: list[dict[str, dict[str, np.ndarray]]] = []
         try:
-            simulation = core.Simulation(json.dumps(compiled))
+            simulation = core.Simulation(json.dumps(compiled), files)
             finished = False
             while not finished:
                 if stop is not None and stop():
@@ -77,6 +104,29 @@ class Sim:
             "wall_s": time.perf_counter() - begun,
         }
         return Run(scenario=scenario, engine=self.name, tables=tables, meta=described)
+
+    @contextlib.contextmanager
+    def _captures(self, compiled: dict[str, Any]) -> Iterator[dict[int, str] | None]:
+        """Files by the index of the host that they are of. They get their names when the run has come to its end."""
+        from sawtooth.testbed.traffic import captured_hosts
+
+        if self.capture is None:
+            yield None
+            return
+        numbers = {host["name"]: number for number, host in enumerate(compiled["hosts"])}
+        final = {
+            numbers[name]: self.capture / f"capture-{name}.pcap" for name in captured_hosts(compiled, self.capture_at)
+        }
+        aside = {number: path.with_name(path.name + ASIDE) for number, path in final.items()}
+        with writing(self.capture):
+            self.capture.mkdir(parents=True, exist_ok=True)
+            try:
+                yield {number: str(path) for number, path in aside.items()}
+                for number, path in aside.items():
+                    path.replace(final[number])
+            finally:
+                for path in aside.values():
+                    path.unlink(missing_ok=True)
 
 
 ENGINE = Sim()

@@ -100,6 +100,8 @@ def compile_scenario(scenario: Scenario) -> dict[str, Any]:
                 "loss_ppb": wire.loss.ppb,
                 "loss_pattern": wire.loss.compile() if isinstance(wire.loss, LossPattern) else None,
                 "overhead_bytes": wire.overhead_bytes,
+                # The core's links have none.
+                **({"aggregation_ns": wire.aggregation_ns} if wire.aggregation_ns else {}),
             }
             for wire in network.wires
         ],

@@ -32,6 +32,7 @@ class Wire:
     delay_ns: int
     loss: Loss | LossPattern = NO_LOSS
     overhead_bytes: int = 0
+    aggregation_ns: int = 0
 
 
 @dataclass(frozen=True)

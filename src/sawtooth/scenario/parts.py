@@ -11,7 +11,26 @@ from sawtooth.scenario.loss import LossModel
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
-CongestionControl = Literal["reno", "cubic", "bbr"]
+CongestionControl = Literal[
+    "bbr",
+    "bic",
+    "cdg",
+    "cubic",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "reno",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+]
+"""All of Linux, as it names them; which of them an engine has is the engine's to say."""
 CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
 HZ = (100, 250, 300, 1000)
 
@@ -60,6 +79,7 @@ End = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_+-]{1,40}|[sr]\*)$
 Delay = Annotated[Span, between("0 s", "3600 s", Span)]
 Buffer = Annotated[Size, between("4 KiB", "1 GiB", Size)]
 Overhead = Annotated[Size, between("0 bytes", "1000 bytes", Size)]
+Aggregation = Annotated[Span, between("0 s", "1 s", Span)]
 Volume = Annotated[Size, between("1 byte", "1000 TB", Size)]
 Lifetime = Annotated[Span, between("1 ms", "30 d", Span)]
 
@@ -133,6 +153,7 @@ class Direction(Part):
     queue: Queue | None = Field(None, description="before the transmitter")
     loss: LossModel | None = Field(None, description="before the queue")
     overhead: Overhead | None = Field(None, description="bytes a frame that the wire carries and Linux does not count")
+    aggregation: Aggregation | None = Field(None, description="packets leave together, so far apart")
 
 
 class Link(Part):
@@ -146,6 +167,9 @@ class Link(Part):
     queue: Queue | None = Field(None, description='absent: "1000 packets" where there is a rate')
     loss: LossModel = Field(Loss.parse("0%"), description="before the queue")
     overhead: Overhead = Field(Size(0), description="bytes a frame that the wire carries and Linux does not count")
+    aggregation: Aggregation = Field(
+        Span(0), description="packets leave together, so far apart, as on Wi-Fi; engines kernel and netns"
+    )
     forward: Direction = Field(Direction(), description="what differs from `from` to `to`")
     backward: Direction = Field(Direction(), description="what differs from `to` to `from`")
 
@@ -181,7 +205,9 @@ class Flow(Part):
     name: Name | None = Field(None, description="absent: the congestion control's name, numbered when taken")
     from_: End | None = Field(None, alias="from", description="the host that sends the data; optional on a topology")
     to: End | None = Field(None, description="the host that receives it; optional on a topology")
-    cc: Annotated[CongestionControl, BeforeValidator(_known_cc)] = Field("cubic", description="congestion control")
+    cc: Annotated[CongestionControl, BeforeValidator(_known_cc)] = Field(
+        "cubic", description="congestion control; `sim` and `model` have `reno`, `cubic`, `bbr`"
+    )
     count: int = Field(1, ge=1, le=MAX_CONNECTIONS, description="connections")
     start: Span = Field(Span(0), description="when it starts")
     duration: Lifetime | None = Field(None, description="how long it sends; absent: to the end")

@@ -153,6 +153,7 @@ def custom(
                     delay_ns=(link.delay if own.delay is None else own.delay).ns,
                     loss=link.loss if own.loss is None else own.loss,
                     overhead_bytes=(link.overhead if own.overhead is None else own.overhead).bytes,
+                    aggregation_ns=(link.aggregation if own.aggregation is None else own.aggregation).ns,
                 )
             )
     found = explicit(routes, list(hosts), wires)

@@ -40,7 +40,15 @@ def main(directory: Path) -> int:
         if task["place"]["virtual"]:
             _own_machine()
         apply(plan)
-        text = orders(compiled, plan, task["traffic"], directory, NAMESPACES, capture=task["capture"])
+        text = orders(
+            compiled,
+            plan,
+            task["traffic"],
+            directory,
+            NAMESPACES,
+            capture=task["capture"],
+            virtual=task["place"]["virtual"],
+        )
         (directory / ORDERS).write_text(text, encoding="utf-8")
         (directory / SYSTEM).write_text(json.dumps(system()), encoding="utf-8")
         done = subprocess.run(

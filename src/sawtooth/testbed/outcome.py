@@ -6,12 +6,14 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
 from sawtooth.meta import names
 from sawtooth.run import Run
+from sawtooth.storage import writing
 from sawtooth.testbed import remarks, tables
 from sawtooth.testbed.__main__ import ERROR, SOURCE, SYSTEM, TASK
 from sawtooth.testbed.compiler import source
@@ -20,26 +22,49 @@ from sawtooth.testbed.plan import Place
 if TYPE_CHECKING:
     from sawtooth.scenario import Scenario
 
+STDERR = "stderr"
+"""What the testbed's own process said."""
 
-def prepare(directory: Path, scenario: Scenario, place: Place, prefix: str, *, capture: bool) -> None:
-    """Writes the task and lays the traffic source beside it."""
+_AGAIN = "run it again; if it ends this way each time, report it with this message"
+
+
+def prepare(directory: Path, scenario: Scenario, place: Place, prefix: str, *, capture: Sequence[str]) -> None:
+    """Writes the task and lays the traffic source beside it. ``capture``: hosts where packet headers are kept."""
     task = {
         "compiled": scenario.compile(),
         "traffic": scenario.traffic,
         "place": vars(place),
         "prefix": prefix,
-        "capture": capture,
+        "capture": list(capture),
         "owner": os.getpid(),
     }
     (directory / TASK).write_text(json.dumps(task), encoding="utf-8")
     shutil.copy(source(), directory / SOURCE)
 
 
-def run(directory: Path, scenario: Scenario, engine: str, meta: dict[str, Any]) -> Run:
-    """Reads the tables; what the place said of itself joins ``meta``. Raises SawtoothError ``testbed-failed``."""
+def check(directory: Path, status: int) -> None:
+    """Raises SawtoothError ``testbed-failed`` for a testbed that did not come to its end, with what it said last."""
     reason = directory / ERROR
     if reason.exists():
-        raise SawtoothError("testbed-failed", f"the testbed could not run it: {reason.read_text(encoding='utf-8')}")
+        message = f"the testbed could not run it: {reason.read_text(encoding='utf-8')}"
+        fix = "sawtooth doctor shows what is lacking here; if nothing is, report it with this message"
+        raise SawtoothError("testbed-failed", message, fix=fix)
+    if status:
+        said = (directory / STDERR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        message = f"the testbed ended early, with status {status}: {said[-1] if said else 'no reason given'}"
+        raise SawtoothError("testbed-failed", message, fix=_AGAIN)
+
+
+def keep_captures(directory: Path, into: Path) -> None:
+    """Copies what tcpdump wrote. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
+    with writing(into):
+        into.mkdir(parents=True, exist_ok=True)
+        for file in directory.glob("*.pcap"):
+            shutil.copy(file, into)
+
+
+def run(directory: Path, scenario: Scenario, engine: str, meta: dict[str, Any]) -> Run:
+    """Reads the tables; what the place said of itself joins ``meta``. Raises SawtoothError ``testbed-failed``."""
     compiled = scenario.compile()
     system = json.loads((directory / SYSTEM).read_text(encoding="utf-8"))
     version = re.search(r"(\d+)\.(\d+)", system["kernel"])
@@ -48,7 +73,7 @@ def run(directory: Path, scenario: Scenario, engine: str, meta: dict[str, Any]) 
         found = tables.read(directory, compiled, (int(version[1]), int(version[2])))
     except (OSError, KeyError, ValueError) as error:
         message = f"the testbed left no whole result: {error}"
-        raise SawtoothError("testbed-failed", message) from error
+        raise SawtoothError("testbed-failed", message, fix=_AGAIN) from error
     controls, both_ends = _ends(directory, scenario, compiled)
     described = {
         "names": names(compiled),
@@ -85,7 +110,8 @@ def _ends(directory: Path, scenario: Scenario, compiled: dict[str, Any]) -> tupl
         server = _json(directory / f"iperf3-server-{index}.json")
         for end, said in (("client", client), ("server", server)):
             if "error" in said:
-                raise SawtoothError("testbed-failed", f'flow "{name}": iperf3\'s {end} said: {said["error"]}')
+                message = f'flow "{name}": iperf3\'s {end} said: {said["error"]}'
+                raise SawtoothError("testbed-failed", message, fix='run it again, or set traffic = "native"')
         controls[name] = client["end"].get("sender_tcp_congestion", "")
         ends[name] = {"version": client["start"]["version"], "client": _summary(client), "server": _summary(server)}
     return controls, ends

@@ -208,7 +208,7 @@ class _Port:
         self.ports.veths.append(Veth(self.home, self.near, self.away, self.far, mac(self.number, 0)))
         rated = self.transmitter is not None
         bucket = rated and (bool(self.sends) or self._short() or not self.place.netem)
-        delayed = any(link["delay_ns"] for link in self.of)
+        delayed = any(link["delay_ns"] or link.get("aggregation_ns") for link in self.of)
         wire = self.place.netem and (bucket or delayed)
         alone = len(self.links) == 1
         ends = self.near, self.far
@@ -308,7 +308,8 @@ class _Port:
         delays = sorted({link["delay_ns"] for link in self.of})
         add, handle = self.ports.qdiscs.append, WIRE << 16
         if len(delays) == 1:
-            add(Qdisc(self.home, self.near, handle, ROOT, "netem", qdisc.netem(delay_ns=delays[0], **rate)))
+            options = qdisc.netem(delay_ns=delays[0], slot_ns=self.of[0].get("aggregation_ns", 0), **rate)
+            add(Qdisc(self.home, self.near, handle, ROOT, "netem", options))
             return
         add(Qdisc(self.home, self.near, handle, ROOT, "prio", qdisc.prio(len(delays))))
         for band, delay_ns in enumerate(delays, 1):

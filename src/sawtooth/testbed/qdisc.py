@@ -14,7 +14,7 @@ PPB = 10**9
 _CERTAIN = 2**32 - 1
 """netem's probability 1."""
 
-_NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SEED = 5, 6, 8, 10, 14
+_NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SLOT, _NETEM_SEED = 5, 6, 8, 10, 12, 14
 _NETEM_LOSS_GE = 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
 _FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
@@ -30,10 +30,12 @@ def netem(
     rate_bps: int = 0,
     overhead_bytes: int = 0,
     delay_ns: int = 0,
+    slot_ns: int = 0,
 ) -> bytes:
     """``limit`` in packets, the one on the wire included; it is checked after the loss (``netem_enqueue``).
 
     ``gilbert_elliott`` as a compiled scenario has it, instead of ``loss_ppb``: what tc calls ``loss gemodel``.
+    ``slot_ns``: packets that are due leave together, so long after the last of those before (tc's ``slot``).
     """
     options = struct.pack("=6I", 0, limit, _chance(loss_ppb), 0, 0, 0)
     if gilbert_elliott is not None:
@@ -48,6 +50,8 @@ def netem(
             options += _attribute(_NETEM_RATE64, struct.pack("=Q", bytes_a_second))
     if delay_ns:
         options += _attribute(_NETEM_LATENCY64, struct.pack("=q", delay_ns))
+    if slot_ns:
+        options += _attribute(_NETEM_SLOT, struct.pack("=2q2i2q", slot_ns, slot_ns, 0, 0, 0, 0))
     if seed is not None:
         options += _attribute(_NETEM_SEED, struct.pack("=Q", seed))
     return options

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import defaultdict
 from typing import Any
 
-from sawtooth.errors import InputError
+from sawtooth.errors import InputError, SawtoothError
 from sawtooth.testbed.plan import HEADERS, Place, largest_packet
 from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, every, gilbert_elliott, loses_by_netem
 from sawtooth.testbed.traffic import MAX_FLOWS
@@ -22,6 +23,15 @@ def check(compiled: dict[str, Any], traffic: str, place: Place, *, where: str) -
     _hosts(compiled, where)
     _links(compiled, place, where)
     _flows(compiled, traffic, where)
+
+
+def check_tools(traffic: str, *, capture: bool) -> None:
+    """Raises SawtoothError ``tool-missing`` for a program that the traffic or the capture needs."""
+    if traffic == "iperf3" and shutil.which("iperf3") is None:
+        fix = 'install it (on Debian: apt install iperf3), or set traffic = "native"'
+        raise SawtoothError("tool-missing", "iperf3 is not installed", fix=fix)
+    if capture and shutil.which("tcpdump") is None:
+        raise SawtoothError("tool-missing", "a capture needs tcpdump", fix="on Debian: apt install tcpdump")
 
 
 def _hosts(compiled: dict[str, Any], where: str) -> None:
@@ -66,6 +76,9 @@ def _links(compiled: dict[str, Any], place: Place, where: str) -> None:
             if lossy or (rated and (link["delay_ns"] or index in sending)):
                 message = f'the link "{name}" needs a VLAN sub-interface, which {where} does not have'
                 raise _no("links", message, "modprobe 8021q")
+        if link.get("aggregation_ns") and (len(by_card.get(link["transmitter"], ())) > 1 or not place.netem):
+            lacks = "shares a card with others" if place.netem else f"sends in bursts, and {where} has no netem"
+            raise _no("links.aggregation", f'the link "{name}" {lacks}', "leave it out")
         if place.netem:
             continue
         if link["delay_ns"]:

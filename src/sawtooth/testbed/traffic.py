@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sawtooth.errors import InputError, suggestion
 from sawtooth.testbed.plan import Plan, address
 
 ENDLESS = -1
@@ -20,7 +21,10 @@ CLIENT_PORTS = 256
 """A flow's iperf3 client has so many ports, one a connection; iperf3 has at most 128 of these."""
 SERVER_LEAD_NS = 500_000_000
 CAPTURE_LEAD_NS = 400_000_000
-SNAP_BYTES = 96
+SNAP_BYTES = 20 + 20 + 60
+"""Of a packet that is captured: tcpdump's own header of any device, IPv4's, and the longest of TCP."""
+GUEST_BUFFER_KIB, HOST_BUFFER_KIB = 4096, 65536
+"""Of tcpdump. In virtual time it always keeps up, and every page of a buffer costs a guest a mapping."""
 LEAD_NS = 1_000_000_000
 MAX_FLOWS = 170
 """As many as have ports for iperf3."""
@@ -37,9 +41,16 @@ class Program:
 
 
 def orders(
-    compiled: dict[str, Any], plan: Plan, traffic: str, directory: Path, namespaces: Path, *, capture: bool
+    compiled: dict[str, Any],
+    plan: Plan,
+    traffic: str,
+    directory: Path,
+    namespaces: Path,
+    *,
+    capture: Sequence[str],
+    virtual: bool,
 ) -> str:
-    """The source's orders for a compiled scenario. ``traffic`` is "native" or "iperf3"."""
+    """The source's orders for a compiled scenario. ``traffic`` is "native" or "iperf3", ``capture`` names hosts."""
     links = compiled["links"]
     lines = [
         f"directory {directory}",
@@ -72,8 +83,7 @@ def orders(
         lines.append(f"link {link.link} {link.namespace} {link.device} {link.handle} {link.child}")
     for rule in plan.ports.rules:
         lines.append(f"counter {rule.counter.removeprefix('link')} {rule.namespace} {rule.counter}")
-    if capture:
-        programs += captures(compiled)
+    programs += captures(compiled, capture, virtual=virtual)
     for program in programs:
         words = "\t".join(program.words)
         lines.append(f"run {program.namespace} {program.start_ns} {program.out}\t{words}")
@@ -106,17 +116,35 @@ def iperf3(compiled: dict[str, Any], index: int, source: int, target: int) -> li
     ]
 
 
-def captures(compiled: dict[str, Any]) -> list[Program]:
-    """tcpdump at both ends of every flow: headers only."""
+def captured_hosts(compiled: dict[str, Any], at: Sequence[str]) -> list[str]:
+    """Names of the hosts whose packets are captured: those asked for, or both ends of every flow.
+
+    Raises SawtoothError ``unknown-name`` for a host that the scenario does not have.
+    """
+    names = [host["name"] for host in compiled["hosts"]]
+    for name in at:
+        if name not in names:
+            message = f'the scenario has no host "{name[:60]}"'
+            raise InputError("unknown-name", message, field="capture-at", fix=suggestion(name, names))
+    if at:
+        return list(dict.fromkeys(at))
     links = compiled["links"]
     ends = {links[flow["forward"][0]]["from"] for flow in compiled["flows"]}
     ends |= {links[flow["forward"][-1]]["to"] for flow in compiled["flows"]}
+    return [names[host] for host in sorted(ends)]
+
+
+def captures(compiled: dict[str, Any], hosts: Sequence[str], *, virtual: bool) -> list[Program]:
+    """tcpdump at these hosts: headers only. Where packets are only forwarded, each is seen as it comes in."""
+    ends = captured_hosts(compiled, ())
+    numbers = {host["name"]: number for number, host in enumerate(compiled["hosts"])}
     programs = []
-    for host in sorted(ends):
-        name = compiled["hosts"][host]["name"]
-        words = ["tcpdump", "-Z", "root", "-n", "-U", "-i", "any", "-s", str(SNAP_BYTES), "-B", "65536"]
-        words += ["--time-stamp-precision=nano", "-w", f"capture-{name}.pcap", "tcp or icmp"]
-        programs.append(Program(host, -CAPTURE_LEAD_NS, f"tcpdump-{name}.out", words))
+    for name in hosts:
+        wanted = "tcp or icmp" if name in ends else "inbound and (tcp or icmp)"
+        buffer = GUEST_BUFFER_KIB if virtual else HOST_BUFFER_KIB
+        words = ["tcpdump", "-Z", "root", "-n", "-i", "any", "-s", str(SNAP_BYTES), "-B", str(buffer)]
+        words += ["--time-stamp-precision=nano", "-w", f"capture-{name}.pcap", wanted]
+        programs.append(Program(numbers[name], -CAPTURE_LEAD_NS, f"tcpdump-{name}.out", words))
     return programs
 
 

@@ -1,6 +1,7 @@
 //! The network by its clauses: nothing is lost without being counted, no rate or queue is exceeded, runs repeat.
 
 mod capacity;
+mod captures;
 #[path = "../common/mod.rs"]
 mod common;
 mod conservation;

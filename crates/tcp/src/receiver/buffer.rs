@@ -43,8 +43,7 @@ impl Buffer {
     pub fn new(options: &HostOptions, clock: Clock) -> Self {
         let mss = u64::from(options.mss);
         let size = RECEIVE_BUFFER_START.min(options.receive_buffer);
-        let initial = (size / 2).min(65_535) / mss * mss;
-        let largest = options.receive_buffer.max(65_535);
+        let initial = options.first_window(options.mss);
         Buffer {
             mss,
             limit: options.receive_buffer,
@@ -52,7 +51,7 @@ impl Buffer {
             ratio: if mss > ASSUMED_MSS { (mss << RATIO_SHIFT) / (mss + SEGMENT_OVERHEAD) } else { ASSUMED_RATIO },
             clamp: size / 2,
             offered: initial.max(mss),
-            window_scale: largest.ilog2().saturating_sub(15).min(14),
+            window_scale: options.window_scale(),
             space: initial.min(INITIAL_WINDOW * mss),
             space_seq: 0,
             space_since_us: clock.micros(),

@@ -1,0 +1,55 @@
+//! `sawtooth._core.read_capture`: a capture's facts as JSON and its tables as numpy arrays.
+
+use numpy::IntoPyArray;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sawtooth_capture::Analysis;
+use sawtooth_capture::tables::{Column, Table};
+
+/// Segments between two looks at Python: some tens of milliseconds.
+const STEP: u64 = 100_000;
+
+/// Reads a capture; see the stub. The GIL is released while it works, and Ctrl-C ends it.
+#[pyfunction]
+#[pyo3(signature = (path, details=None, progress=None))]
+pub fn read_capture<'py>(
+    py: Python<'py>,
+    path: &str,
+    details: Option<u32>,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<(String, Bound<'py, PyDict>)> {
+    let refused = |error: sawtooth_capture::ReadError| PyValueError::new_err(error.to_string());
+    let mut analysis = py.detach(|| Analysis::open(path, details)).map_err(refused)?;
+    while !py.detach(|| analysis.advance(STEP)) {
+        py.check_signals()?;
+        if let Some(progress) = &progress {
+            progress.call1((analysis.bytes_read(), analysis.size().unwrap_or(0)))?;
+        }
+    }
+    let (facts, tables) = py.detach(|| {
+        let (facts, tables) = analysis.finish();
+        (serde_json::to_string(&facts), tables)
+    });
+    let facts = facts.map_err(|error| PyValueError::new_err(format!("core-failed: {error}")))?;
+    let all = PyDict::new(py);
+    for (name, table) in tables {
+        all.set_item(name, columns(py, table)?)?;
+    }
+    Ok((facts, all))
+}
+
+fn columns(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    for (name, column) in table {
+        match column {
+            Column::Float(values) => columns.set_item(name, values.into_pyarray(py))?,
+            Column::Integer(values) => columns.set_item(name, values.into_pyarray(py))?,
+            Column::Unsigned(values) => columns.set_item(name, values.into_pyarray(py))?,
+            Column::Medium(values) => columns.set_item(name, values.into_pyarray(py))?,
+            Column::Small(values) => columns.set_item(name, values.into_pyarray(py))?,
+            Column::Flag(values) => columns.set_item(name, values.into_pyarray(py))?,
+        }
+    }
+    Ok(columns)
+}

@@ -1,0 +1,32 @@
+"""A capture with every segment of the connection that carries most of its data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from os import PathLike
+
+from sawtooth.capture.capture import Capture, read_capture
+from sawtooth.errors import InputError
+
+
+def read_busiest(path: str | PathLike[str], *, progress: Callable[[int, int], object] | None = None) -> Capture:
+    """Reads a capture twice only where its first connection is not the one with the most data.
+
+    Raises as ``read_capture``, and InputError ``unsupported`` where standard input would be read twice.
+    """
+    capture = read_capture(path, 0, progress=progress)
+    busiest = busiest_connection(capture)
+    if busiest == 0:
+        return capture
+    if os.fspath(path) == "-":
+        fix = f"--connection {busiest}"
+        message = "standard input can be read once only, and connection 0 is not the one with the most data"
+        raise InputError("unsupported", message, field="connection", fix=fix)
+    return read_capture(path, busiest, progress=progress)
+
+
+def busiest_connection(capture: Capture) -> int:
+    """Index of the connection with the most bytes of data in both directions together; 0 where none carries any."""
+    carried = [sum(way.get("payload_bytes", 0) for way in one["directions"]) for one in capture.facts["connections"]]
+    return max(range(len(carried)), key=carried.__getitem__, default=0)

@@ -1,0 +1,133 @@
+"""Capture: what a pcap or pcapng file tells of its TCP connections."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.storage import new_directory, write_json, writing
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+FIX = "give a pcap or pcapng file, plain or packed with gzip or Zstandard, or - for standard input"
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What was told of a capture: ``facts`` (JSON values only) and tables; docs/reference/capture.md defines them all.
+
+    ``segments`` and ``sacks`` are empty unless the capture was read with the index of a ``connection``.
+    """
+
+    path: str
+    facts: dict[str, Any]
+    series: DataFrame
+    losses: DataFrame
+    segments: DataFrame
+    sacks: DataFrame
+    connection: int | None = None
+
+    @cached_property
+    def connections(self) -> DataFrame:
+        """One row for each direction that carries data; nested facts are named with an underscore: ``rtt_base_s``."""
+        import pandas as pd
+
+        return pd.DataFrame([row for one in self.facts["connections"] for row in _rows(one)])
+
+    @property
+    def problems(self) -> list[str]:
+        """Where the file breaks, and what was left out."""
+        return list(self.facts["problems"])
+
+    def save(self, directory: Path | str) -> Path:
+        """Writes ``facts.json`` and the tables as Parquet; the directory appears whole or not at all.
+
+        Raises SawtoothError ``unwritable-output`` (also when the directory exists: results are never overwritten) or
+        ``disk-full``.
+        """
+        target = Path(directory)
+        tables = {"connections": self.connections, "series": self.series, "losses": self.losses}
+        if self.connection is not None:
+            tables |= {"segments": self.segments, "sacks": self.sacks}
+        with new_directory(target) as aside:
+            for name, table in tables.items():
+                path = aside / f"{name}.parquet"
+                with writing(path):
+                    table.to_parquet(path, engine="pyarrow", compression="zstd", index=False)
+            write_json(aside / "facts.json", self.facts)
+        return target
+
+
+def read_capture(
+    path: str | PathLike[str],
+    connection: int | None = None,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> Capture:
+    """Reads a capture; ``-`` is standard input. ``connection`` is the index of that whose every segment is wanted.
+
+    ``progress`` is called with the bytes read and those of the file (0: not known). A file that breaks midway is told
+    as far as it goes, and how it breaks in ``problems``.
+
+    Raises SawtoothError ``file-not-found``, ``file-unreadable``, ``not-a-capture`` or ``no-such-connection``.
+    """
+    import pandas as pd
+
+    name = os.fspath(path)
+    try:
+        text, tables = _core().read_capture(name, connection, progress)
+    except OverflowError as error:
+        message = f"there is no connection {connection}: they are counted from 0"
+        raise InputError("no-such-connection", message, file=name, fix="sawtooth capture FILE lists them") from error
+    except ValueError as error:
+        raise _refused(error, name) from error
+    facts = json.loads(text)
+    if connection is not None and connection >= (found := len(facts["connections"])):
+        message = f"there is no connection {connection}: the capture has {found}, counted from 0"
+        raise InputError("no-such-connection", message, file=name, fix="sawtooth capture FILE lists them")
+    frames = {kind: pd.DataFrame(tables.get(kind, {})) for kind in ("series", "losses", "segments", "sacks")}
+    return Capture(name, facts, connection=connection, **frames)
+
+
+def _core() -> Any:
+    try:
+        from sawtooth import _core
+    except ImportError as error:
+        message = f"the core cannot be loaded: {error}"
+        raise SawtoothError("core-missing", message, fix="build it: make demo, or maturin develop --release") from error
+    return _core
+
+
+def _refused(error: ValueError, name: str) -> SawtoothError:
+    """The core says ``CODE: what is wrong``."""
+    code, _, message = str(error).partition(": ")
+    if code == "file-not-found":
+        return InputError("file-not-found", message, file=name, fix=FIX)
+    if code == "file-unreadable":
+        return InputError("file-unreadable", message, file=name, fix=FIX)
+    if code == "not-a-capture":
+        return InputError("not-a-capture", message, file=name, fix=FIX)
+    return SawtoothError("core-failed", str(error), file=name, fix="this is a defect of sawtooth: please report it")
+
+
+def _rows(connection: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A connection's directions that carry data, flattened."""
+    common = _flat({name: value for name, value in connection.items() if name not in ("index", "directions")})
+    for number, direction in enumerate(connection["directions"]):
+        if "data_packets" in direction:
+            yield {"connection": connection["index"], "direction": number} | common | _flat(direction)
+
+
+def _flat(facts: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in facts.items():
+        flat |= _flat(value, f"{prefix}{name}_") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat

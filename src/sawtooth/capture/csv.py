@@ -1,0 +1,91 @@
+"""Per-packet CSV as tshark's ``-T fields -E header=y -E separator=,`` writes it, one connection out of it.
+
+    tshark -r FILE -T fields -E header=y -E separator=, -e frame.time_relative -e tcp.srcport -e tcp.dstport \\
+        -e tcp.seq -e tcp.ack -e tcp.len [-e tcp.flags -e tcp.window_size -e tcp.options.timestamp.tsval -e …tsecr]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sawtooth.capture.identify.trace import Integers, Segments
+from sawtooth.errors import InputError
+
+REQUIRED = ("frame.time_relative", "tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.ack", "tcp.len")
+_OPTIONAL = {
+    "tsval": "tcp.options.timestamp.tsval",
+    "tsecr": "tcp.options.timestamp.tsecr",
+    "window": "tcp.window_size",
+}
+_SYN, _ACK = 2, 16
+_FIX = "write it with tshark -T fields -E header=y -E separator=, " + " ".join(f"-e {name}" for name in REQUIRED)
+
+
+def read_csv(path: Path | str) -> Segments:
+    """The connection that carries most data. Numbers are as tshark gives them: relative, from 0 for the SYN.
+
+    Raises SawtoothError ``file-not-found``, ``file-unreadable``, or ``not-a-capture`` for a file without the columns
+    or without TCP data.
+    """
+    import pandas as pd
+
+    source = Path(path)
+    try:
+        table = pd.read_csv(source, dtype=str, on_bad_lines="skip")
+    except FileNotFoundError:
+        raise InputError("file-not-found", "there is no such file", file=source, fix="check the name") from None
+    except OSError as error:
+        raise InputError("file-unreadable", str(error.strerror), file=source, fix="make it readable") from error
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InputError("not-a-capture", "it cannot be read as CSV", file=source, fix=_FIX) from error
+    missing = [name for name in REQUIRED if name not in table.columns]
+    if missing:
+        raise InputError("not-a-capture", f"it has no column {missing[0]}", file=source, fix=_FIX)
+    numbers = table[list(REQUIRED)].apply(pd.to_numeric, errors="coerce")
+    # Frames without TCP have empty fields; the first SYN has no acknowledgement.
+    numbers["tcp.ack"] = numbers["tcp.ack"].fillna(0)
+    kept = numbers.notna().all(axis=1)
+    numbers, table = numbers[kept].reset_index(drop=True), table[kept].reset_index(drop=True)
+    ports = numbers[["tcp.srcport", "tcp.dstport"]].astype("int64")
+    pair = ports.min(axis=1) * 65536 + ports.max(axis=1)
+    carried = numbers["tcp.len"].groupby(pair).sum()
+    if carried.empty or carried.max() <= 0:
+        raise InputError("not-a-capture", "no TCP data is in it", file=source, fix=_FIX)
+    own = (pair == carried.idxmax()).to_numpy()
+    numbers, table, ports = numbers[own], table[own], ports[own]
+
+    def column(name: str) -> Integers:
+        return np.asarray(numbers[name].to_numpy(dtype=np.float64).astype(np.int64))
+
+    def optional(name: str) -> Integers:
+        if name not in table.columns:
+            return np.zeros(len(table), dtype=np.int64)
+        values = pd.to_numeric(table[name], errors="coerce").fillna(0).to_numpy(dtype=np.float64)
+        return np.asarray(values.astype(np.int64))
+
+    source_port = ports["tcp.srcport"].to_numpy()
+    seq, ack, length = column("tcp.seq"), column("tcp.ack"), column("tcp.len")
+    if "tcp.flags" in table.columns:
+        flags = np.array([_flags(str(value)) for value in table["tcp.flags"]], dtype=np.int64)
+    else:
+        # Number 0 without data is a SYN's, acknowledgement 0 that of a first SYN.
+        flags = np.asarray(np.where((seq == 0) & (length == 0), _SYN, 0) | np.where(ack > 0, _ACK, 0), dtype=np.int64)
+    return Segments(
+        t_s=numbers["frame.time_relative"].to_numpy(dtype=np.float64),
+        direction=(source_port != source_port[0]).astype(np.int64),
+        seq=seq,
+        length=length,
+        ack=ack,
+        flags=flags,
+        **{name: optional(field) for name, field in _OPTIONAL.items()},
+    )
+
+
+def _flags(text: str) -> int:
+    """As tshark writes them, 0x0010; 0 for what is no number."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return 0

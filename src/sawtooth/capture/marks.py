@@ -1,0 +1,67 @@
+"""How the pictures of a capture look: colours, marks and words, shared by PNG, SVG and the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DATA = "#1f4e79"
+ACK = "#009e73"
+WINDOW = "#e69f00"
+SACK = "#b07cc6"
+DSACK = "#ff3d9a"
+RTT = "#0072b2"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Of one ``kind`` of data segments: its name, its colour, its shape in matplotlib's letters."""
+
+    name: str
+    colour: str
+    shape: str
+
+
+MARKS = {
+    1: Mark("fast retransmission", "#d7191c", "^"),
+    2: Mark("timeout", "#c2185b", "s"),
+    3: Mark("tail loss probe", "#e8590c", "D"),
+    4: Mark("spurious retransmission", "#f0569a", "X"),
+    5: Mark("out of order", "#56b4e9", "o"),
+    6: Mark("fills a hole", "#ef3b2c", "v"),
+    7: Mark("zero-window probe, keep-alive", "#5c677d", "P"),
+}
+"""What is no data in order. What was sent again is red; shapes tell the kinds apart without the colour."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What limits the transfer in an interval: its name and colour."""
+
+    name: str
+    colour: str
+
+
+LIMITS = {
+    1: Limit("sender", "#56b4e9"),
+    2: Limit("receive window", "#e69f00"),
+    3: Limit("congestion window", "#cc79a7"),
+    4: Limit("path", "#009e73"),
+    5: Limit("idle", "#c8ced6"),
+}
+"""By the number in column ``limit`` of the table ``series``; 0, unknown, has none."""
+
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
+
+
+def scale(largest: float, unit: str) -> tuple[float, str]:
+    """What to divide by so that ``largest`` is easy to read, and the unit then: (1e6, "MB")."""
+    for factor, prefix in _PREFIXES:
+        if largest >= factor and not (unit == "B" and factor < 1):
+            return factor, prefix + unit
+    return 1.0, unit
+
+
+def quantity(value: float, unit: str) -> str:
+    """A number with its unit, to three digits: 44.9 Mbit/s."""
+    factor, scaled = scale(value, unit)
+    return f"{value / factor:.3g} {scaled}" if value / factor < 999.5 else f"{value / factor:.0f} {scaled}"

@@ -1,0 +1,56 @@
+"""The pictures of captures as files: one capture, or several side by side, each on its own axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sawtooth.capture.graphs import over_time
+from sawtooth.capture.timesequence import time_sequence
+from sawtooth.capture.view import View, views
+from sawtooth.capture.zoom import Zoom
+from sawtooth.report.fonts import accepted, families
+from sawtooth.report.plots import STYLE, save
+from sawtooth.storage import writing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+    from sawtooth.capture.capture import Capture
+
+PICTURES: dict[str, Callable[[list[View], Zoom], Canvas]] = {
+    "time-sequence": time_sequence,
+    "over-time": over_time,
+}
+"""By the names of their files."""
+
+
+def draw(captures: Capture | Sequence[Capture], directory: Path, zoom: Zoom | None = None) -> list[Path]:
+    """Writes time-sequence and over-time, each as PNG and SVG, into ``directory``, which is made; returns the files.
+
+    The captures hold the segments of the connection that is to be drawn. Raises SawtoothError ``conflict`` where that
+    connection carries no data, ``unwritable-output`` or ``disk-full``.
+    """
+    import matplotlib as mpl
+
+    shown = views(captures if isinstance(captures, Sequence) else [captures])
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    names, _ = families("".join(view.name for view in shown))
+    written = []
+    with accepted(), mpl.rc_context(STYLE | {"font.family": list(names)}):
+        for name, picture in PICTURES.items():
+            canvas = picture(shown, zoom or Zoom())
+            _settle(canvas)
+            written += save(canvas, name, directory)
+    return written
+
+
+def _settle(canvas: Canvas) -> None:
+    """Lays the picture out once and for all: the solver's last binary digits differ from time to time."""
+    canvas.draw_without_rendering()
+    canvas.set_layout_engine("none")
+    for axes in canvas.axes:
+        left, bottom, width, height = (round(value, 6) for value in axes.get_position().bounds)
+        axes.set_position((left, bottom, width, height))

@@ -1,0 +1,152 @@
+"""What a capture tells, as text: one line each for the capture and its busiest connections, or a page on one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LISTED = 20
+"""Connections listed one by one, those with the most data first."""
+
+_LIMITS = {
+    "sender_s": "the application had nothing to send",
+    "receiver_window_s": "the receiver's window",
+    "congestion_window_s": "the congestion window",
+    "path_s": "the path: a queue stood at the bottleneck",
+    "idle_s": "idle: nothing in flight",
+    "unknown_s": "not known: no round trip seen yet",
+}
+
+_PLACES = {
+    "data before": "of data, between the sender and the capture point",
+    "data after": "of data, between the capture point and the receiver",
+    "data both": "of data, on both sides of the capture point",
+    "acknowledgements": "of acknowledgements",
+}
+
+
+def describe(facts: dict[str, Any], connection: int | None = None) -> str:
+    """Several lines: the capture, then its connections, or one of them in full."""
+    wanted = facts["connections"] if connection is None else [facts["connections"][connection]]
+    lines = [_capture(facts), *(f"problem: {problem}" for problem in facts["problems"])]
+    transfers = [(one, way) for one in wanted for way in one["directions"] if "data_packets" in way]
+    transfers.sort(key=lambda transfer: transfer[1]["payload_bytes"], reverse=True)
+    if connection is None and len(transfers) != 1:
+        lines += ["", _HEAD, *(_line(one, way) for one, way in transfers[:LISTED])]
+        if len(transfers) > LISTED:
+            lines.append(f"… and {len(transfers) - LISTED} more; --json has all")
+    else:
+        for one, way in transfers:
+            lines += ["", *_page(one, way)]
+    return "\n".join(lines)
+
+
+def _capture(facts: dict[str, Any]) -> str:
+    connections = len(facts["connections"])
+    return (
+        f"{facts['file']}: {facts['packets']} packets, {_size(facts['bytes'])} on {', '.join(facts['link_types'])}, "
+        f"{facts['last_s'] - facts['first_s']:.3f} s, {connections} TCP connection{'' if connections == 1 else 's'}"
+    )
+
+
+_HEAD = (
+    f"{'#':>4}  {'from':<22} {'to':<22} {'data':>9} {'goodput':>12} {'RTT':>9} {'lost':>7} {'retransmits':>11} "
+    f"{'limit':<17}"
+).rstrip()
+
+
+def _line(one: dict[str, Any], way: dict[str, Any]) -> str:
+    source, target = _ends(one, way)
+    rate = way["loss"]["rate"]
+    return (
+        f"{one['index']:>4}  {source:<22} {target:<22} {_size(way['acknowledged_bytes']):>9} {_rate(way):>12} "
+        f"{_time(way['rtt']['base_s']):>9} {'–' if rate is None else f'{rate:.2%}':>7} {way['retransmits']:>11} "
+        f"{_longest(way)}"
+    )
+
+
+def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
+    source, target = _ends(one, way)
+    rtt, loss, shaken = way["rtt"], way["loss"], one["handshake"]
+    lines = [
+        f"connection {one['index']}: {source} → {target}, {_size(way['acknowledged_bytes'])} "
+        f"in {way['duration_s']:.3f} s, {_rate(way)}, {one['closed']}",
+        f"  handshake     {_handshake(shaken, way)}",
+        f"  capture point {_point(one)}",
+    ]
+    if rtt["sequence"] is not None:
+        seen = rtt["sequence"]
+        lines.append(
+            f"  round trip    at least {_time(rtt['base_s'])}; from here to the receiver and back "
+            f"{_time(seen['min_s'])} to {_time(seen['max_s'])}, median {_time(seen['median_s'])}, "
+            f"{seen['samples']} samples"
+        )
+    lines += [
+        f"  in flight     at most {_size(way['in_flight_max_bytes'])}; the receiver offered at most "
+        f"{_size(way['window_max_bytes'])}",
+        f"  retransmitted {way['retransmits']} of {way['data_packets']} segments: {way['fast']} fast, "
+        f"{way['timeout_retransmits']} after {way['timeouts']} timeouts, {way['tail_probes']} tail probes; "
+        f"{way['spurious']} were not needed",
+        f"  receiver      {way['duplicate_acks']} duplicate ACKs, {way['sack_blocks']} SACK blocks, "
+        f"{way['dsacks']} DSACKs, {way['zero_windows']} zero windows for {way['zero_window_s']:.3f} s",
+        f"  reordering    {way['out_of_order']} segments out of order"
+        + (f", by at most {_time(way['reordering_s'])}" if way["out_of_order"] else ""),
+    ]
+    if loss["rate"] is not None:
+        where = f", {_PLACES[loss['where']]} ({loss['sure']})" if loss["where"] in _PLACES else ""
+        lines.append(
+            f"  lost          {loss['lost']} of {loss['segments']} segments, {loss['rate']:.3%}, "
+            f"in {loss['runs']} runs{where}"
+        )
+        lines.append(f"  as a scenario {loss['scenario']}")
+    spent = sorted(((seconds, _LIMITS[name]) for name, seconds in way["limits"].items() if seconds > 0), reverse=True)
+    lines += [f"  {'limited by' if place == 0 else '':<13} {s:8.3f} s  {what}" for place, (s, what) in enumerate(spent)]
+    return lines
+
+
+def _ends(one: dict[str, Any], way: dict[str, Any]) -> tuple[str, str]:
+    ends = (one["client"], one["server"])
+    return ends if way["from"] == "client" else (ends[1], ends[0])
+
+
+def _handshake(shaken: dict[str, Any], way: dict[str, Any]) -> str:
+    if not shaken["seen"]:
+        return f"not seen; segments of {way['mss']} bytes"
+    options = [name for name in ("sack", "timestamps", "ecn") if shaken[name]]
+    scales = [shaken[end]["window_scale"] for end in ("client", "server")]
+    scaling = f"window scale {scales[0]} and {scales[1]}" if None not in scales else "no window scale"
+    return f"segments of {way['mss']} bytes, {scaling}, {', '.join(options) or 'no further options'}"
+
+
+def _point(one: dict[str, Any]) -> str:
+    point = one["capture_point"]
+    if point["at"] == "unknown":
+        return "not known: no round trip to both ends seen"
+    halves = f"{_time(point['to_client_s'])} to the client and back, {_time(point['to_server_s'])} to the server"
+    return f"{'between the ends' if point['at'] == 'middle' else 'at the ' + point['at']}: {halves}"
+
+
+def _longest(way: dict[str, Any]) -> str:
+    limits = way["limits"]
+    name = max(limits, key=limits.__getitem__)
+    return str(name.removesuffix("_s").replace("_", " ")) if limits[name] > 0 else "–"
+
+
+def _rate(way: dict[str, Any]) -> str:
+    return "–" if way["goodput_bps"] is None else f"{_scaled(way['goodput_bps'], ('', 'k', 'M', 'G'))}bit/s"
+
+
+def _size(count: float) -> str:
+    return f"{count:.0f} bytes" if count < 1000 else f"{_scaled(count, ('', 'k', 'M', 'G', 'T'))}B"
+
+
+def _scaled(value: float, prefixes: tuple[str, ...]) -> str:
+    place = 0
+    while value >= 1000 and place < len(prefixes) - 1:
+        value, place = value / 1000, place + 1
+    return f"{value:.3g} {prefixes[place]}"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -1,0 +1,108 @@
+"""View: what the pictures show of one connection, in the direction that carries most of its data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sawtooth.errors import InputError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from sawtooth.capture.capture import Capture
+
+_SYN, _RST, _ACK = 0x02, 0x04, 0x10
+
+
+@dataclass(frozen=True)
+class View:
+    """One direction of one connection. All times are in s since the connection's first segment.
+
+    ``data``: ``t_s``, ``seq``, ``length`` (bytes), ``kind``, ``frame``. ``acks`` of that data: ``t_s``, ``ack``,
+    ``window`` (bytes), ``kind``, ``frame``. ``sacks``: ``t_s``, ``start``, ``end``, ``dsack``. ``rtts``: ``t_s``,
+    ``rtt_s``, from the capture point to that end that is farther, and back. ``series``: the capture's, of this
+    direction only.
+    """
+
+    name: str
+    ends: str
+    connection: int
+    data: DataFrame
+    acks: DataFrame
+    sacks: DataFrame
+    rtts: DataFrame
+    series: DataFrame
+
+    @classmethod
+    def of(cls, capture: Capture, name: str) -> View:
+        """The connection whose segments were read. Raises InputError ``conflict`` where none were."""
+        segments, index = capture.segments, capture.connection
+        sent = {} if index is None else segments.groupby("direction")["length"].sum().to_dict()
+        if index is None or not any(sent.values()):
+            fix = "read it with the index of a connection that carries data"
+            raise InputError("conflict", "there is no data to draw", file=capture.path, fix=fix)
+        direction = max(sent, key=lambda one: sent[one])
+        facts = capture.facts["connections"][index]
+        # Captures of several interfaces may step back in time; rows keep their numbers, to which ``sacks`` refers.
+        segments = segments.sort_values("t_s", kind="stable")
+        start_s = float(segments["t_s"].iloc[0])
+        segments = segments.assign(t_s=segments["t_s"] - start_s)
+        ours = segments["direction"] == direction
+        # A SYN's window is not scaled, a reset's means nothing: they would draw lines of their own.
+        answers = segments[~ours & (segments["flags"] & (_SYN | _RST | _ACK) == _ACK) & (segments["ack"] > 0)]
+        sacks = capture.sacks.join(segments[["t_s", "direction"]], on="segment").sort_values("t_s", kind="stable")
+        series = capture.series
+        series = series[(series["connection"] == index) & (series["direction"] == direction)]
+        ends = [facts["client"], facts["server"]]
+        return cls(
+            name=name,
+            ends=" → ".join(ends if direction == 0 else ends[::-1]),
+            connection=index,
+            data=segments.loc[ours & (segments["length"] > 0), ["t_s", "seq", "length", "kind", "frame"]],
+            acks=answers[["t_s", "ack", "window", "kind", "frame"]],
+            sacks=sacks.loc[sacks["direction"] != direction, ["t_s", "start", "end", "dsack"]],
+            rtts=max(
+                (segments.loc[side & segments["rtt_s"].notna(), ["t_s", "rtt_s"]] for side in (ours, ~ours)),
+                key=lambda trips: trips["rtt_s"].median() if len(trips) else -1.0,
+            ),
+            series=_told(series.assign(t_s=series["t_s"] - start_s), answers),
+        )
+
+    @property
+    def rtt_s(self) -> float:
+        """The median round-trip time, in s; 0 where the capture shows none."""
+        return float(self.rtts["rtt_s"].median()) if len(self.rtts) else 0.0
+
+    @property
+    def end_s(self) -> float:
+        """Time of the last segment or acknowledgement."""
+        return max(float(table["t_s"].iloc[-1]) for table in (self.data, self.acks) if len(table))
+
+
+def _told(series: DataFrame, answers: DataFrame) -> DataFrame:
+    """Without windows before the first acknowledgement, and without round trips of which one half only is known."""
+    answered = series["t_s"] > (answers["t_s"].iloc[0] if len(answers) else 0.0)
+    return series.assign(
+        window_bytes=series["window_bytes"].where(answered),
+        rtt_min_s=series["rtt_min_s"].where(series["rtt_s"].notna()),
+    )
+
+
+def views(captures: Sequence[Capture]) -> list[View]:
+    """One for each capture, each with the shortest name that tells it from the others."""
+    names = _names([capture.path for capture in captures])
+    return [View.of(capture, name) for capture, name in zip(captures, names, strict=True)]
+
+
+def _names(files: list[str]) -> list[str]:
+    """The files' own names, or the directories' names in which they begin to differ."""
+    parts: list[tuple[str, ...]] = [Path(os.path.abspath(file)).parts for file in files]
+    for depth in range(1, max(map(len, parts)) + 1):
+        tails = [part[-depth:] for part in parts]
+        if len(set(tails)) == len(set(files)):
+            return ["/".join(tail) for tail in tails]
+    return files

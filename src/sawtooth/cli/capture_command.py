@@ -1,0 +1,103 @@
+"""The command ``capture``: what a pcap or pcapng file tells of its TCP connections."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("files", type=str, nargs=-1, required=True, metavar="FILE…")
+@click.option("--connection", type=click.IntRange(0), metavar="N", help="One connection in full, counted from 0.")
+@click.option("--identify", is_flag=True, help="Say which congestion control sent the data, and how sure that is.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; a list where several files are given.")
+@click.option("--out", type=str, metavar="DIR", help="Save tables (Parquet) and facts.json in a new directory.")
+@click.option("--pictures", type=str, metavar="DIR", help="Draw time-sequence and other graphs, as PNG and SVG.")
+@click.option("--html", type=str, metavar="FILE", help="Write a page with the same graphs, to be zoomed.")
+@click.option("--zoom", type=str, metavar="FROM,TO", help='The part to draw: "0s,0.75s" after the first segment.')
+def capture(
+    files: tuple[str, ...],
+    connection: int | None,
+    identify: bool,
+    as_json: bool,
+    out: str | None,
+    pictures: str | None,
+    html: str | None,
+    zoom: str | None,
+) -> None:
+    """Say what the TCP connections of captures do, and what limits them.
+
+    FILE is pcap or pcapng, plain or packed with gzip or Zstandard, or - for standard input: handshake, goodput, round
+    trips, retransmissions by cause, losses with a model of them, and where on the path they are. Graphs are of the
+    connection with the most data unless --connection says which; several captures stand side by side.
+    """
+    from sawtooth.capture import read_capture
+    from sawtooth.capture.busiest import read_busiest
+    from sawtooth.capture.text import describe
+    from sawtooth.capture.zoom import Zoom
+
+    if identify:
+        _identify(files, connection, as_json)
+        return
+    drawn = pictures is not None or html is not None
+    if zoom is not None and not drawn:
+        raise click.UsageError("--zoom needs --pictures or --html")
+    part = None if zoom is None else Zoom.parse(zoom)
+    captures = []
+    with _Progress() as progress:
+        for file in files:
+            if drawn and connection is None:
+                captures.append(read_busiest(file, progress=progress.show))
+            else:
+                captures.append(read_capture(file, connection, progress=progress.show))
+    if out is not None:
+        for number, one in enumerate(captures):
+            one.save(Path(out) if len(captures) == 1 else Path(out) / str(number))
+    if pictures is not None:
+        from sawtooth.capture.pictures import draw
+
+        draw(captures, Path(pictures), part)
+    if html is not None:
+        from sawtooth.capture.page import write_page
+
+        write_page(captures, Path(html), part)
+    if as_json:
+        facts = [one.facts for one in captures]
+        click.echo(json.dumps(facts[0] if len(facts) == 1 else facts, indent=2))
+    else:
+        click.echo("\n\n".join(describe(one.facts, connection) for one in captures))
+
+
+def _identify(files: tuple[str, ...], connection: int | None, as_json: bool) -> None:
+    """FILE may also be a per-packet CSV of tshark's."""
+    from sawtooth.capture.identify.captured import identify_file
+
+    for file in files:
+        found = identify_file(file, connection)
+        if as_json:
+            click.echo(json.dumps({"file": file} | found.to_dict()))
+        else:
+            click.echo(f"{file}\n{found.text()}")
+
+
+class _Progress:
+    """How much of the file is read, on a terminal only."""
+
+    def __init__(self) -> None:
+        self._shown = False
+
+    def show(self, done: int, size: int) -> None:
+        if sys.stderr.isatty():
+            share = f" {done / size:4.0%}" if size else ""
+            click.echo(f"\r\x1b[Kreading {done / 1e6:.0f} MB{share}", err=True, nl=False)
+            self._shown = True
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            click.echo("\r\x1b[K", err=True, nl=False)

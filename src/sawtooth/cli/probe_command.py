@@ -1,0 +1,242 @@
+"""The commands ``probe near``, ``probe far`` and ``probe link``: RTT series to the ends of a link."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sawtooth.errors import InputError, SawtoothError
+
+if TYPE_CHECKING:
+    from sawtooth.congestion import Remark, RttSeries
+    from sawtooth.congestion.probe import Measured, Target
+
+
+@click.group()
+def probe() -> None:
+    """Measure round-trip times to the routers at the ends of a link.
+
+    Probes go to TARGET and end at a hop: "near" is the router at hop N on the way, "far" the next one, across the link.
+    "link" probes both at the same time, so that their difference is the link's. See docs/reference/probe.md.
+    """
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    options = (
+        click.argument("target"),
+        click.option("--hops", type=click.IntRange(1, 254), required=True, metavar="N", help="Of the near router."),
+        click.option("--pace", default="100 ms", show_default=True, help="From a probe to the next; at least 10 ms."),
+        click.option("--count", type=click.IntRange(1, 10_000_000), help="Probes to each end; 1000 without it."),
+        click.option("--duration", help='Instead of --count, like "24 h".'),
+        click.option(
+            "--timeout", default="2 s", show_default=True, help="A probe is lost when no answer came by then."
+        ),
+        click.option("--protocol", type=click.Choice(["icmp", "udp"]), default="icmp", show_default=True),
+        click.option("-4", "version", flag_value=4, type=int, help="IPv4 only."),
+        click.option("-6", "version", flag_value=6, type=int, help="IPv6 only."),
+        click.option("--out", metavar="FILE", help="CSV file to write; a name with the target and time without it."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option("--quiet", is_flag=True, help="No progress bar."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@probe.command()
+@_options
+def near(**given: Any) -> None:
+    """Probe the router at hop N on the way to TARGET."""
+    _measure("near", {"near": given["hops"]}, **given)
+
+
+@probe.command()
+@_options
+def far(**given: Any) -> None:
+    """Probe the router at hop N+1 on the way to TARGET, across the link."""
+    _measure("far", {"far": given["hops"] + 1}, **given)
+
+
+@probe.command()
+@_options
+def link(**given: Any) -> None:
+    """Probe the routers at hops N and N+1 at the same time."""
+    _measure("link", {"near": given["hops"], "far": given["hops"] + 1}, **given)
+
+
+def _measure(
+    what: str,
+    ends: dict[str, int],
+    *,
+    target: str,
+    hops: int,
+    pace: str,
+    count: int | None,
+    duration: str | None,
+    timeout: str,
+    protocol: str,
+    version: int | None,
+    out: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from sawtooth.congestion import read_series
+    from sawtooth.congestion.probe import Prober, Recording, open_transport, resolve
+    from sawtooth.study.progress import Bar
+
+    pace_s, timeout_s = _seconds(pace, "--pace"), _seconds(timeout, "--timeout")
+    probes = _probes(count, duration, pace_s)
+    found = resolve(target, version)
+    path = Path(out) if out is not None else _name(what, found, hops)
+    transport = open_transport(found, protocol)
+    with contextlib.closing(transport), Recording(path) as recording:
+        prober = Prober(transport, found, ends, pace_s=pace_s, count=probes, timeout_s=timeout_s)
+        with _Stop() as stop, Bar(f"probing {found.address}", 1, quiet=quiet) as bar:
+            measured = prober.run(recording, stopped=stop, progress=bar.show)
+        if any(counts["answered"] + counts["lost"] for counts in measured.counts.values()):
+            recording.finish()
+        elif not measured.whole:
+            raise SawtoothError("interrupted", "interrupted before a probe was answered", fix="give the command again")
+    told = [_told(one) for one in read_series(path)]
+    if as_json:
+        click.echo(json.dumps(_described(path, found, transport.kind, measured, told), indent=2, ensure_ascii=False))
+    else:
+        click.echo(_text(path, found, transport.kind, measured, told))
+    if not measured.whole:
+        fix = f"what was measured is in {path}; the same command begins another"
+        raise SawtoothError("interrupted", "interrupted", fix=fix)
+
+
+def _seconds(given: str, option: str) -> float:
+    from sawtooth.scenario import Span
+
+    try:
+        return Span.parse(given).seconds
+    except SawtoothError as error:
+        raise error.at(field=option) from None
+
+
+def _probes(count: int | None, duration: str | None, pace_s: float) -> int:
+    if count is not None and duration is not None:
+        raise InputError("bad-usage", "--count says how long already", field="--duration", fix="give one of them")
+    if duration is None:
+        return count or 1000
+    return max(1, math.ceil(_seconds(duration, "--duration") / max(pace_s, 1e-9)))
+
+
+def _name(what: str, target: Target, hops: int) -> Path:
+    name = re.sub(r"[^A-Za-z0-9.-]", "_", target.name)[:80]
+    return Path(f"probe-{what}-{name}-{hops}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.csv")
+
+
+class _Stop:
+    """Whether Ctrl-C or SIGTERM came: the first asks to end well, a second one ends at once."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __call__(self) -> bool:
+        return self._asked
+
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+        if self._asked:
+            raise KeyboardInterrupt
+        self._asked = True
+
+    def __enter__(self) -> _Stop:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def _told(series: RttSeries) -> tuple[RttSeries, list[Remark], SawtoothError | None]:
+    """A series, what is odd about it, and why nothing can be said of it, if so."""
+    from sawtooth.congestion import check
+
+    try:
+        return series, list(check(series).remarks), None
+    except SawtoothError as error:
+        return series, [], error
+
+
+_Told = list[tuple["RttSeries", list["Remark"], SawtoothError | None]]
+
+
+def _described(path: Path, target: Target, kind: str, measured: Measured, told: _Told) -> dict[str, Any]:
+    return {
+        "file": str(path),
+        "target": target.address,
+        "socket": kind,
+        "whole": measured.whole,
+        "longest_late_s": measured.longest_late_s,
+        "skipped": measured.skipped,
+        "unsent": measured.unsent,
+        "late_answers": measured.late_answers,
+        "unattributed": measured.unattributed,
+        "remarks": [{"code": one.code, "text": one.text} for one in measured.remarks],
+        "series": [
+            {
+                "name": series.label,
+                "hop": series.hop,
+                "probes": len(series),
+                "answered": int(series.answered.sum()),
+                "duplicates": measured.counts[series.label]["duplicates"],
+                "addresses": _addresses(series),
+                "rtt_s": dict(zip(("least", "median", "largest"), _rtts(series), strict=True)),
+                "remarks": [{"code": one.code, "text": one.text} for one in remarks],
+                "error": None if error is None else {"code": error.code, "text": error.message},
+            }
+            for series, remarks, error in told
+        ],
+    }
+
+
+def _text(path: Path, target: Target, kind: str, measured: Measured, told: _Told) -> str:
+    lines = []
+    for series, remarks, error in told:
+        answered = int(series.answered.sum())
+        lines.append(
+            f"{series.label}: hop {series.hop} on the way to {target.address}, {kind} socket: {len(series)} probes, "
+            f"{answered} answered" + (f" by {', '.join(_addresses(series)[:4])}" if answered else "")
+        )
+        if answered:
+            least, median, largest = (f"{value * 1e3:.3f}" for value in _rtts(series) if value is not None)
+            lines.append(f"  RTT {least} ms at least, median {median} ms, {largest} ms at most")
+        lines += [f"  {one.code}: {one.text}" for one in remarks]
+        if error is not None:
+            lines.append(f"  {error.code}: {error.message}")
+    lines += [f"{one.code}: {one.text}" for one in measured.remarks]
+    lines.append(f"no probe left more than {measured.longest_late_s * 1e3:.2f} ms late")
+    lines.append(f"series: {path}")
+    return "\n".join(lines)
+
+
+def _addresses(series: RttSeries) -> list[str]:
+    return sorted({str(one) for one in series.address[series.answered]} - {""}) if series.address is not None else []
+
+
+def _rtts(series: RttSeries) -> tuple[float | None, float | None, float | None]:
+    import numpy as np
+
+    rtt_s = series.rtt_s[series.answered]
+    if not len(rtt_s):
+        return None, None, None
+    return float(rtt_s.min()), float(np.median(rtt_s)), float(rtt_s.max())

@@ -1,0 +1,99 @@
+"""The command ``whatif``: one measurement in, the path behind it and what other congestion controls would give out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sawtooth.errors import InputError
+
+if TYPE_CHECKING:
+    from sawtooth.whatif import Observed
+
+_NUMBERS = ("rate", "rtt", "loss")
+
+
+@click.command()
+@click.argument("file", metavar="[INPUT]", required=False)
+@click.option(
+    "--connection", metavar="N", help="Index in a capture, or part of the addresses in ss; default: most bytes."
+)
+@click.option("--rate", help='Of the bottleneck, like "800 Mbit/s", instead of INPUT.')
+@click.option("--rtt", help='Base round-trip time, like "20 ms".')
+@click.option("--loss", help='Lost at random, like "0.5%".')
+@click.option("--queue", help='Of the bottleneck, like "1 bdp" or "1000 packets".')
+@click.option("--throughput", help="What the transfer got, for the self-test.")
+@click.option("--duration", help="How long it lasted; 30 s without it.")
+@click.option("--cc", help="The sender's congestion control, where INPUT does not say.")
+@click.option("--draws", type=click.IntRange(2, 1000), help="Paths drawn from the estimate; 24, fewer on fast paths.")
+@click.option("--seed", type=click.IntRange(0, 10**9), default=1, show_default=True, help="Of the draws.")
+@click.option("--scenario", "out", metavar="FILE", help="Also write the estimate as a scenario file, for any engine.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def whatif(
+    file: str | None,
+    connection: str | None,
+    cc: str | None,
+    draws: int | None,
+    seed: int,
+    out: str | None,
+    as_json: bool,
+    quiet: bool,
+    **numbers: str | None,
+) -> None:
+    """What would reno, cubic or bbr give on this path?
+
+    INPUT is a capture of a bulk transfer (pcap, pcapng), the JSON of iperf3 -J, what ss -tin printed on the sender,
+    or - for standard input. The path behind it is estimated, with its uncertainty, and replayed in the simulator:
+    first with the control that was observed, as a test of the estimate.
+
+    \b
+    sawtooth whatif download.pcap --cc cubic
+    ss -tin dst 192.0.2.1 | sawtooth whatif -
+    sawtooth whatif --rate "800 Mbit/s" --rtt "20 ms" --loss 0.5%
+    """
+    from sawtooth.study.progress import Bar
+    from sawtooth.whatif import estimate, replay, save_scenario, words
+    from sawtooth.whatif.replay import DRAWS
+
+    observed = _observed(file, connection, cc, numbers)
+    path = estimate(observed)
+    if out is not None:
+        save_scenario(out, observed, path, seed=seed)
+    with Bar("what if", 1, quiet=quiet) as bar:
+        test, answers = replay(observed, path, draws=draws or DRAWS, seed=seed, progress=bar.show)
+    if as_json:
+        described = {
+            "observed": observed.describe(),
+            "estimate": path.describe(),
+            "self_test": test.describe(),
+            "answers": [answer.describe() for answer in answers],
+        }
+        click.echo(json.dumps(described, indent=2, ensure_ascii=False))
+    else:
+        click.echo(words(observed, path, test, answers))
+        if out is not None:
+            click.echo(f"scenario: {out}")
+
+
+def _observed(file: str | None, connection: str | None, cc: str | None, numbers: dict[str, str | None]) -> Observed:
+    from sawtooth.whatif import from_numbers, observe
+
+    given: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
+    if file is None:
+        missing = [name for name in _NUMBERS if name not in given]
+        if missing:
+            fix = "give a file, or --rate, --rtt and --loss"
+            what = "there is no INPUT" if len(missing) == len(_NUMBERS) else "it is needed where there is no INPUT"
+            raise InputError("bad-usage", what, field=f"--{missing[0]}", fix=fix)
+        if connection is not None:
+            raise InputError("bad-usage", "there is no INPUT to choose from", field="--connection", fix="leave it out")
+        return from_numbers(**given, cc=cc)
+    if given:
+        message = "the INPUT says what the path is"
+        raise InputError("bad-usage", message, field=f"--{next(iter(given))}", fix="give INPUT or numbers, not both")
+    seen = observe(file, connection=connection)
+    return seen if cc is None else dataclasses.replace(seen, cc=cc, cc_how="given")

@@ -1,0 +1,93 @@
+"""Where RTT series come from: which program wrote a file, and what it says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from sawtooth.congestion.inputs import atlas, csv, ping, run, scamper
+from sawtooth.congestion.inputs.record import Record, bad, records
+from sawtooth.congestion.series import RttSeries
+from sawtooth.errors import InputError
+from sawtooth.storage import ASIDE, regular
+
+__all__ = ["LARGEST", "read_series"]
+
+LARGEST = 1 << 30
+"""Bytes of a file: about a month of probes every 100 ms."""
+
+
+def read_series(path: str | Path, *, pace_s: float | None = None) -> list[RttSeries]:
+    """The series in a file: what the prober wrote, the output of ping (iputils, BusyBox, macOS), ping results of
+    scamper (JSON, by sc_warts2json) or RIPE Atlas, CSV with units in its header, or a saved run that has probes.
+
+    "-" is standard input. ``pace_s`` is the time from a probe to the next where the file does not say it: ping without
+    -D, CSV without times. One series for each thing that was probed, in the order of the file.
+
+    Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``not-a-series`` naming the line, ``missing-unit``
+    for a column of CSV without one, ``missing-field`` where a pace must be given, ``not-a-result`` for a directory.
+    """
+    if pace_s is not None and not 0 < pace_s < 1e6:
+        raise InputError("out-of-range", f"a pace of {pace_s} s", field="pace", fix='give one like "100 ms"')
+    if str(path) != "-" and Path(path).is_dir():
+        return run.read(Path(path))
+    text = _text(path)
+    try:
+        return _read(text, str(path), pace_s)
+    except InputError as error:
+        raise error.at(file=path) from None
+
+
+def _read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
+    start = text.lstrip("\ufeff \t\r\n")
+    if not start:
+        raise bad("it is empty")
+    if ping.is_ping(text):
+        return ping.read(text, source, pace_s)
+    if start[0] in "{[":
+        found = records(text)
+        if any(_is_atlas(one) for one in found):
+            return atlas.read(found, source)
+        return scamper.read(found, source)
+    return csv.read(text, source, pace_s)
+
+
+def _is_atlas(record: Record) -> bool:
+    return "prb_id" in record.values or "msm_id" in record.values
+
+
+def _bounded(file: BinaryIO) -> bytes:
+    """At most a byte more than the largest file; in pieces, since a read of a size takes that much memory at once."""
+    pieces, size = [], 0
+    while size <= LARGEST and (piece := file.read(1 << 20)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
+
+
+def _text(path: str | Path) -> str:
+    try:
+        if str(path) == "-":
+            content = _bounded(sys.stdin.buffer)
+        else:
+            regular(path)
+            with open(path, "rb") as file:
+                content = _bounded(file)
+    except FileNotFoundError:
+        fix = "check the name and the directory"
+        raise InputError("file-not-found", "there is no such file", file=path, fix=fix) from None
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        fix = "give a readable file"
+        raise InputError("file-unreadable", f"cannot read it: {why}", file=path, fix=fix) from None
+    if len(content) > LARGEST:
+        raise bad("it is larger than 1 GiB").at(file=path)
+    if str(path).endswith(ASIDE):
+        fix = "wait until its prober has ended; after a crash, cut its last line if it is not whole, and rename it"
+        raise InputError("not-a-series", "it is not finished", file=path, fix=fix)
+    if b"\0" in content:
+        raise bad("it is not text").at(file=path)
+    return content.decode(errors="replace")

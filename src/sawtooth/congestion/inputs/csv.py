@@ -1,0 +1,193 @@
+"""CSV with a header that names columns and their units: what the prober writes, and what others may."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, cast, get_args
+
+import numpy as np
+
+from sawtooth.congestion.inputs.record import FIX, bad
+from sawtooth.congestion.series import COLUMNS, Clock, Remark, RttSeries
+from sawtooth.errors import InputError
+
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_HEADER = re.compile(r"(.+?)[ _]*[\[(_ ](s|ms|us|µs|μs|ns)[\])]?", re.DOTALL)
+_TIMES = {
+    "sent_s": ("sent", "time", "t", "timestamp", "unix"),
+    "rtt_s": ("rtt", "delay", "latency"),
+    "late_s": ("late",),
+    "pace_s": ("pace", "interval"),
+}
+_WORDS = {
+    "series": ("series", "label", "name"),
+    "target": ("target", "destination", "dst"),
+    "hop": ("hop", "ttl"),
+    "address": ("address", "from", "router"),
+    "reply": ("reply",),
+    "clock": ("clock",),
+    "probe": ("probe", "seq"),
+    "duplicates": ("duplicates",),
+}
+_LOST = ("", "nan", "*", "lost", "na", "null", "none")
+_COUNTS = ("duplicates", "hop", "probe")
+_MOST = 1e12
+_FIRST_UNIX_S = 1e8
+"""Larger times are since 1970 where nothing says what they count from: no measurement lasts three years."""
+
+
+@dataclass
+class _Rows:
+    """Of one series."""
+
+    line: int
+    values: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
+
+
+def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
+    """A series for each value of the column ``series``; RTTs that are empty, nan, * or "lost" were lost.
+
+    Raises SawtoothError: ``not-a-series`` naming the line, ``missing-unit``, ``missing-field``.
+    """
+    lines = text.lstrip("\ufeff").split("\n")
+    start = next((number for number, line in enumerate(lines) if line.strip() and not line.startswith("#")), None)
+    if start is None:
+        raise bad("it has comments only")
+    header = lines[start].rstrip("\r")
+    delimiter = max(",;\t", key=header.count)
+    names = _cells(header, delimiter, start + 1)
+    columns, ignored = _columns([name.strip() for name in names], start + 1)
+    if tuple(names) == COLUMNS and lines[-1].strip():
+        fix = "leave out its last line, or copy it again"
+        raise bad("the file is cut: its last line has no end", len(lines), fix)
+    groups: dict[str, _Rows] = {}
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        if not line.strip() or line.startswith("#"):
+            continue
+        row = _cells(line.rstrip("\r"), delimiter, number)
+        if len(row) != len(names):
+            raise bad(f"{len(row)} columns, the header has {len(names)}", number)
+        _add(groups, columns, row, number)
+    if not groups:
+        raise bad("a header, and no rows")
+    remarks: tuple[Remark, ...] = ()
+    if ignored:
+        remarks = (Remark("ignored-columns", f"columns that nothing is known of: {', '.join(ignored)[:200]}"),)
+    return [_series(label, rows, source, pace_s, remarks) for label, rows in groups.items()]
+
+
+def _cells(line: str, delimiter: str, number: int) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter))
+    except (csv.Error, StopIteration) as error:
+        raise bad(f"not CSV: {error}", number) from None
+
+
+def _columns(names: list[str], line: int) -> tuple[dict[int, tuple[str, float]], list[str]]:
+    """Of each column that is known its name here and the factor to s (0: words); and the others' names."""
+    known: dict[int, tuple[str, float]] = {}
+    ignored = []
+    for index, name in enumerate(names):
+        lower = name.lower()
+        found = _HEADER.fullmatch(lower)
+        bare = found[1] if found else lower
+        time = next((ours for ours, theirs in _TIMES.items() if bare in theirs), None)
+        word = next((ours for ours, theirs in _WORDS.items() if lower in theirs), None)
+        if found and time:
+            known[index] = (time, _UNITS[found[2]])
+        elif time and not word:
+            fix = f'name its unit: "{bare}_ms" or "{bare}_s"'
+            raise InputError("missing-unit", f"line {line}: the column has no unit", field=name[:80], fix=fix)
+        elif word:
+            known[index] = (word, 0.0)
+        else:
+            ignored.append(name)
+    ours = [name for name, _ in known.values()]
+    for name in ours:
+        if ours.count(name) > 1:
+            raise bad(f"two columns are {name}", line, "leave one out")
+    if "rtt_s" not in ours:
+        raise bad(f"no column of RTTs in the header {','.join(names)[:80]!r}", line, FIX)
+    return known, ignored
+
+
+def _add(groups: dict[str, _Rows], columns: dict[int, tuple[str, float]], row: list[str], line: int) -> None:
+    read: dict[str, Any] = {}
+    for index, (name, factor) in columns.items():
+        cell = row[index].strip()
+        if factor:
+            read[name] = _number(cell, name, line, lost=name != "sent_s") * factor
+        elif name in _COUNTS:
+            read[name] = _number(cell, name, line, lost=True)
+            if read[name] < 0 or read[name] > _MOST:
+                raise bad(f"{cell[:40]!r} is no count", line).at(field=name)
+        else:
+            read[name] = cell
+    rows = groups.setdefault(str(read.get("series", "")), _Rows(line))
+    for name, value in read.items():
+        rows.values[name].append(value)
+
+
+def _number(cell: str, name: str, line: int, *, lost: bool) -> float:
+    if lost and cell.lower() in _LOST:
+        return math.nan
+    try:
+        found = float(cell)
+    except ValueError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise bad(f"{cell[:40]!r} is no number", line).at(field=name)
+    return found
+
+
+def _series(label: str, rows: _Rows, source: str, pace_s: float | None, remarks: tuple[Remark, ...]) -> RttSeries:
+    values = rows.values
+    count = len(values["rtt_s"])
+    told_s = float(values["pace_s"][0]) if "pace_s" in values else math.nan
+    clock = str(values["clock"][0]) if "clock" in values else ""
+    if clock and clock not in get_args(Clock):
+        raise bad(f"there is no clock {clock[:40]!r}", rows.line, f"one of {', '.join(get_args(Clock))}")
+    pace_s = _pace_s(told_s, values.get("sent_s"), pace_s, rows.line)
+    if "sent_s" in values:
+        sent_s = np.array(values["sent_s"])
+        clock = clock or ("unix" if np.abs(sent_s).max() >= _FIRST_UNIX_S else "start")
+    else:
+        sent_s, clock = np.arange(count) * pace_s, "counted"
+    hop = values.get("hop", [math.nan])[0]
+    return RttSeries(
+        sent_s,
+        np.array(values["rtt_s"]),
+        pace_s,
+        source,
+        label=label,
+        target=str(values.get("target", [""])[0]),
+        hop=None if math.isnan(hop) else int(hop),
+        clock=cast("Clock", clock),
+        late_s=np.array(values["late_s"]) if "late_s" in values else None,
+        address=np.array(values["address"], dtype=object) if "address" in values else None,
+        reply=np.array(values["reply"], dtype=object) if "reply" in values else None,
+        duplicates=np.nan_to_num(values["duplicates"]).astype(np.int64) if "duplicates" in values else None,
+        remarks=remarks,
+    )
+
+
+def _pace_s(told_s: float, sent_s: list[float] | None, given_s: float | None, line: int) -> float:
+    if told_s > 0:
+        return told_s
+    if told_s <= 0:
+        raise bad(f"the pace is {told_s} s", line)
+    if given_s is not None:
+        return given_s
+    steps_s = np.diff(sent_s) if sent_s is not None else np.array([])
+    forward = steps_s[steps_s > 0]
+    if len(forward):
+        return float(np.median(forward))
+    if sent_s is not None and len(sent_s) == 1:
+        return 1.0
+    message = "nothing says how long it is from a probe to the next"
+    fix = "add a column sent_s, or give the pace"
+    raise InputError("missing-field", message, field="sent_s", fix=fix)

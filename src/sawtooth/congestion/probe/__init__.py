@@ -1,0 +1,20 @@
+"""The prober: RTT series to the routers at both ends of a link, by probes whose time to live ends there."""
+
+from __future__ import annotations
+
+from sawtooth.congestion.probe.prober import Measured, Prober
+from sawtooth.congestion.probe.recording import Recording
+from sawtooth.congestion.probe.schedule import Schedule
+from sawtooth.congestion.probe.transport import Answer, Target, Transport, open_transport, resolve
+
+__all__ = [
+    "Answer",
+    "Measured",
+    "Prober",
+    "Recording",
+    "Schedule",
+    "Target",
+    "Transport",
+    "open_transport",
+    "resolve",
+]

@@ -1,0 +1,96 @@
+"""ICMP echo requests, by a ping socket that needs no privilege (icmp(7)) or by a raw one."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from sawtooth.congestion.probe import transport, wire
+from sawtooth.congestion.probe.transport import Answer, Target
+
+_PROTOCOL = {4: socket.IPPROTO_ICMP, 6: socket.IPPROTO_ICMPV6}
+_ICMP6_FILTER = 1
+
+
+class Ping:
+    """A ping socket: the kernel chooses the identifier, computes the checksum, and gives us our own answers only."""
+
+    kind = "ping"
+
+    def __init__(self, target: Target, nonce: int) -> None:
+        sock = socket.socket(target.family, socket.SOCK_DGRAM, _PROTOCOL[target.version])
+        self._socket = transport.prepared(sock, target)
+        self._target, self._nonce = target, nonce
+
+    def send(self, sequence: int, ttl: int) -> None:
+        """Raises OSError."""
+        transport.set_ttl(self._socket, self._target.version, ttl)
+        request = wire.echo_request(self._target.version, 0, sequence, self._nonce)
+        transport.send(self._socket, request, self._target.sockaddr)
+
+    def receive(self, timeout_s: float) -> list[Answer]:
+        """Echo replies, and errors that routers sent."""
+        version = self._target.version
+        transport.wait(self._socket, timeout_s)
+        found = []
+        for one in transport.datagrams(self._socket):
+            heard = wire.heard_reply(version, one.data, self._nonce)
+            if heard is not None:
+                found.append(Answer(heard.sequence, heard.kind, one.address, one.monotonic_ns, one.unix_ns))
+        for one in transport.errors(self._socket, version):
+            # The kernel gives the quoted ICMP header and what follows it.
+            if len(one.data) >= 8 and one.kind is not None:
+                sequence = int.from_bytes(one.data[6:8], "big")
+                found.append(Answer(sequence, one.kind, one.address, one.monotonic_ns, one.unix_ns))
+        return found
+
+    def close(self) -> None:
+        """Ends it."""
+        self._socket.close()
+
+
+class Raw:
+    """A raw socket: all ICMP of the machine arrives, and ours is told by identifier, target and nonce."""
+
+    kind = "raw"
+
+    def __init__(self, target: Target, nonce: int) -> None:
+        sock = socket.socket(target.family, socket.SOCK_RAW, _PROTOCOL[target.version])
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, transport.SO_TIMESTAMPNS, 1)
+        if target.version == 6:
+            # A set bit blocks its type; on a busy host neighbour discovery would fill the buffer.
+            blocked = bytearray(b"\xff" * 32)
+            for kind in (wire.ECHO_REPLY[6], wire.TIME_EXCEEDED[6], wire.UNREACHABLE[6]):
+                word, bit = divmod(kind, 32)
+                value = int.from_bytes(blocked[4 * word : 4 * word + 4], "little") & ~(1 << bit)
+                blocked[4 * word : 4 * word + 4] = value.to_bytes(4, "little")
+            sock.setsockopt(socket.IPPROTO_ICMPV6, _ICMP6_FILTER, bytes(blocked))
+        self._socket = sock
+        self._target, self._nonce = target, nonce
+        self._identifier = (os.getpid() ^ nonce) & 0xFFFF
+
+    def send(self, sequence: int, ttl: int) -> None:
+        """Raises OSError."""
+        transport.set_ttl(self._socket, self._target.version, ttl)
+        request = wire.echo_request(self._target.version, self._identifier, sequence, self._nonce)
+        transport.send(self._socket, request, self._target.sockaddr)
+
+    def receive(self, timeout_s: float) -> list[Answer]:
+        """Echo replies, and errors that quote our requests."""
+        version = self._target.version
+        transport.wait(self._socket, timeout_s)
+        found = []
+        for one in transport.datagrams(self._socket):
+            # IPv4 comes with its header, IPv6 without (raw(7), RFC 3542).
+            message = one.data[(one.data[0] & 15) * 4 :] if version == 4 and one.data else one.data
+            heard = wire.heard_reply(version, message, self._nonce, self._identifier) or wire.heard_error(
+                version, message, self._identifier, self._target.packed
+            )
+            if heard is not None:
+                found.append(Answer(heard.sequence, heard.kind, one.address, one.monotonic_ns, one.unix_ns))
+        return found
+
+    def close(self) -> None:
+        """Ends it."""
+        self._socket.close()

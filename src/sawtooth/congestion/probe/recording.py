@@ -1,0 +1,72 @@
+"""Recording: the CSV file that a measurement grows into. It takes its name when it ends: what has it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import errno
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sawtooth.congestion.series import COLUMNS
+from sawtooth.errors import SawtoothError
+from sawtooth.storage import ASIDE, writing
+
+
+class Recording:
+    """Rows go to ``.NAME.PID.part`` beside the file at once; ``finish`` gives it its name.
+
+    A kill leaves that part, which nothing takes for a result. Raises SawtoothError ``unwritable-output`` (also where
+    the file exists: measurements are never overwritten) and ``disk-full``; the rows written before are then kept.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._aside = self.path.with_name(f".{self.path.name}.{os.getpid()}{ASIDE}")
+        self._whole = 0
+        with writing(self.path):
+            if self.path.exists():
+                raise FileExistsError(errno.EEXIST, "it exists, and measurements are never overwritten")
+            self._file = self._aside.open("wb", buffering=0)
+        self.add([COLUMNS])
+        self._rows = False
+
+    def add(self, rows: Iterable[tuple[str, ...]]) -> None:
+        """Whole rows, or none of them."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        content = text.getvalue().encode()
+        with writing(self.path):
+            try:
+                while content:
+                    content = content[self._file.write(content) :]
+            except OSError:
+                with contextlib.suppress(OSError):
+                    self._file.truncate(self._whole)
+                raise
+            self._whole = self._file.tell()
+            self._rows = True
+
+    def finish(self) -> None:
+        """From here on the file has its name."""
+        with writing(self.path):
+            os.fsync(self._file.fileno())
+            self._file.close()
+            # A link fails where the name is taken meanwhile, which a rename would not.
+            os.link(self._aside, self.path)
+            self._aside.unlink()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Removes what did not become the file, unless a full disk ended it."""
+        if isinstance(error, SawtoothError) and error.code == "disk-full" and self._rows:
+            with contextlib.suppress(SawtoothError):
+                self.finish()
+        self._file.close()
+        self._aside.unlink(missing_ok=True)

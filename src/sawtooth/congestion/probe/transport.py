@@ -1,0 +1,247 @@
+"""Transport: what the prober needs of a socket; opening the right one, or naming the capability that is missing."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import secrets
+import select
+import socket
+import struct
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from sawtooth.congestion.probe.wire import kind_of
+from sawtooth.errors import InputError, SawtoothError
+
+# Of <linux/in.h>, <linux/in6.h>, <asm-generic/socket.h>, <linux/errqueue.h>: Python's socket does not name them all.
+IP_RECVERR, IPV6_RECVERR = 11, 25
+SO_TIMESTAMPNS = 35
+MSG_ERRQUEUE = 0x2000
+_ERROR = struct.Struct("=IBBBBII")
+_ORIGINS = {4: 2, 6: 3}
+
+PROTOCOLS = ("icmp", "udp")
+_LEFT_BY_EARLIER = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EPROTO)
+_AT_ONCE = 256
+"""Messages read before the schedule is looked at again."""
+_REFUSED = (errno.EACCES, errno.EPERM)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is probed: as it was named, its address, and how sockets name it. ``version`` is 4 or 6."""
+
+    name: str
+    address: str
+    version: int
+    sockaddr: tuple[Any, ...]
+
+    @property
+    def family(self) -> socket.AddressFamily:
+        """Of its sockets."""
+        return socket.AF_INET if self.version == 4 else socket.AF_INET6
+
+    @property
+    def packed(self) -> bytes:
+        """As in a header."""
+        return socket.inet_pton(self.family, self.address.split("%")[0])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``sequence`` is that of the probe in 16 bits, None where the answer does not say. ``monotonic_ns`` is when the
+    program read it, ``unix_ns`` when the kernel received it (None: it did not say).
+    """
+
+    sequence: int | None
+    kind: str
+    address: str
+    monotonic_ns: int
+    unix_ns: int | None
+
+
+class Transport(Protocol):
+    """A socket, or what a test puts in its place."""
+
+    kind: str
+
+    def send(self, sequence: int, ttl: int) -> None:
+        """Raises OSError."""
+
+    def receive(self, timeout_s: float) -> list[Answer]:
+        """What arrives within the time, at once when something does."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+
+def resolve(name: str, version: int | None = None) -> Target:
+    """The first address of a name; ``version`` 4 or 6 chooses. Raises SawtoothError ``bad-target``."""
+    family = {4: socket.AF_INET, 6: socket.AF_INET6, None: socket.AF_UNSPEC}[version]
+    try:
+        found = socket.getaddrinfo(name, None, family, socket.SOCK_DGRAM)
+    except (OSError, UnicodeError) as error:
+        fix = "give a host's name or address; -4 and -6 choose the kind of address"
+        why = getattr(error, "strerror", None) or str(error)
+        raise InputError("bad-target", f"{name[:100]!r} has no address: {why}", field="TARGET", fix=fix) from None
+    kind, _, _, _, sockaddr = found[0]
+    address = ipaddress.ip_address(str(sockaddr[0]).split("%")[0])
+    if address.is_multicast or address.is_unspecified or str(address) == "255.255.255.255":
+        fix = "give the address of one host"
+        raise InputError("bad-target", f"{address} is not the address of one host", field="TARGET", fix=fix)
+    return Target(name, str(sockaddr[0]), 4 if kind == socket.AF_INET else 6, tuple(sockaddr))
+
+
+def open_transport(target: Target, protocol: str = "icmp", *, sockets: Sequence[str] = ("ping", "raw")) -> Transport:
+    """For ICMP a ping socket where net.ipv4.ping_group_range allows it, else a raw one; UDP needs no privilege.
+
+    ``sockets`` are the kinds to try for ICMP, in this order. Raises SawtoothError ``missing-capability``,
+    ``probe-failed`` (the system has no such sockets, or no route), ``bad-usage``.
+    """
+    from sawtooth.congestion.probe.icmp import Ping, Raw
+    from sawtooth.congestion.probe.udp import Udp
+
+    nonce = secrets.randbits(32)
+    if protocol not in PROTOCOLS:
+        fix = f"one of: {', '.join(PROTOCOLS)}"
+        raise InputError("bad-usage", f"there is no protocol {protocol!r} here", field="protocol", fix=fix)
+    kinds: dict[str, type[Ping] | type[Raw] | type[Udp]] = {"ping": Ping, "raw": Raw, "udp": Udp}
+    wanted = ("udp",) if protocol == "udp" else tuple(sockets)
+    refusals = []
+    for kind in wanted:
+        try:
+            return kinds[kind](target, nonce)
+        except OSError as error:
+            if error.errno not in (*_REFUSED, errno.EPROTONOSUPPORT):
+                raise failed(error, target) from error
+            refusals.append(f"{kind} socket: {error.strerror}")
+    raise _missing(refusals)
+
+
+def failed(error: OSError, target: Target) -> SawtoothError:
+    """The error for a probe that could not be sent at all."""
+    fix = "see whether this machine has a route there: ip route get"
+    message = f"cannot send to {target.address}: {error.strerror or error}"
+    return SawtoothError("probe-failed", message, field="TARGET", fix=fix)
+
+
+def _missing(refusals: list[str]) -> SawtoothError:
+    try:
+        allowed = Path("/proc/sys/net/ipv4/ping_group_range").read_text().split()
+    except OSError:
+        allowed = ["?", "?"]
+    message = (
+        f"no ICMP socket may be opened ({'; '.join(refusals)}): the capability CAP_NET_RAW is missing, and "
+        f"net.ipv4.ping_group_range is {' '.join(allowed)}, without the group {os.getegid()}"
+    )
+    fix = 'as root: sysctl -w net.ipv4.ping_group_range="0 2147483647"; or --protocol udp, '
+    return SawtoothError("missing-capability", message, fix=fix + "which needs neither")
+
+
+def prepared(sock: socket.socket, target: Target) -> socket.socket:
+    """With timestamps of arrival, and errors that come back queued with the address of who sent them."""
+    sock.setblocking(False)
+    sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    level, option = (socket.IPPROTO_IP, IP_RECVERR) if target.version == 4 else (socket.IPPROTO_IPV6, IPV6_RECVERR)
+    sock.setsockopt(level, option, 1)
+    return sock
+
+
+def set_ttl(sock: socket.socket, version: int, ttl: int) -> None:
+    """Time to live, or hop limit."""
+    if version == 4:
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, ttl)
+    else:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, ttl)
+
+
+def send(sock: socket.socket, data: bytes, sockaddr: tuple[Any, ...]) -> None:
+    """Past errors that earlier probes left: the kernel hands each to the next call (ip(7), IP_RECVERR)."""
+    for _ in range(8):
+        sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        try:
+            sock.sendto(data, sockaddr)
+            return
+        except OSError as error:
+            last = error
+            if error.errno not in _LEFT_BY_EARLIER:
+                raise
+    raise last
+
+
+def wait(sock: socket.socket, timeout_s: float) -> None:
+    """Until something is there to be read; errors count."""
+    select.select([sock], [], [], max(0.0, timeout_s))
+
+
+@dataclass(frozen=True)
+class Datagram:
+    """As it was received, with the kernel's time; ``kind`` of an error that came from the network, else None."""
+
+    data: bytes
+    address: str
+    monotonic_ns: int
+    unix_ns: int | None
+    kind: str | None = None
+
+
+def datagrams(sock: socket.socket) -> list[Datagram]:
+    """What waits in the socket."""
+    found = []
+    for _ in range(_AT_ONCE):
+        try:
+            data, ancillary, _, sender = sock.recvmsg(2048, 512)
+        except BlockingIOError:
+            break
+        except OSError:
+            # An error that an earlier probe met: it is in the queue of errors, too.
+            continue
+        found.append(Datagram(data, str(sender[0]), time.monotonic_ns(), _stamp(ancillary)))
+    return found
+
+
+def errors(sock: socket.socket, version: int) -> list[Datagram]:
+    """What waits in its queue of errors: the quoted packet, and who sent the error (ip(7), ``sock_extended_err``)."""
+    found: list[Datagram] = []
+    for _ in range(_AT_ONCE):
+        try:
+            data, ancillary, _, _ = sock.recvmsg(2048, 512, MSG_ERRQUEUE)
+        except OSError:
+            break
+        now_ns, stamp_ns = time.monotonic_ns(), _stamp(ancillary)
+        for level, kind, value in ancillary:
+            if (level, kind) not in ((socket.IPPROTO_IP, IP_RECVERR), (socket.IPPROTO_IPV6, IPV6_RECVERR)):
+                continue
+            if len(value) < _ERROR.size:
+                continue
+            _, origin, icmp_type, icmp_code, _, _, _ = _ERROR.unpack_from(value)
+            told = kind_of(version, icmp_type, icmp_code) if origin == _ORIGINS[version] else None
+            if told is not None:
+                found.append(Datagram(data, _offender(value[_ERROR.size :]), now_ns, stamp_ns, told))
+    return found
+
+
+def _offender(sockaddr: bytes) -> str:
+    if len(sockaddr) < 8:
+        return ""
+    family = int.from_bytes(sockaddr[:2], sys.byteorder)
+    if family == socket.AF_INET:
+        return socket.inet_ntop(socket.AF_INET, sockaddr[4:8])
+    if family == socket.AF_INET6 and len(sockaddr) >= 24:
+        return socket.inet_ntop(socket.AF_INET6, sockaddr[8:24])
+    return ""
+
+
+def _stamp(ancillary: list[tuple[int, int, bytes]]) -> int | None:
+    """The kernel's time of arrival (``struct timespec`` of a 64-bit system)."""
+    for level, kind, value in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS) and len(value) >= 16:
+            seconds, nanoseconds = struct.unpack("=qq", value[:16])
+            return int(seconds * 10**9 + nanoseconds)
+    return None

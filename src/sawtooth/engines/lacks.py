@@ -1,0 +1,22 @@
+"""What the real kernel can do and our own engines cannot, refused before they start."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sawtooth.errors import InputError
+
+_FIX = "use --engine kernel, or netns"
+
+
+def check(compiled: dict[str, Any], engine: str, controls: Collection[str]) -> None:
+    """Raises SawtoothError ``unsupported``: a compiled scenario has another congestion control, or aggregates."""
+    for index, flow in enumerate(compiled["flows"]):
+        if flow["cc"] not in controls:
+            message = f"the engine {engine} has no {flow['cc']}, only {', '.join(controls)}"
+            raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=_FIX)
+    for link in compiled["links"]:
+        if link.get("aggregation_ns"):
+            message = f'the link "{link["name"]}" sends in bursts, and the engine {engine} cannot'
+            raise InputError("unsupported", message, field="links.aggregation", fix=_FIX)

@@ -1,0 +1,114 @@
+"""What a capture says of one of its connections."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sawtooth.errors import InputError
+from sawtooth.whatif import tracing
+from sawtooth.whatif.observed import Observed
+
+if TYPE_CHECKING:
+    from sawtooth.capture import Capture
+
+SENDER, WINDOW, IDLE = 1, 2, 5
+"""Values of ``limit`` in the table ``series``."""
+NO_DATA_FIX = "capture a bulk transfer over TCP, at either end or between them"
+
+
+def from_capture(path: str | Path, *, connection: int | None = None) -> Observed:
+    """The connection of that index, or the one with the most bytes, in the direction that has more data.
+
+    Raises SawtoothError: ``not-a-measurement`` (no connection carries data, or its acknowledgements are not there),
+    ``no-such-connection``, and as ``sawtooth.read_capture``.
+    """
+    from sawtooth import read_capture
+
+    told = read_capture(path).facts["connections"]
+    if connection is not None and not 0 <= connection < len(told):
+        fix = f"choose 0 to {len(told) - 1}" if told else NO_DATA_FIX
+        message = f"there is no connection {connection}"
+        raise InputError("no-such-connection", message, file=path, field="connection", fix=fix)
+    if connection is None:
+        connection = max(range(len(told)), key=lambda at: _bytes(told[at]), default=None)
+    if connection is None or not _bytes(told[connection]):
+        message = "no TCP connection in this capture carries data"
+        raise InputError("not-a-measurement", message, file=path, fix=NO_DATA_FIX)
+    try:
+        return _observed(read_capture(path, connection=connection), connection)
+    except InputError as error:
+        raise error.at(file=path) from None
+
+
+def _bytes(told: dict[str, Any]) -> int:
+    return max(int(one.get("payload_bytes", 0)) for one in told["directions"])
+
+
+def _observed(capture: Capture, connection: int) -> Observed:
+    told = capture.facts["connections"][connection]
+    direction = max((0, 1), key=lambda at: told["directions"][at].get("payload_bytes", 0))
+    facts, shaken = told["directions"][direction], told["handshake"]
+    data, acks = tracing.tables(capture.segments, capture.sacks, direction)
+    if not acks.ack.any():
+        message = "the acknowledgements of this connection are not in the capture"
+        raise InputError("not-a-measurement", message, fix="capture both directions")
+    mss = int(facts["mss"])
+    _, trips = tracing.round_trips(data, acks)
+    back = tracing.echoes(data, acks)
+    sender_side = not (back.size and trips.size) or back.min() < trips.min()
+    halves = [shaken.get("rtt_client_s"), shaken.get("rtt_server_s")]
+    beyond = halves[1 - direction] if shaken["seen"] else None
+    if sender_side:
+        trace = tracing.at_sender(data, acks, mss, math.inf if beyond is None else beyond)
+    else:
+        trace = tracing.at_receiver(data, acks, mss)
+    both = sum(halves) if shaken["seen"] and None not in halves else None
+    least = float(trips.min()) + (float(back.min()) if back.size else 0.0) if trips.size else facts["rtt"].get("base_s")
+    if least is None and both is None:
+        message = "this capture shows no round trip: neither the handshake nor data that is acknowledged"
+        raise InputError("not-a-measurement", message, fix=NO_DATA_FIX)
+    duration = float(data.t_s[-1] - (told["start_s"] if shaken["seen"] else data.t_s[0]))
+    arrived = float(acks.ack.max() - (data.seq.min() if not shaken["seen"] else 1))
+    lost = int(trace.lost_segments.sum())
+    rtts = trace.delay_s if sender_side and trace.delay_s.size else None
+    ends = (told["client"], told["server"])
+    where = "at the sender" if sender_side else "at the receiver"
+    waited = tracing.idle_s(data, acks, float(back.min()) if back.size else 0.0)
+    limited = _limits(capture, connection, direction)
+    limited["application"] = max(limited.get("application", 0.0), min(1.0, waited / duration) if duration > 0 else 0.0)
+    return Observed(
+        source="capture",
+        what=f"connection {connection}, {ends[direction]} → {ends[1 - direction]}, seen {where}",
+        goodput_bps=arrived * 8 / duration if duration > 0 else None,
+        duration_s=duration,
+        from_start=bool(shaken["seen"]),
+        mss=min(65400, max(48, mss)),
+        timestamps=bool(data.tsval.any()),
+        segments=int(trace.sent_segments.sum()),
+        retransmits=lost,
+        rtt_handshake_s=both,
+        rtt_min_s=least,
+        rtt_mean_s=None if rtts is None else float(rtts.mean()),
+        rtt_max_s=None if rtts is None else float(rtts.max()),
+        window_bytes=int(facts["window_max_bytes"]) if facts.get("window_max_bytes") else None,
+        limited=limited,
+        trace=trace,
+    )
+
+
+def _limits(capture: Capture, connection: int, direction: int) -> dict[str, float]:
+    """Shares of the time by what limited the transfer, as the reader found."""
+    series = capture.series
+    rows = series[(series["connection"] == connection) & (series["direction"] == direction)]
+    limit = rows["limit"].to_numpy()
+    if limit.size == 0:
+        return {}
+    shares = {
+        "application": float(np.isin(limit, (SENDER, IDLE)).mean()),
+        "receive window": float((limit == WINDOW).mean()),
+    }
+    return {name: share for name, share in shares.items() if share > 0}

@@ -1,0 +1,100 @@
+"""Which program wrote an input, and what it says: a capture, iperf3's JSON or the text of ss."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sawtooth.errors import InputError
+from sawtooth.storage import regular
+from sawtooth.whatif.observed import Observed
+
+_CAPTURES = (
+    *(bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")),
+    b"\x1f\x8b",
+    bytes.fromhex("28b52ffd"),
+)
+"""First bytes of pcap (both orders, µs and ns), pcapng, gzip and Zstandard."""
+LARGEST_TEXT = 64 * 1024 * 1024
+_FIX = "give a capture (pcap, pcapng), what iperf3 -J printed, or what ss -tin printed"
+
+
+def observe(path: str | Path, *, connection: str | None = None) -> Observed:
+    """What a file says; "-" is standard input. ``connection`` chooses one: the index in a capture, part of the
+    addresses in what ss printed.
+
+    Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``not-a-measurement``, ``unknown-name``,
+    ``no-such-connection``, ``bad-usage``, ``application-limited``, and as ``sawtooth.read_capture``.
+    """
+    with _readable(str(path)) as file:
+        try:
+            with open(file, "rb") as opened:
+                first = opened.read(4)
+                if first.startswith(_CAPTURES):
+                    return _capture(file, connection)
+                opened.seek(0)
+                content = opened.read(LARGEST_TEXT + 1)
+        except FileNotFoundError:
+            fix = "check the name and the directory"
+            raise InputError("file-not-found", "there is no such file", file=path, fix=fix) from None
+        except (OSError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            why = getattr(error, "strerror", None) or str(error)
+            raise InputError(
+                "file-unreadable", f"cannot read it: {why}", file=path, fix="give a readable file"
+            ) from None
+        if len(content) > LARGEST_TEXT:
+            raise InputError("not-a-measurement", "it is text of more than 64 MiB", file=path, fix=_FIX)
+        try:
+            return _text(content.decode(errors="replace"), connection)
+        except InputError as error:
+            raise error.at(file=path) from None
+
+
+def _text(content: str, connection: str | None) -> Observed:
+    from sawtooth.whatif.iperf3 import from_iperf3
+    from sawtooth.whatif.ss import from_ss
+
+    if not content.lstrip().startswith("{"):
+        return from_ss(content, connection=connection)
+    if connection is not None:
+        message = "an iperf3 report is of one test: there is no connection to choose"
+        raise InputError("bad-usage", message, field="connection", fix="leave it out")
+    return from_iperf3(_json(content))
+
+
+def _json(content: str) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        message = f"this is not whole JSON: {error}"
+        raise InputError("not-a-measurement", message, fix=_FIX) from None
+
+
+def _capture(path: str, connection: str | None) -> Observed:
+    from sawtooth.whatif.captured import from_capture
+
+    if connection is not None and not connection.isdecimal():
+        message = f'"{connection}" is not the index of a connection'
+        raise InputError("bad-usage", message, field="connection", fix="give its index: 0 is the first")
+    return from_capture(path, connection=None if connection is None else int(connection))
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[str]:
+    """A name that can be opened more than once: standard input goes to a file of its own first."""
+    if path != "-":
+        regular(path)
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(prefix="sawtooth-", suffix=".input") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        yield file.name

@@ -1,0 +1,60 @@
+"""What plain numbers say: a path that somebody knows already."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sawtooth.scenario import Loss, Queue, Rate, Span
+from sawtooth.whatif.estimated import Estimated
+from sawtooth.whatif.observed import Observed
+
+_TOLD = "as given"
+ASSUMED_QUEUE_BDP = (0.3, 1.0, 3.0)
+
+
+def from_numbers(
+    *,
+    rate: str,
+    rtt: str,
+    loss: str,
+    queue: str | None = None,
+    throughput: str | None = None,
+    duration: str = "30 s",
+    cc: str | None = None,
+) -> Observed:
+    """Text with units, as in a scenario file. Raises SawtoothError as their parsing does."""
+    bps, base, share = Rate.parse(rate).bps, Span.parse(rtt).seconds, Loss.parse(loss).probability
+    frame = Observed("numbers", "").frame_bytes
+    bdp = max(1.0, bps * base / 8 / frame)
+    if queue is None:
+        low, middle, high = (max(1.0, bdp * part) for part in ASSUMED_QUEUE_BDP)
+        packets = Estimated(middle, low, high, "not given: between 0.3 and 3 bandwidth-delay products")
+    else:
+        packets = Estimated.exact(_packets(Queue.parse(queue), bps, base, frame), _TOLD)
+    given = {
+        "rate": Estimated.exact(bps, _TOLD),
+        "rtt": Estimated.exact(base, _TOLD),
+        "loss": Estimated.exact(share, _TOLD),
+        "queue": packets,
+    }
+    return Observed(
+        source="numbers",
+        what=f"a path of {rate}, {rtt}, {loss} loss",
+        goodput_bps=None if throughput is None else Rate.parse(throughput).bps,
+        duration_s=Span.parse(duration).seconds,
+        cc=cc,
+        cc_how="given" if cc else "",
+        given=given,
+    )
+
+
+def _packets(queue: Queue, bps: int, rtt_s: float, frame_bytes: int) -> float:
+    """As the scenario format counts them, in whole full frames, at least one."""
+    amount = queue.amount
+    if queue.unit == "bdp":
+        amount *= Fraction(bps) * Fraction(rtt_s) / 8 / frame_bytes
+    elif queue.unit == "bytes":
+        amount /= frame_bytes
+    elif queue.unit == "ns":
+        amount *= Fraction(bps, 8 * 10**9 * frame_bytes)
+    return float(max(1, int(amount)))

@@ -1,0 +1,293 @@
+"""Replay: the estimated path drawn at random within its uncertainty, and simulated with each congestion control."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.scenario import Scenario
+from sawtooth.whatif.estimate import Estimate
+from sawtooth.whatif.observed import Observed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+CONTROLS = ("reno", "cubic", "bbr")
+"""Those that the engine sim has."""
+DRAWS = 24
+FEWEST_DRAWS = 8
+CANDIDATES = 4
+"""So many times the draws are tried where the loss is found by replay; the nearest are kept."""
+PACKETS = 200e6
+"""Simulated packets that a whole answer may take: a minute or two of one core. Fast paths get fewer draws."""
+LONGEST_S = 60.0
+WARMUP_S = 8.0
+"""Before the measured part of a replay, where the observation did not see the transfer's start."""
+AGREES = 0.1
+ROUGHLY = 0.3
+WINDOW_SHARE = 162 / 256
+"""Of a receive buffer that becomes window at full segments on Linux 6.12 (``tcp_win_from_space``, veth frames)."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one congestion control gets: medians over the draws, and the middle 90% of them.
+
+    Each draw is one run, so the interval holds what is not known of the path and the luck of one transfer.
+    """
+
+    cc: str
+    median_bps: float
+    low_bps: float
+    high_bps: float
+    retransmitted: float
+    draws: tuple[float, ...]
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "cc": self.cc,
+            "throughput_bps": self.median_bps,
+            "low_bps": self.low_bps,
+            "high_bps": self.high_bps,
+            "retransmitted": self.retransmitted,
+            "draws_bps": list(self.draws),
+        }
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """The observed congestion control, replayed, against what was observed.
+
+    ``verdict``: "agrees" (within 10% or the interval), "roughly" (within 30%), "fails", "fitted" (the loss was chosen
+    so that it agrees) or "none".
+    """
+
+    verdict: str
+    ratio: float
+    words: str
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"verdict": self.verdict, "ratio": None if math.isnan(self.ratio) else self.ratio, "words": self.words}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One possible path, and the seed of its runs."""
+
+    seed: int
+    rate_bps: float
+    rtt_s: float
+    queue: float
+    loss: float
+    burst: float
+    ack_loss: float
+
+
+def draw(estimate: Estimate, count: int, seed: int) -> list[Drawn]:
+    """The same ``seed`` gives the same paths. All runs of a path have its own seed."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    return [_one(estimate, rng, seed * 1000 + at) for at in range(count)]
+
+
+def middle(estimate: Estimate, seed: int = 1) -> Drawn:
+    """The path of the estimate's middle values."""
+    values = estimate.quantities
+    chosen = {name: values[name].value for name in ("queue", "loss", "burst", "ack_loss")}
+    return Drawn(seed=seed, rate_bps=estimate.rate.value, rtt_s=estimate.rtt.value, **chosen)
+
+
+def _one(estimate: Estimate, rng: np.random.Generator, seed: int) -> Drawn:
+    return Drawn(
+        seed=seed,
+        rate_bps=estimate.rate.draw(rng),
+        rtt_s=estimate.rtt.draw(rng),
+        queue=estimate.queue.draw(rng),
+        loss=estimate.loss.draw(rng),
+        burst=estimate.burst.draw(rng),
+        ack_loss=estimate.ack_loss.draw(rng),
+    )
+
+
+def scenario(observed: Observed, estimate: Estimate, drawn: Drawn, cc: str) -> Scenario:
+    """One transfer like the observed one over the drawn path; any engine answers it."""
+    warmup = 0.0 if observed.from_start else WARMUP_S
+    duration = min(observed.duration_s or LONGEST_S, LONGEST_S) + warmup
+    host: dict[str, Any] = {
+        "mss": observed.mss,
+        "timestamps": observed.timestamps,
+        "delayed_ack": estimate.delayed_ack,
+    }
+    if estimate.window is not None:
+        host["receive_buffer"] = f"{_buffer(estimate.window.value / WINDOW_SHARE)} bytes"
+    return Scenario(
+        name=f"what if {cc}",
+        topology="path",
+        duration=f"{round(duration * 1000)} ms",
+        warmup=f"{round(warmup * 1000)} ms",
+        interval="500 ms",
+        seed=drawn.seed,
+        traffic="native",
+        path={
+            "rate": f"{max(1, round(drawn.rate_bps))} bit/s",
+            "rtt": f"{round(drawn.rtt_s * 1e6)} us",
+            "queue": f"{max(1, round(drawn.queue))} packets",
+            "loss": _loss(drawn.loss, drawn.burst),
+            "ack_loss": _percent(drawn.ack_loss),
+        },
+        host=host,
+        flows=[{"cc": cc, "count": observed.connections}],
+    )
+
+
+def _buffer(size: float) -> int:
+    return min(2**30, max(4096, round(size)))
+
+
+def _percent(share: float) -> str:
+    return f"{min(1.0, max(0.0, share)) * 100:.7f}%"
+
+
+def _loss(share: float, burst: float) -> Any:
+    """Runs longer than chance makes them need a state: Gilbert's model, whose bad state loses all (p, r)."""
+    if burst <= 1.05 or share <= 0:
+        return _percent(share)
+    leave = 1 / burst
+    return {"gilbert_elliott": {"p": _percent(share * leave / (1 - share)), "r": _percent(leave)}}
+
+
+def replay(
+    observed: Observed,
+    estimate: Estimate,
+    *,
+    controls: Sequence[str] = CONTROLS,
+    draws: int = DRAWS,
+    seed: int = 1,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[SelfTest, list[Answer]]:
+    """Simulates every drawn path with each of ``controls``; ``progress`` gets the share that is done.
+
+    Two threads or more: the simulator lets go of the interpreter. Raises SawtoothError as the engine ``sim`` does.
+    """
+    count = _affordable(observed, estimate, draws, len(controls))
+    paths = draw(estimate, count * (CANDIDATES if estimate.by_replay else 1), seed)
+    runs = _Runs(observed, estimate, len(paths) + count * len(controls), progress)
+    fitted = estimate.by_replay and observed.cc in CONTROLS
+    results: dict[str, list[tuple[float, float]]] = {}
+    if fitted:
+        assert observed.cc is not None
+        tried = runs.of(paths, observed.cc)
+        nearest = sorted(range(len(paths)), key=lambda at: _distance(observed, *tried[at]))[:count]
+        paths = [paths[at] for at in nearest]
+        results[observed.cc] = [tried[at] for at in nearest]
+    for cc in dict.fromkeys((*([observed.cc] if observed.cc in CONTROLS else []), *controls)):
+        if cc is not None and cc not in results:
+            results[cc] = runs.of(paths[:count], cc)
+    answers = [_answer(cc, found) for cc, found in results.items()]
+    kept = [answer for cc in controls for answer in answers if answer.cc == cc]
+    return self_test(observed, answers, fitted=fitted), kept
+
+
+class _Runs:
+    """Simulations side by side, counted for the progress."""
+
+    def __init__(
+        self, observed: Observed, estimate: Estimate, total: int, progress: Callable[[float], None] | None
+    ) -> None:
+        self._observed, self._estimate, self._total, self._progress = observed, estimate, total, progress
+        self._done = 0
+        self._stopped = False
+
+    def of(self, paths: Sequence[Drawn], cc: str) -> list[tuple[float, float]]:
+        """Goodput in bit/s and the share retransmitted, for each path."""
+        found = []
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            try:
+                for result in pool.map(lambda path: self._run(path, cc), paths):
+                    found.append(result)
+                    self._done += 1
+                    if self._progress is not None:
+                        self._progress(min(1.0, self._done / self._total))
+            except BaseException:
+                # Ctrl-C comes to this thread; those that simulate look at the flag some times a second.
+                self._stopped = True
+                pool.shutdown(cancel_futures=True)
+                raise
+        return found
+
+    def _run(self, path: Drawn, cc: str) -> tuple[float, float]:
+        from sawtooth.engines import get
+        from sawtooth.stats.throughput import after_warmup
+
+        asked = scenario(self._observed, self._estimate, path, cc)
+        run = get("sim").run(asked, stop=lambda: self._stopped)
+        table = after_warmup(run, run.tables["intervals"])
+        ends = table["t_s"].to_numpy()
+        length = ends - [max(0.0, asked.warmup.seconds), *ends[:-1]]
+        goodput = float((table["goodput_bps"].to_numpy() * length).sum() / length.sum())
+        return goodput, float(table["retransmits"].sum() / max(1, table["segments_out"].sum()))
+
+
+def _affordable(observed: Observed, estimate: Estimate, draws: int, controls: int) -> int:
+    """Fewer draws where each is long; the time that lossless transfers of every control would take is counted."""
+    seconds = min(observed.duration_s or LONGEST_S, LONGEST_S) + (0 if observed.from_start else WARMUP_S)
+    window = estimate.window.value * 8 / max(estimate.rtt.value, 1e-4) if estimate.window else math.inf
+    packets = seconds * min(estimate.rate.value, window) / 8 / observed.frame_bytes
+    runs = controls + (CANDIDATES if estimate.by_replay else 0)
+    return max(min(FEWEST_DRAWS, draws), min(draws, int(PACKETS / max(1.0, packets * runs))))
+
+
+def _distance(observed: Observed, goodput: float, retransmitted: float) -> float:
+    """How far a replay is from the observation: in throughput, and half as much in retransmissions."""
+    assert observed.goodput_bps is not None
+    far = abs(math.log(max(goodput, 1.0) / observed.goodput_bps))
+    if observed.retransmitted is not None:
+        floor = 1 / max(observed.segments or 1, 1)
+        far += 0.5 * abs(math.log((retransmitted + floor) / (observed.retransmitted + floor)))
+    return far
+
+
+def _answer(cc: str, found: Sequence[tuple[float, float]]) -> Answer:
+    import numpy as np
+
+    goodput = np.array([one for one, _ in found])
+    low, median, high = np.quantile(goodput, (0.05, 0.5, 0.95)).tolist()
+    retransmitted = float(np.median([share for _, share in found]))
+    return Answer(cc, median, low, high, retransmitted, tuple(goodput.tolist()))
+
+
+def self_test(observed: Observed, answers: Sequence[Answer], *, fitted: bool = False) -> SelfTest:
+    """Whether the replay of what was observed gives what was observed."""
+    seen = observed.goodput_bps
+    if seen is None:
+        return SelfTest("none", math.nan, "the input has no throughput: the estimate could not be tested")
+    of = next((answer for answer in answers if answer.cc == observed.cc), None)
+    if of is None:
+        if observed.cc is not None:
+            return SelfTest("none", math.nan, f"the simulator has no {observed.cc}: the estimate could not be tested")
+        fits = [one.cc for one in answers if one.low_bps * (1 - AGREES) <= seen <= one.high_bps * (1 + AGREES)]
+        if not fits:
+            message = "no control replayed explains the throughput: the estimate misses something; do not rely on it"
+            return SelfTest("fails", math.nan, message)
+        named = " and ".join(fits)
+        return SelfTest(
+            "none", math.nan, f"the congestion control is not known (--cc); {named} would explain the throughput"
+        )
+    ratio = of.median_bps / seen
+    if fitted:
+        return SelfTest("fitted", ratio, f"the loss was chosen so that {of.cc} gives what was observed: no test")
+    apart = f"{of.cc} replayed gives {ratio:.0%} of what was observed"
+    if abs(ratio - 1) <= AGREES:
+        return SelfTest("agrees", ratio, f"{apart}: the estimate reproduces the observation")
+    if of.low_bps <= seen <= of.high_bps:
+        return SelfTest("agrees", ratio, f"{apart}, whose interval holds that: the luck of one transfer explains it")
+    if abs(math.log(max(ratio, 1e-9))) <= math.log1p(ROUGHLY):
+        return SelfTest("roughly", ratio, f"{apart}, outside the interval: take the answers with that error")
+    return SelfTest("fails", ratio, f"{apart}: the estimate misses something of this path; do not rely on the answers")

@@ -1,0 +1,135 @@
+"""What ``ss -tin`` prints of a socket (iproute2, ``misc/ss.c``: ``tcp_stats_print``); one look or several."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import takewhile
+
+from sawtooth.errors import InputError, suggestion
+from sawtooth.whatif.observed import Observed
+
+_UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_WORD = re.compile(r"([a-z_]+):([^\s(]+)(?:\(([^)]*)\))?")
+_RATE = re.compile(r"(delivery_rate|pacing_rate) ([0-9.]+)([KMGT]?)bps")
+_ADDRESS = re.compile(r"\S+:[0-9a-z*-]+$")
+_STATES = ("ESTAB", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "LAST-ACK", "CLOSING", "TIME-WAIT", "SYN-SENT")
+
+_FLAGS = ("ts", "sack", "ecn", "ecnseen", "fastopen", "cookie")
+
+
+@dataclass(frozen=True)
+class Look:
+    """One socket at one time: the numbers behind ``name:``, rates in bit/s, times in ms as ss prints them."""
+
+    ends: str
+    cc: str | None
+    words: dict[str, str]
+    limits: dict[str, float]
+    rates_bps: dict[str, float]
+    bbr_bps: float | None
+    app_limited: bool
+
+    def number(self, name: str, part: int = 0) -> float | None:
+        """``rtt:1.4/0.2`` has two parts. None when it is not there, or no number."""
+        parts = self.words.get(name, "").split("/")
+        found = re.match(r"[0-9.]+", parts[part]) if part < len(parts) else None
+        try:
+            return float(found[0]) if found else None
+        except ValueError:
+            return None
+
+
+def looks(text: str) -> list[Look]:
+    """Every socket in the output, in order; a socket's details may be on its line (``-O``) or on the next."""
+    found: list[Look] = []
+    ends = ""
+    for line in text.splitlines():
+        words = line.split()
+        addresses = [word for word in words if _ADDRESS.fullmatch(word) and not _WORD.fullmatch(word)]
+        if words and (words[0] in _STATES or len(addresses) >= 2) and len(addresses) >= 2:
+            ends = f"{addresses[0]} → {addresses[1]}"
+        if re.search(r"\brtt:[0-9]", line) and re.search(r"\bcwnd:[0-9]", line):
+            found.append(_look(ends, line[line.find(addresses[1]) + len(addresses[1]) :] if addresses[1:] else line))
+    return found
+
+
+def _look(ends: str, line: str) -> Look:
+    words = {name: value for name, value, _ in _WORD.findall(line)}
+    limits = {
+        name: float(inside[:-1]) / 100
+        for name, _, inside in _WORD.findall(line)
+        if name.endswith("_limited") and re.fullmatch(r"[0-9.]+%", inside)
+    }
+    rates = {name: float(value) * _UNITS[unit] for name, value, unit in _RATE.findall(line)}
+    flags = takewhile(lambda word: ":" not in word, line.split())
+    filtered = re.search(r"bbr:\(bw:([0-9.]+)([KMGT]?)bps", line)
+    return Look(
+        ends=ends,
+        # "ts sack ecn … cubic wscale:…": the name is the last word before the first number.
+        cc=next((word for word in reversed(list(flags)) if word not in _FLAGS), None),
+        words=words,
+        limits=limits,
+        rates_bps=rates,
+        bbr_bps=float(filtered[1]) * _UNITS[filtered[2]] if filtered else None,
+        app_limited=" app_limited" in line,
+    )
+
+
+def from_ss(text: str, *, connection: str | None = None) -> Observed:
+    """The connection with the most data acknowledged, or the only one with ``connection`` in its addresses.
+
+    Raises SawtoothError: ``not-a-measurement``, ``unknown-name``, ``application-limited``.
+    """
+    found = looks(text)
+    if not found:
+        message = "there is no TCP socket with its details in this text"
+        raise InputError("not-a-measurement", message, fix="give what ss -tin printed while data was sent")
+    names = list(dict.fromkeys(one.ends for one in found))
+    if connection is not None:
+        names = [name for name in names if connection in name]
+        if len(names) != 1:
+            known = suggestion(connection, {one.ends for one in found})
+            message = f'"{connection}" is in the addresses of {len(names)} connections'
+            raise InputError("unknown-name", message, field="connection", fix=known)
+    of = {name: [one for one in found if one.ends == name] for name in names}
+    return _observed(max(of.values(), key=lambda each: each[-1].number("bytes_acked") or 0.0))
+
+
+def _observed(seen: list[Look]) -> Observed:
+    last = seen[-1]
+    acked, busy = last.number("bytes_acked") or 0.0, last.number("busy")
+    segments, rtt = last.number("data_segs_out") or last.number("segs_out"), last.number("rtt")
+    if not acked or rtt is None:
+        message = "this socket has sent no data: only the sending end's socket tells about the path"
+        raise InputError("not-a-measurement", message, fix="run ss -tin on the host that sends, during the transfer")
+    # A socket that idles counts no busy time; without any, the age of the transfer is not known.
+    duration = busy / 1000 if busy else None
+    rtts = [value for one in seen if (value := one.number("rtt")) is not None]
+    minima = [value for one in seen if (value := one.number("minrtt")) is not None]
+    delivery = [one.rates_bps["delivery_rate"] for one in seen if "delivery_rate" in one.rates_bps]
+    names = {"rwnd_limited": "receive window", "sndbuf_limited": "send buffer"}
+    limited = {names[name]: share for name, share in last.limits.items() if name in names}
+    if all(one.app_limited for one in seen):
+        # The kernel's word on its last rate sample: so at every look, the sender waits for its application.
+        limited["application"] = 1.0
+    window = last.number("snd_wnd")
+    return Observed(
+        source="ss",
+        what=f"ss, {last.ends or 'one socket'}, {len(seen)} look{'s' if len(seen) > 1 else ''}",
+        goodput_bps=acked * 8 / duration if duration else None,
+        duration_s=duration,
+        cc=last.cc,
+        cc_how="ss says so" if last.cc else "",
+        mss=min(65400, max(48, int(last.number("mss") or 1448))),
+        segments=int(segments) if segments else None,
+        retransmits=int(last.number("retrans", 1) or 0),
+        rtt_min_s=min(minima or rtts) / 1000,
+        rtt_mean_s=sum(rtts) / len(rtts) / 1000,
+        rtt_max_s=max(rtts) / 1000,
+        rtt_smoothed=not minima,
+        window_bytes=int(window) if window else None,
+        limited=limited,
+        delivery_bps=max(delivery, default=None),
+        bottleneck_bps=last.bbr_bps,
+    )

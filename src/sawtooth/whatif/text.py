@@ -1,0 +1,119 @@
+"""An answer as text for a terminal: what was observed, the path behind it, the self-test, the controls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sawtooth.whatif.estimate import Estimate
+from sawtooth.whatif.estimated import Estimated
+from sawtooth.whatif.observed import Observed
+from sawtooth.whatif.replay import Answer, SelfTest
+
+_SCALES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+
+
+def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Sequence[Answer]) -> str:
+    """Several lines; every quantity has its unit, intervals are of 90%."""
+    lines = ["observed", *_indented(_seen(observed)), "", "estimate of the path (90% interval)"]
+    lines += _indented(_path(estimate))
+    lines += ["", f"self-test: {test.words}"]
+    lines += [f"cannot tell: {one}" for one in estimate.cannot_tell]
+    lines += ["", "expected throughput", *_indented(_table(observed, answers))]
+    return "\n".join(lines)
+
+
+def rate(bps: float) -> str:
+    """Three digits and a unit."""
+    scale, unit = next((each for each in _SCALES if bps >= each[0]), _SCALES[-1])
+    return f"{_digits(bps / scale)} {unit}"
+
+
+def span(seconds: float) -> str:
+    """Three digits and a unit."""
+    if seconds >= 1:
+        return f"{_digits(seconds)} s"
+    return f"{_digits(seconds * 1e3)} ms" if seconds >= 1e-3 else f"{_digits(seconds * 1e6)} us"
+
+
+def share(part: float) -> str:
+    """Percent, two digits."""
+    return f"{part * 100:.2g}%" if part < 0.1 else f"{part * 100:.3g}%"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _seen(observed: Observed) -> list[tuple[str, str]]:
+    rows = [("from", f"{observed.source}: {observed.what}")]
+    if observed.goodput_bps is not None:
+        over = f" over {span(observed.duration_s)}" if observed.duration_s else ""
+        rows.append(("throughput", f"{rate(observed.goodput_bps)}{over}"))
+    rows.append(("control", f"{observed.cc} ({observed.cc_how})" if observed.cc else "not known"))
+    retransmitted = observed.retransmitted
+    if retransmitted is not None:
+        rows.append(("lost", f"{observed.retransmits} of {observed.segments} segments ({share(retransmitted)})"))
+    trips = [
+        f"{name} {span(value)}"
+        for name, value in (
+            ("least", observed.rtt_min_s),
+            ("mean", observed.rtt_mean_s),
+            ("most", observed.rtt_max_s),
+        )
+        if value is not None
+    ]
+    if trips:
+        rows.append(("RTT", ", ".join(trips) + (" (smoothed)" if observed.rtt_smoothed else "")))
+    limits = [f"{name} {part:.0%} of the time" for name, part in observed.limited.items() if part >= 0.01]
+    if limits:
+        rows.append(("limited by", ", ".join(limits)))
+    return rows
+
+
+def _path(estimate: Estimate) -> list[tuple[str, str]]:
+    shown = {
+        "rate": ("rate", rate),
+        "rtt": ("base RTT", span),
+        "queue": ("queue", lambda packets: f"{_digits(packets)} packets"),
+        "loss": ("random loss", share),
+        "burst": ("loss runs", lambda length: f"{length:.2f} packets"),
+        "ack_loss": ("ACK loss", share),
+        "window": ("window", lambda size: f"{_digits(size / 1024)} KiB"),
+    }
+    rows = [(shown[name][0], _quantity(value, shown[name][1])) for name, value in estimate.quantities.items()]
+    rows.append(("delayed ACK", f"{'yes' if estimate.delayed_ack else 'no'}: {estimate.delayed_ack_how}"))
+    return rows
+
+
+def _quantity(value: Estimated, shown: object) -> str:
+    assert callable(shown)
+    if value.bound == "at least":
+        figure = f"at least {shown(value.low)} (tried up to {shown(value.high)})"
+    elif value.bound == "at most":
+        figure = f"at most {shown(value.high)} (tried from {shown(value.low)})"
+    elif value.low == value.high:
+        figure = str(shown(value.value))
+    else:
+        figure = f"{shown(value.value)} ({shown(value.low)} … {shown(value.high)})"
+    return f"{figure}: {value.how}"
+
+
+def _table(observed: Observed, answers: Sequence[Answer]) -> list[tuple[str, str]]:
+    header = ("", "median", "90% interval", "sent again", "")
+    rows = [header]
+    if observed.goodput_bps is not None:
+        again = "-" if observed.retransmitted is None else share(observed.retransmitted)
+        rows.append(("observed", rate(observed.goodput_bps), "", again, observed.cc or ""))
+    for one in answers:
+        interval = f"{rate(one.low_bps)} … {rate(one.high_bps)}"
+        rows.append((one.cc, rate(one.median_bps), interval, share(one.retransmitted), f"{len(one.draws)} replays"))
+    widths = [max(len(row[at]) for row in rows) for at in range(1, 5)]
+    return [
+        (row[0], "  ".join(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True)).rstrip())
+        for row in rows
+    ]
+
+
+def _indented(rows: Sequence[tuple[str, str]]) -> list[str]:
+    width = max(len(name) for name, _ in rows)
+    return [f"  {name.ljust(width)}  {value}".rstrip() for name, value in rows]

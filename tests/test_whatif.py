@@ -1,0 +1,373 @@
+"""What if: one measurement in, the path behind it and the throughput of other congestion controls out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from sawtooth.cli.whatif_command import whatif
+from sawtooth.errors import SawtoothError
+from sawtooth.scenario import LossPattern, Scenario
+from sawtooth.whatif import Estimated, estimate, from_numbers, observe, replay, save_scenario, words
+from sawtooth.whatif.estimate import poisson_interval
+from sawtooth.whatif.iperf3 import from_iperf3
+from sawtooth.whatif.observed import Observed
+from sawtooth.whatif.replay import Answer, draw, middle, scenario, self_test
+from sawtooth.whatif.ss import from_ss, looks
+
+SS = """\
+State Recv-Q Send-Q  Local Address:Port   Peer Address:Port
+ESTAB 0      0           10.0.0.1:22          10.0.0.9:50000
+\t cubic wscale:7,7 rto:204 rtt:0.3/0.1 mss:1448 cwnd:10 bytes_acked:4000 data_segs_out:30 busy:10ms minrtt:0.2
+ESTAB 0      2896000     10.0.0.1:41000       192.0.2.7:5201
+\t ts sack cubic wscale:7,7 rto:264 rtt:61.5/1.2 mss:1448 pmtu:1500 cwnd:420 ssthresh:390 bytes_sent:119000000 \
+bytes_retrans:144800 bytes_acked:118000000 segs_out:82000 data_segs_out:82000 send 79Mbps pacing_rate 95Mbps \
+delivery_rate 94.5Mbps delivered:81400 busy:10400ms rwnd_limited:52ms(0.5%) unacked:420 retrans:0/100 snd_wnd:6291456 \
+minrtt:40.1
+"""
+BBR = """\
+ESTAB 0 0 [2001:db8::1]:443 [2001:db8::2]:5000
+\t bbr wscale:7,7 rtt:50.2/2 mss:1428 cwnd:800 bytes_acked:60000000 data_segs_out:43000 retrans:0/400 busy:10000ms \
+bbr:(bw:50Mbps,mrtt:40.1,pacing_gain:1,cwnd_gain:2) delivery_rate 49Mbps minrtt:40.1
+"""
+
+
+def iperf3(mbps: list[float], *, retransmits: int = 10, target: float = 0, sender: bool = True) -> dict[str, object]:
+    """A report of one stream with these throughputs a second."""
+    total = sum(mbps) * 1e6 / 8
+    intervals = []
+    for at, rate in enumerate(mbps):
+        stream: dict[str, object] = {"socket": 5, "bits_per_second": rate * 1e6, "seconds": 1.0, "sender": sender}
+        if sender:
+            stream |= {"retransmits": retransmits // len(mbps), "rtt": 40_000 + at * 500, "snd_cwnd": 400_000}
+        intervals.append({"streams": [stream], "sum": {**stream, "omitted": False}})
+    sums = {"bytes": total, "bits_per_second": total * 8 / len(mbps), "seconds": float(len(mbps))}
+    start = {"protocol": "TCP", "num_streams": 1, "omit": 0, "target_bitrate": target}
+    return {
+        "start": {"test_start": start, "tcp_mss_default": 1448},
+        "intervals": intervals,
+        "end": {
+            "streams": [],
+            "sum_sent": {**sums, "retransmits": retransmits},
+            "sum_received": sums,
+            "sender_tcp_congestion": "cubic",
+        },
+    }
+
+
+def test_ss_chooses_the_connection_with_the_most_data_acknowledged() -> None:
+    seen = from_ss(SS)
+    assert "192.0.2.7:5201" in seen.what
+    assert seen.cc == "cubic"
+    assert seen.goodput_bps == pytest.approx(118e6 * 8 / 10.4)
+    assert (seen.rtt_min_s, seen.rtt_mean_s) == (pytest.approx(0.0401), pytest.approx(0.0615))
+    assert (seen.retransmits, seen.segments, seen.window_bytes) == (100, 82000, 6291456)
+    assert seen.limited == {"receive window": pytest.approx(0.005)}
+    assert seen.delivery_bps == pytest.approx(94.5e6)
+
+
+def test_ss_chooses_the_connection_that_is_named_and_refuses_one_that_is_not_there() -> None:
+    assert "10.0.0.9:50000" in from_ss(SS, connection="50000").what
+    with pytest.raises(SawtoothError) as caught:
+        from_ss(SS, connection="203.0.113.5")
+    assert caught.value.code == "unknown-name"
+
+
+def test_ss_on_one_line_is_read_as_on_two() -> None:
+    assert from_ss(SS.replace("\n\t", " ")) == from_ss(SS)
+    assert [look.cc for look in looks(SS)] == ["cubic", "cubic"]
+
+
+def test_bbrs_own_filter_is_the_bottleneck_in_ss() -> None:
+    seen = from_ss(BBR)
+    found = estimate(seen)
+    assert seen.cc == "bbr"
+    assert found.rate.bound == ""
+    assert found.rate.value == pytest.approx(50e6 * (1428 + 66) / 1428)
+    assert found.rtt.value == pytest.approx(0.0401, rel=0.02)
+
+
+def test_a_standing_queue_makes_the_delivery_rate_the_bottlenecks() -> None:
+    found = estimate(from_ss(SS))
+    assert found.rate.low < 94.5e6 * 1514 / 1448 < found.rate.high
+    assert found.by_replay, "100 retransmissions may be random or at the full queue"
+    assert found.queue.low > 100
+
+
+def test_a_socket_that_waits_for_its_application_is_refused() -> None:
+    idle = SS.replace("busy:10400ms", "app_limited busy:10400ms")
+    with pytest.raises(SawtoothError) as caught:
+        estimate(from_ss(idle))
+    assert caught.value.code == "application-limited"
+
+
+@pytest.mark.parametrize("text", ["", "hello", "State Recv-Q\n", "ESTAB 0 0 a:1 b:2\n\t cubic rtt:1/1 cwnd:10\n"])
+def test_text_without_a_sending_socket_is_no_measurement(text: str) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        from_ss(text)
+    assert caught.value.code == "not-a-measurement"
+
+
+def test_a_socket_without_any_throughput_is_no_measurement() -> None:
+    bare = SS.replace("delivery_rate 94.5Mbps", "").replace("busy:10400ms", "")
+    with pytest.raises(SawtoothError) as caught:
+        estimate(from_ss(bare))
+    assert caught.value.code == "not-a-measurement"
+
+
+def test_iperf3s_plateau_is_the_bottleneck() -> None:
+    found = estimate(from_iperf3(iperf3([60, 94, 94.2, 94.1, 94, 94.1, 94.2, 94, 94.1, 94])))
+    assert found.rate.bound == ""
+    assert found.rate.value == pytest.approx(94.1e6 * 1514 / 1448, rel=0.005)
+    assert found.rtt.bound == "at most", "a queue may stand in a smoothed round trip"
+
+
+def test_a_window_that_is_full_all_the_time_is_the_limit_and_no_plateau() -> None:
+    report = iperf3([94.0] * 10)
+    for one in report["intervals"]:  # type: ignore[attr-defined]
+        one["streams"][0]["snd_wnd"] = 94e6 * 0.0425 / 8
+    found = estimate(from_iperf3(report))
+    assert found.rate.bound == "at least"
+    assert found.window is not None
+
+
+def test_without_a_plateau_the_rate_is_a_lower_bound() -> None:
+    found = estimate(from_iperf3(iperf3([5, 9, 4, 7, 11, 6, 8, 5, 9, 6])))
+    assert found.rate.bound == "at least"
+    assert found.rate.low == pytest.approx(11e6 * 1514 / 1448)
+    assert not found.by_replay, "a queue that was never full lost nothing"
+    assert any("lower bound" in said for said in found.cannot_tell)
+
+
+def test_a_receivers_report_leaves_round_trip_and_loss_open() -> None:
+    report = iperf3([94.0] * 10, sender=False)
+    seen = from_iperf3(report)
+    assert (seen.rtt_min_s, seen.retransmits) == (None, None)
+    found = estimate(seen)
+    assert found.rtt.low < 0.01 < found.rtt.high
+    assert found.loss.bound == "at most"
+
+
+def test_a_rate_that_iperf3_was_told_to_keep_says_nothing_of_the_path() -> None:
+    with pytest.raises(SawtoothError) as caught:
+        estimate(from_iperf3(iperf3([10.0] * 10, target=10e6)))
+    assert caught.value.code == "application-limited"
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {},
+        [],
+        {"error": "unable to connect"},
+        {"start": {"test_start": {"protocol": "UDP"}}},
+        {"start": {"test_start": {"protocol": "TCP"}}, "end": {}, "intervals": []},
+        {"start": {"test_start": {"protocol": "TCP"}}, "end": {"sum_sent": {"bytes": 1}}, "intervals": [{}]},
+    ],
+)
+def test_json_that_is_no_whole_tcp_report_is_no_measurement(report: object) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        from_iperf3(report)
+    assert caught.value.code == "not-a-measurement"
+
+
+def test_short_transfers_are_refused() -> None:
+    seen = from_iperf3(iperf3([94.0, 94.0]))
+    for short in (dataclasses.replace(seen, duration_s=1.0), dataclasses.replace(seen, segments=50)):
+        with pytest.raises(SawtoothError) as caught:
+            estimate(short)
+        assert caught.value.code == "too-short"
+
+
+def test_a_receive_window_that_was_the_limit_is_part_of_the_replay_and_said() -> None:
+    limited = SS.replace("rwnd_limited:52ms(0.5%)", "rwnd_limited:9000ms(86.5%)")
+    seen = from_ss(limited)
+    found = estimate(seen)
+    assert found.window is not None
+    assert found.window.value == 6291456
+    assert any("receive window" in said for said in found.cannot_tell)
+    host = scenario(seen, found, middle(found), "bbr").host
+    assert host.receive_buffer.bytes == pytest.approx(6291456 * 256 / 162, rel=1e-6)
+
+
+def test_a_send_buffer_that_was_the_limit_keeps_its_flight_in_the_replay() -> None:
+    found = estimate(from_ss(SS.replace("rwnd_limited:52ms(0.5%)", "sndbuf_limited:9000ms(86.5%)")))
+    assert found.window is not None
+    assert found.window.value == pytest.approx(118e6 / 10.4 * 0.0615)
+    assert any("send buffer" in said for said in found.cannot_tell)
+
+
+def test_plain_numbers_are_the_path() -> None:
+    found = estimate(from_numbers(rate="50 Mbit/s", rtt="40 ms", loss="0.1%", queue="1 bdp"))
+    assert (found.rate.value, found.rtt.value, found.loss.value, found.queue.value) == (50e6, 0.04, 0.001, 165)
+    asked = scenario(from_numbers(rate="50 Mbit/s", rtt="40 ms", loss="0.1%"), found, middle(found), "reno")
+    assert (
+        asked.path_table
+        == Scenario(path={"rate": "50 Mbit/s", "rtt": "40 ms", "loss": "0.1%"})
+        .set({"path.queue": "165 packets"})
+        .path_table
+    )
+
+
+@pytest.mark.parametrize(
+    ("queue", "packets"), [("100 packets", 100), ("20 ms", 82), ("15140 bytes", 10), ("2 bdp", 330)]
+)
+def test_a_queue_in_any_unit_is_counted_in_packets(queue: str, packets: int) -> None:
+    assert estimate(from_numbers(rate="50 Mbit/s", rtt="40 ms", loss="0%", queue=queue)).queue.value == packets
+
+
+def test_the_interval_of_a_count_is_jeffreys() -> None:
+    assert poisson_interval(0) == (0.0, pytest.approx(1.9207, abs=1e-3))
+    low, high = poisson_interval(100)
+    assert (low, high) == (pytest.approx(84.5, abs=1), pytest.approx(117.4, abs=1))
+
+
+def test_draws_lie_in_their_interval_nine_times_of_ten() -> None:
+    one = Estimated(10.0, 8.0, 20.0, "")
+    rng = np.random.default_rng(1)
+    drawn = np.array([one.draw(rng) for _ in range(4000)])
+    assert ((drawn > 8) & (drawn < 20)).mean() == pytest.approx(0.9, abs=0.02)
+    assert np.median(drawn) == pytest.approx(10, rel=0.03)
+
+
+def test_a_bound_is_tried_up_to_its_other_end_and_a_share_never_below_nothing() -> None:
+    rng = np.random.default_rng(1)
+    bounded = [Estimated(10.0, 10.0, 50.0, "", "at least").draw(rng) for _ in range(1000)]
+    assert 10 <= min(bounded) < 11
+    assert 45 < max(bounded) <= 50
+    none = [Estimated(0.0, 0.0, 1e-4, "").draw(rng) for _ in range(1000)]
+    assert min(none) >= 0
+    assert max(none) <= 1e-4
+    assert min(Estimated(0.001, 0.0, 0.003, "").draw(rng) for _ in range(1000)) >= 0
+
+
+def test_the_same_seed_draws_the_same_paths() -> None:
+    found = estimate(from_ss(BBR))
+    assert draw(found, 5, 3) == draw(found, 5, 3)
+    assert draw(found, 5, 3) != draw(found, 5, 4)
+
+
+def test_runs_of_losses_become_gilberts_model() -> None:
+    found = estimate(from_numbers(rate="50 Mbit/s", rtt="40 ms", loss="1%"))
+    bursty = dataclasses.replace(middle(found), burst=2.5)
+    loss = scenario(from_numbers(rate="50 Mbit/s", rtt="40 ms", loss="1%"), found, bursty, "reno").path_table.loss
+    assert isinstance(loss, LossPattern)
+    assert loss.gilbert_elliott is not None
+    assert loss.gilbert_elliott.r.probability == pytest.approx(0.4)
+    assert loss.ppb == pytest.approx(1e7, rel=1e-4)
+
+
+def test_replays_depend_on_the_seed_alone() -> None:
+    seen = from_numbers(rate="10 Mbit/s", rtt="20 ms", loss="0.5%", duration="5 s", throughput="8 Mbit/s", cc="cubic")
+    found = estimate(seen)
+    assert replay(seen, found, draws=3) == replay(seen, found, draws=3)
+
+
+def test_a_replay_of_numbers_gives_what_the_simulator_gives() -> None:
+    seen = from_numbers(rate="20 Mbit/s", rtt="30 ms", loss="0%", queue="2 bdp", duration="10 s")
+    test, answers = replay(seen, estimate(seen), draws=2)
+    assert [one.cc for one in answers] == ["reno", "cubic", "bbr"]
+    assert test.verdict == "none"
+    for one in answers:
+        assert 0.9 * 20e6 * 1448 / 1514 < one.median_bps < 20e6 * 1448 / 1514
+        assert one.low_bps <= one.median_bps <= one.high_bps
+
+
+def test_losses_that_only_the_replay_can_place_are_fitted_and_called_so() -> None:
+    seen = dataclasses.replace(from_ss(SS), duration_s=6.0)
+    test, answers = replay(seen, estimate(seen), draws=3)
+    assert test.verdict == "fitted"
+    assert len(answers[1].draws) == 3
+
+
+def answer(cc: str, median: float, low: float, high: float) -> Answer:
+    return Answer(cc, median, low, high, 0.0, (low, median, high))
+
+
+@pytest.mark.parametrize(
+    ("seen", "verdict"), [(100.0, "agrees"), (93.0, "agrees"), (80.0, "roughly"), (40.0, "fails"), (170.0, "fails")]
+)
+def test_the_self_test_says_how_far_the_replay_is_off(seen: float, verdict: str) -> None:
+    observed = Observed("ss", "", goodput_bps=seen, cc="cubic")
+    found = self_test(observed, [answer("cubic", 100, 95, 105)])
+    assert found.verdict == verdict
+    assert found.ratio == pytest.approx(100 / seen)
+
+
+def test_without_the_control_the_self_test_names_those_that_explain_the_throughput() -> None:
+    answers = [answer("reno", 10, 9, 11), answer("cubic", 11, 9, 12), answer("bbr", 90, 80, 95)]
+    unknown = Observed("capture", "", goodput_bps=10)
+    assert "reno and cubic would explain" in self_test(unknown, answers).words
+    assert self_test(dataclasses.replace(unknown, goodput_bps=500), answers).verdict == "fails"
+    assert math.isnan(self_test(dataclasses.replace(unknown, cc="vegas"), answers).ratio)
+
+
+def test_the_saved_scenario_is_the_estimates_middle(tmp_path: Path) -> None:
+    seen = from_ss(BBR)
+    found = estimate(seen)
+    asked = save_scenario(tmp_path / "path.toml", seen, found)
+    loaded = Scenario.load(tmp_path / "path.toml")
+    assert loaded == asked
+    assert loaded.flows[0].cc == "bbr"
+    assert loaded.path_table.rate.bps == round(found.rate.value)
+
+
+def test_the_text_has_the_observation_first_then_the_estimate_the_test_and_the_controls() -> None:
+    seen = from_ss(BBR)
+    found = estimate(seen)
+    said = words(seen, found, self_test(seen, []), [answer("reno", 10e6, 9e6, 11e6)])
+    order = [said.index(part) for part in ("observed", "estimate of the path", "self-test", "expected throughput")]
+    assert order == sorted(order)
+    assert "48 Mbit/s" in said
+    assert "9 Mbit/s … 11 Mbit/s" in said
+
+
+def test_the_command_answers_from_numbers(tmp_path: Path) -> None:
+    arguments = ["--rate", "5 Mbit/s", "--rtt", "20 ms", "--loss", "0.5%", "--queue", "1 bdp", "--duration", "4 s"]
+    arguments += ["--throughput", "4 Mbit/s", "--cc", "reno", "--draws", "2", "--scenario", str(tmp_path / "s.toml")]
+    done = CliRunner().invoke(whatif, [*arguments, "--json"], catch_exceptions=False)
+    told = json.loads(done.output)
+    assert told["observed"]["throughput_bps"] == 4e6
+    assert told["estimate"]["rate"]["value"] == 5e6
+    assert told["self_test"]["verdict"] in ("agrees", "roughly", "fails")
+    assert [one["cc"] for one in told["answers"]] == ["reno", "cubic", "bbr"]
+    assert Scenario.load(tmp_path / "s.toml").flows[0].cc == "reno"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--rate", "5 Mbit/s"], ["FILE", "--rate", "5 Mbit/s"], ["--connection", "1", "--rate", "1 Mbit/s"]],
+)
+def test_the_command_takes_an_input_or_the_numbers(arguments: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "ss.txt"
+    file.write_text(SS)
+    given = [str(file) if one == "FILE" else one for one in arguments]
+    done = CliRunner().invoke(whatif, given)
+    assert isinstance(done.exception, SawtoothError)
+    assert done.exception.code == "bad-usage"
+
+
+def test_inputs_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(json.dumps(iperf3([94.0] * 10)))
+    (tmp_path / "b").write_text(SS)
+    assert observe(tmp_path / "a").source == "iperf3"
+    assert observe(tmp_path / "b").source == "ss"
+    for content in ("{", "neither"):
+        (tmp_path / "c").write_text(content)
+        with pytest.raises(SawtoothError) as caught:
+            observe(tmp_path / "c")
+        assert (caught.value.code, caught.value.file) == ("not-a-measurement", str(tmp_path / "c"))
+    with pytest.raises(SawtoothError) as caught:
+        observe(tmp_path / "absent")
+    assert caught.value.code == "file-not-found"
+
+
+def test_standard_input_is_read_whole(tmp_path: Path) -> None:
+    done = CliRunner().invoke(whatif, ["-", "--draws", "2", "--json"], input=BBR, catch_exceptions=False)
+    assert json.loads(done.output)["observed"]["cc"] == "bbr"
