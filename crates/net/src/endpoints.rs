@@ -142,7 +142,10 @@ impl Simulation {
             }
         }
         let connection = &mut self.connections[index as usize];
-        if queued && leaves > self.now {
+        if !queued {
+            return;
+        }
+        if leaves > self.now {
             connection.host_queue.push_back((leaves, memory as u32));
         } else if let Some(sender) = connection.sender() {
             sender.host_queue -= memory;

@@ -256,13 +256,14 @@ impl Simulation {
         self.cells.inlets[cell].iter().fold(Time::NEVER, sooner)
     }
 
-    /// Takes the events of one cell before `horizon` in order of time: arrivals first, by link, then timers.
+    /// Takes the events of one cell before `horizon` in order of time. At one instant timers come first: in Linux a packet
+    /// that an interrupt brings goes up after the timers that are due with it.
     fn run_cell(&mut self, cell: u32, horizon: Time) {
         loop {
             let timer = self.timers.next_due(cell);
             let arrival = self.agenda.heaps[cell as usize].peek();
             match arrival {
-                Some((time, link)) if time <= timer => {
+                Some((time, link)) if time < timer => {
                     if time >= horizon {
                         self.agenda.next[cell as usize] = time;
                         return;

@@ -100,6 +100,7 @@ impl Simulation {
             handshake_us: if tries == 1 { (self.now - sent).micros().max(1) } else { 0 },
             send_window: u64::from(packet.window),
             ts_recent: packet.tsval,
+            host_queued: connection.host_queued,
             seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
         };
         let algorithm = self.algorithms[connection.flow as usize];

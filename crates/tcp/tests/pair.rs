@@ -102,6 +102,7 @@ impl Pair {
         let clock = Clock { now, hz: case.options.hz };
         let receiver = Receiver::new(case.options, case.options.sack, clock);
         let start = Start {
+            host_queued: true,
             handshake_us: 2 * case.channel.delay_us,
             send_window: receiver.initial_window(),
             ts_recent: 1,

@@ -25,6 +25,8 @@ pub struct Buffer {
     /// `scaling_ratio`: how much of the memory is payload, in 256ths.
     ratio: u64,
     clamp: u64,
+    /// What the SYN-ACK offered.
+    initial: u64,
     /// `rcv_ssthresh`: the window that is offered, growing towards the clamp.
     offered: u64,
     window_scale: u32,
@@ -50,7 +52,9 @@ impl Buffer {
             size,
             ratio: if mss > ASSUMED_MSS { (mss << RATIO_SHIFT) / (mss + SEGMENT_OVERHEAD) } else { ASSUMED_RATIO },
             clamp: size / 2,
-            offered: initial.max(mss),
+            initial: initial.max(mss),
+            // `tcp_init_buffer_space`: one segment is held back.
+            offered: initial.min((size / 2).saturating_sub(mss)).max(mss),
             window_scale: options.window_scale(),
             space: initial.min(INITIAL_WINDOW * mss),
             space_seq: 0,
@@ -64,7 +68,7 @@ impl Buffer {
 
     /// The window of the SYN-ACK in bytes (never scaled).
     pub fn initial_window(&self) -> u64 {
-        self.offered
+        self.initial
     }
     /// `rcv_rtt_est.rtt_us`: microseconds times eight, 0 before the first sample.
     pub fn rtt_us(&self) -> u64 {
@@ -106,6 +110,11 @@ impl Buffer {
             }
         }
         self.scaled(free.min(self.offered))
+    }
+
+    /// Whether at least twice `window`, now offered, could be.
+    pub fn doubles(&self, window: u64, held_segments: u64) -> bool {
+        2 * window <= self.clamp && self.select(held_segments) >= (2 * window).max(1)
     }
 
     /// Rounded up to what the window field can say.

@@ -132,7 +132,7 @@ impl Receiver {
         }
         if seq > self.next {
             if self.sack && self.reassembly.crowds(seq) && self.compressed > 0 {
-                self.send(clock, emit);
+                self.send(0, clock, emit);
             }
             self.reassembly.insert(seq);
             if self.sack && self.buffer.grow(self.reassembly.segments()) {
@@ -151,10 +151,15 @@ impl Receiver {
         }
         self.decide(self.next - before, filled, clock, emit);
         self.buffer.adjust(self.next, clock);
-        // `tcp_cleanup_rbuf`: the application has read. Two segments, or pushed data and nothing else held, are acknowledged.
+        // `tcp_cleanup_rbuf`: the application has read. Two segments, or pushed data and nothing else held, are acknowledged,
+        // and a window that reading has doubled is told.
         let unacked = self.next - self.acked;
-        if unacked > 1 || (unacked > 0 && self.pushed && self.reassembly.is_empty()) {
-            self.send(clock, emit);
+        let window = self.right_edge.saturating_sub(self.next * self.mss());
+        if unacked > 1
+            || (unacked > 0 && self.pushed && self.reassembly.is_empty())
+            || self.buffer.doubles(window, self.reassembly.segments())
+        {
+            self.send(0, clock, emit);
         }
     }
 
@@ -179,7 +184,8 @@ impl Receiver {
             }
         }
         self.last_received = now;
-        if self.buffer.grow(self.reassembly.segments()) {
+        // The segment is not read yet.
+        if self.buffer.grow(self.reassembly.segments() + 1) {
             self.quick |= 1;
         }
     }
@@ -207,13 +213,13 @@ impl Receiver {
         let two = self.next - self.acked > 1
             && self.buffer.select(self.reassembly.segments() + unread) >= self.right_edge - self.acked * self.mss();
         if two || self.quick > 0 || at_once || !self.options.delayed_ack {
-            return self.send(clock, emit);
+            return self.send(unread, clock, emit);
         }
         if self.reassembly.is_empty() {
-            return self.delay(clock, emit);
+            return self.delay(unread, clock, emit);
         }
         if !self.sack || self.compressed >= COMPRESSED_MAX {
-            return self.send(clock, emit);
+            return self.send(0, clock, emit);
         }
         if self.compressed_next != self.next {
             self.compressed_next = self.next;
@@ -221,7 +227,7 @@ impl Receiver {
         }
         if self.duplicates < DUPLICATE_THRESHOLD {
             self.duplicates += 1;
-            return self.send(clock, emit);
+            return self.send(0, clock, emit);
         }
         self.compressed += 1;
         if self.compress_until == Time::NEVER {
@@ -236,7 +242,7 @@ impl Receiver {
     }
 
     /// `tcp_send_delayed_ack`.
-    fn delay(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+    fn delay(&mut self, unread: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let now = clock.jiffies64();
         let min = u64::from(clock.hz / 25);
         let max = u64::from(clock.hz / 5);
@@ -252,7 +258,7 @@ impl Receiver {
         let mut until = now + ato;
         if let Some(earlier) = self.delayed_until {
             if earlier <= now + ato / 4 {
-                return self.send(clock, emit);
+                return self.send(unread, clock, emit);
             }
             until = until.min(earlier);
         }
@@ -265,7 +271,7 @@ impl Receiver {
     /// To be called when [`Self::timer`] is reached.
     pub fn on_timer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         if self.compressed > 0 && self.compress_until <= clock.now {
-            return self.send(clock, emit);
+            return self.send(0, clock, emit);
         }
         if self.timer > clock.now {
             return;
@@ -276,19 +282,23 @@ impl Receiver {
             Some(_) => {
                 // The delay was too short for the sender's pace: stretch it.
                 self.ato = (self.ato * 2).min(self.rto_ticks(clock)).min(u64::from(clock.hz / 5));
-                self.send(clock, emit);
+                self.send(0, clock, emit);
             }
             None => {}
         }
     }
 
-    /// `tcp_send_ack`.
-    fn send(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+    /// `tcp_send_ack`, with `unread` segments in order that still take memory.
+    fn send(&mut self, unread: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let mss = self.mss();
         let held = self.reassembly.segments();
         let left_edge = self.next * mss;
         let offered = self.right_edge.saturating_sub(left_edge);
-        let mut window = self.buffer.select(held);
+        let mut window = self.buffer.select(held + unread);
+        if window == 0 {
+            // Reading would open it again at this same instant.
+            window = self.buffer.select(held);
+        }
         if window < offered {
             window = self.buffer.scaled(offered);
         }

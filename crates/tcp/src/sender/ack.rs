@@ -1,5 +1,6 @@
 //! An acknowledgement arrives (`tcp_ack`): tag, clean the retransmission queue, judge, set the window, send.
 
+use super::output::Push;
 use super::rate::Sampling;
 use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, SACKED};
 use super::timers::Pending;
@@ -60,8 +61,8 @@ impl Sender {
             self.ts_recent = ack.tsval;
         }
         self.take_ack(ack, clock, out);
-        self.update_send_buffer();
-        self.write_xmit(super::output::Push::Normal, clock, out);
+        self.xmit(Push::Normal, clock, out);
+        self.write(clock, out);
     }
 
     fn take_ack(&mut self, ack: &Ack, clock: Clock, out: &mut Vec<Burst>) {
@@ -143,7 +144,8 @@ impl Sender {
         if ack.next > self.window.snd_una || ack.window > self.send_window || ack.window == 0 {
             acking.flags |= WIN_UPDATE;
             self.send_window = ack.window;
-            self.window_end = ack.next + ack.window / u64::from(self.window.mss);
+            self.note_window(ack.window);
+            self.window_end = ack.next + self.whole_segments(ack.window);
         }
     }
 
@@ -321,7 +323,7 @@ impl Sender {
         match recover {
             Recover::Nothing => return,
             Recover::New => {
-                self.write_xmit(super::output::Push::Normal, clock, out);
+                self.xmit(Push::Normal, clock, out);
                 if self.window.snd_nxt > self.high_seq {
                     return;
                 }

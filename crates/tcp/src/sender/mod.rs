@@ -16,6 +16,7 @@ mod rtt;
 mod sack;
 mod scoreboard;
 mod timers;
+mod writer;
 
 use crate::cc::{Algorithm, Congestion};
 use crate::clock::Clock;
@@ -26,12 +27,11 @@ pub use output::SUPER_PACKET_OVERHEAD;
 use rtt::Rtt;
 use sawtooth_units::Time;
 use scoreboard::Scoreboard;
+use std::collections::VecDeque;
 use timers::Pending;
 
 /// `sysctl_tcp_reordering`.
 const REORDERING: u32 = 3;
-/// `TCP_INIT_CWND`: the send buffer never holds less.
-const INITIAL_WINDOW: u32 = 10;
 /// `sysctl_tcp_max_reordering`.
 const MAX_REORDERING: u32 = 300;
 
@@ -124,6 +124,13 @@ pub struct Sender {
     /// Segments that the application has written, and whether it waits for room.
     written: u64,
     writer_sleeps: bool,
+    /// Up to which segment it has told to send at once (`pushed_seq`).
+    pushed: u64,
+    /// Where each unsent buffer ends; how many segments a new one takes, and the widest window ever offered, from which that
+    /// follows.
+    buffer_ends: VecDeque<u64>,
+    buffer_segments: u64,
+    widest_window: u64,
     retrans_stamp: u32,
     high_seq: u64,
     frto: bool,
@@ -137,7 +144,9 @@ pub struct Sender {
     first_tx_us: u64,
     last_send_jiffies: u32,
 
-    /// Bytes of this connection in the sending host's own queue (`sk_wmem_alloc`), kept by the network.
+    /// What is sent waits in a queue of the sending host's own.
+    host_queued: bool,
+    /// Bytes of this connection in that queue (`sk_wmem_alloc`), which the network takes out again.
     pub host_queue: u64,
     /// The send queue waits for `host_queue` to fall (`TSQ_THROTTLED`).
     pub throttled: bool,
@@ -195,7 +204,7 @@ impl Sender {
             sack,
             total,
             rtt,
-            window_end: start.send_window / u64::from(options.mss),
+            window_end: 0,
             send_window: start.send_window,
             send_buffer: 0,
             cwnd_usage_seq: 0,
@@ -227,6 +236,10 @@ impl Sender {
             super_packets: 0,
             written: 0,
             writer_sleeps: false,
+            pushed: 0,
+            buffer_ends: VecDeque::new(),
+            buffer_segments: 1,
+            widest_window: 0,
             retrans_stamp: 0,
             high_seq: 0,
             frto: false,
@@ -237,6 +250,7 @@ impl Sender {
             retransmit_hint: None,
             first_tx_us: now_us,
             last_send_jiffies: clock.jiffies(),
+            host_queued: start.host_queued,
             host_queue: 0,
             throttled: false,
             ts_recent: start.ts_recent,
@@ -244,6 +258,8 @@ impl Sender {
             options,
         };
         sender.expand_send_buffer();
+        sender.note_window(start.send_window);
+        sender.window_end = sender.whole_segments(start.send_window);
         // The first window leaves in super-packets of a size that follows from the handshake's round trip.
         if !sender.congestion.has_cong_control() {
             sender.update_pacing_rate();
@@ -258,13 +274,13 @@ impl Sender {
 
     /// Sends what may be sent. Called once when the connection is established.
     pub fn start(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        self.write_xmit(output::Push::Normal, clock, out);
+        self.write(clock, out);
     }
 
     /// The application writes `segments` more; sends what may be sent.
     pub fn extend(&mut self, segments: u64, clock: Clock, out: &mut Vec<Burst>) {
         self.total = self.total.saturating_add(segments);
-        self.write_xmit(output::Push::Normal, clock, out);
+        self.write(clock, out);
     }
 
     /// Whether everything was acknowledged.
@@ -323,6 +339,8 @@ pub struct Start {
     pub send_window: u64,
     /// The timestamp value of the SYN-ACK.
     pub ts_recent: u32,
+    /// The sending host has a queue of its own (a card with a rate).
+    pub host_queued: bool,
     /// For what an algorithm draws by chance.
     pub seed: u64,
 }

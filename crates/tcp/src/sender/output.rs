@@ -18,10 +18,6 @@ const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
 const GSO_MAX_SIZE: u64 = gso::MAX_PAYLOAD as u64;
 /// Kernel memory that a super-packet takes beyond its payload (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
 pub const SUPER_PACKET_OVERHEAD: u64 = 832;
-/// What Linux reckons for a segment beyond its payload when it sizes the send buffer (`tcp_sndbuf_expand`): headers and
-/// `skb_shared_info` in one allocation of a power of two, and the `sk_buff`.
-const SEND_MEMORY_HEADERS: u64 = 320 + 320;
-const SEND_MEMORY_BUFFER: u64 = 256;
 /// The pacer lets this many first segments go unpaced (as sch_fq did).
 const UNPACED_SEGMENTS: u64 = 10;
 const NANOS_PER_SEC: u64 = 1_000_000_000;
@@ -29,22 +25,15 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Push {
     Normal,
+    /// One super-packet, at once (`tcp_push_one`).
+    One,
     /// One super-packet as a tail loss probe, even if the window is full.
     Probe,
 }
 
 impl Sender {
-    /// The application writes and what may leaves.
-    pub(super) fn write_xmit(&mut self, push: Push, clock: Clock, out: &mut Vec<Burst>) {
-        let awake = self.write();
-        self.xmit(push, clock, out);
-        while awake && push == Push::Normal && self.tops_up() {
-            self.xmit(push, clock, out);
-        }
-    }
-
     /// `tcp_write_xmit`: new data as far as window, pacing and host queue allow.
-    fn xmit(&mut self, push: Push, clock: Clock, out: &mut Vec<Burst>) {
+    pub(super) fn xmit(&mut self, push: Push, clock: Clock, out: &mut Vec<Burst>) {
         let max_segs = self.tso_segs();
         let mut sent = 0;
         let mut cwnd_limited = false;
@@ -67,7 +56,7 @@ impl Sender {
                 rwnd_limited = true;
                 break;
             }
-            let head = unsent.min(self.largest_buffer());
+            let head = self.head_buffer(quota);
             if head > 1
                 && push == Push::Normal
                 && self.tso_defers(head, unsent, window, max_segs, clock, &mut cwnd_limited, &mut rwnd_limited)
@@ -80,7 +69,7 @@ impl Sender {
             }
             self.transmit_new(count, clock, out);
             sent += count;
-            if push == Push::Probe {
+            if push != Push::Normal {
                 break;
             }
         }
@@ -108,48 +97,8 @@ impl Sender {
         if self.window.lost_out > self.window.retrans_out && self.window.cwnd > self.window.in_flight() {
             self.xmit_retransmit_queue(clock, out);
         }
-        self.write_xmit(Push::Normal, clock, out);
-    }
-
-    /// Segments that the application has written and that were never sent.
-    pub(super) fn unsent(&self) -> u64 {
-        self.written - self.window.snd_nxt
-    }
-
-    /// The application writes when it may: buffers of the largest size while less than the send buffer is queued, the last
-    /// one whole (`tcp_sendmsg`). Then it sleeps until a third is free (`sk_stream_write_space`). True if it was awake.
-    fn write(&mut self) -> bool {
-        let goal = self.largest_buffer();
-        let unsent = self.unsent();
-        let payload = (u64::from(self.window.packets_out) + unsent) * u64::from(self.window.mss);
-        let buffers = u64::from(self.super_packets) + unsent.div_ceil(goal);
-        let mut queued = payload + buffers * SUPER_PACKET_OVERHEAD;
-        if self.writer_sleeps && queued + queued / 2 > self.send_buffer {
-            return false;
-        }
-        self.writer_sleeps = true;
-        while queued < self.send_buffer && self.written < self.total {
-            let count = goal.min(self.total - self.written);
-            self.written += count;
-            queued += count * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
-        }
-        true
-    }
-
-    /// A last buffer of which a part is sent is filled up again, whatever the send buffer says, while the writer is awake.
-    fn tops_up(&mut self) -> bool {
-        let unsent = self.unsent();
-        let room = self.largest_buffer().saturating_sub(unsent).min(self.total - self.written);
-        if unsent == 0 || room == 0 {
-            return false;
-        }
-        self.written += room;
-        true
-    }
-
-    /// `tcp_xmit_size_goal`, in segments.
-    fn largest_buffer(&self) -> u64 {
-        (GSO_MAX_SIZE / u64::from(self.window.mss)).max(1)
+        self.xmit(Push::Normal, clock, out);
+        self.write(clock, out);
     }
 
     /// `tcp_tso_segs` with `tcp_tso_autosize`.
@@ -281,6 +230,7 @@ impl Sender {
         self.window.snd_nxt += u64::from(count);
         self.window.packets_out += count;
         self.super_packets += 1;
+        self.drop_sent_buffers();
         if first || self.loss_probe_pending() {
             self.rearm_rto(clock);
         }
@@ -408,25 +358,10 @@ impl Sender {
 
     fn emit(&mut self, start: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
         let tsval = if self.options.timestamps { clock.timestamp() } else { 0 };
-        self.host_queue += u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
+        if self.host_queued {
+            self.host_queue += u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
+        }
         // Linux sets PSH on every super-packet of more than one segment.
         out.push(Burst { start, count, push: count > 1, tsval, tsecr: self.ts_recent });
-    }
-
-    /// `tcp_new_space`: the send buffer follows the window while the window is not full.
-    pub(super) fn update_send_buffer(&mut self) {
-        if self.window.in_flight() < self.window.cwnd {
-            self.expand_send_buffer();
-        }
-    }
-
-    /// `tcp_sndbuf_expand`.
-    pub(super) fn expand_send_buffer(&mut self) {
-        let segments = self.window.cwnd.max(super::INITIAL_WINDOW).max(self.reordering + 1);
-        let segment = (u64::from(self.window.mss) + SEND_MEMORY_HEADERS).next_power_of_two() + SEND_MEMORY_BUFFER;
-        let wanted = u64::from(self.congestion.sndbuf_expand()) * u64::from(segments) * segment;
-        if self.send_buffer < wanted {
-            self.send_buffer = wanted.min(self.options.send_buffer);
-        }
     }
 }

@@ -133,7 +133,7 @@ impl Sender {
         self.tlp_retrans = false;
         if self.unsent() > 0 && self.window_end > self.window.snd_nxt {
             let packets = self.window.packets_out;
-            self.write_xmit(Push::Probe, clock, out);
+            self.xmit(Push::Probe, clock, out);
             if self.window.packets_out == packets {
                 return self.rearm_rto(clock);
             }

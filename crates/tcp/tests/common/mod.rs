@@ -21,6 +21,8 @@ pub struct Setup {
     pub rtt: Span,
     /// The receive window in bytes.
     pub window: u64,
+    /// The host has a queue of its own.
+    pub host_queued: bool,
 }
 
 impl Default for Setup {
@@ -32,6 +34,7 @@ impl Default for Setup {
             total: u64::MAX,
             rtt: Span::from_millis(100),
             window: WIDE,
+            host_queued: false,
         }
     }
 }
@@ -63,7 +66,12 @@ impl Setup {
     pub fn open(self) -> Driver {
         let now = Driver::START;
         let clock = Clock { now, hz: self.options.hz };
-        let start = Start { handshake_us: self.rtt.micros(), send_window: self.window, ..Start::default() };
+        let start = Start {
+            handshake_us: self.rtt.micros(),
+            send_window: self.window,
+            host_queued: self.host_queued,
+            ..Start::default()
+        };
         let sender = Sender::new(self.algorithm, self.options, self.options.sack, self.total, start, clock);
         let mut driver = Driver {
             sender,

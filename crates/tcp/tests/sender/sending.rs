@@ -129,7 +129,7 @@ fn a_window_that_opens_without_new_data_acknowledged_lets_the_sender_go_on() {
 
 #[test]
 fn the_send_buffer_stops_the_sender_and_the_time_is_counted() {
-    let mut setup = Setup::default();
+    let mut setup = Setup { host_queued: true, ..Setup::default() };
     // The application fills a whole buffer of 64 kB while there is any room, and then sleeps.
     setup.options.send_buffer = 4 * MSS;
     setup.options.initial_window = 100;
@@ -141,6 +141,22 @@ fn the_send_buffer_stops_the_sender_and_the_time_is_counted() {
     // Nothing before two thirds of the send buffer are enough for what is queued.
     assert_eq!(segments(&driver.ack(sent - 3)), 0);
     assert!(segments(&driver.ack(sent - 1)) >= 45);
+}
+
+#[test]
+fn an_application_that_is_awake_fills_the_same_buffer_again_while_it_is_sent_whatever_the_send_buffer_says() {
+    let mut setup = Setup::default();
+    setup.options.send_buffer = 4 * MSS;
+    setup.options.initial_window = 100;
+    let mut driver = setup.open();
+    assert_eq!(segments(&driver.first), 100);
+    // Asleep, it writes again when a third of the send buffer is free: then there is a whole window to send.
+    driver.at_ms(100);
+    let asleep: u32 = (1..50).map(|next| segments(&driver.ack(next))).sum();
+    assert!(asleep < 50, "{asleep} segments, which were written before");
+    let end = driver.sender.window.snd_nxt;
+    assert_eq!(segments(&driver.ack(end - 3)), 0);
+    assert!(segments(&driver.ack(end)) > 50);
 }
 
 #[test]
@@ -212,7 +228,7 @@ fn without_pacing_the_rate_is_twice_the_window_a_round_trip_in_slow_start() {
 
 #[test]
 fn a_full_host_queue_throttles_the_sender_until_it_drains() {
-    let mut driver = Setup::default().open();
+    let mut driver = Setup { host_queued: true, ..Setup::default() }.open();
     driver.holds_host_queue = true;
     driver.sender.host_queue = 0;
     driver.at_ms(100);

@@ -1,0 +1,217 @@
+//! The application: it writes whenever the send buffer has room (`tcp_sendmsg`), and what it writes lies in buffers
+//! (`sk_buff`s) until it is sent.
+
+use super::Sender;
+use super::output::{Push, SUPER_PACKET_OVERHEAD};
+use crate::cc::gso;
+use crate::clock::Clock;
+use crate::packet::Burst;
+
+/// What Linux reckons for a segment beyond its payload when it sizes the send buffer (`tcp_sndbuf_expand`): headers and
+/// `skb_shared_info` in one allocation of a power of two, and the `sk_buff`.
+const SEND_MEMORY_HEADERS: u64 = gso::MAX_TCP_HEADER as u64 + 320;
+const SEND_MEMORY_BUFFER: u64 = 256;
+/// The timestamp option in every segment, which the size that the peer announced (`mss_clamp`) has not taken off.
+const TIMESTAMP_OPTION: u64 = 12;
+/// `TCP_INIT_CWND`: the send buffer never holds less.
+const INITIAL_WINDOW: u32 = 10;
+/// A peer whose window was never wider than this many bytes is sent whole windows (`TCP_MSS_DEFAULT`).
+const TINY_WINDOW: u64 = 536;
+
+impl Sender {
+    /// Segments that the application has written and that were never sent.
+    pub(super) fn unsent(&self) -> u64 {
+        self.written - self.window.snd_nxt
+    }
+
+    /// Segments of the first unsent buffer, of which `quota` are wanted: so many are taken from the next buffer if it has
+    /// fewer (`tcp_grow_skb`).
+    pub(super) fn head_buffer(&self, quota: u32) -> u64 {
+        let end = self.buffer_ends.front().copied().unwrap_or(self.written);
+        (end - self.window.snd_nxt).max(u64::from(quota).min(self.unsent()))
+    }
+
+    /// Buffers of which all is sent are no longer the application's.
+    pub(super) fn drop_sent_buffers(&mut self) {
+        while self.buffer_ends.front().is_some_and(|&end| end <= self.window.snd_nxt) {
+            self.buffer_ends.pop_front();
+        }
+    }
+
+    /// A window was offered: no buffer holds more than half the widest (`tcp_xmit_size_goal`).
+    #[inline]
+    pub(super) fn note_window(&mut self, window: u64) {
+        if window > self.widest_window {
+            self.widen_window(window);
+        }
+    }
+
+    #[cold]
+    fn widen_window(&mut self, window: u64) {
+        self.widest_window = window;
+        let half = if window > TINY_WINDOW { window / 2 } else { window };
+        let bytes = u64::from(gso::MAX_PAYLOAD).min(half);
+        self.buffer_segments = (bytes / u64::from(self.window.mss)).max(1);
+    }
+
+    /// How many segments fill a window of so many bytes: Linux ends with a shorter one, here it is whole or not sent.
+    #[inline]
+    pub(super) fn whole_segments(&self, window: u64) -> u64 {
+        let mss = u64::from(self.window.mss);
+        (window + mss / 2) / mss
+    }
+
+    /// Memory that is queued, sent or not (`sk_wmem_queued`).
+    fn queued(&self) -> u64 {
+        let unsent = self.unsent();
+        let payload = (u64::from(self.window.packets_out) + unsent) * u64::from(self.window.mss);
+        payload + (u64::from(self.super_packets) + self.buffer_ends.len() as u64) * SUPER_PACKET_OVERHEAD
+    }
+
+    /// The application writes, if it is awake or woken (`tcp_check_space`): it sleeps until a third of the send buffer is
+    /// free. While what it writes leaves at once it fills the same buffer again and again, whatever the send buffer says;
+    /// then it writes whole buffers while less than the send buffer is queued.
+    pub(super) fn write(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        if self.writer_sleeps {
+            // `tcp_new_space`: the send buffer follows the window while the window is not full.
+            if self.window.in_flight() < self.window.cwnd {
+                self.expand_send_buffer();
+            }
+            let queued = self.queued();
+            if queued + queued / 2 > self.send_buffer {
+                return;
+            }
+        }
+        if self.written < self.total {
+            self.write_awake(clock, out);
+        }
+    }
+
+    #[inline(never)]
+    fn write_awake(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        while self.fill() {
+            // `forced_push`: half a window has been written since all was pushed.
+            if (self.written - self.pushed) * u64::from(self.window.mss) > self.widest_window / 2 {
+                self.pushed = self.written;
+                self.xmit(Push::Normal, clock, out);
+            } else {
+                self.xmit(Push::One, clock, out);
+            }
+        }
+        let mut queued = self.queued();
+        while queued < self.send_buffer && self.written < self.total {
+            let count = self.buffer_segments.min(self.total - self.written);
+            self.written += count;
+            self.buffer_ends.push_back(self.written);
+            queued += count * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
+        }
+        self.pushed = self.written;
+        self.writer_sleeps = self.written < self.total;
+        self.xmit(Push::Normal, clock, out);
+    }
+
+    /// Fills up the last buffer, or begins one if none is unsent and there is memory for it. False: neither.
+    fn fill(&mut self) -> bool {
+        let next = self.window.snd_nxt;
+        if self.written == next {
+            if self.written == self.total || self.queued() >= self.send_buffer {
+                return false;
+            }
+            self.written += self.buffer_segments.min(self.total - self.written);
+            self.buffer_ends.push_back(self.written);
+            return true;
+        }
+        let before = self.buffer_ends.iter().rev().nth(1).copied().unwrap_or(next);
+        let room = (before + self.buffer_segments).saturating_sub(self.written).min(self.total - self.written);
+        self.written += room;
+        if let Some(end) = self.buffer_ends.back_mut() {
+            *end = self.written;
+        }
+        room > 0
+    }
+
+    /// `tcp_sndbuf_expand`.
+    pub(super) fn expand_send_buffer(&mut self) {
+        let segments = self.window.cwnd.max(INITIAL_WINDOW).max(self.reordering + 1);
+        let options = if self.options.timestamps { TIMESTAMP_OPTION } else { 0 };
+        let segment = u64::from(self.window.mss) + options + SEND_MEMORY_HEADERS;
+        let segment = segment.next_power_of_two() + SEND_MEMORY_BUFFER;
+        let wanted = u64::from(self.congestion.sndbuf_expand()) * u64::from(segments) * segment;
+        if self.send_buffer < wanted {
+            self.send_buffer = wanted.min(self.options.send_buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Algorithm;
+    use crate::options::HostOptions;
+    use crate::sender::Start;
+    use sawtooth_units::Time;
+
+    /// A sender over 100 ms that has sent its first window of ten segments.
+    fn started(send_window: u64, send_buffer: u64) -> Sender {
+        let clock = Clock { now: Time::from_nanos(1_000_000_000), hz: 250 };
+        let start = Start { handshake_us: 100_000, send_window, ..Start::default() };
+        let options = HostOptions { send_buffer, ..HostOptions::default() };
+        let mut sender = Sender::new(Algorithm::Reno, options, true, u64::MAX, start, clock);
+        sender.start(clock, &mut Vec::new());
+        assert_eq!(sender.window.snd_nxt, 10);
+        sender
+    }
+
+    #[test]
+    fn a_buffer_holds_half_the_widest_window_and_no_more_than_offload_takes() {
+        let mut sender = started(65_160, 4 << 20);
+        assert_eq!(sender.buffer_segments, 22);
+        sender.note_window(100_000);
+        sender.note_window(70_000);
+        assert_eq!(sender.buffer_segments, 34);
+        sender.note_window(1 << 20);
+        assert_eq!(sender.buffer_segments, 45);
+    }
+
+    #[test]
+    fn a_window_holds_the_nearest_number_of_whole_segments() {
+        let sender = started(65_160, 4 << 20);
+        let windows = [723, 724, 1_448, 2_171, 2_172, 164_448];
+        assert_eq!(windows.map(|window| sender.whole_segments(window)), [0, 1, 1, 1, 2, 114]);
+    }
+
+    #[test]
+    fn the_buffer_being_sent_is_filled_again_and_then_whole_buffers_fill_the_memory() {
+        // Twice ten segments of 2304 bytes.
+        let sender = started(65_160, 4 << 20);
+        assert_eq!(sender.send_buffer, 46_080);
+        assert_eq!(sender.buffer_ends, [32]);
+        let sender = started(1 << 20, 4 << 20);
+        assert_eq!(sender.buffer_ends, [55]);
+    }
+
+    #[test]
+    fn a_remainder_that_is_too_small_takes_from_the_next_buffer() {
+        let mut sender = started(65_160, 4 << 20);
+        sender.buffer_ends = [12, 32].into();
+        assert_eq!([1, 2, 5, 30].map(|quota| sender.head_buffer(quota)), [2, 2, 5, 22]);
+        sender.window.snd_nxt = 13;
+        sender.drop_sent_buffers();
+        assert_eq!(sender.buffer_ends, [32]);
+        assert_eq!(sender.head_buffer(5), 19);
+    }
+
+    #[test]
+    fn the_application_wakes_when_a_third_of_the_send_buffer_is_free() {
+        let mut sender = started(65_160, 4 << 20);
+        let clock = Clock { now: Time::from_nanos(1_100_000_000), hz: 250 };
+        sender.window.cwnd = 1;
+        let queued = sender.queued();
+        for (send_buffer, wakes) in [(queued + queued / 2 - 1, false), (queued + queued / 2, true)] {
+            let mut sender = sender.clone();
+            sender.send_buffer = send_buffer;
+            sender.write(clock, &mut Vec::new());
+            assert_eq!(sender.written > 32, wakes);
+        }
+    }
+}
