@@ -17,6 +17,7 @@ from sawtooth.cli.capture_command import capture
 from sawtooth.cli.clean_command import clean
 from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.compare_command import compare
+from sawtooth.cli.congestion_command import congestion
 from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.probe_command import probe
 from sawtooth.cli.process import prepared, prepared_messages
@@ -25,7 +26,7 @@ from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
 __all__ = ["main"]
 
-for _command in (capture, clean, compare, doctor, kernel, probe, whatif):
+for _command in (capture, clean, compare, congestion, doctor, kernel, probe, whatif):
     sawtooth.add_command(_command)
 
 

@@ -1,0 +1,182 @@
+"""The commands ``congestion calibrate`` and ``congestion estimate``: how bad is it on that link, from the edge?"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sawtooth.errors import InputError, SawtoothError
+
+if TYPE_CHECKING:
+    from sawtooth.congestion.estimate import Estimate
+
+_SHARES = {"cubic": 1.0, "reno": 0.0, "mixed": 0.5}
+
+
+@click.group()
+def congestion() -> None:
+    """What do TCP flows get on a congested link that one can only probe?
+
+    "estimate" reads RTT series and answers from a model, "calibrate" makes a model for another kind of link. See
+    docs/reference/congestion.md.
+    """
+
+
+@congestion.command()
+@click.argument("files", metavar="SERIES...", nargs=-1, required=True)
+@click.option("--near", metavar="FILE", help="Series to the link's near end: taken off each of SERIES.")
+@click.option("--model", "model_file", metavar="FILE", help="Of calibrate; the shipped one without it.")
+@click.option("--assumed-rtt", default="20 ms", show_default=True, help="Base RTT of the TCP flows on the link.")
+@click.option("--rate", help='Of the link, like "1 Gbit/s", where it is known: the interval is narrower.')
+@click.option("--pace", help='From a probe to the next, where SERIES does not say, like "100 ms".')
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def estimate(
+    files: tuple[str, ...],
+    near: str | None,
+    model_file: str | None,
+    assumed_rtt: str,
+    rate: str | None,
+    pace: str | None,
+    as_json: bool,
+) -> None:
+    """Mean throughput of a TCP flow on the link that SERIES went through, for each 1,000 probes.
+
+    SERIES is what "sawtooth probe" wrote, output of ping, results of scamper or RIPE Atlas, CSV, or a saved run. Where
+    a series does not allow an answer, it says "can't tell" and why.
+
+    \b
+    sawtooth congestion estimate far.csv --near near.csv --rate "1 Gbit/s"
+    """
+    from sawtooth.congestion.estimate import estimate as estimated
+    from sawtooth.congestion.inputs import read_series
+    from sawtooth.congestion.model import CongestionModel
+    from sawtooth.congestion.series import difference
+
+    model = CongestionModel.default() if model_file is None else CongestionModel.load(model_file)
+    rtt_s = _parsed("Span", assumed_rtt, "--assumed-rtt") / 1e9
+    rate_bps = None if rate is None else float(_parsed("Rate", rate, "--rate"))
+    pace_s = None if pace is None else _parsed("Span", pace, "--pace") / 1e9
+    base = None
+    if near is not None:
+        found = read_series(near, pace_s=pace_s)
+        if len(found) != 1:
+            fix = "give a file with one"
+            raise InputError("not-a-series", f"it has {len(found)} series", file=near, field="--near", fix=fix)
+        base = found[0]
+    answers: list[Estimate] = []
+    for file in files:
+        for series in read_series(file, pace_s=pace_s):
+            link = series if base is None else difference(series, base)
+            try:
+                answers += estimated(link, model, rtt_s=rtt_s, rate_bps=rate_bps)
+            except SawtoothError as error:
+                # The only one: what was assumed is outside the model.
+                option = "--rate" if error.field == "rate_bps" else "--assumed-rtt"
+                raise InputError(error.code, error.message, field=option, fix=error.fix) from None
+    if as_json:
+        assumed = {"rtt_s": rtt_s, "rate_bps": rate_bps, "level": model.level}
+        told = {"assumed": assumed, "estimates": [one.describe() for one in answers]}
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        click.echo(_text(answers, model.level, assumed_rtt, rate))
+
+
+@congestion.command()
+@click.option("--out", required=True, metavar="DIRECTORY", help="Of the series, their table and the model.")
+@click.option("--rate", "rates", multiple=True, default=("1 Gbit/s",), show_default=True, help="Of the link; several.")
+@click.option("--queue", default="48 ms", show_default=True, help="Of the link, as time at its rate.")
+@click.option("--rtt", "rtts", multiple=True, default=("20 ms",), show_default=True, help="Of the flows; several.")
+@click.option("--cc", "controls", multiple=True, type=click.Choice(list(_SHARES)), help="Several; all without it.")
+@click.option(
+    "--flows", multiple=True, type=click.IntRange(1, 20_000), help="How many; 100 … 1 Mbit/s each without it."
+)
+@click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="How many of each.")
+@click.option("--engine", type=click.Choice(["sim", "kernel"]), default="sim", show_default=True)
+@click.option("--jobs", type=click.IntRange(1), help="Processes; one a core without it.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def calibrate(
+    out: str,
+    rates: tuple[str, ...],
+    queue: str,
+    rtts: tuple[str, ...],
+    controls: tuple[str, ...],
+    flows: tuple[int, ...],
+    seeds: int,
+    engine: str,
+    jobs: int | None,
+    quiet: bool,
+) -> None:
+    """Make series of known throughput for a kind of link, and a model of them.
+
+    A measurement of 100 s at 1 Gbit/s takes about 3 s of a core. Ctrl-C keeps what is finished; the same command goes
+    on. Needs scikit-learn.
+    """
+    from sawtooth.congestion.calibrate import corpus, grid, learn, make, usual_flows
+    from sawtooth.congestion.gaussian import scikit
+
+    # Better now than after the work.
+    scikit("gaussian_process")
+    rates_bps = [_parsed("Rate", rate, "--rate") for rate in rates]
+    measurements = [
+        one
+        for rate_bps in dict.fromkeys(rates_bps)
+        for one in grid(
+            rates_bps=[rate_bps],
+            queue_s=_parsed("Span", queue, "--queue") / 1e9,
+            rtts_s=[_parsed("Span", rtt, "--rtt") / 1e9 for rtt in dict.fromkeys(rtts)],
+            cubic_shares=[_SHARES[cc] for cc in dict.fromkeys(controls or _SHARES)],
+            flows=flows or usual_flows(rate_bps),
+            seeds=range(1, seeds + 1),
+            engine=engine,
+        )
+    ]
+    directory, start = Path(out), time.monotonic()
+    make(directory / "series", measurements, jobs=jobs, quiet=quiet)
+    table = corpus(directory / "series")
+    try:
+        model = learn(table)
+    except ValueError as error:
+        raise InputError("out-of-range", str(error), fix="give more --flows, --cc or --seeds") from None
+    from sawtooth.storage import write_bytes
+
+    write_bytes(directory / "corpus.csv", table.to_csv(index=False).encode())
+    model.save(directory / "model.json")
+    click.echo(f"{len(measurements)} measurements, {time.monotonic() - start:.0f} s")
+    for name, errors in model.held_out_.items():
+        median, p90 = errors["median"], errors["p90"]
+        click.echo(f"  held-out numbers of flows, rate {name}: median error {median:.1%}, 90th percentile {p90:.1%}")
+    click.echo(f"series: {directory / 'series'}\ntable: {directory / 'corpus.csv'}\nmodel: {directory / 'model.json'}")
+
+
+def _parsed(unit: str, given: str, option: str) -> int:
+    """In ns or bit/s."""
+    from sawtooth.scenario import Rate, Span
+
+    try:
+        return Span.parse(given).ns if unit == "Span" else Rate.parse(given).bps
+    except SawtoothError as error:
+        raise error.at(field=option) from None
+
+
+def _text(answers: list[Estimate], level: float, assumed_rtt: str, rate: str | None) -> str:
+    lines = [f"assumed: TCP flows of {assumed_rtt} base RTT, a link of {rate or 'unknown rate'}; {level:.0%} intervals"]
+    source: Any = None
+    for one in answers:
+        if one.source != source:
+            source = one.source
+            lines.append(f"{source}:")
+        lines.append(f"  {one.start_s:.1f} … {one.end_s:.1f} s: {_answer(one)}")
+    return "\n".join(lines)
+
+
+def _answer(one: Estimate) -> str:
+    if one.state is None:
+        return f"can't tell ({one.reason}): {one.text}"
+    if one.throughput_bps is None or one.low_bps is None or one.high_bps is None:
+        return f"{one.state}: {one.text}"
+    mbps = [f"{value / 1e6:.3g}" for value in (one.throughput_bps, one.low_bps, one.high_bps)]
+    return f"{one.text}: {mbps[0]} Mbit/s a flow ({mbps[1]} … {mbps[2]} Mbit/s)"

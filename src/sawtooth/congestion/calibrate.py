@@ -1,0 +1,282 @@
+"""Series whose throughput is known, made on an engine: what a CongestionModel learns from.
+
+A measurement is one link with a tail-drop queue and many TCP flows that last 1 to 5 s each and are replaced at once,
+as in Marder and Smith: 1,000 probes at 100 ms, after 5 s in which the queue fills. One file a measurement: what is
+there is not made again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from sawtooth.congestion.features import features
+from sawtooth.congestion.model import COLUMNS, CongestionModel
+from sawtooth.congestion.series import RttSeries
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.storage import ASIDE, writing
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+PROBES = 1000
+PACE_S = 0.1
+SETTLE_S = 5
+MOST = 2000
+"""Measurements of one corpus."""
+FRAME_BYTES = 1514
+"""Of a full segment: 1,448 bytes of payload, and headers."""
+LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
+"""Of a link that is busy without a standing queue: receive windows keep its flows to this share of the rate."""
+_WINDOW_BYTES = 6000
+"""The least window of a flow on such a link: the endpoints take no much smaller buffer."""
+IDLE = 20
+"""Series of an idle link: no engine is needed, only the spread of the answering machines."""
+JITTER_S = (5e-6, 2e-4)
+"""Mean of what a real machine and its path add to an RTT: small against any queue that stands."""
+_STOP = "stop"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """``cubic`` and ``reno`` flows through ``rate_bps`` and ``queue_packets``, with a base RTT of ``rtt_s`` (whole ms).
+
+    ``load``: None for flows as fast as they can, else one of ``LOADS``. ``seed`` is the scenario's.
+    """
+
+    rate_bps: int
+    queue_packets: int
+    rtt_s: float
+    cubic: int
+    reno: int
+    seed: int
+    load: float | None = None
+    engine: str = "sim"
+
+    @property
+    def flows(self) -> int:
+        return self.cubic + self.reno
+
+    @property
+    def name(self) -> str:
+        """Of its file: different for different measurements."""
+        load = "" if self.load is None else f"-load{self.load:g}"
+        rtt = f"{self.rtt_s * 1e3:g}ms"
+        link = f"{self.rate_bps / 1e6:g}M-{self.queue_packets}p-{rtt}"
+        return f"{self.engine}-{link}-cubic{self.cubic}-reno{self.reno}{load}-seed{self.seed}"
+
+    def scenario(self) -> dict[str, Any]:
+        """As a scenario file has it."""
+        counts = {"cubic": self.cubic, "reno": self.reno}
+        flows = [
+            {"name": cc, "cc": cc, "count": count, "replace": {"lifetime": ["1 s", "5 s"]}}
+            for cc, count in counts.items()
+            if count
+        ]
+        probes = {"name": "probe", "from": "sender", "to": "receiver", "start": f"{SETTLE_S} s"}
+        made: dict[str, Any] = {
+            "name": "persistent-congestion",
+            "topology": "path",
+            "duration": f"{SETTLE_S + round(PROBES * PACE_S)} s",
+            "interval": "1 s",
+            "seed": self.seed,
+            "path": {
+                "rate": f"{self.rate_bps} bit/s",
+                "rtt": f"{round(self.rtt_s * 1e3)} ms",
+                "queue": f"{self.queue_packets} packets",
+            },
+            "flows": flows,
+            "probes": [{**probes, "interval": f"{round(PACE_S * 1e3)} ms", "count": PROBES}],
+        }
+        if self.load is not None:
+            window = self.load * self.rate_bps / 8 * self.rtt_s / self.flows
+            # Linux offers half of the buffer as a window.
+            made["host"] = {"receive_buffer": f"{2 * round(window)} bytes"}
+        if self.engine == "kernel":
+            # Only our own program replaces flows there.
+            made["traffic"] = "native"
+        return made
+
+
+def grid(
+    *,
+    rates_bps: Sequence[int],
+    queue_s: float,
+    rtts_s: Sequence[float],
+    cubic_shares: Sequence[float],
+    flows: Sequence[int],
+    seeds: Sequence[int],
+    engine: str = "sim",
+) -> list[Measurement]:
+    """All combinations, and for each rate and seed a link that is only busy, at each of ``LOADS``.
+
+    Raises SawtoothError ``too-many-points`` above ``MOST`` measurements.
+    """
+    made = []
+    for seed in seeds:
+        for rate_bps in rates_bps:
+            packets = max(2, round(queue_s * rate_bps / 8 / FRAME_BYTES))
+            for rtt_s in rtts_s:
+                for share in cubic_shares:
+                    for count in flows:
+                        cubic = round(share * count)
+                        one = Measurement(rate_bps, packets, rtt_s, cubic, count - cubic, seed, engine=engine)
+                        made.append(one)
+            rtt_s = max(rtts_s)
+            for load in LOADS:
+                most = load * rate_bps * rtt_s / 8 / _WINDOW_BYTES
+                counts = {max(1, int(most * share)) for share in (0.1, 0.3, 1.0)}
+                made += [
+                    Measurement(rate_bps, packets, rtt_s, count, 0, seed, load=load, engine=engine)
+                    for count in sorted(counts)
+                ]
+    made = list(dict.fromkeys(made))
+    if len(made) > MOST:
+        fix = "give fewer rates, RTTs, numbers of flows or seeds"
+        raise InputError("too-many-points", f"{len(made)} measurements, at most {MOST} are made", fix=fix)
+    return made
+
+
+def usual_flows(rate_bps: int) -> list[int]:
+    """Numbers of flows that share a rate at 100 … 1 Mbit/s each, evenly on a logarithmic scale, at least 3 flows."""
+    counts = {max(3, round(rate_bps / 1e6 / per_flow)) for per_flow in np.geomspace(1, 100, 12)}
+    return sorted(counts)
+
+
+def make(directory: Path, measurements: Sequence[Measurement], *, jobs: int | None = None, quiet: bool = False) -> None:
+    """Makes those that are not in ``directory`` yet, in ``jobs`` processes (one a core).
+
+    Raises SawtoothError as the engine does, ``worker-died``, ``interrupted`` after Ctrl-C, with what is finished kept.
+    """
+    from sawtooth.study.progress import Bar
+    from sawtooth.study.worker import prepare_worker
+
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / _STOP).unlink(missing_ok=True)
+    left = [one for one in measurements if not _file(directory, one).exists()]
+    if not left:
+        return
+    done = len(measurements) - len(left)
+    workers = min(jobs or len(os.sched_getaffinity(0)), len(left))
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=prepare_worker)
+    waiting: set[Future[None]] = set()
+    try:
+        with Bar("calibrating", len(measurements), done=done, quiet=quiet) as bar:
+            waiting = {pool.submit(_measure, directory, one) for one in left}
+            while waiting:
+                finished, waiting = wait(waiting, 0.25, FIRST_COMPLETED)
+                for future in finished:
+                    future.result()
+                    done += 1
+                bar.show(done)
+    except KeyboardInterrupt:
+        message = f"interrupted; {done} of {len(measurements)} measurements are finished and kept in {directory}"
+        fix = "run the same command again: it takes up where this one stopped"
+        raise SawtoothError("interrupted", message, fix=fix) from None
+    except BrokenExecutor as error:
+        fix = "run the same command again to go on, with fewer --jobs if memory is short"
+        raise SawtoothError("worker-died", "a worker process died", file=directory, fix=fix) from error
+    finally:
+        if waiting:
+            with writing(directory):
+                (directory / _STOP).touch()
+        pool.shutdown(wait=True, cancel_futures=True)
+        with writing(directory):
+            (directory / _STOP).unlink(missing_ok=True)
+
+
+def _measure(directory: Path, one: Measurement) -> None:
+    from sawtooth.engines import get
+    from sawtooth.scenario import Scenario
+
+    scenario = Scenario.from_dict(one.scenario(), source=one.name)
+    run = get(one.engine).run(scenario, stop=(directory / _STOP).exists)
+    intervals = run.tables["intervals"]
+    goodput_bps = intervals[intervals["t_s"] > SETTLE_S].groupby("t_s")["goodput_bps"].sum().mean()
+    probes = run.tables["probes"]
+    file = _file(directory, one)
+    aside = file.with_name(file.name + ASIDE)
+    with writing(file):
+        with aside.open("wb") as out:
+            np.savez_compressed(
+                out,
+                sent_s=probes["t_s"].to_numpy(),
+                rtt_s=probes["rtt_s"].to_numpy(),
+                goodput_bps=np.array(goodput_bps),
+                about=np.array(json.dumps(dataclasses.asdict(one))),
+            )
+        os.replace(aside, file)
+
+
+def read(directory: Path) -> Iterator[tuple[Measurement, RttSeries, float]]:
+    """Every measurement of a directory, with its series and the mean throughput of a flow, in bit/s."""
+    for file in sorted(directory.glob("*.npz")):
+        try:
+            with np.load(file, allow_pickle=False) as kept:
+                one = Measurement(**json.loads(str(kept["about"])))
+                sent_s, rtt_s = kept["sent_s"].astype(np.float64), kept["rtt_s"].astype(np.float64)
+                series = RttSeries(sent_s, rtt_s, PACE_S, str(file), label=one.name, clock="start")
+                goodput_bps = float(kept["goodput_bps"])
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+            fix = "remove it: it is made again"
+            raise InputError("not-a-series", f"no measurement: {error}", file=file, fix=fix) from None
+        yield one, series, goodput_bps / one.flows
+
+
+def corpus(directory: Path, *, exact: bool = False, seed: int = 1) -> DataFrame:
+    """A row a series: the measurement, its state and throughput, and the columns of a model.
+
+    To every other series a jitter of ``JITTER_S`` is added, so that a model does not rely on the exactness of an engine
+    (``jitter_s`` is its mean; ``exact``: to none). Idle series are jitter only. ``seed`` is that of the jitter.
+    """
+    import pandas as pd
+
+    random = np.random.default_rng(seed)
+    rows = []
+    for number, (one, series, throughput_bps) in enumerate(read(directory)):
+        known = {**dataclasses.asdict(one), "throughput_bps": throughput_bps}
+        known["state"] = "congested" if one.load is None else "busy"
+        jitter_s = 0.0 if exact or number % 2 else _jitter(random)
+        rows.append({**known, "jitter_s": jitter_s, **features(jittered(series, jitter_s, random))})
+    for _ in range(IDLE):
+        jitter_s = _jitter(random)
+        sent_s = np.asarray(np.arange(PROBES) * PACE_S, dtype=np.float64)
+        still = RttSeries(sent_s, np.full(PROBES, 0.02), PACE_S, "idle", clock="start")
+        known = {"rate_bps": 1e9, "rtt_s": 0.02, "throughput_bps": math.nan, "state": "idle", "engine": "none"}
+        rows.append({**known, "jitter_s": jitter_s, **features(jittered(still, jitter_s, random))})
+    return pd.DataFrame(rows)
+
+
+def jittered(series: RttSeries, jitter_s: float, random: np.random.Generator) -> RttSeries:
+    """Each RTT longer by what is drawn from an exponential distribution of that mean."""
+    if jitter_s == 0:
+        return series
+    return dataclasses.replace(series, rtt_s=series.rtt_s + random.exponential(jitter_s, len(series)))
+
+
+def _jitter(random: np.random.Generator) -> float:
+    low, high = np.log(JITTER_S)
+    return float(np.exp(random.uniform(low, high)))
+
+
+def learn(table: DataFrame, level: float = 0.9) -> CongestionModel:
+    """The model of a corpus."""
+    model = CongestionModel(level)
+    return model.fit(table[list(COLUMNS)], table["throughput_bps"].to_numpy(), table["state"].tolist())
+
+
+def _file(directory: Path, one: Measurement) -> Path:
+    return directory / f"{one.name}.npz"

@@ -1,0 +1,136 @@
+"""Estimate: what a window of 1,000 probes says of a link, or why it says nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sawtooth.congestion.calibrate import PACE_S, PROBES
+from sawtooth.congestion.checks import check
+from sawtooth.congestion.features import features
+from sawtooth.congestion.model import CongestionModel
+from sawtooth.congestion.series import RttSeries
+from sawtooth.errors import InputError, SawtoothError
+
+ASSUMED_RTT_S = 0.02
+FARTHEST = 2.0
+"""Times the usual distance to what the model was trained on, beyond which it is not asked."""
+_PACE_WITHIN = 0.05
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """``sent_s`` of the first and of the last probe, and what they say.
+
+    ``state`` is None where nothing can be told, and ``reason`` then the code of why, ``text`` the sentence.
+    ``throughput_bps`` is the mean of a TCP flow with ``low_bps`` and ``high_bps``, None unless the link is congested.
+    ``distance`` is that of the model. ``measured`` has the features.
+    """
+
+    source: str
+    start_s: float
+    end_s: float
+    probes: int
+    state: str | None
+    throughput_bps: float | None = None
+    low_bps: float | None = None
+    high_bps: float | None = None
+    distance: float | None = None
+    reason: str | None = None
+    text: str = ""
+    measured: dict[str, float] | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def estimate(
+    series: RttSeries,
+    model: CongestionModel | None = None,
+    *,
+    rtt_s: float = ASSUMED_RTT_S,
+    rate_bps: float | None = None,
+) -> list[Estimate]:
+    """One for each window of 1,000 probes; what is left at the end is passed over. Never raises for a bad series: one
+    that cannot be used as a whole gives one estimate that says so.
+
+    ``rtt_s`` is the base RTT that the link's TCP flows are assumed to have, ``rate_bps`` the link's rate where it is
+    known. Raises SawtoothError ``out-of-range`` where the model was not trained on links like that.
+    """
+    chosen = CongestionModel.default() if model is None else model
+    _check_assumed(chosen, rtt_s, rate_bps)
+    name = " ".join(part for part in (series.source, series.label) if part)
+    if len(series) < PROBES:
+        text = f"{len(series)} probes, {PROBES} are needed: probe longer"
+        return [_cannot(series, name, "too-few-probes", text)]
+    try:
+        whole = check(series)
+    except SawtoothError as error:
+        return [_cannot(series, name, error.code, error.message)]
+    if abs(whole.pace_s / PACE_S - 1) > _PACE_WITHIN:
+        text = f"a probe every {whole.pace_s * 1e3:g} ms, the model knows {PACE_S * 1e3:g} ms: probe at that pace"
+        return [_cannot(series, name, "pace", text)]
+    return [_window(part, name, chosen, rtt_s, rate_bps) for part in whole.windows(PROBES)]
+
+
+def _window(part: RttSeries, name: str, model: CongestionModel, rtt_s: float, rate_bps: float | None) -> Estimate:
+    try:
+        # Remarks on the whole series would blame each window for what happened in another.
+        checked = check(replace(part, remarks=()))
+    except SawtoothError as error:
+        return _cannot(part, name, error.code, error.message)
+    for remark in checked.remarks:
+        if remark.doubt:
+            return _cannot(part, name, remark.code, remark.text)
+    if checked.answered.sum() < PROBES / 2:
+        return _cannot(part, name, "too-few-probes", f"only {checked.answered.sum()} of {PROBES} probes were answered")
+    try:
+        values = features(checked)
+    except ValueError as error:
+        return _cannot(part, name, "too-few-probes", str(error))
+    row = np.array([[*values.values(), rtt_s, math.nan if rate_bps is None else rate_bps]])
+    distance = float(model.distance(row)[0])
+    state = model.predict_state(row)[0]
+    found: dict[str, Any] = {"distance": distance, "measured": values}
+    if state != "congested":
+        text = "no traffic" if state == "idle" else "traffic, and no standing queue"
+        return Estimate(name, *_ends(part), len(part), state, text=text, **found)
+    if distance > FARTHEST:
+        text = f"unlike anything that the model was trained on: {distance:.1f} times the usual distance"
+        return _cannot(part, name, "unlike-training", text, **found)
+    throughput_bps = float(model.predict(row)[0])
+    low_bps, high_bps = (float(end) for end in model.predict_interval(row)[0])
+    return Estimate(
+        name, *_ends(part), len(part), state, throughput_bps, low_bps, high_bps, text="persistently congested", **found
+    )
+
+
+def _check_assumed(model: CongestionModel, rtt_s: float, rate_bps: float | None) -> None:
+    for field, value, unit, scale in (("rtt_s", rtt_s, "ms", 1e3), ("rate_bps", rate_bps, "Mbit/s", 1e-6)):
+        low, high = model.trained_on_[field]
+        # A tenth beyond the ends is still near.
+        if value is not None and not 0.9 * low <= value <= 1.1 * high:
+            message = (
+                f"{value * scale:g} {unit}, and the model was trained on {low * scale:g} … {high * scale:g} {unit}"
+            )
+            fix = "make a model for it: sawtooth congestion calibrate"
+            fix += "; or leave the rate out" if field == "rate_bps" else ""
+            raise InputError("out-of-range", message, field=field, fix=fix)
+    if not model.covers(rtt_s, rate_bps):
+        link = "links of all its rates" if rate_bps is None else f"a link of about {rate_bps / 1e6:g} Mbit/s"
+        message = f"the model was not trained on {link} with flows of about {rtt_s * 1e3:g} ms"
+        fix = "give the link's rate, or " if rate_bps is None else ""
+        fix += "make a model for it: sawtooth congestion calibrate"
+        raise InputError("out-of-range", message, field="rtt_s", fix=fix)
+
+
+def _cannot(series: RttSeries, name: str, reason: str, text: str, **found: Any) -> Estimate:
+    return Estimate(name, *_ends(series), len(series), None, reason=reason, text=text, **found)
+
+
+def _ends(series: RttSeries) -> tuple[float, float]:
+    return (float(series.sent_s[0]), float(series.sent_s[-1])) if len(series) else (0.0, 0.0)

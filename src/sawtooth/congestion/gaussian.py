@@ -1,0 +1,106 @@
+"""A Gaussian process that a JSON file holds: scikit-learn finds its lengths, numpy answers.
+
+Rasmussen and Williams, "Gaussian Processes for Machine Learning" (2006), algorithm 2.1: the covariance is
+``signal · exp(−½ Σ ((a − b)/length)²)``, with ``noise`` on its diagonal, over columns that are scaled. What it has
+learnt is the rows themselves, so the file says what the answer rests on.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sawtooth.errors import SawtoothError
+
+Floats = NDArray[np.float64]
+
+_LENGTHS = (0.3, 1e3)
+_FOLDS = 8
+_ENOUGH = 240
+"""Rows from which lengths are found, evenly chosen: the time grows with the third power. All answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """``rows`` are as they were given, ``targets`` one a row; ``lengths`` are in standard deviations of a column."""
+
+    rows: Floats
+    targets: Floats
+    lengths: Floats
+    signal: float
+    noise: float
+
+    @classmethod
+    def learn(cls, rows: Floats, targets: Floats) -> Gaussian:
+        """By maximum likelihood. Raises SawtoothError ``tool-missing`` where scikit-learn is not installed."""
+        process, kernels = scikit("gaussian_process"), scikit("gaussian_process.kernels")
+        start = kernels.ConstantKernel(1.0) * kernels.RBF(np.full(rows.shape[1], 3.0), _LENGTHS) + kernels.WhiteKernel(
+            0.02, (1e-4, 1.0)
+        )
+        learner = process.GaussianProcessRegressor(start, normalize_y=True)
+        with warnings.catch_warnings():
+            # A length at its bound is a column that tells nothing: that is an answer, not a failure.
+            warnings.simplefilter("ignore", scikit("exceptions").ConvergenceWarning)
+            some = np.argsort(targets, kind="stable")[:: -(-len(targets) // _ENOUGH)]
+            found = learner.fit(((rows - rows.mean(axis=0)) / spread(rows))[some], targets[some]).kernel_
+        return cls(rows, targets, np.array(found.k1.k2.length_scale), found.k1.k1.constant_value, found.k2.noise_level)
+
+    def predict(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the target at each row, noise included."""
+        near = self._covariance(rows)
+        factor, weights = self._solved
+        unit = self.targets.std()
+        explained = np.linalg.solve(factor, near.T)
+        variance = np.maximum(self.signal + self.noise - (explained**2).sum(axis=0), 1e-12)
+        return self.targets.mean() + unit * near @ weights, unit * np.sqrt(variance)
+
+    def held_out(self, groups: NDArray[Any]) -> tuple[Floats, Floats]:
+        """As ``predict`` for each of its own rows, from the rows of other folds; groups are never split."""
+        means, deviations = np.empty(len(self.targets)), np.empty(len(self.targets))
+        folds = np.unique(groups, return_inverse=True)[1] % _FOLDS
+        for fold in np.unique(folds):
+            out = folds == fold
+            rest = Gaussian(self.rows[~out], self.targets[~out], self.lengths, self.signal, self.noise)
+            means[out], deviations[out] = rest.predict(self.rows[out])
+        return means, deviations
+
+    @cached_property
+    def _solved(self) -> tuple[Floats, Floats]:
+        factor = np.linalg.cholesky(self._covariance(self.rows) + self.noise * np.eye(len(self.rows)))
+        centred = (self.targets - self.targets.mean()) / self.targets.std()
+        weights = np.linalg.solve(factor.T, np.linalg.solve(factor, centred))
+        return np.asarray(factor, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+
+    def _covariance(self, rows: Floats) -> Floats:
+        unit = spread(self.rows) * self.lengths
+        distances = squared_distances(rows / unit, self.rows / unit)
+        return np.asarray(self.signal * np.exp(-distances / 2))
+
+
+def scikit(module: str) -> Any:
+    """A module of scikit-learn, which learning needs and answering does not.
+
+    Raises SawtoothError ``tool-missing`` where it is not installed.
+    """
+    try:
+        return importlib.import_module(f"sklearn.{module}")
+    except ImportError as error:
+        fix = "install it: pip install scikit-learn; a model that is there is used without it"
+        raise SawtoothError("tool-missing", "scikit-learn is not installed; it does the learning", fix=fix) from error
+
+
+def squared_distances(first: Floats, second: Floats) -> Floats:
+    """Of every row of one to every row of the other."""
+    return np.asarray(((first[:, None, :] - second[None, :, :]) ** 2).sum(axis=-1))
+
+
+def spread(rows: Floats) -> Floats:
+    """Standard deviation of each column; 1 where a column is constant but for rounding."""
+    deviation = rows.std(axis=0)
+    return np.where(deviation > 1e-7 * (1 + np.abs(rows.mean(axis=0))), deviation, 1.0)

@@ -1,0 +1,278 @@
+"""What is said of a link: features of a series, estimates from the shipped model, the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sawtooth.cli import _status
+from sawtooth.congestion import RttSeries
+from sawtooth.congestion.calibrate import (
+    MOST,
+    PROBES,
+    Measurement,
+    corpus,
+    grid,
+    jittered,
+    make,
+    read,
+    usual_flows,
+)
+from sawtooth.congestion.estimate import FARTHEST, estimate
+from sawtooth.congestion.features import FEATURES, features, vector
+from sawtooth.congestion.model import COLUMNS, CongestionModel
+from sawtooth.errors import SawtoothError
+
+CONGESTED = Measurement(100_000_000, 396, 0.02, 12, 0, seed=4711)
+BUSY = Measurement(100_000_000, 396, 0.04, 10, 0, seed=4711, load=0.5)
+
+
+def series(rtt_s: object, pace_s: float = 0.1, **more: object) -> RttSeries:
+    rtt = np.asarray(rtt_s, dtype=float)
+    return RttSeries(np.arange(len(rtt)) * pace_s, rtt, pace_s, "test", clock="start", **more)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("corpus")
+    make(directory, [CONGESTED, BUSY], jobs=1, quiet=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def congested(made: Path) -> tuple[RttSeries, float]:
+    return next((probes, throughput) for one, probes, throughput in read(made) if one == CONGESTED)
+
+
+def test_percent_increasing_is_the_sources_example() -> None:
+    ten = [0.044, 0.046, 0.048, 0.043, 0.045, 0.044, 0.047, 0.042, 0.045, 0.048]
+    # The source counts six of ten; the first probe has none before it, so that six of nine differences rise.
+    assert features(series(ten))["increasing"] == pytest.approx(6 / 9)
+
+
+def test_features_are_those_of_the_delay_above_the_smallest_rtt() -> None:
+    values = features(series([0.010, 0.020, 0.010, 0.030, 0.010, 0.010]))
+    assert values["mean_s"] == pytest.approx(0.005)
+    assert values["std_s"] == pytest.approx(np.std([0, 10, 0, 20, 0, 0]) / 1e3)
+    assert values["step_s"] == pytest.approx((10 + 10 + 20 + 20) / 5 / 1e3)
+    assert values["loss"] == 0
+
+
+def test_features_do_not_depend_on_the_length_of_the_path() -> None:
+    random = np.random.default_rng(1)
+    rtt_s = 0.02 + random.gamma(2, 0.002, 500)
+    near, far = features(series(rtt_s)), features(series(rtt_s + 0.07))
+    assert all(far[name] == pytest.approx(near[name], rel=1e-6, abs=1e-9) for name in FEATURES)
+
+
+def test_a_lost_probe_parts_its_neighbours() -> None:
+    values = features(series([0.01, 0.02, math.nan, 0.01, 0.02, 0.03, 0.02]))
+    assert values["increasing"] == pytest.approx(3 / 4)
+    assert values["loss"] == pytest.approx(1 / 7)
+
+
+def test_a_constant_series_has_no_features() -> None:
+    with pytest.raises(ValueError, match="constant"):
+        features(series([0.02] * 100))
+
+
+def test_the_vector_is_finite_where_there_is_no_loss_and_no_fall() -> None:
+    assert np.isfinite(vector(features(series(np.linspace(0.01, 0.02, 50))))).all()
+
+
+def test_a_measurement_says_how_each_flow_did(congested: tuple[RttSeries, float]) -> None:
+    probes, throughput_bps = congested
+    assert len(probes) == PROBES
+    # 12 flows share what the frames' headers leave of 100 Mbit/s.
+    assert 0.9 * 1448 / 1514 * 100e6 / 12 < throughput_bps < 1448 / 1514 * 100e6 / 12
+
+
+def test_a_measurement_that_is_there_is_not_made_again(made: Path) -> None:
+    before = {file: file.stat().st_mtime_ns for file in made.iterdir()}
+    make(made, [CONGESTED, BUSY], jobs=1, quiet=True)
+    assert {file: file.stat().st_mtime_ns for file in made.iterdir()} == before
+
+
+def test_a_broken_measurement_is_named(tmp_path: Path) -> None:
+    (tmp_path / "one.npz").write_bytes(b"PK\x03\x04 no archive")
+    with pytest.raises(SawtoothError, match="no measurement") as caught:
+        list(read(tmp_path))
+    assert caught.value.code == "not-a-series"
+
+
+def test_the_corpus_has_all_states_and_every_column_of_a_model(made: Path) -> None:
+    table = corpus(made)
+    assert set(table["state"]) == {"idle", "busy", "congested"}
+    assert set(COLUMNS) <= set(table.columns)
+    assert corpus(made).equals(table)
+
+
+def test_a_grid_has_every_combination_once_and_links_that_are_only_busy() -> None:
+    found = grid(
+        rates_bps=[10**8], queue_s=0.048, rtts_s=[0.02, 0.04], cubic_shares=[0, 0.5, 1], flows=[5, 50], seeds=[1, 2]
+    )
+    congested = [one for one in found if one.load is None]
+    assert len(congested) == 2 * 3 * 2 * 2
+    assert len({one.name for one in found}) == len(found)
+    assert {one.queue_packets for one in found} == {396}
+    assert {(one.cubic, one.reno) for one in congested if one.flows == 5} == {(0, 5), (2, 3), (5, 0)}
+    assert len(found) > len(congested)
+
+
+def test_a_grid_is_bounded() -> None:
+    with pytest.raises(SawtoothError) as caught:
+        grid(rates_bps=[10**8], queue_s=0.048, rtts_s=[0.02], cubic_shares=[1], flows=range(3, 5 + MOST), seeds=[1])
+    assert caught.value.code == "too-many-points"
+
+
+def test_usual_flows_get_one_to_a_hundred_mbits() -> None:
+    assert usual_flows(10**9)[0] == 10
+    assert usual_flows(10**9)[-1] == 1000
+    assert usual_flows(10**8)[0] == 3
+
+
+def test_a_congested_link_is_told_with_an_interval(congested: tuple[RttSeries, float]) -> None:
+    probes, truth = congested
+    for rate_bps in (1e8, None):
+        (told,) = estimate(probes, rate_bps=rate_bps)
+        assert told.state == "congested"
+        assert told.throughput_bps == pytest.approx(truth, rel=0.4)
+        assert told.low_bps < told.throughput_bps < told.high_bps
+        assert told.distance < FARTHEST
+
+
+def test_a_link_without_a_standing_queue_is_busy(made: Path) -> None:
+    probes = next(probes for one, probes, _ in read(made) if one == BUSY)
+    (told,) = estimate(probes)
+    assert told.state == "busy"
+    assert told.throughput_bps is None
+
+
+def test_a_still_link_is_idle() -> None:
+    random = np.random.default_rng(9)
+    (told,) = estimate(jittered(series(np.full(1000, 0.03)), 3e-5, random))
+    assert told.state == "idle"
+    assert told.throughput_bps is None
+
+
+def test_a_long_series_is_told_window_by_window(congested: tuple[RttSeries, float]) -> None:
+    probes, _ = congested
+    twice = series(np.concatenate([probes.rtt_s, probes.rtt_s, probes.rtt_s[:300]]))
+    told = estimate(twice)
+    assert [one.probes for one in told] == [PROBES, PROBES]
+    assert told[1].start_s == pytest.approx(100.0)
+    assert told[0].throughput_bps == told[1].throughput_bps
+
+
+def shifted(rtt_s: np.ndarray) -> np.ndarray:
+    return rtt_s + np.where(np.arange(len(rtt_s)) < 480, 0, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("reason", "spoil"),
+    [
+        ("too-few-probes", lambda rtt_s: rtt_s[:999]),
+        ("all-lost", lambda rtt_s: np.full(1000, math.nan)),
+        ("constant-series", lambda rtt_s: np.full(1000, 0.02)),
+        ("wrong-unit", lambda rtt_s: rtt_s * 1e3),
+        ("level-shift", shifted),
+        ("coarse", lambda rtt_s: np.round(rtt_s, 2)),
+        ("unlike-training", lambda rtt_s: 0.1 + 0.09 * np.sign(np.sin(np.arange(1000) * 2.0)) + rtt_s),
+    ],
+)
+def test_a_bad_series_gives_no_number_and_says_why(
+    congested: tuple[RttSeries, float], reason: str, spoil: object
+) -> None:
+    (told,) = estimate(series(spoil(congested[0].rtt_s)))
+    assert told.state is None
+    assert told.throughput_bps is None
+    assert told.reason == reason
+    assert told.text
+
+
+def test_another_pace_than_the_models_is_no_answer(congested: tuple[RttSeries, float]) -> None:
+    (told,) = estimate(series(congested[0].rtt_s, pace_s=1.0))
+    assert (told.state, told.reason) == (None, "pace")
+
+
+def test_an_assumption_outside_the_model_is_refused(congested: tuple[RttSeries, float]) -> None:
+    for assumed in ({"rtt_s": 0.5}, {"rate_bps": 1e11}, {"rtt_s": 0.04}, {"rtt_s": 0.04, "rate_bps": 1e9}):
+        with pytest.raises(SawtoothError) as caught:
+            estimate(congested[0], **assumed)
+        assert caught.value.code == "out-of-range"
+
+
+def test_the_command_answers_in_words_and_json(
+    congested: tuple[RttSeries, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probes, truth = congested
+    good, short = tmp_path / "good.csv", tmp_path / "short.csv"
+    probes.save(good)
+    series(probes.rtt_s[:200]).save(short)
+    assert _status(["congestion", "estimate", str(good), str(short), "--rate", "100 Mbit/s"]) == 0
+    text = capsys.readouterr().out
+    assert "persistently congested" in text
+    assert "can't tell (too-few-probes)" in text
+    assert _status(["congestion", "estimate", str(good), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["estimates"][0]["throughput_bps"] == pytest.approx(truth, rel=0.4)
+
+
+def test_the_command_takes_the_near_end_off(
+    congested: tuple[RttSeries, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probes, truth = congested
+    random = np.random.default_rng(3)
+    near = series(0.005 + 0.02 * (np.sin(np.arange(1000) / 20) + 1) + random.exponential(2e-5, 1000))
+    far = series(probes.rtt_s + near.rtt_s)
+    far.save(tmp_path / "far.csv")
+    near.save(tmp_path / "near.csv")
+    command = ["congestion", "estimate", str(tmp_path / "far.csv"), "--near", str(tmp_path / "near.csv"), "--json"]
+    assert _status(command) == 0
+    (told,) = json.loads(capsys.readouterr().out)["estimates"]
+    assert told["throughput_bps"] == pytest.approx(truth, rel=0.4)
+
+
+def test_the_command_names_the_option_that_is_wrong(
+    congested: tuple[RttSeries, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    congested[0].save(tmp_path / "good.csv")
+    assert _status(["congestion", "estimate", str(tmp_path / "good.csv"), "--assumed-rtt", "2 s"]) == 2
+    assert "--assumed-rtt" in capsys.readouterr().err
+    assert _status(["congestion", "estimate", str(tmp_path / "good.csv"), "--rate", "fast"]) == 2
+    assert "--rate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": 7}', '{"format": 1, "columns": [], "level": 0.9}'])
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "model.json"
+    file.write_text(text)
+    with pytest.raises(SawtoothError) as caught:
+        CongestionModel.load(file)
+    assert caught.value.code == "not-a-result"
+
+
+def test_an_absent_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        CongestionModel.load(tmp_path / "none.json")
+    assert caught.value.code == "file-not-found"
+
+
+def test_a_model_is_saved_and_loaded_without_change(tmp_path: Path, made: Path) -> None:
+    model = CongestionModel.default()
+    again = CongestionModel.load(model.save(tmp_path / "model.json"))
+    table = corpus(made)
+    X = table[table["state"] == "congested"][list(COLUMNS)]
+    assert again.predict(X) == pytest.approx(model.predict(X), rel=1e-9)
+    assert again.predict_interval(X) == pytest.approx(model.predict_interval(X), rel=1e-9)
+    assert again.predict_state(X) == model.predict_state(X)
+
+
+def test_the_shipped_models_own_held_out_errors_are_within_the_bars() -> None:
+    held_out = CongestionModel.default().held_out_["known"]
+    assert held_out["median"] < 0.15
+    assert held_out["p90"] < 0.40
