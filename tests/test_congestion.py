@@ -159,6 +159,13 @@ def test_a_still_link_is_idle() -> None:
     assert told.throughput_bps is None
 
 
+def test_a_link_that_loses_probes_is_not_called_idle() -> None:
+    random = np.random.default_rng(9)
+    lossy = np.where(random.random(1000) < 0.04, math.nan, 0.03)
+    (told,) = estimate(jittered(series(lossy), 3e-5, random))
+    assert (told.state, told.reason, told.throughput_bps) == (None, "unlike-training", None)
+
+
 def test_a_long_series_is_told_window_by_window(congested: tuple[RttSeries, float]) -> None:
     probes, _ = congested
     twice = series(np.concatenate([probes.rtt_s, probes.rtt_s, probes.rtt_s[:300]]))
@@ -192,6 +199,13 @@ def test_a_bad_series_gives_no_number_and_says_why(
     assert told.throughput_bps is None
     assert told.reason == reason
     assert told.text
+
+
+def test_rows_that_are_there_twice_do_not_make_a_window(congested: tuple[RttSeries, float]) -> None:
+    half = congested[0].part(slice(0, 600))
+    twice = RttSeries(np.repeat(half.sent_s, 2), np.repeat(half.rtt_s, 2), 0.1, "test", clock="start")
+    (told,) = estimate(twice)
+    assert (told.state, told.reason) == (None, "too-few-probes")
 
 
 def test_another_pace_than_the_models_is_no_answer(congested: tuple[RttSeries, float]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sawtooth.cli import _status
 from sawtooth.congestion import RttSeries
 from sawtooth.congestion.calibrate import learn
 from sawtooth.congestion.features import features
@@ -111,6 +112,37 @@ def test_one_state_only_is_always_that_state(unseen: pd.DataFrame) -> None:
     congested = table[table["state"] == "congested"]
     model = CongestionModel().fit(congested, congested["throughput_bps"].to_numpy())
     assert set(model.predict_state(unseen)) == {"congested"}
+
+
+def test_calibrate_makes_series_a_table_and_a_model_and_takes_up_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flows = [part for count in (3, 4, 5, 7, 9, 12, 16, 20) for part in ("--flows", str(count))]
+    command = [
+        "congestion",
+        "calibrate",
+        "--rate",
+        "20 Mbit/s",
+        *flows,
+        "--out",
+        str(tmp_path),
+        "--jobs",
+        "2",
+        "--quiet",
+    ]
+    assert _status(command) == 0
+    assert "held-out numbers of flows" in capsys.readouterr().out
+    series = {file: file.stat().st_mtime_ns for file in (tmp_path / "series").iterdir()}
+    table = pd.read_csv(tmp_path / "corpus.csv")
+    assert (table["state"] == "congested").sum() == 3 * 8
+    model = CongestionModel.load(tmp_path / "model.json")
+    assert model.trained_on_["rate_bps"] == pytest.approx([20e6, 20e6])
+    next(iter(series)).unlink()
+    assert _status(command) == 0
+    again = {file: file.stat().st_mtime_ns for file in (tmp_path / "series").iterdir()}
+    assert set(again) == set(series)
+    assert sum(again[file] != series[file] for file in series) == 1
+    assert CongestionModel.load(tmp_path / "model.json").predict(table) == pytest.approx(model.predict(table))
 
 
 @pytest.mark.parametrize(

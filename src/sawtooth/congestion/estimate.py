@@ -19,6 +19,8 @@ ASSUMED_RTT_S = 0.02
 FARTHEST = 2.0
 """Times the usual distance to what the model was trained on, beyond which it is not asked."""
 _PACE_WITHIN = 0.05
+_MOST_LOSS = 0.01
+"""Share of probes that a link may lose and yet be called idle or busy: where no queue is full, none are lost."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,13 @@ def estimate(
     chosen = CongestionModel.default() if model is None else model
     _check_assumed(chosen, rtt_s, rate_bps)
     name = " ".join(part for part in (series.source, series.label) if part)
-    if len(series) < PROBES:
-        text = f"{len(series)} probes, {PROBES} are needed: probe longer"
-        return [_cannot(series, name, "too-few-probes", text)]
     try:
         whole = check(series)
     except SawtoothError as error:
         return [_cannot(series, name, error.code, error.message)]
+    if len(whole) < PROBES:
+        text = f"{len(whole)} probes, {PROBES} are needed: probe longer"
+        return [_cannot(series, name, "too-few-probes", text)]
     if abs(whole.pace_s / PACE_S - 1) > _PACE_WITHIN:
         text = f"a probe every {whole.pace_s * 1e3:g} ms, the model knows {PACE_S * 1e3:g} ms: probe at that pace"
         return [_cannot(series, name, "pace", text)]
@@ -96,6 +98,9 @@ def _window(part: RttSeries, name: str, model: CongestionModel, rtt_s: float, ra
     distance = float(model.distance(row)[0])
     state = model.predict_state(row)[0]
     found: dict[str, Any] = {"distance": distance, "measured": values}
+    if state != "congested" and values["loss"] > _MOST_LOSS:
+        text = f"{values['loss']:.1%} of the probes were lost, and yet no queue stands as the model knows it"
+        return _cannot(part, name, "unlike-training", text, **found)
     if state != "congested":
         text = "no traffic" if state == "idle" else "traffic, and no standing queue"
         return Estimate(name, *_ends(part), len(part), state, text=text, **found)

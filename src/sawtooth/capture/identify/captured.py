@@ -1,0 +1,39 @@
+"""The segments of a capture's connection, as the classifier reads them; and a file of either kind, identified."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+
+import numpy as np
+
+from sawtooth.capture.busiest import read_busiest
+from sawtooth.capture.capture import Capture, read_capture
+from sawtooth.capture.csv import read_csv
+from sawtooth.capture.identify.classifier import Identification, identify
+from sawtooth.capture.identify.trace import Segments
+
+_COLUMNS = ("direction", "seq", "length", "ack", "flags", "tsval", "tsecr", "window")
+
+
+def captured(capture: Capture) -> Segments:
+    """Raises ValueError for a capture that was read without the segments of a connection."""
+    table = capture.segments
+    if capture.connection is None or table.empty:
+        raise ValueError("the capture was read without a connection's segments: read_capture(path, connection)")
+    columns = {name: table[name].to_numpy().astype(np.int64) for name in _COLUMNS}
+    return Segments(t_s=table["t_s"].to_numpy(dtype=float), **columns)
+
+
+def identify_capture(capture: Capture) -> Identification:
+    """Of the connection whose segments were read. Raises ValueError where none were."""
+    return identify(captured(capture))
+
+
+def identify_file(path: str | PathLike[str], connection: int | None = None) -> Identification:
+    """Of a capture's connection, by default that with the most data, or of a per-packet CSV's (``csv.read_csv``).
+
+    Raises SawtoothError as ``read_capture`` and ``read_csv`` do.
+    """
+    if fspath(path).endswith(".csv"):
+        return identify(read_csv(fspath(path)))
+    return identify_capture(read_busiest(path) if connection is None else read_capture(path, connection))

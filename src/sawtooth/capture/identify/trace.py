@@ -1,0 +1,141 @@
+"""The sender's window in flight over time, from a capture at any point of the path that sees both directions.
+
+A point sees a data segment some time after it was sent, and an acknowledgement some time before it arrives. What the
+sender knew when it sent a segment is told by the segment itself: its TSecr is the TSval of the newest acknowledgement
+that had arrived (RFC 7323, section 4.3). Without timestamps it is the newest acknowledgement that this point had seen
+one loop to the sender and back ago; that loop is measured on the handshake, and is nothing at the sender.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+_SYN, _ACK = 2, 16
+
+
+class TooLittle(Exception):
+    """What was captured does not show a congestion window; says why."""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """One connection's segments as captured, in order of time; numbers are relative and do not wrap.
+
+    ``direction`` is 0 for the client's segments, 1 for the server's; ``tsval`` and ``tsecr`` are 0 without timestamps;
+    ``window`` in bytes, 0 where unknown.
+    """
+
+    t_s: Floats
+    direction: Integers
+    seq: Integers
+    length: Integers
+    ack: Integers
+    flags: Integers
+    tsval: Integers
+    tsecr: Integers
+    window: Integers
+
+    def part(self, begin_s: float, end_s: float) -> Segments:
+        """Those from ``begin_s`` to ``end_s`` after the first."""
+        since = self.t_s - self.t_s[0]
+        kept = (since >= begin_s) & (since <= end_s)
+        return Segments(**{name: values[kept] for name, values in vars(self).items()})
+
+    def without_timestamps(self) -> Segments:
+        nothing = np.zeros_like(self.tsval)
+        return replace(self, tsval=nothing, tsecr=nothing)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Data segments as they pass the point: ``end`` is the last byte's number and one, ``known`` what the sender knew
+    to be acknowledged, both in bytes since the first data; ``again`` marks what had been sent before.
+    """
+
+    t_s: Floats
+    end: Integers
+    known: Integers
+    again: Flags
+    mss: int
+    window: float
+    """Largest receive window offered, in bytes; NaN where unknown."""
+    hidden: bool = False
+    """Without timestamps, and nearer the receiver: ``known`` is a guess as good as the queue is short."""
+
+    @property
+    def flight(self) -> Floats:
+        """In segments, when each segment was sent; what was acknowledged selectively is still in it."""
+        return (np.maximum.accumulate(self.end) - self.known) / self.mss
+
+    @property
+    def duration_s(self) -> float:
+        return float(self.t_s[-1] - self.t_s[0]) if len(self.t_s) else 0.0
+
+
+def trace(segments: Segments) -> Trace:
+    """Of the direction that carries more data. Raises TooLittle when none carries any."""
+    carried = [int(segments.length[segments.direction == way].sum()) for way in (0, 1)]
+    way = int(carried[1] > carried[0])
+    data = (segments.direction == way) & (segments.length > 0)
+    if not data.any():
+        raise TooLittle("no data is carried")
+    acks = (segments.direction != way) & (segments.flags & _ACK > 0)
+    t_s, seq = segments.t_s[data], segments.seq[data]
+    end = seq + segments.length[data]
+    base = int(seq.min())
+    known = _known(segments, data, acks, way)
+    newest = np.maximum.accumulate(end)
+    again = np.concatenate([[False], end[1:] <= newest[:-1]])
+    window = segments.window[acks].max() if acks.any() and segments.window[acks].max() > 0 else np.nan
+    mss = _segment_size(segments.length[data])
+    hidden = not _stamped(segments, data, acks) and _loop_s(segments, way) > _loop_s(segments, 1 - way)
+    return Trace(t_s, end - base, np.maximum(known - base, 0), again, mss, float(window), hidden)
+
+
+def _stamped(segments: Segments, data: Flags, acks: Flags) -> bool:
+    return bool((segments.tsecr[data] > 0).mean() > 0.9 and (segments.tsval[acks] > 0).mean() > 0.9)
+
+
+def _segment_size(lengths: Integers) -> int:
+    """Of the segments that TCP cuts: the commonest length. Larger ones are super-packets of an offloading card."""
+    values, counts = np.unique(lengths, return_counts=True)
+    return int(values[np.argmax(counts)])
+
+
+def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> Integers:
+    """For each data segment, the highest acknowledgement number that its sender had."""
+    if not acks.any():
+        return np.full(int(data.sum()), int(segments.seq[data].min()), dtype=np.int64)
+    at, ack = segments.t_s[acks], np.maximum.accumulate(segments.ack[acks])
+    stamps, echoes = segments.tsval[acks], segments.tsecr[data]
+    if _stamped(segments, data, acks):
+        # Of acknowledgements in one tick of the stamp's clock, the newest one passed last.
+        newest = np.maximum.accumulate(stamps)
+        position = np.searchsorted(newest, echoes, side="right") - 1
+    else:
+        position = np.searchsorted(at, segments.t_s[data] - _loop_s(segments, way), side="right") - 1
+    found = np.where(position >= 0, ack[np.maximum(position, 0)], int(segments.seq[data].min()))
+    # At the sender an acknowledgement of one tick may come after the segment: what had not been seen was not known.
+    seen = np.searchsorted(at, segments.t_s[data], side="right") - 1
+    found = np.minimum(found, np.where(seen >= 0, ack[np.maximum(seen, 0)], found))
+    return np.maximum.accumulate(found)
+
+
+def _loop_s(segments: Segments, way: int) -> float:
+    """From this point to the end that sends the direction ``way`` and back, by the handshake; 0 where that is missing.
+
+    The end's first answer to the other's SYN is a SYN of its own, or the handshake's third packet.
+    """
+    syn = segments.flags & _SYN > 0
+    other = np.flatnonzero(syn & (segments.direction != way))
+    own = np.flatnonzero((segments.direction == way) & (segments.flags & _ACK > 0))
+    if not len(other):
+        return 0.0
+    after = own[own > other[-1]]
+    return float(segments.t_s[after[0]] - segments.t_s[other[-1]]) if len(after) else 0.0

@@ -1,0 +1,257 @@
+"""Which congestion control: windows out of captures, numbers out of windows, and an answer, or why there is none."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from sawtooth.capture.csv import read_csv
+from sawtooth.capture.identify import Identification, identify
+from sawtooth.capture.identify.captured import identify_file
+from sawtooth.capture.identify.classifier import Classifier, calibrated, path_class, shipped, vector
+from sawtooth.capture.identify.features import features
+from sawtooth.capture.identify.forest import Forest, Tree
+from sawtooth.capture.identify.rounds import rounds
+from sawtooth.capture.identify.trace import Segments, TooLittle, trace
+from sawtooth.cli.capture_command import capture
+from sawtooth.engines.sim import Sim
+from sawtooth.errors import SawtoothError
+from sawtooth.scenario import CONGESTION_CONTROLS, Scenario
+
+MSS, RTT_S = 1000, 0.1037
+SYN, ACK = 2, 16
+
+
+def transfer(windows: list[int], *, to_receiver_s: float = 0.0, stamped: bool = True) -> Segments:
+    """A window a round trip, clocked out by acknowledgements of every segment; captured ``to_receiver_s`` behind the
+    sender. No loss, no queue.
+    """
+    rows: list[tuple[float, int, int, int, int, int, int, int]] = []
+    half = RTT_S / 2
+
+    def add(t_s: float, way: int, seq: int, length: int, ack: int, flags: int, echoed_s: float) -> None:
+        # Of data the time here is the sender's, of acknowledgements the receiver's; stamps are of 0.1 ms.
+        passed = t_s + (to_receiver_s if way == 0 else half - to_receiver_s)
+        stamps = (round(10_000 + t_s * 1e4), round(10_000 + echoed_s * 1e4)) if stamped else (0, 0)
+        rows.append((passed, way, seq, length, ack, flags, *stamps))
+
+    add(0.0, 0, 0, 0, 0, SYN, -1.0)
+    add(half, 1, 0, 0, 1, SYN | ACK, 0.0)
+    add(RTT_S, 0, 1, 0, 1, ACK, half)
+    seq = 1
+    sent = [RTT_S + 0.8 * RTT_S * number / 10 for number in range(10)]
+    for round_trip, window in enumerate(windows):
+        if round_trip:
+            before = sent
+            clocks = [before[number * len(before) // window] for number in range(window)]
+            sent = [clock + RTT_S + number * 1e-8 for number, clock in enumerate(clocks)]
+        for at in sent[:window]:
+            add(at, 0, seq, MSS, 1, ACK, half if not round_trip else at - half)
+            seq += MSS
+            add(at + half, 1, 1, 0, seq, ACK, at)
+    rows.sort()
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    names = ("t_s", "direction", "seq", "length", "ack", "flags", "tsval", "tsecr")
+    return Segments(**dict(zip(names, columns, strict=True)), window=np.zeros(len(rows), dtype=np.int64))
+
+
+GROWING = [10, 20, *range(20, 150)]
+
+
+@pytest.mark.parametrize("to_receiver_s", [0.0, 0.02, 0.05])
+def test_the_window_in_flight_is_the_senders_at_every_capture_point(to_receiver_s: float) -> None:
+    seen = trace(transfer(GROWING, to_receiver_s=to_receiver_s))
+    made = rounds(seen)
+    assert seen.mss == MSS
+    # Acknowledgements of one tick of the stamps' clock are taken to have come together.
+    slack = 0.15 if to_receiver_s else 0.0
+    assert made.flight[2:].tolist() == pytest.approx(GROWING[2 : len(made)], rel=slack, abs=1.5)
+    assert made.min_rtt_s == pytest.approx(RTT_S, rel=0.01)
+
+
+def test_without_timestamps_the_handshake_tells_how_far_the_sender_is() -> None:
+    with_stamps = rounds(trace(transfer(GROWING, to_receiver_s=0.02)))
+    without = rounds(trace(transfer(GROWING, to_receiver_s=0.02, stamped=False)))
+    assert without.flight.tolist() == pytest.approx(with_stamps.flight.tolist(), rel=0.2)
+
+
+def test_without_timestamps_a_capture_nearer_the_receiver_is_unknown() -> None:
+    answer = identify(transfer(GROWING, to_receiver_s=0.04, stamped=False))
+    assert answer.unknown is not None
+    assert "timestamps" in answer.unknown
+    assert answer.best is None
+
+
+def test_one_segment_a_round_trip_is_a_step_of_one_and_linear() -> None:
+    found = features(trace(transfer(GROWING)))
+    assert found["step"] == pytest.approx(0.75, abs=0.3)
+    assert found["wide_step_0.5"] == pytest.approx(1.0, abs=0.3)
+    assert found["log_loss"] == pytest.approx(math.log(1e-5))
+    assert path_class(found) == "no back-offs, large windows"
+
+
+def test_a_window_that_falls_without_loss_is_counted() -> None:
+    teeth = ([20, 22, 24, 26, 28, 30, 15] * 20)[:130]
+    found = features(trace(transfer(teeth)))
+    assert found["falls_a_round"] == pytest.approx(1 / 7, rel=0.3)
+    assert found["fall"] == pytest.approx(0.5, abs=0.2)
+    assert features(trace(transfer([20] * 130)))["falls_a_round"] == 0
+
+
+def test_features_do_not_depend_on_the_time_of_day_or_the_numbers() -> None:
+    one = transfer(GROWING)
+    later = replace(one, t_s=one.t_s + 1024)
+    a, b = features(trace(one)), features(trace(later))
+    assert list(a) == list(b)
+    assert vector(a) == pytest.approx(vector(b), rel=0.05, abs=0.1)
+
+
+def test_a_capture_of_no_data_or_of_few_round_trips_shows_too_little() -> None:
+    with pytest.raises(TooLittle):
+        trace(transfer([]))
+    with pytest.raises(TooLittle):
+        features(trace(transfer([10] * 6)))
+    assert "round trips" in (identify(transfer([10] * 6)).unknown or "")
+
+
+def test_less_than_ten_seconds_is_unknown() -> None:
+    assert "too short" in (identify(transfer([20] * 60)).unknown or "")
+    assert "too short" not in (identify(transfer([20] * 120)).unknown or "")
+
+
+def test_a_full_receive_window_is_unknown() -> None:
+    one = transfer([20] * 150)
+    full = replace(one, window=np.full_like(one.seq, 20 * MSS))
+    assert "receive window" in (identify(full).unknown or "")
+
+
+def test_an_idle_sender_is_unknown() -> None:
+    burst, rounds_a_burst = transfer([20] * 10, stamped=False), 10
+    parts = []
+    for number in range(8):
+        moved = replace(
+            burst,
+            t_s=burst.t_s + 3 * number,
+            seq=burst.seq + np.where(burst.direction == 0, number * rounds_a_burst * 20 * MSS, 0),
+            ack=burst.ack + np.where(burst.direction == 1, number * rounds_a_burst * 20 * MSS, 0),
+        )
+        parts.append(moved if number == 0 else moved.part(1.01 * RTT_S, 3))
+    paused = Segments(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(burst)})
+    assert "idle" in (identify(paused).unknown or "")
+
+
+def test_an_answer_is_the_same_each_time_and_its_probabilities_add_up() -> None:
+    first, second = identify(transfer(GROWING)), identify(transfer(GROWING))
+    assert first == second
+    assert sum(probability for _, probability in first.ranked) == pytest.approx(1)
+    assert sum(probability for _, probability in first.names) == pytest.approx(1)
+    assert [one for _, one in first.ranked] == sorted((one for _, one in first.ranked), reverse=True)
+
+
+def test_the_text_names_groups_with_their_probabilities() -> None:
+    told = Identification(((("dctcp", "reno"), 0.75), (("cubic",), 0.25)), (("reno", 0.75), ("cubic", 0.25)))
+    assert told.text().splitlines() == ["congestion control:", " 75%  dctcp or reno", " 25%  cubic"]
+    assert told.best == ("dctcp", "reno")
+    doubtful = replace(told, unknown="it is too short")
+    assert doubtful.text().startswith("congestion control: unknown, it is too short")
+    assert doubtful.best is None
+
+
+def test_the_model_file_is_small_and_covers_every_congestion_control_in_every_class_of_paths() -> None:
+    content = (files("sawtooth") / "data" / "identify.json").read_bytes()
+    assert len(content) < 1_000_000
+    for groups in shipped().groups.values():
+        assert sorted(name for group in groups for name in group) == sorted(CONGESTION_CONTROLS)
+    assert list(features(trace(transfer(GROWING)))) == list(shipped().features)
+
+
+def test_a_model_file_of_another_format_is_refused() -> None:
+    with pytest.raises(ValueError, match="format 99"):
+        Classifier.read({"format": 99})
+
+
+def test_each_tree_adds_to_the_logit_of_its_class() -> None:
+    tree = {"feature": [1, -1, -1], "threshold": [5.0], "value": [1.0, 2.0]}
+    sure = {"feature": [-1], "threshold": [], "value": [0.5]}
+    forest = Forest.read(json.loads(json.dumps([tree, sure, sure, sure])), [0.0, 10.0])
+    assert forest.logits(np.array([0.0, 5.0])).tolist() == [1.5, 11.0]
+    assert forest.logits(np.array([0.0, 5.1])).tolist() == [2.5, 11.0]
+
+
+def test_a_tree_is_its_nodes_in_preorder() -> None:
+    #       x0 <= 1 ? (x1 <= 1 ? 0 : 1) : (x1 <= 2 ? 2 : 3)
+    tree = Tree.read({"feature": [0, 1, -1, -1, 1, -1, -1], "threshold": [1.0, 1.0, 2.0], "value": [0, 1, 2, 3]})
+    found = [tree.value(np.array(at)) for at in ([0.0, 1.0], [1.0, 1.5], [2.0, 1.5], [2.0, 3.0])]
+    assert found == [0, 1, 2, 3]
+
+
+def test_a_temperature_below_one_sharpens() -> None:
+    logits = np.log([0.6, 0.4])
+    assert calibrated(logits, 1.0).tolist() == pytest.approx([0.6, 0.4])
+    assert calibrated(logits, 0.5)[0] > 0.6
+
+
+@pytest.mark.parametrize("cc", ["reno", "cubic", "bbr"])
+@pytest.mark.parametrize(("rate", "rtt", "loss"), [("2 Mbit/s", "120 ms", "0%"), ("8 Mbit/s", "40 ms", "0.1%")])
+def test_captures_of_the_simulator_are_told_apart_at_both_ends(
+    tmp_path: Path, cc: str, rate: str, rtt: str, loss: str
+) -> None:
+    # Training has seen the kernel's captures only.
+    path = {"rate": rate, "rtt": rtt, "loss": loss}
+    Sim(capture=tmp_path).run(Scenario(path=path, duration="25 s", flows=[{"cc": cc}]))
+    for end in ("sender", "receiver"):
+        answer = identify_file(tmp_path / f"capture-{end}.pcap")
+        assert cc in (answer.best or ())
+        assert answer.ranked[0][1] > 0.5
+
+
+def test_the_command_line_says_which_it_is(tmp_path: Path) -> None:
+    Sim(capture=tmp_path).run(
+        Scenario(path={"rate": "4 Mbit/s", "rtt": "60 ms"}, duration="25 s", flows=[{"cc": "bbr"}])
+    )
+    called = CliRunner().invoke(capture, [str(tmp_path / "capture-sender.pcap"), "--identify"])
+    assert called.exit_code == 0
+    assert "bbr" in called.output.splitlines()[2]
+    called = CliRunner().invoke(capture, [str(tmp_path / "capture-sender.pcap"), "--identify", "--json"])
+    assert json.loads(called.output)["ranked"][0]["controls"] == ["bbr"]
+
+
+HEAD = "frame.number,tcp.seq,tcp.dstport,tcp.len,tcp.ack,tcp.srcport,frame.time_relative\n"
+
+
+def test_a_per_packet_csv_of_tshark_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "one.csv"
+    file.write_text(
+        HEAD
+        + '"1",,,,,,"0.0"\n'
+        + '"2","0","5000","0",,"4711","0.1"\n'
+        + '"3","0","4711","0","1","5000","0.2"\n'
+        + '"4","1","5000","48","1","4711","0.21"\n'
+        + '"5","1","99","10","1","98","0.22"\n'
+        + '"6","1","4711","0","49","5000","0.3"\n'
+    )
+    found = read_csv(file)
+    assert found.t_s.tolist() == [0.1, 0.2, 0.21, 0.3]
+    assert found.direction.tolist() == [0, 1, 0, 1]
+    assert found.seq.tolist() == [0, 0, 1, 1]
+    assert found.ack.tolist() == [0, 1, 1, 49]
+    assert found.flags.tolist() == [SYN, SYN | ACK, ACK, ACK]
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", HEAD, HEAD + '"1","0","5000","0",,"4711","0.1"\n', "\0\xff\n"])
+def test_a_csv_without_the_columns_or_without_data_is_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "one.csv"
+    file.write_text(content, encoding="latin-1")
+    with pytest.raises(SawtoothError) as caught:
+        read_csv(file)
+    assert caught.value.code == "not-a-capture"
+    with pytest.raises(SawtoothError) as caught:
+        read_csv(tmp_path / "none.csv")
+    assert caught.value.code == "file-not-found"
