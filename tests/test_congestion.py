@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sawtooth.cli import _status
-from sawtooth.congestion import RttSeries
+from sawtooth.congestion import RttSeries, save_series
 from sawtooth.congestion.calibrate import (
     MOST,
     PROBES,
@@ -249,6 +250,10 @@ def test_the_command_takes_the_near_end_off(
     assert _status(command) == 0
     (told,) = json.loads(capsys.readouterr().out)["estimates"]
     assert told["throughput_bps"] == pytest.approx(truth, rel=0.4)
+    # What "probe link" writes holds both ends.
+    save_series(tmp_path / "link.csv", [replace(near, label="near"), replace(far, label="far")])
+    assert _status(["congestion", "estimate", str(tmp_path / "link.csv"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["estimates"][0]["throughput_bps"] == told["throughput_bps"]
 
 
 def test_the_command_names_the_option_that_is_wrong(

@@ -14,8 +14,6 @@ from sawtooth.congestion.calibrate import learn
 from sawtooth.congestion.features import features
 from sawtooth.congestion.model import COLUMNS, CongestionModel
 
-pytest.importorskip("sklearn", reason="scikit-learn, which does the learning, is not installed")
-
 
 def toy(count: int, seed: int) -> pd.DataFrame:
     """Queues that wander the further, and lose the less, the more each flow gets."""

@@ -371,3 +371,10 @@ def test_inputs_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
 def test_standard_input_is_read_whole(tmp_path: Path) -> None:
     done = CliRunner().invoke(whatif, ["-", "--draws", "2", "--json"], input=BBR, catch_exceptions=False)
     assert json.loads(done.output)["observed"]["cc"] == "bbr"
+
+
+def test_round_trips_that_contradict_each_other_are_refused() -> None:
+    observed = Observed(source="capture", what="", duration_s=20.0, segments=5000, rtt_min_s=0.422, rtt_mean_s=0.266)
+    with pytest.raises(SawtoothError, match="contradict") as caught:
+        observed.check()
+    assert caught.value.code == "not-a-measurement"

@@ -13,6 +13,7 @@ from sawtooth.errors import InputError, SawtoothError
 
 if TYPE_CHECKING:
     from sawtooth.congestion.estimate import Estimate
+    from sawtooth.congestion.series import RttSeries
 
 _SHARES = {"cubic": 1.0, "reno": 0.0, "mixed": 0.5}
 
@@ -45,8 +46,9 @@ def estimate(
 ) -> None:
     """Mean throughput of a TCP flow on the link that SERIES went through, for each 1,000 probes.
 
-    SERIES is what "sawtooth probe" wrote, output of ping, results of scamper or RIPE Atlas, CSV, or a saved run. Where
-    a series does not allow an answer, it says "can't tell" and why.
+    SERIES is what "sawtooth probe" wrote, output of ping, results of scamper or RIPE Atlas, CSV, or a saved run. What
+    "probe link" wrote is one link: its far series less its near one. Where a series does not allow an answer, it says
+    "can't tell" and why.
 
     \b
     sawtooth congestion estimate far.csv --near near.csv --rate "1 Gbit/s"
@@ -54,7 +56,6 @@ def estimate(
     from sawtooth.congestion.estimate import estimate as estimated
     from sawtooth.congestion.inputs import read_series
     from sawtooth.congestion.model import CongestionModel
-    from sawtooth.congestion.series import difference
 
     model = CongestionModel.default() if model_file is None else CongestionModel.load(model_file)
     rtt_s = _parsed("Span", assumed_rtt, "--assumed-rtt") / 1e9
@@ -69,8 +70,7 @@ def estimate(
         base = found[0]
     answers: list[Estimate] = []
     for file in files:
-        for series in read_series(file, pace_s=pace_s):
-            link = series if base is None else difference(series, base)
+        for link in _links(read_series(file, pace_s=pace_s), base):
             try:
                 answers += estimated(link, model, rtt_s=rtt_s, rate_bps=rate_bps)
             except SawtoothError as error:
@@ -83,6 +83,15 @@ def estimate(
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
     else:
         click.echo(_text(answers, model.level, assumed_rtt, rate))
+
+
+def _links(found: list[RttSeries], base: RttSeries | None) -> list[RttSeries]:
+    """The series of a file, less the link's near end where that is known."""
+    from sawtooth.congestion.series import difference
+
+    if base is None and [series.label for series in found] == ["near", "far"]:
+        return [difference(found[1], found[0])]
+    return found if base is None else [difference(series, base) for series in found]
 
 
 @congestion.command()

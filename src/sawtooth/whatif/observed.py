@@ -94,7 +94,7 @@ class Observed:
     def check(self) -> None:
         """Refuses what no estimate can come from.
 
-        Raises SawtoothError: ``too-short``, ``application-limited``.
+        Raises SawtoothError: ``too-short``, ``application-limited``, ``not-a-measurement``.
         """
         if self.duration_s is not None and self.duration_s < SHORTEST_S:
             message = f"the transfer lasted {self.duration_s:.2g} s; less than {SHORTEST_S:g} s is mostly slow start"
@@ -102,6 +102,14 @@ class Observed:
         if self.segments is not None and self.segments < FEWEST_SEGMENTS:
             message = f"the transfer had {self.segments} segments of data; fewer than {FEWEST_SEGMENTS} tell nothing"
             raise InputError("too-short", message, fix="measure a bulk transfer of ten seconds or more")
+        if self.rtt_min_s is not None and self.rtt_mean_s is not None and self.rtt_mean_s < 0.99 * self.rtt_min_s:
+            trips = f"at least {1e3 * self.rtt_min_s:.4g} ms by one way, {1e3 * self.rtt_mean_s:.4g} ms in the mean by another"
+            message = (
+                f"the round trips contradict each other: {trips}; data was sent again before it could be acknowledged"
+            )
+            raise InputError(
+                "not-a-measurement", message, fix="measure a bulk transfer, with headers of both directions"
+            )
         idle = self.limited.get("application", 0.0)
         if idle > MOST_IDLE:
             message = f"the application, not the path, limited the transfer {idle:.0%} of the time"
