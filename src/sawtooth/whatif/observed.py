@@ -103,13 +103,9 @@ class Observed:
             message = f"the transfer had {self.segments} segments of data; fewer than {FEWEST_SEGMENTS} tell nothing"
             raise InputError("too-short", message, fix="measure a bulk transfer of ten seconds or more")
         if self.rtt_min_s is not None and self.rtt_mean_s is not None and self.rtt_mean_s < 0.99 * self.rtt_min_s:
-            trips = f"at least {1e3 * self.rtt_min_s:.4g} ms by one way, {1e3 * self.rtt_mean_s:.4g} ms in the mean by another"
-            message = (
-                f"the round trips contradict each other: {trips}; data was sent again before it could be acknowledged"
-            )
-            raise InputError(
-                "not-a-measurement", message, fix="measure a bulk transfer, with headers of both directions"
-            )
+            trips = f"at least {1e3 * self.rtt_min_s:.4g} ms, but {1e3 * self.rtt_mean_s:.4g} ms in the mean"
+            message = f"the round trips contradict each other: {trips}; data was sent again too early"
+            raise InputError("not-a-measurement", message, fix="measure a bulk transfer, headers of both directions")
         idle = self.limited.get("application", 0.0)
         if idle > MOST_IDLE:
             message = f"the application, not the path, limited the transfer {idle:.0%} of the time"
