@@ -1,7 +1,6 @@
 //! One connection: handshake, sender, receiver, and what waits in the sending host's own queue.
 
 use sawtooth_tcp::clock::Clock;
-use sawtooth_tcp::options::HostOptions;
 use sawtooth_tcp::receiver::Receiver;
 use sawtooth_tcp::sender::{Sender, SenderStats};
 use sawtooth_units::Time;
@@ -21,45 +20,51 @@ pub enum Phase {
     Done,
 }
 
+/// With many connections each packet finds its own out of the cache. So the fields lie in order of who uses them, in three
+/// lines: the sending end, the receiving end, and what only start and end need.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Connection {
-    pub flow: u32,
-    /// Among those of its flow.
-    pub number: u32,
-    /// Counts the connections that used this slot.
-    pub generation: u32,
     pub phase: Phase,
-    pub receiver: Option<Box<Receiver>>,
-    /// Which connection the receiving end serves: it learns of a new one by its SYN.
-    pub receiver_generation: u32,
-    pub synack_sent: Time,
-    pub started: Time,
-    /// When it is closed, whatever it has delivered.
-    pub ends: Time,
-    pub forward_at: u32,
-    pub backward_at: u32,
-    pub from: HostOptions,
-    pub to: HostOptions,
-    /// SYNs sent.
-    pub handshake: SenderStats,
     /// The sending host keeps packets in a queue of its own: when each leaves it, and how much memory it holds.
     pub host_queue: VecDeque<(Time, u32)>,
+    /// Counts the connections that used this slot.
+    pub generation: u32,
+    pub forward_at: u32,
+    pub from_hz: u32,
     pub host_queued: bool,
     /// Loss on the first link takes whole super-packets.
     pub offload: bool,
-    /// Segments in all, and payload bytes of the last one.
+    /// Both ends agreed on them.
+    pub sack: bool,
+    pub timestamps: bool,
+
+    pub receiver: Option<Box<Receiver>>,
+    pub synack_sent: Time,
+    /// Segments in all.
     pub total: u64,
+    /// Which connection the receiving end serves: it learns of a new one by its SYN.
+    pub receiver_generation: u32,
+    pub backward_at: u32,
+    pub to_hz: u32,
+    /// Payload bytes of a full segment, and of the last one.
+    pub mss: u32,
     pub last_size: u32,
+    pub flow: u32,
+
+    /// Among those of its flow.
+    pub number: u32,
+    /// Of the hosts, by index.
+    pub from: u32,
+    pub to: u32,
+    pub started: Time,
+    /// When it is closed, whatever it has delivered.
+    pub ends: Time,
+    /// SYNs sent.
+    pub handshake: SenderStats,
 }
 
 impl Connection {
-    /// Both ends agreed on SACK.
-    pub fn sack(&self) -> bool {
-        self.from.sack && self.to.sack
-    }
-    pub fn timestamps(&self) -> bool {
-        self.from.timestamps && self.to.timestamps
-    }
     pub fn sender(&mut self) -> Option<&mut Sender> {
         match &mut self.phase {
             Phase::Established(sender) => Some(sender),
@@ -76,9 +81,9 @@ impl Connection {
     /// Payload bytes of the first `segments` segments.
     pub fn bytes(&self, segments: u64) -> u64 {
         if segments == self.total && segments > 0 {
-            (segments - 1) * u64::from(self.from.mss) + u64::from(self.last_size)
+            (segments - 1) * u64::from(self.mss) + u64::from(self.last_size)
         } else {
-            segments * u64::from(self.from.mss)
+            segments * u64::from(self.mss)
         }
     }
     /// Payload bytes that the sender knows to have been delivered.
@@ -89,10 +94,10 @@ impl Connection {
         }
     }
     pub fn sender_clock(&self, now: Time) -> Clock {
-        Clock { now, hz: self.from.hz }
+        Clock { now, hz: self.from_hz }
     }
     pub fn receiver_clock(&self, now: Time) -> Clock {
-        Clock { now, hz: self.to.hz }
+        Clock { now, hz: self.to_hz }
     }
 
     /// Lets go of what has left the host's queue by `now`.

@@ -36,7 +36,7 @@ impl Simulation {
 
     pub(crate) fn send_ack(&mut self, index: u32, ack: &Ack) {
         let connection = &self.connections[index as usize];
-        let timestamps = if connection.timestamps() { TIMESTAMP_OPTION } else { 0 };
+        let timestamps = if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
         let size = HEADERS + timestamps + sack_option(ack.sack.count);
         let mut packet = Packet {
             seq: ack.next,
@@ -83,19 +83,17 @@ impl Simulation {
         let Some(sender) = connection.sender() else { return };
         let mut bursts = std::mem::take(&mut self.bursts);
         act(sender, clock, &mut bursts);
-        for burst in bursts.drain(..) {
+        for &burst in &bursts {
             self.send_burst(index, burst);
         }
+        bursts.clear();
         self.bursts = bursts;
         let connection = &mut self.connections[index as usize];
         let leaves = connection.host_queue.front().map_or(now, |&(departure, _)| departure);
         let Some(sender) = connection.sender() else { return };
         let done = sender.is_done();
         let timer = sender.timer();
-        let mut room = sender.pacing_timer();
-        if sender.throttled {
-            room = room.min(leaves);
-        }
+        let room = sender.next_room(leaves);
         self.timers.set(self.timer_index(index, SENDER), timer);
         self.timers.set(self.timer_index(index, ROOM), room);
         if done {
@@ -105,8 +103,8 @@ impl Simulation {
 
     pub(crate) fn send_burst(&mut self, index: u32, burst: Burst) {
         let connection = &self.connections[index as usize];
-        let options = HEADERS + if connection.timestamps() { TIMESTAMP_OPTION } else { 0 };
-        let (mss, total, last_size) = (connection.from.mss, connection.total, connection.last_size);
+        let options = HEADERS + if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
+        let (mss, total, last_size) = (connection.mss, connection.total, connection.last_size);
         let (offload, queued) = (connection.offload, connection.host_queued);
         let mut packet = Packet {
             tsval: burst.tsval,

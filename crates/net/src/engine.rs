@@ -85,8 +85,8 @@ impl Simulation {
             let forward_at = routes.add(&config.forward);
             let backward_at = routes.add(&config.backward);
             let first = &scenario.links[config.forward[0]];
-            let from = &scenario.hosts[first.from];
-            let to = &scenario.hosts[scenario.links[config.backward[0]].from];
+            let (from_host, to_host) = (first.from, scenario.links[config.backward[0]].from);
+            let (from, to) = (&scenario.hosts[from_host], &scenario.hosts[to_host]);
             let mss = u64::from(from.mss.min(to.mss));
             let total = config.bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss));
             for number in 0..config.count {
@@ -102,8 +102,13 @@ impl Simulation {
                     ends: Time::NEVER,
                     forward_at,
                     backward_at,
-                    from: from.options(mss as u32),
-                    to: to.options(mss as u32),
+                    from: from_host as u32,
+                    to: to_host as u32,
+                    from_hz: from.hz,
+                    to_hz: to.hz,
+                    mss: mss as u32,
+                    sack: from.sack && to.sack,
+                    timestamps: from.timestamps && to.timestamps,
                     handshake: SenderStats::default(),
                     host_queue: Default::default(),
                     host_queued: first.transmitter.is_some(),

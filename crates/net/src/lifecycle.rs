@@ -70,7 +70,8 @@ impl Simulation {
         let clock = connection.receiver_clock(self.now);
         let new = connection.receiver.is_none() && connection.receiver_generation == packet.generation;
         if new || connection.receiver_generation < packet.generation {
-            connection.receiver = Some(Box::new(Receiver::new(connection.to, connection.sack(), clock)));
+            let options = self.scenario.hosts[connection.to as usize].options(connection.mss);
+            connection.receiver = Some(Box::new(Receiver::new(options, connection.sack, clock)));
             connection.receiver_generation = packet.generation;
         } else if connection.receiver_generation != packet.generation {
             return;
@@ -78,7 +79,7 @@ impl Simulation {
         connection.synack_sent = self.now;
         let reply = Packet {
             generation: packet.generation,
-            tsval: if connection.timestamps() { clock.timestamp() } else { 0 },
+            tsval: if connection.timestamps { clock.timestamp() } else { 0 },
             tsecr: packet.tsval,
             window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()) as u32,
             ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS) as u16, connection.backward_at)
@@ -105,10 +106,11 @@ impl Simulation {
         };
         let algorithm = self.algorithms[connection.flow as usize];
         let clock = connection.sender_clock(self.now);
-        let sender = Sender::new(algorithm, connection.from, connection.sack(), connection.total, start, clock);
+        let options = self.scenario.hosts[connection.from as usize].options(connection.mss);
+        let sender = Sender::new(algorithm, options, connection.sack, connection.total, start, clock);
         connection.phase = Phase::Established(Box::new(sender));
         let ends = connection.ends;
-        let size = HEADERS + if connection.timestamps() { TIMESTAMP_OPTION } else { 0 };
+        let size = HEADERS + if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
         let established = Packet {
             generation: connection.generation,
             tsval: clock.timestamp(),

@@ -251,16 +251,18 @@ impl Simulation {
         let connection = &self.connections[owner as usize];
         let drawn = Drawn::new(self.scenario.seed, owner, generation);
         let [client, server] = drawn.sequence;
-        let timestamps = connection.timestamps();
+        let timestamps = connection.timestamps;
+        let options_of = |host: u32| self.scenario.hosts[host as usize].options(connection.mss);
+        let (from, to) = (options_of(connection.from), options_of(connection.to));
         // What a route of the testbed says (`advmss`): timestamps are not taken off.
-        let mss = connection.from.mss + if timestamps { TIMESTAMP_OPTION } else { 0 };
+        let mss = connection.mss + if timestamps { TIMESTAMP_OPTION } else { 0 };
         let edge = |segments: u64| {
             let fin = u64::from(segments == connection.total);
             client.wrapping_add((1 + connection.bytes(segments) + fin) as u32)
         };
-        let scale = connection.from.window_scale();
+        let scale = from.window_scale();
         // The client receives no data: its window stays what it was, rounded up to its scale.
-        let first_window = connection.from.first_window(mss).max(u64::from(mss));
+        let first_window = from.first_window(mss).max(u64::from(mss));
         let client_window = first_window.div_ceil(1 << scale);
         let mut options = Options::default();
         options.timestamps = timestamps.then_some((packet.tsval, packet.tsecr));
@@ -268,15 +270,15 @@ impl Simulation {
         let (seq, ack, flags, window) = match kind {
             Kind::Syn => {
                 options.mss = Some(mss as u16);
-                options.sack_permitted = connection.from.sack;
-                options.timestamps = connection.from.timestamps.then_some((packet.tsval, 0));
+                options.sack_permitted = from.sack;
+                options.timestamps = from.timestamps.then_some((packet.tsval, 0));
                 options.window_scale = Some(scale as u8);
                 (client, 0, SYN, first_window)
             }
             Kind::SynAck => {
                 options.mss = Some(mss as u16);
-                options.sack_permitted = connection.sack();
-                options.window_scale = Some(connection.to.window_scale() as u8);
+                options.sack_permitted = connection.sack;
+                options.window_scale = Some(to.window_scale() as u8);
                 (server, client.wrapping_add(1), SYN | ACK, u64::from(packet.window))
             }
             Kind::Data => {
@@ -293,7 +295,7 @@ impl Simulation {
                     }
                 }
                 let fin = if packet.seq == connection.total { FIN } else { 0 };
-                let window = u64::from(packet.window) >> connection.to.window_scale();
+                let window = u64::from(packet.window) >> to.window_scale();
                 (server.wrapping_add(1), edge(packet.seq), ACK | fin, window)
             }
             Kind::Reset => {

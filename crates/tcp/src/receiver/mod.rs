@@ -34,21 +34,15 @@ pub struct Data {
     pub tsecr: u32,
 }
 
-/// One connection's receiver.
+/// One connection's receiver, what every segment needs first (as [`crate::sender::Sender`]).
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Receiver {
-    options: HostOptions,
-    sack: bool,
     /// The next expected segment: what came before was delivered to the application.
     next: u64,
-    reassembly: Reassembly,
-    buffer: Buffer,
-    ts_recent: u32,
-
     /// `next` and the right edge in bytes when the last acknowledgement was sent (`rcv_wup`, `rcv_wup + rcv_wnd`).
     acked: u64,
     right_edge: u64,
-    handshake_us: u64,
 
     /// Acknowledgements still to be sent at once (`icsk_ack.quick`).
     quick: u64,
@@ -57,13 +51,19 @@ pub struct Receiver {
     last_received: u64,
     delayed_until: Option<u64>,
     timer: Time,
+    compress_until: Time,
+    handshake_us: u64,
+    compressed_next: u64,
+    compressed: u32,
+    duplicates: u32,
+    ts_recent: u32,
     /// Data since the last acknowledgement carried PSH.
     pushed: bool,
+    sack: bool,
 
-    compressed: u32,
-    compressed_next: u64,
-    duplicates: u32,
-    compress_until: Time,
+    buffer: Buffer,
+    options: HostOptions,
+    reassembly: Reassembly,
 }
 
 impl Receiver {

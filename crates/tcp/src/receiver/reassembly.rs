@@ -7,15 +7,16 @@ use std::collections::VecDeque;
 const REMEMBERED: usize = 4;
 
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub struct Reassembly {
     /// Disjoint, not adjacent, ascending.
     runs: VecDeque<Block>,
     segments: u64,
-    /// Most recently changed first (RFC 2018 section 4).
-    recent: [Block; REMEMBERED],
     recent_count: usize,
     /// To be reported as a DSACK in the next acknowledgement.
     duplicate: Option<Block>,
+    /// Most recently changed first (RFC 2018 section 4).
+    recent: [Block; REMEMBERED],
 }
 
 impl Reassembly {

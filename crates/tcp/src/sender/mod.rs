@@ -79,79 +79,81 @@ struct Rack {
     last_delivered: u64,
 }
 
-/// One connection's sender.
+/// One connection's sender. With many of them each packet finds its own out of the cache: the fields lie in lines of 64 bytes,
+/// what every acknowledgement and departure needs first.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Sender {
     pub window: Window,
-    pub stats: SenderStats,
-    congestion: Congestion,
-    board: Scoreboard,
-    options: HostOptions,
-    /// Both ends agreed on SACK.
-    sack: bool,
-    /// Segments to send in all.
-    total: u64,
-    rtt: Rtt,
-
-    // Flow control.
-    window_end: u64,
-    send_window: u64,
-    send_buffer: u64,
-    cwnd_usage_seq: u64,
-    limited_since: Option<(Limit, Time)>,
 
     // Timers, in ticks and as the time at which the wheel fires.
     rto: u64,
-    backoff: u32,
-    retransmits: u32,
-    pending: Pending,
     timeout: u64,
     timer: Time,
     pacing_timer: Time,
 
-    // Loss detection and recovery.
-    rack: Rack,
-    reordering: u32,
-    reordering_seen: bool,
+    /// Segments that the application has written, and whether it waits for room.
+    written: u64,
+    send_buffer: u64,
+    /// Bytes of this connection in the sending host's own queue (`sk_wmem_alloc`), which the network takes out again.
+    pub host_queue: u64,
+    /// How many segments a new buffer takes; up to which the application has told to send at once (`pushed_seq`).
+    buffer_segments: u64,
+    pushed: u64,
+    /// Buffers (`sk_buff`s) that what is in flight fills.
+    super_packets: u32,
+    writer_sleeps: bool,
+    /// The send queue waits for `host_queue` to fall (`TSQ_THROTTLED`).
+    pub throttled: bool,
+    /// What is sent waits in a queue of the sending host's own.
+    host_queued: bool,
+    pending: Pending,
+    /// Both ends agreed on SACK.
+    sack: bool,
+
+    // Flow control and delivery rate.
+    window_end: u64,
+    send_window: u64,
+    /// The widest ever offered, which the buffers' size follows from; and where each unsent buffer ends.
+    widest_window: u64,
+    buffer_ends: VecDeque<u64>,
+    cwnd_usage_seq: u64,
+    /// Segments to send in all.
+    total: u64,
+    limited_since: Option<(Limit, Time)>,
+    first_tx_us: u64,
+    last_send_jiffies: u32,
+    /// The last timestamp value received, echoed in data.
+    ts_recent: u32,
+
+    // Loss detection and recovery: what is looked at without any loss, too.
+    tlp_high_seq: Option<u64>,
+    retransmit_hint: Option<u64>,
+    high_seq: u64,
     highest_sack: u64,
+    reordering: u32,
+    backoff: u32,
+    retransmits: u32,
+    retrans_stamp: u32,
+
+    rtt: Rtt,
+    rack: Rack,
+    board: Scoreboard,
+    congestion: Congestion,
+    options: HostOptions,
+    pub stats: SenderStats,
+
+    // The rest of recovery.
     sack_cache: [Block; 4],
     dsack_dups: u64,
     undo_marker: Option<u64>,
     /// -1: nothing retransmitted yet; 0: everything retransmitted was unnecessary.
     undo_retrans: i64,
-    /// Buffers (`sk_buff`s) that what is in flight fills.
-    super_packets: u32,
-    /// Segments that the application has written, and whether it waits for room.
-    written: u64,
-    writer_sleeps: bool,
-    /// Up to which segment it has told to send at once (`pushed_seq`).
-    pushed: u64,
-    /// Where each unsent buffer ends; how many segments a new one takes, and the widest window ever offered, from which that
-    /// follows.
-    buffer_ends: VecDeque<u64>,
-    buffer_segments: u64,
-    widest_window: u64,
-    retrans_stamp: u32,
-    high_seq: u64,
-    frto: bool,
-    tlp_high_seq: Option<u64>,
-    tlp_retrans: bool,
     prr_delivered: u32,
     prr_out: u32,
-    retransmit_hint: Option<u64>,
-
-    // Delivery rate.
-    first_tx_us: u64,
-    last_send_jiffies: u32,
-
-    /// What is sent waits in a queue of the sending host's own.
-    host_queued: bool,
-    /// Bytes of this connection in that queue (`sk_wmem_alloc`), which the network takes out again.
-    pub host_queue: u64,
-    /// The send queue waits for `host_queue` to fall (`TSQ_THROTTLED`).
-    pub throttled: bool,
-    /// The last timestamp value received, echoed in data.
-    ts_recent: u32,
+    reordering_seen: bool,
+    frto: bool,
+    tlp_retrans: bool,
 }
 
 /// What keeps the sender from sending more, other than congestion control (`tcp_chrono`).
@@ -290,10 +292,6 @@ impl Sender {
     /// When [`Self::on_timer`] wants to be called next.
     pub fn timer(&self) -> Time {
         self.timer
-    }
-    /// When [`Self::on_pacing_timer`] wants to be called next.
-    pub fn pacing_timer(&self) -> Time {
-        self.pacing_timer
     }
     /// The retransmission timeout in microseconds.
     pub fn rto_us(&self, clock: Clock) -> u64 {

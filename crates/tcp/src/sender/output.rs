@@ -88,7 +88,7 @@ impl Sender {
         }
     }
 
-    /// To be called when [`Sender::pacing_timer`] is reached, or when the host queue has room again (`tcp_tsq_write`).
+    /// To be called at [`Self::next_room`]: the pacer lets go, or the host's queue has room again (`tcp_tsq_write`).
     pub fn on_room(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         if self.pacing_timer <= clock.now {
             self.pacing_timer = Time::NEVER;
@@ -132,16 +132,33 @@ impl Sender {
 
     /// `tcp_small_queue_check`: whether too much of this connection waits in the host's own queue.
     fn host_queue_full(&mut self, count: u32, factor: u32) -> bool {
+        let full = self.exceeds_small_queue(count, factor);
+        self.throttled |= full;
+        full
+    }
+
+    fn exceeds_small_queue(&self, count: u32, factor: u32) -> bool {
         let size = u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
         let mut limit = (2 * size).max(self.window.pacing_rate >> gso::PACING_SHIFT);
         if !self.window.pacing {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
         }
-        if self.host_queue <= limit << factor || self.window.packets_out == 0 {
-            return false;
+        self.host_queue > limit << factor && self.window.packets_out > 0
+    }
+
+    /// When [`Self::on_room`] wants to be called next, if the first of what waits in the host's queue leaves it at `leaves`.
+    /// The pacer may fire earlier than that, but not send then, and is spared the call.
+    pub fn next_room(&self, leaves: Time) -> Time {
+        if self.throttled {
+            return self.pacing_timer.min(leaves);
         }
-        self.throttled = true;
-        true
+        if self.host_queue > 0 && self.pacing_timer < leaves {
+            let retransmits = self.window.lost_out > self.window.retrans_out;
+            if self.exceeds_small_queue(self.tso_segs(), u32::from(retransmits)) {
+                return leaves;
+            }
+        }
+        self.pacing_timer
     }
 
     /// `tcp_tso_should_defer`: wait a little for a fuller super-packet. Sizes are in segments.

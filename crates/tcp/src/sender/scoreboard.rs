@@ -40,6 +40,7 @@ const SMALLEST: usize = 16;
 const SLACK: usize = 8;
 
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Scoreboard {
     ring: Vec<Segment>,
     una: u64,

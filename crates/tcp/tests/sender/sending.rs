@@ -188,9 +188,9 @@ fn only_bbr_is_paced() {
 /// Follows the pacing timer until it is no longer set: when how many segments left.
 fn pace(driver: &mut Driver) -> Vec<(Time, u32)> {
     let mut sent = Vec::new();
-    while driver.sender.pacing_timer() != Time::NEVER {
-        assert!(driver.sender.pacing_timer() > driver.now);
-        driver.now = driver.sender.pacing_timer();
+    while driver.sender.next_room(Time::NEVER) != Time::NEVER {
+        assert!(driver.sender.next_room(Time::NEVER) > driver.now);
+        driver.now = driver.sender.next_room(Time::NEVER);
         let bursts = driver.act(|sender, clock, out| sender.on_room(clock, out));
         sent.extend(bursts.iter().map(|b| (driver.now, b.count)));
     }

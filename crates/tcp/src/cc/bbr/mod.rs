@@ -37,6 +37,7 @@ use random::Random;
 
 /// One connection's BBR (`struct bbr`).
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Bbr {
     mode: Mode,
     /// In 256ths.
