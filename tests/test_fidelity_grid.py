@@ -18,7 +18,7 @@ from sawtooth.fidelity import ledger as ledgers
 from sawtooth.fidelity import record as records
 from sawtooth.fidelity.campaign import Campaign, enough
 from sawtooth.fidelity.differences import Estimate, answers, compare, summary
-from sawtooth.fidelity.grid import Budget, Point
+from sawtooth.fidelity.grid import Budget, Budgets, Point
 from sawtooth.fidelity.ledger import COLUMNS, Ledger, Row
 from sawtooth.fidelity.measures import NAMES
 from sawtooth.run import Run
@@ -243,19 +243,32 @@ def test_a_campaign_that_is_interrupted_keeps_its_runs_and_goes_on(
     engine = Engine()
     monkeypatch.setattr(campaign, "get", lambda name: engine)
     done: dict[str, list[Row]] = {}
-    first = Campaign("sim", Budget(runs=3), 1, lambda point, rows: done.update({point.name: rows}), quiet=True)
+    first = Campaign("sim", 1, lambda point, rows: done.update({point.name: rows}), quiet=True)
     with pytest.raises(SawtoothError, match="interrupted") as caught:
         first.run(points)
     assert caught.value.code == "interrupted"
     kept = set(seen[:5])
     engine.breaks = False
     seen.clear()
-    again = Campaign("sim", Budget(runs=3), 1, lambda point, rows: done.update({point.name: rows}), quiet=True)
+    again = Campaign("sim", 1, lambda point, rows: done.update({point.name: rows}), quiet=True)
     again.run(points)
     assert not kept & set(seen)
     assert {name: [row["seed"] for row in rows] for name, rows in done.items()} == {
         point.name: [1, 2, 3] for point in points
     }
+
+
+def test_points_with_a_tag_get_its_budget_and_the_others_the_grids(small: Path) -> None:
+    small.write_text(SMALL + "[budgets.ci]\nsim = { runs = 5 }\n")
+    points = Grid.load(small).points()
+    assert {point.name: point.budget.of("sim").runs for point in points if "ci" in point.tags} == {
+        "one:reno-20M": 5,
+    }
+    assert {point.budget.of("sim").runs for point in points if "ci" not in point.tags} == {3}
+    small.write_text(SMALL + "[budgets.cy]\nsim = { runs = 5 }\n")
+    with pytest.raises(SawtoothError) as caught:
+        Grid.load(small)
+    assert (caught.value.code, caught.value.field) == ("unknown-name", "budgets.cy")
 
 
 def test_a_point_that_fails_does_not_end_the_others(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +288,7 @@ def test_a_point_that_fails_does_not_end_the_others(small: Path, monkeypatch: py
     monkeypatch.setattr(campaign, "get", lambda name: Engine())
     done: list[Point] = []
     with pytest.raises(SawtoothError, match="it fell over") as caught:
-        Campaign("sim", Budget(runs=2), 2, lambda point, rows: done.append(point), quiet=True).run(points)
+        Campaign("sim", 2, lambda point, rows: done.append(point), quiet=True).run(points)
     assert (caught.value.code, caught.value.field) == ("guest-failed", "point two:hz100-sack=false")
     assert {point.name for point in done} == {point.name for point in points[:4]}
 
@@ -288,9 +301,7 @@ def test_the_result_does_not_depend_on_how_many_run_side_by_side(small: Path, tm
         for file in ledgers.cache("sim", "x").parent.iterdir():
             file.unlink()
         done: dict[str, list[Row]] = {}
-        Campaign("sim", Budget(runs=3), jobs, lambda point, rows, done=done: done.update({point.name: rows})).run(
-            points
-        )
+        Campaign("sim", jobs, lambda point, rows, done=done: done.update({point.name: rows})).run(points)
         strip = ("cpu_s", "date")
         found.append(
             {name: [{k: r[k] for k in COLUMNS if k not in strip} for r in done[name]] for name in sorted(done)}
@@ -303,7 +314,7 @@ def test_the_result_does_not_depend_on_how_many_run_side_by_side(small: Path, tm
 
 
 def point() -> Point:
-    return Point("p", "b", frozenset(), Scenario(traffic="native"))
+    return Point("p", "b", frozenset(), Scenario(traffic="native"), Budgets())
 
 
 def differences(kernel: list[float], sim: list[float], **others: Any) -> pd.DataFrame:
@@ -330,7 +341,7 @@ def test_a_difference_within_the_noise_of_both_sides_is_shown_as_such() -> None:
 
 def test_shares_are_those_of_congestion_controls_where_several_meet() -> None:
     flows = [{"cc": "cubic"}, {"cc": "bbr"}, {"cc": "cubic"}]
-    one = Point("p", "b", frozenset(), Scenario(flows=flows))
+    one = Point("p", "b", frozenset(), Scenario(flows=flows), Budgets())
     kernel = answers([one], "kernel", {one.question: rows(one.question, [1.0, 1.0], shares="0.2 0.5 0.3")})
     sim = answers([one], "sim", {one.question: rows(one.question, [1.0, 1.0], shares="0.1 0.6 0.3")})
     found = compare(kernel, sim).query("measure == 'share'").set_index("share_of")
@@ -374,7 +385,7 @@ def recorded(small: Path) -> Path:
     def keep(point: Point, found: list[Row]) -> None:
         record.replace(point.question, [row | {"engine": "kernel"} for row in found])
 
-    Campaign("sim", Budget(runs=3), 2, keep, quiet=True).run(grid.points()[:4])
+    Campaign("sim", 2, keep, quiet=True).run(grid.points()[:4])
     record.about = {"kernel": {"version": "6.12"}}
     record.write([point.question for point in grid.points()])
     return small

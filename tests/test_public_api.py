@@ -42,7 +42,7 @@ def test_the_verbs_stay_verbs_when_modules_of_the_same_name_are_imported(name: s
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'runn'"):
-        _ = sawtooth.runn  # type: ignore[attr-defined]
+        _ = sawtooth.runn
 
 
 def test_dir_lists_the_public_names() -> None:
@@ -89,7 +89,7 @@ def test_running_a_scenario_gives_a_run() -> None:
 
 def test_options_of_studies_are_refused_for_a_scenario() -> None:
     with pytest.raises(sawtooth.SawtoothError, match="jobs"):
-        sawtooth.run(sawtooth.Scenario(), engine="model", jobs=3)  # type: ignore[call-overload]
+        sawtooth.run(sawtooth.Scenario(), engine="model", jobs=3)
 
 
 def test_an_unknown_engine_is_refused_with_the_nearest() -> None:

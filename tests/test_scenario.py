@@ -164,7 +164,7 @@ def test_a_scenario_may_have_probes_and_no_flow() -> None:
 
 def test_a_scenario_cannot_be_changed_in_place() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        Scenario().seed = 2  # type: ignore[misc]
+        Scenario().seed = 2
 
 
 def test_scenarios_that_ask_the_same_are_equal_and_have_one_digest() -> None:

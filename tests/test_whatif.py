@@ -130,7 +130,7 @@ def test_iperf3s_plateau_is_the_bottleneck() -> None:
 
 def test_a_window_that_is_full_all_the_time_is_the_limit_and_no_plateau() -> None:
     report = iperf3([94.0] * 10)
-    for one in report["intervals"]:  # type: ignore[attr-defined]
+    for one in report["intervals"]:
         one["streams"][0]["snd_wnd"] = 94e6 * 0.0425 / 8
     found = estimate(from_iperf3(report))
     assert found.rate.bound == "at least"

@@ -133,7 +133,7 @@ def _standard_error(one: Interval) -> float:
 
 
 def _t_quantile(freedom: float) -> float:
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
+    from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2))
 

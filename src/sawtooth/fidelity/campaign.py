@@ -25,19 +25,18 @@ from sawtooth.study.progress import Bar
 
 WANTED_NOISE = 0.01
 """Standard error of the mean throughput; half of the 95% interval's half-width, so that few runs must agree better."""
-LEAST_RUNS = 3
 _POLL_S = 0.25
 _PATIENCE = 20.0
 """A run that takes so many times the point's budget of processor time in wall time hangs."""
 
 
 def enough(rows: Sequence[Row], budget: Budget) -> bool:
-    """Whether more runs would not help, or are not allowed: three at least, two where the processor time is used up."""
+    """Whether more runs would not help, or are not allowed: two at least, even where the processor time is used up."""
     n = len(rows)
     spent_s = math.fsum(row["cpu_s"] for row in rows)
     if n >= budget.runs or (n >= 2 and budget.cpu is not None and spent_s * (n + 1) / n > budget.cpu.seconds):
         return True
-    if n < LEAST_RUNS:
+    if n < budget.least:
         return False
     interval = independent([row["mean_mbps"] for row in rows])
     return interval.high - interval.mean <= 2 * WANTED_NOISE * interval.mean
@@ -51,7 +50,6 @@ class Campaign:
     """
 
     engine: str
-    budget: Budget
     jobs: int
     done: Callable[[Point, list[Row]], None]
     quiet: bool = False
@@ -114,10 +112,10 @@ class Campaign:
             book.about[digest] = about
             rows = book.of(point.question, digest)
         try:
-            while not enough(rows, self.budget):
+            while not enough(rows, point.budget.of(self.engine)):
                 seed = 1 + max((int(row["seed"]) for row in rows), default=0)
                 with self._lock:
-                    self._running[point.name] = min(0.9, _share(rows, self.budget))
+                    self._running[point.name] = min(0.9, _share(rows, point.budget.of(self.engine)))
                 row = self._run(point, seed) | {"engine": digest}
                 rows.append(row)
                 with self._lock:
@@ -133,7 +131,8 @@ class Campaign:
 
     def _run(self, point: Point, seed: int) -> Row:
         begun, used_s = time.monotonic(), time.thread_time()
-        limit_s = self.budget.cpu.seconds * _PATIENCE if self.budget.cpu is not None else math.inf
+        allowed = point.budget.of(self.engine).cpu
+        limit_s = allowed.seconds * _PATIENCE if allowed is not None else math.inf
 
         def stop() -> bool:
             return self._stop.is_set() or time.monotonic() - begun > limit_s
@@ -158,7 +157,7 @@ class Campaign:
 def _share(rows: Sequence[Row], budget: Budget) -> float:
     """A guess at how much of a point's work is done, for the progress bar."""
     if len(rows) < 2:
-        return len(rows) / (LEAST_RUNS + 1)
+        return len(rows) / (budget.least + 1)
     means = [row["mean_mbps"] for row in rows]
     noise = statistics.stdev(means) / math.sqrt(len(rows)) / (statistics.fmean(means) or 1)
     return max(len(rows) / budget.runs, min(1.0, (WANTED_NOISE / noise) ** 2 if noise else 1.0))

@@ -86,9 +86,7 @@ def compare_on(
     if not known:
         raise unmeasured(path, missing)
     tried: dict[str, list[Row]] = {}
-    campaign = Campaign(
-        TRIED, grid.budget.sim, at_once, lambda point, rows: tried.update({point.question: rows}), quiet
-    )
+    campaign = Campaign(TRIED, at_once, lambda point, rows: tried.update({point.question: rows}), quiet)
     campaign.run(known)
     sides = (
         answers(known, REFERENCE, {point.question: record.of(point.question) for point in known}),

@@ -38,6 +38,7 @@ class Budget(_Table):
     """What a point may cost an engine before its noise is taken as it is."""
 
     runs: int = Field(12, ge=2, le=1000, description="seeds 1 … at most this")
+    least: int = Field(3, ge=2, le=1000, description="and at least this, where the processor time allows")
     cpu: Span | None = Field(None, description="processor time of all runs of a point; absent: not limited")
 
 
@@ -46,6 +47,10 @@ class Budgets(_Table):
 
     kernel: Budget = Field(default_factory=lambda: Budget(cpu=Span.parse("30 s")))
     sim: Budget = Field(default_factory=Budget)
+
+    def of(self, engine: str) -> Budget:
+        """Of one of the engines."""
+        return {"kernel": self.kernel, "sim": self.sim}[engine]
 
 
 class Block(_Table):
@@ -69,6 +74,7 @@ class Point:
     block: str
     tags: frozenset[str]
     scenario: Scenario
+    budget: Budgets
 
     @property
     def question(self) -> str:
@@ -87,13 +93,14 @@ class Grid(_Table):
 
     scenario: dict[str, Any] = Field(default_factory=dict, description="tables of every scenario")
     budget: Budgets = Field(default_factory=Budgets)
+    budgets: dict[Word, Budgets] = Field(default_factory=dict, description="tag = what its points get instead")
     blocks: list[Block] = Field(min_length=1)
     tags: dict[Word, list[str]] = Field(default_factory=dict, description="tag = names of points")
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Grid:
         """Reads and checks every point. Raises SawtoothError as the scenarios do, and ``duplicate-name``,
-        ``unknown-name`` (a tag's point), ``wrong-type`` (a row that does not fit the columns).
+        ``unknown-name`` (a tag's point, a budget's tag), ``wrong-type`` (a row that does not fit the columns).
         """
         try:
             grid = cls(**read_toml(path))
@@ -116,18 +123,21 @@ class Grid(_Table):
                 if name in found:
                     fix = "give the block another name, or another column"
                     raise InputError("duplicate-name", f'two points are named "{name}"', field=f"blocks.{at}", fix=fix)
-                found[name] = Point(name, block.name, frozenset({block.name, *tagged.pop(name, ())}), scenario)
+                tags = frozenset({block.name, *tagged.pop(name, ())})
+                budget = next((more for tag, more in self.budgets.items() if tag in tags), self.budget)
+                found[name] = Point(name, block.name, tags, scenario, budget)
         if tagged:
             name, words = min(tagged.items())
             message = f'no point is named "{name}"'
             raise InputError("unknown-name", message, field=f"tags.{min(words)}", fix=suggestion(name, found))
         points = list(found.values())
+        known = {word for point in points for word in point.tags}
+        for field, word in [*((f"budgets.{word}", word) for word in self.budgets), *([("tag", tag)] if tag else [])]:
+            if word not in known:
+                fix = suggestion(word, known)
+                raise InputError("unknown-name", f'no point has the tag "{word}"', field=field, fix=fix)
         if tag is None:
             return points
-        known = {word for point in points for word in point.tags}
-        if tag not in known:
-            fix = suggestion(tag, known)
-            raise InputError("unknown-name", f'no point has the tag "{tag}"', field="tag", fix=fix)
         return [point for point in points if tag in point.tags]
 
     def _scenarios(self, block: Block, at: str) -> Iterator[tuple[str, Scenario]]:

@@ -30,17 +30,16 @@ def measure(
     """
     record = Ledger.load(path)
     order = [point.question for point in grid.points()]
-    budget = grid.budget.kernel
 
     def lacks(point: Point) -> bool:
         here = build(ENGINE, point.scenario)[0] if which == "all" else None
-        return not enough(record.of(point.question, here), budget)
+        return not enough(record.of(point.question, here), point.budget.kernel)
 
     def keep(point: Point, rows: list[Row]) -> None:
         record.replace(point.question, rows)
         record.about |= {row["engine"]: campaign.about(row["engine"]) for row in rows}
         record.write(order)
 
-    campaign = Campaign(ENGINE, budget, jobs, keep, quiet)
+    campaign = Campaign(ENGINE, jobs, keep, quiet)
     campaign.run([point for point in points if lacks(point)])
     return record

@@ -83,6 +83,6 @@ def batch_means(series: Sequence[ArrayLike], *, confidence: float = CONFIDENCE) 
 
 
 def _t_quantile(confidence: float, freedom: int) -> float:
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
+    from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + confidence / 2))

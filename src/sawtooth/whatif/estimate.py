@@ -241,7 +241,7 @@ def _loss(observed: Observed, full: bool) -> tuple[Estimated, bool]:
 
 def poisson_interval(count: int) -> tuple[float, float]:
     """The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2), with 0 at the low end of none."""
-    from scipy.special import gammaincinv  # type: ignore[import-untyped]
+    from scipy.special import gammaincinv
 
     low = 0.0 if count == 0 else float(gammaincinv(count + 0.5, 0.05))
     return low, float(gammaincinv(count + 0.5, 0.95))

@@ -224,7 +224,7 @@ def separate(trace: Trace, frame_s: float, used: float) -> Split:
     near the full queue decides, by the Poisson distribution, whether the excess there is chance. ``used`` is the share
     of the bottleneck's rate that the transfer got: controls that lose only at a full queue get more than half.
     """
-    from scipy.special import gammainc  # type: ignore[import-untyped]
+    from scipy.special import gammainc
 
     sent, lost = int(trace.sent_segments.sum()), int(trace.lost_segments.sum())
     if trace.delay_s.size == 0:

@@ -157,7 +157,7 @@ def lateness(data: Data) -> tuple[Floats, float]:
     Empty without timestamps. The unit is found from the capture's own clock. Within it a segment's time is not known:
     the least of the neighbours within two units comes near.
     """
-    from scipy.ndimage import minimum_filter1d  # type: ignore[import-untyped]
+    from scipy.ndimage import minimum_filter1d
 
     none = np.empty(0), 0.0
     if data.tsval.size < 2 or not data.tsval.any():

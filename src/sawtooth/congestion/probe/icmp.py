@@ -12,21 +12,32 @@ _PROTOCOL = {4: socket.IPPROTO_ICMP, 6: socket.IPPROTO_ICMPV6}
 _ICMP6_FILTER = 1
 
 
-class Ping:
+class _Echo:
+    """Sends echo requests over a socket of ``type``; what comes back depends on it."""
+
+    def __init__(self, type: socket.SocketKind, target: Target, nonce: int, identifier: int) -> None:
+        self._socket = socket.socket(target.family, type, _PROTOCOL[target.version])
+        self._target, self._nonce, self._identifier = target, nonce, identifier
+
+    def send(self, sequence: int, ttl: int) -> None:
+        """Raises OSError."""
+        transport.set_ttl(self._socket, self._target.version, ttl)
+        request = wire.echo_request(self._target.version, self._identifier, sequence, self._nonce)
+        transport.send(self._socket, request, self._target.sockaddr)
+
+    def close(self) -> None:
+        """Ends it."""
+        self._socket.close()
+
+
+class Ping(_Echo):
     """A ping socket: the kernel chooses the identifier, computes the checksum, and gives us our own answers only."""
 
     kind = "ping"
 
     def __init__(self, target: Target, nonce: int) -> None:
-        sock = socket.socket(target.family, socket.SOCK_DGRAM, _PROTOCOL[target.version])
-        self._socket = transport.prepared(sock, target)
-        self._target, self._nonce = target, nonce
-
-    def send(self, sequence: int, ttl: int) -> None:
-        """Raises OSError."""
-        transport.set_ttl(self._socket, self._target.version, ttl)
-        request = wire.echo_request(self._target.version, 0, sequence, self._nonce)
-        transport.send(self._socket, request, self._target.sockaddr)
+        super().__init__(socket.SOCK_DGRAM, target, nonce, identifier=0)
+        transport.prepared(self._socket, target)
 
     def receive(self, timeout_s: float) -> list[Answer]:
         """Echo replies, and errors that routers sent."""
@@ -44,20 +55,16 @@ class Ping:
                 found.append(Answer(sequence, one.kind, one.address, one.monotonic_ns, one.unix_ns))
         return found
 
-    def close(self) -> None:
-        """Ends it."""
-        self._socket.close()
 
-
-class Raw:
+class Raw(_Echo):
     """A raw socket: all ICMP of the machine arrives, and ours is told by identifier, target and nonce."""
 
     kind = "raw"
 
     def __init__(self, target: Target, nonce: int) -> None:
-        sock = socket.socket(target.family, socket.SOCK_RAW, _PROTOCOL[target.version])
-        sock.setblocking(False)
-        sock.setsockopt(socket.SOL_SOCKET, transport.SO_TIMESTAMPNS, 1)
+        super().__init__(socket.SOCK_RAW, target, nonce, identifier=(os.getpid() ^ nonce) & 0xFFFF)
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, transport.SO_TIMESTAMPNS, 1)
         if target.version == 6:
             # A set bit blocks its type; on a busy host neighbour discovery would fill the buffer.
             blocked = bytearray(b"\xff" * 32)
@@ -65,16 +72,7 @@ class Raw:
                 word, bit = divmod(kind, 32)
                 value = int.from_bytes(blocked[4 * word : 4 * word + 4], "little") & ~(1 << bit)
                 blocked[4 * word : 4 * word + 4] = value.to_bytes(4, "little")
-            sock.setsockopt(socket.IPPROTO_ICMPV6, _ICMP6_FILTER, bytes(blocked))
-        self._socket = sock
-        self._target, self._nonce = target, nonce
-        self._identifier = (os.getpid() ^ nonce) & 0xFFFF
-
-    def send(self, sequence: int, ttl: int) -> None:
-        """Raises OSError."""
-        transport.set_ttl(self._socket, self._target.version, ttl)
-        request = wire.echo_request(self._target.version, self._identifier, sequence, self._nonce)
-        transport.send(self._socket, request, self._target.sockaddr)
+            self._socket.setsockopt(socket.IPPROTO_ICMPV6, _ICMP6_FILTER, bytes(blocked))
 
     def receive(self, timeout_s: float) -> list[Answer]:
         """Echo replies, and errors that quote our requests."""
@@ -90,7 +88,3 @@ class Raw:
             if heard is not None:
                 found.append(Answer(heard.sequence, heard.kind, one.address, one.monotonic_ns, one.unix_ns))
         return found
-
-    def close(self) -> None:
-        """Ends it."""
-        self._socket.close()
