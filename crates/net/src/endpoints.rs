@@ -18,7 +18,7 @@ impl Simulation {
         let Some(mut receiver) = connection.receiver.take() else {
             return;
         };
-        receiver.note_handshake(self.now.since(connection.synack_sent).micros());
+        receiver.note_handshake(self.now.since(connection.synack_sent).micros(), clock);
         let data = Data { seq: packet.seq, push: packet.push, tsval: packet.tsval, tsecr: packet.tsecr };
         let before = receiver.delivered();
         receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack));

@@ -124,10 +124,11 @@ impl Simulation {
 
     pub(crate) fn take_established(&mut self, packet: Packet) {
         let connection = &mut self.connections[packet.owner as usize];
+        let clock = connection.receiver_clock(self.now);
         if let Some(receiver) = &mut connection.receiver
             && packet.generation == connection.receiver_generation
         {
-            receiver.note_handshake(self.now.since(connection.synack_sent).micros());
+            receiver.note_handshake(self.now.since(connection.synack_sent).micros(), clock);
         }
     }
 

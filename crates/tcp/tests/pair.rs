@@ -194,7 +194,7 @@ impl Pair {
                     self.in_order += 1;
                 }
                 self.with_receiver(|receiver, clock, acks| {
-                    receiver.note_handshake(500);
+                    receiver.note_handshake(500, clock);
                     receiver.on_data(data, clock, &mut |ack| acks.push(*ack));
                 });
             }

@@ -23,7 +23,7 @@ impl Driver {
         let now = Time::from_nanos(1_000_000_000);
         let clock = Clock { now, hz: options.hz };
         let mut receiver = Receiver::new(options, options.sack, clock);
-        receiver.note_handshake(u64::from(RTT_MS) * 1_000);
+        receiver.note_handshake(u64::from(RTT_MS) * 1_000, clock);
         Driver { receiver, now, options }
     }
     /// As [`Self::new`], past the quick acknowledgements of the start and with nothing left to acknowledge.
@@ -367,4 +367,45 @@ fn held_data_takes_room_from_the_window() {
     assert!(windows.windows(2).all(|pair| pair[1] == pair[0]), "no more is offered while it is held: {windows:?}");
     let ack = driver.data(40)[0];
     assert!(ack.next * MSS + ack.window > windows[0]);
+}
+
+/// The widest window offered within the round trip in which a gap before `held` segments is filled, and in the next one.
+fn windows_after_a_filled_gap(held: u64) -> (u64, u64) {
+    let mut driver = Driver::new(HostOptions { receive_buffer: 64 << 20, ..options() });
+    let widest = |driver: &mut Driver, from: u64| {
+        (from..from + 40).flat_map(|seq| driver.data(seq)).map(|ack| ack.window).max().unwrap_or(0)
+    };
+    driver.later(Span::from_millis(1));
+    (0..10).for_each(|seq| drop(driver.data(seq)));
+    driver.later(Span::from_millis(25)).data(10);
+    (12..12 + held).for_each(|seq| drop(driver.data(seq)));
+    driver.later(Span::from_millis(25)).data(11);
+    let soon = widest(&mut driver, 12 + held);
+    driver.later(Span::from_millis(25));
+    (soon, widest(&mut driver, 52 + held))
+}
+
+#[test]
+fn the_buffer_grows_with_a_filled_gap_at_once_where_one_buffer_holds_it_and_else_a_round_trip_later() {
+    // 162/256 of the first buffer of 128 KiB.
+    let first = 84_000;
+    let (soon, later) = windows_after_a_filled_gap(16);
+    assert!(soon > first && later > first, "{soon} {later}");
+    let (soon, later) = windows_after_a_filled_gap(17);
+    assert!(soon < first && later > first, "{soon} {later}");
+}
+
+#[test]
+fn what_is_read_in_the_first_round_trip_counts_from_the_end_of_the_handshake() {
+    let mut driver = Driver::new(HostOptions { receive_buffer: 64 << 20, ..options() });
+    // Eleven segments in the first round trip are one more than the window that all begin with.
+    (0..11).for_each(|seq| drop(driver.later(Span::from_millis(1)).data(seq)));
+    driver.later(Span::from_millis(10));
+    (11..51).for_each(|seq| drop(driver.data(seq)));
+    driver.later(Span::from_millis(25)).data(51);
+    // 40 after 12 and not after 10: twice that, 16 more, and twice as much as it grew.
+    let widest = (52..352).flat_map(|seq| driver.data(seq)).map(|ack| ack.window).max();
+    let (copied, before) = (40.0, 12.0);
+    let window = (2.0 * copied + 16.0) * (1.0 + 2.0 * (copied - before) / before) * MSS as f64;
+    assert!((widest.unwrap_or(0) as f64 / window - 1.0).abs() < 0.02, "{widest:?} of {window}");
 }

@@ -184,7 +184,7 @@ fn the_receiver_sees_what_the_sender_sent_less_what_was_lost() {
 #[test]
 fn acknowledgements_carry_sack_blocks_in_bytes_and_scaled_windows() {
     let mut scenario =
-        Path { duration_ns: 20 * SECOND, rate_bps: 2_000_000, loss_ppb: PERCENT, ..Path::default() }.json();
+        Path { duration_ns: 40 * SECOND, rate_bps: 2_000_000, loss_ppb: PERCENT, ..Path::default() }.json();
     // Where acknowledgements get lost data is sent twice.
     scenario["links"][2]["loss_ppb"] = json!(60 * PERCENT);
     let (_, files) = captured(&scenario, &[SENDER]);

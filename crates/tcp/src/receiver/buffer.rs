@@ -4,9 +4,9 @@
 use crate::clock::Clock;
 use crate::options::{HostOptions, RECEIVE_BUFFER_START};
 
-/// Kernel memory of a received segment beyond its payload, for a frame that arrives alone (no GRO): `sk_buff` and small head.
+/// Kernel memory of a received buffer beyond its payload, for frames that arrive alone (no GRO): `sk_buff` and small head.
 /// From the share of a full buffer that Linux 6.12 offers behind a veth pair: 162/256 at 1448 bytes, 234/256 at 8948.
-const SEGMENT_OVERHEAD: u64 = 832;
+const BUFFER_OVERHEAD: u64 = 832;
 /// `TCP_MSS_DEFAULT`: what a receiver takes a segment to be until it has seen a larger one (`tcp_initialize_rcv_mss`).
 const ASSUMED_MSS: u64 = 536;
 /// `TCP_DEFAULT_SCALING_RATIO`.
@@ -16,9 +16,14 @@ const RATIO_SHIFT: u32 = 8;
 /// `TCP_INIT_CWND`.
 const INITIAL_WINDOW: u64 = 10;
 
+/// Bytes of the option, padding included.
+const TIMESTAMP_OPTION: u64 = 12;
+
 #[derive(Clone, Debug)]
 pub struct Buffer {
     mss: u64,
+    /// With room for the timestamps (`advmss`).
+    advertised: u64,
     limit: u64,
     /// `sk_rcvbuf`.
     size: u64,
@@ -44,19 +49,21 @@ pub struct Buffer {
 impl Buffer {
     pub fn new(options: &HostOptions, clock: Clock) -> Self {
         let mss = u64::from(options.mss);
+        let advertised = mss + if options.timestamps { TIMESTAMP_OPTION } else { 0 };
         let size = RECEIVE_BUFFER_START.min(options.receive_buffer);
         let initial = options.first_window(options.mss);
         Buffer {
             mss,
+            advertised,
             limit: options.receive_buffer,
             size,
-            ratio: if mss > ASSUMED_MSS { (mss << RATIO_SHIFT) / (mss + SEGMENT_OVERHEAD) } else { ASSUMED_RATIO },
+            ratio: if mss > ASSUMED_MSS { (mss << RATIO_SHIFT) / (mss + BUFFER_OVERHEAD) } else { ASSUMED_RATIO },
             clamp: size / 2,
             initial: initial.max(mss),
             // `tcp_init_buffer_space`: one segment is held back.
             offered: initial.min((size / 2).saturating_sub(mss)).max(mss),
             window_scale: options.window_scale(),
-            space: initial.min(INITIAL_WINDOW * mss),
+            space: initial.min(INITIAL_WINDOW * advertised),
             space_seq: 0,
             space_since_us: clock.micros(),
             rtt_us: 0,
@@ -75,17 +82,27 @@ impl Buffer {
         self.rtt_us
     }
 
+    /// The handshake is done.
+    pub fn begin(&mut self, clock: Clock) {
+        self.space_since_us = clock.micros();
+    }
+
+    /// Kernel memory of `segments` in so many buffers.
+    pub fn memory(&self, segments: u64, buffers: u64) -> u64 {
+        segments * self.mss + buffers * BUFFER_OVERHEAD
+    }
+
     fn window_from(&self, memory: u64) -> u64 {
         (memory * self.ratio) >> RATIO_SHIFT
     }
 
     /// `tcp_grow_window`: true when the offer grew, which also asks for an acknowledgement at once.
-    pub fn grow(&mut self, held_segments: u64) -> bool {
-        let room = self.clamp.min(self.free(held_segments)).saturating_sub(self.offered);
+    pub fn grow(&mut self, held: u64) -> bool {
+        let room = self.clamp.min(self.free(held)).saturating_sub(self.offered);
         if room == 0 {
             return false;
         }
-        self.offered += room.min(2 * self.mss);
+        self.offered += room.min(2 * self.advertised);
         true
     }
 
@@ -95,14 +112,14 @@ impl Buffer {
         self.space = self.space.min(self.clamp);
     }
 
-    fn free(&self, held_segments: u64) -> u64 {
-        self.window_from(self.size.saturating_sub(held_segments * (self.mss + SEGMENT_OVERHEAD)))
+    fn free(&self, held: u64) -> u64 {
+        self.window_from(self.size.saturating_sub(held))
     }
 
-    /// `__tcp_select_window`: what could be offered, in bytes.
-    pub fn select(&self, held_segments: u64) -> u64 {
+    /// `__tcp_select_window`: what could be offered, in bytes, while `held` bytes of memory are taken.
+    pub fn select(&self, held: u64) -> u64 {
         let full = self.clamp.min(self.window_from(self.size));
-        let mut free = self.free(held_segments);
+        let mut free = self.free(held);
         if free < full / 2 {
             free = free >> self.window_scale << self.window_scale;
             if free < self.window_from(self.size) >> 4 || free < self.mss {
@@ -113,8 +130,8 @@ impl Buffer {
     }
 
     /// Whether at least twice `window`, now offered, could be.
-    pub fn doubles(&self, window: u64, held_segments: u64) -> bool {
-        2 * window <= self.clamp && self.select(held_segments) >= (2 * window).max(1)
+    pub fn doubles(&self, window: u64, held: u64) -> bool {
+        2 * window <= self.clamp && self.select(held) >= (2 * window).max(1)
     }
 
     /// Rounded up to what the window field can say.
@@ -152,16 +169,16 @@ impl Buffer {
         self.rtt_since_us = Some(now);
     }
 
-    /// `tcp_rcv_space_adjust`: once a round trip, twice what was read, and more while it grows. `next` is the next expected
-    /// segment; everything before it was read.
-    pub fn adjust(&mut self, next: u64, clock: Clock) {
+    /// `tcp_rcv_space_adjust`: once a round trip, twice what was read, and more while it grows. Everything before the segment
+    /// `read` was read, `waiting` segments from there on are still to be.
+    pub fn adjust(&mut self, read: u64, waiting: u64, clock: Clock) {
         let now = clock.micros();
         if self.rtt_us == 0 || now - self.space_since_us < self.rtt_us >> 3 {
             return;
         }
-        let copied = (next - self.space_seq) * self.mss;
+        let copied = (read - self.space_seq).saturating_sub(waiting) * self.mss;
         if copied > self.space {
-            let mut window = 2 * copied + 16 * self.mss;
+            let mut window = 2 * copied + 16 * self.advertised;
             let grow = u128::from(window) * u128::from(copied - self.space) / u128::from(self.space.max(1));
             window += (grow as u64) << 1;
             let size = ((window << RATIO_SHIFT) / self.ratio.max(1)).min(self.limit);
@@ -171,7 +188,7 @@ impl Buffer {
             }
             self.space = copied;
         }
-        self.space_seq = next;
+        self.space_seq = read;
         self.space_since_us = now;
     }
 }

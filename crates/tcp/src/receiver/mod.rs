@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::options::HostOptions;
 use crate::packet::Ack;
 use buffer::Buffer;
-use reassembly::Reassembly;
+use reassembly::{BUFFER_FRAGMENTS, Reassembly};
 use sawtooth_units::{Span, Time};
 
 /// `TCP_MAX_QUICKACKS`.
@@ -94,9 +94,10 @@ impl Receiver {
     }
 
     /// The first packet after the SYN-ACK came `rtt_us` microseconds after it; later calls change nothing.
-    pub fn note_handshake(&mut self, rtt_us: u64) {
+    pub fn note_handshake(&mut self, rtt_us: u64, clock: Clock) {
         if self.handshake_us == 0 {
             self.handshake_us = rtt_us.max(1);
+            self.buffer.begin(clock);
         }
     }
 
@@ -117,6 +118,12 @@ impl Receiver {
         u64::from(self.options.mss)
     }
 
+    /// Memory that is taken by what came out of order, and by `unread` segments in order.
+    fn held(&self, unread: u64) -> u64 {
+        let buffers = self.reassembly.buffers() + unread.div_ceil(BUFFER_FRAGMENTS);
+        self.buffer.memory(self.reassembly.segments() + unread, buffers)
+    }
+
     /// Takes a data segment; `emit` gets the acknowledgements that leave at once.
     pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let Data { seq, push, tsval, tsecr } = data;
@@ -135,7 +142,7 @@ impl Receiver {
                 self.send(0, clock, emit);
             }
             self.reassembly.insert(seq);
-            if self.sack && self.buffer.grow(self.reassembly.segments()) {
+            if self.sack && self.buffer.grow(self.held(0)) {
                 self.quick |= 1;
             }
             return self.decide(0, false, clock, emit);
@@ -149,15 +156,18 @@ impl Receiver {
             // A filled gap is told at once (RFC 5681 section 4.2).
             filled = self.reassembly.is_empty();
         }
-        self.decide(self.next - before, filled, clock, emit);
-        self.buffer.adjust(self.next, clock);
+        let come = self.next - before;
+        self.decide(come, filled, clock, emit);
+        // What lay beyond the gap is read buffer by buffer; one that is full did not merge with the segment that fills it.
+        let first = if come > BUFFER_FRAGMENTS { 1 } else { come };
+        self.buffer.adjust(before + first, come - first, clock);
         // `tcp_cleanup_rbuf`: the application has read. Two segments, or pushed data and nothing else held, are acknowledged,
         // and a window that reading has doubled is told.
         let unacked = self.next - self.acked;
         let window = self.right_edge.saturating_sub(self.next * self.mss());
         if unacked > 1
             || (unacked > 0 && self.pushed && self.reassembly.is_empty())
-            || self.buffer.doubles(window, self.reassembly.segments())
+            || self.buffer.doubles(window, self.held(0))
         {
             self.send(0, clock, emit);
         }
@@ -185,7 +195,7 @@ impl Receiver {
         }
         self.last_received = now;
         // The segment is not read yet.
-        if self.buffer.grow(self.reassembly.segments() + 1) {
+        if self.buffer.grow(self.held(1)) {
             self.quick |= 1;
         }
     }
@@ -211,7 +221,7 @@ impl Receiver {
     /// take memory, which may keep the window from being offered again in full.
     fn decide(&mut self, unread: u64, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let two = self.next - self.acked > 1
-            && self.buffer.select(self.reassembly.segments() + unread) >= self.right_edge - self.acked * self.mss();
+            && self.buffer.select(self.held(unread)) >= self.right_edge - self.acked * self.mss();
         if two || self.quick > 0 || at_once || !self.options.delayed_ack {
             return self.send(unread, clock, emit);
         }
@@ -219,7 +229,7 @@ impl Receiver {
             return self.delay(unread, clock, emit);
         }
         if !self.sack || self.compressed >= COMPRESSED_MAX {
-            return self.send(0, clock, emit);
+            return self.send(unread, clock, emit);
         }
         if self.compressed_next != self.next {
             self.compressed_next = self.next;
@@ -227,7 +237,7 @@ impl Receiver {
         }
         if self.duplicates < DUPLICATE_THRESHOLD {
             self.duplicates += 1;
-            return self.send(0, clock, emit);
+            return self.send(unread, clock, emit);
         }
         self.compressed += 1;
         if self.compress_until == Time::NEVER {
@@ -291,13 +301,12 @@ impl Receiver {
     /// `tcp_send_ack`, with `unread` segments in order that still take memory.
     fn send(&mut self, unread: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let mss = self.mss();
-        let held = self.reassembly.segments();
         let left_edge = self.next * mss;
         let offered = self.right_edge.saturating_sub(left_edge);
-        let mut window = self.buffer.select(held + unread);
+        let mut window = self.buffer.select(self.held(unread));
         if window == 0 {
             // Reading would open it again at this same instant.
-            window = self.buffer.select(held);
+            window = self.buffer.select(self.held(0));
         }
         if window < offered {
             window = self.buffer.scaled(offered);

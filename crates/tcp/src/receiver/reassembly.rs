@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 /// Blocks remembered (`TCP_NUM_SACKS`).
 const REMEMBERED: usize = 4;
 
+/// `MAX_SKB_FRAGS`: so many segments at most make one buffer.
+pub const BUFFER_FRAGMENTS: u64 = 17;
+
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Reassembly {
@@ -26,6 +29,10 @@ impl Reassembly {
     /// Segments held.
     pub fn segments(&self) -> u64 {
         self.segments
+    }
+    /// Buffers that they fill about: neighbours share one of up to [`BUFFER_FRAGMENTS`] (`tcp_ooo_try_coalesce`).
+    pub fn buffers(&self) -> u64 {
+        self.runs.len() as u64 + self.segments / BUFFER_FRAGMENTS
     }
     pub fn note_duplicate(&mut self, seq: u64) {
         self.duplicate = Some(Block { start: seq, end: seq + 1 });
