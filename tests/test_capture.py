@@ -72,6 +72,45 @@ def test_a_direction_that_carries_data_is_a_row(file: Path) -> None:
     assert row.goodput_bps == pytest.approx(20_000 * 8 / row.duration_s)
 
 
+def test_neither_a_window_before_the_first_acknowledgement_nor_half_a_round_trip_is_told(tmp_path: Path) -> None:
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 101)
+    # Joined midway; the first acknowledgement comes 0.5 s later, the second one of a retransmission.
+    packets = [_packet(1.0, True, 101, 501, ACK, 1000), _packet(1.5, False, 501, 1101, ACK, 0)]
+    packets += [_packet(1.52 + 0.3 * copy, True, 1101, 501, ACK, 1000) for copy in range(2)]
+    packets.append(_packet(1.84, False, 501, 2101, ACK, 0))
+    path = tmp_path / "midway.pcap"
+    path.write_bytes(head + b"".join(packets))
+    series = sawtooth.read_capture(path).series
+    told = series[series["window_bytes"].notna()]
+    assert len(told) == 4
+    assert (told["t_s"] > 0.5).all()
+    assert (told["window_bytes"] == 4096).all()
+    assert (series["rtt_min_s"].isna() == series["rtt_s"].isna()).all()
+    assert series["rtt_s"].notna().sum() == 1
+
+
+def test_copies_of_several_devices_are_set_aside_and_told(transfer: bytes, tmp_path: Path) -> None:
+    records, at = [], 24
+    while at < len(transfer):
+        kept = int.from_bytes(transfer[at + 8 : at + 12], "little")
+        records.append((transfer[at : at + 8], transfer[at + 16 : at + 16 + kept]))
+        at += 16 + kept
+    file = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 276)
+    for time, packet in records:
+        for device in (2, 3):
+            cooked = struct.pack(">HHIHBB8x", 0x0800, 0, device, 1, 0, 6) + packet
+            file += time + struct.pack("<II", len(cooked), len(cooked)) + cooked
+    path = tmp_path / "any.pcap"
+    path.write_bytes(file)
+    (tmp_path / "one.pcap").write_bytes(transfer)
+    found, one = sawtooth.read_capture(path), sawtooth.read_capture(tmp_path / "one.pcap")
+    assert (found.facts["copies"], one.facts["copies"]) == (44, 0)
+    assert found.connections["retransmits"].tolist() == one.connections["retransmits"].tolist() == [1]
+    assert found.facts["connections"] == one.facts["connections"]
+    assert "; 44 copies of packets that several devices saw, set aside" in describe(found.facts)
+    assert "set aside" not in describe(one.facts)
+
+
 def test_segments_are_read_of_the_connection_asked_for(file: Path) -> None:
     assert sawtooth.read_capture(file).segments.empty
     segments = sawtooth.read_capture(file, connection=0).segments

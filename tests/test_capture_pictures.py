@@ -205,20 +205,6 @@ def test_the_window_of_a_syn_is_no_window_of_the_connection() -> None:
     assert View.of(transfer(), "some").acks["window"].max() == 200_000
 
 
-def test_neither_a_window_before_the_first_acknowledgement_nor_half_a_round_trip_is_drawn() -> None:
-    whole = transfer()
-    halves = whole.series.assign(
-        t_s=whole.series["t_s"].replace(2.01, 1.9795), rtt_s=whole.series["rtt_s"].where(whole.series["t_s"] > 2.1)
-    )
-    view = View.of(replace(whole, series=halves), "some")
-    early = view.series["t_s"] <= view.acks["t_s"].iloc[0]
-    assert early.any()
-    assert view.series.loc[early, "window_bytes"].isna().all()
-    assert view.series.loc[~early, "window_bytes"].notna().all()
-    assert (view.series["rtt_min_s"].isna() == view.series["rtt_s"].isna()).all()
-    assert view.series["rtt_min_s"].isna().any()
-
-
 def test_a_sack_block_has_the_time_of_the_acknowledgement_that_brought_it() -> None:
     capture = transfer()
     view = View.of(capture, "some")

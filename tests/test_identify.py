@@ -17,9 +17,10 @@ from sawtooth.capture.identify import Identification, identify
 from sawtooth.capture.identify.captured import identify_file
 from sawtooth.capture.identify.classifier import Classifier, calibrated, path_class, shipped, vector
 from sawtooth.capture.identify.features import features
-from sawtooth.capture.identify.forest import Forest, Tree
+from sawtooth.capture.identify.forest import Forest
+from sawtooth.capture.identify.laws import CONTROLS, Epochs, epochs, law_features
 from sawtooth.capture.identify.rounds import rounds
-from sawtooth.capture.identify.trace import Segments, TooLittle, trace
+from sawtooth.capture.identify.trace import Segments, TooLittle, Trace, trace
 from sawtooth.cli.capture_command import capture
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
@@ -126,6 +127,103 @@ def test_less_than_ten_seconds_is_unknown() -> None:
     assert "too short" not in (identify(transfer([20] * 120)).unknown or "")
 
 
+def test_a_sender_that_waits_for_one_acknowledgement_a_round_trip_is_not_idle() -> None:
+    rounds_seen, window = 120, 6
+    rows = []
+    for number in range(rounds_seen):
+        at, sent = number * RTT_S, 1 + number * window * MSS
+        rows.append((at, 1, 1, 0, sent, ACK))
+        rows += [(at + 1e-5 * (one + 1), 0, sent + one * MSS, MSS, 1, ACK) for one in range(window)]
+    t_s, way, seq, length, ack, flags = (np.array(column) for column in zip(*rows, strict=True))
+    nothing = np.zeros_like(seq)
+    seen = trace(Segments(t_s, way, seq, length, ack, flags, nothing, nothing, nothing))
+    assert seen.idle_s == pytest.approx(0, abs=0.01)
+    assert seen.stretch == pytest.approx(window)
+
+
+def with_losses(windows: list[int], lost_in: set[int]) -> Trace:
+    """A window a round trip; of those in ``lost_in`` the first segment is lost, and sent again a round trip later,
+    after two duplicate acknowledgements have let out two segments more; what follows lets out the next window.
+    """
+    t_s, end, known, again = [], [], [], []
+    newest = acknowledged = 0
+
+    def send(at: float, last: int, *, repeated: bool = False) -> None:
+        t_s.append(at)
+        end.append(last)
+        known.append(acknowledged)
+        again.append(repeated)
+
+    for number, window in enumerate(windows):
+        at = number * RTT_S
+        for one in range(window):
+            # What was in flight is acknowledged segment by segment; the window is filled again at once.
+            acknowledged = min(acknowledged + 1, newest) if number else 0
+            while newest - acknowledged < window:
+                newest += 1
+                send(at + one * RTT_S / (window + 1), newest)
+        if number in lost_in:
+            hole = acknowledged + 1
+            send(at + 0.97 * RTT_S, newest := newest + 1)
+            send(at + 0.98 * RTT_S, newest := newest + 1)
+            send(at + 0.99 * RTT_S, hole, repeated=True)
+            lost_with = newest
+            for _ in range(windows[number + 1] - 1):
+                send(at + 0.99 * RTT_S, newest := newest + 1)
+            acknowledged = lost_with
+    return Trace(np.array(t_s), np.array(end), np.array(known), np.array(again), 1, math.nan)
+
+
+def test_the_window_of_a_loss_is_the_one_before_duplicate_acknowledgements_let_more_out() -> None:
+    teeth = [10, 11, 12, 13, 14, 15, 16] * 5
+    made = rounds(with_losses(teeth, {6, 13, 20, 27}))
+    assert made.top.tolist() == [16.0] * 4
+    lasted = epochs(made, 10.0, 1.0)
+    assert len(lasted.top) == 4
+    assert lasted.low.tolist() == pytest.approx([10.0] * 4, abs=1)
+
+
+def epoch_table(top: float, window: list[float], rtt_s: float, base_s: float) -> Epochs:
+    """Ten epochs that are alike."""
+    own = np.tile(np.array(window), (10, 1))
+    ten = np.ones(10)
+    return Epochs(
+        top=top * ten,
+        reached=top * ten,
+        delay_s=(rtt_s - base_s) * ten,
+        queued=30 * ten,
+        window=own,
+        t_s=np.tile(rtt_s * np.arange(len(window)), (10, 1)),
+        rtt_s=np.full_like(own, rtt_s),
+        base_s=base_s,
+        far_s=rtt_s,
+        bdp=0.6 * top,
+        stretch=2.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("control", "top", "window"),
+    [
+        ("reno", 40, [20.0 + number for number in range(20)]),
+        ("scalable", 40, [35.0 + number for number in range(5)]),
+        ("highspeed", 30, [15.0 + number / 2 for number in range(30)]),
+        ("bic", 40, [32.0, 34.0, 35.0, *(35.2 + number / 5 for number in range(20))]),
+        ("bbr", 40, [40.0] * 20),
+    ],
+)
+def test_a_law_explains_what_its_control_does_best(control: str, top: float, window: list[float]) -> None:
+    found = law_features(epoch_table(top, window, 0.1, 0.05))
+    assert found[f"law_{control}"] == 0
+    assert all(found[f"law_{other}"] >= 0 for other in CONTROLS)
+    assert found[f"law_{'cubic' if control == 'reno' else 'reno'}"] > 0.5
+
+
+def test_without_a_loss_no_law_is_compared() -> None:
+    made = rounds(trace(transfer(GROWING)))
+    assert all(math.isnan(value) for value in law_features(epochs(made, 10.0, 1.0)).values())
+
+
 def test_a_full_receive_window_is_unknown() -> None:
     one = transfer([20] * 150)
     full = replace(one, window=np.full_like(one.seq, 20 * MSS))
@@ -187,9 +285,10 @@ def test_each_tree_adds_to_the_logit_of_its_class() -> None:
 
 def test_a_tree_is_its_nodes_in_preorder() -> None:
     #       x0 <= 1 ? (x1 <= 1 ? 0 : 1) : (x1 <= 2 ? 2 : 3)
-    tree = Tree.read({"feature": [0, 1, -1, -1, 1, -1, -1], "threshold": [1.0, 1.0, 2.0], "value": [0, 1, 2, 3]})
-    found = [tree.value(np.array(at)) for at in ([0.0, 1.0], [1.0, 1.5], [2.0, 1.5], [2.0, 3.0])]
-    assert found == [0, 1, 2, 3]
+    tree = {"feature": [0, 1, -1, -1, 1, -1, -1], "threshold": [1.0, 1.0, 2.0], "value": [0, 1, 2, 3]}
+    forest = Forest.read([tree], [0.0])
+    found = [forest.logits(np.array(at)).tolist() for at in ([0.0, 1.0], [1.0, 1.5], [2.0, 1.5], [2.0, 3.0])]
+    assert found == [[0], [1], [2], [3]]
 
 
 def test_a_temperature_below_one_sharpens() -> None:

@@ -287,9 +287,9 @@ def test_the_orders_name_every_flow_probe_queue_and_lossy_link(tmp_path: Any) ->
         topology="chain", chain={"loss": "1%"}, probes=[{"interval": "100 ms"}], flows=[{"cc": "bbr"}, {}]
     )
     compiled = scenario.compile()
-    text = orders(
-        compiled, plan(**scenario.to_dict()), "iperf3", tmp_path, tmp_path, capture=["h1", "h5"], virtual=True
-    )
+    made = plan(**scenario.to_dict())
+    devices = {one: index for index, one in enumerate(made.ports.devices())}
+    text = orders(compiled, made, "iperf3", tmp_path, tmp_path, devices, capture=["h1", "h5"], virtual=True)
     words = [line.split()[0] for line in text.splitlines()]
     assert {name: words.count(name) for name in ("flow", "probe", "queue", "link", "host")} == {
         "flow": 2,
@@ -347,15 +347,28 @@ def test_captures_are_taken_at_both_ends_or_at_the_hosts_asked_for() -> None:
     assert "router" in str(caught.value.fix)
 
 
+def captured_devices(host: str, **scenario: Any) -> list[str]:
+    """Those that tcpdump is told to look at on a host."""
+    compiled, ports = Scenario(**scenario).compile(), plan(**scenario).ports
+    devices = {one: 100 + index for index, one in enumerate(ports.devices())}
+    names = {f"ifindex {index}": name for (_, name), index in devices.items()}
+    (program,) = captures(compiled, ports, devices, (host,), virtual=True)
+    protocols, wanted = program.words[-1].split(" and ")
+    assert (protocols, program.namespace) == ("(tcp or icmp)", [one["name"] for one in compiled["hosts"]].index(host))
+    return [names[one] for one in wanted.strip("()").split(" or ")]
+
+
+def test_a_capture_has_each_packet_of_an_end_on_the_device_that_it_leaves_by_first_or_comes_in_by_last() -> None:
+    assert captured_devices("sender", topology="path") == ["y7", "x0"]
+    links = [{"from": "a", "to": "b", "rate": "10 Mbit/s", "delay": "5 ms", "forward": {"loss": "1%"}}]
+    own = {"topology": "custom", "hosts": {"a": {}, "b": {}}, "links": links, "flows": [{"from": "a", "to": "b"}]}
+    assert captured_devices("a", **own) == ["y1q", "x0qc"]
+    assert captured_devices("b", **own) == ["y0qc", "x1q"]
+
+
 def test_where_packets_are_forwarded_a_capture_has_them_as_they_come_in() -> None:
-    words = {
-        program.out: program.words[-1]
-        for program in captures(Scenario(topology="path").compile(), ("sender", "router"), virtual=True)
-    }
-    assert words == {
-        "tcpdump-sender.out": "tcp or icmp",
-        "tcpdump-router.out": "inbound and (tcp or icmp)",
-    }
+    assert captured_devices("router", topology="path") == ["y0", "y6"]
+    assert captured_devices("h3", topology="chain") == ["y1qv0", "y3qv1"]
 
 
 def test_a_link_that_aggregates_holds_packets_behind_its_delay() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from sawtooth.capture.identify.classifier import (
     FORMAT,
     MISSING,
+    SIZES,
     Identification,
     calibrated,
     path_class,
@@ -32,7 +33,9 @@ HELD_OUT = 5
 """Of so many paths one is for the test: its number leaves the remainder 4."""
 ROUNDS, LEAVES, RATE, TRIED = 150, 12, 0.1, 0.3
 """Of boosting: trees a class, leaves a tree, what a tree adds of its answer, share of features tried at a split."""
-CONFUSED = 0.2
+COMMON, COMMONER = ("reno", "cubic", "bbr"), 3.0
+"""What most senders use, and how much likelier than each other control it is taken to be before a trace is seen."""
+CONFUSED = 0.15
 """Groups of controls of which more than this share is taken for each other, averaged over both, become one."""
 DOUBT, STRANGE = 0.25, 0.08
 
@@ -49,12 +52,10 @@ class Samples:
     kinds: np.ndarray
     """Of each, the class of path."""
 
-    def only(self, kept: np.ndarray) -> Samples:
-        return Samples(self.x[kept], self.y[kept], self.path[kept], self.view[kept], self.names, self.kinds[kept])
-
 
 def samples(directory: Path, jobs: int) -> Samples:
-    files = sorted(directory.glob("path-*.npz"))
+    """Of the paths that are not held out."""
+    files = [file for file in sorted(directory.glob("path-*.npz")) if not held_out(int(file.stem.split("-")[1]))]
     with ProcessPoolExecutor(jobs) as pool:
         rows = [row for found in pool.map(_of_path, files) for row in found]
     names = tuple(rows[0][3])
@@ -68,10 +69,14 @@ def samples(directory: Path, jobs: int) -> Samples:
     )
 
 
+def held_out(number: int) -> bool:
+    return number % HELD_OUT == HELD_OUT - 1
+
+
 def _of_path(file: Path) -> list[tuple[str, str, int, dict[str, float]]]:
     """Features of every view of a path's traces. Kept beside the path until the code that makes them changes."""
     code = Path(features.__code__.co_filename).parent
-    sources = [code / f"{name}.py" for name in ("trace", "rounds", "features")]
+    sources = [code / f"{name}.py" for name in ("trace", "rounds", "laws", "features")]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:8]
     kept = file.with_suffix(f".features-{digest}-{VIEWS_VERSION}.json")
     if kept.exists():
@@ -141,25 +146,31 @@ def segments(columns: dict[str, np.ndarray], view: str, flow: int) -> Segments:
     )
 
 
-def train(every: Samples, provenance: dict[str, Any]) -> dict[str, Any]:
-    """The classifier as JSON values, of the paths that are not held out. Reproducible: every seed is fixed."""
+def train(own: Samples, provenance: dict[str, Any], jobs: int) -> dict[str, Any]:
+    """The classifier as JSON values. Reproducible: every seed is fixed."""
     from sklearn.model_selection import GroupKFold
 
-    own = every.only(every.path % HELD_OUT != HELD_OUT - 1)
     classes = np.unique(own.y)
     blind = np.zeros((len(own.y), len(classes)))
-    for known, unseen in GroupKFold(4).split(own.x, own.y, own.path):
-        blind[unseen] = _grown(own.x[known], own.y[known]).decision_function(own.x[unseen])
+    folds = list(GroupKFold(4).split(own.x, own.y, own.path))
+    with ProcessPoolExecutor(jobs) as pool:
+        whole = pool.submit(_grown, own.x, own.y)
+        grown = [pool.submit(_grown, own.x[known], own.y[known]) for known, _ in folds]
+        for (_, unseen), one in zip(folds, grown, strict=True):
+            blind[unseen] = one.result().decision_function(own.x[unseen])
+        forest = whole.result()
     truth = np.searchsorted(classes, own.y)
     temperature = min(np.arange(0.3, 2.01, 0.05), key=lambda one: _surprise(calibrated(blind, one), truth))
-    forest = _grown(own.x, own.y)
     shown = np.where(own.x == MISSING, np.nan, own.x)
     low, high = np.nanquantile(shown, 0.001, axis=0), np.nanquantile(shown, 0.999, axis=0)
     room = 0.1 * (high - low)
-    guessed = classes[blind.argmax(axis=1)]
+    prior = np.log(np.where(np.isin(classes, COMMON), COMMONER, 1.0)) * temperature
+    guessed = classes[(blind + prior).argmax(axis=1)]
+    right, common = guessed == own.y, np.isin(own.y, COMMON)
     return {
         "format": FORMAT,
         "made": provenance | {"paths": len(np.unique(own.path)), "traces": len(own.y)},
+        "validation": {"all": round(float(right.mean()), 3), "common": round(float(right[common].mean()), 3)},
         "classes": classes.tolist(),
         "features": list(own.names),
         "temperature": round(float(temperature), 2),
@@ -167,12 +178,12 @@ def train(every: Samples, provenance: dict[str, Any]) -> dict[str, Any]:
         "strange": STRANGE,
         "groups": {kind: _groups(classes, own.y, guessed, own.kinds == kind) for kind in KINDS},
         "limits": [[float(f"{value:.4g}") for value in row] for row in (low - room, high + room)],
-        "base": [round(float(value), 4) for value in forest._baseline_prediction.ravel()],
+        "base": [round(float(value), 4) for value in forest._baseline_prediction.ravel() + prior],
         "trees": [_kept(tree.nodes) for one in forest._predictors for tree in one],
     }
 
 
-KINDS = tuple(f"{seen} back-offs, {size} windows" for seen in ("no", "few", "many") for size in ("small", "large"))
+KINDS = tuple(f"{seen} back-offs, {size} windows" for seen in ("no", "few", "many") for size in SIZES)
 
 
 def _grown(x: np.ndarray, y: np.ndarray) -> Any:
@@ -186,7 +197,6 @@ def _grown(x: np.ndarray, y: np.ndarray) -> Any:
         min_samples_leaf=10,
         l2_regularization=1.0,
         early_stopping=False,
-        class_weight="balanced",
         random_state=1,
     ).fit(x, y)
 
@@ -249,7 +259,7 @@ class Score:
     def add(self, truth: str, answer: Identification) -> None:
         self.total += 1
         self.unknown += answer.unknown is not None
-        self.named += bool(answer.names) and answer.names[0][0] == SAME.get(truth, truth)
+        self.named += answer.unknown is None and answer.names[0][0] == SAME.get(truth, truth)
         self.grouped += answer.best is not None and truth in answer.best
 
     def line(self) -> str:
@@ -267,13 +277,13 @@ def report(title: str, answers: list[tuple[str, Identification]]) -> str:
         every.add(truth, answer)
         if truth in ("reno", "cubic", "bbr"):
             three.add(truth, answer)
-            if answer.path.endswith("large windows"):
+            if not answer.path.endswith(f"{SIZES[0]} windows"):
                 large.add(truth, answer)
         counts[truth][answer.names[0][0] if answer.names else "none"] += 1
         sizes.append(len(answer.ranked[0][0]) if answer.ranked else 0)
     columns = sorted({name for row in counts.values() for name in row})
     lines = [title, f"  all               {every.line()}", f"  reno, cubic, bbr  {three.line()}"]
-    lines.append(f"  … above 16 segm.  {large.line()}")
+    lines.append(f"  … above 15 segm.  {large.line()}")
     lines += [f"  controls in the likeliest group: {np.mean(sizes):.1f} on average", ""]
     lines.append(" " * 11 + " ".join(f"{name[:5]:>5}" for name in columns))
     for truth in sorted(counts):

@@ -25,7 +25,7 @@ FRAME = 66
 VIEWS = ("near", "far")
 """Capture points: right behind the sender, before the bottleneck; right before the receiver."""
 DIMENSIONS = 10
-LONG, SLOW = 64, 128
+LONG, SLOW, MIXED = 64, 128, 176
 SERVERS = range(5201, 5201 + 17)
 """Ports of the receivers, one a flow."""
 MODEL = Path(__file__).resolve().parents[1] / "src" / "sawtooth" / "data" / "identify.json"
@@ -42,11 +42,16 @@ def draw(paths: int, seed: int = 5) -> list[dict[str, Any]]:
 def path(number: int, at: np.ndarray) -> dict[str, Any]:
     """A point of the unit cube as a path. Its cost is bounded: at most 800 packets/s, 14 to 36 s.
 
-    From ``LONG`` on the paths are long, most of them without random loss and with packets that leave in bursts.
+    From ``LONG`` on the paths are long, most of them without random loss and with packets that leave in bursts; from
+    ``SLOW`` on they are slow lines, from ``MIXED`` on small windows (most), fast lines and such as are before.
     """
-    if number >= SLOW:
+    if number >= MIXED and at[9] < 0.62:
+        return small_path(number, at)
+    if number >= MIXED and at[9] > 0.92:
+        return fast_path(number, at)
+    if SLOW <= number < MIXED:
         return slow_path(number, at)
-    far = number >= LONG
+    far = LONG <= number < SLOW
     bursts = 0.6 if far else 0.4
     shortest_s = 0.04 if far else 0.005
     rtt_s = shortest_s * (0.3 / shortest_s) ** at[0]
@@ -66,6 +71,51 @@ def path(number: int, at: np.ndarray) -> dict[str, Any]:
         "aggregation_ms": round(4 * 16 ** (at[6] / bursts), 1) if at[6] < bursts else 0,
         "delay_before": round(float(at[7]), 2),
         "duration_s": round(float(np.clip(6000 / packets_s, 14 + 4 * at[8], 22 + 14 * at[8]))),
+    }
+
+
+def small_path(number: int, at: np.ndarray) -> dict[str, Any]:
+    """Bandwidth-delay products of 4 to 40 segments, mostly with a queue of several of them, seen for half a minute."""
+    bdp = 4 * 10 ** at[0]
+    mss = pick(at[2], {48: 0.6, 536: 0.1, 1448: 0.3})
+    if mss == 48:
+        packets_s = 1.6e5 * (6e5 / 1.6e5) ** at[1] / 8 / (mss + FRAME)
+        rtt_s = float(np.clip(bdp / packets_s, 0.01, 0.25))
+    else:
+        rtt_s = 0.02 * 10 ** at[1]
+        packets_s = min(bdp / rtt_s, 800)
+    rate_bps = packets_s * 8 * (mss + FRAME)
+    # Some lines serve 1500 bytes at a time.
+    bursts = 0 if at[6] < 0.5 else 12e6 / rate_bps if at[6] < 0.7 else 4 * 15 ** ((at[6] - 0.7) / 0.3)
+    return {
+        "number": number,
+        "rate_bps": round(rate_bps),
+        "rtt_ms": round(rtt_s * 1e3, 3),
+        "queue_packets": max(4, round(packets_s * rtt_s * 0.5 * 16 ** at[3])),
+        "mss": mss,
+        "loss": pick(at[4], {"0%": 0.85, "0.1%": 0.1, "1%": 0.05}),
+        "ack_loss": pick(at[5], {"0%": 0.9, "1%": 0.1}),
+        "aggregation_ms": round(min(float(bursts), 80), 1),
+        "delay_before": round(float(at[7]), 2),
+        "duration_s": round(float(25 + 15 * at[8])),
+    }
+
+
+def fast_path(number: int, at: np.ndarray) -> dict[str, Any]:
+    """10 to 30 Mbit/s, full segments, 12 to 16 s."""
+    rtt_s = 0.01 * 12 ** at[0]
+    packets_s = 800 * 3.2 ** at[1]
+    return {
+        "number": number,
+        "rate_bps": round(packets_s * 8 * (1448 + FRAME)),
+        "rtt_ms": round(float(rtt_s) * 1e3, 3),
+        "queue_packets": max(8, round(float(packets_s * rtt_s * 0.3 * 10 ** at[3]))),
+        "mss": 1448,
+        "loss": pick(at[4], {"0%": 0.6, "0.01%": 0.2, "0.1%": 0.2}),
+        "ack_loss": "0%",
+        "aggregation_ms": round(4 * 4 ** (at[6] / 0.3), 1) if at[6] < 0.3 else 0,
+        "delay_before": round(float(at[7]), 2),
+        "duration_s": round(float(12 + 4 * at[8])),
     }
 
 
@@ -226,46 +276,51 @@ def train(directory: Path, jobs: int) -> None:
     from identify_training import train as trained
 
     made = {"by": "tools/train_identify.py", "scikit-learn": sklearn.__version__, "numpy": np.__version__}
-    kept = trained(samples(directory, jobs), made)
+    kept = trained(samples(directory, jobs), made, jobs)
     # A tree a line, so that a difference can be read.
     trees = ",\n  ".join(json.dumps(tree, separators=(",", ":")) for tree in kept.pop("trees"))
     head = json.dumps(kept, indent=1)[:-2]
     MODEL.write_text(f'{head},\n "trees": [\n  {trees}\n ]\n}}\n', encoding="utf-8")
     print(f"{MODEL}: {MODEL.stat().st_size / 1e3:.0f} kB, temperature {kept['temperature']}")
+    print(f"by name, on paths that the trees had not seen: {kept['validation']}")
     for kind, groups in kept["groups"].items():
         print(f"{kind}: {'; '.join(' '.join(group) for group in groups if len(group) > 1)}")
 
 
-def evaluate(directory: Path, labelled: Path | None) -> None:
-    from identify_training import HELD_OUT, report, segments, views
+def evaluate(directory: Path, labelled: Path | None, jobs: int) -> None:
+    from identify_training import held_out, report
 
-    from sawtooth.capture.identify.classifier import Classifier
+    from sawtooth.capture.identify.classifier import shipped
 
-    judge = Classifier.read(json.loads(MODEL.read_text(encoding="utf-8")))
     answers: dict[str, list[tuple[str, Any]]] = {}
-    for file in sorted(directory.glob("path-*.npz")):
-        with np.load(file) as stored:
-            about = json.loads(str(stored["about"]))
-            if about["number"] % HELD_OUT != HELD_OUT - 1:
-                continue
-            columns = {name: stored[name] for name in stored.files if name != "about"}
-        for flow, control in enumerate(about["controls"]):
-            seen = {view: segments(columns, view, flow) for view in VIEWS}
-            for view, one in views(seen, about["number"]).items():
-                answers.setdefault(view, []).append((control, judge.identify(one)))
+    files = [file for file in sorted(directory.glob("path-*.npz")) if held_out(int(file.stem.split("-")[1]))]
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for view, control, answer in (one for found in pool.imap(answers_of, files) for one in found):
+            answers.setdefault(view, []).append((control, answer))
     for view, found in answers.items():
         print(report(f"kernel paths held out, {view}", found), end="\n\n")
     print(report("kernel paths held out, all views", [one for found in answers.values() for one in found]))
     if labelled is not None:
         from sawtooth.capture.csv import read_csv
 
-        files = sorted(labelled.rglob("*.csv"))
-        print(
-            "\n"
-            + report(
-                f"labelled traces of {labelled.name}", [(file.stem, judge.identify(read_csv(file))) for file in files]
-            )
-        )
+        theirs = [(file.stem, shipped().identify(read_csv(file))) for file in sorted(labelled.rglob("*.csv"))]
+        print("\n" + report(f"labelled traces of {labelled.name}", theirs))
+
+
+def answers_of(file: Path) -> list[tuple[str, str, Any]]:
+    """View, control and answer of every trace of a path."""
+    from identify_training import segments, views
+
+    from sawtooth.capture.identify.classifier import identify
+
+    with np.load(file) as stored:
+        about = json.loads(str(stored["about"]))
+        columns = {name: stored[name] for name in stored.files if name != "about"}
+    found = []
+    for flow, control in enumerate(about["controls"]):
+        seen = {view: segments(columns, view, flow) for view in VIEWS}
+        found += [(view, control, identify(one)) for view, one in views(seen, about["number"]).items()]
+    return found
 
 
 def main() -> int:
@@ -281,7 +336,7 @@ def main() -> int:
     elif asked.what == "train":
         train(asked.directory, asked.jobs)
     else:
-        evaluate(asked.directory, asked.labelled)
+        evaluate(asked.directory, asked.labelled, asked.jobs)
     return 0
 
 

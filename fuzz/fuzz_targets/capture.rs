@@ -16,6 +16,6 @@ fuzz_target!(|file: &[u8]| {
         segments += 1;
     }
     let counts = reader.counts();
-    assert_eq!(segments + counts.not_tcp + counts.fragments + counts.unreadable, counts.packets);
+    assert_eq!(segments + counts.not_tcp + counts.fragments + counts.unreadable + counts.copies, counts.packets);
     assert!(counts.first_ns <= counts.last_ns);
 });

@@ -1,5 +1,7 @@
 //! A capture from its file to its facts and tables.
 
+use std::io::Read;
+
 use crate::connections::{Connections, MOST_CONNECTIONS};
 use crate::facts::{ConnectionFacts, Facts};
 use crate::problems::ReadError;
@@ -19,6 +21,11 @@ impl Analysis {
     /// The capture `path` (`-`: standard input); `detailed` is the connection whose every segment is wanted.
     pub fn open(path: &str, detailed: Option<u32>) -> Result<Self, ReadError> {
         Ok(Analysis { file: path.to_owned(), reader: Reader::open(path)?, connections: None, detailed })
+    }
+
+    /// A capture in any stream.
+    pub fn new(stream: impl Read + Send + 'static, detailed: Option<u32>) -> Result<Self, ReadError> {
+        Ok(Analysis { file: "-".to_owned(), reader: Reader::new(stream)?, connections: None, detailed })
     }
 
     /// Takes up to `segments` segments; true at the capture's end.
@@ -60,6 +67,7 @@ impl Analysis {
             not_tcp: counts.not_tcp,
             fragments: counts.fragments,
             unreadable: counts.unreadable,
+            copies: counts.copies,
             problems,
             connections: connections.all.iter().map(|one| ConnectionFacts::of(one, counts.first_ns)).collect(),
         };

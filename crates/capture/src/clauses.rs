@@ -7,6 +7,7 @@ use crate::connections::Connections;
 use crate::facts::{ConnectionFacts, DataFacts};
 use crate::kind::Kind;
 use crate::segment::{ACK, Endpoint, FIN, Options, RST, SYN, Segment};
+use crate::tables::{Column, tables};
 
 const MS: u64 = 1_000_000;
 /// The client's first number; data crosses 2^32 soon.
@@ -118,6 +119,12 @@ impl Talk {
     }
 }
 
+/// A column of the table `series`.
+fn column(talk: &mut Talk, name: &str) -> Column {
+    let (_, series) = tables(&mut talk.connections).swap_remove(0);
+    series.into_iter().find(|(column, _)| *column == name).unwrap().1
+}
+
 fn offered() -> Options {
     let mut options = Options::default();
     options.mss = Some(1000);
@@ -219,6 +226,68 @@ fn new_data_sent_upon_silence_is_a_probe_that_retransmits_nothing() {
     talk.warm().data(10).data(11).after(44).data(12);
     let told = talk.told();
     assert_eq!((told.new_data_probes, told.tail_probes, told.retransmits), (1, 0, 0));
+}
+
+#[test]
+fn before_any_data_is_acknowledged_the_handshake_tells_how_long_timers_are() {
+    let mut talk = Talk::open();
+    // A round trip of 20 ms: the probe after 40 ms, the timer after 220 ms.
+    talk.data(0).data(1).after(44).data(2).after(225).data(0);
+    let told = talk.told();
+    assert_eq!((told.new_data_probes, told.timeouts, told.fast), (1, 1, 0));
+}
+
+#[test]
+fn a_retransmission_right_after_sack_is_fast_however_long_nothing_came() {
+    let mut talk = Talk::open();
+    talk.warm().data(10).data(11).data(12).after(400).ack(10, &[(12, 13)]).data(10);
+    let told = talk.told();
+    assert_eq!((told.fast, told.timeouts), (1, 0));
+}
+
+#[test]
+fn a_timer_expires_although_sack_came_since() {
+    let mut talk = Talk::open();
+    talk.warm().data(10).data(11).data(12).after(20).ack(10, &[(12, 13)]).data(10).after(100).ack(10, &[(11, 13)]);
+    talk.after(125).data(10);
+    let told = talk.told();
+    assert_eq!((told.fast, told.timeouts), (1, 1));
+}
+
+#[test]
+fn what_is_alone_is_probed_first_and_timed_out_then() {
+    let mut talk = Talk::open();
+    talk.warm().data(10).after(225).data(10).after(225).data(10).after(450).data(10);
+    let told = talk.told();
+    assert_eq!((told.tail_probes, told.timeouts, told.fast), (1, 2, 0));
+}
+
+#[test]
+fn without_sack_there_are_no_probes() {
+    let mut talk = Talk::silent();
+    talk.sack = false;
+    talk.handshake(50_000);
+    talk.warm().data(10).after(225).data(10);
+    let told = talk.told();
+    assert_eq!((told.tail_probes, told.timeouts), (0, 1));
+}
+
+#[test]
+fn a_syn_sent_twice_gives_a_round_trip_only_if_timestamps_tell_which_was_answered() {
+    for (clock, told) in [(None, None), (Some(1_000), Some(0.02))] {
+        let mut talk = Talk::silent();
+        let stamped = |tsval: u32, tsecr: u32| {
+            let mut options = offered();
+            options.timestamps = clock.map(|_| (tsval, tsecr));
+            options
+        };
+        let syn = Segment { flags: SYN, seq: ISN, ..blank() };
+        talk.put(true, 50_000, Segment { options: stamped(1, 0), ..syn });
+        talk.after(1_000).put(true, 50_000, Segment { options: stamped(1_001, 0), ..syn });
+        let answer = Segment { flags: SYN | ACK, ack: ISN.wrapping_add(1), ..blank() };
+        talk.after(20).put(false, 50_000, Segment { options: stamped(7, 1_001), ..answer });
+        assert_eq!(talk.facts().handshake.rtt_server_s, told);
+    }
 }
 
 #[test]
@@ -327,6 +396,21 @@ fn a_closed_window_is_counted_timed_and_probed() {
     let told = talk.told();
     assert_eq!((told.zero_windows, told.zero_window_s, told.zero_window_probes, told.window_updates), (1, 0.32, 1, 1));
     assert!(told.limits.receiver_window_s > 0.3 && told.limits.idle_s == 0.0);
+}
+
+#[test]
+fn a_window_that_was_not_told_yet_is_not_known_and_limits_nothing() {
+    let mut talk = Talk::silent();
+    talk.sized(0, 1).after(20).sized(1, 1000).after(20).sized(2, 1000);
+    let Column::Float(windows) = &column(&mut talk, "window_bytes") else { panic!() };
+    assert!(!windows.is_empty() && windows.iter().all(|window| window.is_nan()));
+    let told = talk.told();
+    assert_eq!((told.zero_window_probes, told.limits.receiver_window_s), (0, 0.0));
+    // Once it is told, it is what was told.
+    let mut talk = Talk::silent();
+    talk.sized(0, 1000).after(20).ack(1, &[]).data(1);
+    let Column::Float(windows) = &column(&mut talk, "window_bytes") else { panic!() };
+    assert!(windows.iter().all(|&window| window.is_nan() || window == 4096.0), "{windows:?}");
 }
 
 #[test]

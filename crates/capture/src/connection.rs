@@ -2,8 +2,9 @@
 
 use crate::details::Row;
 use crate::end::{End, Syn};
-use crate::flow::{Acknowledgement, Data, Flow};
+use crate::flow::{Acknowledgement, Data, Flow, UNTOLD};
 use crate::kind::Kind;
+use crate::round_trips::RoundTrips;
 use crate::segment::{self, Endpoint, Segment};
 use crate::sequence::Sequence;
 use crate::series;
@@ -23,8 +24,6 @@ pub struct Connection {
     pub flows: [Option<Box<Flow>>; 2],
     pub start_ns: u64,
     pub end_ns: u64,
-    /// Of the acknowledgement that completed the handshake.
-    established_ns: Option<u64>,
 }
 
 impl Connection {
@@ -44,7 +43,6 @@ impl Connection {
             flows: [None, None],
             start_ns: first.time_ns,
             end_ns: first.time_ns,
-            established_ns: None,
         }
     }
 
@@ -68,14 +66,6 @@ impl Connection {
         self.end_ns = self.end_ns.max(segment.time_ns);
         let has = |flag: u8| segment.flags & flag != 0;
         self.ends[side].see(segment);
-        if has(segment::ACK)
-            && !has(segment::SYN)
-            && self.established_ns.is_none()
-            && side == 0
-            && self.handshake_seen()
-        {
-            self.established_ns = Some(segment.time_ns);
-        }
         let seq = self.ends[side].sequence.map_or(0, |sequence| sequence.relative(segment.seq));
         let ack = if has(segment::ACK) { self.acknowledged(side, segment.ack) } else { 0 };
         let window = self.window(side, segment);
@@ -133,13 +123,15 @@ impl Connection {
         let mss = self.mss(side);
         let sack = self.sack();
         let peer = &self.ends[1 - side];
-        let peer_window = u64::from(peer.window) << if peer.window_of_syn { 0 } else { self.scale(1 - side) };
+        let scale = if peer.window_of_syn { 0 } else { self.scale(1 - side) };
+        let window = if peer.packets == 0 { UNTOLD } else { u64::from(peer.window) << scale };
         let packets = segment.payload.div_ceil(mss).clamp(1, 64) as u16;
         let order = self.ends[side].identification.order(segment.ip_id, packets);
         let flow = self.flows[side].get_or_insert_with(|| {
             shared.directions += 1;
             shared.intervals = series::share(shared.directions);
-            Box::new(Flow::new(seq, peer_window, segment.time_ns))
+            let trips = RoundTrips::of_handshake(self.ends[side].handshake_ns(), self.ends[1 - side].handshake_ns());
+            Box::new(Flow::new(seq, window, segment.time_ns, trips))
         });
         let kind = flow.data(&Data { segment, start: seq, end: seq + length, order, mss, sack }, shared);
         let in_flight = flow.in_flight();
@@ -155,12 +147,20 @@ impl Connection {
 
     /// Pairs TSvals with their echoes; the answer is the sender's half of the round trip of data.
     fn timestamps(&mut self, side: usize, segment: &Segment, ack: i64, shared: &Shared) -> Option<u64> {
-        let (tsval, tsecr) = segment.options.timestamps?;
-        self.ends[side].echo.sent(tsval, ack, segment.time_ns);
+        if let Some((tsval, _)) = segment.options.timestamps {
+            self.ends[side].echo.sent(tsval, ack, segment.time_ns);
+        }
         if segment.flags & segment::ACK == 0 {
             return None;
         }
-        let (ns, ack) = self.ends[1 - side].echo.echoed(tsecr, segment.time_ns)?;
+        let peer = &mut self.ends[1 - side];
+        let echoed = segment.options.timestamps.and_then(|(_, tsecr)| peer.echo.echoed(tsecr, segment.time_ns));
+        if let Some(syn) = &mut peer.syn
+            && (segment.flags & segment::SYN != 0) == (side == 1)
+        {
+            syn.answer(segment.time_ns, echoed.map(|(ns, _)| ns));
+        }
+        let (ns, ack) = echoed?;
         if segment.payload > 0 {
             if let Some(flow) = &mut self.flows[side] {
                 flow.sender_echo(ns, ack, segment.time_ns, shared);
@@ -229,14 +229,9 @@ impl Connection {
         }
     }
 
-    /// From the SYN to the SYN-ACK and from that to the acknowledgement; none where one of them was sent twice.
+    /// From the SYN to the SYN-ACK and from that to the acknowledgement.
     pub fn handshake_trips_ns(&self) -> (Option<u64>, Option<u64>) {
-        let [client, server] = &self.ends;
-        let once = |syn: &&Syn| syn.copies == 1;
-        let (syn, answer) = (client.syn.as_ref().filter(once), server.syn.as_ref().filter(once));
-        let server_ns = syn.zip(answer).map(|(syn, answer)| answer.time_ns.saturating_sub(syn.time_ns));
-        let client_ns = answer.zip(self.established_ns).and_then(|(answer, ns)| ns.checked_sub(answer.time_ns));
-        (server_ns, client_ns)
+        (self.ends[0].handshake_ns(), self.ends[1].handshake_ns())
     }
 
     pub fn finish(&mut self, shared: &mut Shared) {

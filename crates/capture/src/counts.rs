@@ -33,8 +33,6 @@ pub struct Counts {
     pub dsacks: u64,
     pub zero_windows: u64,
     pub zero_window_ns: u64,
-    /// Found missing in the numbers' order.
-    pub hole_bytes: u64,
     /// Acknowledged without having been seen.
     pub unseen_bytes: u64,
     pub given_up: u64,

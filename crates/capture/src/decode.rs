@@ -150,7 +150,7 @@ fn tcp(frame: &Frame<'_>, packet: &[u8], ip: Ip) -> Result<Segment, Skip> {
         flags: start[13],
         window: half(14),
         payload: u32::try_from(ip.length - header).unwrap_or(u32::MAX),
-        options: tcp_options(options),
+        options: tcp_options(options, packet.len() < end),
         ip_id: ip.id,
         ttl: ip.ttl,
         ecn: ip.ecn,
@@ -161,8 +161,8 @@ fn tcp(frame: &Frame<'_>, packet: &[u8], ip: Ip) -> Result<Segment, Skip> {
 /// Largest shift of the window (RFC 7323 section 2.3: a larger one counts as this).
 const LARGEST_SCALE: u8 = 14;
 
-/// Options up to the first that is cut off or whose length can't be.
-fn tcp_options(mut bytes: &[u8]) -> Options {
+/// Options up to the first whose length can't be, or that the capture has `cut` off; of SACK blocks those that are whole.
+fn tcp_options(mut bytes: &[u8], cut: bool) -> Options {
     let mut options = Options::default();
     loop {
         match *bytes {
@@ -170,7 +170,12 @@ fn tcp_options(mut bytes: &[u8]) -> Options {
             [1, ref rest @ ..] => bytes = rest,
             [0, ..] | [_] | [] => return options,
             [kind, length, ..] => {
-                let Some(value) = bytes.get(2..usize::from(length)) else { return options };
+                let Some(value) = bytes.get(2..usize::from(length)) else {
+                    if cut && kind == SACK && length % 8 == 2 {
+                        sacks(&mut options, &bytes[2..]);
+                    }
+                    return options;
+                };
                 tcp_option(&mut options, kind, value);
                 bytes = &bytes[usize::from(length)..];
             }
@@ -184,14 +189,18 @@ fn tcp_option(options: &mut Options, kind: u8, value: &[u8]) {
         (2, &[high, low]) => options.mss = Some(u16::from_be_bytes([high, low])),
         (3, &[scale]) => options.window_scale = Some(scale.min(LARGEST_SCALE)),
         (4, []) => options.sack_permitted = true,
-        (5, blocks) if blocks.len() % 8 == 0 => {
-            for block in blocks.chunks_exact(8) {
-                let (left, right) = pair(block);
-                options.add_sack(left, right);
-            }
-        }
+        (SACK, blocks) if blocks.len() % 8 == 0 => sacks(options, blocks),
         (8, value) if value.len() == 8 => options.timestamps = Some(pair(value)),
         _ => {}
+    }
+}
+
+const SACK: u8 = 5;
+
+fn sacks(options: &mut Options, blocks: &[u8]) {
+    for block in blocks.chunks_exact(8) {
+        let (left, right) = pair(block);
+        options.add_sack(left, right);
     }
 }
 

@@ -17,6 +17,10 @@ pub struct Syn {
     /// ECE and CWR in a SYN, ECE alone in a SYN-ACK (RFC 3168 section 6.1.1).
     pub ecn: bool,
     pub window: u16,
+    /// Until its answer, which has come by; `trip_ns` is not known where it was sent twice and nothing tells which copy
+    /// was answered.
+    pub answered: bool,
+    pub trip_ns: Option<u64>,
 }
 
 impl Syn {
@@ -32,6 +36,17 @@ impl Syn {
             timestamps: segment.options.timestamps.is_some(),
             ecn: bits == if answer { segment::ECE } else { segment::ECE | segment::CWR },
             window: segment.window,
+            answered: false,
+            trip_ns: None,
+        }
+    }
+
+    /// Takes the answer, which echoes a TSval that was first seen `echoed_ns` ago.
+    pub fn answer(&mut self, now_ns: u64, echoed_ns: Option<u64>) {
+        if !self.answered {
+            self.answered = true;
+            let once = (self.copies == 1).then(|| now_ns.saturating_sub(self.time_ns));
+            self.trip_ns = once.or(echoed_ns);
         }
     }
 }
@@ -84,6 +99,11 @@ impl End {
         if segment.payload > 0 {
             self.vote(segment.payload);
         }
+    }
+
+    /// From the capture point to the peer and back, by the answer to its SYN.
+    pub fn handshake_ns(&self) -> Option<u64> {
+        self.syn.as_ref()?.trip_ns
     }
 
     /// Payload bytes that most of its segments with data have; 0 before the first.

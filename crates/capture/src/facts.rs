@@ -23,6 +23,7 @@ pub struct Facts {
     pub not_tcp: u64,
     pub fragments: u64,
     pub unreadable: u64,
+    pub copies: u64,
     pub problems: Vec<String>,
     pub connections: Vec<ConnectionFacts>,
 }

@@ -22,6 +22,9 @@ use crate::shared::{ALL_OUTSTANDING, FEW, MOST_OUTSTANDING, Shared};
 /// Retransmissions that a report of duplicates is looked up in.
 const MOST_COPIES: usize = 1024;
 
+/// A window that has not been told yet limits nothing.
+pub const UNTOLD: u64 = u64::MAX;
+
 /// A retransmission, for the report that it was not needed.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
@@ -85,11 +88,11 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// `start` is the first number, `window` what the receiver last offered.
-    pub fn new(start: i64, window: u64, now_ns: u64) -> Self {
+    /// `start` is the first number, `window` what the receiver last offered or [`UNTOLD`], `trips` what the handshake tells.
+    pub fn new(start: i64, window: u64, now_ns: u64, trips: RoundTrips) -> Self {
         Flow {
             counts: Counts::default(),
-            trips: RoundTrips::default(),
+            trips,
             series: Series::default(),
             losses: Losses::default(),
             limits: Limits::default(),
@@ -138,7 +141,9 @@ impl Flow {
         interval.packets += packets;
         interval.retransmits += if retransmitted { packets } else { 0 };
         interval.in_flight = interval.in_flight.max(in_flight.min(u64::from(u32::MAX)) as u32);
-        interval.window(self.window.min(u64::from(u32::MAX)) as u32);
+        if self.window != UNTOLD {
+            interval.window(self.window.min(u64::from(u32::MAX)) as u32);
+        }
         self.last_full = data.segment.payload > 0 && data.segment.payload.is_multiple_of(data.mss);
         let moment = Moment {
             now_ns,
@@ -149,7 +154,7 @@ impl Flow {
             least_window: std::mem::replace(&mut self.least_window, self.window),
             mss: data.mss,
             full: self.last_full,
-            emptied_ns: self.progress_ns + self.trips.sender_ns() as u64,
+            emptied_ns: self.progress_ns.saturating_add(self.trips.sender_ns()),
             base_ns: self.trips.base_ns(),
         };
         self.limits.sent(moment, &mut self.series, shared.start_ns);
@@ -175,7 +180,10 @@ impl Flow {
                 self.outstanding.within(data.start, data.end).for_each(|sent| sent.lost_before = true);
                 return Kind::FillsHole;
             }
-            self.counts.new_data_probes += u64::from(self.is_new_data_probe(data));
+            if self.is_new_data_probe(data) {
+                self.counts.new_data_probes += 1;
+                self.probed_until = data.end;
+            }
             self.push(data, shared);
             return Kind::InOrder;
         }
@@ -220,7 +228,6 @@ impl Flow {
         };
         if data.start > self.highest {
             let (start, end) = (self.highest, data.start);
-            self.counts.hole_bytes += (end - start) as u64;
             self.outstanding.push(Sent { start, end, copies: 0, unseen: true, ..sent });
             shared.outstanding += 1;
         }
@@ -321,14 +328,11 @@ impl Flow {
         let segments = u64::from(packets(data));
         self.counts.retransmits += segments;
         self.counts.retransmitted_bytes += u64::from(data.segment.payload);
+        self.counts.timeouts += u64::from(cause == Cause::Timer);
         match cause {
             Cause::Fast => self.counts.fast += segments,
             Cause::TailProbe => self.counts.tail_probes += segments,
-            Cause::Timeout => {
-                self.counts.timeout_retransmits += segments;
-                let new = self.outstanding.head().is_some_and(|head| head.start >= data.start);
-                self.counts.timeouts += u64::from(new && self.is_timer(data));
-            }
+            Cause::Timer | Cause::AfterTimer => self.counts.timeout_retransmits += segments,
         }
         if self.copies.len() == MOST_COPIES {
             self.copies.pop_front();

@@ -1,7 +1,8 @@
 //! Frames out of a capture file, pcap or pcapng, one at a time.
 
 use crate::buffer::Buffer;
-use crate::link::LinkType;
+use crate::copies::Device;
+use crate::link::{self, LinkType};
 use crate::pcap::Pcap;
 use crate::pcapng::Pcapng;
 use crate::problems::{Problems, ReadError};
@@ -17,6 +18,7 @@ pub struct Frame<'a> {
     /// Nanoseconds since 1970.
     pub time_ns: u64,
     pub link: LinkType,
+    pub device: Device,
     /// Bytes of the whole frame on the wire, at least those of `data`.
     pub wire: u32,
     /// What the capture kept of it.
@@ -29,6 +31,8 @@ pub(crate) struct Record {
     pub byte: u64,
     pub time_ns: u64,
     pub link: LinkType,
+    /// Number of the interface, where the file has several.
+    pub interface: Option<u32>,
     pub wire: u32,
     /// Bytes kept of the frame, and bytes of the record behind them.
     pub kept: usize,
@@ -82,14 +86,15 @@ impl Frames {
         match found {
             Ok(Some(record)) => {
                 self.number = next;
-                let passed = self.buffer.passed(record.kept + record.behind);
+                let data = &self.buffer.passed(record.kept + record.behind)[..record.kept];
                 Some(Frame {
                     number: next,
                     byte: record.byte,
                     time_ns: record.time_ns,
                     link: record.link,
+                    device: link::device(record.link, record.interface, data),
                     wire: record.wire.max(u32::try_from(record.kept).unwrap_or(u32::MAX)),
-                    data: &passed[..record.kept],
+                    data,
                 })
             }
             Ok(None) => {

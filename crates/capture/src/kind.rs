@@ -26,8 +26,10 @@ pub enum Kind {
 pub enum Cause {
     /// Duplicate acknowledgements or SACK (RFC 5681, 6675, RACK of RFC 8985).
     Fast,
-    /// The retransmission timer (RFC 6298), or the recovery that follows it.
-    Timeout,
+    /// The retransmission timer (RFC 6298).
+    Timer,
+    /// The recovery that follows it.
+    AfterTimer,
     /// The tail loss probe (RFC 8985 section 7).
     TailProbe,
 }
@@ -36,7 +38,7 @@ impl Cause {
     pub fn kind(self) -> Kind {
         match self {
             Cause::Fast => Kind::FastRetransmission,
-            Cause::Timeout => Kind::Timeout,
+            Cause::Timer | Cause::AfterTimer => Kind::Timeout,
             Cause::TailProbe => Kind::TailProbe,
         }
     }

@@ -7,6 +7,7 @@ mod capture_point;
 mod clauses;
 mod connection;
 mod connections;
+mod copies;
 mod counts;
 mod decode;
 mod details;

@@ -1,5 +1,6 @@
 //! Link layers: where the IP header of a frame begins.
 
+use crate::copies::Device;
 use crate::decode::Skip;
 use crate::decode::field;
 use std::fmt;
@@ -73,6 +74,20 @@ pub fn ip_header(link: LinkType, data: &[u8]) -> Result<usize, Skip> {
     }
 }
 
+/// Where a frame was seen: by the file's `interface`, if it has several, and by the header that Linux makes up.
+pub fn device(link: LinkType, interface: Option<u32>, data: &[u8]) -> Device {
+    let index = match link {
+        LinkType::LinuxCooked2 => field(data, 4).map_or(0, u32::from_be_bytes),
+        LinkType::LinuxCooked if interface.is_none() => return Device::Untold,
+        _ if interface.is_none() => return Device::Only,
+        _ => 0,
+    };
+    let outgoing = link == LinkType::LinuxCooked2 && data.get(10) == Some(&OUTGOING);
+    Device::Told(u64::from(interface.unwrap_or(0)) << 33 | u64::from(index) << 1 | u64::from(outgoing))
+}
+
+/// Packet type of what the host itself sends, in Linux's cooked header.
+const OUTGOING: u8 = 4;
 const VLAN: u16 = 0x8100;
 /// 802.1ad.
 const SERVICE_VLAN: u16 = 0x88a8;

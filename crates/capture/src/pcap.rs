@@ -54,6 +54,7 @@ impl Pcap {
                         byte,
                         time_ns: u64::from(block.ts_sec) * 1_000_000_000 + u64::from(block.ts_usec) * self.fraction_ns,
                         link: self.link,
+                        interface: None,
                         wire: block.origlen,
                         kept: block.data.len(),
                         behind: 0,

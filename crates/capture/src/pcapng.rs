@@ -240,6 +240,7 @@ impl Pcapng {
             byte,
             time_ns: self.time_ns,
             link: interface.link,
+            interface: (self.interfaces.len() > 1).then_some(packet.interface as u32),
             wire: packet.wire,
             kept: packet.kept,
             behind: length - packet.start - packet.kept,

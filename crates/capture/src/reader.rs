@@ -1,5 +1,6 @@
 //! TCP segments out of a capture, and what else was in it.
 
+use crate::copies::Copies;
 use crate::decode::{self, Skip};
 use crate::frames::Frames;
 use crate::link::LinkType;
@@ -20,6 +21,8 @@ pub struct Counts {
     pub fragments: u64,
     /// Too short or too contradictory to find a TCP header in them.
     pub unreadable: u64,
+    /// TCP segments that other devices of the same capture had seen.
+    pub copies: u64,
     /// Of which the capture kept less than was on the wire.
     pub truncated: u64,
     /// Earliest and latest packet, nanoseconds since 1970; 0 if there is none.
@@ -33,6 +36,7 @@ pub struct Counts {
 pub struct Reader {
     frames: Frames,
     counts: Counts,
+    copies: Copies,
     problems: Problems,
 }
 
@@ -48,10 +52,16 @@ impl Reader {
     }
 
     fn from_source(source: Source) -> Result<Self, ReadError> {
-        Ok(Reader { frames: Frames::new(source)?, counts: Counts::default(), problems: Problems::default() })
+        Ok(Reader {
+            frames: Frames::new(source)?,
+            counts: Counts::default(),
+            copies: Copies::default(),
+            problems: Problems::default(),
+        })
     }
 
-    /// The next TCP segment; None where the capture ends or breaks (then `problems` says how).
+    /// The next TCP segment, each once whatever the number of devices that saw it; None where the capture ends or breaks
+    /// (then `problems` says how).
     pub fn next_segment(&mut self) -> Option<Segment> {
         let counts = &mut self.counts;
         while let Some(frame) = self.frames.next_frame(&mut self.problems) {
@@ -63,8 +73,10 @@ impl Reader {
             if counts.link_types.insert(frame.link) && matches!(frame.link, LinkType::Other(_)) {
                 self.problems.add(frame.number, frame.byte, format_args!("link {} is not read", frame.link));
             }
-            match decode::segment(&frame) {
-                Ok(segment) => return Some(segment),
+            let found = decode::segment(&frame);
+            match &found {
+                Ok(segment) if self.copies.is_copy(segment, frame.device) => counts.copies += 1,
+                Ok(_) => return found.ok(),
                 Err(Skip::NotTcp) => counts.not_tcp += 1,
                 Err(Skip::Fragment) => counts.fragments += 1,
                 Err(Skip::Unreadable) => counts.unreadable += 1,

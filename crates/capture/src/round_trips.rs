@@ -2,6 +2,12 @@
 
 use crate::spread::Spread;
 
+/// Of the retransmission timer and of the probe's, before the first sample (RFC 6298 section 2.1, RFC 8985 section 7.2).
+const UNKNOWN_NS: f64 = 1e9;
+
+/// What Linux's timer adds to the round trip at least (`TCP_RTO_MIN`).
+const LEAST_TIMEOUT_NS: f64 = 200e6;
+
 /// Samples in nanoseconds. The receiver's half is from the capture point to the receiver and back, the sender's half
 /// from the capture point to the sender and back.
 #[derive(Debug, Default)]
@@ -13,7 +19,8 @@ pub struct RoundTrips {
     pub receiver_echo: Spread,
     /// From a TSval of the receiver to its first echo on data.
     pub sender_echo: Spread,
-    smoothed_ns: f64,
+    /// Smoothed round trip of the receiver's half, and its mean deviation.
+    smoothed_ns: Option<f64>,
     variation_ns: f64,
     /// Latest samples of the sender's half; the lowest of them is free of the sender's pauses.
     senders: [u64; 8],
@@ -21,34 +28,59 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// A sample of the receiver's half; smoothed as RFC 6298 section 2 says.
+    /// Of a connection whose handshake took so long from the capture point to the receiver and back, and to the sender and
+    /// back: the sender's first sample, too.
+    pub fn of_handshake(receiver_ns: Option<u64>, sender_ns: Option<u64>) -> Self {
+        let mut trips = RoundTrips::default();
+        if let Some(ns) = receiver_ns {
+            trips.smooth(ns);
+        }
+        if let Some(ns) = sender_ns {
+            trips.of_sender(ns);
+        }
+        trips
+    }
+
+    /// A sample of the receiver's half.
     pub fn by_sequence(&mut self, ns: u64) {
         self.sequence.add(ns);
+        self.smooth(ns);
+    }
+
+    /// RFC 6298 section 2.
+    fn smooth(&mut self, ns: u64) {
         let sample = ns as f64;
-        if self.sequence.count() == 1 {
-            self.smoothed_ns = sample;
-            self.variation_ns = sample / 2.0;
-        } else {
-            self.variation_ns += ((self.smoothed_ns - sample).abs() - self.variation_ns) / 4.0;
-            self.smoothed_ns += (sample - self.smoothed_ns) / 8.0;
+        match &mut self.smoothed_ns {
+            Some(smoothed) => {
+                self.variation_ns += ((*smoothed - sample).abs() - self.variation_ns) / 4.0;
+                *smoothed += (sample - *smoothed) / 8.0;
+            }
+            none => {
+                *none = Some(sample);
+                self.variation_ns = sample / 2.0;
+            }
         }
     }
 
     pub fn by_sender_echo(&mut self, ns: u64) {
         self.sender_echo.add(ns);
+        self.of_sender(ns);
+    }
+
+    fn of_sender(&mut self, ns: u64) {
         self.senders[self.sender_count % self.senders.len()] = ns;
         self.sender_count += 1;
     }
 
     /// The sender's half of late, the lowest of eight samples; 0 where it is not known.
-    pub fn sender_ns(&self) -> f64 {
+    pub fn sender_ns(&self) -> u64 {
         let known = self.sender_count.min(self.senders.len());
-        self.senders[..known].iter().min().map_or(0.0, |&ns| ns as f64)
+        self.senders[..known].iter().min().copied().unwrap_or(0)
     }
 
     /// Both halves, smoothed; None before the first sample.
     pub fn smoothed_ns(&self) -> Option<f64> {
-        (self.sequence.count() > 0).then(|| self.smoothed_ns + self.sender_ns())
+        self.smoothed_ns.map(|smoothed| smoothed + self.sender_ns() as f64)
     }
 
     /// Both halves at their shortest.
@@ -61,9 +93,16 @@ impl RoundTrips {
     /// round trip (`__tcp_set_rto`, `tcp_rto_min`); others wait longer.
     pub fn timeout_ns(&self) -> f64 {
         match self.smoothed_ns() {
-            Some(smoothed) => smoothed + (4.0 * self.variation_ns).max(200e6),
-            // RFC 6298 section 2.1, before the first sample.
-            None => 1e9,
+            Some(smoothed) => smoothed + (4.0 * self.variation_ns).max(LEAST_TIMEOUT_NS),
+            None => UNKNOWN_NS,
         }
+    }
+
+    /// How long a sender without news waits with a tail loss probe, `alone` with a single segment in flight (RFC 8985
+    /// section 7.2): two round trips, and the longest delay of an acknowledgement, which Linux takes to be 200 ms
+    /// (`tcp_schedule_loss_probe`), but not longer than the retransmission timer.
+    pub fn probe_ns(&self, alone: bool) -> f64 {
+        let delayed_ns = if alone { LEAST_TIMEOUT_NS } else { 0.0 };
+        self.smoothed_ns().map_or(UNKNOWN_NS, |smoothed| (2.0 * smoothed + delayed_ns).min(self.timeout_ns()))
     }
 }

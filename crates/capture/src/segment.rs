@@ -10,7 +10,7 @@ pub struct Endpoint {
 }
 
 /// The TCP options that matter to the analysis (RFC 9293, 7323, 2018).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
@@ -46,7 +46,7 @@ pub const ECE: u8 = 0x40;
 pub const CWR: u8 = 0x80;
 
 /// A segment's headers; numbers as they are on the wire, in host order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Segment {
     /// Number of its frame in the file, from 1 as Wireshark counts.
     pub frame: u64,
@@ -68,6 +68,6 @@ pub struct Segment {
     pub ttl: u8,
     /// The two ECN bits of the IP header (RFC 3168).
     pub ecn: u8,
-    /// The TCP header itself was cut off: flags and numbers are good, options may be missing.
+    /// The TCP header itself was cut off: flags and numbers are good, options and SACK blocks may be missing.
     pub cut: bool,
 }

@@ -14,6 +14,24 @@ pub enum Column {
     Flag(Vec<bool>),
 }
 
+impl Column {
+    /// Rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Float(values) => values.len(),
+            Column::Integer(values) => values.len(),
+            Column::Unsigned(values) => values.len(),
+            Column::Medium(values) => values.len(),
+            Column::Small(values) => values.len(),
+            Column::Flag(values) => values.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// Columns by name.
 pub type Table = Vec<(&'static str, Column)>;
 

@@ -41,10 +41,11 @@ def describe(facts: dict[str, Any], connection: int | None = None) -> str:
 
 
 def _capture(facts: dict[str, Any]) -> str:
-    connections = len(facts["connections"])
+    connections, copies = len(facts["connections"]), facts["copies"]
     return (
         f"{facts['file']}: {facts['packets']} packets, {_size(facts['bytes'])} on {', '.join(facts['link_types'])}, "
         f"{facts['last_s'] - facts['first_s']:.3f} s, {connections} TCP connection{'' if connections == 1 else 's'}"
+        + (f"; {copies} copies of packets that several devices saw, set aside" if copies else "")
     )
 
 

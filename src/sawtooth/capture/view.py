@@ -69,7 +69,7 @@ class View:
                 (segments.loc[side & segments["rtt_s"].notna(), ["t_s", "rtt_s"]] for side in (ours, ~ours)),
                 key=lambda trips: trips["rtt_s"].median() if len(trips) else -1.0,
             ),
-            series=_told(series.assign(t_s=series["t_s"] - start_s), answers),
+            series=series.assign(t_s=series["t_s"] - start_s),
         )
 
     @property
@@ -81,15 +81,6 @@ class View:
     def end_s(self) -> float:
         """Time of the last segment or acknowledgement."""
         return max(float(table["t_s"].iloc[-1]) for table in (self.data, self.acks) if len(table))
-
-
-def _told(series: DataFrame, answers: DataFrame) -> DataFrame:
-    """Without windows before the first acknowledgement, and without round trips of which one half only is known."""
-    answered = series["t_s"] > (answers["t_s"].iloc[0] if len(answers) else 0.0)
-    return series.assign(
-        window_bytes=series["window_bytes"].where(answered),
-        rtt_min_s=series["rtt_min_s"].where(series["rtt_s"].notna()),
-    )
 
 
 def views(captures: Sequence[Capture]) -> list[View]:

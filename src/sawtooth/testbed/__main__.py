@@ -39,13 +39,14 @@ def main(directory: Path) -> int:
     try:
         if task["place"]["virtual"]:
             _own_machine()
-        apply(plan)
+        devices = apply(plan)
         text = orders(
             compiled,
             plan,
             task["traffic"],
             directory,
             NAMESPACES,
+            devices,
             capture=task["capture"],
             virtual=task["place"]["virtual"],
         )

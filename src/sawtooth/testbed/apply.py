@@ -38,8 +38,11 @@ class _Raw(tcmsg):  # type: ignore[misc]
     nla_map = tuple((name, "cdata" if name == "TCA_OPTIONS" else kind) for name, kind in tcmsg.nla_map)
 
 
-def apply(plan: Plan) -> None:
-    """Makes namespaces, devices, addresses, routes and queueing disciplines. Raises OSError; ``remove`` tidies up."""
+def apply(plan: Plan) -> dict[tuple[int, str], int]:
+    """Makes namespaces, devices, addresses, routes and queueing disciplines. Raises OSError; ``remove`` tidies up.
+
+    Returns the devices' indices by namespace and name.
+    """
     sockets: dict[int, IPRoute] = {}
     try:
         for index, namespace in enumerate(plan.namespaces):
@@ -74,6 +77,7 @@ def apply(plan: Plan) -> None:
         for host in {rule.namespace for rule in plan.ports.rules}:
             with entered(plan.namespace_of(host)):
                 nftables.apply([rule for rule in plan.ports.rules if rule.namespace == host])
+    return indices
 
 
 def remove(names: list[str]) -> None:

@@ -119,7 +119,8 @@ class WatchLink:
 
 @dataclass
 class Ports:
-    """``tops`` and ``gateways``: by link, the device that packets leave by and the address that stands for the peer."""
+    """By link: ``tops``, the device that packets leave by, ``arrivals``, the one that they come in by at last, and
+    ``gateways``, the address that stands for the peer."""
 
     mtu: int
     veths: list[Veth] = field(default_factory=list)
@@ -131,6 +132,7 @@ class Ports:
     queues: list[WatchQueue] = field(default_factory=list)
     losses: list[WatchLink] = field(default_factory=list)
     tops: dict[int, str] = field(default_factory=dict)
+    arrivals: dict[int, str] = field(default_factory=dict)
     gateways: dict[int, str] = field(default_factory=dict)
 
     @classmethod
@@ -242,7 +244,7 @@ class _Port:
         """A card's link gets its own sub-interface; loss where TCP sends needs single frames, so they are cut above."""
         link, place = self.all[index], self.place
         by_netem = loses_by_netem(link, place)
-        where, self.macs = self.away, mac(self.number, 0)
+        where, self.macs, arrival = self.away, mac(self.number, 0), ""
         if len(self.links) > 1:
             self.macs = mac(self.number, 1 + position)
             if place.vlan:
@@ -250,8 +252,8 @@ class _Port:
                 if by_netem:
                     self._loss(ends[0], index, LOSS, 0)
             else:
-                far = f"{ends[1]}m{position}"
-                self.ports.subs.append(Sub("macvlan", self.away, ends[1], far, link["to"], mac=self.macs))
+                arrival = f"{ends[1]}m{position}"
+                self.ports.subs.append(Sub("macvlan", self.away, ends[1], arrival, link["to"], mac=self.macs))
             where = link["to"]
         if by_netem and index in self.sends and not self.offload:
             ends = self._layer(ends, "c", _CUT_TAG, where, link["to"])
@@ -259,6 +261,7 @@ class _Port:
             rule = LossRule(self.home, gateway(index), f"link{index}", link["loss_ppb"], every(link))
             self.ports.rules.append(rule)
         self.ports.tops[index] = ends[0]
+        self.ports.arrivals[index] = arrival or ends[1]
         self.ports.gateways[index] = gateway(index)
         self.ports.neighbours.append(Neighbour(self.home, ends[0], gateway(index), self.macs))
 

@@ -6,13 +6,14 @@ goes into packets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.testbed.plan import Plan, address
+from sawtooth.testbed.ports import Ports
 
 ENDLESS = -1
 FIRST_PORT = 5201
@@ -46,11 +47,15 @@ def orders(
     traffic: str,
     directory: Path,
     namespaces: Path,
+    devices: Mapping[tuple[int, str], int],
     *,
     capture: Sequence[str],
     virtual: bool,
 ) -> str:
-    """The source's orders for a compiled scenario. ``traffic`` is "native" or "iperf3", ``capture`` names hosts."""
+    """The source's orders for a compiled scenario. ``traffic`` is "native" or "iperf3", ``capture`` names hosts.
+
+    ``devices``: their indices by namespace and name.
+    """
     links = compiled["links"]
     lines = [
         f"directory {directory}",
@@ -83,7 +88,7 @@ def orders(
         lines.append(f"link {link.link} {link.namespace} {link.device} {link.handle} {link.child}")
     for rule in plan.ports.rules:
         lines.append(f"counter {rule.counter.removeprefix('link')} {rule.namespace} {rule.counter}")
-    programs += captures(compiled, capture, virtual=virtual)
+    programs += captures(compiled, plan.ports, devices, capture, virtual=virtual)
     for program in programs:
         words = "\t".join(program.words)
         lines.append(f"run {program.namespace} {program.start_ns} {program.out}\t{words}")
@@ -134,17 +139,31 @@ def captured_hosts(compiled: dict[str, Any], at: Sequence[str]) -> list[str]:
     return [names[host] for host in sorted(ends)]
 
 
-def captures(compiled: dict[str, Any], hosts: Sequence[str], *, virtual: bool) -> list[Program]:
-    """tcpdump at these hosts: headers only. Where packets are only forwarded, each is seen as it comes in."""
+def captures(
+    compiled: dict[str, Any],
+    ports: Ports,
+    devices: Mapping[tuple[int, str], int],
+    hosts: Sequence[str],
+    *,
+    virtual: bool,
+) -> list[Program]:
+    """tcpdump at these hosts: headers only, and each packet once, on the device that it comes in by at last or leaves
+    by first. Where packets are only forwarded, each is seen as it comes in.
+    """
     ends = captured_hosts(compiled, ())
     numbers = {host["name"]: number for number, host in enumerate(compiled["hosts"])}
     programs = []
     for name in hosts:
-        wanted = "tcp or icmp" if name in ends else "inbound and (tcp or icmp)"
+        host = numbers[name]
+        seen = [ports.arrivals[index] for index, link in enumerate(compiled["links"]) if link["to"] == host]
+        if name in ends:
+            seen += [ports.tops[index] for index, link in enumerate(compiled["links"]) if link["from"] == host]
+        where = " or ".join(f"ifindex {devices[host, device]}" for device in seen or ["lo"])
+        wanted = f"(tcp or icmp) and ({where})"
         buffer = GUEST_BUFFER_KIB if virtual else HOST_BUFFER_KIB
         words = ["tcpdump", "-Z", "root", "-n", "-i", "any", "-s", str(SNAP_BYTES), "-B", str(buffer)]
         words += ["--time-stamp-precision=nano", "-w", f"capture-{name}.pcap", wanted]
-        programs.append(Program(numbers[name], -CAPTURE_LEAD_NS, f"tcpdump-{name}.out", words))
+        programs.append(Program(host, -CAPTURE_LEAD_NS, f"tcpdump-{name}.out", words))
     return programs
 
 

@@ -57,7 +57,7 @@ impl Flow {
         let news = self.sacks(seen, &mut trip, shared);
         if let Some(ns) = trip {
             self.trips.by_sequence(ns);
-            let both_ns = ns + self.trips.sender_ns() as u64;
+            let both_ns = ns + self.trips.sender_ns();
             self.limits.trip(both_ns, now_ns, self.trips.base_ns().unwrap_or(0.0));
         }
         let interval = self.series.at(shared.since_start(now_ns), shared.intervals);

@@ -10,16 +10,49 @@ const OVERTAKEN_NS: u64 = 3_000_000;
 
 impl Flow {
     /// Whether a single new segment is a tail loss probe (RFC 8985 section 7.3 prefers new data): the sender, full of data
-    /// and without news, kept silent for two round trips.
+    /// and without news, kept silent for as long.
     pub(super) fn is_new_data_probe(&self, data: &Data) -> bool {
-        let quiet_ns = data.segment.time_ns.saturating_sub(self.last_ns.max(self.heard_ns)) as f64;
-        self.una < self.highest
-            && self.last_full
-            && self.una >= self.recovery_until
-            && self.outstanding.sacked_bytes() == 0
-            && data.sack != Some(false)
+        self.last_full
             && self.window > 0
-            && self.trips.smoothed_ns().is_some_and(|trip| quiet_ns - self.trips.sender_ns() >= 1.7 * trip)
+            && self.is_probed(data)
+            && self.is_due(self.quiet_ns(data, self.last_ns, self.heard_ns), self.probe_ns(data))
+    }
+
+    /// Whether a sender that keeps silent now would probe: something is outstanding, there is no sign of loss, and it has
+    /// not probed yet (RFC 8985 section 7.1).
+    fn is_probed(&self, data: &Data) -> bool {
+        self.una < self.highest && self.probed_until <= self.una && data.sack != Some(false) && !self.has_evidence(data)
+    }
+
+    /// Whether acknowledgements show a loss: duplicate ones where SACK is not used (RFC 5681), else by their blocks.
+    fn has_evidence(&self, data: &Data) -> bool {
+        self.una < self.recovery_until
+            || self.outstanding.sacked_bytes() > 0
+            || (self.duplicate_acks > 0 && data.sack != Some(true))
+    }
+
+    /// The sender's probe timer, by what is in flight.
+    fn probe_ns(&self, data: &Data) -> f64 {
+        let alone = self.outstanding.len() == 1 && self.highest - self.una <= i64::from(data.mss) + 1;
+        self.trips.probe_ns(alone)
+    }
+
+    /// How long the sender has been waiting when it sends `data`: since it sent at `sent_ns`, and since what passed here at
+    /// `heard_ns` reached it.
+    fn quiet_ns(&self, data: &Data, sent_ns: u64, heard_ns: u64) -> f64 {
+        data.segment.time_ns.saturating_sub(sent_ns.max(heard_ns.saturating_add(self.trips.sender_ns()))) as f64
+    }
+
+    /// Whether an acknowledgement that shows a loss has just reached the sender: by RACK it waits a quarter of a round trip
+    /// at most (RFC 8985 section 6.2).
+    fn is_prompted(&self, data: &Data) -> bool {
+        self.has_evidence(data)
+            && self.trips.smoothed_ns().is_some_and(|trip| self.quiet_ns(data, 0, self.heard_ns) < trip / 4.0)
+    }
+
+    /// Whether a timer of so long can have expired: the sender's estimate may be a little below the one made here.
+    fn is_due(&self, quiet_ns: f64, timer_ns: f64) -> bool {
+        quiet_ns >= 0.8 * timer_ns
     }
 
     /// Whether new numbers are a retransmission, the first copy of which and all that was sent after it were lost before
@@ -54,42 +87,30 @@ impl Flow {
 
     /// What made the sender retransmit. `sent` is what it sends again; None: it was acknowledged already.
     pub(super) fn cause(&mut self, data: &Data, sent: Option<&Sent>) -> Cause {
-        if data.start < self.timeout_until {
-            return Cause::Timeout;
-        }
-        let now_ns = data.segment.time_ns;
-        let recovering = self.una < self.recovery_until;
-        let evidence = recovering || self.outstanding.sacked_bytes() > 0 || self.duplicate_acks > 0;
-        let last_ns = sent.map_or(self.last_ns, |sent| sent.last_ns);
-        let waited_ns = now_ns.saturating_sub(last_ns.max(self.progress_ns)) as f64 - self.trips.sender_ns();
-        let timeout_ns = self.trips.timeout_ns();
-        if !evidence && self.is_tail_probe(data, waited_ns) {
+        let quiet_ns = self.quiet_ns(data, sent.map_or(self.last_ns, |sent| sent.last_ns), self.progress_ns);
+        if self.is_tail_probe(data, quiet_ns) {
             self.probed_until = self.highest;
             return Cause::TailProbe;
         }
         let head = self.outstanding.head().is_none_or(|head| data.start <= head.start);
-        if head && waited_ns >= 0.8 * timeout_ns {
+        if head && !self.is_prompted(data) && self.is_due(quiet_ns, self.trips.timeout_ns()) {
             self.timeout_until = self.highest;
-            return Cause::Timeout;
+            return Cause::Timer;
+        }
+        if data.start < self.timeout_until {
+            return Cause::AfterTimer;
         }
         self.recovery_until = self.highest;
         Cause::Fast
     }
 
-    /// The last segment, once, two round trips after anything happened (RFC 8985 section 7.2, `tcp_schedule_loss_probe`).
-    /// With one packet out, Linux waits 200 ms more with the probe, but not longer than for the timer.
-    pub(super) fn is_tail_probe(&self, data: &Data, waited_ns: f64) -> bool {
-        let alone = data.start <= self.una;
+    /// Whether the last segment comes again as a probe (RFC 8985 section 7.3). What is alone is sent again by either timer, and
+    /// by the probe's first, which is never the later one.
+    fn is_tail_probe(&self, data: &Data, quiet_ns: f64) -> bool {
         data.end >= self.highest
-            && self.probed_until <= self.una
-            && data.sack != Some(false)
-            && waited_ns >= 1.2 * self.trips.smoothed_ns().unwrap_or(0.0)
-            && (!alone || waited_ns < 1.4 * self.trips.timeout_ns())
-    }
-
-    /// Whether the timer itself has just expired: nothing was acknowledged or sent for as long.
-    pub(super) fn is_timer(&self, data: &Data) -> bool {
-        let quiet_ns = data.segment.time_ns.saturating_sub(self.progress_ns.max(self.last_ns)) as f64;
-        quiet_ns - self.trips.sender_ns() >= 0.5 * self.trips.timeout_ns()
+            && data.start >= self.timeout_until
+            && self.is_probed(data)
+            && self.is_due(quiet_ns, self.probe_ns(data))
+            && (data.start > self.una || self.is_due(self.trips.timeout_ns(), quiet_ns))
     }
 }

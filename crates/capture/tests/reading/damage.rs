@@ -17,7 +17,7 @@ pub fn survives(file: &[u8]) {
         assert!(segment.options.window_scale.is_none_or(|scale| scale <= 14));
     }
     let counts = reader.counts();
-    assert_eq!(segments + counts.not_tcp + counts.fragments + counts.unreadable, counts.packets);
+    assert_eq!(segments + counts.not_tcp + counts.fragments + counts.unreadable + counts.copies, counts.packets);
     assert!(counts.first_ns <= counts.last_ns);
     assert!(reader.problems().len() <= 101);
     assert!(reader.bytes_read() <= size);

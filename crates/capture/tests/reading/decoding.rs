@@ -191,6 +191,21 @@ fn a_header_cut_by_the_capture_keeps_its_numbers_and_says_so() {
 }
 
 #[test]
+fn sack_blocks_that_the_capture_kept_whole_are_read() {
+    let blocks: Vec<u8> = (1..=6_u32).flat_map(u32::to_be_bytes).collect();
+    let frame = plain(&[&[1, 1, 8, 10, 0, 0, 0, 5, 0, 0, 0, 6, 1, 1, 5, 26], blocks.as_slice()].concat(), 0);
+    for (bytes, whole) in [(94, 3), (93, 2), (86, 2), (85, 1), (77, 0), (70, 0)] {
+        let record = pcap_record(Order::Little, &frame[..bytes], frame.len());
+        let segment = read(&[pcap_header(Order::Little, MICROSECONDS, 1), record].concat()).0[0];
+        assert_eq!(segment.options.sacks(), &[(1, 2), (3, 4), (5, 6)][..whole], "{bytes} bytes");
+        assert_eq!(segment.cut, whole < 3, "{bytes} bytes");
+    }
+    // In a header that is whole, a length beyond its end is nonsense.
+    let options = one(1, plain(&[1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2], 0)).options;
+    assert_eq!(options.sacks().len(), 0);
+}
+
+#[test]
 fn a_header_that_contradicts_itself_is_unreadable() {
     let with = |at: usize, value: u8| {
         let mut frame = plain(&[], 0);

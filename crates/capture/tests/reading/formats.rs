@@ -67,14 +67,16 @@ fn each_interface_has_its_own_link_type_resolution_and_offset() {
             Order::Little => 100_i64.to_le_bytes(),
             Order::Big => 100_i64.to_be_bytes(),
         };
+        let mut other = packet.clone();
+        other[5] += 1;
         let file = [
             section(order),
             interface(order, ETHERNET, 0, &[(RESOLUTION, &[9])]),
             interface(order, 101, 0, &[(RESOLUTION, &[0x80 | 10]), (OFFSET, &offset)]),
             interface(order, 228, 0, &[(RESOLUTION, &[12])]),
             enhanced_packet(order, 1, 1_536, &packet),
-            enhanced_packet(order, 0, 1_000_000_007, &plain(&[], 9)),
-            enhanced_packet(order, 2, 1_000_000_007_999, &packet),
+            enhanced_packet(order, 0, 1_000_000_007, &plain(&[], 8)),
+            enhanced_packet(order, 2, 1_000_000_007_999, &other),
         ];
         let (segments, counts, problems) = read(&file.concat());
         assert_eq!(problems, Vec::<String>::new());

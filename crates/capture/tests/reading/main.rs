@@ -1,6 +1,7 @@
 //! Reading and writing of captures.
 
 mod build;
+mod copies;
 mod corpus;
 mod damage;
 mod decoding;

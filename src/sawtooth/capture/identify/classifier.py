@@ -18,6 +18,11 @@ FORMAT = 1
 SHORTEST_S = 10.0
 MISSING = -1000.0
 """Stands for a number that the trace does not show."""
+SIZES = ("small", "middling", "large")
+_UP_TO = (15, 40)
+"""Segments, of small and middling windows at their largest. BIC, Illinois and Scalable are Reno in growth up to 14, 14
+and 100, BIC and Illinois in back-off too, and HighSpeed is Reno up to 38 (``tcp_bic.c``, ``tcp_illinois.c``,
+``tcp_scalable.c``, ``tcp_highspeed.c``)."""
 _LIMITED_SHARE = 0.5
 """Of the data: sent so often into a full receive window, or after all had been acknowledged, it shows no window."""
 
@@ -128,7 +133,7 @@ def path_class(found: dict[str, float]) -> str:
     """What decides which controls can be told apart: how many back-offs are seen, and how large the window is."""
     backoffs = float(np.expm1(found["epochs"]))
     seen = "no" if backoffs < 0.5 else "few" if backoffs < 4.5 else "many"
-    size = "small" if found["flight_0.5"] < np.log(16) else "large"
+    size = SIZES[int(np.searchsorted(np.log(_UP_TO), found["flight_0.95"]))]
     return f"{seen} back-offs, {size} windows"
 
 
@@ -140,9 +145,7 @@ def limited(seen: Trace) -> str | None:
         return "a capture nearer the receiver shows the sender's window by timestamps only, and it has none"
     if np.isfinite(seen.window) and (seen.flight * seen.mss > 0.9 * seen.window).mean() > _LIMITED_SHARE:
         return "the receive window is the limit, not the congestion window"
-    newest = np.maximum.accumulate(seen.end)
-    idle = np.flatnonzero(seen.known[1:] >= newest[:-1])
-    if len(idle) and float(np.diff(seen.t_s)[idle].sum()) > 0.2 * seen.duration_s:
+    if seen.idle_s > 0.2 * seen.duration_s:
         return "the sender was idle, waiting for its application"
     return None
 

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 
+from sawtooth.capture.identify.laws import Epochs, epochs, law_features
 from sawtooth.capture.identify.rounds import Rounds, rounds
 from sawtooth.capture.identify.trace import Flags, Floats, TooLittle, Trace
 
@@ -24,7 +25,7 @@ _FALL = 0.85
 def features(trace: Trace) -> dict[str, float]:
     """By name, always the same names in the same order. Raises TooLittle for less than ten whole round trips."""
     made = rounds(trace)
-    if len(made) < 10:
+    if (~made.cut).sum() < 10:
         raise TooLittle("less than ten round trips are seen")
     bdp = max(made.rate * made.min_rtt_s, 1.0)
     found: dict[str, float] = {}
@@ -34,7 +35,9 @@ def features(trace: Trace) -> dict[str, float]:
         _path(trace, made, bdp, found)
         _levels(made, bdp, found)
         _start(made, bdp, found)
-        _epochs(made, bdp, found)
+        lasted = epochs(made, bdp, trace.stretch)
+        _epochs(lasted, bdp, found)
+        found |= law_features(lasted)
         _falls(made, found)
         _growth(made, bdp, found)
         _cycles(trace, made, found)
@@ -100,28 +103,27 @@ def _start(made: Rounds, bdp: float, found: dict[str, float]) -> None:
     found["start_fall"] = float(flight[min(after, len(flight) - 1)] / max(peak[max(peak_at, 0)], 1))
 
 
-def _epochs(made: Rounds, bdp: float, found: dict[str, float]) -> None:
-    """Between recoveries: back-off, growth and its shape. Medians over epochs, the later ones only."""
-    spans = _spans(~made.recovery)
-    spans = [span for span in spans if span[0] > 0]
-    flight, t_s = made.flight, made.t_s
-    backoff, before, after, length, seconds, slope, log_slope, shape, early, late = ([] for _ in range(10))
-    for begin, end in spans:
-        entered = begin - 1
-        while entered > 0 and made.recovery[entered]:
-            entered -= 1
-        # The last round before may count what duplicate acknowledgements let out.
-        top = float(flight[max(entered - 1, 0) : entered + 1].min())
-        low = float(flight[begin : begin + 2].min())
-        backoff.append(low / max(top, 1))
-        before.append(top)
-        after.append(low)
-        if end < len(made):
-            length.append(end - begin)
-            seconds.append(float(t_s[end - 1] - t_s[begin]))
-        if end - begin < 5:
+def _epochs(seen: Epochs, bdp: float, found: dict[str, float]) -> None:
+    """Between recoveries: back-off, growth and its shape. Quantiles over epochs."""
+    backoff = seen.low / np.maximum(seen.top, 1)
+    found["epochs"] = float(np.log1p(len(backoff)))
+    for name, values in (
+        ("backoff", backoff),
+        ("before_bdp", seen.top / bdp),
+        ("after_bdp", seen.low / bdp),
+        ("before", np.log(np.maximum(seen.top, 1))),
+        # What H-TCP and Westwood leave is the share of the round trip that is no queueing.
+        ("backoff_delay", backoff * (1 + seen.delay_s / seen.base_s)),
+    ):
+        _summary(name, values, found, quartiles=True)
+    slope, log_slope, length, seconds, shape, early, late = ([] for _ in range(7))
+    for number, (row, t_s) in enumerate(zip(seen.window, seen.t_s, strict=True)):
+        own = row[np.isfinite(row)]
+        if number < len(seen.top) - 1:
+            length.append(len(own))
+            seconds.append(t_s[len(own) - 1])
+        if len(own) < 5:
             continue
-        own = flight[begin:end]
         run = np.arange(len(own), dtype=float)
         slope.append(_slope(run, own))
         log_slope.append(_slope(run, np.log(np.maximum(own, 0.5))))
@@ -130,13 +132,6 @@ def _epochs(made: Rounds, bdp: float, found: dict[str, float]) -> None:
         late.append(float((own[-1] - own[-third]) / (third - 1)))
         if len(own) >= 8 and own[-1] > own[0] + 2:
             shape.append(np.interp(_GRID, run / run[-1], (own - own[0]) / (own[-1] - own[0])))
-    found["epochs"] = float(np.log1p(len(backoff)))
-    for name, values in (
-        ("backoff", backoff),
-        ("before_bdp", np.array(before) / bdp),
-        ("after_bdp", np.array(after) / bdp),
-    ):
-        _summary(name, np.asarray(values, dtype=float), found, quartiles=True)
     _summary("epoch_rounds", np.log(np.array(length) + 1e-9), found)
     _summary("epoch_s", np.log(np.array(seconds) + 1e-3), found)
     _summary("slope", np.array(slope), found, quartiles=True)
@@ -144,12 +139,12 @@ def _epochs(made: Rounds, bdp: float, found: dict[str, float]) -> None:
     _summary("early", np.array(early), found)
     _summary("late", np.array(late), found)
     found["late_early"] = float(np.median(late) - np.median(early)) if early else np.nan
+    found["stretch"] = float(np.log(seen.stretch))
     shapes = np.median(shape, axis=0) if shape else np.full(len(_GRID), np.nan)
     for share, value in zip(_GRID, shapes, strict=True):
         found[f"shape_{share}"] = float(value)
-    large = np.array(before) > 15
-    found["backoff_large"] = float(np.median(np.array(backoff)[large])) if large.any() else np.nan
-    found["backoff_spread"] = float(np.std(backoff)) if len(backoff) > 2 else np.nan
+    large = seen.top > 15
+    found["backoff_large"] = float(np.median(backoff[large])) if large.any() else np.nan
 
 
 def _falls(made: Rounds, found: dict[str, float]) -> None:

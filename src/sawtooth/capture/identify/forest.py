@@ -16,45 +16,44 @@ from sawtooth.capture.identify.trace import Floats, Integers
 
 
 @dataclass(frozen=True)
-class Tree:
+class Forest:
+    """The nodes of all trees, one tree after the other: all are walked at once."""
+
     feature: Integers
     number: Floats
     """A node's threshold, or a leaf's value."""
     right: Integers
-
-    @classmethod
-    def read(cls, kept: dict[str, Any]) -> Tree:
-        feature = np.array(kept["feature"], dtype=np.int64)
-        number = np.zeros(len(feature))
-        number[feature >= 0] = kept["threshold"]
-        number[feature < 0] = kept["value"]
-        right = np.zeros(len(feature), dtype=np.int64)
-        waiting: list[int] = []
-        for node in range(len(feature)):
-            if node and feature[node - 1] < 0:
-                right[waiting.pop()] = node
-            if feature[node] >= 0:
-                waiting.append(node)
-        return cls(feature, number, right)
-
-    def value(self, values: Floats) -> float:
-        node = 0
-        while (feature := int(self.feature[node])) >= 0:
-            node = node + 1 if values[feature] <= self.number[node] else int(self.right[node])
-        return float(self.number[node])
-
-
-@dataclass(frozen=True)
-class Forest:
-    trees: tuple[Tree, ...]
+    roots: Integers
     base: Floats
     """Logits before any tree, one a class."""
 
     @classmethod
     def read(cls, trees: list[dict[str, Any]], base: list[float]) -> Forest:
-        return cls(tuple(Tree.read(tree) for tree in trees), np.array(base, dtype=float))
+        sizes = [len(tree["feature"]) for tree in trees]
+        roots = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        feature = np.concatenate([tree["feature"] for tree in trees]).astype(np.int64)
+        number = np.zeros(len(feature))
+        number[feature >= 0] = np.concatenate([tree["threshold"] for tree in trees])
+        number[feature < 0] = np.concatenate([tree["value"] for tree in trees])
+        right = np.concatenate([_right(tree["feature"]) + root for tree, root in zip(trees, roots, strict=True)])
+        return cls(feature, number, right, roots, np.array(base, dtype=float))
 
     def logits(self, values: Floats) -> Floats:
         """One a class."""
-        added = np.array([tree.value(values) for tree in self.trees]).reshape(-1, len(self.base))
-        return np.asarray(self.base + added.sum(axis=0))
+        node = self.roots
+        while (inner := self.feature[node] >= 0).any():
+            below = values[self.feature[node]] <= self.number[node]
+            node = np.where(inner, np.where(below, node + 1, self.right[node]), node)
+        return np.asarray(self.base + self.number[node].reshape(-1, len(self.base)).sum(axis=0))
+
+
+def _right(feature: list[int]) -> Integers:
+    """Of one tree's nodes, those to go to above the threshold; 0 for leaves."""
+    right = np.zeros(len(feature), dtype=np.int64)
+    waiting: list[int] = []
+    for node, split in enumerate(feature):
+        if node and feature[node - 1] < 0:
+            right[waiting.pop()] = node
+        if split >= 0:
+            waiting.append(node)
+    return right

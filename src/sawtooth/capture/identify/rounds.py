@@ -1,4 +1,7 @@
-"""Round trips of a trace: one begins with a segment and ends with the first that was sent knowing it acknowledged."""
+"""Round trips of a trace: one begins with a segment and ends with the first that was sent knowing it acknowledged.
+
+Where a recovery ends, a round trip begins: the one before it is cut short.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ _WINDOW = 5
 
 @dataclass(frozen=True)
 class Rounds:
-    """One row a round trip: its begin and length in seconds, the flight, segments acknowledged and sent again, and
-    whether it is part of a recovery.
+    """One row a round trip: its begin and length in seconds, the flight, segments acknowledged, and whether it is part
+    of a recovery.
 
     The flight is the upper quartile over the round's segments: the window wherever that is full, and unlike the
     maximum without what bursts of acknowledgements do at the edges.
@@ -25,8 +28,15 @@ class Rounds:
     rtt_s: Floats
     flight: Floats
     acked: Floats
-    again: Integers
     recovery: Flags
+    cut: Flags
+    """Shorter than a round trip: a recovery ended within it."""
+    noticed: Integers
+    """Of each recovery that ended, the round in which it began."""
+    ended: Integers
+    """Of the same, the round that its end begins."""
+    top: Floats
+    """Of the same, the flight when the loss was noticed, before duplicate acknowledgements let more out."""
 
     def __len__(self) -> int:
         return len(self.t_s)
@@ -34,7 +44,7 @@ class Rounds:
     @property
     def min_rtt_s(self) -> float:
         """The shortest but one: behind a queue that drains, a round may pass faster than the path allows."""
-        return float(np.partition(self.rtt_s, 1)[1])
+        return max(float(np.partition(self.rtt_s[~self.cut], 1)[1]), 1e-4)
 
     @property
     def rate(self) -> float:
@@ -44,42 +54,55 @@ class Rounds:
 
 
 def rounds(trace: Trace) -> Rounds:
-    """Whole round trips only."""
-    starts = _starts(trace)
+    """Whole round trips only, but for those that a recovery's end cuts."""
+    begin, end = _recoveries(trace)
+    starts, cut = _starts(trace, end)
     if len(starts) < 2:
-        empty = np.zeros(0)
-        return Rounds(empty, empty, empty, empty, empty.astype(np.int64), empty.astype(np.bool_))
+        none, no = np.zeros(0), np.zeros(0, dtype=np.int64)
+        return Rounds(none, none, none, none, no > 0, no > 0, no, no, none)
     first, last = starts[:-1], starts[1:]
     t_s = trace.t_s
     of = np.repeat(np.arange(len(first)), last - first)
-    sent = trace.flight[: last[-1]]
-    ordered = sent[np.lexsort((sent, of))]
+    sent = trace.flight
+    whole = sent[: last[-1]]
+    ordered = whole[np.lexsort((whole, of))]
     flight = ordered[first + (3 * (last - first - 1)) // 4]
-    resent = np.concatenate([[0], np.cumsum(trace.again)])
-    again = resent[last] - resent[first]
     acked = (trace.known[last] - trace.known[first]) / trace.mss
-    return Rounds(t_s[first], t_s[last] - t_s[first], flight, acked, again, _recovery(trace, first, last))
+    recovery = np.zeros(len(first), dtype=np.bool_)
+    noticed, ended = np.searchsorted(last, begin, side="right"), np.searchsorted(first, end)
+    for entry, done in zip(noticed, ended, strict=True):
+        recovery[entry:done] = True
+    over = end < last[-1]
+    # The last segment that an acknowledgement before the one repeated let out.
+    full = np.maximum(np.searchsorted(trace.known, trace.known[begin[over]]) - 1, 0)
+    lasted = t_s[last] - t_s[first]
+    return Rounds(t_s[first], lasted, flight, acked, recovery, cut, noticed[over], ended[over], sent[full])
 
 
-def _starts(trace: Trace) -> Integers:
+def _starts(trace: Trace, recovered: Integers) -> tuple[Integers, Flags]:
+    """Of rounds, the first segments; of each round, whether one of ``recovered`` cuts it."""
     newest = np.maximum.accumulate(trace.end)
-    found, at = [0], 0
+    found, cut, at, passed = [0], [], 0, 0
     while True:
-        at = max(int(np.searchsorted(trace.known, newest[at], side="left")), at + 1)
+        following = max(int(np.searchsorted(trace.known, newest[at], side="left")), at + 1)
+        while passed < len(recovered) and recovered[passed] <= at:
+            passed += 1
+        cut.append(passed < len(recovered) and int(recovered[passed]) < following)
+        at = int(recovered[passed]) if cut[-1] else following
         if at >= len(trace.known):
-            return np.array(found, dtype=np.int64)
+            return np.array(found, dtype=np.int64), np.array(cut[:-1], dtype=np.bool_)
         found.append(at)
 
 
-def _recovery(trace: Trace, first: Integers, last: Integers) -> Flags:
-    """From a retransmission until all that had been sent before it is acknowledged."""
+def _recoveries(trace: Trace) -> tuple[Integers, Integers]:
+    """From a retransmission, until all that had been sent before it is acknowledged: first segments of both."""
     newest = np.maximum.accumulate(trace.end)
-    inside = np.zeros(len(first), dtype=np.bool_)
+    begin, end = [], []
     until = 0
     for at in np.flatnonzero(trace.again):
         if at < until:
             continue
         until = max(int(np.searchsorted(trace.known, newest[at], side="left")), int(at) + 1)
-        begin = int(np.searchsorted(last, at, side="right"))
-        inside[begin : int(np.searchsorted(first, until, side="left"))] = True
-    return inside
+        begin.append(int(at))
+        end.append(until)
+    return np.array(begin, dtype=np.int64), np.array(end, dtype=np.int64)

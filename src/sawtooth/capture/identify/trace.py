@@ -65,6 +65,10 @@ class Trace:
     mss: int
     window: float
     """Largest receive window offered, in bytes; NaN where unknown."""
+    stretch: float = 1.0
+    """Segments an acknowledgement."""
+    idle_s: float = 0.0
+    """How long the sender had nothing to wait for, and sent nothing."""
     hidden: bool = False
     """Without timestamps, and nearer the receiver: ``known`` is a guess as good as the queue is short."""
 
@@ -95,7 +99,26 @@ def trace(segments: Segments) -> Trace:
     window = segments.window[acks].max() if acks.any() and segments.window[acks].max() > 0 else np.nan
     mss = _segment_size(segments.length[data])
     hidden = not _stamped(segments, data, acks) and _loop_s(segments, way) > _loop_s(segments, 1 - way)
-    return Trace(t_s, end - base, np.maximum(known - base, 0), again, mss, float(window), hidden)
+    stretch = _stretch(segments.ack[acks], mss)
+    idle_s = _idle_s(segments, data, acks, known, way)
+    return Trace(t_s, end - base, np.maximum(known - base, 0), again, mss, float(window), stretch, idle_s, hidden)
+
+
+def _idle_s(segments: Segments, data: Flags, acks: Flags, known: Integers, way: int) -> float:
+    """From the acknowledgement of all that had been sent to the next segment, less the way to the sender and back."""
+    t_s, newest = segments.t_s[data], np.maximum.accumulate(segments.seq[data] + segments.length[data])
+    done = np.flatnonzero(known[1:] >= newest[:-1])
+    if not len(done):
+        return 0.0
+    answered = np.searchsorted(np.maximum.accumulate(segments.ack[acks]), newest[done])
+    waited = t_s[done + 1] - segments.t_s[acks][answered]
+    return float(np.maximum(waited - (_loop_s(segments, way) or waited.min()), 0).sum())
+
+
+def _stretch(ack: Integers, mss: int) -> float:
+    """Medians would be one or two; the mean tells what share of the segments is acknowledged by itself."""
+    numbers = np.unique(ack)
+    return max(float(numbers[-1] - numbers[0]) / mss / (len(numbers) - 1), 1.0) if len(numbers) > 1 else 1.0
 
 
 def _stamped(segments: Segments, data: Flags, acks: Flags) -> bool:

@@ -171,14 +171,16 @@ static void *run_program(void *argument) {
 
 static void end_programs(void) { /* iperf3 ends by itself a little after the run; what does not is stopped */
     int64_t patience = now() + grace;
+    int64_t read = now() + SECOND + SECOND / 5; /* tcpdump gets what it captured within a second, and drops the rest */
     int left = 1;
     for (int round = 0; left; round++) {
         left = 0;
         for (int i = 0; i < program_count; i++) {
             if (programs[i].done || !programs[i].pid) continue;
             left = 1;
-            if (!strcmp(programs[i].words[0], "tcpdump")) kill(programs[i].pid, SIGINT);
-            else if (now() > patience) kill(programs[i].pid, round % 2 ? SIGKILL : SIGTERM);
+            if (!strcmp(programs[i].words[0], "tcpdump")) {
+                if (now() >= read) kill(programs[i].pid, SIGINT);
+            } else if (now() > patience) kill(programs[i].pid, round % 2 ? SIGKILL : SIGTERM);
         }
         if (left) sleep_until(now() + SECOND / 10);
     }
