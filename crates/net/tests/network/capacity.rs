@@ -76,7 +76,7 @@ fn a_queue_never_holds_more_packets_than_its_limit() {
 
 #[test]
 fn a_queue_in_bytes_never_holds_more_bytes() {
-    let mut scenario = Path { count: 4, ..Path::default() }.json();
+    let mut scenario = Path { count: 16, ..Path::default() }.json();
     (scenario["transmitters"][0]["queue_packets"], scenario["transmitters"][0]["queue_bytes"]) =
         (json!(null), json!(30_000));
     let run = Run::of(&scenario);

@@ -16,14 +16,9 @@ const RATIO_SHIFT: u32 = 8;
 /// `TCP_INIT_CWND`.
 const INITIAL_WINDOW: u64 = 10;
 
-/// Bytes of the option, padding included.
-const TIMESTAMP_OPTION: u64 = 12;
-
 #[derive(Clone, Debug)]
 pub struct Buffer {
     mss: u64,
-    /// With room for the timestamps (`advmss`).
-    advertised: u64,
     limit: u64,
     /// `sk_rcvbuf`.
     size: u64,
@@ -49,12 +44,10 @@ pub struct Buffer {
 impl Buffer {
     pub fn new(options: &HostOptions, clock: Clock) -> Self {
         let mss = u64::from(options.mss);
-        let advertised = mss + if options.timestamps { TIMESTAMP_OPTION } else { 0 };
         let size = RECEIVE_BUFFER_START.min(options.receive_buffer);
         let initial = options.first_window(options.mss);
         Buffer {
             mss,
-            advertised,
             limit: options.receive_buffer,
             size,
             ratio: if mss > ASSUMED_MSS { (mss << RATIO_SHIFT) / (mss + BUFFER_OVERHEAD) } else { ASSUMED_RATIO },
@@ -63,7 +56,7 @@ impl Buffer {
             // `tcp_init_buffer_space`: one segment is held back.
             offered: initial.min((size / 2).saturating_sub(mss)).max(mss),
             window_scale: options.window_scale(),
-            space: initial.min(INITIAL_WINDOW * advertised),
+            space: initial.min(INITIAL_WINDOW * mss),
             space_seq: 0,
             space_since_us: clock.micros(),
             rtt_us: 0,
@@ -102,7 +95,7 @@ impl Buffer {
         if room == 0 {
             return false;
         }
-        self.offered += room.min(2 * self.advertised);
+        self.offered += room.min(2 * self.mss);
         true
     }
 
@@ -178,7 +171,7 @@ impl Buffer {
         }
         let copied = (read - self.space_seq).saturating_sub(waiting) * self.mss;
         if copied > self.space {
-            let mut window = 2 * copied + 16 * self.advertised;
+            let mut window = 2 * copied + 16 * self.mss;
             let grow = u128::from(window) * u128::from(copied - self.space) / u128::from(self.space.max(1));
             window += (grow as u64) << 1;
             let size = ((window << RATIO_SHIFT) / self.ratio.max(1)).min(self.limit);

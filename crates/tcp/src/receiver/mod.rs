@@ -150,16 +150,16 @@ impl Receiver {
         let before = self.next;
         self.next += 1;
         self.receive_event(tsecr, clock);
-        let mut filled = false;
+        let (mut filled, mut first) = (false, 1);
         if !self.reassembly.is_empty() {
+            first = self.reassembly.first_buffer(self.next);
             self.next = self.reassembly.advance(self.next);
             // A filled gap is told at once (RFC 5681 section 4.2).
             filled = self.reassembly.is_empty();
         }
         let come = self.next - before;
         self.decide(come, filled, clock, emit);
-        // What lay beyond the gap is read buffer by buffer; one that is full did not merge with the segment that fills it.
-        let first = if come > BUFFER_FRAGMENTS { 1 } else { come };
+        // What lay beyond the gap is read buffer by buffer.
         self.buffer.adjust(before + first, come - first, clock);
         // `tcp_cleanup_rbuf`: the application has read. Two segments, or pushed data and nothing else held, are acknowledged,
         // and a window that reading has doubled is told.

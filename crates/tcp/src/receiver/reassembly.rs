@@ -9,11 +9,20 @@ const REMEMBERED: usize = 4;
 /// `MAX_SKB_FRAGS`: so many segments at most make one buffer.
 pub const BUFFER_FRAGMENTS: u64 = 17;
 
+/// Neighbours that wait for what is missing before them.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: u64,
+    end: u64,
+    /// Segments in the first of its buffers.
+    first: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Reassembly {
     /// Disjoint, not adjacent, ascending.
-    runs: VecDeque<Block>,
+    runs: VecDeque<Run>,
     segments: u64,
     recent_count: usize,
     /// To be reported as a DSACK in the next acknowledgement.
@@ -55,6 +64,7 @@ impl Reassembly {
                 return false;
             }
             Some(run) if run.end == seq => {
+                run.first += u64::from(run.first == run.end - run.start && run.first < BUFFER_FRAGMENTS);
                 run.end += 1;
                 if let Some(next) = self.runs.get(at + 1).copied()
                     && next.start == seq + 1
@@ -63,8 +73,8 @@ impl Reassembly {
                     self.runs.remove(at + 1);
                 }
             }
-            Some(run) if run.start == seq + 1 => run.start = seq,
-            _ => self.runs.insert(at, block),
+            Some(run) if run.start == seq + 1 => (run.start, run.first) = (seq, 1),
+            _ => self.runs.insert(at, Run { start: seq, end: seq + 1, first: 1 }),
         }
         self.segments += 1;
         self.remember(block);
@@ -104,12 +114,26 @@ impl Reassembly {
         self.recent[0] = block;
     }
 
+    /// How many segments are read at once when the one before `next` has arrived: what lies beyond it merges with it as far
+    /// as there is room in a buffer (`tcp_try_coalesce`).
+    pub fn first_buffer(&self, next: u64) -> u64 {
+        let Some(run) = self.runs.front().filter(|run| run.start == next) else { return 1 };
+        let all = 1 + run.end - run.start;
+        if all <= BUFFER_FRAGMENTS {
+            all
+        } else if run.first < BUFFER_FRAGMENTS {
+            1 + run.first
+        } else {
+            1
+        }
+    }
+
     /// `tcp_ofo_queue` and `tcp_sack_remove`: everything up to `next` has arrived; returns the new next expected segment.
     pub fn advance(&mut self, mut next: u64) -> u64 {
         while let Some(run) = self.runs.front().copied()
             && run.start <= next
         {
-            self.segments -= run.len();
+            self.segments -= run.end - run.start;
             next = next.max(run.end);
             self.runs.pop_front();
         }
