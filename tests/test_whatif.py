@@ -11,16 +11,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from sawtooth.capture.identify import Identification
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import LossPattern, Scenario
 from sawtooth.whatif import Estimated, estimate, from_numbers, observe, replay, save_scenario, words
 from sawtooth.whatif.estimate import poisson_interval
+from sawtooth.whatif.identified import identified
 from sawtooth.whatif.iperf3 import from_iperf3
 from sawtooth.whatif.observed import Observed
 from sawtooth.whatif.replay import Answer, draw, middle, scenario, self_test
 from sawtooth.whatif.ss import from_ss, looks
 
+MEASURED = Path(__file__).with_name("measured")
 SS = """\
 State Recv-Q Send-Q  Local Address:Port   Peer Address:Port
 ESTAB 0      0           10.0.0.1:22          10.0.0.9:50000
@@ -141,8 +144,87 @@ def test_without_a_plateau_the_rate_is_a_lower_bound() -> None:
     found = estimate(from_iperf3(iperf3([5, 9, 4, 7, 11, 6, 8, 5, 9, 6])))
     assert found.rate.bound == "at least"
     assert found.rate.low == pytest.approx(11e6 * 1514 / 1448)
-    assert not found.by_replay, "a queue that was never full lost nothing"
     assert any("lower bound" in said for said in found.cannot_tell)
+
+
+def test_retransmissions_may_be_slow_starts_own_unless_it_was_left_out() -> None:
+    report = iperf3([5, 9, 4, 7, 11, 6, 8, 5, 9, 6])
+    whole = estimate(from_iperf3(report))
+    assert whole.by_replay
+    assert (whole.loss.low, whole.loss.bound) == (0, "at most")
+    report["start"]["test_start"]["omit"] = 2
+    later = estimate(from_iperf3(report))
+    assert not later.by_replay, "a queue that was never full lost nothing"
+    assert later.loss.low > 0
+
+
+def test_what_a_send_buffer_took_in_at_once_did_not_get_through_as_fast() -> None:
+    report = iperf3([40, 9, 11, 9, 11, 9, 11, 9, 11, 10])
+    report["end"]["sum_received"]["bytes"] -= 30e6 / 8
+    assert from_iperf3(report).delivery_bps == pytest.approx(10e6)
+    assert from_iperf3(iperf3([40, 9, 11, 9, 11, 9, 11, 9, 11, 10], sender=False)).delivery_bps == 40e6
+
+
+@pytest.mark.parametrize("file", ["iperf3.json", "ss-cubic.txt", "ss-bbr.txt", "ss-one-line.txt"])
+def test_the_intervals_of_a_measured_path_hold_what_it_was(file: str) -> None:
+    # 20 Mbit/s of frames, 40 ms, 0.1% lost at random, a queue of 66 packets: iperf3 3.12 and ss of iproute2 6.1 over a
+    # path emulated between two network namespaces, Linux 6.18; iperf3 sent by CUBIC.
+    seen = observe(MEASURED / file)
+    assert seen.cc == ("bbr" if "bbr" in file else "cubic")
+    found = estimate(seen)
+    for quantity, value in ((found.rate, 20e6), (found.rtt, 0.040), (found.loss, 0.001)):
+        assert quantity.low <= value <= quantity.high, quantity.how
+
+
+@pytest.mark.parametrize(
+    "rtt", ["rtt:61.5/12", "rtt:43/0.1"], ids=["that may be its jitter", "that is nearly the least"]
+)
+def test_a_round_trip_shows_no_standing_queue(rtt: str) -> None:
+    assert estimate(from_ss(SS.replace("rtt:61.5/1.2", rtt))).rate.bound == "at least"
+
+
+def test_looks_whose_delivery_rates_differ_or_are_below_the_mean_show_no_busy_bottleneck() -> None:
+    slower = SS.replace("delivery_rate 94.5Mbps", "delivery_rate 60Mbps")
+    assert from_ss(SS + SS).standing_bps == pytest.approx(94.5e6)
+    assert from_ss(slower + SS).standing_bps is None
+    assert estimate(from_ss(slower)).rate.low == pytest.approx(118e6 * 8 / 10.4 * 1514 / 1448)
+
+
+def identification(*ranked: tuple[str, float], unknown: str | None = None) -> Identification:
+    return Identification(tuple((tuple(names.split()), share) for names, share in ranked), (), unknown)
+
+
+@pytest.mark.parametrize(
+    ("found", "cc", "how"),
+    [
+        (identification(("cubic", 0.968), ("bbr", 0.03)), "cubic", "identified, 97%"),
+        (identification(("bbr", 0.9999)), "bbr", "identified, over 99%"),
+        (identification(("dctcp lp reno", 0.8)), "reno", "identified as dctcp, lp or reno, 80%"),
+        (identification(("cubic", 0.79), ("htcp", 0.2)), None, "not identified: cubic is likeliest, 79%"),
+        (identification(("scalable yeah", 0.95)), None, "not identified: scalable or yeah is likeliest, 95%"),
+        (identification(("cubic", 0.99), unknown="too short"), None, "not identified: too short"),
+    ],
+)
+def test_a_control_is_replayed_where_it_is_likely_and_the_simulator_has_it(
+    found: Identification, cc: str | None, how: str
+) -> None:
+    assert identified(found) == (cc, how)
+
+
+def test_the_text_says_how_the_control_is_known_or_why_it_is_not() -> None:
+    seen = from_ss(BBR)
+    found, test = estimate(seen), self_test(seen, [])
+    for cc, how, said in (
+        ("bbr", "identified, 97%", "bbr (identified, 97%)"),
+        (None, "not identified: too short", "not known (not identified: too short)"),
+    ):
+        assert said in words(dataclasses.replace(seen, cc=cc, cc_how=how), found, test, [answer("reno", 9, 9, 9)])
+
+
+def test_nothing_of_an_estimate_is_below_what_got_through() -> None:
+    assert Estimated(10, 5, 20, "").above(12) == Estimated(12, 12, 20, "")
+    assert Estimated(10, 5, 20, "").above(4) == Estimated(10, 5, 20, "")
+    assert Estimated(10, 5, 20, "").above(30) == Estimated(30, 30, 30, "")
 
 
 def test_a_receivers_report_leaves_round_trip_and_loss_open() -> None:

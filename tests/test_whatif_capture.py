@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.engines.kernel import Kernel
+from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 from sawtooth.whatif import estimate, observe
@@ -43,6 +44,22 @@ def test_the_command_tells_what_cubic_got_and_bbr_would(captures: Path) -> None:
     assert answers["cubic"]["low_bps"] * 0.8 < told["observed"]["throughput_bps"] < answers["cubic"]["high_bps"] * 1.25
     # 20 Mbit/s of frames are 19.1 of payload; BBR loses little of it to 0.2%.
     assert 17e6 < answers["bbr"]["throughput_bps"] < 19.1e6
+
+
+def test_the_control_is_identified_unless_it_is_given(captures: Path) -> None:
+    for given, cc, how in (([], "cubic", "identified, "), (["--cc", "reno"], "reno", "given")):
+        arguments = [str(captures / "capture-sender.pcap"), *given, "--draws", "2"]
+        told = json.loads(CliRunner().invoke(whatif, [*arguments, "--json"], catch_exceptions=False).output)
+        assert told["observed"]["cc"] == cc
+        assert told["observed"]["cc_how"].startswith(how)
+        assert told["self_test"]["words"].startswith(f"{cc} replayed")
+
+
+def test_a_capture_too_short_to_identify_the_control_says_so(tmp_path: Path) -> None:
+    Sim(capture=tmp_path).run(Scenario(topology="path", duration="5 s", path=PATH, flows=[{"cc": "cubic"}]))
+    seen = observe(tmp_path / "capture-sender.pcap")
+    assert seen.cc is None
+    assert "too short" in seen.cc_how
 
 
 def test_a_connection_that_is_not_there_is_refused(captures: Path) -> None:

@@ -221,6 +221,13 @@ def test_deliveries_while_packets_wait_outweigh_bunched_acknowledgements() -> No
     assert np.median(rates) == pytest.approx(50e6 * MSS / FRAME, rel=0.03)
 
 
+def test_a_bottleneck_is_not_slower_than_what_got_through() -> None:
+    faster = dataclasses.replace(bulk(), goodput_bps=60e6 * MSS / FRAME, rtt_max_s=0.4)
+    found = estimate(faster).rate
+    # The last acknowledgement may have come 0.4 s after the 20 s in which data was sent.
+    assert (found.low, found.value) == (pytest.approx(60e6 / 1.02), pytest.approx(60e6 / 1.02))
+
+
 def test_trains_are_never_taken_across_a_break() -> None:
     seen = bulk()
     assert seen.trace is not None

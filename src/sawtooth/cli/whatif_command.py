@@ -27,7 +27,7 @@ _NUMBERS = ("rate", "rtt", "loss")
 @click.option("--queue", help='Of the bottleneck, like "1 bdp" or "1000 packets".')
 @click.option("--throughput", help="What the transfer got, for the self-test.")
 @click.option("--duration", help="How long it lasted; 30 s without it.")
-@click.option("--cc", help="The sender's congestion control, where INPUT does not say.")
+@click.option("--cc", help="The sender's congestion control; without it what INPUT says or shows.")
 @click.option("--draws", type=click.IntRange(2, 1000), help="Paths drawn from the estimate; 24, fewer on fast paths.")
 @click.option("--seed", type=click.IntRange(0, 10**9), default=1, show_default=True, help="Of the draws.")
 @click.option("--scenario", "out", metavar="FILE", help="Also write the estimate as a scenario file, for any engine.")
@@ -51,7 +51,7 @@ def whatif(
     first with the control that was observed, as a test of the estimate.
 
     \b
-    sawtooth whatif download.pcap --cc cubic
+    sawtooth whatif download.pcap
     ss -tin dst 192.0.2.1 | sawtooth whatif -
     sawtooth whatif --rate "800 Mbit/s" --rtt "20 ms" --loss 0.5%
     """

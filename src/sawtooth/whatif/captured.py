@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.errors import InputError
 from sawtooth.whatif import tracing
+from sawtooth.whatif.identified import identified
 from sawtooth.whatif.observed import Observed
 
 if TYPE_CHECKING:
@@ -80,12 +82,15 @@ def _observed(capture: Capture, connection: int) -> Observed:
     waited = tracing.idle_s(data, acks, float(back.min()) if back.size else 0.0)
     limited = _limits(capture, connection, direction)
     limited["application"] = max(limited.get("application", 0.0), min(1.0, waited / duration) if duration > 0 else 0.0)
+    cc, cc_how = identified(identify_capture(capture))
     return Observed(
         source="capture",
         what=f"connection {connection}, {ends[direction]} → {ends[1 - direction]}, seen {where}",
         goodput_bps=arrived * 8 / duration if duration > 0 else None,
         duration_s=duration,
         from_start=bool(shaken["seen"]),
+        cc=cc,
+        cc_how=cc_how,
         mss=min(65400, max(48, mss)),
         timestamps=bool(data.tsval.any()),
         segments=int(trace.sent_segments.sum()),

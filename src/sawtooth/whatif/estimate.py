@@ -19,7 +19,6 @@ FASTER = 5.0
 """How far above a lower bound the replay tries."""
 STEADY, COMMON, FAST = 0.03, 0.4, 0.8
 """A plateau: so near each other, such a share of the intervals, and not much below the fastest of them."""
-_STANDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -156,12 +155,6 @@ def _rate(observed: Observed) -> tuple[Estimated, bool]:
         if (observed.goodput_bps or 0) < 1.02 * observed.bottleneck_bps:
             how = "BBR's own filter: the largest delivery rate of its last ten round trips"
             return Estimated(value, value * 0.95, value * 1.05, how), True
-    stands = (
-        observed.rtt_min_s is not None
-        and observed.rtt_mean_s is not None
-        and observed.rtt_mean_s > observed.rtt_min_s * (1 + _STANDS)
-        and not observed.rtt_smoothed
-    )
     candidates = [value for value in (observed.goodput_bps, observed.delivery_bps) if value]
     rates = observed.rates_bps
     if rates is not None and rates.size >= 5:
@@ -170,18 +163,16 @@ def _rate(observed: Observed) -> tuple[Estimated, bool]:
             half = max(0.01, half)
             how = f"the plateau: {share:.0%} of the intervals have this rate, to {STEADY:.0%}"
             return Estimated(middle * wire, middle * wire * (1 - half), middle * wire * (1 + half), how), True
-        candidates.append(float(rates.max()))
     if not candidates:
         message = "it says neither how long the transfer took nor how fast it was"
         raise InputError(
             "not-a-measurement", message, fix="look while data is sent: ss -tin prints busy: and delivery_rate then"
         )
+    if observed.standing_bps and observed.standing_bps >= max(candidates):
+        value = observed.standing_bps * wire
+        how = "the delivery rate while a queue stood (rtt above minrtt)"
+        return Estimated(value, value * 0.9, value * 1.1, how), True
     value = max(candidates) * wire
-    if stands and observed.delivery_bps:
-        value = observed.delivery_bps * wire
-        return Estimated(
-            value, value * 0.9, value * 1.1, "the delivery rate while a queue stood (rtt above minrtt)"
-        ), True
     how = "the fastest that was seen; no plateau, so the bottleneck may be faster"
     return Estimated(value, value, value * FASTER, how, "at least"), False
 
@@ -234,6 +225,9 @@ def _loss(observed: Observed, full: bool) -> tuple[Estimated, bool]:
         how = (
             f"{count} of {segments} segments sent again; the queue was full at times, so any part of them may be random"
         )
+        return Estimated(share / 2, 0.0, high / segments, how, "at most"), True
+    if count and observed.from_start:
+        how = f"{count} of {segments} segments sent again; slow start may have lost any part of them at a full queue"
         return Estimated(share / 2, 0.0, high / segments, how, "at most"), True
     how = f"{count} of {segments} segments sent again, the queue never seen full"
     return Estimated(share, low / segments, high / segments, how), False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ class Estimated:
         z = float(rng.normal())
         end = self.high if z > 0 else self.low
         return max(0.0, self.value + abs(z) / Z90 * (end - self.value))
+
+    def above(self, floor: float) -> Estimated:
+        """The same where nothing of it may be below ``floor``."""
+        return replace(self, value=max(self.value, floor), low=max(self.low, floor), high=max(self.high, floor))
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""

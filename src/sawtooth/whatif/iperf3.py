@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError
 from sawtooth.whatif.observed import Observed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 TARGET_MET = 0.97
 WINDOW_FILLED = 0.9
@@ -80,8 +84,31 @@ def _read(content: Any) -> Observed:
         window_bytes=int(window) if window else None,
         limited=_limited(asked, goodput, count) | waited,
         rates_bps=rates,
+        delivery_bps=_fastest(intervals, total, sent) if streams else float(rates.max()) if rates.size else None,
         connections=count,
     )
+
+
+def _fastest(intervals: list[dict[str, Any]], arrived: dict[str, Any], sent: dict[str, Any]) -> float | None:
+    """Payload bit/s that got through at least, over the intervals in a row that show most: of what the socket took in,
+    the part may have stayed in the send buffer that was there at the end.
+    """
+    import numpy as np
+
+    kept = max(0.0, float(sent.get("bytes") or 0) - float(arrived["bytes"]))
+    took = np.array([one["seconds"] for one in intervals], dtype=float)
+    taken = np.array([one["bits_per_second"] for one in intervals], dtype=float) * took / 8
+    took, taken = _spans(took), _spans(taken)
+    long = took > 0.5
+    return float(((taken - kept)[long] * 8 / took[long]).max()) if long.any() else None
+
+
+def _spans(parts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums of parts in a row: from the one before each row to the one before each column."""
+    import numpy as np
+
+    total = np.concatenate([[0.0], np.cumsum(parts)])
+    return np.asarray(total[None, :] - total[:, None])
 
 
 def _limited(asked: dict[str, Any], goodput: float, streams: int) -> dict[str, float]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from sawtooth.whatif.estimated import Estimated
 
+CONTROLS = ("reno", "cubic", "bbr")
+"""Those that the engine sim has: what can be replayed."""
 SHORTEST_S = 2.0
 FEWEST_SEGMENTS = 100
 MOST_IDLE = 0.25
@@ -49,9 +51,12 @@ class Trace:
 class Observed:
     """One bulk transfer. What an input does not say is None; each ``how`` of an estimate names what was used.
 
-    ``goodput_bps`` is payload over ``duration_s``. ``from_start``: slow start is part of it. ``limited`` has shares of
-    the time by cause: "application", "receive window", "send buffer". ``rates_bps`` are payload rates of equal
-    intervals. ``rtt_min_s`` is of full segments. ``given`` are properties of the path that were told, not measured.
+    ``goodput_bps`` is payload over ``duration_s``. ``from_start``: slow start is part of it. ``cc_how`` says where
+    ``cc`` is from, or why it is not known. ``limited`` has shares of the time by cause: "application", "receive
+    window", "send buffer". ``rates_bps`` are payload rates of equal intervals; ``delivery_bps`` is the fastest that
+    data arrived for sure, ``standing_bps`` how fast it did while a queue stood, ``bottleneck_bps`` what a sender with
+    BBR takes for the bottleneck's. ``rtt_min_s`` is of full segments. ``given`` are properties of the path that were
+    told, not measured.
     """
 
     source: str
@@ -74,6 +79,7 @@ class Observed:
     limited: dict[str, float] = field(default_factory=dict)
     rates_bps: NDArray[np.float64] | None = None
     delivery_bps: float | None = None
+    standing_bps: float | None = None
     bottleneck_bps: float | None = None
     connections: int = 1
     given: dict[str, Estimated] = field(default_factory=dict)

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.scenario import Scenario
 from sawtooth.whatif.estimate import Estimate
-from sawtooth.whatif.observed import Observed
+from sawtooth.whatif.observed import CONTROLS, Observed
 
 if TYPE_CHECKING:
     import numpy as np
 
-CONTROLS = ("reno", "cubic", "bbr")
-"""Those that the engine sim has."""
 DRAWS = 24
 FEWEST_DRAWS = 8
 CANDIDATES = 4
@@ -282,7 +280,8 @@ def self_test(observed: Observed, answers: Sequence[Answer], *, fitted: bool = F
         )
     ratio = of.median_bps / seen
     if fitted:
-        return SelfTest("fitted", ratio, f"the loss was chosen so that {of.cc} gives what was observed: no test")
+        aim = f"the loss was chosen so that {of.cc} comes near what was observed"
+        return SelfTest("fitted", ratio, f"{aim}, and it gives {ratio:.0%} of that: no test")
     apart = f"{of.cc} replayed gives {ratio:.0%} of what was observed"
     if abs(ratio - 1) <= AGREES:
         return SelfTest("agrees", ratio, f"{apart}: the estimate reproduces the observation")

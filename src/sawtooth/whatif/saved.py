@@ -9,8 +9,8 @@ from typing import Any
 from sawtooth.scenario import Scenario
 from sawtooth.storage import write_bytes
 from sawtooth.whatif.estimate import Estimate
-from sawtooth.whatif.observed import Observed
-from sawtooth.whatif.replay import CONTROLS, middle, scenario
+from sawtooth.whatif.observed import CONTROLS, Observed
+from sawtooth.whatif.replay import middle, scenario
 
 
 def save_scenario(path: Path | str, observed: Observed, estimate: Estimate, *, seed: int = 1) -> Scenario:

@@ -16,6 +16,12 @@ _ADDRESS = re.compile(r"\S+:[0-9a-z*-]+$")
 _STATES = ("ESTAB", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "LAST-ACK", "CLOSING", "TIME-WAIT", "SYN-SENT")
 
 _FLAGS = ("ts", "sack", "ecn", "ecnseen", "fastopen", "cookie")
+_AFTER_NAME = ("wscale:", "rto:")
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_STANDS = 1.1
+"""Times the least round trip that a smoothed one is at least, less twice its deviation, where a queue stood."""
+_ALIKE = 1.1
+"""Largest by least of the delivery rates of looks at a bottleneck that was busy at each."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +68,12 @@ def _look(ends: str, line: str) -> Look:
         if name.endswith("_limited") and re.fullmatch(r"[0-9.]+%", inside)
     }
     rates = {name: float(value) * _UNITS[unit] for name, value, unit in _RATE.findall(line)}
-    flags = takewhile(lambda word: ":" not in word, line.split())
+    flags = takewhile(lambda word: not word.startswith(_AFTER_NAME), line.split())
     filtered = re.search(r"bbr:\(bw:([0-9.]+)([KMGT]?)bps", line)
     return Look(
         ends=ends,
-        # "ts sack ecn … cubic wscale:…": the name is the last word before the first number.
-        cc=next((word for word in reversed(list(flags)) if word not in _FLAGS), None),
+        # "… skmem:(…) ts sack ecn … cubic wscale:…": the last plain word there.
+        cc=next((word for word in reversed(list(flags)) if _NAME.fullmatch(word) and word not in _FLAGS), None),
         words=words,
         limits=limits,
         rates_bps=rates,
@@ -107,6 +113,7 @@ def _observed(seen: list[Look]) -> Observed:
     duration = busy / 1000 if busy else None
     rtts = [value for one in seen if (value := one.number("rtt")) is not None]
     minima = [value for one in seen if (value := one.number("minrtt")) is not None]
+    standing = [one.rates_bps["delivery_rate"] for one in seen if "delivery_rate" in one.rates_bps and _stands(one)]
     delivery = [one.rates_bps["delivery_rate"] for one in seen if "delivery_rate" in one.rates_bps]
     names = {"rwnd_limited": "receive window", "sndbuf_limited": "send buffer"}
     limited = {names[name]: share for name, share in last.limits.items() if name in names}
@@ -131,5 +138,12 @@ def _observed(seen: list[Look]) -> Observed:
         window_bytes=int(window) if window else None,
         limited=limited,
         delivery_bps=max(delivery, default=None),
+        standing_bps=max(standing) if standing and max(standing) <= _ALIKE * min(standing) else None,
         bottleneck_bps=last.bbr_bps,
     )
+
+
+def _stands(look: Look) -> bool:
+    """Whether a queue stood at the bottleneck, whose rate is that of deliveries then."""
+    rtt, deviation, least = look.number("rtt"), look.number("rtt", 1) or 0.0, look.number("minrtt")
+    return rtt is not None and least is not None and rtt - 2 * deviation > _STANDS * least

@@ -49,7 +49,8 @@ def _seen(observed: Observed) -> list[tuple[str, str]]:
     if observed.goodput_bps is not None:
         over = f" over {span(observed.duration_s)}" if observed.duration_s else ""
         rows.append(("throughput", f"{rate(observed.goodput_bps)}{over}"))
-    rows.append(("control", f"{observed.cc} ({observed.cc_how})" if observed.cc else "not known"))
+    why = f" ({observed.cc_how})" if observed.cc_how else ""
+    rows.append(("control", f"{observed.cc or 'not known'}{why}"))
     retransmitted = observed.retransmitted
     if retransmitted is not None:
         rows.append(("lost", f"{observed.retransmits} of {observed.segments} segments ({share(retransmitted)})"))

@@ -53,10 +53,10 @@ _JITTER = 0.005
 def from_trace(observed: Observed, trace: Trace) -> Estimate:
     """Each quantity from what the segments show."""
     least = [trip for trip in (observed.rtt_handshake_s, observed.rtt_min_s) if trip is not None]
-    rate = bottleneck(trace, observed, min(least))
+    got = (observed.goodput_bps or 0.0) * observed.frame_bytes / observed.mss
+    rate = bottleneck(trace, observed, min(least)).above(got * _until_acknowledged(observed))
     rtt = base_rtt(observed, rate)
-    used = (observed.goodput_bps or 0.0) * observed.frame_bytes / observed.mss / rate.value
-    split = separate(trace, observed.frame_bytes * 8 / rate.value, used)
+    split = separate(trace, observed.frame_bytes * 8 / rate.value, got / rate.value)
     queue = queue_limit(split, rate, rtt, observed.frame_bytes)
     delayed, delayed_how = delayed_acks(trace)
     cannot = list(beyond_window(observed))
@@ -77,6 +77,12 @@ def from_trace(observed: Observed, trace: Trace) -> Estimate:
         by_replay=not split.known and trace.lost_t_s.size > 0 and observed.cc is not None,
         cannot_tell=tuple(cannot),
     )
+
+
+def _until_acknowledged(observed: Observed) -> float:
+    """The transfer's duration, of data, over that until its last acknowledgement at the latest."""
+    duration = observed.duration_s
+    return 1.0 if duration is None else duration / (duration + (observed.rtt_max_s or 0.0))
 
 
 def train_rates(trace: Trace, length: int) -> Floats:
