@@ -30,6 +30,9 @@ from sawtooth.errors import SawtoothError
 
 CONGESTED = Measurement(100_000_000, 396, 0.02, 12, 0, seed=4711)
 BUSY = Measurement(100_000_000, 396, 0.04, 10, 0, seed=4711, load=0.5)
+SLOWER = Measurement(100_000_000, 396, 0.02, 400, 0, seed=4711)
+FASTER = Measurement(100_000_000, 396, 0.02, 2, 0, seed=4711)
+"""0.24 and 48 Mbit/s a flow: less and more than the model was trained on at that rate."""
 
 
 def series(rtt_s: object, pace_s: float = 0.1, **more: object) -> RttSeries:
@@ -146,6 +149,58 @@ def test_a_congested_link_is_told_with_an_interval(congested: tuple[RttSeries, f
         assert told.distance < FARTHEST
 
 
+@pytest.fixture(scope="module")
+def beyond(tmp_path_factory: pytest.TempPathFactory) -> dict[Measurement, tuple[RttSeries, float]]:
+    directory = tmp_path_factory.mktemp("beyond")
+    make(directory, [SLOWER, FASTER], jobs=1, quiet=True)
+    return {one: (probes, throughput) for one, probes, throughput in read(directory)}
+
+
+def test_below_what_was_trained_on_the_answer_is_at_most(
+    beyond: dict[Measurement, tuple[RttSeries, float]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probes, truth = beyond[SLOWER]
+    edge_bps, _ = CongestionModel.default().ends(0.02, 1e8)
+    (told,) = estimate(probes, rate_bps=1e8)
+    assert (told.state, told.bound, told.low_bps, told.edge_bps) == ("congested", "at-most", 0.0, edge_bps)
+    assert truth < edge_bps <= told.high_bps < 1.5 * edge_bps
+    probes.save(tmp_path / "slower.csv")
+    command = ["congestion", "estimate", str(tmp_path / "slower.csv"), "--rate", "100 Mbit/s"]
+    assert _status(command) == 0
+    text = capsys.readouterr().out
+    assert f"at most {told.high_bps / 1e6:.3g} Mbit/s a flow" in text
+    assert f"the model knows no less than {edge_bps / 1e6:.3g} Mbit/s" in text
+    assert _status([*command, "--json"]) == 0
+    (described,) = json.loads(capsys.readouterr().out)["estimates"]
+    assert (described["bound"], described["low_bps"], described["edge_bps"]) == ("at-most", 0, edge_bps)
+
+
+def test_above_what_was_trained_on_the_answer_is_at_least(
+    beyond: dict[Measurement, tuple[RttSeries, float]],
+) -> None:
+    probes, truth = beyond[FASTER]
+    _, edge_bps = CongestionModel.default().ends(0.02, 1e8)
+    (told,) = estimate(probes, rate_bps=1e8)
+    assert (told.bound, told.high_bps, told.edge_bps) == ("at-least", None, edge_bps)
+    assert told.low_bps <= edge_bps < truth
+    assert told.gets == f"at least {told.low_bps / 1e6:.3g} Mbit/s"
+
+
+def test_well_within_what_was_trained_on_the_answer_has_two_ends(congested: tuple[RttSeries, float]) -> None:
+    (told,) = estimate(congested[0], rate_bps=1e8)
+    assert (told.bound, told.edge_bps) == (None, None)
+    assert told.within == f"{told.low_bps / 1e6:.3g} … {told.high_bps / 1e6:.3g} Mbit/s"
+
+
+def test_an_interval_that_reaches_both_edges_is_no_answer(
+    congested: tuple[RttSeries, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CongestionModel, "predict_interval", lambda self, X: np.array([[5e5, 1e9]]))
+    (told,) = estimate(congested[0], rate_bps=1e8)
+    assert (told.state, told.reason, told.throughput_bps) == (None, "unlike-training", None)
+    assert "from 0.5 Mbit/s to 1e+03 Mbit/s" in told.text
+
+
 def test_a_link_without_a_standing_queue_is_busy(made: Path) -> None:
     probes = next(probes for one, probes, _ in read(made) if one == BUSY)
     (told,) = estimate(probes)
@@ -212,10 +267,13 @@ def test_rows_that_are_there_twice_do_not_make_a_window(congested: tuple[RttSeri
 def test_another_pace_than_the_models_is_no_answer(congested: tuple[RttSeries, float]) -> None:
     (told,) = estimate(series(congested[0].rtt_s, pace_s=1.0))
     assert (told.state, told.reason) == (None, "pace")
+    assert "a probe every 1 s, the model knows 100 ms" in told.text
+    (told,) = estimate(series(congested[0].rtt_s, pace_s=240.0))
+    assert "a probe every 240 s, " in told.text
 
 
 def test_an_assumption_outside_the_model_is_refused(congested: tuple[RttSeries, float]) -> None:
-    for assumed in ({"rtt_s": 0.5}, {"rate_bps": 1e11}, {"rtt_s": 0.04}, {"rtt_s": 0.04, "rate_bps": 1e9}):
+    for assumed in ({"rtt_s": 0.5}, {"rate_bps": 1e11}, {"rtt_s": 0.04}, {"rtt_s": 0.04, "rate_bps": 5e8}):
         with pytest.raises(SawtoothError) as caught:
             estimate(congested[0], **assumed)
         assert caught.value.code == "out-of-range"
@@ -264,13 +322,61 @@ def test_the_command_names_the_option_that_is_wrong(
     assert "--assumed-rtt" in capsys.readouterr().err
     assert _status(["congestion", "estimate", str(tmp_path / "good.csv"), "--rate", "fast"]) == 2
     assert "--rate" in capsys.readouterr().err
+    (tmp_path / "bad.csv").write_text("sent_s,rtt_s\n0,inf\n")
+    assert _status(["congestion", "estimate", str(tmp_path / "bad.csv")]) == 2
+    told = capsys.readouterr().err
+    assert "bad.csv: rtt_s: line 2" in told
+    assert "--assumed-rtt" not in told
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": 7}', '{"format": 1, "columns": [], "level": 0.9}'])
+def test_the_command_says_within_which_rates_an_unknown_one_is_sought(
+    congested: tuple[RttSeries, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    congested[0].save(tmp_path / "good.csv")
+    assert _status(["congestion", "estimate", str(tmp_path / "good.csv")]) == 0
+    assert "a link of unknown rate, 100 to 1000 Mbit/s" in capsys.readouterr().out
+
+
+def test_times_of_a_refused_series_are_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{number}e300,0.02\n" for number in range(1000))
+    (tmp_path / "huge.csv").write_text(f"sent_s,rtt_s\n{rows}")
+    assert _status(["congestion", "estimate", str(tmp_path / "huge.csv")]) == 0
+    told = capsys.readouterr().out
+    assert "wrong-unit" in told
+    assert len(told) < 500
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", "[" * 99_999, '{"format": 7}', '{"format": 1, "columns": [], "level": 0.9}']
+)
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "model.json"
     file.write_text(text)
     with pytest.raises(SawtoothError) as caught:
+        CongestionModel.load(file)
+    assert caught.value.code == "not-a-result"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trained_on": {}},
+        {"trained_on": {"throughput_bps": "x", "rtt_s": [0.01, 0.08], "rate_bps": [1e8, 1e9]}},
+        {"level": 5},
+        {"level": "x"},
+        {"unit": 0},
+        {"states": {"names": ["standing"]}},
+        {"states": {"weights": [[1.0]]}},
+        {"series": [[math.nan] * 16] * 3, "control": []},
+        {"series": []},
+    ],
+)
+def test_a_model_that_cannot_answer_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    file = CongestionModel.default().save(tmp_path / "model.json")
+    kept = json.loads(file.read_text())
+    states = {"states": kept["states"] | change["states"]} if "states" in change else {}
+    file.write_text(json.dumps(kept | change | states))
+    with pytest.raises(SawtoothError, match="no model") as caught:
         CongestionModel.load(file)
     assert caught.value.code == "not-a-result"
 

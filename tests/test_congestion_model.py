@@ -70,6 +70,19 @@ def test_what_is_unlike_the_training_is_far(model: CongestionModel, unseen: pd.D
     assert model.distance(odd).min() > 3
 
 
+def test_its_ends_are_those_of_the_links_that_are_alike(model: CongestionModel) -> None:
+    table = toy(60, seed=1)
+    slow = toy(30, seed=5).assign(rate_bps=1e8)
+    slow["throughput_bps"] /= 4
+    both = learn(pd.concat([table, slow]))
+    assert model.ends(0.02, 1e9) == pytest.approx((1e6, 1e8))
+    assert both.ends(0.02, 1e9) == pytest.approx((1e6, 1e8))
+    assert both.ends(0.02, 1e8) == pytest.approx((0.25e6, 0.25e8))
+    assert both.ends(0.02, None) == pytest.approx((0.25e6, 1e8))
+    with pytest.raises(ValueError, match="learnt"):
+        both.ends(0.2, 1e9)
+
+
 def test_an_unknown_rate_is_allowed_and_another_answer(model: CongestionModel, unseen: pd.DataFrame) -> None:
     congested = unseen[unseen["state"] == "congested"]
     free = model.predict(congested.assign(rate_bps=np.nan))

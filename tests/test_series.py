@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,19 @@ def test_a_constant_series_is_refused_and_a_rounded_one_doubted() -> None:
 @pytest.mark.parametrize("factor", [1000, 1e6, 1e-6, 1e-9])
 def test_rtts_in_another_unit_are_refused(factor: float) -> None:
     assert refused(series(series().rtt_s * factor)) == "wrong-unit"
+
+
+def test_an_answer_that_nobody_waits_for_is_refused_in_a_difference_too() -> None:
+    rtt_s = series().rtt_s.copy()
+    rtt_s[5] = 1e308
+    assert refused(series(rtt_s)) == "wrong-unit"
+    rtt_s[5] = -1e308
+    assert refused(replace(series(rtt_s), difference=True)) == "wrong-unit"
+
+
+def test_a_time_since_the_start_that_nothing_lasts_is_refused() -> None:
+    times = replace(series(sent_s=np.arange(1000) * 1e300), clock="start")
+    assert refused(times) == "wrong-unit"
 
 
 def test_seconds_read_as_milliseconds_are_remarked_on() -> None:

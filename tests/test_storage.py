@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_a_directory_appears_only_when_it_is_whole(tmp_path):
 
 def test_a_directory_that_fails_leaves_nothing(tmp_path):
     def fill():
-        with new_directory(tmp_path / "whole") as aside:
+        with new_directory(tmp_path / "above" / "below" / "whole") as aside:
             (aside / "a").write_text("1")
             raise ZeroDivisionError
 
@@ -52,6 +53,12 @@ def test_an_existing_directory_is_never_overwritten(tmp_path):
     with pytest.raises(SawtoothError, match="never overwritten"), new_directory(tmp_path / "there"):
         pytest.fail("entered")
     assert (tmp_path / "there" / "mine").read_text() == "keep"
+
+
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_a_directory_without_a_name_is_there_already(name):
+    with pytest.raises(SawtoothError, match="never overwritten"), new_directory(Path(name)):
+        pytest.fail("entered")
 
 
 def test_a_file_is_replaced_in_one_step_and_keeps_its_content_on_failure(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -9,7 +10,6 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG)
 
 
-@contextmanager
+@contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turns the operating system's refusals into one clear message.
 
@@ -116,22 +116,26 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@contextmanager
+@contextlib.contextmanager
 def new_directory(target: Path) -> Iterator[Path]:
     """A directory to fill; it takes the name ``target`` when the block ends well and vanishes when it does not.
 
     Raises SawtoothError ``unwritable-output`` when ``target`` exists (results are never overwritten), and as
     ``writing`` does.
     """
-    aside = target.with_name(f".{target.name}.{os.getpid()}{ASIDE}")
     with writing(target):
         if target.exists():
             raise FileExistsError(errno.EEXIST, "it exists, and results are never overwritten")
+        aside = target.with_name(f".{target.name}.{os.getpid()}{ASIDE}")
         shutil.rmtree(aside, ignore_errors=True)
+        absent = [parent for parent in target.parents if not parent.exists()]
         aside.mkdir(parents=True)
         try:
             yield aside
             os.rename(aside, target)
         except BaseException:
             shutil.rmtree(aside, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                for parent in absent:
+                    parent.rmdir()
             raise

@@ -1,10 +1,14 @@
-"""The commands ``congestion calibrate`` and ``congestion estimate``: how bad is it on that link, from the edge?"""
+"""The commands ``congestion calibrate``, ``estimate`` and ``report``: how bad is it on that link, from the edge?"""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +17,9 @@ from sawtooth.errors import InputError, SawtoothError
 
 if TYPE_CHECKING:
     from sawtooth.congestion.estimate import Estimate
+    from sawtooth.congestion.model import CongestionModel
     from sawtooth.congestion.series import RttSeries
+    from sawtooth.study.progress import Bar
 
 _SHARES = {"cubic": 1.0, "reno": 0.0, "mixed": 0.5}
 
@@ -22,28 +28,83 @@ _SHARES = {"cubic": 1.0, "reno": 0.0, "mixed": 0.5}
 def congestion() -> None:
     """What do TCP flows get on a congested link that one can only probe?
 
-    "estimate" reads RTT series and answers from a model, "calibrate" makes a model for another kind of link. See
-    docs/reference/congestion.md.
+    "estimate" reads RTT series and answers from a model, "report" makes a page of it, "calibrate" makes a model for
+    another kind of link. See docs/reference/congestion.md.
     """
 
 
+def _inputs(command: Callable[..., None]) -> Callable[..., None]:
+    """What "estimate" and "report" both take."""
+    for option in reversed(
+        [
+            click.argument("files", metavar="SERIES...", nargs=-1, required=True),
+            click.option("--near", metavar="FILE", help="Series to the link's near end: taken off each of SERIES."),
+            click.option("--model", "model_file", metavar="FILE", help="Of calibrate; the shipped one without it."),
+            click.option(
+                "--assumed-rtt", default="20 ms", show_default=True, help="Base RTT of the TCP flows on the link."
+            ),
+            click.option("--rate", help='Of the link, like "1 Gbit/s", where it is known: the interval is narrower.'),
+            click.option("--pace", help='From a probe to the next, where SERIES does not say, like "100 ms".'),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The links, with what ``_inputs`` says of them."""
+
+    links: list[RttSeries]
+    model: CongestionModel
+    rtt_s: float
+    rate_bps: float | None
+
+    @classmethod
+    def read(
+        cls,
+        files: tuple[str, ...],
+        near: str | None,
+        model_file: str | None,
+        assumed_rtt: str,
+        rate: str | None,
+        pace: str | None,
+    ) -> _Asked:
+        from sawtooth.congestion.inputs import read_series
+        from sawtooth.congestion.model import CongestionModel
+
+        model = CongestionModel.default() if model_file is None else CongestionModel.load(model_file)
+        rtt_s = _parsed("Span", assumed_rtt, "--assumed-rtt") / 1e9
+        rate_bps = None if rate is None else float(_parsed("Rate", rate, "--rate"))
+        pace_s = None if pace is None else _parsed("Span", pace, "--pace") / 1e9
+        base = None
+        if near is not None:
+            found = read_series(near, pace_s=pace_s)
+            if len(found) != 1:
+                fix = "give a file with one"
+                raise InputError("not-a-series", f"it has {len(found)} series", file=near, field="--near", fix=fix)
+            base = found[0]
+        links = [link for file in files for link in _links(read_series(file, pace_s=pace_s), base)]
+        return cls(links, model, rtt_s, rate_bps)
+
+
+@contextmanager
+def _named_options() -> Iterator[None]:
+    """Where what was assumed is outside the model, its option is named."""
+    try:
+        yield
+    except SawtoothError as error:
+        if error.code != "out-of-range" or error.field not in ("rate_bps", "rtt_s"):
+            raise
+        option = "--rate" if error.field == "rate_bps" else "--assumed-rtt"
+        raise InputError(error.code, error.message, field=option, fix=error.fix) from None
+
+
 @congestion.command()
-@click.argument("files", metavar="SERIES...", nargs=-1, required=True)
-@click.option("--near", metavar="FILE", help="Series to the link's near end: taken off each of SERIES.")
-@click.option("--model", "model_file", metavar="FILE", help="Of calibrate; the shipped one without it.")
-@click.option("--assumed-rtt", default="20 ms", show_default=True, help="Base RTT of the TCP flows on the link.")
-@click.option("--rate", help='Of the link, like "1 Gbit/s", where it is known: the interval is narrower.')
-@click.option("--pace", help='From a probe to the next, where SERIES does not say, like "100 ms".')
+@_inputs
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def estimate(
-    files: tuple[str, ...],
-    near: str | None,
-    model_file: str | None,
-    assumed_rtt: str,
-    rate: str | None,
-    pace: str | None,
-    as_json: bool,
-) -> None:
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def estimate(assumed_rtt: str, rate: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Mean throughput of a TCP flow on the link that SERIES went through, for each 1,000 probes.
 
     SERIES is what "sawtooth probe" wrote, output of ping, results of scamper or RIPE Atlas, CSV, or a saved run. What
@@ -54,35 +115,66 @@ def estimate(
     sawtooth congestion estimate far.csv --near near.csv --rate "1 Gbit/s"
     """
     from sawtooth.congestion.estimate import estimate as estimated
-    from sawtooth.congestion.inputs import read_series
-    from sawtooth.congestion.model import CongestionModel
+    from sawtooth.study.progress import Bar
 
-    model = CongestionModel.default() if model_file is None else CongestionModel.load(model_file)
-    rtt_s = _parsed("Span", assumed_rtt, "--assumed-rtt") / 1e9
-    rate_bps = None if rate is None else float(_parsed("Rate", rate, "--rate"))
-    pace_s = None if pace is None else _parsed("Span", pace, "--pace") / 1e9
-    base = None
-    if near is not None:
-        found = read_series(near, pace_s=pace_s)
-        if len(found) != 1:
-            fix = "give a file with one"
-            raise InputError("not-a-series", f"it has {len(found)} series", file=near, field="--near", fix=fix)
-        base = found[0]
     answers: list[Estimate] = []
-    for file in files:
-        for link in _links(read_series(file, pace_s=pace_s), base):
-            try:
-                answers += estimated(link, model, rtt_s=rtt_s, rate_bps=rate_bps)
-            except SawtoothError as error:
-                # The only one: what was assumed is outside the model.
-                option = "--rate" if error.field == "rate_bps" else "--assumed-rtt"
-                raise InputError(error.code, error.message, field=option, fix=error.fix) from None
+    with Bar("estimating", 1, quiet=quiet) as bar, _named_options():
+        with _ticking(bar):
+            asked = _Asked.read(assumed_rtt=assumed_rtt, rate=rate, **given)
+        for number, link in enumerate(asked.links):
+
+            def show(done: float, before: int = number) -> None:
+                bar.show((before + done) / len(asked.links))
+
+            answers += estimated(link, asked.model, rtt_s=asked.rtt_s, rate_bps=asked.rate_bps, progress=show)
     if as_json:
-        assumed = {"rtt_s": rtt_s, "rate_bps": rate_bps, "level": model.level}
+        assumed = {"rtt_s": asked.rtt_s, "rate_bps": asked.rate_bps, "level": asked.model.level}
         told = {"assumed": assumed, "estimates": [one.describe() for one in answers]}
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
     else:
-        click.echo(_text(answers, model.level, assumed_rtt, rate))
+        click.echo(_text(answers, asked.model, assumed_rtt, rate))
+
+
+@congestion.command()
+@_inputs
+@click.option("--out", required=True, metavar="DIRECTORY", help="Of the page and its figures; a new one.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def report(out: str, quiet: bool, **given: Any) -> None:
+    """Write what "estimate" says of SERIES as a page, with pictures and their tables.
+
+    The verdict first, then the RTTs, their distribution, the pattern over the hours of the day where a series is that
+    long, the throughput of a flow over time, and where the link sits on the calibration curves. Makes
+    DIRECTORY/report.html, which needs no network, and DIRECTORY/plots.
+
+    \b
+    sawtooth congestion report link.csv --rate "1 Gbit/s" --out link
+    """
+    from sawtooth.congestion.report import Assumed, write_report
+    from sawtooth.study.progress import Bar
+
+    with Bar("reporting", 1, quiet=quiet) as bar, _named_options():
+        with _ticking(bar):
+            asked = _Asked.read(**given)
+        page = write_report(asked.links, Path(out), asked.model, Assumed(asked.rtt_s, asked.rate_bps), bar.show)
+    click.echo(f"report: {page}")
+
+
+@contextmanager
+def _ticking(bar: Bar) -> Iterator[None]:
+    """The bar's clock goes on during work that cannot say how far it is."""
+    done = Event()
+
+    def tick() -> None:
+        while not done.wait(0.5):
+            bar.show(0)
+
+    thread = Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _links(found: list[RttSeries], base: RttSeries | None) -> list[RttSeries]:
@@ -171,21 +263,27 @@ def _parsed(unit: str, given: str, option: str) -> int:
         raise error.at(field=option) from None
 
 
-def _text(answers: list[Estimate], level: float, assumed_rtt: str, rate: str | None) -> str:
-    lines = [f"assumed: TCP flows of {assumed_rtt} base RTT, a link of {rate or 'unknown rate'}; {level:.0%} intervals"]
+def _text(answers: list[Estimate], model: CongestionModel, assumed_rtt: str, rate: str | None) -> str:
+    low, high = (f"{end / 1e6:g}" for end in model.trained_on_["rate_bps"])
+    link = f"a link of {rate}" if rate else f"a link of unknown rate, {low} to {high} Mbit/s"
+    lines = [f"assumed: TCP flows of {assumed_rtt} base RTT, {link}; {model.level:.0%} intervals"]
     source: Any = None
     for one in answers:
         if one.source != source:
             source = one.source
             lines.append(f"{source}:")
-        lines.append(f"  {one.start_s:.1f} … {one.end_s:.1f} s: {_answer(one)}")
+        lines.append(f"  {_seconds(one.start_s)} … {_seconds(one.end_s)} s: {_answer(one)}")
     return "\n".join(lines)
+
+
+def _seconds(value_s: float) -> str:
+    # Of a series that is refused for its unit it may have 300 digits.
+    return f"{value_s:.1f}" if abs(value_s) < 1e12 else f"{value_s:.4g}"
 
 
 def _answer(one: Estimate) -> str:
     if one.state is None:
         return f"can't tell ({one.reason}): {one.text}"
-    if one.throughput_bps is None or one.low_bps is None or one.high_bps is None:
+    if one.throughput_bps is None:
         return f"{one.state}: {one.text}"
-    mbps = [f"{value / 1e6:.3g}" for value in (one.throughput_bps, one.low_bps, one.high_bps)]
-    return f"{one.text}: {mbps[0]} Mbit/s a flow ({mbps[1]} … {mbps[2]} Mbit/s)"
+    return f"{one.text}: {one.gets} a flow ({one.within})"

@@ -69,6 +69,11 @@ class Measurement:
         return self.cubic + self.reno
 
     @property
+    def control(self) -> str:
+        """Of its flows: one congestion control, or ``mixed``."""
+        return "cubic" if not self.reno else "mixed" if self.cubic else "reno"
+
+    @property
     def name(self) -> str:
         """Of its file: different for different measurements."""
         load = "" if self.load is None else f"-load{self.load:g}"
@@ -247,7 +252,7 @@ def corpus(directory: Path, *, exact: bool = False, seed: int = 1) -> DataFrame:
     random = np.random.default_rng(seed)
     rows = []
     for number, (one, series, throughput_bps) in enumerate(read(directory)):
-        known = {**dataclasses.asdict(one), "throughput_bps": throughput_bps}
+        known = {**dataclasses.asdict(one), "control": one.control, "throughput_bps": throughput_bps}
         known["state"] = "congested" if one.load is None else "busy"
         jitter_s = 0.0 if exact or number % 2 else _jitter(random)
         rows.append({**known, "jitter_s": jitter_s, **features(jittered(series, jitter_s, random))})
@@ -274,8 +279,9 @@ def _jitter(random: np.random.Generator) -> float:
 
 def learn(table: DataFrame, level: float = 0.9) -> CongestionModel:
     """The model of a corpus."""
-    model = CongestionModel(level)
-    return model.fit(table[list(COLUMNS)], table["throughput_bps"].to_numpy(), table["state"].tolist())
+    control = table["control"].tolist() if "control" in table else None
+    throughput_bps, states = table["throughput_bps"].to_numpy(), table["state"].tolist()
+    return CongestionModel(level).fit(table[list(COLUMNS)], throughput_bps, states, control)
 
 
 def _file(directory: Path, one: Measurement) -> Path:

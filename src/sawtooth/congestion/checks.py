@@ -19,6 +19,8 @@ LONGEST_PATH_S = 3.0
 queue stands at seconds without ever being shorter."""
 SHORTEST_PATH_S = 2e-6
 """No answer comes from another program, let alone another machine, within less."""
+_LATEST_S = 3600.0
+"""No probe waits longer for its answer."""
 _LOCAL_S = 1e-3
 _LAST_UNIX_S = 1e11
 """The year 5138: larger times since 1970 are not in s."""
@@ -77,14 +79,18 @@ def rate_limited(series: RttSeries) -> bool:
 
 
 def _check_units(series: RttSeries) -> None:
-    if series.clock == "unix" and np.abs(series.sent_s).max() > _LAST_UNIX_S:
-        size = float(np.abs(series.sent_s).max())
+    size = float(np.abs(series.sent_s).max())
+    if size > _LAST_UNIX_S:
         unit = "ms" if size < 1e14 else "µs" if size < 1e17 else "ns"
-        message = f"a time of sending is {size:.4g} s since 1970: that looks like {unit}"
+        since = f" since 1970: that looks like {unit}" if series.clock == "unix" else ": nothing lasts that long"
+        message = f"a time of sending is {size:.4g} s{since}"
         raise say("wrong-unit", series, message, "name the unit in the header, as in sent_ms")
+    rtt_s = series.rtt_s[series.answered]
+    if (longest := float(np.abs(rtt_s).max())) > _LATEST_S:
+        message = f"an RTT is {longest:.4g} s: nobody waits that long for an answer"
+        raise say("wrong-unit", series, message, "name the unit in the header, as in rtt_ms; leave it empty where lost")
     if series.difference:
         return
-    rtt_s = series.rtt_s[series.answered]
     least, most = float(rtt_s.min()), float(rtt_s.max())
     if least < 0:
         message = f"an RTT is {least * 1e3:.4g} ms: the clock was set back while the probe was on its way"
@@ -132,9 +138,8 @@ def _on_pace(series: RttSeries) -> Iterator[Remark]:
     gaps = np.flatnonzero(steps_s > max(10 * series.pace_s, 1.0))
     if len(gaps):
         largest = gaps[np.argmax(steps_s[gaps])]
-        text = (
-            f"{len(gaps)} gaps, the longest of {steps_s[largest]:.4g} s: nothing was sent, or the clock was set forward"
-        )
+        count = f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''}"
+        text = f"{count}, the longest of {steps_s[largest]:.4g} s: nothing was sent, or the clock was set forward"
         yield Remark("gap", text, at_s=float(series.sent_s[largest]))
     if odd.mean() > 0.1:
         usual = f"the median distance is {np.median(steps_s):.4g} s"

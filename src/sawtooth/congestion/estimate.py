@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,12 +13,14 @@ from sawtooth.congestion.calibrate import PACE_S, PROBES
 from sawtooth.congestion.checks import check
 from sawtooth.congestion.features import features
 from sawtooth.congestion.model import CongestionModel
-from sawtooth.congestion.series import RttSeries
+from sawtooth.congestion.series import RttSeries, span_text
 from sawtooth.errors import InputError, SawtoothError
 
 ASSUMED_RTT_S = 0.02
 FARTHEST = 2.0
 """Times the usual distance to what the model was trained on, beyond which it is not asked."""
+_EDGE = 1.1
+"""Factor within which the end of an interval counts as having reached the edge of what the model was trained on."""
 _PACE_WITHIN = 0.05
 _MOST_LOSS = 0.01
 """Share of probes that a link may lose and yet be called idle or busy: where no queue is full, none are lost."""
@@ -29,6 +32,9 @@ class Estimate:
 
     ``state`` is None where nothing can be told, and ``reason`` then the code of why, ``text`` the sentence.
     ``throughput_bps`` is the mean of a TCP flow with ``low_bps`` and ``high_bps``, None unless the link is congested.
+    Where the interval comes within a tenth of the least or largest throughput that the model knows of such links,
+    ``edge_bps``, or goes beyond it, the answer is one-sided: ``bound`` is ``at-most`` and ``low_bps`` 0, or
+    ``at-least`` and ``high_bps`` None. A ``throughput_bps`` beyond that edge is a guess.
     ``distance`` is that of the model. ``measured`` has the features.
     """
 
@@ -40,6 +46,8 @@ class Estimate:
     throughput_bps: float | None = None
     low_bps: float | None = None
     high_bps: float | None = None
+    bound: str | None = None
+    edge_bps: float | None = None
     distance: float | None = None
     reason: str | None = None
     text: str = ""
@@ -49,6 +57,28 @@ class Estimate:
         """For JSON."""
         return asdict(self)
 
+    @property
+    def gets(self) -> str:
+        """What a TCP flow gets, like "5.1 Mbit/s" or "at most 1.2 Mbit/s"; "" unless the link is congested."""
+        if self.throughput_bps is None:
+            return ""
+        if self.bound is None:
+            return _mbps(self.throughput_bps)
+        end_bps = self.high_bps if self.bound == "at-most" else self.low_bps
+        return f"{self.bound.replace('-', ' ')} {_mbps(end_bps)}"
+
+    @property
+    def within(self) -> str:
+        """What goes with ``gets``: the interval, or why it is one-sided; "" unless the link is congested."""
+        if self.throughput_bps is None or self.low_bps is None:
+            return ""
+        if self.bound is None or self.edge_bps is None:
+            return f"{self.low_bps / 1e6:.3g} … {_mbps(self.high_bps)}"
+        below = self.bound == "at-most"
+        known = f"the model knows no {'less' if below else 'more'} than {_mbps(self.edge_bps)}"
+        inside = self.throughput_bps > self.edge_bps if below else self.throughput_bps < self.edge_bps
+        return f"about {_mbps(self.throughput_bps)}; {known}" if inside else known
+
 
 def estimate(
     series: RttSeries,
@@ -56,12 +86,14 @@ def estimate(
     *,
     rtt_s: float = ASSUMED_RTT_S,
     rate_bps: float | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> list[Estimate]:
     """One for each window of 1,000 probes; what is left at the end is passed over. Never raises for a bad series: one
     that cannot be used as a whole gives one estimate that says so.
 
     ``rtt_s`` is the base RTT that the link's TCP flows are assumed to have, ``rate_bps`` the link's rate where it is
-    known. Raises SawtoothError ``out-of-range`` where the model was not trained on links like that.
+    known. ``progress`` is called with the share that is done. Raises SawtoothError ``out-of-range`` where the model was
+    not trained on links like that.
     """
     chosen = CongestionModel.default() if model is None else model
     _check_assumed(chosen, rtt_s, rate_bps)
@@ -74,9 +106,14 @@ def estimate(
         text = f"{len(whole)} probes, {PROBES} are needed: probe longer"
         return [_cannot(series, name, "too-few-probes", text)]
     if abs(whole.pace_s / PACE_S - 1) > _PACE_WITHIN:
-        text = f"a probe every {whole.pace_s * 1e3:g} ms, the model knows {PACE_S * 1e3:g} ms: probe at that pace"
+        text = f"a probe every {span_text(whole.pace_s)}, the model knows {span_text(PACE_S)}: probe at that pace"
         return [_cannot(series, name, "pace", text)]
-    return [_window(part, name, chosen, rtt_s, rate_bps) for part in whole.windows(PROBES)]
+    found = []
+    for part in whole.windows(PROBES):
+        found.append(_window(part, name, chosen, rtt_s, rate_bps))
+        if progress is not None:
+            progress(len(found) * PROBES / len(whole))
+    return found
 
 
 def _window(part: RttSeries, name: str, model: CongestionModel, rtt_s: float, rate_bps: float | None) -> Estimate:
@@ -109,9 +146,18 @@ def _window(part: RttSeries, name: str, model: CongestionModel, rtt_s: float, ra
         return _cannot(part, name, "unlike-training", text, **found)
     throughput_bps = float(model.predict(row)[0])
     low_bps, high_bps = (float(end) for end in model.predict_interval(row)[0])
-    return Estimate(
-        name, *_ends(part), len(part), state, throughput_bps, low_bps, high_bps, text="persistently congested", **found
-    )
+    least_bps, most_bps = model.ends(rtt_s, rate_bps)
+    below, above = low_bps <= _EDGE * least_bps, high_bps >= most_bps / _EDGE
+    if below and above:
+        text = f"anything from {_mbps(low_bps)} to {_mbps(high_bps)} a flow, all that the model knows of such links"
+        return _cannot(part, name, "unlike-training", text, **found)
+    found |= {"throughput_bps": throughput_bps, "low_bps": low_bps, "high_bps": high_bps}
+    if below:
+        # The model answers alike for all that lies beyond the edge, so it cannot deny the edge either.
+        found |= {"low_bps": 0.0, "high_bps": max(high_bps, least_bps), "bound": "at-most", "edge_bps": least_bps}
+    elif above:
+        found |= {"low_bps": min(low_bps, most_bps), "high_bps": None, "bound": "at-least", "edge_bps": most_bps}
+    return Estimate(name, *_ends(part), len(part), state, text="persistently congested", **found)
 
 
 def _check_assumed(model: CongestionModel, rtt_s: float, rate_bps: float | None) -> None:
@@ -139,3 +185,7 @@ def _cannot(series: RttSeries, name: str, reason: str, text: str, **found: Any) 
 
 def _ends(series: RttSeries) -> tuple[float, float]:
     return (float(series.sent_s[0]), float(series.sent_s[-1])) if len(series) else (0.0, 0.0)
+
+
+def _mbps(value_bps: float | None) -> str:
+    return "" if value_bps is None else f"{value_bps / 1e6:.3g} Mbit/s"

@@ -88,6 +88,15 @@ def _scaled(name: str, value: float) -> float:
     return float(np.sqrt(value)) if name == "loss" else value
 
 
+def unscaled(name: str, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The feature ``name`` as ``features`` gives it, of what ``vector`` made of it."""
+    if name.endswith("_s"):
+        return np.asarray(np.exp(scaled) / 1e3)
+    if name == "asymmetry":
+        return np.asarray(np.exp(scaled))
+    return np.asarray(scaled**2) if name == "loss" else scaled
+
+
 def _differences(rtt_s: NDArray[np.float64], order: int = 1) -> NDArray[np.float64]:
     """Of neighbours that were answered: a lost probe is NaN, and so is what touches it."""
     found = np.diff(rtt_s, order)

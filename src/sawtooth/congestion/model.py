@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sawtooth.congestion.features import FEATURES, UNSEEN_DEPTH, vector
+from sawtooth.congestion.conformal import Quantiles
+from sawtooth.congestion.features import FEATURES, UNSEEN_DEPTH, unscaled, vector
 from sawtooth.congestion.gaussian import Floats, Gaussian, scikit, spread, squared_distances
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.storage import write_bytes
@@ -23,7 +24,7 @@ from sawtooth.storage import write_bytes
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-FORMAT = 1
+FORMAT = 2
 COLUMNS = (*FEATURES, "rtt_s", "rate_bps")
 """Of ``X``: the features, then what is assumed: the TCP flows' base RTT, and the link's rate (NaN: not known)."""
 STATES = ("idle", "busy", "congested")
@@ -58,9 +59,16 @@ class CongestionModel:
             setattr(self, name, value)
         return self
 
-    def fit(self, X: DataFrame | Floats, y: Sequence[float] | Floats, state: Sequence[str] | None = None) -> Self:
+    def fit(
+        self,
+        X: DataFrame | Floats,
+        y: Sequence[float] | Floats,
+        state: Sequence[str] | None = None,
+        control: Sequence[str] | None = None,
+    ) -> Self:
         """Learns from series with known throughput ``y``, in bit/s a flow; ``state`` is that of each, without it all
-        are congested. ``y`` is not looked at where they are not.
+        are congested. ``y`` is not looked at where they are not. ``control`` names the congestion control of the flows
+        of each: nothing is learnt from it, ``trained`` tells it.
 
         Raises ValueError for fewer than 20 congested series, a ``level`` outside 0 … 1, a rate or throughput not above
         zero, other columns than ``COLUMNS``; SawtoothError ``tool-missing`` without scikit-learn.
@@ -73,6 +81,9 @@ class CongestionModel:
             raise ValueError(f"give one throughput and one state of {', '.join(STATES)} a series")
         congested = states == "congested"
         target = np.asarray(y, dtype=float)[congested]
+        if control is not None and len(control) != len(table):
+            raise ValueError("give one congestion control a series")
+        self.control_ = [] if control is None else [name for name, one in zip(control, congested, strict=True) if one]
         if congested.sum() < _FEWEST:
             raise ValueError(f"{congested.sum()} congested series, at least {_FEWEST} are needed")
         if not (target > 0).all() or not (table[congested][:, -2:] > 0).all():
@@ -89,9 +100,9 @@ class CongestionModel:
         self.quantile_ = {}
         for name in ("known", "unknown"):
             mean, deviation = getattr(self, f"{name}_").held_out(groups)
-            # Split conformal prediction with scaled residuals (Lei et al. 2018).
-            share = min(1.0, np.ceil((inner.sum() + 1) * self.level) / inner.sum())
-            self.quantile_[name] = float(np.quantile((np.abs(log - mean) / deviation)[inner], share))
+            links = rows[congested][inner][:, -2 : None if name == "known" else -1]
+            scores = (np.abs(log - mean) / deviation)[inner]
+            self.quantile_[name] = Quantiles.learn(links, scores, self.level)
             error = np.abs(np.exp(mean - log) - 1)[inner]
             self.held_out_[name] = {"median": float(np.median(error)), "p90": float(np.quantile(error, 0.9))}
         self._fit_space(rows[congested][:, : len(_USES)], log)
@@ -142,7 +153,7 @@ class CongestionModel:
         for chosen, name, end in ((known, "known", None), (~known, "unknown", -1)):
             if chosen.any():
                 mean[chosen], deviation = getattr(self, f"{name}_").predict(rows[chosen][:, :end])
-                half[chosen] = self.quantile_[name] * deviation
+                half[chosen] = self.quantile_[name].of(rows[chosen][:, -2:end]) * deviation
         return mean, half
 
     def score(self, X: DataFrame | Floats, y: Sequence[float] | Floats) -> float:
@@ -158,18 +169,43 @@ class CongestionModel:
 
     def covers(self, rtt_s: float, rate_bps: float | None) -> bool:
         """Whether it has seen links of about that RTT and rate; without a rate, of about that RTT at all its rates."""
-        seen = self.known_.rows[:, -2:]
-        near_s = np.abs(seen[:, 0] - np.log(rtt_s)) < _NEAR
         if rate_bps is not None:
-            return bool((near_s & (np.abs(seen[:, 1] - np.log(rate_bps)) < _NEAR)).any())
-        ends = seen[:, 1].min(), seen[:, 1].max()
-        return all(bool((near_s & (np.abs(seen[:, 1] - end) < 1.5 * _NEAR)).any()) for end in ends)
+            return bool(self._near(rtt_s, rate_bps).any())
+        rates = np.exp(self.known_.rows[:, -1])
+        return all(bool(self._near(rtt_s, end).any()) for end in (rates.min(), rates.max()))
+
+    def ends(self, rtt_s: float, rate_bps: float | None) -> tuple[float, float]:
+        """Least and largest throughput, in bit/s, of the series that it has seen of links of about that RTT and rate.
+
+        Beyond them its answers stay near them, whatever the truth. Raises ValueError where ``covers`` says no.
+        """
+        if not self.covers(rtt_s, rate_bps):
+            raise ValueError(f"no link of about {rtt_s} s and {rate_bps} bit/s was learnt from")
+        log = self.known_.targets[self._near(rtt_s, rate_bps)]
+        return float(np.exp(log.min())), float(np.exp(log.max()))
+
+    def _near(self, rtt_s: float, rate_bps: float | None) -> NDArray[np.bool_]:
+        """Which series are of links of about that RTT and, where it is given, that rate."""
+        seen = self.known_.rows[:, -2:]
+        near: NDArray[np.bool_] = np.abs(seen[:, 0] - np.log(rtt_s)) < _NEAR
+        return near if rate_bps is None else near & (np.abs(seen[:, 1] - np.log(rate_bps)) < _NEAR)
 
     def distance(self, X: DataFrame | Floats) -> Floats:
         """From each series to the nearest that throughput was learnt from; up to 1 is usual, far above 1 unlike any."""
         rows = _rows(_table(X))[:, : len(_USES)] / self.spread_
         learnt = self.known_.rows[:, : len(_USES)] / self.spread_
         return np.asarray(np.sqrt(squared_distances(rows, learnt).min(axis=1)) / self.unit_)
+
+    def trained(self) -> DataFrame:
+        """The congested series that it rests on: features, ``rtt_s``, ``rate_bps``, ``throughput_bps`` and ``control``
+        ("": not said)."""
+        import pandas as pd
+
+        rows = self.known_.rows
+        found = {name: unscaled(name, rows[:, at]) for at, name in enumerate(_USES)}
+        last = {"rtt_s": np.exp(rows[:, -2]), "rate_bps": np.exp(rows[:, -1])}
+        throughput_bps = np.exp(self.known_.targets)
+        return pd.DataFrame({**found, **last, "throughput_bps": throughput_bps, "control": self.control_ or ""})
 
     def save(self, path: Path | str) -> Path:
         """Writes it as JSON, replaced in one step."""
@@ -180,7 +216,7 @@ class CongestionModel:
             "level": self.level,
             "trained_on": self.trained_on_,
             "held_out": self.held_out_,
-            "quantile": self.quantile_,
+            "quantile": {name: quantiles.describe() for name, quantiles in self.quantile_.items()},
             "unit": self.unit_,
             "known": _kept(self.known_, columns),
             "unknown": _kept(self.unknown_, columns[:-1]),
@@ -197,7 +233,8 @@ class CongestionModel:
         series = np.column_stack([self.known_.rows, self.known_.targets])
         lines = ",\n  ".join(json.dumps([float(f"{value:.9g}") for value in row]) for row in series)
         head = json.dumps(kept, indent=1)[:-2]
-        write_bytes(Path(path), f'{head},\n "series": [\n  {lines}\n ]\n}}\n'.encode())
+        control = json.dumps(self.control_)
+        write_bytes(Path(path), f'{head},\n "control": {control},\n "series": [\n  {lines}\n ]\n}}\n'.encode())
         return Path(path)
 
     @classmethod
@@ -236,7 +273,12 @@ class CongestionModel:
             rows, log = series[:, :-1], series[:, -1]
             model.known_ = _gaussian(kept["known"], columns, rows, log)
             model.unknown_ = _gaussian(kept["unknown"], columns[:-1], rows[:, :-1], log)
-            model.quantile_, model.held_out_ = kept["quantile"], kept["held_out"]
+            widths = {"known": 2, "unknown": 1}
+            model.quantile_ = {name: Quantiles.read(kept["quantile"][name], width) for name, width in widths.items()}
+            model.held_out_ = kept["held_out"]
+            model.control_ = [str(name) for name in kept["control"]]
+            if len(model.control_) not in (0, len(rows)):
+                raise InputError("not-a-result", "its congestion controls are not one a series", file=name, fix=fix)
             model.trained_on_, model.unit_ = kept["trained_on"], float(kept["unit"])
             states = kept["states"]
             model.states_ = states["names"]
@@ -244,13 +286,29 @@ class CongestionModel:
             model.scale_ = np.array([states["scale"][name] for name in _USES])
             model.weights_, model.offsets_ = np.array(states["weights"]), np.array(states["offsets"])
             model.spread_ = spread(rows[:, : len(_USES)])
-            model.predict(np.full((1, len(COLUMNS)), 0.1))
+            model._sound()
         except SawtoothError:
             raise
-        except (KeyError, TypeError, ValueError, IndexError, np.linalg.LinAlgError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, RecursionError, np.linalg.LinAlgError) as error:
             message = f"it is no model ({type(error).__name__}: {error})"
             raise InputError("not-a-result", message, file=name, fix=fix) from None
         return model
+
+    def _sound(self) -> None:
+        """Raises ValueError, KeyError or TypeError where what was read cannot answer."""
+        rows = self.known_.rows
+        if not (np.isfinite(rows).all() and np.isfinite(self.known_.targets).all()):
+            raise ValueError("its series have values that are no numbers")
+        if not 0 < self.level < 1 or not 0 < self.unit_ < np.inf:
+            raise ValueError("its level or its unit is out of range")
+        for name in ("throughput_bps", "rtt_s", "rate_bps"):
+            low, high = self.trained_on_[name]
+            if not 0 < low <= high < np.inf:
+                raise ValueError(f"its ends of {name} are out of range")
+        shapes = self.weights_.shape, self.offsets_.shape
+        if not set(self.states_) <= set(STATES) or shapes != ((len(self.states_), len(_USES)), (len(self.states_),)):
+            raise ValueError("its states do not fit their weights")
+        self.predict(np.full((1, len(COLUMNS)), 0.1))
 
 
 def _table(X: DataFrame | Floats) -> Floats:

@@ -271,3 +271,18 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
 def _wrong(message: str, name: str) -> InputError:
     fix = "times in s, one value a probe; NaN for the RTT of a lost one"
     return InputError("not-a-series", message, field=name, fix=fix)
+
+
+def span(duration_s: float) -> tuple[float, str]:
+    """The unit in which a time of that length is read best, in s, and its name."""
+    if duration_s > 3 * 3600:
+        return 3600.0, "h"
+    if duration_s > 600:
+        return 60.0, "min"
+    return (1.0, "s") if duration_s >= 1 else (1e-3, "ms")
+
+
+def span_text(duration_s: float) -> str:
+    """Like "23.9 h"."""
+    factor, unit = span(duration_s)
+    return f"{duration_s / factor:.3g} {unit}"

@@ -109,10 +109,15 @@ def value_text(title: str, value: Any) -> str:
 
 def figures(result: StudyResult) -> list[Figure]:
     """The figures that the study asks for, in its order."""
+    from sawtooth.report import probes
+
     layout = _layout_of(result, result.pooled, result.study.roles())
     # Against a single value nothing can be drawn.
-    names = [name for name in result.study.report.plots if len(layout.x_values) > 1 or name in ("time", "distribution")]
-    made = (_MAKERS[name](result, layout) for name in names)
+    asked = result.study.report.plots
+    alone = ("time", "distribution", *probes.MAKERS)
+    names = [name for name in asked if len(layout.x_values) > 1 or name in alone]
+    of_probes = probes.figures(result, layout, names)
+    made = [of_probes[name] if name in of_probes else _MAKERS[name](result, layout) for name in names]
     return [figure for figure in made if not figure.table.empty]
 
 

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from sawtooth.report.figures import SHARE, THROUGHPUT, Figure, Layout
+from sawtooth.report.lines import LineFigure
 from sawtooth.report.palette import GRID, INK, MUTED, PUBLISHED, colour, shown
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+_DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def fragment(figure: Figure) -> str:
     """A div with its script; it needs plotly.js on the page, and no network."""
-    canvas = _DRAWERS[figure.name](figure)
+    canvas = _lines(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
     config = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
     html = canvas.to_html(full_html=False, include_plotlyjs=False, config=config, div_id=f"figure-{figure.name}")
     return str(html)
@@ -38,6 +40,12 @@ def _canvas(rows: int, titles: list[str], *, height: int, columns: int, shared_x
         horizontal_spacing=0.04,
         vertical_spacing=0.1,
     )
+    _dress(canvas, height)
+    return canvas
+
+
+def _dress(canvas: Any, height: int) -> None:
+    """What all figures look alike in."""
     canvas.update_layout(
         template="none",
         height=height,
@@ -53,7 +61,6 @@ def _canvas(rows: int, titles: list[str], *, height: int, columns: int, shared_x
     canvas.update_annotations(font_size=14, xanchor="left")
     for at, annotation in enumerate(canvas.layout.annotations):
         annotation.x = canvas.layout[f"xaxis{at + 1 if at else ''}"].domain[0]
-    return canvas
 
 
 def _panels(layout: Layout, height: int) -> Any:
@@ -239,6 +246,47 @@ def _share(figure: Figure) -> Any:
         )
     canvas.update_yaxes(range=[0, 100])
     canvas.update_yaxes(title_text=SHARE, col=1)
+    return canvas
+
+
+def _lines(figure: LineFigure) -> Any:
+    from plotly.subplots import make_subplots
+
+    titles = [panel.title for panel in figure.panels]
+    canvas = make_subplots(rows=figure.rows, cols=figure.across, subplot_titles=titles, horizontal_spacing=0.08)
+    _dress(canvas, 140 + (360 if figure.rows == 1 else 240) * figure.rows)
+    named: set[str] = set()
+    for line in figure.lines:
+        error = None
+        if line.low is not None and line.high is not None:
+            above = [high - y for y, high in zip(line.y, line.high, strict=True)]
+            below = [y - low for y, low in zip(line.y, line.low, strict=True)]
+            error = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1}
+        modes = [name for name, wanted in (("lines", line.joined), ("markers", line.marked)) if wanted]
+        canvas.add_scatter(
+            x=list(line.x),
+            y=[round(y, 4) for y in line.y],
+            error_y=error,
+            mode="+".join(modes),
+            line={"color": line.tint, "width": 1.6 if line.marked else 0.8, "dash": _DASHES[line.look % len(_DASHES)]},
+            marker={"symbol": _SYMBOLS[line.look % len(_SYMBOLS)], "size": 6, "color": line.tint},
+            name=line.name,
+            legendgroup=line.name,
+            showlegend=line.name not in named,
+            row=line.panel // figure.across + 1,
+            col=line.panel % figure.across + 1,
+        )
+        named.add(line.name)
+    for at, panel in enumerate(figure.panels):
+        place = {"row": at // figure.across + 1, "col": at % figure.across + 1}
+        scales = ("log" if logarithmic else "linear" for logarithmic in (panel.log_x, panel.log_y))
+        canvas.update_xaxes(title_text=panel.x_title, title_standoff=6, type=next(scales), **place)
+        canvas.update_yaxes(title_text=panel.y_title, type=next(scales), **place)
+        values = [x for line in figure.lines if line.panel == at for x in line.x]
+        if panel.same is not None and values:
+            ends = [min(values), max(values)]
+            same = {"x": ends, "y": [panel.same(x) for x in ends], "line": {"color": MUTED, "width": 1}}
+            canvas.add_scatter(mode="lines", name="the same", showlegend=at == 0, **same, **place)
     return canvas
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.report.figures import SHARE, THROUGHPUT, Figure, Layout
 from sawtooth.report.fonts import OURS, accepted, families
+from sawtooth.report.lines import DASHES, LineFigure
 from sawtooth.report.palette import GRID, INK, MARKERS, MUTED, PUBLISHED, colour, shown
 from sawtooth.storage import writing
 
@@ -52,7 +53,8 @@ def draw(figure: Figure, directory: Path) -> list[Path]:
 
     names, _ = families(figure.words)
     with accepted(), mpl.rc_context(STYLE | {"font.family": list(names)}):
-        return save(_DRAWERS[figure.name](figure), figure.name, directory)
+        canvas = _lines(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
+        return save(canvas, figure.name, directory)
 
 
 def save(canvas: Canvas, name: str, directory: Path) -> list[Path]:
@@ -276,6 +278,62 @@ def _share(figure: Figure) -> Canvas:
         )
     panels[0].set_ylim(0, 100)
     return _finish(canvas, panels, layout, SHARE)
+
+
+def _lines(figure: LineFigure) -> Canvas:
+    height = 4.2 if figure.rows == 1 else 2.6
+    canvas, grid = _canvas(figure, figure.rows, figure.across, height=height)
+    panels = list(grid.flat)
+    for line in figure.lines:
+        axes, mark = panels[line.panel], MARKERS[line.look % len(MARKERS)]
+        style = {
+            "color": line.tint,
+            "ls": DASHES[line.look % len(DASHES)] if line.joined else "",
+            "lw": 1.4 if line.marked else 0.8,
+            "marker": mark if line.marked else "",
+            "ms": 4.5,
+        }
+        if line.low is None or line.high is None:
+            axes.plot(line.x, line.y, label=line.name, **style)
+        else:
+            below = [y - low for y, low in zip(line.y, line.low, strict=True)]
+            above = [high - y for y, high in zip(line.y, line.high, strict=True)]
+            axes.errorbar(line.x, line.y, [below, above], label=line.name, elinewidth=0.9, **style)
+    for axes, panel in zip(panels, figure.panels, strict=False):
+        axes.set_title(panel.title)
+        axes.set_xlabel(panel.x_title)
+        axes.set_ylabel(panel.y_title)
+        if panel.log_x:
+            axes.set_xscale("log")
+            _log_ticks(axes.xaxis, *axes.get_xlim())
+        if panel.log_y:
+            axes.set_yscale("log")
+            _log_ticks(axes.yaxis, *axes.get_ylim())
+        if panel.same is not None:
+            ends = axes.get_xlim()
+            axes.plot(ends, [panel.same(x) for x in ends], color=MUTED, lw=0.9)
+            axes.set_xlim(ends)
+    for axes in panels[len(figure.panels) :]:
+        axes.set_visible(False)
+    found: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
+    if len(found) > 1:
+        # About eleven characters an inch, and the sample of the line.
+        columns = max(1, int(11 * canvas.get_figwidth() / (max(map(len, found)) + 8)))
+        canvas.legend(found.values(), found.keys(), loc="outside lower left", ncols=columns, fontsize=9.5)
+    return canvas
+
+
+def _log_ticks(axis: Any, low: float, high: float) -> None:
+    """Plain numbers, more of them below a decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if high < 10 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 _DRAWERS: dict[str, Callable[[Figure], Canvas]] = {

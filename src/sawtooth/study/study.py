@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.scenario import Scenario
+from sawtooth.scenario.compiled import flow_names
 from sawtooth.scenario.problems import first_problem
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
@@ -30,15 +31,19 @@ MAX_POINTS = 100_000
 
 RESERVED = {
     *("engine", "seed", "t_s", "mbps", "ci_batches", "change_percent", "ratio", "trusted", "note"),
-    *(*STATISTICS, *COUNTERS, *SHARE_COLUMNS),
+    *(*STATISTICS, *COUNTERS, *SHARE_COLUMNS, "probe"),
 }
-"""Columns that the tables of every study have, so no axis may take their names; nor ``*_mbps``, ``published_*``."""
+"""Columns that the tables of every study have, so no axis may take their names; nor ``*_mbps``, ``published_*`` and
+``probe_*``."""
 
 ALONE = "study"
 """The key column of a study in which nothing varies: a scenario with its repetitions."""
 
-PlotName = Literal["time", "distribution", "mean", "mean-log", "compare", "share"]
+ProbePlot = Literal["probe-curves", "probe-estimates", "probe-rtts", "assumed-rtt"]
+"""For scenarios with probes through a congested link."""
+PlotName = Literal["time", "distribution", "mean", "mean-log", "compare", "share", ProbePlot]
 PLOTS: tuple[PlotName, ...] = ("time", "distribution", "mean", "mean-log", "compare", "share")
+"""Of a study that names none."""
 
 _LONGEST_DIRECTORY = 60
 """Characters, of at most four bytes each: file systems take 255 bytes."""
@@ -78,6 +83,7 @@ class Report(_Table):
     baseline: float | str | None = Field(None, description="the value of x that changes are measured from; the first")
     detail: float | str | None = Field(None, description="the value of x drawn over time beside the baseline; the last")
     plots: list[PlotName] = Field(default=list(PLOTS), description="which figures, in this order")
+    flows: list[str] | None = Field(None, description="flows that figures of probes are set against; absent: all")
 
 
 class Study(_Table):
@@ -274,9 +280,22 @@ class Study(_Table):
         for axis in axes:
             _check_axis(axis, axes)
         self._check_report([axis.column for axis in axes])
+        self._check_probes()
         seeds = self.full.get("seeds", [1])
         if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
             raise InputError("wrong-type", "seeds is a list of whole numbers", field="full.seeds", fix="write [1]")
+
+    def _check_probes(self) -> None:
+        """Figures of probes need probes, and flows that are there."""
+        scenario = self._base()
+        if set(get_args(ProbePlot)) & set(self.report.plots) and not scenario.probes:
+            fix = "add [[scenario.probes]], or leave out the figures of probes"
+            raise InputError("missing-field", "the scenario has no probes to be shown", field="report.plots", fix=fix)
+        known = flow_names(scenario)
+        for name in self.report.flows or []:
+            if name not in known and "flows" not in self.vary:
+                fix = suggestion(name, known)
+                raise InputError("unknown-name", f"no flow is named {name}", field="report.flows", fix=fix)
 
     def _check_report(self, names: list[str]) -> None:
         for role in ("x", "series"):
@@ -334,7 +353,7 @@ def _flat(given: Any, field: str) -> Any:
 
 
 def _is_reserved(column: str) -> bool:
-    return column in RESERVED or column.endswith("_mbps") or column.startswith("published_")
+    return column in RESERVED or column.endswith("_mbps") or column.startswith(("published_", "probe_"))
 
 
 def _check_axis(axis: Axis, axes: list[Axis]) -> None:

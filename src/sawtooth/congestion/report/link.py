@@ -1,0 +1,94 @@
+"""Link: a series of RTTs through a link, what is odd about it, and what the model says of its windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sawtooth.congestion.calibrate import PROBES
+from sawtooth.congestion.checks import check
+from sawtooth.congestion.estimate import ASSUMED_RTT_S, Estimate, estimate
+from sawtooth.congestion.model import CongestionModel
+from sawtooth.congestion.series import RttSeries
+from sawtooth.errors import SawtoothError
+
+_SHOWN = ("too-few-probes", "constant-series")
+"""Problems of a series whose RTTs may be looked at all the same: its units and its clock are sound."""
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """Base RTT of the link's TCP flows in s, and the link's rate in bit/s (None: not known)."""
+
+    rtt_s: float = ASSUMED_RTT_S
+    rate_bps: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """``series`` is in order of time and has its remarks where it could be checked; else ``problem`` says why not."""
+
+    series: RttSeries
+    problem: SawtoothError | None
+    estimates: tuple[Estimate, ...]
+
+    @classmethod
+    def of(
+        cls,
+        series: RttSeries,
+        model: CongestionModel,
+        assumed: Assumed,
+        progress: Callable[[float], None] | None = None,
+    ) -> Link:
+        """``progress`` is called with the share that is done. Raises SawtoothError ``out-of-range`` as ``estimate``."""
+        estimates = estimate(series, model, rtt_s=assumed.rtt_s, rate_bps=assumed.rate_bps, progress=progress)
+        try:
+            return cls(check(series), None, tuple(estimates))
+        except SawtoothError as problem:
+            order = np.argsort(series.sent_s, kind="stable")
+            return cls(series.part(order), problem, tuple(estimates))
+
+    @property
+    def name(self) -> str:
+        return self.estimates[0].source
+
+    @property
+    def windows(self) -> tuple[Estimate, ...]:
+        """The estimates that are each of 1,000 probes; none where the series as a whole allows no answer."""
+        return () if self.problem else tuple(one for one in self.estimates if one.probes == PROBES)
+
+    @property
+    def numbers(self) -> tuple[Estimate, ...]:
+        """The windows with a throughput."""
+        return tuple(one for one in self.windows if one.throughput_bps is not None)
+
+    @property
+    def drawable(self) -> bool:
+        """Whether a picture of its RTTs would not mislead."""
+        sound = self.problem is None or self.problem.code in _SHOWN
+        return sound and bool(self.series.answered.any())
+
+    @property
+    def least_s(self) -> float:
+        """The smallest RTT, from which queueing delays count."""
+        return float(np.nanmin(self.series.rtt_s))
+
+    @property
+    def delay_ms(self) -> NDArray[np.float64]:
+        """Queueing delay of each probe above the smallest RTT; NaN: lost."""
+        return np.asarray((self.series.rtt_s - self.least_s) * 1e3)
+
+    @property
+    def begins(self) -> str:
+        """What times count from: when the first probe was sent, as far as the source says."""
+        if self.series.clock != "unix":
+            return "the first probe"
+        return f"{datetime.fromtimestamp(float(self.series.sent_s[0]), UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+    def since_s(self, sent_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Times since the first probe."""
+        return np.asarray(sent_s - self.series.sent_s[0])

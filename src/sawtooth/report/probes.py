@@ -1,0 +1,367 @@
+"""Figures of studies with probes: what RTTs through a link say of its TCP flows, beside what those flows got.
+
+The table has a row for each run, series of probes, window of 1,000 probes, and flow that ``report.flows`` names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.report.figures import Figure, Layout
+from sawtooth.report.lines import Line, LineFigure, Panel
+from sawtooth.report.palette import colour, shown
+from sawtooth.run import Run
+from sawtooth.study import store
+from sawtooth.study.result import StudyResult
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from sawtooth.congestion.estimate import Estimate
+    from sawtooth.congestion.model import CongestionModel
+    from sawtooth.congestion.series import RttSeries
+
+ALL_FLOWS = "all"
+ASSUMED_RTT_S = (0.005, 0.007, 0.01, 0.014, 0.02, 0.028, 0.04, 0.057, 0.08, 0.113, 0.16)
+"""Base RTTs that the figure assumed-rtt assumes."""
+_TRUE = "true throughput of a flow, Mbit/s"
+_CURVES = {
+    "probe_rtt_ms": "mean RTT of the probes, ms",
+    "probe_std_ms": "standard deviation, ms",
+    "probe_increasing_percent": "increasing, %",
+}
+_OPEN = 4.0
+"""Factor from an estimate to where the open end of its interval is drawn."""
+_LEGIBLE = 6
+"""Panels of RTTs over time."""
+
+
+def _itself(x: float) -> float:
+    return x
+
+
+def _one(_: float) -> float:
+    return 1.0
+
+
+def figures(result: StudyResult, layout: Layout, names: Sequence[str]) -> dict[str, Figure]:
+    """Those of ``names`` that are of probes."""
+    asked = [name for name in names if name in MAKERS]
+    if not asked:
+        return {}
+    table = _measured(result)
+    return {name: MAKERS[name](result, layout, table) for name in asked}
+
+
+def _measured(result: StudyResult) -> DataFrame:
+    """A row for each window; throughputs in Mbit/s, ``probe_features`` what a model is asked with."""
+    import pandas as pd
+
+    from sawtooth.congestion.calibrate import PROBES
+    from sawtooth.congestion.inputs.run import read
+    from sawtooth.congestion.model import CongestionModel
+    from sawtooth.congestion.series import difference
+
+    model = CongestionModel.default()
+    rows = []
+    for place in result.places:
+        where = store.point_directory(result.directory, place.id)
+        run = Run.load(where, tables=("intervals",))
+        compiled = run.scenario.compile()
+        series = {one.label: one for one in read(where)}
+        rates = {probe["name"]: _rate_bps(compiled, probe) for probe in compiled["probes"]}
+        if {"near", "far"} <= set(series):
+            series["far - near"] = difference(series["far"], series["near"])
+            rates["far - near"] = rates["far"]
+        for name, whole in series.items():
+            for part in list(whole.windows(PROBES)) or [whole]:
+                said = _said(part, model, rates[name])
+                for flow in result.study.report.flows or [ALL_FLOWS]:
+                    true_bps = _true_bps(run, compiled, flow, part)
+                    rows.append({**place.key, "seed": place.seed, **_row(name, flow, part, said, true_bps)})
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class _Said:
+    """``estimate`` is None where the model was not trained on such links; ``values`` are the features, ``rate_bps``
+    what was given as the link's rate (None: it would have been refused)."""
+
+    estimate: Estimate | None
+    rate_bps: float | None
+    values: dict[str, float] | None
+
+
+def _said(part: RttSeries, model: CongestionModel, rate_bps: float | None) -> _Said:
+    from sawtooth.congestion.estimate import estimate
+    from sawtooth.congestion.features import features
+    from sawtooth.errors import SawtoothError
+
+    try:
+        values = features(part)
+    except ValueError:
+        values = None
+    for known in (rate_bps, None):
+        try:
+            return _Said(estimate(part, model, rate_bps=known)[0], known, values)
+        except SawtoothError as error:
+            # What it was not trained on; anything else is in the estimate.
+            if error.code != "out-of-range":
+                raise
+    return _Said(None, None, values)
+
+
+def _rate_bps(compiled: dict[str, Any], probe: dict[str, Any]) -> float | None:
+    """Of the slowest transmitter on its way there and back."""
+    links = (compiled["links"][index] for index in (*probe["forward"], *probe["backward"]))
+    crossed = {link["transmitter"] for link in links if link["transmitter"] is not None}
+    return min((float(compiled["transmitters"][index]["rate_bps"]) for index in crossed), default=None)
+
+
+def _true_bps(run: Run, compiled: dict[str, Any], flow: str, part: RttSeries) -> float:
+    """What a flow got while it was probed: bits that arrived over seconds that connections lived. NaN: none did."""
+    chosen = [
+        index for index, one in enumerate(compiled["flows"]) if flow in (ALL_FLOWS, one["name"].partition("@")[0])
+    ]
+    start_s, end_s = float(part.sent_s.min()), float(part.sent_s.max() + part.pace_s)
+    lived_s = 0.0
+    for index in chosen:
+        one = compiled["flows"][index]
+        born_s = one["start_ns"] / 1e9
+        gone_s = math.inf if one["duration_ns"] is None else born_s + one["duration_ns"] / 1e9
+        lived_s += one["count"] * max(0.0, min(end_s, gone_s) - max(start_s, born_s))
+    table = run.tables["intervals"]
+    half_s = run.scenario.interval.seconds / 2
+    during = table["flow"].isin(chosen) & (table["t_s"] > start_s + half_s) & (table["t_s"] <= end_s + half_s)
+    bits = float(table.loc[during, "goodput_bps"].sum()) * run.scenario.interval.seconds
+    return bits / lived_s if lived_s else math.nan
+
+
+def _row(name: str, flow: str, part: RttSeries, said: _Said, true_bps: float) -> dict[str, Any]:
+    import numpy as np
+
+    values = said.values or {}
+    found = said.estimate
+    answer_bps = None if found is None else found.throughput_bps
+    ends = (None, None) if found is None else (found.low_bps, found.high_bps)
+    return {
+        "flow": flow,
+        "probe": name,
+        "probe_from_s": float(part.sent_s[0]),
+        "true_mbps": true_bps / 1e6,
+        "probe_rtt_ms": float(np.nanmean(part.rtt_s)) * 1e3 if part.answered.any() else math.nan,
+        "probe_std_ms": values.get("std_s", math.nan) * 1e3,
+        "probe_increasing_percent": values.get("increasing", math.nan) * 100,
+        "probe_lost_percent": part.loss * 100,
+        "probe_state": "" if found is None or found.state is None else found.state,
+        "probe_reason": "out-of-range" if found is None else found.reason or "",
+        "probe_bound": "" if found is None or found.bound is None else found.bound,
+        "probe_distance": math.nan if found is None or found.distance is None else found.distance,
+        "probe_rate_mbps": math.nan if said.rate_bps is None else said.rate_bps / 1e6,
+        "estimate_mbps": math.nan if answer_bps is None else answer_bps / 1e6,
+        "low_mbps": math.nan if ends[0] is None else ends[0] / 1e6,
+        "high_mbps": math.nan if ends[1] is None else ends[1] / 1e6,
+        "probe_features": said.values,
+    }
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Rows that are drawn alike: the same values of all columns but ``x`` and the seed."""
+
+    name: str
+    tint: str
+    look: int
+    rows: DataFrame
+
+
+def _groups(result: StudyResult, layout: Layout, table: DataFrame) -> Iterator[_Group]:
+    """Colours by what is compared: flows, or series of probes, or the study's series; the rest by marker and dash."""
+    several = [name for name in ("flow", "probe") if table[name].nunique() > 1]
+    keys = [*several, *([layout.series] if layout.series else []), *layout.panels]
+    if not keys:
+        yield _Group(layout.x_title, colour(None, 3), 0, table)
+        return
+    tints = table[keys[0]].drop_duplicates().tolist()
+    looks = [tuple(row) for row in table[keys[1:]].drop_duplicates().itertuples(index=False, name=None)]
+    for values, rows in table.groupby(keys, sort=False):
+        at = tints.index(values[0])
+        name = ", ".join(_shown(result, key, value) for key, value in zip(keys, values, strict=True))
+        yield _Group(name, colour(values[0], at), looks.index(tuple(values[1:])), rows)
+
+
+def _shown(result: StudyResult, key: str, value: Any) -> str:
+    from sawtooth.report.figures import value_text
+
+    if key in ("flow", "probe"):
+        return f"flows {value}" if key == "flow" else str(value)
+    return value_text(result.study.title_of(key), value) if isinstance(value, (int, float)) else shown(value)
+
+
+def _plain(table: DataFrame) -> DataFrame:
+    return table.drop(columns="probe_features").reset_index(drop=True)
+
+
+def curves(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
+    """The source's curves: mean, deviation and percent increasing against throughput."""
+    lines = []
+    for group in _groups(result, layout, table):
+        for panel, name in enumerate(_CURVES):
+            rows = group.rows[group.rows["true_mbps"] > 0]
+            lines += _through_means(panel, group, rows, layout.x, name)
+    panels = tuple(Panel("", _TRUE, title, log_x=True) for title in _CURVES.values())
+    caption = "Each mark is 1,000 probes of one run; lines go through the means over seeds."
+    return LineFigure("probe-curves", "What probes see of flows", caption, _plain(table), layout, panels, tuple(lines))
+
+
+def _through_means(panel: int, group: _Group, rows: DataFrame, x: str, name: str) -> list[Line]:
+    means = rows.groupby([x, "probe_from_s"], sort=False)[["true_mbps", name]].mean().sort_values("true_mbps")
+    style: dict[str, Any] = {"look": group.look}
+    single = len(means) == len(rows)
+    line = Line(
+        panel, group.name, group.tint, means["true_mbps"].tolist(), means[name].tolist(), marked=single, **style
+    )
+    if single:
+        return [line]
+    marks = Line(panel, group.name, group.tint, rows["true_mbps"].tolist(), rows[name].tolist(), joined=False, **style)
+    return [line, marks]
+
+
+def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
+    """What ``congestion estimate`` says against what flows got."""
+    import numpy as np
+
+    lines = []
+    for group in _groups(result, layout, table):
+        rows = group.rows[(group.rows["true_mbps"] > 0) & group.rows["estimate_mbps"].notna()]
+        if not rows.empty:
+            marks: dict[str, Any] = {"look": group.look, "joined": False}
+            truth = rows["true_mbps"].to_numpy(float)
+            found, low, high = (rows[name].to_numpy(float) for name in ("estimate_mbps", "low_mbps", "high_mbps"))
+            lines.append(Line(0, group.name, group.tint, truth.tolist(), found.tolist(), **marks))
+            # A logarithmic axis has no place for an open end.
+            low, high = np.where(low == 0, found / _OPEN, low), np.where(np.isnan(high), found * _OPEN, high)
+            ends = {"low": (low / truth).tolist(), "high": (high / truth).tolist()}
+            lines.append(Line(1, group.name, group.tint, truth.tolist(), (found / truth).tolist(), **ends, **marks))
+    refused = table.drop_duplicates(["seed", "probe", "probe_from_s", *result.places[0].key])
+    silent = refused[refused["estimate_mbps"].isna()]
+    told = ", ".join(
+        f"{count} {reason}" for reason, count in (silent["probe_reason"] + silent["probe_state"]).value_counts().items()
+    )
+    caption = (
+        "The shipped model's estimate for 1,000 probes with its 90% interval, 20 ms assumed as the flows' base RTT, "
+        "against what a flow got; on the line they are the same."
+    )
+    if (table["probe_bound"] != "").any():
+        caption += (
+            f" An interval without an end on one side is drawn to {_OPEN:g} times or 1/{_OPEN:g} of the estimate."
+        )
+    if told:
+        caption += f" Without a number, of {len(refused)}: {told}."
+    panels = (
+        Panel("", _TRUE, "estimate, Mbit/s", log_x=True, log_y=True, same=_itself),
+        Panel("", _TRUE, "estimate / truth", log_x=True, log_y=True, same=_one),
+    )
+    title = "Estimated and true throughput of a flow"
+    return LineFigure("probe-estimates", title, caption, _plain(table), layout, panels, tuple(lines), across=2)
+
+
+def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
+    """How wrong the model is when the RTT that it assumes is; also where the command would refuse to assume it."""
+    import numpy as np
+    import pandas as pd
+
+    from sawtooth.congestion.model import COLUMNS, CongestionModel
+
+    model = CongestionModel.default()
+    rows: list[dict[str, Any]] = []
+    lines = []
+    for group in _groups(result, layout, table):
+        asked = group.rows[group.rows["probe_features"].notna() & (group.rows["true_mbps"] > 0)]
+        if asked.empty:
+            continue
+        frame = pd.DataFrame(asked["probe_features"].tolist())
+        frame["rate_bps"] = asked["probe_rate_mbps"].to_numpy() * 1e6
+        made: list[dict[str, Any]] = []
+        for rtt_s in ASSUMED_RTT_S:
+            answer = model.predict(frame.assign(rtt_s=rtt_s)[list(COLUMNS)])
+            ratio = answer / (asked["true_mbps"].to_numpy() * 1e6)
+            wrong = np.abs(ratio - 1) * 100
+            made.append(
+                {
+                    "line": group.name,
+                    "probe_assumed_rtt_ms": rtt_s * 1e3,
+                    "count": len(asked),
+                    "estimate_over_true": float(np.median(ratio)),
+                    "median_error_percent": float(np.median(wrong)),
+                    "p90_error_percent": float(np.quantile(wrong, 0.9)),
+                }
+            )
+        rows += made
+        for panel, name in enumerate(("estimate_over_true", "median_error_percent")):
+            xs = [one["probe_assumed_rtt_ms"] for one in made]
+            lines.append(Line(panel, group.name, group.tint, xs, [one[name] for one in made], look=group.look))
+    panels = (
+        Panel("", "assumed base RTT of the flows, ms", "estimate / truth, median", log_x=True, log_y=True, same=_one),
+        Panel("", "assumed base RTT of the flows, ms", "error, median, %", log_x=True, log_y=True),
+    )
+    caption = (
+        "The shipped model asked with each RTT, also with those for which the command refuses to answer; medians over "
+        "all points and seeds of a line."
+    )
+    title = "A wrong assumed RTT"
+    found = pd.DataFrame(rows)
+    return LineFigure("assumed-rtt", title, caption, found, layout, panels, tuple(lines), across=2)
+
+
+def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
+    """RTTs of the last series of probes, first seed, at the baseline and at the value of ``x`` that stands out."""
+    import pandas as pd
+
+    from sawtooth.congestion.inputs.run import read
+
+    panels: list[Panel] = []
+    lines: list[Line] = []
+    frames = []
+    wanted = [value for value in (layout.baseline, layout.detail) if value is not None]
+    places = [
+        place
+        for place in result.places
+        if place.seed == result.places[0].seed and (place.key[layout.x] in wanted or len(layout.x_values) == 1)
+    ]
+    for place in places:
+        series = read(store.point_directory(result.directory, place.id))[-1]
+        here = (table[list(place.key)] == list(place.key.values())).all(axis=1) & (table["seed"] == place.seed)
+        true_mbps = table.loc[here, "true_mbps"].iloc[0]
+        name = ", ".join(_shown(result, key, value) for key, value in place.key.items())
+        frames.append(pd.DataFrame({**place.key, "probe_from_s": series.sent_s, "probe_rtt_ms": series.rtt_s * 1e3}))
+        if len(panels) < _LEGIBLE:
+            one = place.key.get(layout.series or "")
+            at = layout.series_values.index(one) if layout.series else 0
+            xs, ys = series.sent_s.tolist(), (series.rtt_s * 1e3).tolist()
+            lines.append(Line(len(panels), layout.name(one, "RTT"), colour(one, at), xs, ys, marked=False))
+            panels.append(Panel(f"{name}: {true_mbps:.3g} Mbit/s a flow", "time, s", "RTT, ms"))
+    caption = f"RTTs of the probes, seed {result.places[0].seed}; gaps are lost probes."
+    if len(frames) > len(panels):
+        caption += f" The first {len(panels)} of {len(frames)} points; the table has all."
+    return LineFigure(
+        "probe-rtts",
+        "RTTs over time",
+        caption,
+        pd.concat(frames, ignore_index=True),
+        layout,
+        tuple(panels),
+        tuple(lines),
+        across=len(wanted) or 1,
+    )
+
+
+MAKERS: dict[str, Callable[[StudyResult, Layout, DataFrame], Figure]] = {
+    "probe-curves": curves,
+    "probe-estimates": estimates,
+    "probe-rtts": over_time,
+    "assumed-rtt": assumed_rtt,
+}
