@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sawtooth.cli import _status
-from sawtooth.congestion import RttSeries, save_series
+from sawtooth.congestion import RttSeries, difference, read_series, save_series
 from sawtooth.congestion.calibrate import (
     MOST,
     PROBES,
@@ -401,3 +401,15 @@ def test_the_shipped_models_own_held_out_errors_are_within_the_bars() -> None:
     held_out = CongestionModel.default().held_out_["known"]
     assert held_out["median"] < 0.15
     assert held_out["p90"] < 0.40
+
+
+def test_a_link_whose_near_end_is_the_target_gets_no_number(tmp_path: Path) -> None:
+    lines = ["series,pace_s,sent_s,rtt_s,reply"]
+    for at in range(1000):
+        lines.append(f"near,0.1,{at / 10},{0.0001 + at % 7 * 1e-6},echo-reply")
+        lines.append(f"far,0.1,{at / 10},{0.0002 + at % 5 * 1e-6},echo-reply")
+    path = tmp_path / "link.csv"
+    path.write_text("\n".join(lines) + "\n")
+    near, far = sorted(read_series(path), key=lambda one: one.label != "near")
+    (found,) = estimate(difference(far, near), rtt_s=0.02, rate_bps=1e9)
+    assert (found.state, found.reason, found.throughput_bps) == (None, "target-reached", None)

@@ -383,6 +383,9 @@ def test_a_saved_run_gives_a_series_for_each_of_its_probes(tmp_path: Path) -> No
     a, b = read_series(path)
     assert (a.label, a.pace_s, a.clock, a.rtt_s.tolist()) == ("a", 0.1, "start", [0.02, 0.03])
     assert (b.label, b.pace_s, b.sent_s.tolist()) == ("b", 0.05, [0.0, 0.05])
+    for point in ("points/0", "points/1"):
+        Run(scenario, "sim", tables).save(tmp_path / "study" / point)
+    assert [one.label for one in read_series(tmp_path / "study")] == ["a", "b", "a", "b"]
     bare = Run(scenario, "sim", {"intervals": tables["intervals"]}).save(tmp_path / "bare")
     with pytest.raises(SawtoothError, match="no probes"):
         read_series(bare)

@@ -20,7 +20,7 @@ ASIDE = ".part"
 """Ending of what is being written; everything that reads results passes over it."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
 @contextlib.contextmanager
@@ -37,6 +37,8 @@ def writing(path: Path) -> Iterator[None]:
             raise SawtoothError("disk-full", "no space is left on the disk", file=path, fix=fix) from error
         reason = error.strerror or str(error)
         advice = "choose a directory that you may write to" if error.errno in _REFUSED else "choose another directory"
+        if error.errno == errno.EEXIST:
+            advice = "give another name, or remove what is there"
         raise SawtoothError("unwritable-output", f"cannot write here: {reason}", file=path, fix=advice) from error
 
 

@@ -105,6 +105,9 @@ def estimate(
     if len(whole) < PROBES:
         text = f"{len(whole)} probes, {PROBES} are needed: probe longer"
         return [_cannot(series, name, "too-few-probes", text)]
+    for remark in whole.remarks:
+        if remark.code == "target-reached":
+            return [_cannot(series, name, remark.code, remark.text)]
     if abs(whole.pace_s / PACE_S - 1) > _PACE_WITHIN:
         text = f"a probe every {span_text(whole.pace_s)}, the model knows {span_text(PACE_S)}: probe at that pace"
         return [_cannot(series, name, "pace", text)]

@@ -254,6 +254,9 @@ def _joined(far: tuple[Remark, ...], near: tuple[Remark, ...]) -> tuple[Remark, 
 
 def _unpaired(far: RttSeries, near: RttSeries) -> InputError:
     fix = "probe both ends at the same time: sawtooth probe link"
+    silent = [end for end, one in (("far", far), ("near", near)) if not one.answered.any()]
+    if silent:
+        fix = f"nothing answered at the {' and the '.join(silent)} end: choose another hop, or --protocol udp"
     message = "no answered far probe has an answered near one at its time"
     return InputError("unmatched-series", message, file=f"{far.source} - {near.source}", fix=fix)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SENDER, WINDOW, IDLE = 1, 2, 5
 """Values of ``limit`` in the table ``series``."""
+_BETWEEN = 0.1
+"""A capture point that is so far from both ends, of the whole round trip, is between them."""
 NO_DATA_FIX = "capture a bulk transfer over TCP, at either end or between them"
 
 
@@ -76,10 +78,14 @@ def _observed(capture: Capture, connection: int) -> Observed:
     duration = float(data.t_s[-1] - (told["start_s"] if shaken["seen"] else data.t_s[0]))
     arrived = float(acks.ack.max() - (data.seq.min() if not shaken["seen"] else 1))
     lost = int(trace.lost_segments.sum())
-    rtts = trace.delay_s if sender_side and trace.delay_s.size else None
+    # From the capture point to the receiver and back; the sender's part is never shorter than this.
+    nearer = float(back.min()) if back.size else 0.0
+    rtts = trace.delay_s + nearer if sender_side and trace.delay_s.size else None
     ends = (told["client"], told["server"])
     where = "at the sender" if sender_side else "at the receiver"
-    waited = tracing.idle_s(data, acks, float(back.min()) if back.size else 0.0)
+    if least and trips.size and min(nearer, float(trips.min())) > _BETWEEN * least:
+        where = f"between the ends, nearer {where[3:]}: losses behind that point may be missing"
+    waited = tracing.idle_s(data, acks, nearer)
     limited = _limits(capture, connection, direction)
     limited["application"] = max(limited.get("application", 0.0), min(1.0, waited / duration) if duration > 0 else 0.0)
     cc, cc_how = identified(identify_capture(capture))

@@ -158,6 +158,9 @@ def _series(label: str, rows: _Rows, source: str, pace_s: float | None, remarks:
     else:
         sent_s, clock = np.arange(count) * pace_s, "counted"
     hop = values.get("hop", [math.nan])[0]
+    if label == "near" and _FROM_TARGET.intersection(values.get("reply", [])):
+        text = "the target itself answered the near probes, and ends no link there"
+        remarks = (*remarks, Remark("target-reached", text, doubt=True))
     return RttSeries(
         sent_s,
         np.array(values["rtt_s"]),
@@ -173,6 +176,10 @@ def _series(label: str, rows: _Rows, source: str, pace_s: float | None, remarks:
         duplicates=np.nan_to_num(values["duplicates"]).astype(np.int64) if "duplicates" in values else None,
         remarks=remarks,
     )
+
+
+_FROM_TARGET = {"echo-reply", "port-unreachable"}
+"""What a target answers, and no router on the way."""
 
 
 def _pace_s(told_s: float, sent_s: list[float] | None, given_s: float | None, line: int) -> float:

@@ -10,9 +10,12 @@ from sawtooth.run import Run
 
 
 def read(directory: Path) -> list[RttSeries]:
-    """A series for each probe of the scenario. Raises SawtoothError ``not-a-result``, and ``not-a-series`` without
-    probes.
+    """A series for each probe of the scenario, of a run or of each point of a study's results. Raises SawtoothError
+    ``not-a-result``, and ``not-a-series`` without probes.
     """
+    points = directory / "points"
+    if points.is_dir():
+        return [one for point in sorted(points.iterdir()) for one in read(point)]
     made = Run.load(directory, tables=["probes"])
     compiled = made.scenario.compile()["probes"]
     table = made.tables.get("probes")
