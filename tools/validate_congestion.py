@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,13 +48,11 @@ ABLATION = {
 }
 
 
-def one(
-    mbps: int, rtt_ms: int, cubic_percent: int, flows: int, seed: int, queue: int = 0, **more: object
-) -> Measurement:
+def one(mbps: int, rtt_ms: int, cubic_percent: int, flows: int, seed: int, queue: int = 0, **more: Any) -> Measurement:
     cubic = round(flows * cubic_percent / 100)
     drawn = seed * 1000003 + mbps * 7 + rtt_ms * 31 + cubic_percent * 1009 + flows
     packets = queue or QUEUES[mbps]
-    return Measurement(mbps * 10**6, packets, rtt_ms / 1e3, cubic, flows - cubic, drawn, **more)  # type: ignore[arg-type]
+    return Measurement(mbps * 10**6, packets, rtt_ms / 1e3, cubic, flows - cubic, drawn, **more)
 
 
 def many(

@@ -188,6 +188,17 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_beyond_a_gap_merges_with_what_fills_it_as_far_as_a_buffer_holds() {
+        let mut r = Reassembly::default();
+        // Two buffers, of 10 and 9: the segment between them came last.
+        (6..15).chain(16..25).chain([15]).for_each(|seq| assert!(r.insert(seq)));
+        assert_eq!((r.first_buffer(6), r.first_buffer(5)), (1 + 10, 1));
+        let mut full = Reassembly::default();
+        (6..30).for_each(|seq| assert!(full.insert(seq)));
+        assert_eq!(full.first_buffer(6), 1);
+    }
+
+    #[test]
     fn a_filled_hole_removes_its_blocks() {
         let mut r = Reassembly::default();
         for seq in [5, 6, 9] {
