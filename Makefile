@@ -19,7 +19,7 @@ unexport PYTHONPATH
 unexport CONDA_PREFIX
 
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
-STUDY := studies/one-percent-loss.toml
+STUDY := one-percent-loss
 
 .PHONY: help demo test check format bench bench-instructions bench-ns3 fidelity setup kernel clean
 

@@ -27,8 +27,9 @@ from sawtooth.capture.raster import Raster
 from sawtooth.capture.view import View, views
 from sawtooth.capture.zoom import Zoom
 from sawtooth.errors import SawtoothError
+from sawtooth.study.shipped import shipped
 
-STUDY = Path(__file__).parent.parent / "studies" / "fiber-in-paris.toml"
+STUDY = shipped()["fiber-in-paris"]
 MSS = 1448
 
 

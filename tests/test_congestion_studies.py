@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,9 @@ from sawtooth.report.figures import figures
 from sawtooth.report.probes import ASSUMED_RTT_S
 from sawtooth.run import Run
 from sawtooth.study import Study, StudyResult
+from sawtooth.study.shipped import shipped
 
-STUDIES = sorted((Path(__file__).parents[1] / "studies").glob("persistent-congestion*.toml"))
+STUDIES = [file for name, file in shipped().items() if name.startswith("persistent-congestion")]
 FLOW = {"cc": "cubic", "replace": {"lifetime": ["1 s", "5 s"]}}
 PROBE = {"from": "a", "to": "b", "interval": "100 ms", "count": 1000, "start": "5 s"}
 

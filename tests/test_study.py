@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,8 +11,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 from sawtooth.study import Study
 from sawtooth.study.axis import LONGEST_NAME, expand, in_unit, text
-
-STUDIES = Path(__file__).parent.parent / "studies"
+from sawtooth.study.shipped import shipped
 
 
 def small(**changes):
@@ -96,7 +94,7 @@ def test_a_study_in_which_nothing_varies_is_one_point():
 
 
 def test_a_study_is_rebuilt_from_its_dictionary_through_json():
-    study = Study.load(STUDIES / "one-percent-loss.toml")
+    study = Study.load(shipped()["one-percent-loss"])
     again = Study.from_dict(json.loads(json.dumps(study.to_dict())))
     assert again == study
     assert again.digest() == study.digest()
@@ -104,7 +102,7 @@ def test_a_study_is_rebuilt_from_its_dictionary_through_json():
 
 
 def test_the_published_study_is_132_short_runs_or_44_full_ones():
-    study = Study.load(STUDIES / "one-percent-loss.toml")
+    study = Study.load(shipped()["one-percent-loss"])
     short, full = study.points(), study.points(full=True)
     assert (len(short), len(full)) == (132, 44)
     assert {point.scenario.duration.seconds for point in short} == {60}
@@ -114,7 +112,7 @@ def test_the_published_study_is_132_short_runs_or_44_full_ones():
     assert {str(point.scenario.chain_table.rtt) for point in short} == {"400 us"}
 
 
-@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", shipped().values(), ids=lambda path: path.stem)
 def test_every_shipped_study_is_valid_and_names_what_it_asks(path):
     study = Study.load(path)
     assert study.name == path.stem

@@ -177,7 +177,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", type=Path, required=True, help="CSV of the real kernel's runs")
     for name, file in (("study", "one-percent-loss"), ("long", "long-fat-path"), ("hz", "hz")):
-        what = f"result directories of studies/{file}.toml, one an engine, the simulator's first"
+        what = f"result directories of the study {file}, one an engine, the simulator's first"
         parser.add_argument(f"--{name}", type=Path, nargs="+", required=True, help=what)
     parser.add_argument("--grid", type=Path, required=True, help="directory that make fidelity wrote")
     parser.add_argument("--rfc9438", type=Path, required=True, help="what tools/rfc9438.py printed")

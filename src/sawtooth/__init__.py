@@ -3,7 +3,7 @@
     >>> import sawtooth
     >>> scenario = sawtooth.Scenario(path={"rate": "50 Mbit/s", "rtt": "20 ms", "loss": "1%"})
     >>> run = sawtooth.run(scenario)                # a Run: pandas tables of what was seen
-    >>> result = sawtooth.run("studies/one-percent-loss.toml")  # a StudyResult
+    >>> result = sawtooth.run("one-percent-loss")   # a shipped study: a StudyResult
     >>> sawtooth.report(result)                     # the path of report.html
     >>> sawtooth.read_capture("slow.pcap").connections   # what its TCP connections tell, a table
     >>> sawtooth.predict(rate="2.5 Gbit/s", rtt="140 ms", loss="1.5%")  # closed forms, a table

@@ -21,12 +21,14 @@ SCHEMAS = ("scenario", "study")
 
 
 def load(path: str | PathLike[str]) -> Scenario | Study:
-    """The scenario or study of a TOML file, ``-`` for standard input: a study has a table ``scenario``.
+    """The scenario or study of a TOML file, ``-`` for standard input, or a shipped study by its name.
 
-    Raises SawtoothError with the file, the field and a fix.
+    A study has a table ``scenario``. Raises SawtoothError with the file, the field and a fix.
     """
     from sawtooth.study.files import read_tables
+    from sawtooth.study.shipped import found
 
+    path = found(path)
     tables = read_tables(path)
     if "scenario" not in tables:
         return Scenario.from_dict(tables, source=os.fspath(path))
@@ -60,7 +62,9 @@ def run(
     quiet: bool = True,
     **options: Any,
 ) -> Run | StudyResult:
-    """Runs a scenario (answer: a Run, in memory) or a study (answer: a StudyResult, on disk), given itself or its file.
+    """Runs a scenario (answer: a Run, in memory) or a study (answer: a StudyResult, on disk).
+
+    Given itself, its file, or the name of a shipped study.
 
     ``overrides`` are fields by dotted path. ``quiet=False`` shows a progress bar on what takes longer than two seconds.
     ``options``, for a study only: out, jobs, executor, full and seeds, as in ``study.run_study``. Raises SawtoothError.

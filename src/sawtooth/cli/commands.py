@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.errors import InputError, suggestion
-
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -32,7 +30,7 @@ def sawtooth() -> None:
 
     \b
     sawtooth predict --rate "100 Mbit/s" --rtt "20 ms" --loss 1%    at once, from formulas
-    sawtooth run studies/one-percent-loss.toml                      simulated, with a report
+    sawtooth run one-percent-loss                                   simulated, with a report
     """
 
 
@@ -133,7 +131,7 @@ def show(file: str, settings: tuple[str, ...], as_json: bool) -> None:
     from sawtooth.verbs import load
 
     changes = dict(parse_assignment(setting) for setting in settings)
-    loaded = load(_shipped_file(file))
+    loaded = load(file)
     if isinstance(loaded, Scenario):
         scenario, points = loaded.set(changes), 1
     else:
@@ -157,8 +155,9 @@ def schema(kind: str) -> None:
 def studies() -> None:
     """List the studies that are shipped."""
     from sawtooth.study import Study
+    from sawtooth.study.shipped import shipped
 
-    for name, path in _shipped().items():
+    for name, path in shipped().items():
         study = Study.load(path)
         click.echo(f"{name:24} {study.title}\n{'':24} {path}")
 
@@ -169,31 +168,12 @@ def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]
     from sawtooth.study import Study
     from sawtooth.verbs import load
 
-    path = _shipped_file(file)
-    loaded = load(path)
+    loaded = load(file)
     if not isinstance(loaded, Scenario):
         return loaded, overrides
     loaded = loaded.set(overrides)
     content = {"name": loaded.name, "scenario": loaded.to_dict(), "repeat": {"seeds": [loaded.seed]}}
-    return Study.from_dict(content, source=str(path)), {}
-
-
-def _shipped() -> dict[str, Path]:
-    """Shipped studies by name: they lie beside the sources, in the checkout that the package is built from."""
-    home = Path(__file__).resolve().parents[3] / "studies"
-    return {path.stem: path for path in sorted(home.glob("*.toml"))}
-
-
-def _shipped_file(file: str) -> Path:
-    """``file`` if it is one or "-", else the shipped study of that name. Raises SawtoothError ``file-not-found``."""
-    path = Path(file)
-    if file == "-" or "/" in file or path.suffix or path.exists():
-        return path
-    shipped = _shipped()
-    if file in shipped:
-        return shipped[file]
-    message = "there is no such file, and no study of that name is shipped"
-    raise InputError("file-not-found", message, file=file, fix=suggestion(file, shipped))
+    return Study.from_dict(content, source=file), {}
 
 
 def _print(table: DataFrame, form: str | None) -> None:

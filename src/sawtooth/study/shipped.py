@@ -1,0 +1,37 @@
+"""The studies that come with the package: found by name, wherever it is installed."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from os import PathLike, fspath
+from pathlib import Path
+
+from sawtooth.errors import InputError, suggestion
+from sawtooth.study.files import STDIN
+
+
+def shipped() -> dict[str, Path]:
+    """Their files by name, sorted."""
+    home = Path(str(files("sawtooth") / "data" / "studies"))
+    return {path.stem: path for path in sorted(home.glob("*.toml"))}
+
+
+def found(file: str | PathLike[str]) -> str | PathLike[str]:
+    """``file`` where it is one or ``-``, else the shipped study of that name.
+
+    Raises SawtoothError ``file-not-found``.
+    """
+    path = Path(file)
+    if fspath(file) == STDIN or os.path.exists(file):
+        return file
+    named = shipped()
+    if len(path.parts) == 1 and not path.suffix:
+        if path.name in named:
+            return named[path.name]
+        message = "there is no such file, and no study of that name is shipped"
+        raise InputError("file-not-found", message, file=file, fix=suggestion(path.name, named))
+    if path.stem in named and path.parent.name == "studies":
+        fix = f"a study of that name comes with sawtooth: give its name alone, {path.stem}"
+        raise InputError("file-not-found", "there is no such file", file=file, fix=fix)
+    return file
