@@ -90,6 +90,24 @@ def test_without_timestamps_a_capture_nearer_the_receiver_is_unknown() -> None:
     assert answer.best is None
 
 
+def without_handshake(one: Segments, packets: int) -> Segments:
+    """As captured from the handshake's packet ``packets`` on."""
+    return Segments(**{name: values[packets:] for name, values in vars(one).items()})
+
+
+@pytest.mark.parametrize("packets", [1, 2, 3])
+def test_a_capture_at_the_sender_that_lacks_the_handshake_or_its_syn_shows_the_windows(packets: int) -> None:
+    seen = trace(without_handshake(transfer(GROWING, to_receiver_s=1e-5, stamped=False), packets))
+    assert not seen.hidden
+    made = rounds(seen)
+    assert made.flight[2:].tolist() == pytest.approx(GROWING[2 : len(made)], rel=0.15, abs=1.5)
+
+
+@pytest.mark.parametrize("packets", [1, 2, 3])
+def test_a_capture_at_the_receiver_is_told_without_the_handshake_too(packets: int) -> None:
+    assert trace(without_handshake(transfer(GROWING, to_receiver_s=RTT_S / 2 - 1e-5, stamped=False), packets)).hidden
+
+
 def test_one_segment_a_round_trip_is_a_step_of_one_and_linear() -> None:
     found = features(trace(transfer(GROWING)))
     assert found["step"] == pytest.approx(0.75, abs=0.3)

@@ -15,6 +15,7 @@ import numpy as np
 from sawtooth.capture.identify.classifier import (
     FORMAT,
     MISSING,
+    SAME,
     SIZES,
     Identification,
     calibrated,
@@ -24,9 +25,6 @@ from sawtooth.capture.identify.classifier import (
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.trace import Segments, TooLittle, trace
 
-SAME = {"dctcp": "reno", "lp": "reno"}
-"""Learned as one: without ECN the kernel's DCTCP is its Reno (``dctcp_init``), and TCP-LP, where it sees no other flow,
-nearly so: learned by itself it was taken for Reno more than three times as often as for itself."""
 VIEWS_VERSION = 2
 """Of ``views``: features that were kept of another one are made anew."""
 HELD_OUT = 5

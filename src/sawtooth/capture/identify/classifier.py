@@ -18,6 +18,9 @@ FORMAT = 1
 SHORTEST_S = 10.0
 MISSING = -1000.0
 """Stands for a number that the trace does not show."""
+SAME = {"dctcp": "reno", "lp": "reno"}
+"""Learned as one: without ECN the kernel's DCTCP is its Reno (``dctcp_init``), and TCP-LP, where it sees no other flow,
+nearly so: learned by itself it was taken for Reno more than three times as often as for itself."""
 SIZES = ("small", "middling", "large")
 _UP_TO = (15, 40)
 """Segments, of small and middling windows at their largest. BIC, Illinois and Scalable are Reno in growth up to 14, 14

@@ -3,7 +3,8 @@
 A point sees a data segment some time after it was sent, and an acknowledgement some time before it arrives. What the
 sender knew when it sent a segment is told by the segment itself: its TSecr is the TSval of the newest acknowledgement
 that had arrived (RFC 7323, section 4.3). Without timestamps it is the newest acknowledgement that this point had seen
-one loop to the sender and back ago; that loop is measured on the handshake, and is nothing at the sender.
+one loop to the sender and back ago; that loop is measured on the handshake, and is nothing at the sender. A file that
+begins within the handshake or after it lacks one loop or both: what data and acknowledgements show stands for them.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def trace(segments: Segments) -> Trace:
     again = np.concatenate([[False], end[1:] <= newest[:-1]])
     window = segments.window[acks].max() if acks.any() and segments.window[acks].max() > 0 else np.nan
     mss = _segment_size(segments.length[data])
-    hidden = not _stamped(segments, data, acks) and _loop_s(segments, way) > _loop_s(segments, 1 - way)
+    hidden = not _stamped(segments, data, acks) and _nearer_receiver(segments, data, acks, way)
     stretch = _stretch(segments.ack[acks], mss)
     idle_s = _idle_s(segments, data, acks, known, way)
     return Trace(t_s, end - base, np.maximum(known - base, 0), again, mss, float(window), stretch, idle_s, hidden)
@@ -112,7 +113,8 @@ def _idle_s(segments: Segments, data: Flags, acks: Flags, known: Integers, way: 
         return 0.0
     answered = np.searchsorted(np.maximum.accumulate(segments.ack[acks]), newest[done])
     waited = t_s[done + 1] - segments.t_s[acks][answered]
-    return float(np.maximum(waited - (_loop_s(segments, way) or waited.min()), 0).sum())
+    loop_s = _loop_s(segments, way)
+    return float(np.maximum(waited - (waited.min() if loop_s is None else loop_s), 0).sum())
 
 
 def _stretch(ack: Integers, mss: int) -> float:
@@ -142,7 +144,7 @@ def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> Integers:
         newest = np.maximum.accumulate(stamps)
         position = np.searchsorted(newest, echoes, side="right") - 1
     else:
-        position = np.searchsorted(at, segments.t_s[data] - _loop_s(segments, way), side="right") - 1
+        position = np.searchsorted(at, segments.t_s[data] - (_loop_s(segments, way) or 0.0), side="right") - 1
     found = np.where(position >= 0, ack[np.maximum(position, 0)], int(segments.seq[data].min()))
     # At the sender an acknowledgement of one tick may come after the segment: what had not been seen was not known.
     seen = np.searchsorted(at, segments.t_s[data], side="right") - 1
@@ -150,15 +152,33 @@ def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> Integers:
     return np.maximum.accumulate(found)
 
 
-def _loop_s(segments: Segments, way: int) -> float:
-    """From this point to the end that sends the direction ``way`` and back, by the handshake; 0 where that is missing.
+def _loop_s(segments: Segments, way: int) -> float | None:
+    """From this point to the end that sends the direction ``way`` and back, by the handshake; None where it is missing.
 
     The end's first answer to the other's SYN is a SYN of its own, or the handshake's third packet.
     """
     syn = segments.flags & _SYN > 0
     other = np.flatnonzero(syn & (segments.direction != way))
     own = np.flatnonzero((segments.direction == way) & (segments.flags & _ACK > 0))
-    if not len(other):
-        return 0.0
-    after = own[own > other[-1]]
-    return float(segments.t_s[after[0]] - segments.t_s[other[-1]]) if len(after) else 0.0
+    after = own[own > other[-1]] if len(other) else own[:0]
+    return float(segments.t_s[after[0]] - segments.t_s[other[-1]]) if len(after) else None
+
+
+def _nearer_receiver(segments: Segments, data: Flags, acks: Flags, way: int) -> bool:
+    """By the handshake's two loops. For one that is missing stands, to the receiver, the time from a segment to its
+    acknowledgement, of which a tenth are shorter, and to the sender the median time from an acknowledgement to the next
+    segment.
+    """
+    to_sender, to_receiver = _loop_s(segments, way), _loop_s(segments, 1 - way)
+    sent_s, answered_s = segments.t_s[data], segments.t_s[acks]
+    if to_receiver is None:
+        end = segments.seq[data] + segments.length[data]
+        first = np.searchsorted(np.maximum.accumulate(segments.ack[acks]), end)
+        waited = answered_s[first[first < len(answered_s)]] - sent_s[first < len(answered_s)]
+        to_receiver = float(np.quantile(waited, 0.1)) if len(waited) else np.inf
+    if to_sender is None:
+        # In the order of the capture: of a packet and what it lets out, the times may be equal.
+        following = np.cumsum(data)[acks]
+        waited = sent_s[following[following < len(sent_s)]] - answered_s[following < len(sent_s)]
+        to_sender = float(np.median(waited)) if len(waited) else 0.0
+    return to_sender > to_receiver
