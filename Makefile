@@ -36,15 +36,15 @@ test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of
 check: setup  ## Format, lint, types, and the core's stub against the built core
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	$(BIN)/ruff format --check src tests tools bench
-	$(BIN)/ruff check src tests tools bench
+	$(BIN)/ruff format --check src tests tools bench fidelity
+	$(BIN)/ruff check src tests tools bench fidelity
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest sawtooth._core
 
 format:  ## Format all sources
 	cargo fmt --all
-	$(BIN)/ruff format src tests tools bench
-	$(BIN)/ruff check --fix src tests tools bench
+	$(BIN)/ruff format src tests tools bench fidelity
+	$(BIN)/ruff check --fix src tests tools bench fidelity
 
 bench:  ## Delivered data packets for each CPU second
 	cargo run --locked --release -p sawtooth-net --example bench

@@ -1,0 +1,6 @@
+"""Trials in the field: sawtooth on data that others made, beside what others say of it.
+
+    python -m fidelity.field captures DIRECTORY
+
+Each trial is a module with a click command, listed in ``__main__``. README.md says how to run them on a collection.
+"""

@@ -1,0 +1,19 @@
+"""``python -m fidelity.field TRIAL …``, from the checkout's root, with the environment that ``make setup`` makes."""
+
+from __future__ import annotations
+
+import click
+
+from fidelity.field.captures import captures
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def field() -> None:
+    """Run sawtooth on a folder of data that others made, and print how it agrees with what is known of it."""
+
+
+for trial in (captures,):
+    field.add_command(trial)
+
+if __name__ == "__main__":
+    field(prog_name="python -m fidelity.field")

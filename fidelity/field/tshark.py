@@ -1,0 +1,109 @@
+"""tshark as a witness: every TCP segment of a capture with what its analysis says of it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+AGAIN = ("retransmission", "fast_retransmission", "spurious_retransmission")
+FLAGS = (*AGAIN, "out_of_order")
+_FIELDS = (
+    "frame.number",
+    "frame.time_relative",
+    "tcp.stream",
+    "ip.src",
+    "ip.dst",
+    "ipv6.src",
+    "ipv6.dst",
+    "tcp.srcport",
+    "tcp.dstport",
+    "tcp.seq_raw",
+    "tcp.ack_raw",
+    "tcp.len",
+    "tcp.flags",
+    "ip.id",
+    "tcp.options.timestamp.tsval",
+    *(f"tcp.analysis.{flag}" for flag in FLAGS),
+)
+_SYN = 2
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A TCP segment as tshark shows it; of a tunnel's packet what is inside. Numbers are as on the wire."""
+
+    frame: int
+    t_s: float
+    stream: int
+    source: tuple[str, int]
+    target: tuple[str, int]
+    seq: int
+    ack: int
+    length: int | None
+    """Payload bytes; None of a fragment."""
+    flags: int
+    ip_id: int | None
+    tsval: int | None
+    said: frozenset[str]
+    """Of ``FLAGS``."""
+
+    @property
+    def syn(self) -> bool:
+        return bool(self.flags & _SYN)
+
+    @property
+    def again(self) -> bool:
+        """Called a retransmission of any kind."""
+        return bool(self.said.intersection(AGAIN))
+
+
+def version() -> str | None:
+    """As "4.0.17"; None where tshark is not installed."""
+    try:
+        told = subprocess.run(["tshark", "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return told.split("(Wireshark) ")[-1].split()[0].rstrip(".")
+
+
+def segments(path: Path) -> Iterator[Seen]:
+    """All TCP segments in the file's order. Reassembly is off: it moves what is said of a segment to later ones.
+
+    Raises subprocess.CalledProcessError where tshark reads nothing at all.
+    """
+    # Of packets in tunnels the last, that is the innermost, headers.
+    command = ["tshark", "-r", str(path), "-Y", "tcp", "-o", "tcp.desegment_tcp_streams:FALSE"]
+    command += ["-T", "fields", "-E", "occurrence=l", *(word for name in _FIELDS for word in ("-e", name))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # A file that is cut short is told as far as it goes.
+    if done.returncode and not done.stdout:
+        done.check_returncode()
+    for line in done.stdout.splitlines():
+        cells = line.split("\t")
+        if len(cells) == len(_FIELDS) and cells[2]:
+            yield _seen(dict(zip(_FIELDS, cells, strict=True)))
+
+
+def _seen(told: dict[str, str]) -> Seen:
+    def number(name: str) -> int | None:
+        return int(told[name], 0) if told[name] else None
+
+    def end(which: str, port: str) -> tuple[str, int]:
+        return told[f"ip.{which}"] or told[f"ipv6.{which}"], int(told[port])
+
+    return Seen(
+        frame=int(told["frame.number"]),
+        t_s=float(told["frame.time_relative"]),
+        stream=int(told["tcp.stream"]),
+        source=end("src", "tcp.srcport"),
+        target=end("dst", "tcp.dstport"),
+        seq=number("tcp.seq_raw") or 0,
+        ack=number("tcp.ack_raw") or 0,
+        length=number("tcp.len"),
+        flags=number("tcp.flags") or 0,
+        ip_id=number("ip.id"),
+        tsval=number("tcp.options.timestamp.tsval"),
+        said=frozenset(flag for flag in FLAGS if told[f"tcp.analysis.{flag}"]),
+    )
