@@ -30,7 +30,7 @@ def test_a_killed_worker_is_one_clear_error_and_the_next_run_goes_on(tmp_path, m
 
 
 def script(tmp_path, engine, out, *, given=None, around="contextlib.nullcontext()"):
-    """A program of its own, as the command line is, that runs the study in two workers."""
+    """A program of its own, as the command line is, that runs the study in two workers; it has no guard."""
     path = tmp_path / "program.py"
     path.write_text(
         textwrap.dedent(
@@ -41,14 +41,13 @@ def script(tmp_path, engine, out, *, given=None, around="contextlib.nullcontext(
             from sawtooth.errors import SawtoothError
             from sawtooth.study import Study, run_study
 
-            if __name__ == "__main__":
-                study = Study.from_dict(json.loads({json.dumps(json.dumps((given or study()).to_dict()))}))
-                try:
-                    with {around}:
-                        run_study(study, engine=fake_engine.{engine}(), out={str(out)!r}, jobs=2, quiet=True)
-                except SawtoothError as error:
-                    print(error, file=sys.stderr)
-                    sys.exit(error.exit_status)
+            study = Study.from_dict(json.loads({json.dumps(json.dumps((given or study()).to_dict()))}))
+            try:
+                with {around}:
+                    run_study(study, engine=fake_engine.{engine}(), out={str(out)!r}, jobs=2, quiet=True)
+            except SawtoothError as error:
+                print(error, file=sys.stderr)
+                sys.exit(error.exit_status)
             """
         )
     )
@@ -134,7 +133,7 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path):
 
 
 def test_an_interrupt_while_threads_work_leaves_the_executor_usable(tmp_path, monkeypatch):
-    from sawtooth.study import runner
+    from sawtooth import work
 
     waits = []
 
@@ -144,8 +143,8 @@ def test_an_interrupt_while_threads_work_leaves_the_executor_usable(tmp_path, mo
             raise KeyboardInterrupt
         return real(*arguments)
 
-    real = runner.wait
-    monkeypatch.setattr(runner, "wait", interrupted)
+    real = work.wait
+    monkeypatch.setattr(work, "wait", interrupted)
     with ThreadPoolExecutor(1) as executor:
         with pytest.raises(SawtoothError) as caught:
             run_study(study(), engine=Slow(), out=tmp_path, executor=executor, quiet=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from sawtooth.capture.identify.classifier import (
 )
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.trace import Segments, TooLittle, trace
+from sawtooth.work import results
 
 VIEWS_VERSION = 2
 """Of ``views``: features that were kept of another one are made anew."""
@@ -54,8 +54,7 @@ class Samples:
 def samples(directory: Path, jobs: int) -> Samples:
     """Of the paths that are not held out."""
     files = [file for file in sorted(directory.glob("path-*.npz")) if not held_out(int(file.stem.split("-")[1]))]
-    with ProcessPoolExecutor(jobs) as pool:
-        rows = [row for found in pool.map(_of_path, files) for row in found]
+    rows = [row for found in results(_of_path, files, jobs=jobs) for row in found]
     names = tuple(rows[0][3])
     return Samples(
         np.array([vector(row[3]) for row in rows]),
@@ -151,12 +150,9 @@ def train(own: Samples, provenance: dict[str, Any], jobs: int) -> dict[str, Any]
     classes = np.unique(own.y)
     blind = np.zeros((len(own.y), len(classes)))
     folds = list(GroupKFold(4).split(own.x, own.y, own.path))
-    with ProcessPoolExecutor(jobs) as pool:
-        whole = pool.submit(_grown, own.x, own.y)
-        grown = [pool.submit(_grown, own.x[known], own.y[known]) for known, _ in folds]
-        for (_, unseen), one in zip(folds, grown, strict=True):
-            blind[unseen] = one.result().decision_function(own.x[unseen])
-        forest = whole.result()
+    forest, *grown = results(_grown, [(own.x, own.y), *((own.x[known], own.y[known]) for known, _ in folds)], jobs=jobs)
+    for (_, unseen), one in zip(folds, grown, strict=True):
+        blind[unseen] = one.decision_function(own.x[unseen])
     truth = np.searchsorted(classes, own.y)
     temperature = min(np.arange(0.3, 2.01, 0.05), key=lambda one: _surprise(calibrated(blind, one), truth))
     shown = np.where(own.x == MISSING, np.nan, own.x)
@@ -184,7 +180,8 @@ def train(own: Samples, provenance: dict[str, Any], jobs: int) -> dict[str, Any]
 KINDS = tuple(f"{seen} back-offs, {size} windows" for seen in ("no", "few", "many") for size in SIZES)
 
 
-def _grown(x: np.ndarray, y: np.ndarray) -> Any:
+def _grown(known: tuple[np.ndarray, np.ndarray]) -> Any:
+    """The forest of features and of what sent them."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
@@ -196,7 +193,7 @@ def _grown(x: np.ndarray, y: np.ndarray) -> Any:
         l2_regularization=1.0,
         early_stopping=False,
         random_state=1,
-    ).fit(x, y)
+    ).fit(*known)
 
 
 def _surprise(probabilities: np.ndarray, truth: np.ndarray) -> float:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import struct
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from sawtooth.work import fan_out, results
 
 FRAME = 66
 """Bytes of headers that Linux counts of a frame with timestamps."""
@@ -265,9 +266,7 @@ def corpus(directory: Path, paths: int, jobs: int) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     tasks = [(about, directory / f"path-{about['number']:04d}.npz") for about in draw(paths)]
     left = [task for task in tasks if not task[1].exists()]
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        for said in pool.imap_unordered(make, left):
-            print(said, flush=True)
+    fan_out(make, left, done=lambda _, said: print(said, flush=True), jobs=jobs)
 
 
 def train(directory: Path, jobs: int) -> None:
@@ -294,9 +293,8 @@ def evaluate(directory: Path, labelled: Path | None, jobs: int) -> None:
 
     answers: dict[str, list[tuple[str, Any]]] = {}
     files = [file for file in sorted(directory.glob("path-*.npz")) if held_out(int(file.stem.split("-")[1]))]
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        for view, control, answer in (one for found in pool.imap(answers_of, files) for one in found):
-            answers.setdefault(view, []).append((control, answer))
+    for view, control, answer in (one for found in results(answers_of, files, jobs=jobs) for one in found):
+        answers.setdefault(view, []).append((control, answer))
     for view, found in answers.items():
         print(report(f"kernel paths held out, {view}", found), end="\n\n")
     print(report("kernel paths held out, all views", [one for found in answers.values() for one in found]))
@@ -341,4 +339,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # By its name: processes import what they call, and never the script that was started.
+    import train_identify
+
+    sys.exit(train_identify.main())

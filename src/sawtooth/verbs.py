@@ -67,7 +67,12 @@ def run(
     Given itself, its file, or the name of a shipped study.
 
     ``overrides`` are fields by dotted path. ``quiet=False`` shows a progress bar on what takes longer than two seconds.
-    ``options``, for a study only: out, jobs, executor, full and seeds, as in ``study.run_study``. Raises SawtoothError.
+    ``options``, for a study only: ``out``, the directory for results ("results"); ``jobs``, worker processes (one a
+    core), which import nothing of the script that calls; ``executor``, anything with the interface of
+    ``concurrent.futures`` whose workers see ``out``, instead of them; ``full``, the whole study; ``seeds``, a sequence
+    of them instead of the study's; ``capture`` and ``capture_at``, as on the command line.
+
+    Raises SawtoothError.
     """
     if isinstance(what, (str, PathLike)):
         what = load(what)

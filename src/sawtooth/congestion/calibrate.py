@@ -7,14 +7,15 @@ there is not made again.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
-import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
@@ -165,7 +166,7 @@ def make(directory: Path, measurements: Sequence[Measurement], *, jobs: int | No
     Raises SawtoothError as the engine does, ``worker-died``, ``interrupted`` after Ctrl-C, with what is finished kept.
     """
     from sawtooth.study.progress import Bar
-    from sawtooth.study.worker import prepare_worker
+    from sawtooth.work import fan_out
 
     with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -174,19 +175,21 @@ def make(directory: Path, measurements: Sequence[Measurement], *, jobs: int | No
     if not left:
         return
     done = len(measurements) - len(left)
-    workers = min(jobs or len(os.sched_getaffinity(0)), len(left))
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=prepare_worker)
-    waiting: set[Future[None]] = set()
+
+    def count(*_: object) -> None:
+        nonlocal done
+        done += 1
+
     try:
         with Bar("calibrating", len(measurements), done=done, quiet=quiet) as bar:
-            waiting = {pool.submit(_measure, directory, one) for one in left}
-            while waiting:
-                finished, waiting = wait(waiting, 0.25, FIRST_COMPLETED)
-                for future in finished:
-                    future.result()
-                    done += 1
-                bar.show(done)
+            fan_out(
+                partial(_measure, directory),
+                left,
+                done=count,
+                poll=lambda: bar.show(done),
+                stop=lambda: _tell_to_stop(directory),
+                jobs=jobs,
+            )
     except KeyboardInterrupt:
         message = f"interrupted; {done} of {len(measurements)} measurements are finished and kept in {directory}"
         fix = "run the same command again: it takes up where this one stopped"
@@ -195,18 +198,22 @@ def make(directory: Path, measurements: Sequence[Measurement], *, jobs: int | No
         fix = "run the same command again to go on, with fewer --jobs if memory is short"
         raise SawtoothError("worker-died", "a worker process died", file=directory, fix=fix) from error
     finally:
-        if waiting:
-            with writing(directory):
-                (directory / _STOP).touch()
-        pool.shutdown(wait=True, cancel_futures=True)
         with writing(directory):
             (directory / _STOP).unlink(missing_ok=True)
+
+
+def _tell_to_stop(directory: Path) -> None:
+    # A full or vanished disk cannot pass the word on; force will do.
+    with contextlib.suppress(SawtoothError), writing(directory):
+        (directory / _STOP).touch()
 
 
 def _measure(directory: Path, one: Measurement) -> None:
     from sawtooth.engines import get
     from sawtooth.scenario import Scenario
 
+    if (directory / _STOP).exists():
+        return
     scenario = Scenario.from_dict(one.scenario(), source=one.name)
     run = get(one.engine).run(scenario, stop=(directory / _STOP).exists)
     intervals = run.tables["intervals"]

@@ -10,7 +10,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from sawtooth.engines import get
@@ -22,10 +22,10 @@ from sawtooth.fidelity.ledger import Ledger, Row
 from sawtooth.fidelity.measures import measure
 from sawtooth.stats.interval import independent
 from sawtooth.study.progress import Bar
+from sawtooth.work import fan_out
 
 WANTED_NOISE = 0.01
 """Standard error of the mean throughput; half of the 95% interval's half-width, so that few runs must agree better."""
-_POLL_S = 0.25
 _PATIENCE = 20.0
 """A run that takes so many times the point's budget of processor time in wall time hangs."""
 
@@ -70,28 +70,28 @@ class Campaign:
             except SawtoothError as error:
                 raise error.at(field=f"point {point.name}") from error
         finished = 0
+        # In no order of meaning, so that the time left can be guessed, and a part of it is a sample of the whole.
+        order = sorted(points, key=lambda point: point.question)
+
+        def done(number: int, answer: list[Row] | SawtoothError) -> None:
+            nonlocal finished
+            finished += 1
+            try:
+                if isinstance(answer, SawtoothError):
+                    raise answer
+                self.done(order[number], answer)
+            except SawtoothError as error:
+                self.failures[order[number].name] = error
+
+        def poll() -> None:
+            with self._lock:
+                bar.show(min(len(points), finished + math.fsum(self._running.values())))
+
         # Engines leave Python's lock for the work: the core releases it, a guest is another process.
         with ThreadPoolExecutor(self.jobs) as pool, Bar(self.engine, len(points), quiet=self.quiet) as bar:
-            # In no order of meaning, so that the time left can be guessed, and a part of it is a sample of the whole.
-            order = sorted(points, key=lambda point: point.question)
-            futures: dict[Future[list[Row]], Point] = {pool.submit(self._point, point): point for point in order}
-            waiting = set(futures)
             try:
-                while waiting:
-                    ready, waiting = wait(waiting, _POLL_S, FIRST_COMPLETED)
-                    for future in ready:
-                        finished += 1
-                        try:
-                            self.done(futures[future], future.result())
-                        except SawtoothError as error:
-                            self.failures[futures[future].name] = error
-                    with self._lock:
-                        bar.show(min(len(points), finished + math.fsum(self._running.values())))
-            except BaseException as cause:
-                self._stop.set()
-                pool.shutdown(wait=True, cancel_futures=True)
-                if not isinstance(cause, KeyboardInterrupt):
-                    raise
+                fan_out(self._tried, order, done=done, poll=poll, stop=self._stop.set, executor=pool)
+            except KeyboardInterrupt:
                 message = (
                     f"interrupted; {finished} of {len(points)} points are finished, and every finished run is kept"
                 )
@@ -102,6 +102,12 @@ class Campaign:
             others = [other for other in self.failures if other != name]
             message = first.message + (f" (failed as well: {', '.join(others)})" if others else "")
             raise SawtoothError(first.code, message, file=first.file, field=f"point {name}", fix=first.fix)
+
+    def _tried(self, point: Point) -> list[Row] | SawtoothError:
+        try:
+            return self._point(point)
+        except SawtoothError as error:
+            return error
 
     def _point(self, point: Point) -> list[Row]:
         digest, about = build(self.engine, point.scenario)

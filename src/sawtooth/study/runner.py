@@ -6,12 +6,8 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,11 +20,8 @@ from sawtooth.study.progress import Bar, fractions
 from sawtooth.study.result import Place, StudyResult
 from sawtooth.study.store import STOP, finish, is_done, results_directory
 from sawtooth.study.study import Point, Study
-from sawtooth.study.worker import Outcome, Task, prepare_worker, run_point
-
-POLL_S = 0.25
-GRACE_S = 5.0
-"""How long running points get to stop by themselves after Ctrl-C."""
+from sawtooth.study.worker import Outcome, Task, run_point
+from sawtooth.work import fan_out
 
 
 def run_study(
@@ -48,8 +41,8 @@ def run_study(
     """Runs every point of a study and summarises it under ``out``/NAME/DATE; nothing there is ever overwritten.
 
     All points are validated before the first one starts. ``executor`` is anything with the interface of
-    ``concurrent.futures`` whose workers see ``out``; without it, ``jobs`` worker processes (one a core) are started,
-    so a script must call this under ``if __name__ == "__main__"``. The results do not depend on the workers.
+    ``concurrent.futures`` whose workers see ``out``; without it, ``jobs`` worker processes (one a core) are started.
+    They import nothing of the script that calls, and the results do not depend on them.
     An unfinished directory of the same study, engine and versions is taken up again. ``capture`` keeps the packets'
     headers at both ends of each point under ``captures``, one directory a point, where the engine can; ``capture_at``
     names other hosts instead.
@@ -62,6 +55,10 @@ def run_study(
     if jobs is not None and jobs < 1:
         raise SawtoothError("bad-usage", f"{jobs} worker processes", field="jobs", fix="give 1 or more")
     chosen = get(engine) if isinstance(engine, str) else engine
+    if executor is None and type(chosen).__module__ == "__main__":
+        message = f"worker processes can't find the engine {chosen.name}: the script itself defines it"
+        fix = "put it into a module of its own, or give an executor of threads"
+        raise InputError("unsupported", message, field="engine", fix=fix)
     if capture and not hasattr(chosen, "capture"):
         fix = "leave it out, or use the engine sim, kernel or netns"
         raise InputError("unsupported", f"the engine {chosen.name} writes no captures", field="capture", fix=fix)
@@ -138,81 +135,39 @@ def _run_tasks(
     executor: Executor | None,
     quiet: bool,
 ) -> None:
-    if not tasks:
-        return
-    own = None
-    if executor is None:
-        workers = min(jobs or len(os.sched_getaffinity(0)), len(tasks))
-        context = multiprocessing.get_context("spawn")
-        own = executor = ProcessPoolExecutor(workers, mp_context=context, initializer=prepare_worker)
     done = points - len(tasks)
-    futures: set[Future[Outcome]] = set()
+
+    def count(_: int, outcome: Outcome) -> None:
+        nonlocal done
+        if outcome.error is not None:
+            raise outcome.error.at(field=f"point {outcome.point}")
+        done += outcome.saved
+
+    def kept() -> int:
+        return points - sum(not is_done(directory, task.point) for task in tasks)
+
     try:
         with Bar(name, points, done=done, quiet=quiet) as bar:
-            with _starting_workers():
-                order = {executor.submit(run_point, task): number for number, task in enumerate(tasks)}
-            futures = set(order)
-            waiting = set(futures)
-            while waiting:
-                finished, waiting = wait(waiting, POLL_S, FIRST_COMPLETED)
-                for future in sorted(finished, key=order.__getitem__):
-                    outcome = future.result()
-                    if outcome.error is not None:
-                        raise outcome.error.at(field=f"point {outcome.point}")
-                    done += outcome.saved
-                bar.show(min(points, done + fractions(directory)))
+            fan_out(
+                run_point,
+                tasks,
+                done=count,
+                poll=lambda: bar.show(min(points, done + fractions(directory))),
+                stop=lambda: _tell_to_stop(directory),
+                jobs=jobs,
+                executor=executor,
+            )
     except KeyboardInterrupt:
-        kept = _stop(futures, own, directory, points, tasks)
-        message = f"interrupted; {kept} of {points} points are finished and kept in {directory}"
+        message = f"interrupted; {kept()} of {points} points are finished and kept in {directory}"
         fix = "run the same command again: it takes up where this one stopped"
         raise SawtoothError("interrupted", message, fix=fix) from None
     except BrokenExecutor as error:
-        kept = _stop(futures, own, directory, points, tasks)
-        message = f"a worker process died (killed, or out of memory); {kept} of {points} points are finished and kept"
-        fix = "run the same command again to go on, with fewer --jobs if memory is short; in a script of your own, "
-        fix += 'call run_study under: if __name__ == "__main__"'
+        message = f"a worker process died (killed, or out of memory); {kept()} of {points} points are finished and kept"
+        fix = "run the same command again to go on, with fewer --jobs if memory is short"
         raise SawtoothError("worker-died", message, file=directory, fix=fix) from error
-    except SawtoothError:
-        _stop(futures, own, directory, points, tasks)
-        raise
-    finally:
-        if own is not None:
-            own.shutdown(wait=True, cancel_futures=True)
 
 
-@contextlib.contextmanager
-def _starting_workers() -> Iterator[None]:
-    """Ctrl-C goes to every process of a terminal, SIGTERM to every one of a service: workers inherit that they ignore
-    both, from their first instant until ``prepare_worker``.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _stop(
-    futures: set[Future[Outcome]], own: ProcessPoolExecutor | None, directory: Path, points: int, tasks: list[Task]
-) -> int:
-    """Ends what still runs: first by asking, then, for processes of our own, by force. Returns the points kept."""
+def _tell_to_stop(directory: Path) -> None:
     # A full or vanished disk cannot pass the word on; force will do.
     with contextlib.suppress(SawtoothError), writing(directory):
         (directory / STOP).touch()
-    if own is None:
-        for future in futures:
-            future.cancel()
-    # Our own workers pass over what is left, by the same word. Not cancelled: a process pool that breaks while it has
-    # cancelled futures never ends (CPython's ``_ExecutorManagerThread.terminate_broken`` stumbles over them).
-    # Asked twice: no more patience.
-    with contextlib.suppress(KeyboardInterrupt):
-        wait(futures, GRACE_S)
-    if own is not None:
-        for process in list((own._processes or {}).values()):
-            if any(not future.done() for future in futures):
-                process.kill()
-    return points - sum(not is_done(directory, task.point) for task in tasks)

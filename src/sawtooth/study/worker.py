@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import time
 import traceback
 from dataclasses import dataclass
-from multiprocessing import connection, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -63,21 +59,6 @@ def run_point(task: Task) -> Outcome:
         return Outcome(task.point, saved=False, error=SawtoothError("internal", message, fix=fix))
     finally:
         progress.remove()
-
-
-def prepare_worker() -> None:
-    """Leaves Ctrl-C and SIGTERM to the parent, and ends with it: without it a worker would wait for ever."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Caught, not ignored: the programs that an engine starts must not inherit it, or nobody could end them.
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
 
 
 class _Progress:

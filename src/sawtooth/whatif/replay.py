@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.scenario import Scenario
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.observed import CONTROLS, Observed
+from sawtooth.work import cores, fan_out
 
 if TYPE_CHECKING:
     import numpy as np
@@ -205,20 +205,21 @@ class _Runs:
 
     def of(self, paths: Sequence[Drawn], cc: str) -> list[tuple[float, float]]:
         """Goodput in bit/s and the share retransmitted, for each path."""
-        found = []
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            try:
-                for result in pool.map(lambda path: self._run(path, cc), paths):
-                    found.append(result)
-                    self._done += 1
-                    if self._progress is not None:
-                        self._progress(min(1.0, self._done / self._total))
-            except BaseException:
-                # Ctrl-C comes to this thread; those that simulate look at the flag some times a second.
-                self._stopped = True
-                pool.shutdown(cancel_futures=True)
-                raise
-        return found
+        found: dict[int, tuple[float, float]] = {}
+
+        def done(number: int, result: tuple[float, float]) -> None:
+            found[number] = result
+            self._done += 1
+            if self._progress is not None:
+                self._progress(min(1.0, self._done / self._total))
+
+        with ThreadPoolExecutor(cores()) as pool:
+            fan_out(lambda path: self._run(path, cc), paths, done=done, stop=self._stop, executor=pool)
+        return [found[number] for number in range(len(paths))]
+
+    def _stop(self) -> None:
+        # Ctrl-C comes to one thread; those that simulate look at the flag some times a second.
+        self._stopped = True
 
     def _run(self, path: Drawn, cc: str) -> tuple[float, float]:
         from sawtooth.engines import get

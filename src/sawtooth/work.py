@@ -1,0 +1,176 @@
+"""Work: the one way to fan tasks out over processes or threads.
+
+Processes import nothing of the script that calls; at the end, however it comes, none of them is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from multiprocessing import connection, parent_process
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
+from typing import TypeVar
+
+POLL_S = 0.25
+GRACE_S = 5.0
+"""How long running tasks get to stop by themselves."""
+
+_SAFE_PATH = "PYTHONSAFEPATH"
+_starting = threading.Lock()
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def fan_out(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    *,
+    done: Callable[[int, Result], None],
+    poll: Callable[[], None] = lambda: None,
+    stop: Callable[[], None] = lambda: None,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+) -> None:
+    """Calls ``function`` with every task, in ``jobs`` processes of our own (one a core), or by ``executor``.
+
+    ``done`` gets each task's number and result, in order where several are there; ``poll`` is called some times a
+    second. When anything raises (a task, these two, Ctrl-C, a worker that dies), ``stop`` is called, which passes the
+    word on to the tasks. Those that do not end within ``GRACE_S`` are ended by force, if the processes are ours. Then
+    it is raised: ``concurrent.futures.BrokenExecutor`` where a worker died.
+
+    For our processes ``function``, tasks and results are pickled, and come from modules that can be imported: what a
+    script itself defines is unknown there.
+    """
+    if not tasks:
+        return
+    own = None
+    if executor is None:
+        context, safe = _Context(), os.environ.get(_SAFE_PATH)
+        count = min(jobs or cores(), len(tasks))
+        own = executor = ProcessPoolExecutor(count, mp_context=context, initializer=_prepare, initargs=(safe,))
+    numbers: dict[Future[Result], int] = {}
+    try:
+        with contextlib.nullcontext() if own is None else _deaf_to_signals():
+            for number, task in enumerate(tasks):
+                numbers[executor.submit(function, task)] = number
+        waiting = set(numbers)
+        while waiting:
+            finished, waiting = wait(waiting, POLL_S, FIRST_COMPLETED)
+            for future in sorted(finished, key=numbers.__getitem__):
+                done(numbers[future], future.result())
+            poll()
+    except BaseException:
+        try:
+            stop()
+        finally:
+            _end(set(numbers), own)
+        raise
+    finally:
+        if own is not None:
+            own.shutdown(wait=True, cancel_futures=True)
+
+
+def results(function: Callable[[Task], Result], tasks: Sequence[Task], *, jobs: int | None = None) -> list[Result]:
+    """What ``fan_out`` gives, in the order of the tasks."""
+    found: dict[int, Result] = {}
+    fan_out(function, tasks, done=found.__setitem__, jobs=jobs)
+    return [found[number] for number in range(len(tasks))]
+
+
+def _end(futures: set[Future[Result]], own: ProcessPoolExecutor | None) -> None:
+    """Waits for what still runs; processes of ours that take too long are killed."""
+    if own is None:
+        for future in futures:
+            future.cancel()
+    # Our own workers pass over what is left, by the word of ``stop``. Not cancelled: a process pool that breaks while
+    # it has cancelled futures never ends (CPython's ``_ExecutorManagerThread.terminate_broken`` stumbles over them).
+    processes = list((own._processes or {}).values()) if own is not None else []
+    running = [process.sentinel for process in processes]
+    limit = time.monotonic() + GRACE_S
+    all_end = False
+    # Asked twice: no more patience.
+    with contextlib.suppress(KeyboardInterrupt):
+        all_end = not wait(futures, GRACE_S).not_done
+        # A pool that broke calls every future done while its other workers still run, and waits for them.
+        broken = bool(connection.wait(running, 0))
+        while broken and running and (left := limit - time.monotonic()) > 0:
+            ended = connection.wait(running, left)
+            running = [sentinel for sentinel in running if sentinel not in ended]
+        all_end = all_end and not (broken and running)
+    if not all_end:
+        for process in processes:
+            process.kill()
+
+
+@contextlib.contextmanager
+def _deaf_to_signals() -> Iterator[None]:
+    """Ctrl-C goes to every process of a terminal, SIGTERM to every one of a service: workers inherit that they ignore
+    both, from their first instant until ``_prepare``.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Process(SpawnProcess):
+    """A process that imports what it is asked to call, and neither the script that was started nor, while it starts,
+    anything that lies in the working directory.
+    """
+
+    def start(self) -> None:
+        with _starting:
+            script, safe = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
+            # multiprocessing has a new process run the file of this module, guarded or not; this one has none.
+            sys.modules["__main__"] = ModuleType("__main__")
+            os.environ[_SAFE_PATH] = "1"
+            try:
+                super().start()
+            finally:
+                sys.modules["__main__"] = script
+                _set_safe_path(safe)
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
+def _set_safe_path(value: str | None) -> None:
+    if value is None:
+        os.environ.pop(_SAFE_PATH, None)
+    else:
+        os.environ[_SAFE_PATH] = value
+
+
+def _prepare(safe_path: str | None) -> None:
+    """Leaves Ctrl-C and SIGTERM to the parent, and ends with it: without it a worker would wait for ever."""
+    _set_safe_path(safe_path)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Caught, not ignored: the programs that an engine starts must not inherit it, or nobody could end them.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)

@@ -1,0 +1,161 @@
+"""Fanning out: workers import nothing of the script that calls, whatever it is; what fails ends all of them."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fake_engine import Fake, study
+from sawtooth import work
+from sawtooth.errors import SawtoothError
+from sawtooth.study import run_study
+from sawtooth.work import fan_out, results
+
+STUDY = """
+name = "small"
+[scenario]
+duration = "2 s"
+[vary]
+"path.loss" = ["1%", "2%"]
+"""
+SCRIPT = """
+import pathlib, sawtooth
+with open("imported", "a") as marks:
+    marks.write("x")
+result = sawtooth.run("small.toml", engine="model", jobs=2)
+print(len(result.summary), "rows")
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory with a space in its name, with a study and a script."""
+    path = tmp_path / "my studies"
+    path.mkdir()
+    (path / "small.toml").write_text(STUDY)
+    (path / "script.py").write_text(SCRIPT)
+    return path
+
+
+def python(place: Path, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=place, input=said, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["script.py"], ""),
+        (["-"], SCRIPT),
+        (["-i", "-q"], SCRIPT.replace('    marks.write("x")\n', '    marks.write("x")\n\n')),
+    ],
+    ids=["script", "stdin", "interactive"],
+)
+def test_a_plain_script_without_a_guard_runs_a_study_and_is_run_once(
+    place: Path, arguments: list[str], said: str
+) -> None:
+    told = python(place, *arguments, said=said)
+    assert "Traceback" not in told.stderr
+    assert told.stdout.endswith("4 rows\n")
+    assert (place / "imported").read_text() == "x"
+    assert len(list((place / "results" / "small").iterdir())) == 2  # one directory, and latest
+
+
+def test_a_script_s_own_engine_is_refused_before_anything_starts(place: Path) -> None:
+    (place / "script.py").write_text(
+        textwrap.dedent("""
+            from sawtooth.engines import get
+            from sawtooth.study import run_study
+
+            class Mine(type(get("model"))):
+                pass
+
+            run_study("small.toml", engine=Mine(), quiet=True)
+        """)
+    )
+    told = python(place, "script.py")
+    assert "the script itself defines it" in told.stderr
+    assert not (place / "results").exists()
+
+
+def test_what_lies_in_the_working_directory_is_not_imported_by_the_command_line_s_workers(place: Path) -> None:
+    (place / "random.py").write_text("open('imported', 'w')")
+    command = [Path(sys.executable).with_name("sawtooth"), "run", "small.toml", "--engine", "model"]
+    told = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=60)
+    assert told.returncode == 0, told.stderr
+    assert not (place / "imported").exists()
+
+
+def environment(_: int) -> str | None:
+    return os.environ.get("PYTHONSAFEPATH")
+
+
+def test_neither_this_process_nor_what_workers_start_keeps_the_setting_that_hides_the_working_directory() -> None:
+    main = sys.modules["__main__"]
+    assert results(environment, [1, 2], jobs=2) == [None, None]
+    assert "PYTHONSAFEPATH" not in os.environ
+    assert sys.modules["__main__"] is main
+
+
+def square(number: int) -> int:
+    time.sleep(0.02 * (3 - number % 3))
+    return number * number
+
+
+def test_results_are_in_the_order_of_the_tasks() -> None:
+    assert results(square, list(range(9)), jobs=2) == [number * number for number in range(9)]
+
+
+def test_without_tasks_nothing_is_started() -> None:
+    assert results(square, []) == []
+
+
+def test_an_error_stops_the_others_and_is_raised() -> None:
+    told: list[str] = []
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ZeroDivisionError):
+        fan_out(lambda n: 1 / n, [1, 0, 2], done=lambda *_: None, stop=lambda: told.append("stop"), executor=executor)
+    assert told == ["stop"]
+
+
+def die_or_stay(task: str) -> None:
+    while task == "stay":
+        time.sleep(0.1)
+    # The other one is at work by now.
+    time.sleep(1.0)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_when_a_worker_dies_those_that_do_not_stop_by_themselves_are_ended_by_force(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(work, "GRACE_S", 0.5)
+    begun = time.monotonic()
+    with pytest.raises(BrokenExecutor):
+        fan_out(die_or_stay, ["stay", "die"], done=lambda *_: None, jobs=2)
+    assert time.monotonic() - begun < 20
+
+
+def test_what_was_finished_while_a_worker_died_counts_as_kept(tmp_path: Path) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        run_study(study(), engine=Dying(), out=tmp_path, jobs=2, quiet=True)
+    assert caught.value.code == "worker-died"
+    kept = len(list(tmp_path.glob("small/*/points/[0-9]*")))
+    assert f"{kept} of 8 points are finished" in caught.value.message
+    assert kept >= 1
+
+
+class Dying(Fake):
+    """The first point takes two seconds; meanwhile the worker of the second is killed."""
+
+    def before(self, scenario, stop):
+        if scenario.chain_table.loss.ppb == 0 and scenario.seed == 1:
+            time.sleep(2)
+        elif scenario.chain_table.loss.ppb == 0:
+            time.sleep(1)
+            os.kill(os.getpid(), signal.SIGKILL)
