@@ -79,6 +79,26 @@ class Fake:
 
 
 @dataclass(frozen=True)
+class Fixed(Fake):
+    """Nothing in it is random: the same for every seed."""
+
+    def run(self, scenario, *, progress=None, stop=None):
+        run = super().run(scenario.set({"seed": 1}), progress=progress, stop=stop)
+        return Run(scenario, self.name, run.tables, run.meta)
+
+
+@dataclass(frozen=True)
+class Late(Fake):
+    """Delivers nothing in the first three seconds."""
+
+    def run(self, scenario, *, progress=None, stop=None):
+        run = super().run(scenario, progress=progress, stop=stop)
+        intervals = run.tables["intervals"]
+        intervals.loc[intervals["t_s"] <= 3, "goodput_bps"] = 0.0
+        return run
+
+
+@dataclass(frozen=True)
 class Failing(Fake):
     """Fails from a loss of 2% on."""
 

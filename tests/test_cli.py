@@ -131,6 +131,17 @@ def test_the_seed_of_a_bare_scenario_can_be_set(call, scenario: Path, tmp_path: 
     assert [run["seed"] for run in runs] == [7]
 
 
+def test_omit_sets_the_warm_up_and_the_table_says_so(call, scenario: Path, tmp_path: Path) -> None:
+    asked = ("run", scenario, "--engine", "model", "--out", tmp_path / "results", "--jobs", "1", "--omit")
+    answer = call(*asked, "1 s")
+    assert "means of 2 s, the first 1 s omitted" in answer.out
+    (run,) = (tmp_path / "results").glob("*/2*/points/*/run.json")
+    assert json.loads(run.read_text())["scenario"]["warmup"] == "1 s"
+    answer = call(*asked, "1 s", "--set", "warmup=2 s")
+    assert answer.status == 2
+    assert "error[bad-usage]: --omit" in answer.err
+
+
 def test_a_report_is_written_again_from_the_results(call, scenario: Path, tmp_path: Path) -> None:
     answer = call("run", scenario, "--engine", "model", "--out", tmp_path / "results", "--jobs", "1", "--quiet")
     page = Path(answer.out.removeprefix("report: ").strip())

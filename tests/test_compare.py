@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import stdtrit
 
 from fake_engine import Fake
 from sawtooth.cli import main
 from sawtooth.compare import compare, tolerance
-from sawtooth.compare.comparison import difference
+from sawtooth.compare.comparison import MOST_SEEDS, difference, seeds_to_decide, verdict
 from sawtooth.compare.text import words
 from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
@@ -67,7 +68,7 @@ def test_the_difference_of_means_is_measured_from_the_first(tmp_path: Path) -> N
     assert row["difference_percent"] == pytest.approx(4)
     assert row["difference_low_mbps"] < 4 < row["difference_high_mbps"]
     assert row["q50_difference_mbps"] == pytest.approx(4, abs=0.5)
-    assert row["verdict"] == "within"
+    assert row["verdict"] == "inside"
 
 
 def test_the_interval_of_a_difference_is_welchs() -> None:
@@ -86,10 +87,47 @@ def test_the_interval_covers_the_true_difference_in_19_of_20_cases() -> None:
 
     covered = 0
     for _ in range(400):
-        pair = [batch_means([random.normal(mean, 3, 100)]) for mean in (50, 52)]
+        pair = [batch_means(random.normal(mean, 3, 100)) for mean in (50, 52)]
         found = difference(*pair)
         covered += found.low <= 2 <= found.high
     assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_the_verdict_goes_by_the_whole_interval_of_the_difference() -> None:
+    assert verdict(Interval(0.5, -1, 2, 10), 2) == "inside"
+    assert verdict(Interval(-3, -4, -2.1, 10), 2) == "outside"
+    assert verdict(Interval(3, 2.1, 4, 10), 2) == "outside"
+    for low, high in ((-1, 2.1), (-2.1, 1), (1, 9), (-9, 9), (math.nan, math.nan)):
+        assert verdict(Interval(0, low, high, 10), 2) == "can't tell"
+
+
+def test_so_many_seeds_would_tell_and_one_less_would_not() -> None:
+    reference, other = Interval(7.89, 6.5, 9.28, 10, "run"), Interval(6.07, 4.9, 7.24, 10, "run")
+    limit = 0.3 * reference.mean
+    assert verdict(difference(reference, other), limit) == "can't tell"
+    seeds = seeds_to_decide(reference, other, limit)
+    spread = math.hypot(*((one.high - one.low) / 2 / 2.2621571628 for one in (reference, other)))
+    margin = abs(1.82 - limit)
+
+    def half(n: int) -> float:
+        errors = [(one.high - one.low) / 2 / 2.2621571628 / math.sqrt(n) for one in (reference, other)]
+        freedom = sum(error**2 for error in errors) ** 2 / sum(error**4 / (n - 1) for error in errors)
+        return float(stdtrit(freedom, 0.975)) * spread / math.sqrt(n)
+
+    assert half(seeds) < margin <= half(seeds - 1)
+
+
+def test_no_number_of_seeds_tells_a_difference_as_large_as_the_tolerance_or_one_without_an_interval() -> None:
+    reference = Interval(10, 9, 11, 5, "seeds")
+    assert seeds_to_decide(reference, Interval(11.01, 10, 12, 5, "seeds"), 1) is None
+    assert seeds_to_decide(reference, Interval(10, math.nan, math.nan, 0, "run"), 1) is None
+    assert seeds_to_decide(reference, Interval(11.2, 10, 12.4, 5, "seeds"), 1) <= MOST_SEEDS
+
+
+def test_seeds_that_are_all_the_same_have_no_error(tmp_path: Path) -> None:
+    same, seeds = Interval(10, math.nan, math.nan, 10, "same"), Interval(12, 11, 13, 5, "seeds")
+    assert difference(same, seeds).low == pytest.approx(1)
+    assert difference(same, same).low == difference(same, same).high == 0
 
 
 def test_a_series_too_short_for_an_interval_has_none() -> None:
@@ -98,8 +136,10 @@ def test_a_series_too_short_for_an_interval_has_none() -> None:
     assert math.isnan(found.low)
 
 
-@pytest.mark.parametrize(("within", "status"), [("5%", 0), ("4.5%", 0), ("3%", 3), ("0%", 3)])
-def test_the_exit_status_is_3_outside_the_tolerance(tmp_path: Path, within: str, status: int) -> None:
+@pytest.mark.parametrize(("within", "status"), [("5%", 0), ("4.5%", 0), ("4.1%", 4), ("3.9%", 4), ("3%", 3), ("0%", 3)])
+def test_the_exit_status_is_0_inside_3_outside_and_4_where_the_runs_cannot_tell(
+    tmp_path: Path, within: str, status: int
+) -> None:
     runs = saved(tmp_path / "a", 100), saved(tmp_path / "bb", 104, engine="kernel")
     assert call(*runs, "--within", within) == status
 
@@ -109,12 +149,60 @@ def test_a_run_is_within_any_tolerance_of_itself(tmp_path: Path) -> None:
     assert call(run, run, "--within", "0%") == 0
 
 
+def test_where_one_is_outside_the_exit_status_is_3_whatever_cannot_be_told(tmp_path: Path) -> None:
+    runs = [saved(tmp_path / name, mean) for name, mean in (("a", 100), ("bb", 104), ("ccc", 120))]
+    assert call(*runs, "--within", "4%") == 3
+
+
+def test_the_words_say_how_many_seeds_would_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = saved(tmp_path / "a", 100), saved(tmp_path / "bb", 104, engine="kernel")
+    assert call(*runs, "--within", "3.9%", "--json") == 4
+    told = json.loads(capsys.readouterr().out)
+    assert (told["outside"], told["cannot_tell"]) == (0, 1)
+    seeds = told["rows"][0]["seeds_to_decide"]
+    assert 2 <= seeds <= MOST_SEEDS
+    assert call(*runs, "--within", "3.9%") == 4
+    assert f"1 can't tell with these runs; about {seeds:g} seeds on each side would" in capsys.readouterr().out
+
+
+def test_the_quantiles_say_that_they_are_differences(tmp_path: Path) -> None:
+    told = words(compare([saved(tmp_path / "a", 100), saved(tmp_path / "bb", 104)]))
+    assert "Δ q25  Δ q50  Δ q75" in told
+    assert "the 95% interval and Δ q25 … are of the difference" in told
+
+
+def test_what_is_omitted_is_left_out_of_both_as_a_warm_up_is(tmp_path: Path) -> None:
+    whole = [saved(tmp_path / name, mean) for name, mean in (("a", 100), ("bb", 104))]
+    warm = [saved(tmp_path / name, mean, warmup="30 s") for name, mean in (("A", 100), ("BB", 104))]
+    omitted, meant = compare(whole, omit="30 s"), compare(warm)
+    pd.testing.assert_frame_equal(omitted.table.drop(columns="against"), meant.table.drop(columns="against"))
+    assert omitted.spans == meant.spans == ((30.0, 100.0),) * 2
+    assert "means of 70 s, the first 30 s omitted" in words(omitted)
+    assert "means of 100 s from the start, slow start included" in words(compare(whole))
+    with pytest.raises(SawtoothError, match="leaves nothing"):
+        compare(whole, omit="100 s")
+
+
+def test_means_of_different_seconds_are_told(tmp_path: Path) -> None:
+    found = compare([saved(tmp_path / "a", 100), saved(tmp_path / "bb", 100, warmup="30 s")])
+    assert "means NOT of the same time (a of 100 s from the start" in words(found)
+
+
+def test_a_beginning_that_changes_the_mean_is_told(tmp_path: Path) -> None:
+    run = Run.load(saved(tmp_path / "a", 100))
+    run.tables["intervals"].loc[:3, "goodput_bps"] = 0.0
+    found = compare([tmp_path / "a", run.save(tmp_path / "late")])
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("late: the first 4 s differ from the rest")
+    assert found.notes[0] in words(found)
+
+
 def test_three_are_each_compared_with_the_first(tmp_path: Path) -> None:
     runs = [saved(tmp_path / name, mean) for name, mean in (("a", 100), ("bb", 120), ("ccc", 105))]
     found = compare(runs)
     assert found.labels == ("a", "bb", "ccc")
     assert list(found.table["against"]) == ["bb", "ccc"]
-    assert list(found.table["verdict"]) == ["outside", "within"]
+    assert list(found.table["verdict"]) == ["outside", "inside"]
     assert found.outside == 1
 
 
@@ -235,4 +323,4 @@ def test_the_words_have_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixtur
     call(*runs)
     told = capsys.readouterr().out
     assert "+50.00 (+50.0%)" in told
-    assert "1 of 1 outside 10% of the reference's mean" in told
+    assert told.endswith("within 10% of the reference's mean: 1 outside\n")

@@ -19,6 +19,9 @@ from sawtooth.stats import (
     describe,
     independent,
     jain,
+    of_runs,
+    settling,
+    span,
     throughput,
     throughput_by_flow,
 )
@@ -130,7 +133,7 @@ def test_batch_means_cover_the_mean_of_a_correlated_series_where_the_naive_inter
         for at, step in enumerate(noise):
             value = 0.8 * value + step
             series[at] = value
-        found = batch_means([series])
+        found = batch_means(series)
         covered += found.low <= 0 <= found.high
         textbook = independent(series.tolist())
         naive += textbook.low <= 0 <= textbook.high
@@ -138,20 +141,79 @@ def test_batch_means_cover_the_mean_of_a_correlated_series_where_the_naive_inter
     assert naive < 140
 
 
-def test_batches_never_join_two_runs():
-    # Two constant runs at different levels: all the variance is between them.
-    found = batch_means([np.full(60, 1.0), np.full(60, 3.0)])
-    assert found.mean == 2.0
-    assert found.n == 20
-    assert found.low < 2.0 < found.high
+@given(st.lists(st.floats(0, 1e4), min_size=1, max_size=80))
+def test_an_interval_within_a_run_is_around_the_mean_of_all_its_samples(series):
+    for found in (batch_means(series), of_runs([series])):
+        assert found.mean == pytest.approx(np.mean(series))
+        assert found.of == "run"
+        if found.n:
+            assert found.low <= found.mean <= found.high
 
 
-@given(st.lists(st.lists(st.floats(0, 1e4), min_size=1, max_size=80), min_size=1, max_size=4))
-def test_an_interval_is_around_the_mean_of_all_samples(series):
-    found = batch_means(series)
-    assert found.mean == pytest.approx(np.mean(np.concatenate(series)))
-    if found.n:
-        assert found.low <= found.mean <= found.high
+def test_the_interval_of_several_seeds_is_of_their_means():
+    rng = np.random.default_rng(1)
+    seeds = [rng.normal(level, 1, 60) for level in (10, 11, 15)]
+    found, textbook = of_runs(seeds), independent([one.mean() for one in seeds])
+    assert (found.low, found.high, found.n, found.of) == (textbook.low, textbook.high, 3, "seeds")
+
+
+@given(st.lists(st.floats(0, 1e4), min_size=1, max_size=80), st.integers(2, 20))
+def test_seeds_that_all_gave_the_same_are_one_sample_and_have_no_interval(series, seeds):
+    found = of_runs([series] * seeds)
+    assert found.mean == pytest.approx(np.mean(series))
+    assert (math.isnan(found.low), math.isnan(found.high), found.n, found.of) == (True, True, seeds, "same")
+
+
+def test_slow_start_counts_in_the_mean_of_a_run_and_not_in_its_spread():
+    # As office.toml without loss: 3 s of slow start, then the same every second.
+    series = [20.0, 150.0, 270.0, *[286.9] * 57]
+    found = of_runs([series])
+    assert found.mean == pytest.approx(np.mean(series))
+    assert found.high - found.low < 0.01
+    naive = batch_means(series)
+    assert naive.high - naive.low > 20
+
+
+def test_the_interval_within_a_run_covers_the_mean_as_often_as_batch_means_do():
+    rng = np.random.default_rng(2)
+    covered = 0
+    for _ in range(300):
+        series = 5 + np.convolve(rng.normal(size=63), [0.4, 0.3, 0.2, 0.1], "valid")
+        found = of_runs([series])
+        covered += found.low <= 5 <= found.high
+    assert covered >= 267  # 89%: short batches still resemble each other a little
+
+
+def test_a_beginning_that_changes_the_mean_is_told_with_its_length_and_both_means():
+    rng = np.random.default_rng(3)
+    seeds = [np.concatenate([[1, 5, 20], rng.normal(100, 2, 57)]) for _ in range(3)]
+    for runs in (seeds, seeds[:1], [seeds[0]] * 3, [one[:12] for one in seeds]):
+        found = settling(runs)
+        assert found.samples in (3, 4)
+        assert found.whole == pytest.approx(np.mean(runs))
+        assert found.rest == pytest.approx(np.mean([run[found.samples :] for run in runs]))
+
+
+def test_chance_and_what_changes_the_mean_by_less_than_a_hundredth_are_no_beginning():
+    rng = np.random.default_rng(4)
+    told = sum(settling([rng.normal(100, 30, 60)]) is not None for _ in range(100))
+    assert told <= 12
+    assert settling([[70, *[100.0] * 59]]) is None
+    assert settling([[70, *[100.0] * 59]], least=0).samples == 1
+    assert settling([[100.0] * 60]) is None
+    assert settling([[1.0, 100, 100]]) is None
+    assert settling([]) is None
+
+
+@pytest.mark.parametrize(
+    ("warmup", "duration", "expected"),
+    [("0 s", "10 s", (0, 10)), ("1.5 s", "10 s", (2, 10)), ("2 s", "10.5 s", (2, 10))],
+)
+def test_the_span_of_a_mean_is_that_of_its_samples(warmup, duration, expected):
+    ends = [*range(1, 11), *([10.5] if duration == "10.5 s" else [])]
+    run = made({"t_s": [float(end) for end in ends], "flow": 0, "goodput_bps": 1e6}, warmup=warmup, duration=duration)
+    assert span(run) == expected
+    assert (throughput(run).index[0] - 1, throughput(run).index[-1]) == expected
 
 
 def test_change_is_in_percent_of_the_baseline():

@@ -5,8 +5,10 @@ import json
 import pandas as pd
 import pytest
 
-from fake_engine import Failing, quick, study
+from fake_engine import Failing, Fixed, Late, quick, study
 from sawtooth.errors import SawtoothError
+from sawtooth.report import write_report
+from sawtooth.stats import independent
 from sawtooth.study import StudyResult
 
 COLUMNS = (
@@ -41,7 +43,7 @@ def test_the_wider_table_has_intervals_changes_counters_and_published_figures(tm
     row = result.records[1]
     assert row["loss_percent"] == 1
     assert row["ci_low_mbps"] < row["mean_mbps"] < row["ci_high_mbps"]
-    assert row["seeds_low_mbps"] < row["mean_mbps"] < row["seeds_high_mbps"]
+    assert (row["from_s"], row["to_s"], row["ci_of"], row["ci_n"]) == (0, 30, "seeds", 2)
     assert row["change_percent"] == pytest.approx(-8, abs=0.1)
     assert row["retransmits"] == 2 * 30 * 10
     assert row["mean_srtt_ms"] == pytest.approx(2)
@@ -50,6 +52,45 @@ def test_the_wider_table_has_intervals_changes_counters_and_published_figures(tm
     assert row["published_change_percent"] == pytest.approx(-70.7, abs=0.05)
     assert row["ratio"] == pytest.approx(row["mean_mbps"] / 235.51)
     assert list(pd.read_csv(result.directory / "table.csv").columns) == list(result.details.columns)
+
+
+def test_the_interval_over_seeds_is_of_their_means_and_that_of_one_seed_is_within_its_run(tmp_path):
+    details = quick(out=tmp_path).details
+    one, two, both = (details[details["loss_percent"] == 0].iloc[at] for at in range(3))
+    textbook = independent([one["mean_mbps"], two["mean_mbps"]])
+    assert (both["ci_low_mbps"], both["ci_high_mbps"]) == pytest.approx((textbook.low, textbook.high))
+    assert (one["ci_of"], one["ci_n"], both["ci_of"], both["ci_n"]) == ("run", 10, "seeds", 2)
+
+
+def test_the_table_says_what_its_means_and_intervals_are_of(tmp_path):
+    told = quick(out=tmp_path).table()
+    assert "means of 30 s from the start, slow start included; engine fake; 2 seeds a point" in told
+    assert "95% interval: of the means of 2 seeds" in told
+    told = quick(out=tmp_path, seeds=[1], overrides={"warmup": "5 s"}).table()
+    assert "means of 25 s, the first 5 s omitted; engine fake; 1 seed a point" in told
+    assert "95% interval: within the run, by batch means; how far seeds differ, --seeds tells" in told
+
+
+def test_seeds_that_all_gave_the_same_are_said_to_have_and_get_no_interval(tmp_path):
+    result = quick(out=tmp_path, engine=Fixed())
+    row = result.records[0]
+    assert (row["ci_of"], row["ci_n"]) == ("same", 2)
+    assert pd.isna(row["ci_low_mbps"])
+    assert result.table().count("the same for every seed") == 4
+    assert "95% interval:" not in result.table()
+    assert write_report(result).read_text().count("the same for every seed") == 4
+
+
+def test_a_beginning_that_changes_the_mean_is_told_with_what_leaves_it_out(tmp_path):
+    result = quick(out=tmp_path, engine=Late())
+    (told,) = (warning for warning in result.warnings if "beginning" in warning)
+    assert told.startswith(
+        "the beginning changes the mean by 1% or more at 4 of 4 points, most at cc cubic, path symmetric, loss"
+    )
+    assert '--omit "3 s" leaves them out' in told
+    assert told.replace('"', "&#34;") in write_report(result).read_text()
+    later = quick(out=tmp_path, engine=Late(), overrides={"warmup": "3 s"}).warnings
+    assert not [warning for warning in later if "beginning" in warning]
 
 
 def test_the_table_for_a_terminal_sets_the_published_means_beside_ours(tmp_path):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.errors import InputError
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -41,6 +43,7 @@ def sawtooth() -> None:
 @click.option("--out", type=str, default="results", show_default=True, help="Directory for results.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
 @click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
+@click.option("--omit", metavar="TIME", help='Leave the first seconds out of the statistics, like "5 s".')
 @click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
 @click.option("--capture", is_flag=True, help="Keep packet headers of both ends, as pcap (not model).")
 @click.option("--capture-at", multiple=True, metavar="HOST", help="Keep them of this host instead; may be repeated.")
@@ -52,6 +55,7 @@ def run(
     out: str,
     jobs: int | None,
     seeds: int | None,
+    omit: str | None,
     full: bool,
     capture: bool,
     capture_at: tuple[str, ...],
@@ -67,6 +71,10 @@ def run(
     from sawtooth.study import run_study
 
     overrides = dict(parse_assignment(setting) for setting in settings)
+    if omit is not None:
+        if "warmup" in overrides:
+            raise InputError("bad-usage", "--set warmup says the same", field="--omit", fix="leave out one of them")
+        overrides["warmup"] = omit
     study, overrides = _study(file, overrides)
     result = run_study(
         study,

@@ -13,13 +13,14 @@ from sawtooth.errors import InputError
 if TYPE_CHECKING:
     from sawtooth.fidelity.record import Measuring
 
-DIFFERS = 3
-"""Exit status when a mean is outside the tolerance."""
+DIFFERS, CANNOT_TELL = 3, 4
+"""Exit status when a mean is outside the tolerance, and when none is, but these runs can't tell of one."""
 
 
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN RUN…]")
 @click.option("--within", help="Tolerance of the means, of the reference's mean: 10%, with --grid none.")
+@click.option("--omit", metavar="TIME", help='Leave the first seconds of every run out, like "5 s".')
 @click.option("--out", type=str, metavar="DIR", help="Also write tables and the figure there.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
@@ -35,6 +36,7 @@ def compare(
     /,
     runs: tuple[str, ...],
     within: str | None,
+    omit: str | None,
     out: str | None,
     form: str | None,
     grid: str | None,
@@ -42,8 +44,9 @@ def compare(
 ) -> None:
     """Compare the answers of several engines or settings.
 
-    Each RUN is the directory of a saved run, or of a study's results; the first is the reference. The exit status is 3
-    when the mean of one of the others, at any point, differs from the reference's by more than --within.
+    Each RUN is the directory of a saved run, or of a study's results; the first is the reference. The exit status is 0
+    when the mean of each of the others, at every point, differs from the reference's by --within at most, by the 95%
+    interval of the difference; 3 when one differs by more; 4 when none does, but these runs can't tell of one.
 
     With --grid, the simulator answers every point of the grid and is compared with what the real kernel said, which is
     on record beside the grid. --measure missing runs the kernel on points that are not on record; all, also on those
@@ -53,24 +56,27 @@ def compare(
         for name, value in options.items():
             if value:
                 raise InputError("bad-usage", "needs --grid", field=f"--{name}", fix="add --grid FILE, or leave it out")
-        differ = _runs(runs, within, out, form)
+        status = _runs(runs, within, omit, out, form)
     else:
         if runs:
             raise InputError(
                 "bad-usage", "a grid is not compared with runs", field=runs[0], fix="leave out one of them"
             )
-        differ = _grid(Path(grid), within, out, form, **options)
-    if differ:
-        context.exit(DIFFERS)
+        if omit is not None:
+            fix = "leave it out: a grid's scenarios say what is left out"
+            raise InputError("bad-usage", "is not for --grid", field="--omit", fix=fix)
+        status = DIFFERS if _grid(Path(grid), within, out, form, **options) else 0
+    if status:
+        context.exit(status)
 
 
-def _runs(runs: tuple[str, ...], within: str | None, out: str | None, form: str | None) -> bool:
+def _runs(runs: tuple[str, ...], within: str | None, omit: str | None, out: str | None, form: str | None) -> int:
     from sawtooth.compare import compare as compare_runs
     from sawtooth.compare.comparison import DEFAULT_TOLERANCE
     from sawtooth.compare.text import words
     from sawtooth.study.result import csv_text
 
-    found = compare_runs(runs, within=within or DEFAULT_TOLERANCE)
+    found = compare_runs(runs, within=within or DEFAULT_TOLERANCE, omit=omit)
     described = json.dumps(found.describe(), indent=2, ensure_ascii=False)
     if out is not None:
         from sawtooth.compare import draw
@@ -81,7 +87,7 @@ def _runs(runs: tuple[str, ...], within: str | None, out: str | None, form: str 
         write_bytes(directory / "comparison.json", f"{described}\n".encode())
         draw(found, directory)
     _print(form, described, csv_text(found.table), words(found))
-    return bool(found.outside)
+    return DIFFERS if found.outside else CANNOT_TELL if found.unknown else 0
 
 
 def _grid(

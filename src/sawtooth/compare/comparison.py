@@ -1,7 +1,8 @@
 """Comparison: differences of throughput between subjects, with intervals, and whether they stay within a tolerance.
 
-The interval of a difference of means is Welch's: the standard errors of the two batch means (see ``stats.interval``)
-add in squares, with the degrees of freedom of Welch and Satterthwaite (Welch 1947).
+The interval of a difference of means is Welch's: the standard errors of the two means (see ``stats.mean``) add in
+squares, with the degrees of freedom of Welch and Satterthwaite (Welch 1947). Against a tolerance it is read as a test
+of equivalence reads it (Schuirmann 1987): all of it inside, all of it outside, or these runs can't tell.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.compare.subject import Cell, Subject
+from sawtooth.compare.subject import ALL_FLOWS, Cell, Subject
 from sawtooth.errors import InputError
-from sawtooth.stats import change_percent
-from sawtooth.stats.interval import CONFIDENCE, Interval, batch_means
+from sawtooth.stats import change_percent, of_runs
+from sawtooth.stats.interval import SAME, SEEDS, Interval, t_quantile
+from sawtooth.study.means import Course, beginnings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-WITHIN, OUTSIDE = "within", "outside"
+INSIDE, OUTSIDE, UNKNOWN = "inside", "outside", "can't tell"
+MOST_SEEDS = 1000
+"""More are not advised: the difference is about as large as the tolerance."""
 
 DEFAULT_TOLERANCE = "10%"
 
@@ -40,8 +44,33 @@ class Comparison:
 
     @property
     def outside(self) -> int:
-        """Rows whose mean differs by more than the tolerance."""
-        return int((self.table["verdict"] == OUTSIDE).sum())
+        """Rows whose mean differs by more than the tolerance, all of the interval."""
+        return self._count(OUTSIDE)
+
+    @property
+    def unknown(self) -> int:
+        """Rows of which these runs can't tell: the interval reaches across the tolerance."""
+        return self._count(UNKNOWN)
+
+    @property
+    def spans(self) -> tuple[tuple[float, float], ...]:
+        """Of each subject, what seconds its means are of: the first and the last of all its cells."""
+        return tuple(one.span_s for one in self.subjects)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences for the reader: runs whose beginning changes their mean."""
+        found = []
+        for label, subject in zip(self.labels, self.subjects, strict=True):
+            courses = [
+                Course("" if name == ALL_FLOWS else name, cell.series, cell.span_s[0], cell.interval)
+                for name, cell in subject.cells.items()
+            ]
+            found += [f"{label}: {sentence}" for sentence in beginnings(courses)]
+        return found
+
+    def _count(self, verdict: str) -> int:
+        return int((self.table["verdict"] == verdict).sum())
 
     def describe(self) -> dict[str, Any]:
         """As JSON values; what is not known is null."""
@@ -52,11 +81,20 @@ class Comparison:
         return {
             "reference": self.labels[0],
             "subjects": [
-                {"label": label, "engine": one.engine, "kind": one.kind, "directory": str(one.directory)}
+                {
+                    "label": label,
+                    "engine": one.engine,
+                    "kind": one.kind,
+                    "directory": str(one.directory),
+                    "from_s": one.span_s[0],
+                    "to_s": one.span_s[1],
+                }
                 for label, one in zip(self.labels, self.subjects, strict=True)
             ],
             "within_percent": self.within * 100,
             "outside": self.outside,
+            "cannot_tell": self.unknown,
+            "notes": self.notes,
             "differing_fields": self.differing,
             "not_in_all": self.alone,
             "rows": rows,
@@ -73,12 +111,15 @@ def tolerance(text: str) -> float:
     return float(found[1]) / 100
 
 
-def compare(directories: Sequence[Path | str], *, within: str = DEFAULT_TOLERANCE) -> Comparison:
+def compare(
+    directories: Sequence[Path | str], *, within: str = DEFAULT_TOLERANCE, omit: str | None = None
+) -> Comparison:
     """Compares saved runs, or studies' results, with the first of them.
 
-    ``within`` is the tolerance for the difference of the means, in percent of the reference's mean. Raises
+    ``within`` is the tolerance for the difference of the means, in percent of the reference's mean. ``omit`` is a
+    length of time that is left out at the beginning of every run, instead of each scenario's warm-up. Raises
     SawtoothError: ``bad-usage`` (fewer than two), ``conflict`` (nothing in common), ``not-a-result``,
-    ``file-not-found``, and as ``tolerance``.
+    ``file-not-found``, ``out-of-range`` (``omit`` leaves nothing), and as ``tolerance``.
     """
     import pandas as pd
 
@@ -86,7 +127,7 @@ def compare(directories: Sequence[Path | str], *, within: str = DEFAULT_TOLERANC
     if len(directories) < 2:
         fix = "name the directories of two or more runs or results"
         raise InputError("bad-usage", "a comparison needs at least two runs", fix=fix)
-    subjects = tuple(Subject.load(directory) for directory in directories)
+    subjects = tuple(Subject.load(directory, omit=omit) for directory in directories)
     reference = subjects[0]
     for other in subjects[1:]:
         if other.kind != reference.kind:
@@ -119,31 +160,60 @@ def difference(reference: Interval, other: Interval) -> Interval:
     errors = [_standard_error(one) for one in (reference, other)]
     if any(math.isnan(error) for error in errors):
         return Interval(mean, math.nan, math.nan, 0)
-    variance = sum(error**2 for error in errors)
-    if variance == 0:
-        return Interval(mean, mean, mean, min(reference.n, other.n))
-    parts = zip(errors, (reference, other), strict=True)
-    freedom = variance**2 / sum(error**4 / (one.n - 1) for error, one in parts)
-    half = _t_quantile(freedom) * math.sqrt(variance)
+    half, freedom = _welch(errors, [one.n for one in (reference, other)])
     return Interval(mean, mean - half, mean + half, round(freedom) + 1)
 
 
+def verdict(apart: Interval, limit: float) -> str:
+    """INSIDE when all of a difference's interval is within ``limit`` of 0, OUTSIDE when none of it is, else UNKNOWN."""
+    if -limit <= apart.low and apart.high <= limit:
+        return INSIDE
+    return OUTSIDE if apart.low > limit or apart.high < -limit else UNKNOWN
+
+
+def seeds_to_decide(reference: Interval, other: Interval, limit: float) -> int | None:
+    """How many seeds of each side would tell whether their difference is within ``limit``, if it and their spread stay.
+
+    The spread of a run's mean is that of the seeds, or what the one run there is suggests. None: more than
+    ``MOST_SEEDS``, or not known.
+    """
+    errors = [_standard_error(one) for one in (reference, other)]
+    spreads = [
+        error * (math.sqrt(one.n) if one.of == SEEDS else 1)
+        for error, one in zip(errors, (reference, other), strict=True)
+    ]
+    margin = abs(abs(other.mean - reference.mean) - limit)
+    for seeds in range(2, MOST_SEEDS + 1):
+        half, _ = _welch([spread / math.sqrt(seeds) for spread in spreads], [seeds, seeds])
+        if half < margin:
+            return seeds
+    return None
+
+
+def _welch(errors: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
+    """Half of the 95% interval of a difference of means with these standard errors, and its degrees of freedom."""
+    variance = sum(error**2 for error in errors)
+    if variance == 0:
+        return 0.0, float(min(counts) - 1)
+    freedom = variance**2 / sum(error**4 / (n - 1) for error, n in zip(errors, counts, strict=True))
+    return t_quantile(freedom) * math.sqrt(variance), freedom
+
+
 def _standard_error(one: Interval) -> float:
-    return (one.high - one.low) / 2 / _t_quantile(one.n - 1) if one.n > 1 else math.nan
-
-
-def _t_quantile(freedom: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2))
+    if one.of == SAME:
+        return 0.0
+    return (one.high - one.low) / 2 / t_quantile(one.n - 1) if one.n > 1 else math.nan
 
 
 def _row(reference: Cell, other: Cell, within: float) -> dict[str, Any]:
     import numpy as np
 
-    apart = difference(_interval(reference), _interval(other))
-    before = _interval(reference).mean
-    inside = abs(apart.mean) <= within * before
+    sides = _interval(reference), _interval(other)
+    apart, before = difference(*sides), sides[0].mean
+    if reference.is_same(other):
+        # Nothing to be told apart by chance.
+        apart = Interval(0.0, 0.0, 0.0, 0)
+    found = verdict(apart, within * before)
     row: dict[str, Any] = {
         "reference_mbps": before,
         "mean_mbps": before + apart.mean,
@@ -151,7 +221,8 @@ def _row(reference: Cell, other: Cell, within: float) -> dict[str, Any]:
         "difference_low_mbps": apart.low,
         "difference_high_mbps": apart.high,
         "difference_percent": change_percent(before + apart.mean, before),
-        "verdict": WITHIN if inside else OUTSIDE,
+        "verdict": found,
+        "seeds_to_decide": (seeds_to_decide(*sides, within * before) if found == UNKNOWN else None) or math.nan,
     }
     for quantile in QUANTILES:
         name = f"q{round(quantile * 100):02}_difference_mbps"
@@ -166,7 +237,7 @@ def _row(reference: Cell, other: Cell, within: float) -> dict[str, Any]:
 def _interval(cell: Cell) -> Interval:
     if not cell.samples.size:
         return Interval(math.nan, math.nan, math.nan, 0)
-    return batch_means([one.to_numpy() for one in cell.series])
+    return of_runs([one.to_numpy() for one in cell.series])
 
 
 def _quantile(np: Any, cell: Cell, quantile: float) -> float:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
 from sawtooth.run import Run, is_saved
-from sawtooth.stats import COUNTERS, counters, throughput
+from sawtooth.scenario import Span
+from sawtooth.stats import COUNTERS, counters, span, throughput
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ALL_FLOWS = "all flows"
 
+_NO_SPAN = Span(0)
 _TABLES = ("intervals", "tcp_info")
 _MEANS = ("mean_srtt_ms", "rwnd_limited_percent")
 
@@ -28,11 +30,20 @@ class Cell:
 
     series: list[Series[float]] = field(default_factory=list)
     counted: list[dict[str, float]] = field(default_factory=list)
+    span_s: tuple[float, float] = (math.nan, math.nan)
+    """What seconds of a run ``series`` is of."""
+    interval: Span = _NO_SPAN
 
     def add(self, run: Run) -> None:
         """One run more, of another seed."""
         self.series.append(throughput(run))
         self.counted.append(counters(run))
+        self.span_s, self.interval = span(run), run.scenario.interval
+
+    def is_same(self, other: Cell) -> bool:
+        """Whether every run of both saw just the same."""
+        first = self.series[0]
+        return all(first.equals(one) for one in (*self.series, *other.series))
 
     @property
     def samples(self) -> ndarray[Any, Any]:
@@ -63,22 +74,41 @@ class Subject:
     cells: dict[str, Cell]
     settings: dict[str, Any]
 
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """What seconds of its runs are in its means, of all cells: from the first to the last."""
+        spans = [one.span_s for one in self.cells.values()]
+        return min(one[0] for one in spans), max(one[1] for one in spans)
+
     @classmethod
-    def load(cls, directory: Path | str) -> Subject:
-        """Reads what ``Run.save`` or a study wrote. Raises SawtoothError ``not-a-result`` or ``file-not-found``."""
+    def load(cls, directory: Path | str, *, omit: str | None = None) -> Subject:
+        """Reads what ``Run.save`` or a study wrote; ``omit`` replaces the warm-up of its scenarios.
+
+        Raises SawtoothError ``not-a-result`` or ``file-not-found``, or ``out-of-range`` when ``omit`` leaves nothing.
+        """
         where = Path(directory)
         if not where.exists():
             raise SawtoothError("file-not-found", "there is no such directory", file=where, fix="check the name")
         if is_saved(where):
-            return _of_run(where)
+            return _of_run(where, omit)
         if (where / "study.json").is_file():
-            return _of_study(where)
+            return _of_study(where, omit)
         fix = "name the directory of a run (it has a run.json) or of a study's results (it has a study.json)"
         raise SawtoothError("not-a-result", "is neither a run nor a study's results", file=where, fix=fix)
 
 
-def _of_run(where: Path) -> Subject:
+def _run(where: Path, omit: str | None) -> Run:
     run = Run.load(where, tables=_TABLES)
+    if omit is None:
+        return run
+    try:
+        return dataclasses.replace(run, scenario=run.scenario.set({"warmup": omit}))
+    except SawtoothError as error:
+        raise type(error)(error.code, error.message, file=where, field="omit", fix=error.fix) from error
+
+
+def _of_run(where: Path, omit: str | None) -> Subject:
+    run = _run(where, omit)
     cells = {ALL_FLOWS: Cell()}
     cells[ALL_FLOWS].add(run)
     if len(run.scenario.flows) > 1:
@@ -94,7 +124,7 @@ def _only(run: Run, flow: int) -> Run:
     return dataclasses.replace(run, tables=tables)
 
 
-def _of_study(where: Path) -> Subject:
+def _of_study(where: Path, omit: str | None) -> Subject:
     from sawtooth.study import StudyResult, store
     from sawtooth.study.terminal import plain
 
@@ -102,9 +132,11 @@ def _of_study(where: Path) -> Subject:
     cells: dict[str, Cell] = {}
     for place in result.places:
         name = ", ".join(f"{key} {plain(value)}" for key, value in place.key.items())
-        cells.setdefault(name, Cell()).add(Run.load(store.point_directory(where, place.id), tables=_TABLES))
+        cells.setdefault(name, Cell()).add(_run(store.point_directory(where, place.id), omit))
     overrides = result.description.get("overrides", {})
     settings = _flat(result.study.scenario) | {str(name): value for name, value in overrides.items()}
+    if omit is not None:
+        settings["warmup"] = omit
     return Subject(where, "study", result.engine, cells, settings)
 
 

@@ -6,17 +6,21 @@ import math
 from collections.abc import Hashable
 from typing import Any
 
-from sawtooth.compare.comparison import OUTSIDE, Comparison
+from sawtooth.compare.comparison import INSIDE, OUTSIDE, UNKNOWN, Comparison
+from sawtooth.study.means import of_time
 
 _HEADER = (
     *("point", "reference", "mean", "difference", "95% interval"),
-    *("q25", "q50", "q75", "retransmitted %", "timeouts", "RTT ms", ""),
+    *("Δ q25", "Δ q50", "Δ q75", "retransmitted %", "timeouts", "RTT ms", ""),
 )
 
 
 def words(found: Comparison) -> str:
     """One block for each subject that is compared with the reference; throughput in Mbit/s."""
-    lines = [f"reference: {found.labels[0]} ({found.subjects[0].directory}); throughput and differences in Mbit/s"]
+    lines = [
+        f"reference: {found.labels[0]} ({found.subjects[0].directory})",
+        f"throughput in Mbit/s, {_times(found)}; the 95% interval and Δ q25 … are of the difference",
+    ]
     for label, subject in zip(found.labels[1:], found.subjects[1:], strict=True):
         rows = found.table[found.table["against"] == label].to_dict("records")
         cells = [_HEADER, *(_cells(row) for row in rows)]
@@ -30,10 +34,33 @@ def words(found: Comparison) -> str:
         lines += [f"  {name}: {' | '.join(map(str, values))}" for name, values in found.differing.items()]
     for label, missing in found.alone.items():
         lines.append(f"not in {label}: {'; '.join(missing)}")
-    total = len(found.table)
-    verdict = f"{found.outside} of {total} outside" if found.outside else f"all {total} within"
-    lines += ["", f"{verdict} {found.within * 100:g}% of the reference's mean"]
+    lines += ["", *(f"note: {note}" for note in found.notes), _verdict(found)]
     return "\n".join(lines)
+
+
+def _times(found: Comparison) -> str:
+    """What seconds the means are of."""
+    if len(set(found.spans)) == 1:
+        return f"means of {of_time(*found.spans[0])}"
+    each = (f"{label} of {of_time(*one)}" for label, one in zip(found.labels, found.spans, strict=True))
+    return f"means NOT of the same time ({'; '.join(each)}: --omit makes them so)"
+
+
+def _verdict(found: Comparison) -> str:
+    counts = {
+        INSIDE: len(found.table) - found.outside - found.unknown,
+        OUTSIDE: found.outside,
+        f"{UNKNOWN} with these runs": found.unknown,
+    }
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    told = f"within {found.within * 100:g}% of the reference's mean: {told}"
+    if not found.unknown:
+        return told
+    needed = found.table.loc[found.table["verdict"] == UNKNOWN, "seeds_to_decide"]
+    if needed.isna().all():
+        return f"{told}; the difference is about as large, or runs are too short for an interval"
+    some = "" if needed.notna().all() else f", for {needed.notna().sum()} of them"
+    return f"{told}; about {int(needed.max())} seeds on each side would{some}"
 
 
 def _cells(row: dict[Hashable, Any]) -> tuple[str, ...]:
@@ -48,7 +75,7 @@ def _cells(row: dict[Hashable, Any]) -> tuple[str, ...]:
         "-" if math.isnan(low) else f"{low:+.2f} … {high:+.2f}",
         *(_number(row[f"q{name}_difference_mbps"], sign=True) for name in ("25", "50", "75")),
         *(_pair(row, name) for name in ("retransmitted_percent", "timeouts", "mean_srtt_ms")),
-        OUTSIDE if row["verdict"] == OUTSIDE else "",
+        "" if row["verdict"] == INSIDE else row["verdict"],
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.report.palette import BASELINE, shown
+from sawtooth.study.means import intervals, means
 from sawtooth.study.result import ALL, StudyResult
 from sawtooth.study.study import Roles
 
@@ -165,7 +166,9 @@ def _time(result: StudyResult, layout: Layout) -> Figure:
     seed = result.places[0].seed
     table = samples[samples[layout.x].isin(wanted) & (samples["seed"] == seed)].reset_index(drop=True)
     against = " and ".join(layout.x_text(value) for value in wanted)
-    caption = f"Throughput at the receiver in each sampling interval, {against}; seed {seed}, after the warm-up."
+    omitted = result.records[0]["from_s"]
+    after = f", after the first {omitted:g} s" if omitted else ""
+    caption = f"Throughput at the receiver in each sampling interval, {against}; seed {seed}{after}."
     return Figure("throughput-over-time", "Throughput over time", caption, table, layout)
 
 
@@ -191,8 +194,15 @@ def _means(result: StudyResult, layout: Layout) -> DataFrame:
     return table
 
 
+def _bars(result: StudyResult) -> str:
+    """What marks and bars of a figure of means are."""
+    of = intervals(result.records)
+    bars = f" Bars: {of}." if of else ""
+    return f"Mean over all seeds, {means(result.records)}.{bars}"
+
+
 def _mean_caption(result: StudyResult) -> str:
-    caption = "Mean over all seeds; bars are the 95% interval by batch means."
+    caption = _bars(result)
     if result.published is not None:
         caption += " Hollow marks are the published means"
         untrusted = not result.published.figures["trusted"].all()
@@ -218,8 +228,7 @@ def _mean_log(result: StudyResult, layout: Layout) -> Figure:
 def _compare(result: StudyResult, layout: Layout) -> Figure:
     columns = [*_keys(layout), "mean_mbps", "ci_low_mbps", "ci_high_mbps", "change_percent"]
     names = " against ".join(map(layout.series_text, layout.series_values)) if layout.series else "Side by side"
-    caption = "Mean over all seeds side by side; bars are the 95% interval by batch means."
-    return Figure("side-by-side", names, caption, result.pooled[columns], layout)
+    return Figure("side-by-side", names, _bars(result), result.pooled[columns], layout)
 
 
 def _share(result: StudyResult, layout: Layout) -> Figure:

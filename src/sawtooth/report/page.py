@@ -19,6 +19,7 @@ from sawtooth.stats import STATISTICS
 from sawtooth.storage import write_bytes, writing
 from sawtooth.study import store
 from sawtooth.study.axis import text
+from sawtooth.study.means import THE_SAME, interval, intervals, means
 from sawtooth.study.result import ALL, StudyResult, csv_text
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def _content(result: StudyResult, drawn: list[Figure]) -> dict[str, Any]:
         "seeds": seeds,
         "points": len(result.places),
         "duration": str(scenario.duration),
-        "warmup": str(scenario.warmup),
+        "means": means(result.records),
+        "intervals": intervals(result.records),
         "interval": str(scenario.interval),
         "scenario": json.dumps(scenario.to_dict(), indent=2, ensure_ascii=False),
         "vary": {axis.field: ", ".join(text(value) for value in axis.values) for axis in result.study.axes()},
@@ -144,7 +146,10 @@ def _rows(result: StudyResult) -> list[dict[str, Any]]:
         group = [row[key] for key in keys if key != x]
         known = result.published.row({key: row[key] for key in keys}) if result.published is not None else None
         misprint = known["mean_mbps"] if known is not None and not known["trusted"] else None
-        rows.append({**row, "misprint": misprint, "gap": before is not None and group != before})
+        shown_interval = interval(row, ",.2f").replace("-", "–")
+        rows.append(
+            {**row, "interval": shown_interval, "misprint": misprint, "gap": before is not None and group != before}
+        )
         before = group
     return rows
 
@@ -158,6 +163,8 @@ def _shares(result: StudyResult) -> list[dict[str, Any]]:
     before = None
     for found in result.shares[result.shares["seed"] == ALL].to_dict("records"):
         row = {str(name): value for name, value in found.items()}
+        low, high = row["share_low_percent"], row["share_high_percent"]
+        row["interval"] = THE_SAME if low == high else f"{_number(low, 1)} … {_number(high, 1)}"
         point = [row[key] for key in keys]
         rows.append({**row, "first": point != before, "gap": before not in (None, point)})
         before = point

@@ -67,7 +67,7 @@ class Scenario(Part):
     duration: Annotated[Span, between("1 ms", "30 d", Span)] = Field(
         Span.parse("60 s"), description="how long is simulated"
     )
-    warmup: Span = Field(Span(0), description="left out of the statistics, never of the tables")
+    warmup: Span = Field(Span(0), description="left out of the statistics, never of the tables; 0 s: slow start counts")
     interval: Annotated[Span, between("1 ms", "30 d", Span)] = Field(
         Span.parse("1 s"), description="sampling interval of the tables"
     )

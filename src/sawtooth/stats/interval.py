@@ -1,4 +1,4 @@
-"""Confidence intervals of a mean whose samples are correlated.
+"""Confidence intervals of a mean: of independent samples, and of samples that are correlated.
 
 A second of TCP throughput resembles the second before it, so the textbook interval of n independent samples is too
 narrow. Non-overlapping batch means (Law and Kelton, *Simulation Modeling and Analysis*, section 9.5.3; Schmeiser 1982)
@@ -23,14 +23,22 @@ SHORTEST_BATCH = 2
 """Samples. Series of fewer than 20 samples get no interval."""
 
 
+SEEDS, WITHIN, SAME = "seeds", "run", "same"
+"""What an interval is of: the means of several seeds, the batches within one run, or seeds that all gave the same."""
+
+
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its bounds in the samples' own unit; ``n`` is what the t quantile counted. NaN bounds: not enough."""
+    """A mean and its bounds in the samples' own unit; ``n`` is what the t quantile counted. NaN bounds: not enough.
+
+    ``of`` is SEEDS (``n`` seeds), WITHIN (``n`` batches), SAME (``n`` seeds, no bounds), or empty: not said.
+    """
 
     mean: float
     low: float
     high: float
     n: int
+    of: str = ""
 
 
 def independent(samples: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval:
@@ -45,7 +53,7 @@ def independent(samples: Sequence[float], *, confidence: float = CONFIDENCE) -> 
     if n == 1:
         return Interval(mean, math.nan, math.nan, 1)
     variance = math.fsum((sample - mean) ** 2 for sample in samples) / (n - 1)
-    half = _t_quantile(confidence, n - 1) * math.sqrt(variance / n)
+    half = t_quantile(n - 1, confidence) * math.sqrt(variance / n)
     return Interval(mean, mean - half, mean + half, n)
 
 
@@ -56,33 +64,30 @@ def batch_count(samples: int) -> int:
     return max(FEWEST_BATCHES, min(MOST_BATCHES, samples // 10))
 
 
-def batch_means(series: Sequence[ArrayLike], *, confidence: float = CONFIDENCE) -> Interval:
-    """The interval of the mean over one series a run, each sampled evenly, by non-overlapping batch means.
+def batch_means(series: ArrayLike, *, confidence: float = CONFIDENCE) -> Interval:
+    """The interval of the mean of one run, sampled evenly, by non-overlapping batch means.
 
-    Each run is cut into its own batches; a remainder that fills no batch is left out at its start, where slow start
-    is. The centre is the mean of all samples, not of those in batches only. Raises ValueError without any sample.
+    A remainder that fills no batch is left out at its start, where slow start is. The centre is the mean of all
+    samples, not of those in batches only. Raises ValueError without any sample.
     """
     import numpy as np
 
-    arrays = [np.asarray(one, dtype=float) for one in series]
-    whole = np.concatenate(arrays) if arrays else np.empty(0)
-    if whole.size == 0:
+    samples = np.asarray(series, dtype=float)
+    if samples.size == 0:
         raise ValueError("an interval needs at least one sample")
-    mean = float(whole.mean())
-    means: list[float] = []
-    for one in arrays:
-        batches = batch_count(one.size)
-        if batches:
-            length = one.size // batches
-            means.extend(one[one.size - batches * length :].reshape(batches, length).mean(axis=1).tolist())
-    if not means:
-        return Interval(mean, math.nan, math.nan, 0)
+    mean = float(samples.mean())
+    batches = batch_count(samples.size)
+    if not batches:
+        return Interval(mean, math.nan, math.nan, 0, WITHIN)
+    length = samples.size // batches
+    means = samples[samples.size - batches * length :].reshape(batches, length).mean(axis=1).tolist()
     spread = independent(means, confidence=confidence)
     half = (spread.high - spread.low) / 2
-    return Interval(mean, mean - half, mean + half, len(means))
+    return Interval(mean, mean - half, mean + half, batches, WITHIN)
 
 
-def _t_quantile(confidence: float, freedom: int) -> float:
+def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
+    """Student's t: half of the two-sided interval, in standard errors. ``freedom`` may be broken, as Welch's is."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + confidence / 2))

@@ -40,6 +40,16 @@ def throughput(run: Run) -> Series[float]:
     return summed.rename("throughput_mbps")
 
 
+def span(run: Run) -> tuple[float, float]:
+    """Seconds since the run's start from which to which ``throughput`` is taken: what its mean is of.
+
+    The interval in which the warm-up ends is left out, and so is a last one that is cut short.
+    """
+    interval_ns = run.scenario.interval.ns
+    first, last = -(-run.scenario.warmup.ns // interval_ns), run.scenario.duration.ns // interval_ns
+    return first * interval_ns / 1e9, last * interval_ns / 1e9
+
+
 def throughput_by_flow(run: Run) -> DataFrame:
     """As ``throughput``, with a column for each flow: its index in the compiled scenario."""
     table = whole_intervals(run).pivot_table(index="t_s", columns="flow", values="goodput_bps", aggfunc="sum")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,19 +14,21 @@ from sawtooth import published as published_figures
 from sawtooth.errors import SawtoothError
 from sawtooth.published import Published
 from sawtooth.run import Run
+from sawtooth.scenario import Span
 from sawtooth.stats import (
     COUNTERS,
     STATISTICS,
-    batch_means,
     change_percent,
     counters,
     describe,
-    independent,
+    of_runs,
+    span,
     throughput,
 )
 from sawtooth.storage import checksum, not_a_result, reason, write_bytes
 from sawtooth.study import shares, store
 from sawtooth.study.axis import text
+from sawtooth.study.means import Course, beginnings
 from sawtooth.study.study import ALONE, Study
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ class StudyResult:
                 run.tables.update(Run.load(where, tables=("flows",)).tables)
                 mixed[tuple(place.key.values())].append((place, shares.Shares.of(run)))
             series = throughput(run)
-            seen = _Seen(place, series.to_numpy(), counters(run))
+            seen = _Seen(place, series.to_numpy(), span(run), run.scenario.interval, counters(run))
             groups.setdefault(tuple(place.key.values()), []).append(seen)
             for warning in run.warnings:
                 # Sentences that differ in their figures only are one warning.
@@ -100,6 +102,7 @@ class StudyResult:
         columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
         samples = pd.concat(frames, ignore_index=True)
         sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]
+        sentences += beginnings([_course(group) for group in groups.values()])
         changed = store.describe(directory)["overrides"]
         if changed and published is not None:
             fields = ", ".join(f"{field} = {text(value)}" for field, value in changed.items())
@@ -193,6 +196,8 @@ def _published(where: Path, about: dict[str, Any] | None) -> Published | None:
 class _Seen:
     place: Place
     samples: Any
+    span_s: tuple[float, float]
+    interval: Span
     counted: dict[str, float]
 
 
@@ -218,18 +223,18 @@ def _sentence(text: str, ids: list[str], points: int) -> str:
     return f"{text} ({len(ids)} of {points} points; this one: {ids[0]})"
 
 
+def _course(group: list[_Seen]) -> Course:
+    first = group[0]
+    name = ", ".join(f"{name} {text(value)}" for name, value in first.place.key.items())
+    return Course(name, [seen.samples for seen in group], first.span_s[0], first.interval)
+
+
 def _rows(engine: str, group: list[_Seen]) -> list[dict[str, Any]]:
     """One row a seed and one for all, of one point."""
-    import numpy as np
-
-    rows = [_row(engine, seen.place.key, seen.place.seed, [seen.samples], [seen.counted]) for seen in group]
-    every = [seen.samples for seen in group]
-    pooled = _row(engine, group[0].place.key, ALL, every, [seen.counted for seen in group])
-    means = [float(np.mean(one)) for one in every if len(one)]
-    if len(means) > 1:
-        between = independent(means)
-        pooled |= {"seeds_low_mbps": between.low, "seeds_high_mbps": between.high}
-    return [*rows, pooled]
+    return [
+        *(_row(engine, seen.place.seed, [seen]) for seen in group),
+        _row(engine, ALL, group),
+    ]
 
 
 def _share_rows(engine: str, group: list[tuple[Place, shares.Shares]]) -> list[dict[str, Any]]:
@@ -239,23 +244,24 @@ def _share_rows(engine: str, group: list[tuple[Place, shares.Shares]]) -> list[d
     return [{"engine": engine, **row} for row in found]
 
 
-def _row(
-    engine: str, key: Mapping[str, Any], seed: int | str, series: list[Any], counted: list[dict[str, float]]
-) -> dict[str, Any]:
+def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
+    """Of one run, or of several that differ in their seeds only."""
     import numpy as np
 
-    whole = np.concatenate(series)
-    row: dict[str, Any] = {"engine": engine, **key, "seed": seed, **describe(whole)}
-    interval = batch_means(series) if whole.size else None
+    first = group[0]
+    whole = np.concatenate([seen.samples for seen in group])
+    row: dict[str, Any] = {"engine": engine, **first.place.key, "seed": seed, **describe(whole)}
+    interval = of_runs([seen.samples for seen in group]) if whole.size else None
     row |= {
+        "from_s": first.span_s[0],
+        "to_s": first.span_s[1],
         "ci_low_mbps": interval.low if interval else math.nan,
         "ci_high_mbps": interval.high if interval else math.nan,
-        "ci_batches": interval.n if interval else 0,
-        "seeds_low_mbps": math.nan,
-        "seeds_high_mbps": math.nan,
+        "ci_of": interval.of if interval else "",
+        "ci_n": interval.n if interval else 0,
     }
     for name in COUNTERS:
-        values = [one[name] for one in counted]
+        values = [seen.counted[name] for seen in group]
         averaged = name in ("mean_srtt_ms", "rwnd_limited_percent")
         row[name] = math.fsum(values) / len(values) if averaged else math.fsum(values)
     return row

@@ -30,7 +30,7 @@ from sawtooth.study.shares import SHARE_COLUMNS
 MAX_POINTS = 100_000
 
 RESERVED = {
-    *("engine", "seed", "t_s", "mbps", "ci_batches", "change_percent", "ratio", "trusted", "note"),
+    *("engine", "seed", "t_s", "mbps", "from_s", "to_s", "ci_of", "ci_n", "change_percent", "ratio", "trusted", "note"),
     *(*STATISTICS, *COUNTERS, *SHARE_COLUMNS, "probe"),
 }
 """Columns that the tables of every study have, so no axis may take their names; nor ``*_mbps``, ``published_*`` and

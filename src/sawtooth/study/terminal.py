@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from sawtooth.study.means import interval, intervals, means
 from sawtooth.study.result import ALL, StudyResult
 
 
@@ -21,17 +22,18 @@ def table(result: StudyResult) -> str:
         if before is not None and group != before:
             lines.append([])
         before = group
-        interval = "-" if math.isnan(row["ci_low_mbps"]) else f"{row['ci_low_mbps']:.2f} … {row['ci_high_mbps']:.2f}"
-        cells = [*(plain(row[key]) for key in keys), _number(row["mean_mbps"]), interval]
+        cells = [*(plain(row[key]) for key in keys), _number(row["mean_mbps"]), interval(row)]
         cells += [_number(row["std_mbps"]), _number(row["q50_mbps"]), _percent(row["change_percent"])]
         if compared:
             cells += [_number(row["published_mean_mbps"]), _number(row["ratio"])]
         lines.append(cells)
     title = result.study.title or result.study.name
     seeds = len({place.seed for place in result.places})
-    about = f"throughput in Mbit/s; engine {result.engine}; {seeds} seed{'s' if seeds > 1 else ''} a point"
+    about = f"throughput in Mbit/s, {means(result.records)}; engine {result.engine}; "
+    about += f"{seeds} seed{'s' if seeds > 1 else ''} a point"
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
-    return "\n".join([title, about, "", *_aligned(lines, words), *_shares(result, keys, words)])
+    notes = [line for line in (about, intervals(result.records)) if line]
+    return "\n".join([title, *notes, "", *_aligned(lines, words), *_shares(result, keys, words)])
 
 
 def _shares(result: StudyResult, keys: list[str], words: list[int]) -> list[str]:

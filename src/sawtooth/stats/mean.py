@@ -1,0 +1,42 @@
+"""The mean of runs that differ in their seeds only, with an interval that says what it is of.
+
+Several seeds: Student's t on the seeds' means, which are independent. It says what other seeds would give.
+
+One seed: batch means within the run. They say how much the mean depends on which seconds were seen, no more. Every run
+begins with slow start, so seconds that differ from the rest (``settling``) count in the mean and not in its spread.
+
+Several seeds that all gave the same: nothing in the run is random. It has no interval, and n runs are not n samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sawtooth.stats.interval import SAME, SEEDS, Interval, batch_means, independent
+from sawtooth.stats.settling import settling
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def of_runs(series: Sequence[ArrayLike]) -> Interval:
+    """The 95% interval of the mean; one series a run, each sampled evenly. Raises ValueError without any sample."""
+    import numpy as np
+
+    runs = [run for run in (np.asarray(one, dtype=float) for one in series) if run.size]
+    if len(runs) > 1:
+        if all(np.array_equal(run, runs[0]) for run in runs[1:]):
+            return Interval(float(runs[0].mean()), math.nan, math.nan, len(runs), SAME)
+        return replace(independent([float(run.mean()) for run in runs]), of=SEEDS)
+    one = runs[0] if runs else np.empty(0)
+    begins = settling([one], least=0.0)
+    whole = batch_means(one)
+    rest = whole if begins is None else batch_means(one[begins.samples :])
+    if begins is None or math.isnan(rest.low):
+        return whole
+    # What varies is the rest's part of the mean.
+    half = (rest.high - rest.low) / 2 * (one.size - begins.samples) / one.size
+    return Interval(whole.mean, whole.mean - half, whole.mean + half, rest.n, rest.of)
