@@ -50,6 +50,26 @@ def test_every_engine_works_or_says_why_not(found: dict) -> None:
         assert found["engines"][name]["works"], found["engines"][name]["reasons"]
 
 
+def test_what_a_guest_needs_of_the_processor_is_told(found: dict) -> None:
+    told = found["tracing"]
+    assert told["ptrace"] is True
+    features = Path("/proc/cpuinfo").read_text().partition("flags")[2].partition("\n")[0].split()
+    if "xsave" in features:
+        # At least the legacy part and the header; with AMX two more kinds of state, one of 8 KiB.
+        assert told["xstate_bytes"] >= (576 + 8192 if "amx_tile" in features else 576)
+    line = next(line for line in doctor.words(found).splitlines() if line.startswith("  guests"))
+    assert "ptrace works" in line
+    assert told["xstate_bytes"] is None or f"{told['xstate_bytes']:,} bytes" in line
+
+
+@pytest.mark.parametrize(("length", "wide"), [(11_008, True), (2_696, False), (2_440, False), (None, False)])
+def test_a_state_longer_than_older_kernels_know_is_named(found: dict, length: int | None, wide: bool) -> None:
+    words = doctor.words({**found, "tracing": {"ptrace": "Operation not permitted", "xstate_bytes": length}})
+    line = next(line for line in words.splitlines() if line.startswith("  guests"))
+    assert "need ptrace, which does not work: Operation not permitted" in line
+    assert ("longer than" in line) == wide
+
+
 def test_without_a_kernel_the_command_that_builds_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     told = doctor.examine()["engines"]["kernel"]

@@ -1,7 +1,7 @@
 """Building a kernel: in stages that can be interrupted, beside others, checked first, published whole.
 
-The source is a small stand-in with a Makefile that takes the same targets; its kernel plays a guest's part. The real
-one is built by the session's fixture, and test_kernel_guest.py boots it.
+The source is a stand-in, whose kernel plays a guest's part. The real one is built by the session's fixture, and
+test_kernel_guest.py boots it.
 """
 
 from __future__ import annotations
@@ -23,45 +23,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.kernel import build, find, needs, source
 from sawtooth.kernel.build import RATES
 from sawtooth.kernel.kernel import installed
-
-MAKEFILE = """VERSION = 6
-PATCHLEVEL = 12
-SUBLEVEL = 7
-EXTRAVERSION =
-
-STEPS := $(foreach n,$(shell seq {steps}),step$(n).o)
-
-allnoconfig:
-\tcp $(KCONFIG_ALLCONFIG) .config
-\tsed -n 's/^\\tdefault /CONFIG_HZ=/p' arch/um/Kconfig >> .config
-
-%.o:
-\t@echo "  CC      $@"
-\t@echo $@ >> ../compiled
-\t@sleep {seconds}
-\t@touch $@
-
-linux: $(STEPS)
-\tgcc -o $@ linux.c
-"""
-PROGRAM = """#include <unistd.h>
-int main(void) { execl("/bin/sh", "sh", "-c", "WORDS", (char *)0); return 1; }
-"""
-BOOTS = "echo reno cubic > share/stdout; echo 0 > share/.exit"
-
-
-def stand_in(where: Path, *, steps: int = 3, seconds: float = 0.0, does: str = BOOTS, version: int = 6) -> Path:
-    """A directory that looks like a kernel's source where sawtooth looks."""
-    for edit in source.EDITS:
-        (where / edit.file).parent.mkdir(parents=True, exist_ok=True)
-    (where / "Makefile").write_text(
-        MAKEFILE.format(steps=steps, seconds=seconds).replace("VERSION = 6", f"VERSION = {version}", 1)
-    )
-    (where / "arch/um/Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
-    (where / "arch/um/os-Linux/util.c").write_text("\treturn getrandom(buf, len, flags);\n")
-    (where / "arch/um/os-Linux/skas/process.c").write_text("\t   (void *) PTRACE_O_TRACESYSGOOD) < 0)\n")
-    (where / "linux.c").write_text(PROGRAM.replace("WORDS", does))
-    return where
+from stand_in_kernel import BOOTS, PROGRAM, stand_in
 
 
 @pytest.fixture(autouse=True)
@@ -168,6 +130,7 @@ def test_progress_tells_the_stages_in_order_and_fractions_that_grow(tmp_path: Pa
         "configuring",
         "compiling",
         "trying the kernel",
+        "removing the build's files",
     ]
     fractions = [fraction for what, fraction in told if what == "compiling"]
     assert len(fractions) == 4

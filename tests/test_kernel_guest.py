@@ -254,6 +254,26 @@ def test_a_kernel_that_does_not_boot_is_a_failed_guest(watched: Watched, kernel:
     assert watched.left() == []
 
 
+@pytest.mark.parametrize(
+    ("said", "advised", "not_advised"),
+    [
+        ("userspace - ptrace set fp regs failed, errno = 14", "sawtooth doctor", "container"),
+        ("Checking that ptrace can change system call numbers...check_ptrace : failed", "container", "doctor"),
+        ("something else", "run it again", "container"),
+    ],
+)
+def test_the_advice_goes_by_what_the_kernel_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, advised: str, not_advised: str
+) -> None:
+    monkeypatch.setattr("sawtooth.kernel.guest.Guest._keep", lambda *_: {"timeout": False, "cpu_s": 0, "status": 6})
+    monkeypatch.setattr("sawtooth.kernel.guest._tail", lambda _: said)
+    with pytest.raises(SawtoothError) as caught:
+        Guest(Kernel(Path("linux"), "", 0, (), "", "", "", "", "", 0.0)).run(["true"], share=tmp_path, timeout_s=1)
+    assert caught.value.code == "guest-failed"
+    assert advised in (caught.value.fix or "")
+    assert not_advised not in (caught.value.fix or "")
+
+
 def test_two_guests_run_side_by_side(kernel: Kernel, tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

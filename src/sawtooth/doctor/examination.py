@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sawtooth.doctor import host, probe
+from sawtooth.doctor import host, probe, tracing
 from sawtooth.errors import SawtoothError
 
 MODULE = "module"
@@ -35,6 +35,7 @@ def examine() -> dict[str, Any]:
         "system": host.system(),
         "privileges": host.privileges(),
         "clock": host.clock(),
+        "tracing": _tracing(),
         "tools": tools,
         "capabilities": capabilities,
         "congestion_control": control,
@@ -74,6 +75,17 @@ def _capabilities(tools: dict[str, dict[str, str | None]]) -> dict[str, dict[str
         }
     found: dict[str, dict[str, bool | str]] = json.loads(done.stdout)
     found["qdiscs"] = {name: found["qdiscs"].get(name, MODULE) for name in probe.QDISCS}
+    return found
+
+
+def _tracing() -> dict[str, Any]:
+    """What a guest's kernel asks of the host's processor: ptrace, and a state as long as the host's."""
+    command = [sys.executable, "-I", "-S", str(Path(tracing.__file__))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()[-1:] or ["it could not be tried"]
+        return {"ptrace": reason[0], "xstate_bytes": None}
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 

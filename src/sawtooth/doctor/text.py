@@ -6,6 +6,9 @@ from typing import Any
 
 from sawtooth.doctor.examination import MODULE
 
+_FIXED = 2696
+"""Bytes of the processor's state that user-mode Linux up to 6.12 sets, unedited."""
+
 
 def words(found: dict[str, Any]) -> str:
     """One section a topic, what matters most first."""
@@ -20,6 +23,7 @@ def words(found: dict[str, Any]) -> str:
     lines.append(f"  kernel   {system['kernel']} ({system['machine']}), HZ {clock['hz']}")
     lines.append(f"  machine  {system['cpus']} processors, {system['memory_bytes'] / 2**30:.1f} GiB of memory")
     lines.append(f"  clock    {clock['source'] or 'unknown'}, resolution {clock['resolution_ns']} ns")
+    lines.append(f"  guests   {_tracing(found['tracing'])}")
     lines.append(f"  you      {who}; capabilities: {', '.join(rights) or 'neither net_admin nor sys_admin'}")
     lines += ["", "tools"]
     for name, tool in found["tools"].items():
@@ -50,6 +54,15 @@ def words(found: dict[str, Any]) -> str:
     if found["warnings"]:
         lines += ["", *(f"warning: {warning}" for warning in found["warnings"])]
     return "\n".join(lines)
+
+
+def _tracing(found: dict[str, Any]) -> str:
+    allowed = "ptrace works" if found["ptrace"] is True else f"need ptrace, which does not work: {found['ptrace']}"
+    length = found["xstate_bytes"]
+    if length is None:
+        return f"{allowed}; the length of the processor's state is not told"
+    wide = ", longer than Linux up to 6.12 sets by itself: kernels built here ask for it" if length > _FIXED else ""
+    return f"{allowed}; the processor's state (XSAVE) is {length:,} bytes{wide}"
 
 
 def _states(topic: str, states: dict[str, bool | str]) -> list[str]:

@@ -188,6 +188,11 @@ def _memory_directory() -> str:
 
 
 def _advice(console: str) -> str:
+    if "fp regs" in console:
+        return (
+            "this processor's state is longer than this kernel knows (sawtooth doctor shows its length): build the "
+            "kernel anew, with sawtooth kernel build"
+        )
     if "ptrace" in console.lower():
         return (
             "a guest needs ptrace: allow it in this container (docker run --cap-add SYS_PTRACE, or no seccomp profile)"

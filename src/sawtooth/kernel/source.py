@@ -34,14 +34,20 @@ class Source:
 class Edit:
     """One substitution in one file of the copy; ``{hz}`` in ``new`` is the HZ wanted.
 
-    ``for_speed``: only that; a kernel without the place does as well.
+    ``for_speed``: only that; a kernel without the place does as well. ``unless``: what stands in a file that needs no
+    such edit, because later kernels do the same themselves.
     """
 
     file: str
     old: str
     new: str
     for_speed: bool = False
+    unless: str | None = None
 
+
+_REGISTERS = "arch/x86/um/os-Linux/registers.c"
+_LENGTH_FROM_HOST = r"\bhost_fp_size\b"
+"""Kernels from 6.13 on find out at start how long the host's state is."""
 
 EDITS = (
     # arch/um has no choice of HZ, only this default.
@@ -57,6 +63,39 @@ EDITS = (
         "arch/um/os-Linux/skas/process.c",
         r"\(void \*\)\s*PTRACE_O_TRACESYSGOOD",
         "(void *) (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)",
+    ),
+    # The processor's extended state: up to 6.12 it is set with a fixed length, 2,696 bytes, and a host whose state is
+    # longer (AMX: 11,008) refuses that. So the host is asked for its length once; what is beyond the fixed part stays
+    # zero, as at a program's start, because no guest's program has the permission to use it.
+    Edit(
+        _REGISTERS,
+        r"(?m)^((?:static )?int have_xstate_support;)$",
+        r"\1\nstatic unsigned long xstate_length;\nstatic char xstate[65536] __attribute__((aligned(64)));",
+        unless=_LENGTH_FROM_HOST,
+    ),
+    Edit(
+        _REGISTERS,
+        r"\bhave_xstate_support = 1;",
+        """{
+			have_xstate_support = 1;
+			iov.iov_base = xstate;
+			iov.iov_len = sizeof(xstate);
+			if (ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &iov) == 0)
+				xstate_length = iov.iov_len;
+			__builtin_memset(xstate, 0, sizeof(xstate));
+		}""",
+        unless=_LENGTH_FROM_HOST,
+    ),
+    Edit(
+        _REGISTERS,
+        r"(\n\s*if \(ptrace\(PTRACE_SETREGSET,)",
+        """
+		if (xstate_length > iov.iov_len) {
+			__builtin_memcpy(xstate, fp_regs, iov.iov_len);
+			iov.iov_base = xstate;
+			iov.iov_len = xstate_length;
+		}\\1""",
+        unless=_LENGTH_FROM_HOST,
     ),
     # The kernel is linked below 2 GiB: no need to call each function through a register.
     Edit("arch/um/Makefile", "-mcmodel=large", "-mcmodel=small", for_speed=True),
@@ -170,6 +209,8 @@ def _check(tree: Path, shown: Path) -> None:
 def _apply(edit: Edit, tree: Path, shown: Path, hz: int) -> None:
     path = tree / edit.file
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if edit.unless is not None and re.search(edit.unless, before):
+        return
     after, count = re.subn(edit.old, edit.new.replace("{hz}", str(hz)), before)
     if not count and edit.for_speed:
         return

@@ -1,0 +1,80 @@
+"""A stand-in for a kernel's source: a small directory that looks like one where sawtooth looks.
+
+Its Makefile takes the same targets, and its kernel plays a guest's part.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sawtooth.kernel import source
+
+REGISTERS = "arch/x86/um/os-Linux/registers.c"
+
+WITH_A_FIXED_LENGTH = """#include "played.h"
+
+INT have_xstate_support;
+
+int restore_fp_registers(int pid, unsigned long *fp_regs)
+{
+	struct iovec iov;
+	if (have_xstate_support) {
+		iov.iov_base = fp_regs;
+		iov.iov_len = FP_SIZE * sizeof(unsigned long);
+		if (ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void arch_init_registers(int pid)
+{
+	struct iovec iov = { first, sizeof(first) };
+
+	if (ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &iov) == 0)
+		have_xstate_support = 1;
+}
+"""
+"""What 6.1, 6.6 and 6.12 have in common here; the first two say ``int`` where the last says ``static int``."""
+
+WITH_THE_HOSTS_LENGTH = "unsigned long host_fp_size;\n\nint put_fp_registers(int pid, unsigned long *regs)\n{\n}\n"
+"""From 6.13 on."""
+
+MAKEFILE = """VERSION = 6
+PATCHLEVEL = 12
+SUBLEVEL = 7
+EXTRAVERSION =
+
+STEPS := $(foreach n,$(shell seq {steps}),step$(n).o)
+
+allnoconfig:
+\tcp $(KCONFIG_ALLCONFIG) .config
+\tsed -n 's/^\\tdefault /CONFIG_HZ=/p' arch/um/Kconfig >> .config
+
+%.o:
+\t@echo "  CC      $@"
+\t@echo $@ >> ../compiled
+\t@sleep {seconds}
+\t@touch $@
+
+linux: $(STEPS)
+\tgcc -o $@ linux.c
+"""
+PROGRAM = """#include <unistd.h>
+int main(void) { execl("/bin/sh", "sh", "-c", "WORDS", (char *)0); return 1; }
+"""
+BOOTS = "echo reno cubic > share/stdout; echo 0 > share/.exit"
+
+
+def stand_in(where: Path, *, steps: int = 3, seconds: float = 0.0, does: str = BOOTS, version: int = 6) -> Path:
+    for edit in source.EDITS:
+        (where / edit.file).parent.mkdir(parents=True, exist_ok=True)
+    (where / "Makefile").write_text(
+        MAKEFILE.format(steps=steps, seconds=seconds).replace("VERSION = 6", f"VERSION = {version}", 1)
+    )
+    (where / "arch/um/Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
+    (where / "arch/um/os-Linux/util.c").write_text("\treturn getrandom(buf, len, flags);\n")
+    (where / "arch/um/os-Linux/skas/process.c").write_text("\t   (void *) PTRACE_O_TRACESYSGOOD) < 0)\n")
+    (where / REGISTERS).write_text(WITH_A_FIXED_LENGTH.replace("INT have", "static int have"))
+    (where / "linux.c").write_text(PROGRAM.replace("WORDS", does))
+    return where

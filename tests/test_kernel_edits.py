@@ -1,0 +1,118 @@
+"""The edits of a kernel's source, on stand-ins that have only the lines that an edit needs, and on sources at hand.
+
+What is edited for wide processors is compiled and run against a host that is played, so that neither such a processor
+nor a kernel is needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sawtooth.errors import InputError
+from sawtooth.kernel import source
+from stand_in_kernel import REGISTERS, WITH_A_FIXED_LENGTH, WITH_THE_HOSTS_LENGTH, stand_in
+
+PLAYED = """#include <string.h>
+#include <sys/uio.h>
+#define FP_SIZE 337
+#define PTRACE_GETREGSET 1
+#define PTRACE_SETREGSET 2
+#define NT_X86_XSTATE 3
+static char first[FP_SIZE * sizeof(unsigned long)];
+int length;
+char state[20000];
+static int ptrace(int request, int pid, int kind, struct iovec *iov)
+{
+	(void) pid, (void) kind;
+	if (iov->iov_len > (unsigned) length)
+		iov->iov_len = length;
+	if (request == PTRACE_GETREGSET)
+		memcpy(iov->iov_base, state, iov->iov_len);
+	else if (iov->iov_len < (unsigned) length)
+		return -1;
+	else
+		memcpy(state, iov->iov_base, length);
+	return 0;
+}
+"""
+"""A host as Linux is: it gives as much of the state as there is room for, and takes all of it or nothing."""
+
+
+def edited(tmp_path: Path, registers: str) -> str:
+    copy = tmp_path / "copy"
+    tree = stand_in(tmp_path / "linux")
+    (tree / REGISTERS).write_text(registers)
+    source.unpack(source.locate(tree), copy, 250)
+    return (copy / REGISTERS).read_text()
+
+
+def compiled(where: Path, text: str) -> ctypes.CDLL:
+    (where / "played.h").write_text(PLAYED)
+    (where / "registers.c").write_text(text)
+    command = ["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", where / "registers.so", where / "registers.c"]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(where / "registers.so"))
+
+
+@pytest.mark.parametrize("static", ["int", "static int"], ids=["6.1-and-6.6", "6.12"])
+@pytest.mark.parametrize("length", [11_008, 2_696, 2_440, 832, 576])
+def test_a_programs_registers_are_set_whatever_the_length_of_the_hosts_state(
+    tmp_path: Path, static: str, length: int
+) -> None:
+    library = compiled(tmp_path, edited(tmp_path, WITH_A_FIXED_LENGTH.replace("INT have", f"{static} have")))
+    state = (ctypes.c_char * 20_000).in_dll(library, "state")
+    ctypes.c_int.in_dll(library, "length").value = length
+    state.raw = b"\x01" * 20_000
+    library.arch_init_registers(7)
+    fp = (ctypes.c_char * 2696)(*b"\x05" * 2696)
+    for _ in range(2):
+        assert library.restore_fp_registers(7, fp) == 0, "the host takes it"
+    known = min(length, 2696)
+    assert state.raw[:known] == b"\x05" * known
+    assert state.raw[known:length] == bytes(length - known), "what no guest has used is as at a program's start"
+
+
+def test_without_the_edit_a_host_with_a_longer_state_refuses(tmp_path: Path) -> None:
+    library = compiled(tmp_path, WITH_A_FIXED_LENGTH.replace("INT have", "int have"))
+    fp = (ctypes.c_char * 2696)()
+    for length, answer in ((2_696, 0), (11_008, -1)):
+        ctypes.c_int.in_dll(library, "length").value = length
+        library.arch_init_registers(7)
+        assert library.restore_fp_registers(7, fp) == answer
+
+
+def test_kernels_that_ask_the_host_themselves_are_left_alone(tmp_path: Path) -> None:
+    assert edited(tmp_path, WITH_THE_HOSTS_LENGTH) == WITH_THE_HOSTS_LENGTH
+
+
+def test_a_kernel_that_has_neither_is_not_supported(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="registers") as caught:
+        edited(tmp_path, "int other;\n")
+    assert caught.value.code == "bad-source"
+
+
+TARBALLS = sorted(Path("/usr/src").glob("linux-source-6.*.tar.xz"))
+
+
+@pytest.mark.skipif(not TARBALLS, reason="no kernel's source is installed (/usr/src/linux-source-6.*.tar.xz)")
+def test_every_edit_finds_its_place_in_the_sources_at_hand(tmp_path: Path) -> None:
+    needed = {edit.file for edit in source.EDITS}
+    for tarball in TARBALLS:
+        where = tmp_path / tarball.name
+        where.mkdir()
+        top = tarball.name.removesuffix(".tar.xz")
+        # Stops at the last of them, before the drivers.
+        members = [f"{top}/{file}" for file in sorted(needed)]
+        subprocess.run(["tar", "-xf", tarball, "-C", where, "--occurrence=1", *members], check=True)
+        tree = where / top
+        before = {file: (tree / file).read_text() for file in needed}
+        for edit in source.EDITS:
+            source._apply(edit, tree, tarball, 250)
+        unchanged = {file for file in needed if (tree / file).read_text() == before[file]}
+        given = {edit.file for edit in source.EDITS if edit.unless and "host_fp_size" in before[edit.file]}
+        assert unchanged == given, json.dumps([str(tarball), sorted(unchanged)])
