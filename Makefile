@@ -21,7 +21,7 @@ unexport CONDA_PREFIX
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
 STUDY := one-percent-loss
 
-.PHONY: help demo test check format bench bench-instructions bench-ns3 fidelity setup kernel clean
+.PHONY: help demo test check format wheel bench bench-instructions bench-ns3 fidelity setup kernel clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
@@ -45,6 +45,9 @@ format:  ## Format all sources
 	cargo fmt --all
 	$(BIN)/ruff format src tests tools bench fidelity
 	$(BIN)/ruff check --fix src tests tools bench fidelity
+
+wheel: setup  ## Build dist/: the source distribution, and from it a wheel for Linux from 2014 on; try it
+	tools/wheel
 
 bench:  ## Delivered data packets for each CPU second
 	cargo run --locked --release -p sawtooth-net --example bench

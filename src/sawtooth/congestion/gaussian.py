@@ -92,7 +92,7 @@ def scikit(module: str) -> Any:
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError as error:
-        fix = "install it: pip install scikit-learn; a model that is there is used without it"
+        fix = "install it: pip install scikit-learn (the extra learn); a model that is there is used without it"
         raise SawtoothError("tool-missing", "scikit-learn is not installed; it does the learning", fix=fix) from error
 
 
