@@ -15,9 +15,12 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
+from sawtooth.plain import plain, sentence
+
 BAD_INPUT = 2
 FAILURE = 1
 INTERRUPTED = 130
+_LONGEST_PATH = 400
 
 CODES: dict[str, int] = {
     # What was given is wrong.
@@ -84,7 +87,8 @@ class SawtoothError(Exception):
     """One clear message: what is wrong, where, and how to put it right.
 
     ``file`` is the file that was read or written, ``field`` the dotted path inside it (``flows.0.cc``), ``fix`` a
-    sentence or a value that would be accepted. Raises ValueError for a code that is not in ``CODES``.
+    sentence or a value that would be accepted; as text, all four are fit for a terminal, shortened where they are long.
+    Raises ValueError for a code that is not in ``CODES``.
     """
 
     def __init__(
@@ -117,8 +121,9 @@ class SawtoothError(Exception):
         return type(self)(self.code, self.message, file=known_file, field=known_field, fix=self.fix)
 
     def __str__(self) -> str:
-        where = [part for part in (self.file, self.field) if part]
-        return ": ".join([f"error[{self.code}]", *where, self.message]) + (f"\nfix: {self.fix}" if self.fix else "")
+        where = [plain(part, _LONGEST_PATH) for part in (self.file, self.field) if part]
+        said = ": ".join([f"error[{self.code}]", *where, sentence(self.message)])
+        return said + (f"\nfix: {sentence(self.fix)}" if self.fix else "")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers in other processes hand errors back pickled; keyword arguments need a helper for that.

@@ -22,6 +22,7 @@ from sawtooth.cli.congestion_command import congestion
 from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.probe_command import probe
 from sawtooth.cli.process import prepared, prepared_messages
+from sawtooth.cli.terminal import say, tell
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
@@ -55,7 +56,7 @@ def _called(arguments: list[str] | None) -> int:
     try:
         status = sawtooth.main(args=arguments, prog_name="sawtooth", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
+        say(error.format_message())
         return BAD_INPUT
     except click.UsageError as error:
         # Click has its own word for what is wrong; its hint names the option that was meant.
@@ -81,5 +82,5 @@ def _internal(error: Exception) -> SawtoothError:
 
 def _say(error: SawtoothError) -> int:
     with prepared_messages():
-        click.echo(str(error), err=True)
+        tell(str(error))
     return error.exit_status

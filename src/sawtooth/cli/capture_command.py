@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
+
+from sawtooth.cli.terminal import is_watched, redraw, say
+from sawtooth.plain import where
 
 
 @click.command()
@@ -66,9 +68,9 @@ def capture(
         write_page(captures, Path(html), part)
     if as_json:
         facts = [one.facts for one in captures]
-        click.echo(json.dumps(facts[0] if len(facts) == 1 else facts, indent=2))
+        say(json.dumps(facts[0] if len(facts) == 1 else facts, indent=2))
     else:
-        click.echo("\n\n".join(describe(one.facts, connection) for one in captures))
+        say("\n\n".join(describe(one.facts, connection) for one in captures))
 
 
 def _identify(files: tuple[str, ...], connection: int | None, as_json: bool) -> None:
@@ -78,9 +80,9 @@ def _identify(files: tuple[str, ...], connection: int | None, as_json: bool) -> 
     for file in files:
         found = identify_file(file, connection)
         if as_json:
-            click.echo(json.dumps({"file": file} | found.to_dict()))
+            say(json.dumps({"file": file} | found.to_dict()))
         else:
-            click.echo(f"{file}\n{found.text()}")
+            say(f"{where(file)}\n{found.text()}")
 
 
 class _Progress:
@@ -90,9 +92,9 @@ class _Progress:
         self._shown = False
 
     def show(self, done: int, size: int) -> None:
-        if sys.stderr.isatty():
+        if is_watched():
             share = f" {done / size:4.0%}" if size else ""
-            click.echo(f"\r\x1b[Kreading {done / 1e6:.0f} MB{share}", err=True, nl=False)
+            redraw(f"reading {done / 1e6:.0f} MB{share}")
             self._shown = True
 
     def __enter__(self) -> _Progress:
@@ -100,4 +102,4 @@ class _Progress:
 
     def __exit__(self, *_: object) -> None:
         if self._shown:
-            click.echo("\r\x1b[K", err=True, nl=False)
+            redraw("")

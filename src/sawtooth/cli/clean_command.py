@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import click
 
+from sawtooth.cli.terminal import say
+from sawtooth.plain import where
+
 
 @click.command()
 def clean() -> None:
@@ -19,8 +22,8 @@ def clean() -> None:
     except PermissionError as error:
         raise SawtoothError("tool-missing", "removing namespaces needs root", fix="run it as root") from error
     for name in removed:
-        click.echo(f"removed {name}")
+        say(f"removed {where(name)}")
     if ended:
-        click.echo(f"ended {len(ended)} processes")
+        say(f"ended {len(ended)} processes")
     if not removed:
-        click.echo("nothing to remove")
+        say("nothing to remove")

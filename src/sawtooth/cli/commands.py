@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.cli.terminal import say
 from sawtooth.errors import InputError
+from sawtooth.plain import plain, sentence, where
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -21,7 +23,7 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
         from sawtooth import __version__
 
-        click.echo(f"sawtooth {__version__}")
+        say(f"sawtooth {__version__}")
         context.exit()
 
 
@@ -90,11 +92,11 @@ def run(
     )
     page = write_report(result)
     if not quiet:
-        click.echo(result.table())
+        say(result.table())
         for warning in result.warnings:
-            click.echo(f"warning: {warning}")
-        click.echo(f"results: {result.directory}")
-    click.echo(f"report: {page}")
+            say(f"warning: {sentence(warning)}")
+        say(f"results: {where(result.directory)}")
+    say(f"report: {where(page)}")
 
 
 @sawtooth.command()
@@ -121,7 +123,7 @@ def report(directory: str) -> None:
     """Write the report of the results in DIRECTORY again."""
     from sawtooth.verbs import report as write
 
-    click.echo(f"report: {write(directory)}")
+    say(f"report: {where(write(directory))}")
 
 
 @sawtooth.command()
@@ -146,8 +148,8 @@ def show(file: str, settings: tuple[str, ...], as_json: bool) -> None:
         all_points = loaded.points(overrides=changes)
         scenario, points = all_points[0].scenario, len(all_points)
         if not as_json:
-            click.echo(f"study {loaded.name}: {points} points; the first one is")
-    click.echo(json.dumps(scenario.compile(), indent=2) if as_json else describe(scenario))
+            say(f"study {loaded.name}: {points} points; the first one is")
+    say(json.dumps(scenario.compile(), indent=2) if as_json else describe(scenario))
 
 
 @sawtooth.command()
@@ -156,7 +158,7 @@ def schema(kind: str) -> None:
     """Print the JSON Schema: KIND is scenario or study."""
     from sawtooth.verbs import schema as of
 
-    click.echo(json.dumps(of(kind), indent=2))
+    say(json.dumps(of(kind), indent=2))
 
 
 @sawtooth.command()
@@ -167,7 +169,7 @@ def studies() -> None:
 
     for name, path in shipped().items():
         study = Study.load(path)
-        click.echo(f"{name:24} {study.title}\n{'':24} {path}")
+        say(f"{name:24} {plain(study.title)}\n{'':24} {where(path)}")
 
 
 def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
@@ -186,10 +188,10 @@ def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]
 
 def _print(table: DataFrame, form: str | None) -> None:
     if form == "json":
-        click.echo(table.to_json(orient="records", indent=2))
+        say(table.to_json(orient="records", indent=2))
     elif form == "csv":
-        click.echo(table.to_csv(index=False), nl=False)
+        say(table.to_csv(index=False), end="")
     else:
         goodput = ["unknown" if math.isnan(bps) else f"{bps / 1e6:.4g} Mbit/s" for bps in table["goodput_bps"]]
         table = table.assign(goodput=goodput)[["cc", "goodput", "limit", "formula", "source"]]
-        click.echo(table.to_string(index=False, justify="left"))
+        say(table.to_string(index=False, justify="left"))

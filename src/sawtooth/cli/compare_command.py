@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.cli.terminal import say
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
@@ -131,6 +132,6 @@ def _directory(out: str) -> Path:
 
 def _print(form: str | None, as_json: str, as_csv: str, text: str) -> None:
     if form == "csv":
-        click.echo(as_csv, nl=False)
+        say(as_csv, end="")
     else:
-        click.echo(as_json if form == "json" else text)
+        say(as_json if form == "json" else text)

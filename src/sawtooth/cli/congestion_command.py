@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.cli.terminal import say
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.plain import plain, where
 
 if TYPE_CHECKING:
     from sawtooth.congestion.estimate import Estimate
@@ -130,9 +132,9 @@ def estimate(assumed_rtt: str, rate: str | None, as_json: bool, quiet: bool, **g
     if as_json:
         assumed = {"rtt_s": asked.rtt_s, "rate_bps": asked.rate_bps, "level": asked.model.level}
         told = {"assumed": assumed, "estimates": [one.describe() for one in answers]}
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        say(json.dumps(told, indent=2, ensure_ascii=False))
     else:
-        click.echo(_text(answers, asked.model, assumed_rtt, rate))
+        say(_text(answers, asked.model, assumed_rtt, rate))
 
 
 @congestion.command()
@@ -156,7 +158,7 @@ def report(out: str, quiet: bool, **given: Any) -> None:
         with _ticking(bar):
             asked = _Asked.read(**given)
         page = write_report(asked.links, Path(out), asked.model, Assumed(asked.rtt_s, asked.rate_bps), bar.show)
-    click.echo(f"report: {page}")
+    say(f"report: {where(page)}")
 
 
 @contextmanager
@@ -246,11 +248,12 @@ def calibrate(
 
     write_bytes(directory / "corpus.csv", table.to_csv(index=False).encode())
     model.save(directory / "model.json")
-    click.echo(f"{len(measurements)} measurements, {time.monotonic() - start:.0f} s")
+    say(f"{len(measurements)} measurements, {time.monotonic() - start:.0f} s")
     for name, errors in model.held_out_.items():
         median, p90 = errors["median"], errors["p90"]
-        click.echo(f"  held-out numbers of flows, rate {name}: median error {median:.1%}, 90th percentile {p90:.1%}")
-    click.echo(f"series: {directory / 'series'}\ntable: {directory / 'corpus.csv'}\nmodel: {directory / 'model.json'}")
+        say(f"  held-out numbers of flows, rate {name}: median error {median:.1%}, 90th percentile {p90:.1%}")
+    for name, made in (("series", "series"), ("table", "corpus.csv"), ("model", "model.json")):
+        say(f"{name}: {where(directory / made)}")
 
 
 def _parsed(unit: str, given: str, option: str) -> int:
@@ -271,7 +274,7 @@ def _text(answers: list[Estimate], model: CongestionModel, assumed_rtt: str, rat
     for one in answers:
         if one.source != source:
             source = one.source
-            lines.append(f"{source}:")
+            lines.append(f"{plain(source)}:")
         lines.append(f"  {_seconds(one.start_s)} … {_seconds(one.end_s)} s: {_answer(one)}")
     return "\n".join(lines)
 

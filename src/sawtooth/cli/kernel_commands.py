@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 
 import click
+
+from sawtooth.cli.terminal import is_watched, redraw, say, tell
+from sawtooth.plain import where
 
 LINE_EVERY_S = 15.0
 """Between two lines of progress in a log file; a terminal has one line that changes."""
@@ -32,7 +34,7 @@ def build(hz: int, source: str | None, jobs: int | None, quiet: bool) -> None:
 
     with _Lines(quiet) as lines:
         built = build_kernel(hz=hz, source_path=source, jobs=jobs, progress=lines.show)
-    click.echo(f"kernel {built.version}, HZ {built.hz}: {built.path}")
+    say(f"kernel {built.version}, HZ {built.hz}: {where(built.path)}")
 
 
 @kernel.command()
@@ -43,13 +45,13 @@ def info(as_json: bool) -> None:
 
     kernels = installed()
     if as_json:
-        click.echo(json.dumps([kernel.describe() for kernel in kernels], indent=2))
+        say(json.dumps([kernel.describe() for kernel in kernels], indent=2))
         return
     for kernel in kernels or [find()]:
-        click.echo(f"version     {kernel.version}\nHZ          {kernel.hz}")
-        click.echo(f"algorithms  {' '.join(kernel.algorithms)}\npath        {kernel.path}")
-        click.echo(f"digest      {kernel.digest}\nsource      {kernel.source}")
-        click.echo(f"built       {kernel.built}, in {kernel.build_s:.0f} s\n")
+        say(f"version     {kernel.version}\nHZ          {kernel.hz}")
+        say(f"algorithms  {' '.join(kernel.algorithms)}\npath        {where(kernel.path)}")
+        say(f"digest      {kernel.digest}\nsource      {where(kernel.source)}")
+        say(f"built       {kernel.built}, in {kernel.build_s:.0f} s\n")
 
 
 @click.command()
@@ -62,7 +64,7 @@ def doctor(as_json: bool) -> None:
     from sawtooth.doctor import examine, words
 
     found = examine()
-    click.echo(json.dumps(found, indent=2) if as_json else words(found))
+    say(json.dumps(found, indent=2) if as_json else words(found))
 
 
 class _Lines:
@@ -70,7 +72,7 @@ class _Lines:
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        self._terminal = sys.stderr.isatty()
+        self._terminal = is_watched()
         self._begun = time.monotonic()
         self._last = ("", -LINE_EVERY_S)
 
@@ -83,11 +85,14 @@ class _Lines:
         minutes, seconds = divmod(int(now - self._begun), 60)
         done = "" if fraction is None else f" {fraction:4.0%}"
         line = f"{minutes}:{seconds:02} {what}{done}"
-        click.echo(f"\r\x1b[K{line}" if self._terminal else line, err=True, nl=not self._terminal)
+        if self._terminal:
+            redraw(line)
+        else:
+            tell(line)
 
     def __enter__(self) -> _Lines:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._terminal and not self._quiet:
-            click.echo(err=True)
+            tell()

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.cli.terminal import say
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.plain import where
 
 if TYPE_CHECKING:
     from sawtooth.congestion import Remark, RttSeries
@@ -110,9 +112,9 @@ def _measure(
             raise SawtoothError("interrupted", "interrupted before a probe was answered", fix="give the command again")
     told = [_told(one) for one in read_series(path)]
     if as_json:
-        click.echo(json.dumps(_described(path, found, transport.kind, measured, told), indent=2, ensure_ascii=False))
+        say(json.dumps(_described(path, found, transport.kind, measured, told), indent=2, ensure_ascii=False))
     else:
-        click.echo(_text(path, found, transport.kind, measured, told))
+        say(_text(path, found, transport.kind, measured, told))
     if not measured.whole:
         fix = f"what was measured is in {path}; the same command begins another"
         raise SawtoothError("interrupted", "interrupted", fix=fix)
@@ -225,7 +227,7 @@ def _text(path: Path, target: Target, kind: str, measured: Measured, told: _Told
             lines.append(f"  {error.code}: {error.message}")
     lines += [f"{one.code}: {one.text}" for one in measured.remarks]
     lines.append(f"no probe left more than {measured.longest_late_s * 1e3:.2f} ms late")
-    lines.append(f"series: {path}")
+    lines.append(f"series: {where(path)}")
     return "\n".join(lines)
 
 

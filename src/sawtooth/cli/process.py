@@ -1,4 +1,8 @@
-"""What the command line makes of its process: streams that may fail, and signals that end it as Ctrl-C does."""
+"""What the command line makes of its process: streams that may fail, and signals that end it as Ctrl-C does.
+
+All that any part of the process prints goes through these streams, and they let nothing through that a terminal would
+obey: ``sawtooth.plain.printable``. Only what moves a bar of our own is written as it is, to the stream's ``own``.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from sawtooth.errors import SawtoothError
+from sawtooth.plain import printable
 from sawtooth.storage import FULL
 
 
@@ -47,18 +52,33 @@ def prepared_messages() -> Iterator[None]:
 class _Messages:
     """A stream whose reader may go away, or whose disk may be full: what cannot be written is dropped."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, *, raw: bool = False) -> None:
         self._stream = stream
+        self._raw = raw
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
+    @property
+    def own(self) -> _Messages:
+        """The same, for control characters of our own."""
+        return type(self)(self._stream, raw=True)
+
     def write(self, text: str) -> int:
         try:
-            self._stream.write(text)
+            self._put(text)
         except OSError:
             self._drop()
         return len(text)
+
+    def _put(self, text: str) -> None:
+        text = text if self._raw else printable(text)
+        try:
+            self._stream.write(text)
+        except UnicodeEncodeError:
+            # A terminal or file that takes ASCII only.
+            encoding = self._stream.encoding
+            self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
     def flush(self) -> None:
         try:
@@ -84,9 +104,10 @@ class _Output(_Messages):
             # Click tries a stream with it, and passes over what that raises.
             return 0
         try:
-            return int(self._stream.write(text))
+            self._put(text)
         except OSError as error:
             raise self._told(error) from error
+        return len(text)
 
     def flush(self) -> None:
         try:

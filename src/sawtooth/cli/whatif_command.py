@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.cli.terminal import say
 from sawtooth.errors import InputError
+from sawtooth.plain import where
 
 if TYPE_CHECKING:
     from sawtooth.whatif import Observed
@@ -72,11 +74,11 @@ def whatif(
             "self_test": test.describe(),
             "answers": [answer.describe() for answer in answers],
         }
-        click.echo(json.dumps(described, indent=2, ensure_ascii=False))
+        say(json.dumps(described, indent=2, ensure_ascii=False))
     else:
-        click.echo(words(observed, path, test, answers))
+        say(words(observed, path, test, answers))
         if out is not None:
-            click.echo(f"scenario: {out}")
+            say(f"scenario: {where(out)}")
 
 
 def _observed(file: str | None, connection: str | None, cc: str | None, numbers: dict[str, str | None]) -> Observed:

@@ -14,13 +14,14 @@ def describe(scenario: Scenario) -> str:
         f"{scenario.name}: topology {scenario.topology}, {scenario.duration} sampled every {scenario.interval}, "
         f"warm-up {scenario.warmup}, seed {scenario.seed}"
     ]
+    ways = _Ways(compiled)
     for flow in compiled["flows"]:
         connections = "1 connection" if flow["count"] == 1 else f"{flow['count']} connections"
         lines += ["", f"flow {flow['name']}: {connections} of {flow['cc']}, {_time(flow)}"]
-        lines += _ways(flow, compiled)
+        lines += ways.of(flow)
     for probe in compiled["probes"]:
         lines += ["", f"probe {probe['name']}: {probe['count']} packets, one every {Span(probe['interval_ns'])}"]
-        lines += _ways(probe, compiled)
+        lines += ways.of(probe)
     if compiled["transmitters"]:
         lines += ["", "transmitters"]
         lines += [
@@ -40,6 +41,20 @@ def _time(flow: dict[str, Any]) -> str:
         low, high = flow["lifetime_ns"]
         ends += f", each for {Span(low)} to {Span(high)}, then replaced"
     return f"from {Span(flow['start_ns'])}, {ends}"
+
+
+class _Ways:
+    """The lines on a flow's way; those that take the same are told the same."""
+
+    def __init__(self, compiled: dict[str, Any]) -> None:
+        self._compiled = compiled
+        self._told: dict[tuple[int, ...], list[str]] = {}
+
+    def of(self, item: dict[str, Any]) -> list[str]:
+        key = (*item["forward"], -1, *item["backward"])
+        if key not in self._told:
+            self._told[key] = _ways(item, self._compiled)
+        return self._told[key]
 
 
 def _ways(item: dict[str, Any], compiled: dict[str, Any]) -> list[str]:

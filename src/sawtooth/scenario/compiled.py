@@ -5,6 +5,7 @@ The shape is in docs/design.md, "The core's contract".
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,7 +55,7 @@ def build(scenario: Scenario) -> Network:
     else:
         return topology.custom(scenario.hosts, scenario.cards, scenario.links, scenario.routes)
     for name in scenario.hosts:
-        if name not in network.hosts:
+        if name not in network.known:
             message = f'topology "{scenario.topology}" has no host "{name}"'
             raise InputError("unknown-name", message, field=f"hosts.{name}", fix=suggestion(name, network.hosts))
     return network
@@ -172,14 +173,17 @@ def _names(table: str, items: Sequence[Flow | Probe], bases: Sequence[str]) -> l
     given = [item.name for item in items if item.name is not None]
     used = set(given)
     if len(used) < len(given):
-        index = next(i for i, item in enumerate(items) if item.name is not None and given.count(item.name) > 1)
+        counted = Counter(given)
+        index = next(i for i, item in enumerate(items) if item.name is not None and counted[item.name] > 1)
         message = f'two {table} are named "{items[index].name}"'
         raise InputError("duplicate-name", message, field=f"{table}.{index}.name", fix="name one of them otherwise")
     names: list[str] = []
+    numbers: dict[str, int] = {}
     for item, base in zip(items, bases, strict=True):
-        name, number = item.name or base, 2
+        name = item.name or base
         while item.name is None and name in used:
-            name, number = f"{base}-{number}", number + 1
+            numbers[base] = numbers.get(base, 1) + 1
+            name = f"{base}-{numbers[base]}"
         used.add(name)
         names.append(name)
     return names
@@ -218,7 +222,7 @@ def _ends(
         if end in ("s*", "r*") and scenario.topology == "dumbbell":
             message = f'"{end}" is every host of one side, so the other end is every host of the other side'
             raise InputError("conflict", message, field=f"{at}.{field}", fix='write from = "s*" and to = "r*"')
-        if end not in network.hosts:
+        if end not in network.known:
             message = f'no host is named "{end}"'
             raise InputError("unknown-name", message, field=f"{at}.{field}", fix=suggestion(end, network.hosts))
     return source, target

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sawtooth.scenario.loss import NO_LOSS, LossPattern
 from sawtooth.scenario.units import Loss, Queue
@@ -44,3 +45,8 @@ class Network:
     wires: tuple[Wire, ...]
     ends: tuple[str, str] | None = None
     routes: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The hosts, to be asked for one."""
+        return frozenset(self.hosts)

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import copy
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sawtooth.errors import InputError, suggestion
+from sawtooth.plain import plain
+from sawtooth.scenario.toml import DEEPEST, parse_toml
 
 LISTS = ("flows", "links", "probes", "routes")
 
@@ -23,15 +24,17 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise InputError("bad-override", f'"{text[:80]}" sets nothing', field="--set", fix='write path.rtt="140 ms"')
+        raise InputError(
+            "bad-override", f'"{plain(text, 80)}" sets nothing', field="--set", fix='write path.rtt="140 ms"'
+        )
     return key.strip(), parse_value(value.strip())
 
 
 def parse_value(text: str) -> Any:
     """A TOML value, or the text itself when it is none."""
     try:
-        read = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
+        read = parse_toml(f"value = {text}")
+    except InputError:
         return text
     return read["value"] if list(read) == ["value"] else text
 
@@ -46,7 +49,12 @@ def apply(tables: Mapping[str, Any], changes: Mapping[str, Any], names: Mapping[
     for key, value in changes.items():
         steps = key.split(".")
         if not all(steps):
-            raise InputError("bad-override", f'"{key}" is not a field', field=key or None, fix="write it like path.rtt")
+            raise InputError(
+                "bad-override", f'"{plain(key)}" is not a field', field=key or None, fix="write it like path.rtt"
+            )
+        if len(steps) > DEEPEST:
+            message = f"no field is {len(steps)} tables deep"
+            raise InputError("bad-override", message, field=key, fix="write it like path.rtt")
         if steps[0] in LISTS and len(steps) > 1:
             _set_in_list(changed, key, steps, value, names.get(steps[0], ()))
         else:
@@ -69,11 +77,11 @@ def _set_in_list(tables: dict[str, Any], key: str, steps: list[str], value: Any,
     elif len(steps) == 2 or steps[1] in ("forward", "backward", "replace"):
         chosen, rest = items, steps[1:]
     else:
-        message = f'none of the {steps[0]} is named "{steps[1]}"'
+        message = f'none of the {steps[0]} is named "{plain(steps[1], 60)}"'
         raise InputError("unknown-name", message, field=key, fix=suggestion(steps[1], names))
     if not rest:
-        fix = f"name a field of it, like {key}.{'loss' if steps[0] == 'links' else 'start'}"
-        raise InputError("bad-override", f'"{key}" is a whole table', field=key, fix=fix)
+        fix = f"name a field of it, like {plain(key)}.{'loss' if steps[0] == 'links' else 'start'}"
+        raise InputError("bad-override", f'"{plain(key)}" is a whole table', field=key, fix=fix)
     for item in chosen:
         _set(item, key, rest, value)
 
@@ -85,5 +93,7 @@ def _set(table: Any, key: str, steps: Sequence[str], value: Any) -> None:
         table = table.setdefault(step, {})
     if not isinstance(table, dict):
         fix = "name a field of a table"
-        raise InputError("bad-override", f'"{key}" goes on below a field that is not a table', field=key, fix=fix)
+        raise InputError(
+            "bad-override", f'"{plain(key)}" goes on below a field that is not a table', field=key, fix=fix
+        )
     table[steps[-1]] = value

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from sawtooth.errors import InputError, suggestion
+from sawtooth.plain import is_plain, plain
 from sawtooth.scenario.loss import LossModel
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
@@ -55,7 +56,7 @@ def between(low: str, high: str, kind: type[Span] | type[Size]) -> AfterValidato
 def _known_cc(value: object) -> object:
     if isinstance(value, str) and value not in CONGESTION_CONTROLS:
         fix = suggestion(value, CONGESTION_CONTROLS)
-        raise InputError("unknown-name", f'no congestion control is named "{value[:60]}"', fix=fix)
+        raise InputError("unknown-name", f'no congestion control is named "{plain(value, 60)}"', fix=fix)
     return value
 
 
@@ -69,6 +70,14 @@ def _not_a_number(value: str) -> str:
     if value.isdigit():
         fix = "begin it with a letter: flows.0 means the first one"
         raise InputError("bad-name", f'a name made of digits only, "{value}", reads as a position', fix=fix)
+    return value
+
+
+def one_line(value: str) -> str:
+    """Refuses what a terminal would not show as letters on one line."""
+    if not is_plain(value):
+        message = f'"{plain(value, 60)}" has characters that steer a terminal'
+        raise InputError("bad-name", message, fix="leave out control characters, line ends and marks of direction")
     return value
 
 

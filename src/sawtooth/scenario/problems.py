@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ValidationError
 
 from sawtooth.errors import InputError, SawtoothError, nearest, suggestion
+from sawtooth.plain import plain
 
 # For each of pydantic's types of problem: what is needed, and how it is written.
 _TYPES = {
@@ -45,19 +46,19 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         return say("missing-field", "this field is needed and missing", f'give "{location[-1]}"')
     if kind == "literal_error":
         known = _literals(str(context.get("expected", "")))
-        given = str(problem["input"])[:60]
+        given = plain(problem["input"], 60)
         return say("unknown-name", f'"{given}" is not known here', suggestion(given, known))
     if kind in ("greater_than_equal", "less_than_equal"):
         limit = f"at least {context['ge']}" if "ge" in context else f"at most {context['le']}"
         given = str(problem["input"]) if abs(problem["input"]) < 10**30 else "the value"
         return say("out-of-range", f"{given} is not {limit}", f"choose {limit}")
-    if kind in ("too_long", "too_short", "int_parsing_size"):
+    if kind in ("too_long", "too_short", "int_parsing_size", "string_too_long"):
         return say("out-of-range", problem["msg"], "shorten it")
     if kind == "string_pattern_mismatch":
         fix = 'letters, digits, "-", "_" and "+", at most 40'
         if location == ("name",):
             fix = "1 to 100 characters on one line"
-        return say("bad-name", f'"{str(problem["input"])[:60]}" is not a name that can be used here', fix)
+        return say("bad-name", f'"{plain(problem["input"], 60)}" is not a name that can be used here', fix)
     message, fix = _TYPES.get(kind, (problem["msg"], "see docs/reference/scenario.md"))
     return say("wrong-type", message, fix.format(last=location[-1] if location else ""))
 

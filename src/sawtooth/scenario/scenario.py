@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, ValidationError, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
 from sawtooth.errors import InputError, SawtoothError
@@ -28,6 +28,7 @@ from sawtooth.scenario.parts import (
     Probe,
     Route,
     between,
+    one_line,
 )
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.toml import read_toml
@@ -60,7 +61,7 @@ class Scenario(Part):
     SawtoothError with file, field and fix. Two scenarios are equal when they ask the same, however it was written.
     """
 
-    name: Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")] = Field(
+    name: Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,100}$"), AfterValidator(one_line)] = Field(
         "scenario", description="for people and directories"
     )
     topology: Topology = Field("path", description="path, chain, chain-asymmetric, dumbbell or custom")
@@ -136,6 +137,8 @@ class Scenario(Part):
 
         Paths are those of ``sawtooth.scenario.overrides``. Raises SawtoothError as loading the changed file would.
         """
+        if not changes:
+            return self
         given = self.model_dump(mode="json", by_alias=True, exclude_unset=True)
         if any(key.split(".")[0] == "flows" for key in changes):
             given.setdefault("flows", [{"cc": flow.cc} for flow in self.flows])

@@ -1,7 +1,12 @@
-"""Reading a TOML file, with every way that it can fail said plainly."""
+"""Reading TOML of whatever origin: every way that it can fail is said plainly, and it costs in proportion to its size.
+
+The parser of the standard library takes time and memory with the square of a dotted key's parts, and the stack with
+nested brackets. Both are counted before it sees the text.
+"""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from os import PathLike
 from pathlib import Path
@@ -10,8 +15,27 @@ from typing import Any
 from sawtooth.errors import InputError, nearest
 from sawtooth.storage import regular
 
-_LARGEST = 10 * 1024 * 1024
+LARGEST = 4 * 1024 * 1024
+"""Bytes: more than ten thousand flows, each with all its fields."""
+DEEPEST = 16
+"""Parts of a dotted key, brackets in brackets, and tables in tables."""
+LONGEST_WORD = 300
+"""Characters of a key or number that is not quoted."""
 STDIN = "/dev/stdin"
+
+# Strings and comments whole, then what counts: dots, brackets, what ends a key or value, and words. The kinds of string
+# are tried longest quote first, as the parser does; one that is not closed ends the scan, and the parser names it.
+_TOKEN = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}'
+    r"|'''(?:[^']|'(?!''))*'{3,5}"
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|'[^'\n]*'"
+    r"|#[^\n]*"
+    r"|(?P<open>[\[{])|(?P<close>[\]}])|(?P<dot>\.)|(?P<end>[=,\n])|(?P<broken>[\"'])"
+    r"|(?P<word>[^\s\"'#\[\]{}.=,]+)"
+    r"|[^\S\n]+",
+    re.DOTALL,
+)
 
 
 def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
@@ -20,26 +44,74 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
         regular(path)
     try:
         with open(path, "rb") as file:
-            data = file.read(_LARGEST + 1)
+            data = file.read(LARGEST + 1)
     except FileNotFoundError:
         fix = _near_file(Path(path)) or "check the name and the directory"
         raise InputError("file-not-found", "there is no such file", file=path, fix=fix) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise InputError("file-unreadable", f"cannot read it: {why}", file=path, fix="give a readable file") from None
-    if len(data) > _LARGEST:
+    if len(data) > LARGEST:
         fix = "is it really a scenario or study?"
-        raise InputError("file-unreadable", "it is larger than 10 MiB", file=path, fix=fix)
+        raise InputError("file-unreadable", f"it is larger than {LARGEST >> 20} MiB", file=path, fix=fix)
     try:
-        return tomllib.loads(data.decode())
+        return parse_toml(data.decode())
     except UnicodeDecodeError as error:
         message = f"it is not UTF-8 text (byte {error.start})"
         raise InputError("not-toml", message, file=path, fix="save it as UTF-8") from None
+    except InputError as error:
+        raise error.at(file=path) from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a text. Raises SawtoothError ``not-toml``, also for what is nested more than 16 deep."""
+    _check(text)
+    try:
+        tables = tomllib.loads(text)
     except ValueError as error:
-        fix = 'text is quoted: rtt = "20 ms"'
-        raise InputError("not-toml", f"it is not TOML: {error}", file=path, fix=fix) from None
+        raise InputError("not-toml", f"it is not TOML: {error}", fix='text is quoted: rtt = "20 ms"') from None
     except RecursionError:
-        raise InputError("not-toml", "it is nested too deeply", file=path, fix="use plain tables") from None
+        raise _too_deep() from None
+    if depth(tables) > DEEPEST:
+        raise _too_deep()
+    return tables
+
+
+def depth(tables: object) -> int:
+    """How deep tables and lists are nested, without a call in a call."""
+    found, level = 0, [tables]
+    while level := [one for one in level if isinstance(one, (dict, list)) and one]:
+        found += 1
+        level = [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
+    return found
+
+
+def _too_deep(line: int | None = None) -> InputError:
+    where = "" if line is None else f" (line {line})"
+    return InputError("not-toml", f"it is nested more than {DEEPEST} deep{where}", fix="use plain tables")
+
+
+def _check(text: str) -> None:
+    """Refuses what the parser would take long over."""
+    open_, dots = 0, 0
+    for token in _TOKEN.finditer(text):
+        kind = token.lastgroup
+        if kind is None:
+            continue
+        if kind == "dot":
+            dots += 1
+        elif kind == "word":
+            if token.end() - token.start() > LONGEST_WORD:
+                line = text.count("\n", 0, token.start()) + 1
+                message = f"a word of more than {LONGEST_WORD} characters (line {line})"
+                raise InputError("not-toml", message, fix="quote text, and shorten what is none")
+        elif kind == "broken":
+            return
+        else:
+            dots = 0
+            open_ += (kind == "open") - (kind == "close")
+        if dots >= DEEPEST or open_ > DEEPEST:
+            raise _too_deep(text.count("\n", 0, token.start()) + 1)
 
 
 def _near_file(path: Path) -> str | None:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from sawtooth.errors import InputError, suggestion
@@ -124,7 +125,7 @@ def custom(
         transmitters.append(Transmitter(name, card.rate.bps, card.queue, f"cards.{name}.queue"))
     wires: list[Wire] = []
     names: set[str] = set()
-    joined = [frozenset((link.from_, link.to)) for link in links]
+    joined = Counter(frozenset((link.from_, link.to)) for link in links)
     for number, link in enumerate(links):
         at = f"links.{number}"
         _known(link.from_, hosts, f"{at}.from")
@@ -138,7 +139,7 @@ def custom(
             raise InputError("duplicate-name", message, field=f"{at}.name", fix=f'name this one, e.g. "{name}-2"')
         names.add(name)
         _queue_has_a_rate(link, card_of, at)
-        twin = joined.count(joined[number]) > 1
+        twin = joined[frozenset((link.from_, link.to))] > 1
         for source, target, way in ((link.from_, link.to, "forward"), (link.to, link.from_, "backward")):
             own: Direction = getattr(link, way)
             shown = f"{name}:{source}>{target}" if twin else f"{source}>{target}"
@@ -156,7 +157,7 @@ def custom(
                     aggregation_ns=(link.aggregation if own.aggregation is None else own.aggregation).ns,
                 )
             )
-    found = explicit(routes, list(hosts), wires)
+    found = explicit(routes, hosts, wires)
     return Network(tuple(hosts), tuple(transmitters), tuple(wires), routes=found)
 
 

@@ -11,6 +11,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -18,10 +19,16 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from sawtooth.errors import InputError
+from sawtooth.plain import plain
 
 # Digits and exponent are bounded so that a hostile number cannot take long to expand.
 _NUMBER = r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(\S.*?)?\s*", re.DOTALL)
+
+
+def _shown(given: object) -> str:
+    """What is wrong, short enough for a message."""
+    return plain(given, 60)
 
 
 def _split(value: object, what: str, example: str, usual: str) -> tuple[Fraction, str]:
@@ -35,12 +42,12 @@ def _split(value: object, what: str, example: str, usual: str) -> tuple[Fraction
         kind = type(value).__name__
         raise InputError("wrong-type", f"{what} is text with a unit, not a {kind}", fix=f'write it like "{example}"')
     found = _QUANTITY.fullmatch(value)
-    shown = value if len(value) <= 60 else value[:57] + "…"
     if found is None:
-        raise InputError("bad-quantity", f'"{shown}" is not {what}', fix=f'write it like "{example}"')
+        raise InputError("bad-quantity", f'"{_shown(value)}" is not {what}', fix=f'write it like "{example}"')
     number, unit = found[1], found[2]
     if not unit:
-        raise InputError("missing-unit", f'"{shown}" has no unit; {what} needs one', fix=f'write "{number} {usual}"')
+        message = f'"{_shown(value)}" has no unit; {what} needs one'
+        raise InputError("missing-unit", message, fix=f'write "{number} {usual}"')
     return Fraction(number), unit
 
 
@@ -51,7 +58,9 @@ def _one_of(units: list[str]) -> str:
 def _whole(number: Fraction, scale: Fraction | int, what: str, finest: str, text: object) -> int:
     amount = number * scale
     if amount.denominator != 1:
-        raise InputError("bad-quantity", f'"{text}" is finer than {finest}, the resolution of {what}', fix="round it")
+        raise InputError(
+            "bad-quantity", f'"{_shown(text)}" is finer than {finest}, the resolution of {what}', fix="round it"
+        )
     return int(amount)
 
 
@@ -66,6 +75,7 @@ def _decimal(amount: Fraction) -> str:
     return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
 
 
+@lru_cache(maxsize=1024)
 def _print(amount: int, units: tuple[tuple[str, int], ...]) -> str:
     """In the largest of ``units`` (smallest first) that leaves at least 1."""
     name, scale = units[0]
@@ -123,10 +133,12 @@ class Rate(Quantity):
                 # Most people mean bits by it, tc means bytes: a factor of eight is not a thing to guess.
                 fix = f"tc reads {unit} as bytes a second, others as bits: write {lower.removesuffix('bps')}bit/s"
                 fix = fix.replace("mbit", "Mbit").replace("gbit", "Gbit").replace("tbit", "Tbit")
-            raise InputError("unknown-unit", f'"{unit}" is not a unit of rate', fix=fix)
+            raise InputError("unknown-unit", f'"{_shown(unit)}" is not a unit of rate', fix=fix)
         bps = _whole(number, scales[lower], "a rate", "1 bit/s", value)
         if not cls.LOW <= bps <= cls.HIGH:
-            raise InputError("out-of-range", f'"{value}" is outside 1 bit/s … 10 Tbit/s', fix='write e.g. "50 Mbit/s"')
+            raise InputError(
+                "out-of-range", f'"{_shown(value)}" is outside 1 bit/s … 10 Tbit/s', fix='write e.g. "50 Mbit/s"'
+            )
         return cls(bps)
 
     def __str__(self) -> str:
@@ -161,10 +173,10 @@ class Span(Quantity):
         scale = cls.scale(unit)
         if scale is None:
             known = ["ns", "us", "ms", "s", "min", "h", "d"]
-            raise InputError("unknown-unit", f'"{unit}" is not a unit of time', fix=_one_of(known))
+            raise InputError("unknown-unit", f'"{_shown(unit)}" is not a unit of time', fix=_one_of(known))
         ns = _whole(number, scale, "time", "1 ns", value)
         if not 0 <= ns <= cls.HIGH:
-            raise InputError("out-of-range", f'"{value}" is outside 0 s … 30 d', fix='write e.g. "20 ms"')
+            raise InputError("out-of-range", f'"{_shown(value)}" is outside 0 s … 30 d', fix='write e.g. "20 ms"')
         return cls(ns)
 
     @property
@@ -199,10 +211,12 @@ class Size(Quantity):
         scale = cls.scale(unit)
         if scale is None:
             known = [name for name, _ in (*cls._DECIMAL, *cls._BINARY)]
-            raise InputError("unknown-unit", f'"{unit}" is not a unit of size', fix=_one_of(known))
+            raise InputError("unknown-unit", f'"{_shown(unit)}" is not a unit of size', fix=_one_of(known))
         size = _whole(number, scale, "a size", "1 byte", value)
         if not 0 <= size <= cls.HIGH:
-            raise InputError("out-of-range", f'"{value}" is outside 0 bytes … 1000000 TB', fix='write e.g. "64 MiB"')
+            raise InputError(
+                "out-of-range", f'"{_shown(value)}" is outside 0 bytes … 1000000 TB', fix='write e.g. "64 MiB"'
+            )
         return cls(size)
 
     def __str__(self) -> str:
@@ -227,10 +241,12 @@ class Loss(Quantity):
     def parse(cls, value: object) -> Loss:
         number, unit = _split(value, "a loss", "1%", "%")
         if unit.lower() not in ("%", "percent"):
-            raise InputError("unknown-unit", f'"{unit}" is not a unit of loss', fix="write it in percent, like 1%")
+            raise InputError(
+                "unknown-unit", f'"{_shown(unit)}" is not a unit of loss', fix="write it in percent, like 1%"
+            )
         ppb = _whole(number, 10**7, "a loss", "1e-7 %", value)
         if not 0 <= ppb <= 10**9:
-            raise InputError("out-of-range", f'"{value}" is outside 0% … 100%', fix='write e.g. "1%"')
+            raise InputError("out-of-range", f'"{_shown(value)}" is outside 0% … 100%', fix='write e.g. "1%"')
         return cls(ppb)
 
     @property
@@ -269,13 +285,17 @@ class Queue(Quantity):
             kind, amount = "ns", Fraction(_whole(number, scale, "a queue", "1 ns", value))
         else:
             known = ["packets", "bytes", "KiB", "MiB", "ms", "us", "bdp"]
-            raise InputError("unknown-unit", f'"{unit}" is not a unit of a queue', fix=_one_of(known))
+            raise InputError("unknown-unit", f'"{_shown(unit)}" is not a unit of a queue', fix=_one_of(known))
         if amount == 0:
             fix = 'the packet in transmission does not wait; the smallest queue is "1 packet"'
             raise InputError("zero-queue", "a queue of zero would drop every packet that meets another", fix=fix)
         if not 0 < amount <= cls.HIGH[kind]:
             limits = '"1 packet" … "1000000000 packets", "1 TiB", "3600 s" or "1000000 bdp"'
-            raise InputError("out-of-range", f'"{value}" is outside what a queue may be', fix=f"choose within {limits}")
+            raise InputError(
+                "out-of-range",
+                f'"{_shown(value)}" is outside what a queue may be',
+                fix=f"choose within {limits}",
+            )
         return cls(kind, amount)
 
     def __str__(self) -> str:

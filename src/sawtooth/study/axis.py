@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from sawtooth.errors import InputError
+from sawtooth.plain import plain
+from sawtooth.scenario.parts import one_line
 from sawtooth.scenario.units import Loss, Rate, Size, Span
 
 MAX_VALUES = 10_000
@@ -21,6 +23,7 @@ _AMOUNT = re.compile(r"\s*([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(
 _DIGITS = 250
 """Enough for any sum of two amounts."""
 
+Label = Annotated[str, Field(max_length=100), AfterValidator(one_line)]
 ColumnName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
@@ -30,9 +33,9 @@ class Column(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     field: str = Field(description='the varied field, dotted: "chain.loss", "flows.0.cc"')
-    title: str = Field("", description='on axes and in legends: "packet loss, %"')
+    title: Label = Field("", description='on axes and in legends: "packet loss, %"')
     unit: str | None = Field(None, description='print the value as a number in this unit: "%", "ms", "Mbit/s"')
-    labels: dict[str, str] = Field(default_factory=dict, description="value = what the tables call it")
+    labels: dict[str, Label] = Field(default_factory=dict, description="value = what the tables call it")
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ def _amount(value: Any, field: str) -> tuple[Decimal, str]:
         return Decimal(value), ""
     found = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise InputError("bad-quantity", f"{value!r} is not an amount", field=field, fix='write e.g. "1%" or 10')
+        raise InputError("bad-quantity", f'"{plain(value, 60)}" is not an amount', field=field, fix='write "1%" or 10')
     return Decimal(found[1]), found[2]
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from sawtooth.plain import plain
+
 SHOWN_AFTER_S = 2.0
 _FORMAT = "{desc} {percentage:3.0f}% |{bar}| {n:.1f}/{total} points, {elapsed} gone, {remaining} to go"
 _FORMAT_ONE = "{desc} {percentage:3.0f}% |{bar}| {elapsed} gone, {remaining} to go"
@@ -25,11 +27,12 @@ class Bar:
         self._bar: Any = tqdm(
             total=points,
             initial=done,
-            desc=what,
+            desc=plain(what, 100),
             disable=quiet,
             delay=SHOWN_AFTER_S,
             bar_format=_FORMAT if points > 1 else _FORMAT_ONE,
-            file=sys.stderr,
+            # The command line writes out control characters, except a bar's own.
+            file=getattr(sys.stderr, "own", sys.stderr),
             leave=terminal,
             # A log file gets a line now and then, a terminal a smooth bar.
             mininterval=0.2 if terminal else 30.0,

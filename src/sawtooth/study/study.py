@@ -19,8 +19,10 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.plain import is_plain, plain
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.compiled import flow_names
+from sawtooth.scenario.parts import one_line
 from sawtooth.scenario.problems import first_problem
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
@@ -50,10 +52,20 @@ _LONGEST_DIRECTORY = 60
 
 
 def _printable(name: str) -> str:
-    if not 0 < len(name) <= 100 or any(ord(letter) < 0x20 or ord(letter) == 0x7F for letter in name):
+    if not 0 < len(name) <= 100 or not is_plain(name):
         fix = "1 to 100 characters on one line, as a scenario's name"
-        raise InputError("bad-name", f"{name[:60]!r} is not a name that can be used here", fix=fix)
+        raise InputError("bad-name", f'"{plain(name, 60)}" is not a name that can be used here', fix=fix)
     return name
+
+
+def _paragraph(text: str) -> str:
+    for line in text.split("\n"):
+        one_line(line)
+    return text
+
+
+Line = Annotated[str, Field(max_length=300), AfterValidator(one_line)]
+Paragraph = Annotated[str, Field(max_length=10_000), AfterValidator(_paragraph)]
 
 
 class _Table(BaseModel):
@@ -72,7 +84,7 @@ class PublishedFigures(_Table):
     """Figures to be set beside the results."""
 
     file: str = Field(description='a name that is shipped, or a CSV file beside this one (it ends in ".csv")')
-    source: str = Field("", description="whose they are, for a file of your own")
+    source: Line = Field("", description="whose they are, for a file of your own")
 
 
 class Report(_Table):
@@ -93,8 +105,8 @@ class Study(_Table):
         description="for people; its letters, digits, - + and _ name the directory of its results",
         json_schema_extra={"minLength": 1, "maxLength": 100},
     )
-    title: str = Field("", description="one line")
-    question: str = Field("", description="what is asked, a paragraph")
+    title: Line = Field("", description="one line")
+    question: Paragraph = Field("", description="what is asked, a paragraph")
     scenario: dict[str, Any] = Field(description="as in a scenario file, or the path of one beside this file")
     vary: dict[str, Any] = Field(default_factory=dict, description="dotted field = list, or {from, to, step}")
     columns: dict[ColumnName, Column] = Field(default_factory=dict, description="how varied fields appear in tables")

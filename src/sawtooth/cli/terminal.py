@@ -1,0 +1,34 @@
+"""What the commands print: answers on standard output, the rest on standard error, and one line that changes.
+
+Every command prints by these and by nothing else; what a terminal would obey is written out on the way, in
+``sawtooth.cli.process``.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def say(text: str, end: str = "\n") -> None:
+    """An answer. Raises SawtoothError as the stream of ``process.prepared`` does."""
+    sys.stdout.write(text + end)
+    sys.stdout.flush()
+
+
+def tell(text: str = "") -> None:
+    """What is to be known beside the answer."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def is_watched() -> bool:
+    """Whether standard error is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def redraw(line: str) -> None:
+    """Replaces the line that the cursor is in; ``line`` is of our own words."""
+    stream: Any = getattr(sys.stderr, "own", sys.stderr)
+    stream.write(f"\r\x1b[K{line}")
+    stream.flush()
