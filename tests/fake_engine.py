@@ -138,6 +138,23 @@ class Killed(Fake):
 
 
 @dataclass(frozen=True)
+class DiesBesideAnother(Fake):
+    """Its worker is killed at a loss of 2% when another one has begun at 3%, which takes a second more."""
+
+    once: str = ""
+
+    def before(self, scenario, stop):
+        begun = Path(self.once)
+        if scenario.chain_table.loss.ppb == 30_000_000:
+            begun.touch()
+            time.sleep(1.0)
+        if scenario.chain_table.loss.ppb == 20_000_000:
+            while not begun.exists():
+                time.sleep(0.02)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
 class Slow(Fake):
     """Takes for ever at a loss of 2%, and stops when asked."""
 

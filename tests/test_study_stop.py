@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_engine import Fake, Killed, Slow, quick, study
+from fake_engine import DiesBesideAnother, Fake, Killed, Slow, quick, study
 from sawtooth.errors import SawtoothError
 from sawtooth.study import run_study
 
@@ -27,6 +27,19 @@ def test_a_killed_worker_is_one_clear_error_and_the_next_run_goes_on(tmp_path, m
     assert len(list((tmp_path / "out" / "small").iterdir())) == 2  # one directory, and latest
     assert len(list(marks.iterdir())) == 4 + 1 + 4
     assert len(result.summary) == 12
+
+
+def test_what_another_worker_saves_while_the_pool_breaks_is_counted(tmp_path):
+    """At a loss of 2% one worker dies; the other, at 3%, takes a second more and saves its point."""
+    out = tmp_path / "out"
+    given = study(
+        repeat={"seeds": [1]}, vary={"flows.cc": ["cubic"], "topology": ["chain"], "chain.loss": ["2%", "3%"]}
+    )
+    with pytest.raises(SawtoothError) as caught:
+        run_study(given, engine=DiesBesideAnother(once=str(tmp_path / "once")), out=out, jobs=2, quiet=True)
+    assert caught.value.code == "worker-died"
+    assert len(list(out.glob("small/2*/points/[0-9]*"))) == 1
+    assert "; 1 of 2 points are finished and kept" in caught.value.message
 
 
 def script(tmp_path, engine, out, *, given=None, around="contextlib.nullcontext()"):

@@ -16,7 +16,7 @@ from sawtooth.plain import plain, sentence, where
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sawtooth.study import Study
+    from sawtooth.study import Study, StudyResult
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -78,7 +78,22 @@ def run(
             raise InputError("bad-usage", "--set warmup says the same", field="--omit", fix="leave out one of them")
         overrides["warmup"] = omit
     study, overrides = _study(file, overrides)
-    result = run_study(
+    unread: list[BrokenPipeError] = []
+
+    def answer(result: StudyResult) -> None:
+        page = write_report(result)
+        try:
+            if not quiet:
+                say(result.table())
+                for warning in result.warnings:
+                    say(f"warning: {sentence(warning)}")
+                say(f"results: {where(result.directory)}")
+            say(f"report: {where(page)}")
+        except BrokenPipeError as error:
+            # Whoever read our output has seen enough; the study is finished all the same.
+            unread.append(error)
+
+    run_study(
         study,
         engine=engine,
         out=Path(out),
@@ -89,14 +104,10 @@ def run(
         capture=capture or bool(capture_at),
         capture_at=capture_at,
         quiet=quiet,
+        ending=answer,
     )
-    page = write_report(result)
-    if not quiet:
-        say(result.table())
-        for warning in result.warnings:
-            say(f"warning: {sentence(warning)}")
-        say(f"results: {where(result.directory)}")
-    say(f"report: {where(page)}")
+    if unread:
+        raise unread[0]
 
 
 @sawtooth.command()

@@ -104,7 +104,7 @@ def _check(text: str) -> None:
             if token.end() - token.start() > LONGEST_WORD:
                 line = text.count("\n", 0, token.start()) + 1
                 message = f"a word of more than {LONGEST_WORD} characters (line {line})"
-                raise InputError("not-toml", message, fix="quote text, and shorten what is none")
+                raise InputError("not-toml", message, fix='text is quoted: name = "…"; no number is that long')
         elif kind == "broken":
             return
         else:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +18,7 @@ from sawtooth.run import versions
 from sawtooth.storage import writing
 from sawtooth.study.progress import Bar, fractions
 from sawtooth.study.result import Place, StudyResult
-from sawtooth.study.store import STOP, finish, is_done, results_directory
+from sawtooth.study.store import STOP, computed, finish, is_done, results_directory
 from sawtooth.study.study import Point, Study
 from sawtooth.study.worker import Outcome, Task, run_point
 from sawtooth.work import fan_out
@@ -37,6 +37,7 @@ def run_study(
     capture: bool = False,
     capture_at: Sequence[str] = (),
     quiet: bool = False,
+    ending: Callable[[StudyResult], None] | None = None,
 ) -> StudyResult:
     """Runs every point of a study and summarises it under ``out``/NAME/DATE; nothing there is ever overwritten.
 
@@ -45,7 +46,8 @@ def run_study(
     They import nothing of the script that calls, and the results do not depend on them.
     An unfinished directory of the same study, engine and versions is taken up again. ``capture`` keeps the packets'
     headers at both ends of each point under ``captures``, one directory a point, where the engine can; ``capture_at``
-    names other hosts instead.
+    names other hosts instead. ``ending`` is what belongs to the answer, a report perhaps: the study counts as finished
+    when it has returned, and where it was stopped or failed the same call does it again, and computes nothing again.
 
     Raises SawtoothError: as ``Study.points`` and the engine's ``check``; ``unwritable-output``, ``disk-full``,
     ``worker-died``, or the first error of a point, with finished points kept; ``interrupted`` after Ctrl-C.
@@ -92,9 +94,17 @@ def run_study(
         ]
         _run_tasks(tasks, len(points), directory, study.name, jobs, executor, quiet)
         places = [Place(point.id, point.key, point.seed) for point in points]
-        result = StudyResult.build(study, chosen.name, directory, places, published)
-        result.write_tables()
-        finish(directory, {"warnings": list(result.warnings), "published": result.published_described()})
+        try:
+            result = StudyResult.build(study, chosen.name, directory, places, published)
+            result.write_tables()
+            computed(directory, {"warnings": list(result.warnings), "published": result.published_described()})
+            if ending is not None:
+                ending(result)
+            finish(directory)
+        except KeyboardInterrupt:
+            message = f"interrupted; all {len(points)} points are finished and kept in {directory}"
+            fix = "run the same command again: it computes none of them again"
+            raise SawtoothError("interrupted", message, fix=fix) from None
         return result
 
 

@@ -63,17 +63,23 @@ def results_directory(out: Path, name: str, identity: str, described: dict[str, 
             os.close(lock)
 
 
-def finish(directory: Path, extra: dict[str, Any]) -> None:
-    """Marks the results as finished and lets ``latest`` point to them."""
+def computed(directory: Path, extra: dict[str, Any]) -> None:
+    """Says when all points were computed, and what is to be known of them; a time that stands there stays."""
     with writing(directory):
         shutil.rmtree(directory / "progress", ignore_errors=True)
-    description = read_description(directory / DESCRIPTION, FORMAT) | extra | {"finished": _now()}
-    write_json(directory / DESCRIPTION, description)
+    description = read_description(directory / DESCRIPTION, FORMAT)
+    write_json(directory / DESCRIPTION, {"computed": _now()} | description | extra)
+
+
+def finish(directory: Path) -> None:
+    """Lets ``latest`` point to the results and marks them as finished: last, since who finds the mark begins anew."""
     with writing(directory.parent / "latest"):
         aside = directory.parent / f".latest.{os.getpid()}{ASIDE}"
         aside.unlink(missing_ok=True)
         aside.symlink_to(directory.name)
         os.replace(aside, directory.parent / "latest")
+    description = read_description(directory / DESCRIPTION, FORMAT) | {"finished": _now()}
+    write_json(directory / DESCRIPTION, description)
 
 
 class _Point(BaseModel):
@@ -96,6 +102,7 @@ class _Description(BaseModel):
     study: dict[str, Any]
     engine: str
     started: str
+    computed: str | None = None
     finished: str | None
     overrides: dict[str, Any]
     versions: dict[str, str]
