@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from fidelity.field.captures import captures
+from fidelity.field.labelled import labelled
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -12,7 +13,7 @@ def field() -> None:
     """Run sawtooth on a folder of data that others made, and print how it agrees with what is known of it."""
 
 
-for trial in (captures,):
+for trial in (captures, labelled):
     field.add_command(trial)
 
 if __name__ == "__main__":
