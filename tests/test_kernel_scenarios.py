@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sawtooth import engines
@@ -219,6 +220,19 @@ def test_every_congestion_control_of_linux_carries_data() -> None:
     # Without ECN the kernel's DCTCP is its Reno.
     assert made.meta["congestion_control_used"] == {cc: cc for cc in CONGESTION_CONTROLS} | {"dctcp": "dctcp-reno"}
     assert made.tables["flows"]["delivered_bytes"].min() > 10 * PAYLOAD_BYTES
+
+
+def test_a_link_of_opportunities_lets_so_many_bytes_leave_together() -> None:
+    # Ten probes in flight; of their 98 bytes each opportunity takes five.
+    link = {"rate": "80 kbit/s", "queue": "50 packets", "opportunity": "500 bytes"}
+    links = [{"from": "a", "to": "b", "forward": link}]
+    ends = {"from": "a", "to": "b"}
+    tables = custom("ab", links, flows=[ends | {"start": "3.9 s"}], probes=[ends | {"interval": "5 ms"}])
+    made = run("kernel", duration="4 s", **tables)
+    answered_s = (made.tables["probes"]["t_s"] + made.tables["probes"]["rtt_s"]).round(3)
+    together = answered_s.value_counts().sort_index().iloc[3:20]
+    assert together.median() == pytest.approx(6, abs=1)
+    assert np.diff(together.index).mean() == pytest.approx(0.05, rel=0.02)
 
 
 def test_a_link_that_aggregates_lets_packets_leave_together() -> None:

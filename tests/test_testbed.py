@@ -378,6 +378,27 @@ def test_a_link_that_aggregates_holds_packets_behind_its_delay() -> None:
     assert slotted == [qdisc.netem(delay_ns=5_000_000, slot_ns=20_000_000)]
 
 
+def test_a_link_of_opportunities_serves_so_many_bytes_of_its_queue_at_a_time() -> None:
+    link = {"from": "a", "to": "b", "rate": "200 kbit/s", "queue": "12 packets", "opportunity": "1500 bytes"}
+    made = plan(topology="custom", hosts={"a": {}, "b": {}}, links=[link], flows=[{"from": "a", "to": "b"}])
+    serving = [one.options for one in made.ports.qdiscs if struct.pack("=2q", 60_000_000, 60_000_000) in one.options]
+    assert serving == [qdisc.netem(limit=12, slot_ns=60_000_000, slot_bytes=1500)] * 2
+    assert not [one for one in made.ports.qdiscs if one.kind == "tbf"]
+
+
+def test_opportunities_are_a_rates_and_need_netem_and_a_queue_in_packets() -> None:
+    def refused(place: Place, **link: str) -> tuple[str, str | None]:
+        links = [{"from": "a", "to": "b", "opportunity": "1500 bytes", **link}]
+        ends = {"topology": "custom", "hosts": {"a": {}, "b": {}}, "links": links}
+        with pytest.raises(SawtoothError) as caught:
+            check(Scenario(**ends, flows=[{"from": "a", "to": "b"}]).compile(), "native", place, where="here")
+        return caught.value.code, caught.value.field
+
+    assert refused(Place()) == ("conflict", "links.0.opportunity")
+    assert refused(Place(netem=False), rate="1 Mbit/s") == ("unsupported", "links.opportunity")
+    assert refused(Place(), rate="1 Mbit/s", queue="64 KiB") == ("unsupported", "links.queue")
+
+
 def test_aggregation_needs_netem_and_a_link_of_its_own() -> None:
     links: list[dict[str, Any]] = [{"from": "a", "to": "b", "aggregation": "20 ms"}, {"from": "a", "to": "c"}]
     ends = {"topology": "custom", "hosts": {"a": {}, "b": {}, "c": {}}, "links": links}

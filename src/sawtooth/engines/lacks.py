@@ -17,6 +17,7 @@ def check(compiled: dict[str, Any], engine: str, controls: Collection[str]) -> N
             message = f"the engine {engine} has no {flow['cc']}, only {', '.join(controls)}"
             raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=_FIX)
     for link in compiled["links"]:
-        if link.get("aggregation_ns"):
-            message = f'the link "{link["name"]}" sends in bursts, and the engine {engine} cannot'
-            raise InputError("unsupported", message, field="links.aggregation", fix=_FIX)
+        for kind, field in (("aggregation_ns", "aggregation"), ("opportunity_bytes", "opportunity")):
+            if link.get(kind):
+                message = f'the link "{link["name"]}" sends in bursts, and the engine {engine} cannot'
+                raise InputError("unsupported", message, field=f"links.{field}", fix=_FIX)

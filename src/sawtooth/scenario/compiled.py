@@ -103,6 +103,7 @@ def compile_scenario(scenario: Scenario) -> dict[str, Any]:
                 "overhead_bytes": wire.overhead_bytes,
                 # The core's links have none.
                 **({"aggregation_ns": wire.aggregation_ns} if wire.aggregation_ns else {}),
+                **({"opportunity_bytes": wire.opportunity_bytes} if wire.opportunity_bytes else {}),
             }
             for wire in network.wires
         ],

@@ -34,6 +34,7 @@ class Wire:
     loss: Loss | LossPattern = NO_LOSS
     overhead_bytes: int = 0
     aggregation_ns: int = 0
+    opportunity_bytes: int = 0
 
 
 @dataclass(frozen=True)

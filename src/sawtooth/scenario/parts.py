@@ -88,6 +88,7 @@ End = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_+-]{1,40}|[sr]\*)$
 Delay = Annotated[Span, between("0 s", "3600 s", Span)]
 Buffer = Annotated[Size, between("4 KiB", "1 GiB", Size)]
 Overhead = Annotated[Size, between("0 bytes", "1000 bytes", Size)]
+Opportunity = Annotated[Size, between("0 bytes", "1 MB", Size)]
 Aggregation = Annotated[Span, between("0 s", "1 s", Span)]
 Volume = Annotated[Size, between("1 byte", "1000 TB", Size)]
 Lifetime = Annotated[Span, between("1 ms", "30 d", Span)]
@@ -163,6 +164,7 @@ class Direction(Part):
     loss: LossModel | None = Field(None, description="before the queue")
     overhead: Overhead | None = Field(None, description="bytes a frame that the wire carries and Linux does not count")
     aggregation: Aggregation | None = Field(None, description="packets leave together, so far apart")
+    opportunity: Opportunity | None = Field(None, description="the rate is so many bytes at a time")
 
 
 class Link(Part):
@@ -178,6 +180,10 @@ class Link(Part):
     overhead: Overhead = Field(Size(0), description="bytes a frame that the wire carries and Linux does not count")
     aggregation: Aggregation = Field(
         Span(0), description="packets leave together, so far apart, as on Wi-Fi; engines kernel and netns"
+    )
+    opportunity: Opportunity = Field(
+        Size(0),
+        description="the rate is so many bytes at a time, as of cellular lines and mahimahi; engines kernel and netns",
     )
     forward: Direction = Field(Direction(), description="what differs from `from` to `to`")
     backward: Direction = Field(Direction(), description="what differs from `to` to `from`")

@@ -155,6 +155,7 @@ def custom(
                     loss=link.loss if own.loss is None else own.loss,
                     overhead_bytes=(link.overhead if own.overhead is None else own.overhead).bytes,
                     aggregation_ns=(link.aggregation if own.aggregation is None else own.aggregation).ns,
+                    opportunity_bytes=_opportunity(link, own, transmitter, source in card_of, f"{at}.{way}"),
                 )
             )
     found = explicit(routes, hosts, wires)
@@ -209,6 +210,17 @@ def _transmitter(
     where = f"{at}.{way}.queue" if own.queue is not None else f"{at}.queue"
     transmitters.append(Transmitter(shown, rate.bps, queue, where))
     return len(transmitters) - 1
+
+
+def _opportunity(link: Link, own: Direction, transmitter: int | None, card: bool, at: str) -> int:
+    """Bytes. Refuses what no transmitter of the direction's own serves."""
+    size = link.opportunity if own.opportunity is None else own.opportunity
+    if size.bytes and (transmitter is None or card):
+        if own.opportunity is None and own.rate is None and link.rate is None:
+            at = at.rsplit(".", 1)[0]
+        message = "opportunities are a rate's, and this direction has no rate of its own"
+        raise InputError("conflict", message, field=f"{at}.opportunity", fix="give the link a rate, or leave it out")
+    return size.bytes
 
 
 def _known(host: str, hosts: Mapping[str, Host], field: str) -> None:

@@ -209,7 +209,7 @@ class _Port:
     def build(self) -> None:
         self.ports.veths.append(Veth(self.home, self.near, self.away, self.far, mac(self.number, 0)))
         rated = self.transmitter is not None
-        bucket = rated and (bool(self.sends) or self._short() or not self.place.netem)
+        bucket = rated and not self._opportunity_bytes() and (bool(self.sends) or self._short() or not self.place.netem)
         delayed = any(link["delay_ns"] or link.get("aggregation_ns") for link in self.of)
         wire = self.place.netem and (bucket or delayed)
         alone = len(self.links) == 1
@@ -231,6 +231,9 @@ class _Port:
         transmitter = self.transmitter or {}
         packets, size = transmitter["queue_packets"], transmitter["queue_bytes"]
         return size is not None or (packets is not None and packets <= _FEW)
+
+    def _opportunity_bytes(self) -> int:
+        return int(self.of[0].get("opportunity_bytes", 0))
 
     def _layer(self, ends: tuple[str, str], name: str, tag: int, where: int, to: int) -> tuple[str, str]:
         """A VLAN sub-interface at each end; the far one, made in the namespace ``where``, goes to ``to``."""
@@ -281,7 +284,11 @@ class _Port:
         packets, size = transmitter["queue_packets"], transmitter["queue_bytes"]
         rate_bps, overhead = transmitter["rate_bps"], self.of[0]["overhead_bytes"]
         add = self.ports.qdiscs.append
-        if bucket:
+        if served := self._opportunity_bytes():
+            each_ns = round(served * 8 * 10**9 / rate_bps)
+            options = qdisc.netem(limit=packets or qdisc.UNLIMITED, slot_ns=each_ns, slot_bytes=served)
+            add(Qdisc(self.home, device, handle, parent, "netem", options))
+        elif bucket:
             add(Qdisc(self.home, device, handle, parent, "tbf", self._bucket()))
             kind, limit = ("bfifo", size) if size is not None else ("pfifo", packets or qdisc.UNLIMITED)
             add(Qdisc(self.home, device, FIFO << 16, handle | 1, kind, qdisc.fifo(min(limit, 2**32 - 1))))

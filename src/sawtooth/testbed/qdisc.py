@@ -31,11 +31,13 @@ def netem(
     overhead_bytes: int = 0,
     delay_ns: int = 0,
     slot_ns: int = 0,
+    slot_bytes: int = 0,
 ) -> bytes:
     """``limit`` in packets, the one on the wire included; it is checked after the loss (``netem_enqueue``).
 
     ``gilbert_elliott`` as a compiled scenario has it, instead of ``loss_ppb``: what tc calls ``loss gemodel``.
-    ``slot_ns``: packets that are due leave together, so long after the last of those before (tc's ``slot``).
+    ``slot_ns``: packets that are due leave together, so long after the last of those before (tc's ``slot``), and
+    at most ``slot_bytes`` and what is left of a packet (0: all).
     """
     options = struct.pack("=6I", 0, limit, _chance(loss_ppb), 0, 0, 0)
     if gilbert_elliott is not None:
@@ -51,7 +53,7 @@ def netem(
     if delay_ns:
         options += _attribute(_NETEM_LATENCY64, struct.pack("=q", delay_ns))
     if slot_ns:
-        options += _attribute(_NETEM_SLOT, struct.pack("=2q2i2q", slot_ns, slot_ns, 0, 0, 0, 0))
+        options += _attribute(_NETEM_SLOT, struct.pack("=2q2i2q", slot_ns, slot_ns, 0, slot_bytes, 0, 0))
     if seed is not None:
         options += _attribute(_NETEM_SEED, struct.pack("=Q", seed))
     return options

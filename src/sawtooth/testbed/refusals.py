@@ -79,6 +79,13 @@ def _links(compiled: dict[str, Any], place: Place, where: str) -> None:
         if link.get("aggregation_ns") and (len(by_card.get(link["transmitter"], ())) > 1 or not place.netem):
             lacks = "shares a card with others" if place.netem else f"sends in bursts, and {where} has no netem"
             raise _no("links.aggregation", f'the link "{name}" {lacks}', "leave it out")
+        if link.get("opportunity_bytes"):
+            if not place.netem:
+                lacks = f'the link "{name}" sends in bursts, and {where} has no netem'
+                raise _no("links.opportunity", lacks, "leave it out")
+            if compiled["transmitters"][link["transmitter"]]["queue_packets"] is None:
+                lacks = f'the queue of the link "{name}" is in bytes, and netem counts packets'
+                raise _no("links.queue", lacks, 'write it in packets: "100 packets"')
         if place.netem:
             continue
         if link["delay_ns"]:
