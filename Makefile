@@ -36,18 +36,22 @@ test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of
 check: setup  ## Format, lint, types, and the core's stub against the built core
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	$(BIN)/ruff format --check src tests tools bench fidelity
-	$(BIN)/ruff check src tests tools bench fidelity
+	$(BIN)/ruff format --check src tests tools bench fuzz/text fidelity
+	$(BIN)/ruff check src tests tools bench fuzz/text fidelity
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest sawtooth._core
 
 format:  ## Format all sources
 	cargo fmt --all
-	$(BIN)/ruff format src tests tools bench fidelity
-	$(BIN)/ruff check --fix src tests tools bench fidelity
+	$(BIN)/ruff format src tests tools bench fuzz/text fidelity
+	$(BIN)/ruff check --fix src tests tools bench fuzz/text fidelity
 
 wheel: setup  ## Build dist/: the source distribution, and from it a wheel for Linux from 2014 on; try it
 	tools/wheel
+
+FUZZ_SECONDS := 3600
+fuzz: setup  ## Mutated inputs for every reader of text, an hour; FUZZ_SECONDS=60 a minute
+	$(BIN)/python -m fuzz.text --seconds $(FUZZ_SECONDS) --seed $$(date +%s) --keep target/fuzz
 
 bench:  ## Delivered data packets for each CPU second
 	cargo run --locked --release -p sawtooth-net --example bench

@@ -177,7 +177,7 @@ def test_lines_of_ping_that_are_not_understood_are_told(tmp_path: Path) -> None:
 
 
 def test_ping_in_another_unit_names_its_line(tmp_path: Path) -> None:
-    assert "line 2: an RTT in 'furlongs'" in refused(tmp_path, IPUTILS.replace("12.1 ms", "12.1 furlongs")).message
+    assert 'line 2: an RTT in "furlongs"' in refused(tmp_path, IPUTILS.replace("12.1 ms", "12.1 furlongs")).message
 
 
 def test_a_ping_that_says_nothing_is_refused(tmp_path: Path) -> None:
@@ -320,10 +320,10 @@ def test_csv_without_times_needs_the_pace(tmp_path: Path) -> None:
         (json.dumps(scamper_ping(ping_sent=10**12)), "ping_sent"),
         (json.dumps(scamper_ping(ping_sent="many")), '"ping_sent" is no number'),
         (json.dumps(scamper_ping(responses=[1])), "no list of objects"),
-        (json.dumps(scamper_ping(responses=[{"seq": 1e300, "rtt": 1}])), '"seq"'),
+        (json.dumps(scamper_ping(responses=[{"seq": 1e20, "rtt": 1}])), '"seq"'),
         (json.dumps([atlas_ping(timestamp=None)]), '"timestamp" is no number'),
         (json.dumps([atlas_ping(result=[{"rtt": "fast"}])]), '"rtt" is no number'),
-        ('[{"msm_id": 1, "timestamp": 1e999, "result": [{"rtt": 1}]}]', "no finite number"),
+        ('[{"msm_id": 1, "timestamp": 1e999, "result": [{"rtt": 1}]}]', "no number up to"),
     ],
 )
 def test_what_is_no_series_is_refused_and_says_where(tmp_path: Path, text: str | bytes, told: str) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sawtooth.errors import SawtoothError
-from sawtooth.storage import new_directory, read_description, read_json, regular, write_bytes, write_json, writing
+from sawtooth.foreign import regular
+from sawtooth.storage import new_directory, read_description, read_json, write_bytes, write_json, writing
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import tomllib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -17,12 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, suggestion
+from sawtooth.foreign import LARGEST, read_bytes
+from sawtooth.plain import plain
 from sawtooth.stats import STATISTICS
-from sawtooth.storage import regular
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_LARGEST = 10 * 1024 * 1024
+_MOST_COLUMNS = 200
 _OTHERS = ("trusted", "note")
 
 
@@ -83,14 +87,16 @@ def load(name: str, *, beside: Path | None = None, source: str = "") -> Publishe
         return Published(name, _table(text, name), described["source"], described["setting"], caveats)
     path = (beside or Path()) / name
     try:
-        regular(path)
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        fix = "name a CSV file beside the study"
-        raise InputError("bad-published", "the file of published figures does not exist", file=path, fix=fix) from error
+        content = read_bytes(path, _LARGEST)
+        if len(content) > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
+        text = content.decode()
     except InputError as error:
-        raise InputError("bad-published", error.message, file=path, fix="name a CSV file") from error
-    except (OSError, UnicodeDecodeError) as error:
+        message, fix = error.message, "name a CSV file"
+        if error.code == "file-not-found":
+            message, fix = "the file of published figures does not exist", "name a CSV file beside the study"
+        raise InputError("bad-published", message, file=path, fix=fix) from error
+    except ValueError as error:
         raise InputError("bad-published", f"cannot be read: {error}", file=path, fix="name a CSV file") from error
     return Published(path.stem, _table(text, str(path)), source)
 
@@ -103,8 +109,17 @@ def _table(text: str, origin: str) -> DataFrame:
     import pandas as pd
 
     try:
-        table = pd.read_csv(io.StringIO(text))
-    except ValueError as error:
+        if text.partition("\n")[0].count(",") >= _MOST_COLUMNS:
+            raise ValueError(f"more than {_MOST_COLUMNS} columns")
+        with warnings.catch_warnings():
+            # Lines with more values than there are names would lose some.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(io.StringIO(text), index_col=False)
+        table.columns = pd.Index([plain(name) for name in table.columns])
+        for name in table.columns:
+            if table[name].dtype.kind not in "iufb":
+                table[name] = table[name].map(plain, na_action="ignore")
+    except (ValueError, pd.errors.ParserWarning) as error:
         fix = "write a line of column names, then a line a point, with commas between"
         raise InputError("bad-published", f"is not a CSV table: {error}", file=origin, fix=fix) from error
     if "mean_mbps" not in table.columns:
@@ -114,7 +129,7 @@ def _table(text: str, origin: str) -> DataFrame:
         if name not in table.columns:
             continue
         numbers = pd.to_numeric(table[name], errors="coerce")
-        wrong = table.index[numbers.isna() & table[name].notna()]
+        wrong = table.index[(numbers.isna() | ~(numbers.abs() <= LARGEST)) & table[name].notna()]
         if len(wrong):
             shown = table.loc[wrong[0], name]
             message = f'line {wrong[0] + 2}: "{shown}" is not a number'

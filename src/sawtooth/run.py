@@ -12,17 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.foreign import regular
 from sawtooth.scenario import Scenario
-from sawtooth.storage import (
-    checksum,
-    new_directory,
-    not_a_result,
-    read_description,
-    reason,
-    regular,
-    write_json,
-    writing,
-)
+from sawtooth.storage import checksum, new_directory, not_a_result, read_description, reason, write_json, writing
 
 if TYPE_CHECKING:
     from pandas import DataFrame

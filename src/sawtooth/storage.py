@@ -8,16 +8,17 @@ import hashlib
 import json
 import os
 import shutil
-import stat
 from collections.abc import Iterator
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from sawtooth.errors import InputError, SawtoothError
+from sawtooth.errors import SawtoothError
+from sawtooth.foreign import json_value, read_bytes, regular
 
 ASIDE = ".part"
 """Ending of what is being written; everything that reads results passes over it."""
+
+_LARGEST_JSON = 256 * 1024 * 1024
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG)
@@ -62,9 +63,11 @@ def write_json(path: Path, content: Any) -> None:
 def read_json(path: Path) -> Any:
     """Raises SawtoothError ``not-a-result`` when the file is absent, unreadable or not JSON."""
     try:
-        regular(path)
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = read_bytes(path, _LARGEST_JSON)
+        if len(content) > _LARGEST_JSON:
+            raise ValueError(f"it is larger than {_LARGEST_JSON >> 20} MiB")
+        return json_value(content.decode())
+    except ValueError as error:
         raise not_a_result(f"cannot be read as a result: {reason(error)}", path) from error
 
 
@@ -90,25 +93,6 @@ def reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"it has no {error}"
     return str(getattr(error, "message", None) or getattr(error, "strerror", None) or error)
-
-
-def regular(path: str | PathLike[str]) -> None:
-    """Refuses what would block or never end when it is read: a directory, a pipe, a socket, a device.
-
-    Raises SawtoothError ``file-unreadable``. A file that is absent is for the reader to tell.
-    """
-    try:
-        mode = os.stat(path).st_mode
-    except (OSError, ValueError):
-        return
-    if not stat.S_ISREG(mode):
-        fix = "give a regular file, or - for standard input where a scenario or study is read"
-        raise InputError("file-unreadable", f"it is {_kind(mode)}, not a file", file=path, fix=fix)
-
-
-def _kind(mode: int) -> str:
-    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    return kinds.get(stat.S_IFMT(mode), "a device")
 
 
 def checksum(path: Path) -> str:

@@ -6,12 +6,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sawtooth.capture.identify.trace import Integers, Segments
 from sawtooth.errors import InputError
+from sawtooth.foreign import read_bytes
+
+if TYPE_CHECKING:
+    from pandas import Series
 
 REQUIRED = ("frame.time_relative", "tcp.srcport", "tcp.dstport", "tcp.seq", "tcp.ack", "tcp.len")
 _OPTIONAL = {
@@ -20,6 +26,9 @@ _OPTIONAL = {
     "window": "tcp.window_size",
 }
 _SYN, _ACK = 2, 16
+_MOST = 2.0**53
+_LARGEST = 1 << 30
+_MOST_COLUMNS = 200
 _FIX = "write it with tshark -T fields -E header=y -E separator=, " + " ".join(f"-e {name}" for name in REQUIRED)
 
 
@@ -32,21 +41,22 @@ def read_csv(path: Path | str) -> Segments:
     import pandas as pd
 
     source = Path(path)
+    content = read_bytes(source, _LARGEST)
+    if len(content) > _LARGEST:
+        raise InputError("not-a-capture", f"it is larger than {_LARGEST >> 20} MiB", file=source, fix="cut it")
+    if content[: content.find(b"\n") if b"\n" in content else len(content)].count(b",") >= _MOST_COLUMNS:
+        raise InputError("not-a-capture", f"it has more than {_MOST_COLUMNS} columns", file=source, fix=_FIX)
     try:
-        table = pd.read_csv(source, dtype=str, on_bad_lines="skip")
-    except FileNotFoundError:
-        raise InputError("file-not-found", "there is no such file", file=source, fix="check the name") from None
-    except OSError as error:
-        raise InputError("file-unreadable", str(error.strerror), file=source, fix="make it readable") from error
-    except (ValueError, UnicodeDecodeError) as error:
+        table = pd.read_csv(io.BytesIO(content), dtype=str, on_bad_lines="skip")
+    except (ValueError, OverflowError) as error:
         raise InputError("not-a-capture", "it cannot be read as CSV", file=source, fix=_FIX) from error
     missing = [name for name in REQUIRED if name not in table.columns]
     if missing:
         raise InputError("not-a-capture", f"it has no column {missing[0]}", file=source, fix=_FIX)
-    numbers = table[list(REQUIRED)].apply(pd.to_numeric, errors="coerce")
+    numbers = table[list(REQUIRED)].apply(_numeric)
     # Frames without TCP have empty fields; the first SYN has no acknowledgement.
     numbers["tcp.ack"] = numbers["tcp.ack"].fillna(0)
-    kept = numbers.notna().all(axis=1)
+    kept = numbers.notna().all(axis=1) & (numbers[["tcp.srcport", "tcp.dstport"]] < 65536).all(axis=1)
     numbers, table = numbers[kept].reset_index(drop=True), table[kept].reset_index(drop=True)
     ports = numbers[["tcp.srcport", "tcp.dstport"]].astype("int64")
     pair = ports.min(axis=1) * 65536 + ports.max(axis=1)
@@ -62,7 +72,7 @@ def read_csv(path: Path | str) -> Segments:
     def optional(name: str) -> Integers:
         if name not in table.columns:
             return np.zeros(len(table), dtype=np.int64)
-        values = pd.to_numeric(table[name], errors="coerce").fillna(0).to_numpy(dtype=np.float64)
+        values = _numeric(table[name]).fillna(0).to_numpy(dtype=np.float64)
         return np.asarray(values.astype(np.int64))
 
     source_port = ports["tcp.srcport"].to_numpy()
@@ -83,9 +93,18 @@ def read_csv(path: Path | str) -> Segments:
     )
 
 
+def _numeric(column: Series[str]) -> Series[float]:
+    """Numbers that a capture can have: sizes, sequence numbers and times from 0 to 2^53; NaN for what is none."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce")
+    return numbers.where((numbers >= 0) & (numbers <= _MOST))
+
+
 def _flags(text: str) -> int:
     """As tshark writes them, 0x0010; 0 for what is no number."""
     try:
-        return int(text, 0)
+        number = int(text[:20], 0)
     except ValueError:
         return 0
+    return number & 0xFFF

@@ -19,12 +19,14 @@ from sawtooth.congestion.conformal import Quantiles
 from sawtooth.congestion.features import FEATURES, UNSEEN_DEPTH, unscaled, vector
 from sawtooth.congestion.gaussian import Floats, Gaussian, scikit, spread, squared_distances
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.foreign import json_value, read_bytes
 from sawtooth.storage import write_bytes
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 FORMAT = 2
+_LARGEST = 256 * 1024 * 1024
 COLUMNS = (*FEATURES, "rtt_s", "rate_bps")
 """Of ``X``: the features, then what is assumed: the TCP flows' base RTT, and the link's rate (NaN: not known)."""
 STATES = ("idle", "busy", "congested")
@@ -243,13 +245,11 @@ class CongestionModel:
 
         Raises SawtoothError ``file-not-found``, ``file-unreadable``, or ``not-a-result`` for anything else.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise InputError("file-not-found", "there is no such file", file=path, fix="check the name") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError("file-unreadable", f"cannot read it: {error}", file=path, fix="give a model") from None
-        return cls._read(text, str(path))
+        content = read_bytes(path, _LARGEST)
+        if len(content) > _LARGEST:
+            message = f"it is larger than {_LARGEST >> 20} MiB"
+            raise InputError("not-a-result", message, file=path, fix="give a model")
+        return cls._read(content.decode(errors="replace"), str(path))
 
     @classmethod
     def default(cls) -> CongestionModel:
@@ -261,7 +261,7 @@ class CongestionModel:
     def _read(cls, text: str, name: str) -> CongestionModel:
         fix = "make one with: sawtooth congestion calibrate"
         try:
-            kept = json.loads(text)
+            kept = json_value(text)
             if kept["format"] != FORMAT:
                 message = f"it is of format {kept['format']}, this version reads {FORMAT}"
                 raise InputError("not-a-result", message, file=name, fix=fix)

@@ -17,6 +17,8 @@ from typing import Any
 
 from sawtooth.errors import SawtoothError
 from sawtooth.fidelity.measures import NAMES
+from sawtooth.foreign import decimal
+from sawtooth.plain import plain
 from sawtooth.storage import not_a_result, read_json, write_bytes, write_json, writing
 
 COLUMNS = ("point", "question", "engine", "seed", "date", "cpu_s", *NAMES, "shares")
@@ -117,12 +119,14 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def _value(name: str, text: str) -> Any:
+def _value(name: str, text: str | None) -> Any:
+    if text is None:
+        raise ValueError(f"a line ends before {name}")
     if name in _WORDS:
-        return text
+        return plain(text)
     if name == "seed":
-        return int(text)
-    return float(text) if text else math.nan
+        return int(decimal(text))
+    return decimal(text) if text else math.nan
 
 
 def unmeasured(path: Path, points: Sequence[str]) -> SawtoothError:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import InputError, nearest
-from sawtooth.storage import regular
+from sawtooth.foreign import deeper_than, read_bytes
 
 LARGEST = 4 * 1024 * 1024
 """Bytes: more than ten thousand flows, each with all its fields."""
@@ -21,7 +21,6 @@ DEEPEST = 16
 """Parts of a dotted key, brackets in brackets, and tables in tables."""
 LONGEST_WORD = 300
 """Characters of a key or number that is not quoted."""
-STDIN = "/dev/stdin"
 
 # Strings and comments whole, then what counts: dots, brackets, what ends a key or value, and words. The kinds of string
 # are tried longest quote first, as the parser does; one that is not closed ends the scan, and the parser names it.
@@ -39,18 +38,15 @@ _TOKEN = re.compile(
 
 
 def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
-    """The tables of a TOML file. Raises SawtoothError: ``file-not-found``, ``file-unreadable`` or ``not-toml``."""
-    if str(path) != STDIN:
-        regular(path)
+    """The tables of a TOML file, "-" for standard input.
+
+    Raises SawtoothError: ``file-not-found``, ``file-unreadable`` or ``not-toml``.
+    """
     try:
-        with open(path, "rb") as file:
-            data = file.read(LARGEST + 1)
-    except FileNotFoundError:
-        fix = _near_file(Path(path)) or "check the name and the directory"
-        raise InputError("file-not-found", "there is no such file", file=path, fix=fix) from None
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InputError("file-unreadable", f"cannot read it: {why}", file=path, fix="give a readable file") from None
+        data = read_bytes(path, LARGEST)
+    except InputError as error:
+        near = _near_file(Path(path)) if error.code == "file-not-found" else None
+        raise InputError(error.code, error.message, file=path, fix=near or error.fix) from None
     if len(data) > LARGEST:
         fix = "is it really a scenario or study?"
         raise InputError("file-unreadable", f"it is larger than {LARGEST >> 20} MiB", file=path, fix=fix)
@@ -72,18 +68,9 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise InputError("not-toml", f"it is not TOML: {error}", fix='text is quoted: rtt = "20 ms"') from None
     except RecursionError:
         raise _too_deep() from None
-    if depth(tables) > DEEPEST:
+    if deeper_than(tables, DEEPEST):
         raise _too_deep()
     return tables
-
-
-def depth(tables: object) -> int:
-    """How deep tables and lists are nested, without a call in a call."""
-    found, level = 0, [tables]
-    while level := [one for one in level if isinstance(one, (dict, list)) and one]:
-        found += 1
-        level = [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
-    return found
 
 
 def _too_deep(line: int | None = None) -> InputError:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 from sawtooth.scenario.toml import read_toml
-from sawtooth.storage import regular
 
 STDIN = "-"
 
@@ -16,7 +15,4 @@ def read_tables(path: str | PathLike[str]) -> dict[str, Any]:
 
     Raises SawtoothError: ``file-not-found``, ``file-unreadable`` or ``not-toml``.
     """
-    if fspath(path) == STDIN:
-        return read_toml("/dev/stdin")
-    regular(path)
     return read_toml(path)

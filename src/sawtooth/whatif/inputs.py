@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import InputError
-from sawtooth.storage import regular
+from sawtooth.foreign import json_value, read_bytes, regular
+from sawtooth.plain import plain
 from sawtooth.whatif.observed import Observed
 
 _CAPTURES = (
@@ -38,8 +38,7 @@ def observe(path: str | Path, *, connection: str | None = None) -> Observed:
                 first = opened.read(4)
                 if first.startswith(_CAPTURES):
                     return _capture(file, connection)
-                opened.seek(0)
-                content = opened.read(LARGEST_TEXT + 1)
+            content = read_bytes(file, LARGEST_TEXT)
         except FileNotFoundError:
             fix = "check the name and the directory"
             raise InputError("file-not-found", "there is no such file", file=path, fix=fix) from None
@@ -72,8 +71,8 @@ def _text(content: str, connection: str | None) -> Observed:
 
 def _json(content: str) -> Any:
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
+        return json_value(content)
+    except ValueError as error:
         message = f"this is not whole JSON: {error}"
         raise InputError("not-a-measurement", message, fix=_FIX) from None
 
@@ -81,8 +80,8 @@ def _json(content: str) -> Any:
 def _capture(path: str, connection: str | None) -> Observed:
     from sawtooth.whatif.captured import from_capture
 
-    if connection is not None and not connection.isdecimal():
-        message = f'"{connection}" is not the index of a connection'
+    if connection is not None and not (connection.isdecimal() and len(connection) < 10):
+        message = f'"{plain(connection, 60)}" is not the index of a connection'
         raise InputError("bad-usage", message, field="connection", fix="give its index: 0 is the first")
     return from_capture(path, connection=None if connection is None else int(connection))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from sawtooth import foreign
 from sawtooth.errors import InputError
 from sawtooth.whatif.observed import Observed
 
@@ -15,65 +16,85 @@ if TYPE_CHECKING:
 TARGET_MET = 0.97
 WINDOW_FILLED = 0.9
 """Of the offered window that was on its way at the median round trip: then the transfer waited for it."""
+_LONGER_S = 0.5
+"""What an interval that counts takes at least: the last one may be a stub."""
+_MOST_INTERVALS = 4000
+"""Looked at for the fastest of all runs of intervals, whose number grows with the square; more are joined."""
+
+
+class _Report(foreign.Record):
+    """An object of iperf3's."""
+
+    def wrong(self, message: str) -> InputError:
+        return _refused(f"this JSON is not a whole TCP report of iperf3: {message}")
+
+    def needed(self, name: str) -> _Report:
+        """An object that is there in every report."""
+        found = self.record(name)
+        if found is None:
+            raise self.wrong(f'there is no "{name}"')
+        return found
+
+    def optional(self, name: str) -> _Report:
+        """An object, an empty one where it is absent."""
+        return self.record(name) or self.part({})
 
 
 def from_iperf3(content: Any) -> Observed:
     """From parsed JSON. Raises SawtoothError ``not-a-measurement``, ``application-limited``."""
-    try:
-        return _read(content)
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise _refused(f"this JSON is not a whole TCP report of iperf3 ({type(error).__name__}: {error})") from error
+    if not isinstance(content, dict):
+        raise _refused("this JSON is not a TCP report of iperf3: it is no object")
+    return _read(_Report(content))
 
 
 def _refused(message: str) -> InputError:
     return InputError("not-a-measurement", message, fix="give what iperf3 -J printed for a TCP test that ended well")
 
 
-def _read(content: Any) -> Observed:
+def _read(report: _Report) -> Observed:
     import numpy as np
 
-    if content.get("error"):
-        raise _refused(f"iperf3 failed: {str(content['error'])[:200]}")
-    asked = content["start"]["test_start"]
-    if asked.get("protocol") != "TCP":
-        raise _refused(f"this is a test of {str(asked.get('protocol'))[:20]}, not of TCP")
-    end = content["end"]
-    received, sent = end.get("sum_received") or {}, end.get("sum_sent") or {}
+    if report.values.get("error"):
+        raise _refused(f"iperf3 failed: {report.text('error')}")
+    start, end = report.needed("start"), report.needed("end")
+    asked = start.needed("test_start")
+    if asked.text("protocol") != "TCP":
+        raise _refused(f"this is a test of {asked.text('protocol')[:20] or 'nothing known'}, not of TCP")
+    received, sent = end.optional("sum_received"), end.optional("sum_sent")
     # Only the receiver knows what arrived; a server killed early leaves its client with zeros.
-    total = received if received.get("bytes") else sent
-    if not total.get("bytes"):
+    total = received if received.number("bytes", 0, least=0) else sent
+    if not total.number("bytes", 0, least=0):
         raise _refused("no data went over it")
     # A receiving end's intervals are of what arrived; those of a sending end are of what its socket took.
-    intervals = [one["sum"] for one in content["intervals"] if not one["sum"].get("omitted")]
-    streams = [stream for one in content["intervals"] for stream in one["streams"] if not stream.get("omitted")]
-    if not all(stream.get("sender", True) for stream in streams):
+    looks = report.records("intervals")
+    intervals = [one for look in looks if not (one := look.needed("sum")).values.get("omitted")]
+    streams = [one for look in looks for one in look.records("streams") if not one.values.get("omitted")]
+    if not all(stream.values.get("sender", True) for stream in streams):
         streams = []
-    rates = np.array([one["bits_per_second"] for one in intervals if one["seconds"] > 0.5], dtype=float)
-    count = max(1, int(asked.get("num_streams", 1)))
-    rtts = [stream["rtt"] / 1e6 for stream in streams if stream.get("rtt")]
-    mss = int(content["start"].get("tcp_mss") or content["start"].get("tcp_mss_default") or 1448)
+    took = np.array([one.number("seconds", least=0) for one in intervals])
+    rates = np.array([one.number("bits_per_second", least=0) for one in intervals])
+    count = max(1, asked.count("num_streams", 1))
+    mss = start.count("tcp_mss", 0) or start.count("tcp_mss_default", 0)
     if not 48 <= mss <= 65400:
         mss = 1448
-    retransmits = sent.get("retransmits") if streams else None
-    goodput, duration = float(total["bits_per_second"]), float(total["seconds"])
-    ends = [stream.get("sender") or {} for stream in end.get("streams", [])]
-    lowest = [one["min_rtt"] / 1e6 for one in ends if one.get("min_rtt")]
-    highest = [one["max_rtt"] / 1e6 for one in ends if one.get("max_rtt")]
+    retransmits = sent.count("retransmits") if streams and "retransmits" in sent.values else None
+    goodput, duration = total.number("bits_per_second", least=0), total.number("seconds", least=0)
+    ends = [stream.optional("sender") for stream in end.records("streams")]
+    rtts, lowest, highest = _seconds(streams, "rtt"), _seconds(ends, "min_rtt"), _seconds(ends, "max_rtt")
     # Versions from 3.10 on print the window that the receiver offered.
-    window = max((stream.get("snd_wnd") or 0 for stream in streams), default=0)
+    window = int(max((stream.number("snd_wnd", 0, least=0) for stream in streams), default=0))
     filled = bool(rtts and window and goodput / count * float(np.median(rtts)) / 8 >= WINDOW_FILLED * window)
     waited = {"receive window": 1.0} if filled else {}
-    side = "sender's" if streams else "receiver's"
+    cc = end.text("sender_tcp_congestion")
+    steady = rates[took > _LONGER_S]
     return Observed(
         source="iperf3",
-        what=f"iperf3, {side} report, {count} stream{'s' if count > 1 else ''}",
+        what=f"iperf3, {'sender' if streams else 'receiver'}'s report, {count} stream{'s' if count > 1 else ''}",
         goodput_bps=goodput,
         duration_s=duration,
-        from_start=not asked.get("omit"),
-        cc=end.get("sender_tcp_congestion"),
-        cc_how="iperf3 says so" if end.get("sender_tcp_congestion") else "",
+        from_start=not asked.values.get("omit"),
+        cc=cc or None,
+        cc_how="iperf3 says so" if cc else "",
         mss=mss,
         segments=math.ceil(goodput * duration / 8 / mss) + (retransmits or 0),
         retransmits=retransmits,
@@ -81,25 +102,33 @@ def _read(content: Any) -> Observed:
         rtt_mean_s=float(np.mean(rtts)) if rtts else None,
         rtt_max_s=max(highest or rtts, default=None),
         rtt_smoothed=True,
-        window_bytes=int(window) if window else None,
+        window_bytes=window or None,
         limited=_limited(asked, goodput, count) | waited,
-        rates_bps=rates,
-        delivery_bps=_fastest(intervals, total, sent) if streams else float(rates.max()) if rates.size else None,
+        rates_bps=steady,
+        delivery_bps=_fastest(took, rates, total, sent) if streams else float(steady.max()) if steady.size else None,
         connections=count,
     )
 
 
-def _fastest(intervals: list[dict[str, Any]], arrived: dict[str, Any], sent: dict[str, Any]) -> float | None:
+def _seconds(records: list[_Report], name: str) -> list[float]:
+    """Times that are there and not 0, which iperf3 writes in µs."""
+    return [value / 1e6 for one in records if (value := one.number(name, 0, least=0))]
+
+
+def _fastest(took: NDArray[np.float64], rates: NDArray[np.float64], arrived: _Report, sent: _Report) -> float | None:
     """Payload bit/s that got through at least, over the intervals in a row that show most: of what the socket took in,
     the part may have stayed in the send buffer that was there at the end.
     """
     import numpy as np
 
-    kept = max(0.0, float(sent.get("bytes") or 0) - float(arrived["bytes"]))
-    took = np.array([one["seconds"] for one in intervals], dtype=float)
-    taken = np.array([one["bits_per_second"] for one in intervals], dtype=float) * took / 8
+    kept = max(0.0, sent.number("bytes", 0, least=0) - arrived.number("bytes", 0, least=0))
+    joined = -(-len(took) // _MOST_INTERVALS)
+    taken = rates * took / 8
+    if joined > 1:
+        firsts = np.arange(0, len(took), joined)
+        took, taken = np.add.reduceat(took, firsts), np.add.reduceat(taken, firsts)
     took, taken = _spans(took), _spans(taken)
-    long = took > 0.5
+    long = took > _LONGER_S
     return float(((taken - kept)[long] * 8 / took[long]).max()) if long.any() else None
 
 
@@ -111,7 +140,7 @@ def _spans(parts: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(total[None, :] - total[:, None])
 
 
-def _limited(asked: dict[str, Any], goodput: float, streams: int) -> dict[str, float]:
+def _limited(asked: _Report, goodput: float, streams: int) -> dict[str, float]:
     """A transfer that met the rate it was told to keep was limited by that, not by the path."""
-    target = float(asked.get("target_bitrate") or 0) * streams
+    target = asked.number("target_bitrate", 0, least=0) * streams
     return {"application": 1.0} if target and goodput >= TARGET_MET * target else {}

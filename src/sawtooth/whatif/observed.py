@@ -18,6 +18,16 @@ CONTROLS = ("reno", "cubic", "bbr")
 """Those that the engine sim has: what can be replayed."""
 SHORTEST_S = 2.0
 FEWEST_SEGMENTS = 100
+_PLAUSIBLE = {
+    **dict.fromkeys(("goodput_bps", "delivery_bps", "standing_bps", "bottleneck_bps"), 1e13),
+    **dict.fromkeys(("rtt_handshake_s", "rtt_min_s", "rtt_mean_s", "rtt_max_s"), 3600.0),
+    "duration_s": 30 * 86400.0,
+    "segments": 1e15,
+    "retransmits": 1e15,
+    "window_bytes": 1e13,
+    "connections": 100_000,
+}
+"""What no transfer has more of; the limits of scenarios, where they have one."""
 MOST_IDLE = 0.25
 """A transfer whose application had nothing to send for a larger share of its time says little of the path."""
 
@@ -102,6 +112,11 @@ class Observed:
 
         Raises SawtoothError: ``too-short``, ``application-limited``, ``not-a-measurement``.
         """
+        for name, most in _PLAUSIBLE.items():
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= most:
+                message = f"{name} is {value:.6g}: no transfer has less than 0 or more than {most:g}"
+                raise InputError("not-a-measurement", message, fix="give what was measured, as it was printed")
         if self.duration_s is not None and self.duration_s < SHORTEST_S:
             message = f"the transfer lasted {self.duration_s:.2g} s; less than {SHORTEST_S:g} s is mostly slow start"
             raise InputError("too-short", message, fix="measure a bulk transfer of ten seconds or more")

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from sawtooth.errors import InputError, suggestion
+from sawtooth.foreign import decimal
+from sawtooth.plain import plain
 from sawtooth.whatif.observed import Observed
 
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _WORD = re.compile(r"([a-z_]+):([^\s(]+)(?:\(([^)]*)\))?")
-_RATE = re.compile(r"(delivery_rate|pacing_rate) ([0-9.]+)([KMGT]?)bps")
+_RATE = re.compile(r"(delivery_rate|pacing_rate) ([0-9]+(?:\.[0-9]*)?)([KMGT]?)bps")
 _ADDRESS = re.compile(r"\S+:[0-9a-z*-]+$")
 _STATES = ("ESTAB", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "LAST-ACK", "CLOSING", "TIME-WAIT", "SYN-SENT")
 
@@ -22,6 +24,18 @@ _STANDS = 1.1
 """Times the least round trip that a smoothed one is at least, less twice its deviation, where a queue stood."""
 _ALIKE = 1.1
 """Largest by least of the delivery rates of looks at a bottleneck that was busy at each."""
+
+
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
+_SHARE = re.compile(r"[0-9]+(?:\.[0-9]*)?%")
+
+
+def _value(name: str, text: str) -> float:
+    try:
+        return decimal(text)
+    except ValueError as error:
+        fix = "give what ss -tin printed, as it was printed"
+        raise InputError("not-a-measurement", f"{name}: {error}", fix=fix) from None
 
 
 @dataclass(frozen=True)
@@ -37,13 +51,13 @@ class Look:
     app_limited: bool
 
     def number(self, name: str, part: int = 0) -> float | None:
-        """``rtt:1.4/0.2`` has two parts. None when it is not there, or no number."""
+        """``rtt:1.4/0.2`` has two parts. None when it is not there, or no number.
+
+        Raises SawtoothError ``not-a-measurement`` for a number that nothing has.
+        """
         parts = self.words.get(name, "").split("/")
-        found = re.match(r"[0-9.]+", parts[part]) if part < len(parts) else None
-        try:
-            return float(found[0]) if found else None
-        except ValueError:
-            return None
+        found = _NUMBER.match(parts[part]) if part < len(parts) else None
+        return _value(name, found[0]) if found else None
 
 
 def looks(text: str) -> list[Look]:
@@ -54,7 +68,7 @@ def looks(text: str) -> list[Look]:
         words = line.split()
         addresses = [word for word in words if _ADDRESS.fullmatch(word) and not _WORD.fullmatch(word)]
         if words and (words[0] in _STATES or len(addresses) >= 2) and len(addresses) >= 2:
-            ends = f"{addresses[0]} → {addresses[1]}"
+            ends = f"{plain(addresses[0], 80)} → {plain(addresses[1], 80)}"
         if re.search(r"\brtt:[0-9]", line) and re.search(r"\bcwnd:[0-9]", line):
             found.append(_look(ends, line[line.find(addresses[1]) + len(addresses[1]) :] if addresses[1:] else line))
     return found
@@ -63,13 +77,13 @@ def looks(text: str) -> list[Look]:
 def _look(ends: str, line: str) -> Look:
     words = {name: value for name, value, _ in _WORD.findall(line)}
     limits = {
-        name: float(inside[:-1]) / 100
+        name: min(1.0, _value(name, inside[:-1]) / 100)
         for name, _, inside in _WORD.findall(line)
-        if name.endswith("_limited") and re.fullmatch(r"[0-9.]+%", inside)
+        if name.endswith("_limited") and _SHARE.fullmatch(inside)
     }
-    rates = {name: float(value) * _UNITS[unit] for name, value, unit in _RATE.findall(line)}
+    rates = {name: _value(name, value) * _UNITS[unit] for name, value, unit in _RATE.findall(line)}
     flags = takewhile(lambda word: not word.startswith(_AFTER_NAME), line.split())
-    filtered = re.search(r"bbr:\(bw:([0-9.]+)([KMGT]?)bps", line)
+    filtered = re.search(r"bbr:\(bw:([0-9]+(?:\.[0-9]*)?)([KMGT]?)bps", line)
     return Look(
         ends=ends,
         # "… skmem:(…) ts sack ecn … cubic wscale:…": the last plain word there.
@@ -77,7 +91,7 @@ def _look(ends: str, line: str) -> Look:
         words=words,
         limits=limits,
         rates_bps=rates,
-        bbr_bps=float(filtered[1]) * _UNITS[filtered[2]] if filtered else None,
+        bbr_bps=_value("bbr", filtered[1]) * _UNITS[filtered[2]] if filtered else None,
         app_limited=" app_limited" in line,
     )
 
@@ -96,7 +110,7 @@ def from_ss(text: str, *, connection: str | None = None) -> Observed:
         names = [name for name in names if connection in name]
         if len(names) != 1:
             known = suggestion(connection, {one.ends for one in found})
-            message = f'"{connection}" is in the addresses of {len(names)} connections'
+            message = f'"{plain(connection, 60)}" is in the addresses of {len(names)} connections'
             raise InputError("unknown-name", message, field="connection", fix=known)
     of = {name: [one for one in found if one.ends == name] for name in names}
     return _observed(max(of.values(), key=lambda each: each[-1].number("bytes_acked") or 0.0))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import BinaryIO
 
 from sawtooth.congestion.inputs import atlas, csv, ping, run, scamper
 from sawtooth.congestion.inputs.record import Record, bad, records
 from sawtooth.congestion.series import RttSeries
 from sawtooth.errors import InputError
-from sawtooth.storage import ASIDE, regular
+from sawtooth.foreign import read_bytes
+from sawtooth.storage import ASIDE
 
 __all__ = ["LARGEST", "read_series"]
 
@@ -57,32 +56,8 @@ def _is_atlas(record: Record) -> bool:
     return "prb_id" in record.values or "msm_id" in record.values
 
 
-def _bounded(file: BinaryIO) -> bytes:
-    """At most a byte more than the largest file; in pieces, since a read of a size takes that much memory at once."""
-    pieces, size = [], 0
-    while size <= LARGEST and (piece := file.read(1 << 20)):
-        pieces.append(piece)
-        size += len(piece)
-    return b"".join(pieces)
-
-
 def _text(path: str | Path) -> str:
-    try:
-        if str(path) == "-":
-            content = _bounded(sys.stdin.buffer)
-        else:
-            regular(path)
-            with open(path, "rb") as file:
-                content = _bounded(file)
-    except FileNotFoundError:
-        fix = "check the name and the directory"
-        raise InputError("file-not-found", "there is no such file", file=path, fix=fix) from None
-    except InputError:
-        raise
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        fix = "give a readable file"
-        raise InputError("file-unreadable", f"cannot read it: {why}", file=path, fix=fix) from None
+    content = read_bytes(path, LARGEST)
     if len(content) > LARGEST:
         raise bad("it is larger than 1 GiB").at(file=path)
     if str(path).endswith(ASIDE):

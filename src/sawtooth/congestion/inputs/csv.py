@@ -14,6 +14,8 @@ import numpy as np
 from sawtooth.congestion.inputs.record import FIX, bad
 from sawtooth.congestion.series import COLUMNS, Clock, Remark, RttSeries
 from sawtooth.errors import InputError
+from sawtooth.foreign import decimal
+from sawtooth.plain import plain
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _HEADER = re.compile(r"(.+?)[ _]*[\[(_ ](s|ms|us|µs|μs|ns)[\])]?", re.DOTALL)
@@ -36,6 +38,8 @@ _WORDS = {
 _LOST = ("", "nan", "*", "lost", "na", "null", "none")
 _COUNTS = ("duplicates", "hop", "probe")
 _MOST = 1e12
+_MOST_COLUMNS = 1000
+_LONGEST_NAME = 80
 _FIRST_UNIX_S = 1e8
 """Larger times are since 1970 where nothing says what they count from: no measurement lasts three years."""
 
@@ -60,6 +64,8 @@ def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
     header = lines[start].rstrip("\r")
     delimiter = max(",;\t", key=header.count)
     names = _cells(header, delimiter, start + 1)
+    if len(names) > _MOST_COLUMNS:
+        raise bad(f"{len(names)} columns; at most {_MOST_COLUMNS}", start + 1)
     columns, ignored = _columns([name.strip() for name in names], start + 1)
     if tuple(names) == COLUMNS and lines[-1].strip():
         fix = "leave out its last line, or copy it again"
@@ -76,7 +82,7 @@ def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
         raise bad("a header, and no rows")
     remarks: tuple[Remark, ...] = ()
     if ignored:
-        remarks = (Remark("ignored-columns", f"columns that nothing is known of: {', '.join(ignored)[:200]}"),)
+        remarks = (Remark("ignored-columns", f"columns that nothing is known of: {plain(', '.join(ignored))}"),)
     return [_series(label, rows, source, pace_s, remarks) for label, rows in groups.items()]
 
 
@@ -93,7 +99,7 @@ def _columns(names: list[str], line: int) -> tuple[dict[int, tuple[str, float]],
     ignored = []
     for index, name in enumerate(names):
         lower = name.lower()
-        found = _HEADER.fullmatch(lower)
+        found = _HEADER.fullmatch(lower) if len(lower) <= _LONGEST_NAME else None
         bare = found[1] if found else lower
         time = next((ours for ours, theirs in _TIMES.items() if bare in theirs), None)
         word = next((ours for ours, theirs in _WORDS.items() if lower in theirs), None)
@@ -111,7 +117,7 @@ def _columns(names: list[str], line: int) -> tuple[dict[int, tuple[str, float]],
         if ours.count(name) > 1:
             raise bad(f"two columns are {name}", line, "leave one out")
     if "rtt_s" not in ours:
-        raise bad(f"no column of RTTs in the header {','.join(names)[:80]!r}", line, FIX)
+        raise bad(f'no column of RTTs in the header "{plain(",".join(names), 80)}"', line, FIX)
     return known, ignored
 
 
@@ -124,9 +130,9 @@ def _add(groups: dict[str, _Rows], columns: dict[int, tuple[str, float]], row: l
         elif name in _COUNTS:
             read[name] = _number(cell, name, line, lost=True)
             if read[name] < 0 or read[name] > _MOST:
-                raise bad(f"{cell[:40]!r} is no count", line).at(field=name)
+                raise bad(f'"{plain(cell, 40)}" is no count', line).at(field=name)
         else:
-            read[name] = cell
+            read[name] = plain(cell)
     rows = groups.setdefault(str(read.get("series", "")), _Rows(line))
     for name, value in read.items():
         rows.values[name].append(value)
@@ -136,12 +142,9 @@ def _number(cell: str, name: str, line: int, *, lost: bool) -> float:
     if lost and cell.lower() in _LOST:
         return math.nan
     try:
-        found = float(cell)
-    except ValueError:
-        found = math.inf
-    if not math.isfinite(found):
-        raise bad(f"{cell[:40]!r} is no number", line).at(field=name)
-    return found
+        return decimal(cell)
+    except ValueError as error:
+        raise bad(str(error), line).at(field=name) from None
 
 
 def _series(label: str, rows: _Rows, source: str, pace_s: float | None, remarks: tuple[Remark, ...]) -> RttSeries:
@@ -150,7 +153,7 @@ def _series(label: str, rows: _Rows, source: str, pace_s: float | None, remarks:
     told_s = float(values["pace_s"][0]) if "pace_s" in values else math.nan
     clock = str(values["clock"][0]) if "clock" in values else ""
     if clock and clock not in get_args(Clock):
-        raise bad(f"there is no clock {clock[:40]!r}", rows.line, f"one of {', '.join(get_args(Clock))}")
+        raise bad(f'there is no clock "{plain(clock, 40)}"', rows.line, f"one of {', '.join(get_args(Clock))}")
     pace_s = _pace_s(told_s, values.get("sent_s"), pace_s, rows.line)
     if "sent_s" in values:
         sent_s = np.array(values["sent_s"])

@@ -10,6 +10,8 @@ import numpy as np
 
 from sawtooth.congestion.inputs.record import bad
 from sawtooth.congestion.series import Remark, RttSeries
+from sawtooth.foreign import LONGEST_LINE, decimal
+from sawtooth.plain import plain
 
 _START = re.compile(r"^PING6?\s*(?:\(\d[^)]*\)\s*)?(?:\S+ --> )?([^\s(]+)")
 _STAMP = re.compile(r"^\[(\d{1,12}\.\d+)\] ")
@@ -59,7 +61,7 @@ class _Ping:
 
 def is_ping(text: str) -> bool:
     """Whether one of the first lines is one that ping prints."""
-    lines = text[:100_000].split("\n")[:_LOOKED_AT]
+    lines = [line for line in text[:100_000].split("\n")[:_LOOKED_AT] if len(line) <= LONGEST_LINE]
     return any(_START.match(line) or _ANSWER.search(line) or _SILENT.search(line) for line in lines)
 
 
@@ -67,9 +69,11 @@ def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
     """A series for each ping. Raises SawtoothError ``not-a-series``, naming the line."""
     pings: list[_Ping] = []
     for number, line in enumerate(text.split("\n"), 1):
-        line = line.rstrip("\r")
+        line = line[: LONGEST_LINE + 1].rstrip("\r")
+        if len(line) > LONGEST_LINE:
+            line = "longer than what ping prints"
         if begin := _START.match(line):
-            pings.append(_Ping(number, target=begin[1]))
+            pings.append(_Ping(number, target=plain(begin[1], 80)))
             # iputils counts from 1 and says "bytes of data", the others from 0 and say "data bytes".
             pings[-1].first = 1 if "bytes of data" in line or re.search(r"\) \d+ data bytes", line) else 0
             continue
@@ -87,12 +91,12 @@ def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
 def _line(ping: _Ping, line: str, number: int) -> None:
     stamp = _STAMP.match(line)
     if answer := _ANSWER.search(line):
-        _answer(ping, answer, float(stamp[1]) if stamp else None, number)
+        _answer(ping, answer, _number(stamp[1], number) if stamp else None, number)
     elif silent := _SILENT.search(line):
         ping.number(int(silent[1]))
     elif failed := _FAILED.search(line):
         sequence = ping.number(int(failed[2]))
-        ping.address[sequence], ping.reply[sequence] = failed[1], failed[3][:80].strip()
+        ping.address[sequence], ping.reply[sequence] = plain(failed[1], 80), plain(failed[3].strip(), 80)
         ping.failed += 1
     elif _FAILED_UNCOUNTED.search(line):
         ping.failed += 1
@@ -113,16 +117,23 @@ def _answer(ping: _Ping, answer: re.Match[str], stamp_s: float | None, line: int
         return
     unit = {"ms": 1e-3, "us": 1e-6, "usec": 1e-6, "s": 1.0, "sec": 1.0}.get(time[2])
     if unit is None:
-        raise bad(f"an RTT in {time[2][:20]!r}: ping prints ms", line, "give the output as ping printed it")
+        raise bad(f'an RTT in "{plain(time[2], 20)}": ping prints ms', line, "give the output as ping printed it")
     sequence = ping.number(int(answer[2]))
     if sequence in ping.rtt_s:
         ping.duplicates[sequence] = ping.duplicates.get(sequence, 0) + 1
         return
-    ping.rtt_s[sequence] = float(time[1]) * unit
-    ping.address[sequence] = answer[1]
+    ping.rtt_s[sequence] = _number(time[1], line) * unit
+    ping.address[sequence] = plain(answer[1], 80)
     ping.reply[sequence] = "echo-reply"
     if stamp_s is not None:
         ping.arrived_s[sequence] = stamp_s
+
+
+def _number(text: str, line: int) -> float:
+    try:
+        return decimal(text)
+    except ValueError as error:
+        raise bad(str(error), line) from None
 
 
 def _series(ping: _Ping, source: str, given_s: float | None) -> RttSeries:

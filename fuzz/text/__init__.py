@@ -1,0 +1,1 @@
+"""Fuzzing of every reader of text; ``python -m fuzz.text --help``."""

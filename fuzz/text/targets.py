@@ -1,0 +1,205 @@
+"""Targets: each reader of text with all that its answer goes through, as a function of bytes.
+
+A target returns, or raises SawtoothError with a code of its own. Anything else is a defect: another exception, the code
+``internal`` or ``core-failed``, a message that would steer a terminal, more than two seconds or a gigabyte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from sawtooth.errors import SawtoothError
+
+Target = Callable[[bytes], None]
+CORPUS = Path(__file__).parent.parent / "corpus"
+
+_here = tempfile.TemporaryDirectory(prefix="sawtooth-fuzz-")
+_home = Path(_here.name)
+_input = _home / "input"
+
+
+def text_of(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def series(data: bytes) -> None:
+    """RTT series: ping, scamper, RIPE Atlas, CSV; checked, and reduced to what an estimate looks at."""
+    from sawtooth.congestion.checks import check
+    from sawtooth.congestion.features import features
+    from sawtooth.congestion.inputs import read_series
+    from sawtooth.congestion.series import difference
+
+    _input.write_bytes(data)
+    found = read_series(_input)
+    for one in found[:5]:
+        with contextlib.suppress(SawtoothError):
+            checked = check(one)
+            for window in list(checked.windows(100))[:2]:
+                values = features(window)
+                assert not any(math.isinf(value) for value in values.values()), values
+    if len(found) > 1:
+        difference(found[1], found[0])
+
+
+def measurement(data: bytes) -> None:
+    """What ``whatif`` reads, of iperf3 and ss: up to the scenarios that it would replay."""
+    from sawtooth.whatif.estimate import estimate
+    from sawtooth.whatif.inputs import observe
+    from sawtooth.whatif.replay import draw, middle, scenario
+    from sawtooth.whatif.saved import save_scenario
+
+    _input.write_bytes(data)
+    observed = observe(_input)
+    path = estimate(observed)
+    for drawn in [middle(path), *draw(path, 3, 1)]:
+        for cc in ("cubic", "bbr"):
+            scenario(observed, path, drawn, cc)
+    save_scenario(_home / "scenario.toml", observed, path)
+
+
+def tshark(data: bytes) -> None:
+    """Per-packet CSV of tshark's, identified."""
+    from sawtooth.capture.csv import read_csv
+    from sawtooth.capture.identify import identify
+
+    _input.write_bytes(data)
+    identify(read_csv(_input)).text()
+
+
+def scenario(data: bytes) -> None:
+    """A scenario file: read, compiled, told, written and read again."""
+    from sawtooth.cli.words import describe
+    from sawtooth.scenario import Scenario
+    from sawtooth.scenario.toml import parse_toml
+
+    asked = Scenario.from_dict(parse_toml(text_of(data)))
+    describe(asked)
+    assert Scenario.from_dict(asked.to_dict()).digest() == asked.digest()
+
+
+def study(data: bytes) -> None:
+    """A study file, and its points where there are few."""
+    from sawtooth.scenario.toml import parse_toml
+    from sawtooth.study import Study
+
+    found = Study.from_dict(parse_toml(text_of(data)), source=str(_home / "study.toml"))
+    found.roles()
+    for full in (False, True):
+        if math.prod(len(axis.values) for axis in found.axes()) * len(found.repeat.seeds) <= 20:
+            found.points(full=full)
+
+
+def grid(data: bytes) -> None:
+    """A grid of scenarios, and the record of measured runs beside it."""
+    from sawtooth.fidelity.grid import Grid
+    from sawtooth.fidelity.ledger import Ledger
+
+    _input.write_bytes(data)
+    if data.startswith(b"point,"):
+        Ledger.load(_input)
+    else:
+        Grid.load(_input)
+
+
+def override(data: bytes) -> None:
+    """What --set takes: a field and its value, on two scenarios and a study."""
+    from sawtooth.scenario import Scenario
+    from sawtooth.scenario.overrides import parse_assignment
+    from sawtooth.study import Study
+
+    changes = dict(parse_assignment(line) for line in text_of(data).split("\n")[:20])
+    for tables in _BASES:
+        with contextlib.suppress(SawtoothError):
+            Scenario.from_dict(tables).set(changes).compile()
+    given = {"name": "x", "scenario": {"topology": "chain"}, "vary": {"chain.loss": ["0%", "1%"]}}
+    Study.from_dict(given).points(overrides=changes)
+
+
+_BASES = (
+    {"flows": [{"cc": "bbr"}, {"name": "a", "cc": "cubic"}], "probes": [{}]},
+    {
+        "topology": "custom",
+        "hosts": {"a": {}, "b": {}},
+        "links": [{"from": "a", "to": "b", "rate": "1 Mbit/s"}],
+        "flows": [{"from": "a", "to": "b"}],
+    },
+)
+
+
+def quantity(data: bytes) -> None:
+    """Text with a unit; what is printed of it reads as the same."""
+    from sawtooth.compare import tolerance
+    from sawtooth.scenario import Loss, Queue, Rate, Size, Span
+
+    for line in text_of(data).split("\n")[:50]:
+        for kind in (Rate, Span, Size, Loss, Queue):
+            with contextlib.suppress(SawtoothError):
+                found = kind.parse(line)
+                assert kind.parse(str(found)) == found
+        with contextlib.suppress(SawtoothError):
+            tolerance(line)
+    Rate.parse(text_of(data))
+
+
+def published(data: bytes) -> None:
+    """A table of figures that others published."""
+    from sawtooth.published import load
+
+    (_home / "input.csv").write_bytes(data)
+    found = load("input.csv", beside=_home)
+    found.figure(dict.fromkeys(found.keys, 1))
+
+
+def result(data: bytes) -> None:
+    """study.json and run.json of saved results: whatever stands there, the tables are checked against it."""
+    from sawtooth.study import StudyResult
+
+    kept = _saved()
+    place = (
+        next(kept.glob("points/*")) / "run.json"
+        if b'"digest": "' in data and b'"points"' not in data
+        else kept / "study.json"
+    )
+    before = place.read_bytes()
+    try:
+        place.write_bytes(data)
+        StudyResult.load(kept)
+    finally:
+        place.write_bytes(before)
+
+
+def _saved() -> Path:
+    """A finished study of one point, made once."""
+    target = _home / "results"
+    if not target.exists():
+        shutil.copytree(CORPUS / "result-study", target, ignore=shutil.ignore_patterns(".lock"))
+    return target
+
+
+def model(data: bytes) -> None:
+    """A model of persistent congestion, as ``calibrate`` saves it."""
+    from sawtooth.congestion.model import CongestionModel
+
+    _input.write_bytes(data)
+    CongestionModel.load(_input)
+
+
+TARGETS: dict[str, Target] = {
+    one.__name__: one
+    for one in (series, measurement, tshark, scenario, study, grid, override, quantity, published, result, model)
+}
+
+
+def seeds(name: str) -> list[bytes]:
+    """The committed corpus of a target."""
+    return [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
+
+
+np.seterr(all="ignore")
