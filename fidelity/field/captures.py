@@ -12,7 +12,8 @@ import click
 
 from fidelity.field import tshark
 from fidelity.field.evidence import Difference, differences
-from fidelity.field.tallies import Pair, Tally, of_counts, of_facts, of_segments, paired
+from fidelity.field.proofs import Proofs, read, write
+from fidelity.field.tallies import Pair, Tally, of_counts, of_facts, of_segments, paired, ports
 
 ENDINGS = (".pcap", ".pcapng", ".cap", ".trace", ".dmp", ".gz", ".zst")
 WITHIN = 1
@@ -36,16 +37,21 @@ class Judged:
 
     @property
     def proven(self) -> bool:
-        """Apart, and all but one of the packets that differ have a proof."""
-        return not self.within and bool(self.differing) and sum(not one.claim for one in self.differing) <= WITHIN
+        """Apart, but with packets that prove all of it but one."""
+        open_ = sum(not one.claim for one in self.differing)
+        return not self.within and open_ <= WITHIN and len(self.differing) - open_ >= self.pair.apart - WITHIN
 
 
 @click.command()
 @click.argument("directory", type=click.Path(exists=True, path_type=Path))
 @click.option("--counts", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="A witness' counts, CSV.")
+@click.option("--proofs", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="Proofs, with --counts.")
+@click.option("--write-proofs", type=click.Path(path_type=Path), metavar="FILE", help="Keep the proofs found, as CSV.")
 @click.option("--all", "every", is_flag=True, help="A row for every connection, not only for those that differ.")
 @click.option("--packets", type=click.IntRange(0), default=6, help="Packets named of each difference.  [6]")
-def captures(directory: Path, counts: Path | None, every: bool, packets: int) -> None:
+def captures(
+    directory: Path, counts: Path | None, proofs: Path | None, write_proofs: Path | None, every: bool, packets: int
+) -> None:
     """Compare what is counted of every connection of the captures in DIRECTORY with tshark's analysis.
 
     Retransmissions and segments out of order are compared together, SYNs by themselves. Of connections further apart
@@ -56,11 +62,14 @@ def captures(directory: Path, counts: Path | None, every: bool, packets: int) ->
     if counts is None and tshark.version() is None:
         raise click.UsageError("tshark is not installed: apt-get install tshark, or give --counts FILE")
     judged = []
+    known = {} if proofs is None else read(proofs)
     for path in files(directory):
         try:
-            judged += list(judge(path) if counts is None else judge_by_counts(path, counts))
+            judged += list(judge(path) if counts is None else judge_by_counts(path, counts, known))
         except Exception as error:  # a collection is not to end with its first broken file
             click.echo(f"{path.name}: {error}", err=True)
+    if write_proofs is not None:
+        write(write_proofs, {(one.file, one.pair.ends): one.differing for one in judged if one.proven})
     click.echo(table(judged, every=every, packets=packets))
     sys.exit(0 if share(judged) >= GOAL else 1)
 
@@ -91,12 +100,13 @@ def judge(path: Path) -> Iterator[Judged]:
         yield Judged(path.name, pair, tuple(found))
 
 
-def judge_by_counts(path: Path, counts: Path) -> Iterator[Judged]:
-    """The same without packets: the witness' counts are read from a file."""
+def judge_by_counts(path: Path, counts: Path, proofs: Proofs) -> Iterator[Judged]:
+    """The same without tshark: the witness' counts, and what was proven of packets, are read from files."""
     from sawtooth import read_capture
 
+    by_ports = {(file, ports(ends)): found for (file, ends), found in proofs.items()}
     for pair in paired(of_facts(read_capture(path).facts), of_counts(counts).get(path.name, {})):
-        yield Judged(path.name, pair)
+        yield Judged(path.name, pair, () if pair.apart <= WITHIN else by_ports.get((path.name, pair.ends), ()))
 
 
 def share(judged: list[Judged]) -> float:

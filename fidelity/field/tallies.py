@@ -115,7 +115,7 @@ def paired(ours: dict[Ends, list[_Told]], theirs: dict[Ends, list[_Told]]) -> li
     if theirs and all(":" not in end for ends in theirs for end in ends):
         by_ports: dict[Ends, list[_Told]] = defaultdict(list)
         for ends, told in ours.items():
-            by_ports[_ends(*(end.rpartition(":")[2] for end in ends))] += told
+            by_ports[ports(ends)] += told
         ours = by_ports
     pairs = []
     for ends in [*ours, *(ends for ends in theirs if ends not in ours)]:
@@ -126,6 +126,11 @@ def paired(ours: dict[Ends, list[_Told]], theirs: dict[Ends, list[_Told]]) -> li
         else:
             pairs.append(_pair(ends, left, right))
     return pairs
+
+
+def ports(ends: Ends) -> Ends:
+    """The same ends by their ports alone."""
+    return _ends(*(end.rpartition(":")[2] for end in ends))
 
 
 def _pair(ends: Ends, ours: list[_Told], theirs: list[_Told]) -> Pair:

@@ -24,6 +24,10 @@ _FIELDS = (
     "tcp.len",
     "tcp.flags",
     "ip.id",
+    "ip.ttl",
+    "vlan.id",
+    "vxlan.vni",
+    "tcp.window_size_value",
     "tcp.options.timestamp.tsval",
     *(f"tcp.analysis.{flag}" for flag in FLAGS),
 )
@@ -46,6 +50,9 @@ class Seen:
     flags: int
     ip_id: int | None
     tsval: int | None
+    window: int
+    way: str
+    """Time to live, VLAN, VXLAN network: what differs between two places where the same packet passes."""
     said: frozenset[str]
     """Of ``FLAGS``."""
 
@@ -105,5 +112,7 @@ def _seen(told: dict[str, str]) -> Seen:
         flags=number("tcp.flags") or 0,
         ip_id=number("ip.id"),
         tsval=number("tcp.options.timestamp.tsval"),
+        window=number("tcp.window_size_value") or 0,
+        way=" ".join(told[name] for name in ("ip.ttl", "vlan.id", "vxlan.vni")),
         said=frozenset(flag for flag in FLAGS if told[f"tcp.analysis.{flag}"]),
     )

@@ -45,6 +45,7 @@ fn segment(index: u64) -> Segment {
         ip_id: Some(index as u16),
         ttl: 64,
         ecn: 0,
+        via: 0,
         cut: false,
     }
 }

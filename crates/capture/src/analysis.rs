@@ -65,6 +65,7 @@ impl Analysis {
             link_types: counts.link_types.iter().map(ToString::to_string).collect(),
             truncated_packets: counts.truncated,
             not_tcp: counts.not_tcp,
+            not_looked_into: counts.unread.clone(),
             fragments: counts.fragments,
             unreadable: counts.unreadable,
             copies: counts.copies,

@@ -2,7 +2,8 @@
 
 use crate::details::Row;
 use crate::end::{End, Syn};
-use crate::flow::{Acknowledgement, Data, Flow, UNTOLD};
+use crate::flow::{Acknowledgement, Before, Data, Flow, UNTOLD};
+use crate::identification::Place;
 use crate::kind::Kind;
 use crate::round_trips::RoundTrips;
 use crate::segment::{self, Endpoint, Segment};
@@ -10,8 +11,12 @@ use crate::sequence::Sequence;
 use crate::series;
 use crate::shared::Shared;
 
-/// Payload of a full segment where nothing tells it: Ethernet's 1500 bytes less headers and timestamps.
-const USUAL_MSS: u32 = 1448;
+/// Payload of a segment that any host takes (RFC 9293 section 3.7.1): a smaller one counts as one segment.
+const ANY_HOST: u32 = 536;
+
+/// A SYN that is captured so long after what was sent upon it, or so far below it, is not of that connection.
+const SYN_LATE_NS: u64 = 3_000_000_000;
+const SYN_BELOW: i64 = 1 << 16;
 
 #[derive(Debug)]
 pub struct Connection {
@@ -46,18 +51,26 @@ impl Connection {
         }
     }
 
-    /// Whether a SYN starts another connection between the same ports, rather than being this one's.
+    /// Whether a SYN starts another connection between the same ports, rather than being this one's: one with the same
+    /// number is sent again, whatever happened since, and one that fits what was sent is captured late.
     pub fn is_over_for(&self, segment: &Segment) -> bool {
-        if segment.flags & (segment::SYN | segment::ACK) != segment::SYN {
+        if segment.flags & segment::SYN == 0 {
             return false;
         }
+        let answer = segment.flags & segment::ACK != 0;
         let end = &self.ends[self.side(segment)];
         let closed = self.ends.iter().all(|end| end.fin) || self.ends.iter().any(|end| end.reset);
         match (&end.sequence, &end.syn) {
-            (Some(sequence), Some(_)) => closed || !sequence.is_origin(segment.seq),
-            // Both ends may open at once (RFC 9293 section 3.5); whoever has sent other things is not opening.
-            (Some(_), None) => true,
-            (None, _) => closed,
+            (Some(sequence), Some(_)) => {
+                let stale = answer && self.ends[1 - self.side(segment)].syn.is_some();
+                !sequence.is_origin(segment.seq) && !stale
+            }
+            (Some(sequence), None) => {
+                let below = (-SYN_BELOW..=0).contains(&sequence.relative(segment.seq));
+                let late = below && !closed && segment.time_ns.saturating_sub(self.start_ns) <= SYN_LATE_NS;
+                !sequence.is_origin(segment.seq) && !late
+            }
+            (None, _) => closed && !answer,
         }
     }
 
@@ -66,7 +79,9 @@ impl Connection {
         self.end_ns = self.end_ns.max(segment.time_ns);
         let has = |flag: u8| segment.flags & flag != 0;
         self.ends[side].see(segment);
-        let seq = self.ends[side].sequence.map_or(0, |sequence| sequence.relative(segment.seq));
+        // A SYN has a number before its data.
+        let first = self.ends[side].sequence.map_or(0, |sequence| sequence.relative(segment.seq));
+        let seq = first + i64::from(has(segment::SYN));
         let ack = if has(segment::ACK) { self.acknowledged(side, segment.ack) } else { 0 };
         let window = self.window(side, segment);
 
@@ -80,29 +95,40 @@ impl Connection {
                 (kind, trip_ns) = (of_ack, trip);
                 shared.keep_runs(self.index, 1 - side as u8);
             }
+            self.ends[side].acknowledges(ack);
         }
         let fin = has(segment::FIN);
-        let length = i64::from(segment.payload) + i64::from(fin);
+        // What a reset carries says why (RFC 9293 section 3.5.3), and is no data. What a SYN carries again is the SYN's.
+        let again = has(segment::SYN) && self.ends[side].sent().is_some_and(|(sent, _)| seq < sent);
+        let length = if has(segment::RST) || again { 0 } else { i64::from(segment.payload) + i64::from(fin) };
         let echoed = self.timestamps(side, segment, ack, shared);
-        if segment.payload > 0 || (fin && self.flows[side].is_some()) {
+        if length > i64::from(fin) || (fin && self.flows[side].is_some()) {
             kind = self.data(side, segment, seq, length, shared);
             trip_ns = trip_ns.or(echoed);
+        } else if fin && !has(segment::RST) {
+            self.ends[side].lone_fin(segment);
         } else if length == 0 && !has(segment::SYN | segment::RST) {
-            self.ends[side].identification.order(segment.ip_id, 1);
+            self.ends[side].identification.order(segment.ip_id, 1, Place::Empty);
             kind = self.keep_alive(side, seq).unwrap_or(kind);
+            if let Some(flow) = &mut self.flows[side] {
+                flow.must_have_sent(seq, segment, shared);
+            }
         }
         let end = &mut self.ends[side];
-        if let Some(sequence) = &mut end.sequence
-            && !has(segment::RST)
-        {
-            sequence.reach(seq + length);
+        // A SYN with another number than the first, and a reset, tell nothing of what was sent.
+        let stray = has(segment::SYN) && first > 0;
+        if !has(segment::RST) && !stray {
+            if let Some(sequence) = &mut end.sequence {
+                sequence.reach(seq + length);
+            }
+            end.has_sent(seq + length, segment.time_ns);
         }
         end.fin |= fin;
         end.reset |= has(segment::RST);
         if let Some(details) = &mut shared.details {
             let t_s = segment.time_ns.saturating_sub(shared.start_ns) as f64 / 1e9;
             let rtt_s = trip_ns.map_or(f64::NAN, |ns| ns as f64 / 1e9);
-            details.push(segment, Row { t_s, direction: side as u8, seq, ack, window, kind, rtt_s });
+            details.push(segment, Row { t_s, direction: side as u8, seq: first, ack, window, kind, rtt_s });
         }
     }
 
@@ -125,15 +151,28 @@ impl Connection {
         let peer = &self.ends[1 - side];
         let scale = if peer.window_of_syn { 0 } else { self.scale(1 - side) };
         let window = if peer.packets == 0 { UNTOLD } else { u64::from(peer.window) << scale };
+        let acked = peer.acked();
+        let own = &mut self.ends[side];
+        let before = Before { sent: own.sent(), fin: own.fin, acked };
         let packets = segment.payload.div_ceil(mss).clamp(1, 64) as u16;
-        let order = self.ends[side].identification.order(segment.ip_id, packets);
+        let place = match before.sent {
+            Some((sent, _)) if seq > sent => Place::AfterHole(((seq - sent) as u64).div_ceil(u64::from(mss))),
+            Some((sent, _)) if seq < sent => Place::Below,
+            _ => Place::Next,
+        };
+        let order = own.identification.order(segment.ip_id, packets, place);
+        let identified = own.identification.is_own_to_each();
+        let full = segment.payload > 0
+            && (segment.payload.is_multiple_of(mss)
+                || (segment.flags & segment::PSH == 0 && own.size.full() == Some(segment.payload)));
         let flow = self.flows[side].get_or_insert_with(|| {
             shared.directions += 1;
             shared.intervals = series::share(shared.directions);
             let trips = RoundTrips::of_handshake(self.ends[side].handshake_ns(), self.ends[1 - side].handshake_ns());
-            Box::new(Flow::new(seq, window, segment.time_ns, trips))
+            Box::new(Flow::new(seq, before, window, segment, trips, shared))
         });
-        let kind = flow.data(&Data { segment, start: seq, end: seq + length, order, mss, sack }, shared);
+        let data = Data { segment, start: seq, end: seq + length, order, identified, full, mss, sack };
+        let kind = flow.data(&data, shared);
         let in_flight = flow.in_flight();
         self.infer_scale(1 - side, in_flight);
         kind
@@ -215,17 +254,18 @@ impl Connection {
     }
 
     /// Payload bytes of a full segment of `side`: what its peer's SYN allows, less the timestamp option; where that was
-    /// not seen, the payload that most of its segments have.
+    /// not seen, what its segments show, or else the longest seen, so that each counts as one.
     pub fn mss(&self, side: usize) -> u32 {
         let allowed = self.ends[1 - side].syn.as_ref().and_then(|syn| syn.mss).map(u32::from);
         let own = self.ends[side].syn.as_ref().and_then(|syn| syn.mss).map(u32::from);
-        let usual = self.ends[side].usual_payload();
         let option = if self.offered(|syn| syn.timestamps) == Some(true) { 12 } else { 0 };
         match allowed {
             // An end that announces a smaller segment has a smaller path, and sends no larger ones either.
             Some(allowed) => allowed.min(own.unwrap_or(allowed)).saturating_sub(option).max(1),
-            None if (1..=USUAL_MSS + 12).contains(&usual) => usual,
-            None => USUAL_MSS,
+            None => {
+                let size = &self.ends[side].size;
+                size.full().unwrap_or_else(|| size.largest().max(ANY_HOST))
+            }
         }
     }
 

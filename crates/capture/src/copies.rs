@@ -138,7 +138,7 @@ fn sight(sightings: &mut Sightings, device: u64) -> bool {
 
 /// What all copies of a packet have in common: a router lowers the time to live, may mark congestion and lower the MSS.
 fn headers(segment: &Segment) -> Segment {
-    let mut headers = Segment { frame: 0, time_ns: 0, ttl: 0, ecn: 0, ..*segment };
+    let mut headers = Segment { frame: 0, time_ns: 0, ttl: 0, ecn: 0, via: 0, ..*segment };
     headers.options.mss = None;
     headers
 }

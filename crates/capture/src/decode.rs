@@ -5,12 +5,15 @@
 use crate::frames::Frame;
 use crate::link;
 use crate::segment::{Endpoint, Options, Segment};
+use crate::tunnel;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Why a frame gives no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     NotTcp,
+    /// In something that is not looked into, by its name.
+    Unread(&'static str),
     /// A fragment after the first: it has no TCP header.
     Fragment,
     /// Too short or too contradictory to find the TCP header in it.
@@ -22,16 +25,39 @@ pub fn field<const N: usize>(data: &[u8], at: usize) -> Result<[u8; N], Skip> {
     data.get(at..).and_then(<[u8]>::first_chunk).copied().ok_or(Skip::Unreadable)
 }
 
-/// The segment that `frame` carries.
+/// Tunnels in tunnels, at most: a hostile packet may have hundreds.
+const MOST_TUNNELS: usize = 8;
+
+/// The segment that `frame` carries, in a tunnel too.
 pub fn segment(frame: &Frame<'_>) -> Result<Segment, Skip> {
-    let start = link::ip_header(frame.link, frame.data)?;
-    let on_wire = (frame.wire as usize).saturating_sub(start);
-    let packet = frame.data.get(start..).unwrap_or_default();
-    match packet.first().map(|byte| byte >> 4) {
-        Some(4) => tcp(frame, packet, ipv4(packet, on_wire)?),
-        Some(6) => tcp(frame, packet, ipv6(packet, on_wire)?),
-        _ => Err(Skip::Unreadable),
+    let mut place = link::ip_header(frame.link, frame.data)?;
+    for _ in 0..=MOST_TUNNELS {
+        let on_wire = place.end.unwrap_or(frame.wire as usize).saturating_sub(place.at);
+        let packet = frame.data.get(place.at..).unwrap_or_default();
+        let ip = match packet.first().map(|byte| byte >> 4) {
+            Some(4) => ipv4(packet, on_wire)?,
+            Some(6) => ipv6(packet, on_wire)?,
+            _ => return Err(Skip::Unreadable),
+        };
+        // Some take the frame's padding for the packet's, and PPPoE knows better.
+        let ip = match place.end {
+            Some(_) => Ip { length: ip.length.min(on_wire.saturating_sub(ip.header)), ..ip },
+            None => ip,
+        };
+        let inside = place.behind(ip.header);
+        place = match ip.protocol {
+            TCP => return tcp(frame, packet, ip, place.via),
+            // IPv4 and IPv6 in IP (RFC 2003, 4213).
+            4 | 41 => inside.inside(u32::from(ip.protocol)),
+            47 => tunnel::gre(frame.data, inside)?,
+            17 => tunnel::udp(frame.data, inside)?,
+            50 => return Err(Skip::Unread("IPsec")),
+            115 => return Err(Skip::Unread("L2TP")),
+            137 => return Err(Skip::Unread("MPLS in IP")),
+            _ => return Err(Skip::NotTcp),
+        };
     }
+    Err(Skip::Unread("tunnels in tunnels"))
 }
 
 /// What an IP header says, and where TCP begins behind it.
@@ -41,6 +67,7 @@ struct Ip {
     id: Option<u16>,
     ttl: u8,
     ecn: u8,
+    protocol: u8,
     header: usize,
     /// Bytes behind the IP headers, on the wire.
     length: usize,
@@ -50,12 +77,9 @@ const TCP: u8 = 6;
 
 fn ipv4(packet: &[u8], on_wire: usize) -> Result<Ip, Skip> {
     let fixed: [u8; 20] = field(packet, 0)?;
-    if fixed[9] != TCP {
-        return Err(Skip::NotTcp);
-    }
     let offset = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x1fff;
     if offset != 0 {
-        return Err(Skip::Fragment);
+        return Err(if fixed[9] == TCP { Skip::Fragment } else { Skip::NotTcp });
     }
     let header = usize::from(fixed[0] & 0x0f) * 4;
     let total = match u16::from_be_bytes([fixed[2], fixed[3]]) {
@@ -73,6 +97,7 @@ fn ipv4(packet: &[u8], on_wire: usize) -> Result<Ip, Skip> {
         id: Some(u16::from_be_bytes([fixed[4], fixed[5]])),
         ttl: fixed[8],
         ecn: fixed[1] & 0x03,
+        protocol: fixed[9],
         header,
         length: total.checked_sub(header).ok_or(Skip::Unreadable)?,
     })
@@ -88,20 +113,20 @@ fn ipv6(packet: &[u8], on_wire: usize) -> Result<Ip, Skip> {
     }
     let mut next = fixed[6];
     let mut header = FIXED;
-    while next != TCP {
+    while matches!(next, 0 | 43 | 44 | 51 | 60 | 135 | 139 | 140) {
         let [following, size, rest @ ..]: [u8; 4] = field(packet, header)?;
         let extension = match next {
             // Hop by hop, routing, destination options, mobility, HIP, shim6.
             0 | 43 | 60 | 135 | 139 | 140 => 8 + 8 * usize::from(size),
             // Authentication counts in words of four bytes.
             51 => 8 + 4 * usize::from(size),
-            44 => {
+            // A fragment.
+            _ => {
                 if u16::from_be_bytes(rest) & 0xfff8 != 0 {
                     return Err(if following == TCP { Skip::Fragment } else { Skip::NotTcp });
                 }
                 8
             }
-            _ => return Err(Skip::NotTcp),
         };
         if next == 0 && jumbo {
             length = jumbo_length(packet, header + 2).unwrap_or(length);
@@ -116,6 +141,7 @@ fn ipv6(packet: &[u8], on_wire: usize) -> Result<Ip, Skip> {
         id: None,
         ttl: fixed[7],
         ecn: (fixed[1] >> 4) & 0x03,
+        protocol: next,
         header,
         length: length.checked_sub(header - FIXED).ok_or(Skip::Unreadable)?,
     })
@@ -129,7 +155,7 @@ fn jumbo_length(packet: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-fn tcp(frame: &Frame<'_>, packet: &[u8], ip: Ip) -> Result<Segment, Skip> {
+fn tcp(frame: &Frame<'_>, packet: &[u8], ip: Ip, via: u32) -> Result<Segment, Skip> {
     const FIXED: usize = 20;
     let start: [u8; 16] = field(packet, ip.header)?;
     let word = |at: usize| u32::from_be_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]]);
@@ -154,6 +180,7 @@ fn tcp(frame: &Frame<'_>, packet: &[u8], ip: Ip) -> Result<Segment, Skip> {
         ip_id: ip.id,
         ttl: ip.ttl,
         ecn: ip.ecn,
+        via,
         cut: packet.len() < end,
     })
 }

@@ -3,13 +3,20 @@
 use crate::echo::Echo;
 use crate::identification::Identification;
 use crate::segment::{self, Segment};
+use crate::segment_size::SegmentSize;
 use crate::sequence::Sequence;
+
+/// A SYN is sent again after a second (RFC 6298 section 2.1), by some after a quarter of it: sooner it is a copy.
+const SYN_AGAIN_NS: u64 = 200_000_000;
 
 /// What a SYN or SYN-ACK offers.
 #[derive(Clone, Copy, Debug)]
 pub struct Syn {
     pub time_ns: u64,
-    pub copies: u32,
+    /// Sent so often.
+    pub copies: u16,
+    /// 0: none.
+    ip_id: u16,
     pub mss: Option<u16>,
     pub window_scale: Option<u8>,
     pub sack: bool,
@@ -30,6 +37,7 @@ impl Syn {
         Syn {
             time_ns: segment.time_ns,
             copies: 1,
+            ip_id: segment.ip_id.unwrap_or(0),
             mss: segment.options.mss,
             window_scale: segment.options.window_scale,
             sack: segment.options.sack_permitted,
@@ -38,6 +46,14 @@ impl Syn {
             window: segment.window,
             answered: false,
             trip_ns: None,
+        }
+    }
+
+    /// Takes the SYN that comes once more; the same packet captured twice is not sent twice.
+    fn again(&mut self, segment: &Segment) {
+        let same = self.ip_id != 0 && segment.ip_id == Some(self.ip_id);
+        if !same || segment.time_ns.saturating_sub(self.time_ns) > SYN_AGAIN_NS {
+            self.copies = self.copies.saturating_add(1);
         }
     }
 
@@ -51,12 +67,20 @@ impl Syn {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct End {
     pub sequence: Option<Sequence>,
     pub syn: Option<Syn>,
     pub packets: u64,
+    /// All below was sent, as its segments show, and when that was shown; [`NONE`] before the first.
+    sent: i64,
+    sent_ns: u64,
+    /// The highest number of the peer's that it acknowledged.
+    acked: i64,
     pub fin: bool,
+    /// FINs without data that came again, of an end that sends no data.
+    pub fins_again: u16,
+    fin_id: u16,
     pub reset: bool,
     /// As the header has it.
     pub window: u16,
@@ -70,9 +94,36 @@ pub struct End {
     pub marked: u64,
     pub echoes: u64,
     pub reduced: u64,
-    /// The payload that comes most often, by majority vote.
-    usual: u32,
-    usual_lead: u32,
+    pub size: SegmentSize,
+}
+
+/// No number yet.
+const NONE: i64 = i64::MIN;
+
+impl Default for End {
+    fn default() -> Self {
+        End {
+            sequence: None,
+            syn: None,
+            packets: 0,
+            sent: NONE,
+            sent_ns: 0,
+            acked: NONE,
+            fin: false,
+            fins_again: 0,
+            fin_id: 0,
+            reset: false,
+            window: 0,
+            window_of_syn: false,
+            inferred_scale: 0,
+            echo: Echo::default(),
+            identification: Identification::default(),
+            marked: 0,
+            echoes: 0,
+            reduced: 0,
+            size: SegmentSize::default(),
+        }
+    }
 }
 
 impl End {
@@ -83,10 +134,13 @@ impl End {
         let has = |flag: u8| segment.flags & flag != 0;
         if has(segment::SYN) {
             match &mut self.syn {
-                Some(syn) => syn.copies += 1,
+                Some(syn) => syn.again(segment),
                 none => *none = Some(Syn::new(segment)),
             }
             self.sequence.get_or_insert(Sequence::of_syn(segment.seq));
+            if has(segment::ACK) {
+                self.identification.of_syn_ack(segment.ip_id);
+            }
         } else {
             self.echoes += u64::from(has(segment::ECE));
             self.reduced += u64::from(has(segment::CWR));
@@ -97,27 +151,41 @@ impl End {
             self.window_of_syn = has(segment::SYN);
         }
         if segment.payload > 0 {
-            self.vote(segment.payload);
+            self.size.see(segment.payload, !has(segment::PSH | segment::FIN | segment::SYN | segment::URG));
         }
+    }
+
+    /// Takes a FIN without data of an end that sends none.
+    pub fn lone_fin(&mut self, segment: &Segment) {
+        let id = segment.ip_id.unwrap_or(0);
+        if self.fin && (id == 0 || id != self.fin_id) {
+            self.fins_again += 1;
+        }
+        self.fin_id = id;
+    }
+
+    /// All below was sent, as its segments show, and when that was shown.
+    pub fn sent(&self) -> Option<(i64, u64)> {
+        (self.sent != NONE).then_some((self.sent, self.sent_ns))
+    }
+
+    pub fn has_sent(&mut self, end: i64, now_ns: u64) {
+        if self.sent < end {
+            (self.sent, self.sent_ns) = (end, now_ns);
+        }
+    }
+
+    /// The highest number of its peer's that it acknowledged.
+    pub fn acked(&self) -> Option<i64> {
+        (self.acked != NONE).then_some(self.acked)
+    }
+
+    pub fn acknowledges(&mut self, ack: i64) {
+        self.acked = self.acked.max(ack);
     }
 
     /// From the capture point to the peer and back, by the answer to its SYN.
     pub fn handshake_ns(&self) -> Option<u64> {
         self.syn.as_ref()?.trip_ns
-    }
-
-    /// Payload bytes that most of its segments with data have; 0 before the first.
-    pub fn usual_payload(&self) -> u32 {
-        self.usual
-    }
-
-    fn vote(&mut self, payload: u32) {
-        if payload == self.usual {
-            self.usual_lead = self.usual_lead.saturating_add(1);
-        } else if self.usual_lead == 0 {
-            (self.usual, self.usual_lead) = (payload, 1);
-        } else {
-            self.usual_lead -= 1;
-        }
     }
 }

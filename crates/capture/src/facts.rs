@@ -1,5 +1,7 @@
 //! What is told of a capture and of each connection, as JSON; the reference of captures defines every field.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::capture_point::CapturePoint;
@@ -21,6 +23,7 @@ pub struct Facts {
     pub link_types: Vec<String>,
     pub truncated_packets: u64,
     pub not_tcp: u64,
+    pub not_looked_into: BTreeMap<&'static str, u64>,
     pub fragments: u64,
     pub unreadable: u64,
     pub copies: u64,
@@ -62,13 +65,16 @@ pub struct Offer {
     pub timestamps: bool,
     pub ecn: bool,
     pub window_bytes: u16,
-    pub retransmits: u32,
+    pub retransmits: u16,
 }
 
 #[derive(Debug, Serialize)]
 pub struct DirectionFacts {
     pub from: &'static str,
     pub packets: u64,
+    /// Of an end that sends no data, its FINs.
+    #[serde(rename = "retransmits", skip_serializing_if = "Option::is_none")]
+    pub fins_again: Option<u16>,
     #[serde(flatten)]
     pub data: Option<DataFacts>,
 }
@@ -223,6 +229,7 @@ impl DirectionFacts {
         DirectionFacts {
             from: ["client", "server"][side],
             packets: connection.ends[side].packets,
+            fins_again: connection.flows[side].is_none().then_some(connection.ends[side].fins_again),
             data: connection.flows[side].as_ref().map(|flow| DataFacts::of(connection, side, flow, start_ns)),
         }
     }

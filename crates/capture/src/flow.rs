@@ -1,26 +1,27 @@
 //! The data that one end of a connection sends, as the capture shows it, and what the other end acknowledges.
 
 mod acknowledgement;
+mod again;
 mod cause;
 
 use std::collections::VecDeque;
 
 pub use acknowledgement::Acknowledgement;
+use cause::OVERTAKEN_NS;
 
 use crate::counts::Counts;
+use crate::gaps::{Gap, Gaps};
 use crate::identification::Order;
-use crate::kind::{Cause, Kind};
+use crate::kind::Kind;
 use crate::limits::{Limits, Moment};
 use crate::losses::Losses;
 use crate::outstanding::{Outstanding, Sent};
+use crate::recent::Recent;
 use crate::round_trips::RoundTrips;
 use crate::sack_blocks::Blocks;
 use crate::segment::Segment;
 use crate::series::Series;
 use crate::shared::{ALL_OUTSTANDING, FEW, MOST_OUTSTANDING, Shared};
-
-/// Retransmissions that a report of duplicates is looked up in.
-const MOST_COPIES: usize = 1024;
 
 /// A window that has not been told yet limits nothing.
 pub const UNTOLD: u64 = u64::MAX;
@@ -44,10 +45,37 @@ pub struct Data<'a> {
     pub start: i64,
     pub end: i64,
     pub order: Order,
+    /// The sender gives each packet an identification of its own.
+    pub identified: bool,
+    /// The segment, or the last part of a joined one, is as long as can be.
+    pub full: bool,
     /// Payload bytes of a full segment.
     pub mss: u32,
     /// SACK may be used; None where the handshake was not seen.
     pub sack: Option<bool>,
+}
+
+impl Data<'_> {
+    /// Packets on the wire that it stands for, more than one where offload has joined them.
+    fn packets(&self) -> u32 {
+        self.segment.payload.div_ceil(self.mss).max(1)
+    }
+
+    /// Packets, and bytes of payload, that its part below `end` stands for.
+    fn below(&self, end: i64) -> (u64, u64) {
+        let bytes = (end - self.start).clamp(0, i64::from(self.segment.payload)) as u64;
+        (bytes.div_ceil(u64::from(self.mss)).max(1), bytes)
+    }
+}
+
+/// What the connection knows of an end before its first data is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Before {
+    /// All below was sent, and when that was shown; the last number is that of a FIN.
+    pub sent: Option<(i64, u64)>,
+    pub fin: bool,
+    /// The peer acknowledged up to here.
+    pub acked: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -58,11 +86,13 @@ pub struct Flow {
     pub losses: Losses,
     pub limits: Limits,
     outstanding: Outstanding,
-    /// Acknowledged up to here.
+    /// Acknowledged up to here, perhaps beyond what was seen sent.
     una: i64,
+    gaps: Gaps,
+    recent: Box<Recent>,
     /// The acknowledgement that the sender echoed last; None without timestamps.
     echoed_ack: Option<i64>,
-    /// Sent up to here.
+    /// Seen sent up to here.
     highest: i64,
     copies: VecDeque<Copy>,
     pub first_ns: u64,
@@ -88,18 +118,30 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// `start` is the first number, `window` what the receiver last offered or [`UNTOLD`], `trips` what the handshake tells.
-    pub fn new(start: i64, window: u64, now_ns: u64, trips: RoundTrips) -> Self {
-        Flow {
+    /// `start` is the number of the data in `first`, `window` what the receiver last offered or [`UNTOLD`], `trips` what the
+    /// handshake tells.
+    pub fn new(
+        start: i64,
+        before: Before,
+        window: u64,
+        first: &Segment,
+        trips: RoundTrips,
+        shared: &mut Shared,
+    ) -> Self {
+        let now_ns = first.time_ns;
+        let (sent, shown_ns) = before.sent.unwrap_or((start, now_ns));
+        let mut flow = Flow {
             counts: Counts::default(),
             trips,
             series: Series::default(),
             losses: Losses::default(),
             limits: Limits::default(),
             outstanding: Outstanding::default(),
-            una: start,
+            una: start.min(sent),
+            gaps: Gaps::default(),
+            recent: Box::default(),
             echoed_ack: None,
-            highest: start,
+            highest: start.min(sent),
             copies: VecDeque::new(),
             first_ns: now_ns,
             last_ns: now_ns,
@@ -114,7 +156,16 @@ impl Flow {
             least_window: window,
             closed_ns: None,
             blocks: [(0, 0); 4],
+        };
+        if let Some(acked) = before.acked {
+            flow.acknowledged_unseen(acked, first);
+            flow.una = flow.una.max(acked);
         }
+        // What follows was sent before it was seen here.
+        let fin = i64::from(before.fin && sent > start);
+        flow.hole(sent - fin, Seen { time_ns: shown_ns, ..Seen::of(first) }, shared);
+        flow.put(sent, Seen { time_ns: shown_ns, ..Seen::of(first) }, false, shared);
+        flow
     }
 
     /// Bytes sent that the sender did not know the receiver to have. What it knew it tells by the TSecr of its data; where
@@ -130,13 +181,13 @@ impl Flow {
         let flight_before = self.in_flight();
         let kind = self.classified(data, shared);
         self.last_ns = now_ns;
-        let packets = packets(data);
+        let packets = data.packets();
         self.counts.data_packets += u64::from(packets);
         self.counts.super_packets += u64::from(packets > 1);
         self.counts.payload_bytes += u64::from(data.segment.payload);
         let in_flight = self.in_flight();
         self.counts.in_flight_max = self.counts.in_flight_max.max(in_flight);
-        let retransmitted = !matches!(kind, Kind::InOrder | Kind::OutOfOrder | Kind::Probe);
+        let retransmitted = !matches!(kind, Kind::InOrder | Kind::OutOfOrder | Kind::Probe | Kind::Copy);
         let interval = self.series.at(shared.since_start(now_ns), shared.intervals);
         interval.packets += packets;
         interval.retransmits += if retransmitted { packets } else { 0 };
@@ -144,7 +195,7 @@ impl Flow {
         if self.window != UNTOLD {
             interval.window(self.window.min(u64::from(u32::MAX)) as u32);
         }
-        self.last_full = data.segment.payload > 0 && data.segment.payload.is_multiple_of(data.mss);
+        self.last_full = data.full;
         let moment = Moment {
             now_ns,
             // What is sent again was in flight, also where the capture point never saw it.
@@ -162,8 +213,10 @@ impl Flow {
     }
 
     fn classified(&mut self, data: &Data, shared: &mut Shared) -> Kind {
-        if data.segment.payload <= 1 && data.start < self.highest && data.end <= self.highest && data.end <= self.una {
-            // One byte that was acknowledged already (RFC 9293 section 3.8.4).
+        let known = data.end <= self.highest
+            && self.recent.knows(data.segment, data.identified, self.trips.soonest_ns().unwrap_or(OVERTAKEN_NS));
+        self.recent.keep(data.segment);
+        if self.is_probe(data) {
             return self.probe();
         }
         if data.start >= self.highest {
@@ -172,13 +225,11 @@ impl Flow {
                 self.push(data, shared);
                 return Kind::Probe;
             }
-            if self.replaces_a_lost_tail(data) {
-                let cause = self.cause(data, None);
-                self.retransmitted(data, cause, false, shared);
+            if let Some(gap) = self.gaps.find(data.start, data.end).filter(|_| data.end <= self.una)
+                && !self.was_overtaken(data, gap.found_ns, gap.tsval)
+            {
                 self.push(data, shared);
-                self.counts.filled_holes += u64::from(packets(data));
-                self.outstanding.within(data.start, data.end).for_each(|sent| sent.lost_before = true);
-                return Kind::FillsHole;
+                return self.in_vain(data, shared);
             }
             if self.is_new_data_probe(data) {
                 self.counts.new_data_probes += 1;
@@ -187,16 +238,33 @@ impl Flow {
             self.push(data, shared);
             return Kind::InOrder;
         }
-        let kind = if data.end <= self.una { self.had(data, shared) } else { self.again(data, shared) };
-        if data.end > self.highest {
-            self.push(&Data { start: self.highest, ..*data }, shared);
+        if known {
+            self.counts.duplicated_packets += u64::from(data.packets());
+            return Kind::Copy;
         }
+        if data.start + 1 == self.highest && data.end > self.highest && data.segment.payload > 1 {
+            // The byte that probed a closed window or an idle peer, and what follows it.
+            self.push(data, shared);
+            return Kind::InOrder;
+        }
+        let kind =
+            if data.end.min(self.highest) <= self.una { self.had(data, shared) } else { self.again(data, shared) };
+        self.push(data, shared);
         kind
     }
 
-    /// Whether a segment that starts here is below what was sent.
+    /// Whether a single byte is one that was sent before only to be answered (RFC 9293 section 3.8.4): the last one, which
+    /// was acknowledged, or into a closed window, or of which no acknowledgement was captured.
+    fn is_probe(&self, data: &Data) -> bool {
+        data.segment.payload == 1
+            && data.end == self.highest
+            && data.start + 1 == data.end
+            && (data.end <= self.una || self.window == 0 || self.counts.acks == 0)
+    }
+
+    /// Whether an empty segment that starts here is below what was sent, and only to be answered.
     pub fn is_below(&self, start: i64) -> bool {
-        start < self.highest && start < self.una
+        start + 1 == self.highest && start < self.una || self.window == 0 && start + 1 == self.una
     }
 
     /// A zero-window probe where the window is closed, else a keep-alive.
@@ -209,35 +277,68 @@ impl Flow {
         Kind::Probe
     }
 
-    /// New data, perhaps after a hole.
+    /// What of a segment is new, perhaps after a hole.
     fn push(&mut self, data: &Data, shared: &mut Shared) {
-        let now_ns = data.segment.time_ns;
-        let tsval = data.segment.options.timestamps.map_or(0, |(tsval, _)| tsval);
-        let sent = Sent {
-            start: data.start,
-            end: data.end,
-            first_ns: now_ns,
-            last_ns: now_ns,
-            tsval,
-            identification: data.segment.ip_id.unwrap_or(0),
-            copies: 1,
-            sacked: false,
-            unseen: false,
-            lost_before: false,
-            duplicated: 0,
-        };
-        if data.start > self.highest {
-            let (start, end) = (self.highest, data.start);
-            self.outstanding.push(Sent { start, end, copies: 0, unseen: true, ..sent });
+        if data.end <= self.highest {
+            return;
+        }
+        let seen = Seen::of(data.segment);
+        self.hole(data.start, seen, shared);
+        let from = self.highest;
+        self.put(data.end, seen, true, shared);
+        let bytes = (data.end - from) as u64;
+        self.counts.new_bytes += bytes;
+        self.series.at(shared.since_start(seen.time_ns), shared.intervals).sent += bytes;
+        self.keep_bounds(shared);
+    }
+
+    /// A segment without data that starts at `start` shows that all below was sent.
+    pub fn must_have_sent(&mut self, start: i64, segment: &Segment, shared: &mut Shared) {
+        self.hole(start, Seen::of(segment), shared);
+        self.keep_bounds(shared);
+    }
+
+    /// All up to `end` was sent, and not seen.
+    fn hole(&mut self, end: i64, seen: Seen, shared: &mut Shared) {
+        self.stretch(end, seen, false, shared);
+    }
+
+    /// All up to `end` was sent and seen, as data (`news`) or otherwise; what of it was acknowledged before is late.
+    fn put(&mut self, end: i64, seen: Seen, news: bool, shared: &mut Shared) {
+        if news {
+            self.counts.unseen_bytes -= self.gaps.fill(self.highest, end);
+        }
+        self.stretch(end, seen, true, shared);
+    }
+
+    fn stretch(&mut self, end: i64, seen: Seen, was_seen: bool, shared: &mut Shared) {
+        let start = self.highest.max(self.una);
+        if end > start {
+            self.outstanding.push(Sent {
+                start,
+                end,
+                first_ns: seen.time_ns,
+                last_ns: seen.time_ns,
+                tsval: seen.tsval,
+                copies: u8::from(was_seen),
+                sacked: false,
+                unseen: !was_seen,
+                lost_before: false,
+                duplicated: 0,
+            });
             shared.outstanding += 1;
         }
-        self.outstanding.push(sent);
-        shared.outstanding += 1;
-        self.counts.new_bytes += (data.end - data.start) as u64;
-        let interval = self.series.at(shared.since_start(now_ns), shared.intervals);
-        interval.sent += (data.end - data.start) as u64;
-        self.highest = data.end;
-        self.keep_bounds(shared);
+        self.highest = self.highest.max(end);
+    }
+
+    /// `ack` is beyond what was seen sent: the capture lost it, or shows it later.
+    fn acknowledged_unseen(&mut self, ack: i64, segment: &Segment) {
+        let start = self.highest.max(self.una);
+        if ack > start {
+            self.counts.unseen_bytes += (ack - start) as u64;
+            let Seen { time_ns: found_ns, tsval } = Seen::of(segment);
+            self.gaps.add(Gap { start, end: ack, found_ns, tsval });
+        }
     }
 
     /// Gives up the oldest where acknowledgements do not come by, so that memory stays bounded.
@@ -255,91 +356,6 @@ impl Flow {
         }
     }
 
-    /// Data below what is acknowledged.
-    fn had(&mut self, data: &Data, shared: &mut Shared) -> Kind {
-        if matches!(data.order, Order::Late | Order::Again) {
-            self.counts.duplicated_packets += 1;
-            return Kind::OutOfOrder;
-        }
-        let segments = u64::from(packets(data));
-        let cause = self.cause(data, None);
-        self.retransmitted(data, cause, true, shared);
-        self.counts.spurious += segments;
-        Kind::Spurious
-    }
-
-    /// Data that is, at least in part, outstanding.
-    fn again(&mut self, data: &Data, shared: &mut Shared) -> Kind {
-        let now_ns = data.segment.time_ns;
-        let before = self.outstanding.len();
-        let (mut seen, mut sacked, mut unseen_bytes) = (false, true, 0);
-        let mut first: Option<Sent> = None;
-        for sent in self.outstanding.within(data.start, data.end) {
-            seen |= !sent.unseen;
-            sacked &= sent.sacked;
-            unseen_bytes += if sent.unseen { sent.end - sent.start } else { 0 };
-            first.get_or_insert(*sent);
-        }
-        shared.outstanding += self.outstanding.len() - before;
-        let Some(first) = first else { return Kind::InOrder };
-        if !seen && self.was_overtaken(data, &first) {
-            self.counts.out_of_order += u64::from(packets(data));
-            self.counts.overtaken_by_bytes = self.counts.overtaken_by_bytes.max((self.highest - data.end) as u64);
-            self.counts.overtaken_by_ns = self.counts.overtaken_by_ns.max(now_ns.saturating_sub(first.first_ns));
-            self.counts.new_bytes += unseen_bytes as u64;
-            for sent in self.outstanding.within(data.start, data.end) {
-                (sent.unseen, sent.copies, sent.last_ns) = (false, 1, now_ns);
-            }
-            return Kind::OutOfOrder;
-        }
-        let same_packet = first.identification != 0
-            && data.segment.ip_id == Some(first.identification)
-            && matches!(data.order, Order::Late | Order::Again);
-        if seen && same_packet {
-            self.counts.duplicated_packets += 1;
-            return Kind::OutOfOrder;
-        }
-        let cause = self.cause(data, Some(&first));
-        self.retransmitted(data, cause, seen && sacked, shared);
-        self.counts.new_bytes += unseen_bytes as u64;
-        for sent in self.outstanding.within(data.start, data.end) {
-            if sent.unseen {
-                (sent.unseen, sent.lost_before) = (false, true);
-            }
-            sent.copies = sent.copies.saturating_add(1);
-            sent.last_ns = now_ns;
-        }
-        let segments = u64::from(packets(data));
-        if !seen {
-            self.counts.filled_holes += segments;
-            return Kind::FillsHole;
-        }
-        if sacked {
-            self.counts.spurious += segments;
-            for sent in self.outstanding.within(data.start, data.end) {
-                sent.duplicated = sent.duplicated.saturating_add(1);
-            }
-            return Kind::Spurious;
-        }
-        cause.kind()
-    }
-
-    fn retransmitted(&mut self, data: &Data, cause: Cause, known: bool, shared: &Shared) {
-        let segments = u64::from(packets(data));
-        self.counts.retransmits += segments;
-        self.counts.retransmitted_bytes += u64::from(data.segment.payload);
-        self.counts.timeouts += u64::from(cause == Cause::Timer);
-        match cause {
-            Cause::Fast => self.counts.fast += segments,
-            Cause::TailProbe => self.counts.tail_probes += segments,
-            Cause::Timer | Cause::AfterTimer => self.counts.timeout_retransmits += segments,
-        }
-        if self.copies.len() == MOST_COPIES {
-            self.copies.pop_front();
-        }
-        self.copies.push_back(Copy { start: data.start, end: data.end, segments, known, row: shared.row() });
-    }
-
     /// A TSval of the receiver came back on data; it was sent with the acknowledgement `ack`, `ns` ago.
     pub fn sender_echo(&mut self, ns: u64, ack: i64, now_ns: u64, shared: &Shared) {
         self.echoed_ack = Some(ack);
@@ -353,7 +369,15 @@ impl Flow {
     }
 }
 
-/// Packets on the wire that a segment with data stands for, more than one where offload has joined them.
-fn packets(data: &Data) -> u32 {
-    data.segment.payload.div_ceil(data.mss).max(1)
+/// When a segment was seen, and its clock.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    time_ns: u64,
+    tsval: u32,
+}
+
+impl Seen {
+    fn of(segment: &Segment) -> Self {
+        Seen { time_ns: segment.time_ns, tsval: segment.options.timestamps.map_or(0, |(tsval, _)| tsval) }
+    }
 }

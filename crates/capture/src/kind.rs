@@ -1,6 +1,6 @@
 //! What a segment is, in the order of numbers that the table `segments` has.
 
-/// Kinds 0 to 7 are of segments with data, the others of pure acknowledgements and control segments.
+/// Kinds 0 to 7 and 11 are of segments with data, the others of pure acknowledgements and control segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -19,6 +19,8 @@ pub enum Kind {
     Plain = 8,
     DuplicateAck = 9,
     WindowUpdate = 10,
+    /// The very same packet with data, captured once more.
+    Copy = 11,
 }
 
 /// What made a sender retransmit.

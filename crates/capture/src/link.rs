@@ -48,28 +48,50 @@ impl fmt::Display for LinkType {
     }
 }
 
-/// Offset of the IP header in a frame.
-pub fn ip_header(link: LinkType, data: &[u8]) -> Result<usize, Skip> {
+/// Where in a frame a header begins, and what has been around it so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place {
+    pub at: usize,
+    /// A number that differs where tags, labels or tunnels do; 0 where there is none.
+    pub via: u32,
+    /// Where what it holds ends, if a header around it says so: padding follows.
+    pub end: Option<usize>,
+}
+
+impl Place {
+    pub fn at(at: usize) -> Self {
+        Place { at, ..Place::default() }
+    }
+
+    /// Behind a header of so many bytes.
+    pub fn behind(self, bytes: usize) -> Self {
+        Place { at: self.at + bytes, ..self }
+    }
+
+    /// Inside something that `tag` tells from others of its kind.
+    pub fn inside(self, tag: u32) -> Self {
+        Place { via: self.via.rotate_left(7) ^ tag.wrapping_add(1).wrapping_mul(0x9e37_79b9), ..self }
+    }
+}
+
+/// Where the IP header in a frame begins.
+pub fn ip_header(link: LinkType, data: &[u8]) -> Result<Place, Skip> {
     match link {
-        LinkType::Raw => Ok(0),
-        LinkType::Ethernet => after_ethertype(data, 12),
-        LinkType::LinuxCooked => after_ethertype(data, 14),
+        LinkType::Raw => Ok(Place::at(0)),
+        LinkType::Ethernet => after_ethertype(data, Place::at(12)),
+        LinkType::LinuxCooked => after_ethertype(data, Place::at(14)),
         LinkType::LinuxCooked2 => match u16::from_be_bytes(field(data, 0)?) {
             // The tag is where the payload begins.
-            VLAN | SERVICE_VLAN => after_ethertype(data, 22),
-            ethertype => is_ip(ethertype).then_some(20).ok_or(Skip::NotTcp),
+            VLAN | SERVICE_VLAN => after_ethertype(data, vlan(data, Place::at(18))?),
+            ethertype => of_type(data, ethertype, Place::at(20)),
         },
         LinkType::Null => {
             let family: [u8; 4] = field(data, 0)?;
             let known = |family| matches!(family, AF_INET | AF_INET6_LINUX | 24 | 28 | 30);
             let ip = known(u32::from_le_bytes(family)) || known(u32::from_be_bytes(family));
-            ip.then_some(4).ok_or(Skip::NotTcp)
+            ip.then_some(Place::at(4)).ok_or(Skip::NotTcp)
         }
-        LinkType::Ppp => {
-            // RFC 1662: address and control, where they are not compressed away.
-            let start = if data.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
-            after_ppp_protocol(data, start)
-        }
+        LinkType::Ppp => after_ppp(data, Place::at(0)),
         LinkType::Other(_) => Err(Skip::NotTcp),
     }
 }
@@ -99,26 +121,90 @@ const PPPOE: u16 = 0x8864;
 const AF_INET: u32 = 2;
 const AF_INET6_LINUX: u32 = 10;
 
-fn is_ip(ethertype: u16) -> bool {
-    matches!(ethertype, 0x0800 | 0x86dd)
-}
+/// MPLS (RFC 3032), to one and to many.
+const MPLS: [u16; 2] = [0x8847, 0x8848];
+/// What a length, rather than a type, may be at most (IEEE 802.3).
+const LONGEST: u16 = 1500;
 
-/// Follows the EtherType at `at` through any number of VLAN tags.
-fn after_ethertype(data: &[u8], mut at: usize) -> Result<usize, Skip> {
+/// Follows the EtherType at `place` through any number of VLAN tags.
+pub fn after_ethertype(data: &[u8], mut place: Place) -> Result<Place, Skip> {
     loop {
-        match u16::from_be_bytes(field(data, at)?) {
-            ethertype if is_ip(ethertype) => return Ok(at + 2),
-            VLAN | SERVICE_VLAN => at += 4,
-            ethertype if OLD_SERVICE_VLANS.contains(&ethertype) => at += 4,
-            PPPOE => return after_ppp_protocol(data, at + 8),
-            _ => return Err(Skip::NotTcp),
+        match u16::from_be_bytes(field(data, place.at)?) {
+            VLAN | SERVICE_VLAN => place = vlan(data, place)?,
+            ethertype if OLD_SERVICE_VLANS.contains(&ethertype) => place = vlan(data, place)?,
+            length @ ..=LONGEST => {
+                let place = place.behind(2);
+                // LLC of SNAP, and an EtherType (RFC 1042); 4 in Linux's cooked header says that LLC follows.
+                return match field::<8>(data, place.at)? {
+                    [0xaa, 0xaa, 3, 0, 0, 0 | 0xf8, ..] => after_ethertype(data, place.behind(6)),
+                    _ if length == 0 => Err(Skip::Unreadable),
+                    _ => Err(Skip::NotTcp),
+                };
+            }
+            ethertype => return of_type(data, ethertype, place.behind(2)),
         }
     }
 }
 
-fn after_ppp_protocol(data: &[u8], at: usize) -> Result<usize, Skip> {
-    match u16::from_be_bytes(field(data, at)?) {
-        0x0021 | 0x0057 => Ok(at + 2),
+/// What an EtherType says to begin at `place`.
+pub fn of_type(data: &[u8], ethertype: u16, place: Place) -> Result<Place, Skip> {
+    match ethertype {
+        0x0800 | 0x86dd => Ok(place),
+        VLAN | SERVICE_VLAN => after_ethertype(data, place.inside(tag(data, place.at)?).behind(2)),
+        PPPOE => {
+            let length = tag(data, place.at + 4)? as usize;
+            let session = place.inside(tag(data, place.at + 2)?).behind(6);
+            after_ppp(data, Place { end: Some(session.at + length), ..session })
+        }
+        _ if MPLS.contains(&ethertype) => after_labels(data, place),
+        TRANSPARENT_ETHERNET => after_ethertype(data, place.behind(12)),
+        0x880b => after_ppp(data, place),
+        0x88e5 => Err(Skip::Unread("MACsec")),
+        0x88e7 => Err(Skip::Unread("provider backbone bridging")),
+        0x894f => Err(Skip::Unread("network service headers")),
+        _ => Err(Skip::NotTcp),
+    }
+}
+
+/// A whole Ethernet frame (RFC 1701).
+const TRANSPARENT_ETHERNET: u16 = 0x6558;
+
+/// Behind the VLAN tag whose EtherType is at `place`, at the next one.
+fn vlan(data: &[u8], place: Place) -> Result<Place, Skip> {
+    Ok(place.inside(tag(data, place.at + 2)?).behind(4))
+}
+
+fn tag(data: &[u8], at: usize) -> Result<u32, Skip> {
+    field(data, at).map(|bytes| u32::from(u16::from_be_bytes(bytes)))
+}
+
+fn after_labels(data: &[u8], mut place: Place) -> Result<Place, Skip> {
+    loop {
+        let entry = u32::from_be_bytes(field(data, place.at)?);
+        place = place.inside(entry >> 12).behind(4);
+        if entry & 0x100 != 0 {
+            break;
+        }
+    }
+    // The labels do not say what follows. A pseudowire's Ethernet may have a control word, whose first bits are 0 (RFC 4385).
+    match field::<1>(data, place.at)?[0] >> 4 {
+        4 | 6 => Ok(place),
+        0 => after_ethertype(data, place.behind(4 + 12)),
+        _ => after_ethertype(data, place.behind(12)),
+    }
+}
+
+/// A PPP frame: address and control, and the first byte of the protocol, may be compressed away (RFC 1661, 1662).
+pub fn after_ppp(data: &[u8], place: Place) -> Result<Place, Skip> {
+    let start = match data.get(place.at..) {
+        Some([0xff, 3, ..]) => place.behind(2),
+        _ => place,
+    };
+    match field::<2>(data, start.at)? {
+        [0, 0x21 | 0x57] => Ok(start.behind(2)),
+        [0x21 | 0x57, _] => Ok(start.behind(1)),
+        [2, 0x81] => after_labels(data, start.behind(2)),
+        [0, 0xfd] => Err(Skip::Unread("compressed or encrypted PPP")),
         _ => Err(Skip::NotTcp),
     }
 }

@@ -41,10 +41,10 @@ impl LossFacts {
         let losses = &flow.losses;
         let rate = (losses.segments > 0).then(|| losses.first_copies as f64 / losses.segments as f64);
         let model = Sequence { runs: &losses.runs, last_gap: losses.last_gap() }.fit();
-        let missing = connection.ends[side].identification.missing();
+        let missing = never_seen(connection, side);
         // A retransmission that was lost before the capture point leaves no hole, but its number is missing.
         let before = missing.unwrap_or(0).max(losses.before);
-        let acks_missing = connection.ends[1 - side].identification.missing();
+        let acks_missing = never_seen(connection, 1 - side);
         LossFacts {
             segments: losses.segments,
             lost: losses.first_copies,
@@ -63,6 +63,13 @@ impl LossFacts {
             sure: sure(flow, missing),
         }
     }
+}
+
+/// Packets of an end that never came by, where its identification tells; never more than those that did.
+fn never_seen(connection: &Connection, side: usize) -> Option<u64> {
+    let end = &connection.ends[side];
+    let data = connection.flows[side].as_ref().map_or(0, |flow| flow.counts.data_packets);
+    end.identification.missing(end.packets.max(data))
 }
 
 /// Nine in ten decide; below that, both.

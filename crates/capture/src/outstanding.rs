@@ -13,7 +13,6 @@ pub struct Sent {
     pub last_ns: u64,
     /// TSval of its first copy; of an unseen one, that of the segment that showed the hole.
     pub tsval: u32,
-    pub identification: u16,
     /// Copies seen.
     pub copies: u8,
     pub sacked: bool,
@@ -132,7 +131,6 @@ mod tests {
             first_ns: 0,
             last_ns: 0,
             tsval: 0,
-            identification: 0,
             copies: 1,
             sacked: false,
             unseen: false,

@@ -7,7 +7,7 @@ use crate::link::LinkType;
 use crate::problems::{Problems, ReadError};
 use crate::segment::Segment;
 use crate::source::Source;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 /// What was read so far.
@@ -17,6 +17,8 @@ pub struct Counts {
     pub bytes_on_wire: u64,
     /// Other protocols, and link types that are not read.
     pub not_tcp: u64,
+    /// Of these, what may hold TCP and is not looked into, by name.
+    pub unread: BTreeMap<&'static str, u64>,
     /// IP fragments of TCP segments after the first, which alone has the TCP header.
     pub fragments: u64,
     /// Too short or too contradictory to find a TCP header in them.
@@ -78,6 +80,10 @@ impl Reader {
                 Ok(segment) if self.copies.is_copy(segment, frame.device) => counts.copies += 1,
                 Ok(_) => return found.ok(),
                 Err(Skip::NotTcp) => counts.not_tcp += 1,
+                Err(Skip::Unread(name)) => {
+                    counts.not_tcp += 1;
+                    *counts.unread.entry(name).or_default() += 1;
+                }
                 Err(Skip::Fragment) => counts.fragments += 1,
                 Err(Skip::Unreadable) => counts.unreadable += 1,
             }

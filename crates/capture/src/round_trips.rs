@@ -22,6 +22,8 @@ pub struct RoundTrips {
     /// Smoothed round trip of the receiver's half, and its mean deviation.
     smoothed_ns: Option<f64>,
     variation_ns: f64,
+    /// Of the receiver's half and of the sender's.
+    handshake: (Option<u64>, Option<u64>),
     /// Latest samples of the sender's half; the lowest of them is free of the sender's pauses.
     senders: [u64; 8],
     sender_count: usize,
@@ -31,7 +33,7 @@ impl RoundTrips {
     /// Of a connection whose handshake took so long from the capture point to the receiver and back, and to the sender and
     /// back: the sender's first sample, too.
     pub fn of_handshake(receiver_ns: Option<u64>, sender_ns: Option<u64>) -> Self {
-        let mut trips = RoundTrips::default();
+        let mut trips = RoundTrips { handshake: (receiver_ns, sender_ns), ..RoundTrips::default() };
         if let Some(ns) = receiver_ns {
             trips.smooth(ns);
         }
@@ -83,10 +85,18 @@ impl RoundTrips {
         self.smoothed_ns.map(|smoothed| smoothed + self.sender_ns() as f64)
     }
 
-    /// Both halves at their shortest.
+    /// Both halves at their shortest, of data; without timestamps the sender's is that of the handshake.
     pub fn base_ns(&self) -> Option<f64> {
         let receiver = self.sequence.min_ns()?;
-        Some(receiver as f64 + self.sender_echo.min_ns().unwrap_or(0) as f64)
+        Some(receiver as f64 + self.sender_echo.min_ns().or(self.handshake.1).unwrap_or(0) as f64)
+    }
+
+    /// What a retransmission takes at least: its loss is found by acknowledgements of what was sent later. Four fifths of the
+    /// shortest round trip, of data or the handshake.
+    pub fn soonest_ns(&self) -> Option<u64> {
+        let receiver = self.sequence.min_ns().into_iter().chain(self.handshake.0).min()?;
+        let sender = self.sender_echo.min_ns().into_iter().chain(self.handshake.1).min().unwrap_or(0);
+        Some((0.8 * (receiver + sender) as f64) as u64)
     }
 
     /// What the sender's retransmission timer is at least: Linux adds four deviations, 200 ms or more, to the smoothed

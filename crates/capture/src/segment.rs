@@ -68,6 +68,8 @@ pub struct Segment {
     pub ttl: u8,
     /// The two ECN bits of the IP header (RFC 3168).
     pub ecn: u8,
+    /// What was around the packet, mixed into a number: VLANs, labels, tunnels; 0 for none.
+    pub via: u32,
     /// The TCP header itself was cut off: flags and numbers are good, options and SACK blocks may be missing.
     pub cut: bool,
 }

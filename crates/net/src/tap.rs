@@ -327,6 +327,7 @@ impl Simulation {
             ip_id: Some(ip_id),
             ttl: TTL,
             ecn: 0,
+            via: 0,
             cut: false,
         }
     }

@@ -29,6 +29,7 @@ MARKS = {
     5: Mark("out of order", "#56b4e9", "o"),
     6: Mark("fills a hole", "#ef3b2c", "v"),
     7: Mark("zero-window probe, keep-alive", "#5c677d", "P"),
+    11: Mark("copy of a packet", "#9aa5b1", "o"),
 }
 """What is no data in order. What was sent again is red; shapes tell the kinds apart without the colour."""
 

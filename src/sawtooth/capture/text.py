@@ -42,10 +42,12 @@ def describe(facts: dict[str, Any], connection: int | None = None) -> str:
 
 def _capture(facts: dict[str, Any]) -> str:
     connections, copies = len(facts["connections"]), facts["copies"]
+    passed = [f"; {count} packets of {name} are not looked into" for name, count in facts["not_looked_into"].items()]
     return (
         f"{facts['file']}: {facts['packets']} packets, {_size(facts['bytes'])} on {', '.join(facts['link_types'])}, "
         f"{facts['last_s'] - facts['first_s']:.3f} s, {connections} TCP connection{'' if connections == 1 else 's'}"
         + (f"; {copies} copies of packets that several devices saw, set aside" if copies else "")
+        + "".join(passed)
     )
 
 
@@ -90,7 +92,8 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
         f"  receiver      {way['duplicate_acks']} duplicate ACKs, {way['sack_blocks']} SACK blocks, "
         f"{way['dsacks']} DSACKs, {way['zero_windows']} zero windows for {way['zero_window_s']:.3f} s",
         f"  reordering    {way['out_of_order']} segments out of order"
-        + (f", by at most {_time(way['reordering_s'])}" if way["out_of_order"] else ""),
+        + (f", by at most {_time(way['reordering_s'])}" if way["out_of_order"] else "")
+        + (f"; {way['duplicated_packets']} packets captured once more" if way["duplicated_packets"] else ""),
     ]
     if loss["rate"] is not None:
         where = f", {_PLACES[loss['where']]} ({loss['sure']})" if loss["where"] in _PLACES else ""

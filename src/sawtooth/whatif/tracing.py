@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 RETRANSMITTED = (1, 2, 3)
 """Kinds of a data segment that tell of an earlier copy's loss: fast retransmission, timeout, tail loss probe."""
 FILLS = 6
+COPY = 11
+"""The same packet captured once more, which nobody sent."""
 TICKS_S = (1e-3, 1e-2, 4e-3, 1e-6, 1e-4)
 """Units of TCP timestamps that are about: Linux's first (``TCP_TS_HZ``), then others'."""
 SMOOTHED_TICKS = 2
@@ -58,7 +60,7 @@ class Acks:
 
 def tables(segments: DataFrame, sacks: DataFrame, direction: int) -> tuple[Data, Acks]:
     """Splits the reader's tables (docs/design.md, "Captures") into the data of ``direction`` and its answers."""
-    data = segments[(segments["direction"] == direction) & (segments["length"] > 0)]
+    data = segments[(segments["direction"] == direction) & (segments["length"] > 0) & (segments["kind"] != COPY)]
     seq = data["seq"].to_numpy(np.int64)
     sent = Data(
         t_s=data["t_s"].to_numpy(float),

@@ -1,6 +1,7 @@
 //! What the receiver acknowledges, by numbers, by SACK and by DSACK.
 
 use super::Flow;
+use crate::gaps::Gap;
 use crate::kind::Kind;
 use crate::losses::{Passed, Where};
 use crate::sack_blocks::{Blocks, is_duplicate, news};
@@ -97,11 +98,13 @@ impl Flow {
         let hold_ns = self.trips.smoothed_ns().map_or(1e9, |trip| (4.0 * trip).max(1e9)) as u64;
         let (losses, runs) = (&mut self.losses, &mut shared.runs);
         let (mut newest, mut ambiguous, mut unseen) = (None, false, 0);
+        let mut missed = Vec::new();
         let before = self.outstanding.len();
         self.outstanding.acknowledge(seen.ack, |sent| {
             let bytes = (sent.end - sent.start) as u64;
             if sent.unseen {
                 unseen += bytes;
+                missed.push(Gap { start: sent.start, end: sent.end, found_ns: sent.first_ns, tsval: sent.tsval });
                 newest = None;
             } else if sent.copies > 1 || sent.lost_before {
                 ambiguous = true;
@@ -125,17 +128,20 @@ impl Flow {
             );
         });
         shared.outstanding = (shared.outstanding + self.outstanding.len()).saturating_sub(before);
-        let beyond = (seen.ack - self.highest).max(0);
-        self.counts.unseen_bytes += unseen + beyond as u64;
+        for gap in missed {
+            self.gaps.add(gap);
+        }
+        let beyond = seen.ack > self.highest;
+        self.counts.unseen_bytes += unseen;
+        self.acknowledged_unseen(seen.ack, seen.segment);
         let bytes = (seen.ack - self.una) as u64;
         self.counts.acknowledged_bytes += bytes;
         self.series.at(shared.since_start(now_ns), shared.intervals).acknowledged += bytes;
         self.una = seen.ack;
-        self.highest = self.highest.max(seen.ack);
         self.progress_ns = now_ns;
         self.duplicate_acks = 0;
         // Without SACK, what follows a filled hole was received long ago.
-        let covered = ambiguous || beyond > 0;
+        let covered = ambiguous || beyond;
         newest.filter(|_| !covered).map(|sent_ns| now_ns.saturating_sub(sent_ns))
     }
 

@@ -6,7 +6,7 @@ use crate::kind::Cause;
 use crate::outstanding::Sent;
 
 /// A segment that comes so soon after those sent after it was overtaken, where no round trip is known yet.
-const OVERTAKEN_NS: u64 = 3_000_000;
+pub(super) const OVERTAKEN_NS: u64 = 3_000_000;
 
 impl Flow {
     /// Whether a single new segment is a tail loss probe (RFC 8985 section 7.3 prefers new data): the sender, full of data
@@ -55,34 +55,23 @@ impl Flow {
         quiet_ns >= 0.8 * timer_ns
     }
 
-    /// Whether new numbers are a retransmission, the first copy of which and all that was sent after it were lost before
-    /// the capture point: packets are missing, no hole is open, and there was time to find out.
-    pub(super) fn replaces_a_lost_tail(&self, data: &Data) -> bool {
-        let waited_ns = data.segment.time_ns.saturating_sub(self.last_ns) as f64;
-        matches!(data.order, Order::After(1..))
-            && data.start == self.highest
-            && self.una == self.highest
-            && self.trips.smoothed_ns().is_some_and(|trip| waited_ns >= 1.2 * trip)
-    }
-
-    /// Whether data that fills a hole was sent before what is seen after the hole: by the identification where it counts
-    /// up, else by its TSval, else because it is too soon for a retransmission.
-    pub(super) fn was_overtaken(&self, data: &Data, hole: &Sent) -> bool {
+    /// Whether data that fills a hole was sent before what is seen after the hole, which came at `found_ns` with the TSval
+    /// `tsval`: by the identification where it counts up, else by its own TSval, else because it is too soon for a
+    /// retransmission.
+    pub(super) fn was_overtaken(&self, data: &Data, found_ns: u64, tsval: u32) -> bool {
         match data.order {
             Order::Late => return true,
-            Order::After(_) => return false,
+            Order::After => return false,
             Order::Unknown | Order::Again => (),
         }
-        if let Some((tsval, _)) = data.segment.options.timestamps {
-            let later = tsval.wrapping_sub(hole.tsval) as i32;
+        if let Some((own, _)) = data.segment.options.timestamps {
+            let later = own.wrapping_sub(tsval) as i32;
             if later != 0 {
                 return later < 0;
             }
         }
-        let waited_ns = data.segment.time_ns.saturating_sub(hole.first_ns);
-        // A retransmission takes a round trip: its loss is found by acknowledgements of what came later.
-        let enough_ns = self.trips.base_ns().map_or(OVERTAKEN_NS as f64, |base| 0.8 * base);
-        (waited_ns as f64) < enough_ns
+        let waited_ns = data.segment.time_ns.saturating_sub(found_ns);
+        waited_ns < self.trips.soonest_ns().unwrap_or(OVERTAKEN_NS)
     }
 
     /// What made the sender retransmit. `sent` is what it sends again; None: it was acknowledged already.

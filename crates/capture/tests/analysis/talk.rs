@@ -184,6 +184,7 @@ impl Talk<'_> {
             ip_id: Some(self.own().identification),
             ttl: 64,
             ecn: 2,
+            via: 0,
             cut: false,
         };
         self.packets.push(segment);

@@ -9,4 +9,5 @@ mod formats;
 mod random;
 mod seeds;
 mod source;
+mod tunnels;
 mod writing;

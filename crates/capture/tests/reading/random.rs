@@ -69,6 +69,7 @@ impl Random {
             ip_id: (!six).then(|| self.next() as u16),
             ttl: self.next() as u8,
             ecn: self.below(4) as u8,
+            via: 0,
             cut: false,
         }
     }

@@ -22,7 +22,7 @@ fn segment(flags: u8, options: Options, payload: u32) -> Segment {
     let [source, target] = [[10, 0, 0, 1], [10, 0, 1, 1]].map(|address| Endpoint { address: address.into(), port: 80 });
     let (time_ns, ip_id) = (1_700_000_000_123_456_789, Some(9));
     let (frame, seq, ack, window, ttl, ecn, cut) = (1, 7, 8, 512, 64, 2, false);
-    Segment { frame, time_ns, source, target, seq, ack, flags, window, payload, options, ip_id, ttl, ecn, cut }
+    Segment { frame, time_ns, source, target, seq, ack, flags, window, payload, options, ip_id, ttl, ecn, via: 0, cut }
 }
 
 fn options_of(file: &[u8]) -> &[u8] {

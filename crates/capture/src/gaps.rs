@@ -1,0 +1,82 @@
+//! Numbers that the receiver has acknowledged although no segment with them was seen here: the capture lost them, they went
+//! another way, or it shows them after their acknowledgement.
+
+use std::collections::VecDeque;
+
+/// Stretches remembered for segments that come after all; older ones stay uncounted among what was never seen.
+const MOST: usize = 64;
+
+/// A stretch, when it was found missing, and the TSval of the segment that showed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    pub start: i64,
+    pub end: i64,
+    pub found_ns: u64,
+    pub tsval: u32,
+}
+
+#[derive(Debug, Default)]
+pub struct Gaps {
+    all: VecDeque<Gap>,
+}
+
+impl Gaps {
+    pub fn add(&mut self, gap: Gap) {
+        if gap.start < gap.end {
+            if self.all.len() == MOST {
+                self.all.pop_front();
+            }
+            self.all.push_back(gap);
+        }
+    }
+
+    /// The first stretch that `start..end` has a part of.
+    pub fn find(&self, start: i64, end: i64) -> Option<Gap> {
+        self.all.iter().find(|gap| gap.start < end && gap.end > start).copied()
+    }
+
+    /// Takes out what `start..end` has of them, as it was seen now; how many numbers that is.
+    pub fn fill(&mut self, start: i64, end: i64) -> u64 {
+        let mut filled = 0;
+        let mut place = 0;
+        while let Some(gap) = self.all.get_mut(place) {
+            let (low, high) = (gap.start.max(start), gap.end.min(end));
+            if low >= high {
+                place += 1;
+                continue;
+            }
+            filled += (high - low) as u64;
+            let rest = Gap { start: high, ..*gap };
+            gap.end = low;
+            match (gap.start < gap.end, rest.start < rest.end) {
+                (false, false) => {
+                    self.all.remove(place);
+                }
+                (false, true) => *gap = rest,
+                (true, false) => place += 1,
+                (true, true) => {
+                    self.all.insert(place + 1, rest);
+                    place += 2;
+                }
+            }
+        }
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_late_is_taken_out_once() {
+        let mut gaps = Gaps::default();
+        gaps.add(Gap { start: 10, end: 40, found_ns: 5, tsval: 0 });
+        gaps.add(Gap { start: 50, end: 60, found_ns: 6, tsval: 0 });
+        assert_eq!(gaps.find(0, 10), None);
+        assert_eq!(gaps.find(35, 55).map(|gap| gap.found_ns), Some(5));
+        assert_eq!((gaps.fill(20, 30), gaps.fill(20, 30)), (10, 0));
+        assert_eq!(gaps.fill(0, 100), 30);
+        assert_eq!(gaps.find(0, 100), None);
+    }
+}
