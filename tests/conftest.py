@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -57,8 +57,8 @@ def as_nobody(kernel: Kernel) -> Iterator[AsNobody]:
         python = "/usr/bin/python3"
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(home), "HOME": "/nonexistent"}
 
-    def run(code: str, *, as_root: bool = False) -> subprocess.CompletedProcess[str]:
-        command = [*([] if as_root else prefix), python, "-c", code]
+    def run(code: str, *, as_root: bool = False, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        command = [*([] if as_root else prefix), *before, python, "-c", code]
         return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=120)
 
     yield run

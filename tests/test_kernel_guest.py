@@ -182,7 +182,8 @@ def test_a_guest_stays_on_its_processor(kernel: Kernel, tmp_path: Path) -> None:
     def look() -> None:
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
-                if b"sawtooth.seed=77" in path.read_bytes():
+                words = path.read_bytes()
+                if b"sawtooth.seed=77" in words and words.startswith(bytes(kernel.path)):
                     seen.add(path.with_name("status").read_text().split("Cpus_allowed_list:")[1].split()[0])
 
     loop = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo $i > /dev/null; done"

@@ -48,11 +48,18 @@ def write_bytes(path: Path, content: bytes) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}{ASIDE}")
     with writing(path):
         try:
-            aside.write_bytes(content)
+            with os.fdopen(fresh(aside), "wb") as file:
+                file.write(content)
             os.replace(aside, path)
         except OSError:
             aside.unlink(missing_ok=True)
             raise
+
+
+def fresh(path: Path) -> int:
+    """A new file, opened to be written: never what another has laid under that name. Raises OSError."""
+    path.unlink(missing_ok=True)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
 
 
 def write_json(path: Path, content: Any) -> None:

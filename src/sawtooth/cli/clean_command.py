@@ -1,4 +1,4 @@
-"""The command ``clean``: what a killed run of the engine netns left."""
+"""The command ``clean``: what killed runs left."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from sawtooth.plain import where
 def clean() -> None:
     """Remove network namespaces and directories that killed runs left.
 
-    Only those that sawtooth named, whose process is gone, and what still runs in them. Namespaces need root.
+    Only those that sawtooth named, whose process is gone, and what still runs in them. Namespaces need root;
+    directories of other users are passed over. The next run does the same.
     """
     from sawtooth.errors import SawtoothError
     from sawtooth.testbed import names
 
-    try:
-        removed, ended = names.clean()
-    except PermissionError as error:
-        raise SawtoothError("tool-missing", "removing namespaces needs root", fix="run it as root") from error
+    removed, ended, refused = names.clean()
     for name in removed:
         say(f"removed {where(name)}")
     if ended:
         say(f"ended {len(ended)} processes")
+    if refused:
+        message = f"removing namespaces needs root: {', '.join(refused)}"
+        raise SawtoothError("tool-missing", message, fix="run it as root")
     if not removed:
         say("nothing to remove")

@@ -51,6 +51,10 @@ def info(as_json: bool) -> None:
         say(f"version     {kernel.version}\nHZ          {kernel.hz}")
         say(f"algorithms  {' '.join(kernel.algorithms)}\npath        {where(kernel.path)}")
         say(f"digest      {kernel.digest}\nsource      {where(kernel.source)}")
+        if kernel.source_sha256:
+            say(f"SHA-256     {kernel.source_sha256}")
+        if kernel.source_checked:
+            say(f"checked     {kernel.source_checked}")
         say(f"built       {kernel.built}, in {kernel.build_s:.0f} s\n")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sawtooth.doctor import host, probe, tracing
 from sawtooth.errors import SawtoothError
+from sawtooth.temporary import directory
 
 MODULE = "module"
 """What is not loaded but lies on disk as a module: the kernel loads it at first use. It is not loaded to find out."""
@@ -100,8 +100,8 @@ def _kernel(tools: dict[str, dict[str, str | None]]) -> list[str]:
     reasons = _absent(tools) + _source()
     try:
         kernel = find()
-        with tempfile.TemporaryDirectory(prefix="sawtooth-doctor-") as share:
-            result = Guest(kernel).run(["true"], share=Path(share), timeout_s=60)
+        with directory() as share:
+            result = Guest(kernel).run(["true"], share=share, timeout_s=60)
         if result.exit_code:
             reasons.append(f"a guest boots, but runs no programs (status {result.exit_code})")
     except SawtoothError as error:

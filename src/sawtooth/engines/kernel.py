@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.temporary import directory, locked
 
 if TYPE_CHECKING:
     from sawtooth.engines import Progress, Stop
@@ -62,7 +61,6 @@ class Kernel:
         """
         from sawtooth import kernel
         from sawtooth.testbed import outcome
-        from sawtooth.testbed.names import directory as run_directory
         from sawtooth.testbed.plan import Place
         from sawtooth.testbed.traffic import captured_hosts
 
@@ -78,7 +76,9 @@ class Kernel:
                 progress(outcome.progress(share))
 
         begun = time.perf_counter()
-        with run_directory() as share, processor() as cpu:
+        with directory() as own, processor() as cpu:
+            share = own / "share"
+            share.mkdir()
             outcome.prepare(share, scenario, Place(), _PREFIX, capture=captured)
             guest = kernel.Guest(found, cpu=cpu, memory=MEMORY, seed=scenario.seed)
             command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
@@ -105,16 +105,8 @@ ENGINE = Kernel()
 def processor() -> Iterator[int | None]:
     """A processor that no other guest of this user is pinned to; None when all are taken.
 
-    A guest that changes processors with its traced programs takes twice the time. Locks end with their process.
+    A guest that changes processors with its traced programs takes twice the time.
     """
-    directory = Path(tempfile.gettempdir()) / f"sawtooth-processors-{os.getuid()}"
-    directory.mkdir(mode=0o700, exist_ok=True)
-    for cpu in sorted(os.sched_getaffinity(0), reverse=True):
-        with (directory / str(cpu)).open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                continue
-            yield cpu
-            return
-    yield None
+    cpus = sorted(os.sched_getaffinity(0), reverse=True)
+    with locked([f"processor-{cpu}" for cpu in cpus]) as name:
+        yield None if name is None else int(name.rpartition("-")[2])

@@ -28,8 +28,8 @@ _PATIENCE_S = 90.0
 @dataclass(frozen=True)
 class Netns:
     """Touches nothing outside its own namespaces, whose names are unique to the run, and removes them however it ends;
-    what a kill leaves, ``sawtooth clean`` removes. ``capture``: a directory for packet headers, of both ends or
-    of the hosts ``capture_at``.
+    what a kill leaves, the next run or ``sawtooth clean`` removes. ``capture``: a directory for packet headers, of both
+    ends or of the hosts ``capture_at``.
     """
 
     capture: Path | None = None
@@ -66,14 +66,16 @@ class Netns:
         Raises SawtoothError: as ``check``; ``testbed-failed``, ``interrupted``; ``unwritable-output`` and ``disk-full``
         for captures.
         """
+        from sawtooth.temporary import directory as run_directory
         from sawtooth.testbed import outcome, remarks, survey
         from sawtooth.testbed.apply import remove
-        from sawtooth.testbed.names import directory as run_directory
-        from sawtooth.testbed.names import prefix
+        from sawtooth.testbed.names import clean, prefix
         from sawtooth.testbed.plan import build
         from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)
+        # What runs left that were killed.
+        clean()
         captured = [] if self.capture is None else captured_hosts(scenario.compile(), self.capture_at)
         place, own = survey.place(), prefix()
         names = [namespace.name for namespace in build(scenario.compile(), place, own).namespaces]

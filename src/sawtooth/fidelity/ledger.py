@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sawtooth import temporary
 from sawtooth.errors import SawtoothError
 from sawtooth.fidelity.measures import NAMES
 from sawtooth.foreign import decimal
@@ -97,10 +97,7 @@ class Ledger:
 
 def cache(engine: str, digest: str) -> Path:
     """The file for what this build of an engine measured: ``$XDG_CACHE_HOME/sawtooth/fidelity/ENGINE-DIGEST.csv``."""
-    # The XDG base directory specification: a relative path is to be ignored.
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(given) if given.startswith("/") else Path.home() / ".cache"
-    return base / "sawtooth" / "fidelity" / f"{engine}-{digest}.csv"
+    return temporary.cache() / "fidelity" / f"{engine}-{digest}.csv"
 
 
 def _csv(rows: Iterable[Row], *, header: bool = True) -> str:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.kernel import needs, source
+from sawtooth.kernel import needs, provenance, source
 from sawtooth.kernel.guest import Guest
 from sawtooth.kernel.kernel import BINARY, DEFAULT_HZ, DESCRIPTION, Kernel, cache_directory, configuration, load, recipe
 from sawtooth.kernel.source import Source
@@ -82,6 +82,9 @@ def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: i
     needs.check_space(work, sum(path.stat().st_size for path in tree.rglob("*.o")) + 1_500_000_000 * tree.exists())
     clock = _Clock(work / "seconds")
     with clock:
+        checked = provenance.check(chosen.path, chosen.sha256)
+        if chosen.sha256:
+            tell(f"{chosen.path.name}: SHA-256 {chosen.sha256}; checked: {checked}", None)
         if not tree.exists():
             tell(f"unpacking {chosen.path.name}", None)
             source.unpack(chosen, tree, hz)
@@ -103,6 +106,8 @@ def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: i
             binary = aside / BINARY
             with writing(binary):
                 subprocess.run(["strip", "-o", binary, tree / BINARY], check=True)
+                # A guest's kernel is started by a user that is not root.
+                binary.chmod(0o755)
                 algorithms = _algorithms(binary)
             about = {
                 "version": version,
@@ -111,6 +116,8 @@ def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: i
                 "digest": hashlib.sha256(binary.read_bytes()).hexdigest()[:16],
                 "source": str(chosen.path),
                 "source_digest": chosen.digest,
+                "source_sha256": chosen.sha256,
+                "source_checked": checked,
                 "recipe": recipe(),
                 "built": datetime.now(UTC).isoformat(timespec="seconds"),
                 "build_s": round(clock.total(), 1),

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sawtooth import temporary
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel.kernel import Kernel, data
 
@@ -25,6 +25,9 @@ START_NS = 1_767_225_600_000_000_000
 """What every guest's clock shows at its boot: 2026-01-01 00:00:00 UTC."""
 
 _POLL_S = 0.1
+_ROOM_BYTES = 16 << 20
+"""Beside its memory, what a guest's kernel writes for itself."""
+
 _CONSOLE_CHARACTERS = 20_000
 _ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -80,14 +83,11 @@ class Guest:
             raise SawtoothError("guest-failed", "the directory to share does not exist", file=share, fix=fix)
         status = share / ".exit"
         status.unlink(missing_ok=True)
-        directory = Path(tempfile.mkdtemp(prefix="sawtooth-guest-"))
         begun = time.monotonic()
-        try:
-            self._fill(directory, argv, share, env or {})
-            ended = self._keep(directory, timeout_s, poll)
+        with temporary.directory() as directory:
+            self._fill(directory, argv, env or {})
+            ended = self._keep(directory, share, timeout_s, poll)
             console = _tail(directory / "console")
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
         wall_s = time.monotonic() - begun
         if ended["timeout"]:
             fix = f"give it more than {timeout_s:g} s of wall time; a loop that waits without sleeping never ends there"
@@ -102,19 +102,13 @@ class Guest:
             raise SawtoothError("guest-failed", message, fix=_advice(console)) from None
         return GuestResult(exit_code, console, ended["cpu_s"], wall_s)
 
-    def _fill(self, directory: Path, argv: Sequence[str], share: Path, env: Mapping[str, str]) -> None:
+    def _fill(self, directory: Path, argv: Sequence[str], env: Mapping[str, str]) -> None:
         init = directory / "init"
         init.write_text(data("guest-init"), encoding="utf-8")
         init.chmod(0o700)
         assignments = [f"{name}={value}" for name, value in {**_ENVIRONMENT, **env}.items()]
         command = shlex.join(["env", "-i", *assignments, *argv])
         (directory / "command").write_text(f"exec {command}\n", encoding="utf-8", errors="surrogateescape")
-        (directory / "share").symlink_to(share.resolve())
-        # This Python and its packages: the guest's own /tmp and /run may cover them.
-        places = (Path(sys.base_prefix), Path(sys.prefix), Path(__file__).parents[2])
-        for number, place in enumerate(places):
-            (directory / f"seen-{number}").symlink_to(place.resolve())
-        (directory / "uml").mkdir()
 
     def _command(self) -> list[str]:
         """The same words for every guest of a seed: the kernel mixes them into its random numbers."""
@@ -137,12 +131,17 @@ class Guest:
             f"sawtooth.seed={self.seed}",
         ]
 
-    def _keep(self, directory: Path, timeout_s: float, poll: Callable[[], None] | None) -> dict[str, float]:
+    def _keep(
+        self, directory: Path, share: Path, timeout_s: float, poll: Callable[[], None] | None
+    ) -> dict[str, float]:
         """Runs the kernel under a keeper, which cleans up after it even when this process is killed."""
         keeper = Path(__file__).with_name("keeper.py")
         order = {
             "command": self._command(),
-            "directory": str(directory),
+            "directory": str(directory.resolve()),
+            "share": str(share.resolve()),
+            "places": [str(place.resolve()) for place in _places()],
+            "room_bytes": _bytes(self.memory) + _ROOM_BYTES,
             "cpu": self.cpu,
             "timeout_s": timeout_s,
             "env": {"HOME": str(directory), "TMPDIR": _memory_directory(), "PATH": os.defpath},
@@ -174,6 +173,16 @@ class Guest:
             raise SawtoothError("guest-failed", message, fix=fix)
         ended: dict[str, float] = json.loads(said)
         return ended
+
+
+def _places() -> tuple[Path, ...]:
+    """This Python and its packages, which a guest must reach wherever they lie."""
+    return Path(sys.base_prefix), Path(sys.prefix), Path(__file__).parents[2]
+
+
+def _bytes(memory: str) -> int:
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    return int(memory.rstrip("KMG")) * units.get(memory[-1:], 1)
 
 
 def _memory_directory() -> str:

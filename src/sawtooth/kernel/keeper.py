@@ -1,7 +1,8 @@
 """The keeper of one guest: a process of its own that runs it, and leaves nothing when the guest or the parent ends.
 
-Called with one argument, JSON: command, directory, cpu, timeout_s, env. It ends the guest when its standard input
-closes, which also a parent that is killed cannot prevent. Standard library only: it is run without site packages.
+Called with one argument, JSON: command, directory, share, places, room_bytes, cpu, timeout_s, env. It ends the guest
+when its standard input closes, which also a parent that is killed cannot prevent. Standard library only: it is run
+without site packages.
 """
 
 from __future__ import annotations
@@ -15,45 +16,96 @@ import select
 import shutil
 import signal
 import sys
-from typing import Any
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sawtooth.kernel import view
+else:
+    # Its neighbour, by its file: there is no package here.
+    _spec = spec_from_file_location("view", Path(__file__).with_name("view.py"))
+    view = module_from_spec(_spec)
+    _spec.loader.exec_module(view)
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(order: dict[str, Any]) -> dict[str, Any]:
-    """Runs the guest; returns its wait status, its processor time in seconds, and whether its time was up."""
+    """Runs the guest; returns its exit status, its processor time in seconds, and whether its time was up."""
     libc = ctypes.CDLL(None)
     # Whatever the guest leaves behind becomes our child, so that it can be found.
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
     if order["cpu"] is not None:
         os.sched_setaffinity(0, {order["cpu"]})
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    keeper = os.getpid()
-    child = os.fork()
-    if child == 0:
-        _become_guest(libc, order, keeper)
-    timed_out = not _wait(child, order["timeout_s"])
-    status = _end_all(child)
+    user = view.spare_user()
+    seen = view.possible(user)
+    with view.lent(Path(order["share"]), user):
+        if seen:
+            view.separate(user)
+        alive, ours = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(ours)
+            _be_first(libc, order, user, seen, alive)
+        timed_out = not _wait(child, order["timeout_s"])
+        status = _end_all(child)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {"status": status, "timeout": timed_out, "cpu_s": used.ru_utime + used.ru_stime}
+    return {"status": _exit_status(status), "timeout": timed_out, "cpu_s": used.ru_utime + used.ru_stime}
 
 
-def _become_guest(libc: Any, order: dict[str, Any], keeper: int) -> None:
+def _be_first(libc: Any, order: dict[str, Any], user: int | None, seen: bool, alive: int) -> None:
+    """The first process of the guest's own: runs the kernel, and ends with all that it started."""
+    status = 127
     try:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != keeper:
-            os._exit(1)
-        os.chdir(order["directory"])
-        console = os.open("console", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.umask(0o022)
+        directory = Path(order["directory"])
+        console = os.open(directory / "console", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(console, 1)
         os.dup2(console, 2)
-        os.execve(order["command"][0], order["command"], order["env"])
+        # By an open file, which may lie where only the caller may go.
+        program = os.open(order["command"][0], os.O_RDONLY)
+        share, places = Path(order["share"]), [Path(place) for place in order["places"]]
+        environment = dict(order["env"])
+        if seen:
+            view.look(directory, share, places, user, order["room_bytes"])
+            environment["TMPDIR"] = str(directory / view.ROOM)
+        else:
+            view.stay(directory, share, places, user)
+        os.chdir(directory)
+        view.drop(user)
+        _end_with_parent(libc)
+        if select.select([alive], [], [], 0)[0]:
+            # The keeper was gone before.
+            return
+        kernel = os.fork()
+        if kernel == 0:
+            _end_with_parent(libc)
+            os.execve(program, order["command"], environment)
+        status = _exit_status(os.waitpid(kernel, 0)[1])
+        if seen:
+            # The first process of a table of processes: all others.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while seen:
+                os.waitpid(-1, 0)
     except OSError as error:
         os.write(2, f"{error}\n".encode())
     finally:
-        os._exit(127)
+        os._exit(status)
+
+
+def _end_with_parent(libc: Any) -> None:
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _exit_status(waited: int) -> int:
+    code = os.waitstatus_to_exitcode(waited)
+    return code if code >= 0 else 128 - code
 
 
 def _wait(child: int, timeout_s: float) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sawtooth.errors import SawtoothError
 from sawtooth.storage import read_json
+from sawtooth.temporary import cache
 
 DESCRIPTION = "kernel.json"
 BINARY = "linux"
@@ -24,7 +25,8 @@ class Kernel:
 
     ``digest`` is of the binary itself, for a run's provenance; ``source`` of what it was built from; ``recipe`` of the
     configuration and edits; ``algorithms`` is what it answered when asked for its congestion controls, sorted;
-    ``built`` is the UTC time, ``build_s`` the seconds that building took.
+    ``built`` is the UTC time, ``build_s`` the seconds that building took; ``source_sha256`` the whole digest of a
+    tarball (empty for a directory), ``source_checked`` what of the source was checked, in words.
     """
 
     path: Path
@@ -37,6 +39,8 @@ class Kernel:
     recipe: str
     built: str
     build_s: float
+    source_sha256: str = ""
+    source_checked: str = ""
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
@@ -45,10 +49,7 @@ class Kernel:
 
 def cache_directory() -> Path:
     """Where kernels lie: ``$XDG_CACHE_HOME/sawtooth/kernel``, by default under ``~/.cache``."""
-    # The XDG base directory specification: a relative path is to be ignored.
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(given) if given.startswith("/") else Path.home() / ".cache"
-    return base / "sawtooth" / "kernel"
+    return cache() / "kernel"
 
 
 def configuration() -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.kernel import needs
-from sawtooth.storage import ASIDE, writing
+from sawtooth.storage import ASIDE, checksum, writing
 
 PACKAGE = "linux-source-6.12"
 PACKAGED = Path("/usr/src/linux-source-6.12.tar.xz")
@@ -24,10 +24,11 @@ _LEFT_OUT = ("Documentation/*/*", "tools/testing/*")
 
 @dataclass(frozen=True)
 class Source:
-    """A tarball or directory, and a digest that changes when its content does."""
+    """A tarball or directory, and a digest that changes when its content does; a tarball's whole SHA-256."""
 
     path: Path
     digest: str
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def locate(given: Path | str | None = None) -> Source:
     if given is None:
         if not PACKAGED.exists():
             needs.install([PACKAGE])
-        return Source(PACKAGED, _file_digest(PACKAGED))
+        return _tarball(PACKAGED)
     path = Path(given).absolute()
     if not path.exists():
         fix = f"name a tarball or directory of a kernel's source, or install the package {PACKAGE}"
@@ -132,7 +133,7 @@ def locate(given: Path | str | None = None) -> Source:
     if path.is_dir():
         _check(path, path)
         return Source(path, _directory_digest(path))
-    return Source(path, _file_digest(path))
+    return _tarball(path)
 
 
 def unpack(source: Source, tree: Path, hz: int) -> None:
@@ -148,6 +149,8 @@ def unpack(source: Source, tree: Path, hz: int) -> None:
             _copy(source.path, aside)
         else:
             _extract(source.path, aside)
+            if _tarball(source.path) != source:
+                raise InputError("bad-source", "changed while it was unpacked", file=source.path, fix="start again")
         _check(aside, source.path)
         for edit in EDITS:
             _apply(edit, aside, source.path, hz)
@@ -220,10 +223,10 @@ def _apply(edit: Edit, tree: Path, shown: Path, hz: int) -> None:
     path.write_text(after, encoding="utf-8")
 
 
-def _file_digest(path: Path) -> str:
+def _tarball(path: Path) -> Source:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        sha256 = checksum(path)
+        return Source(path, sha256[:16], sha256)
     except OSError as error:
         fix = "make it readable, or name another source"
         raise InputError("file-unreadable", f"cannot be read: {error.strerror}", file=path, fix=fix) from error

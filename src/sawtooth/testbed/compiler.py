@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from sawtooth.errors import SawtoothError
 from sawtooth.storage import writing
+from sawtooth.temporary import cache
 
 _SOURCES = Path(__file__).with_name("source")
 _FLAGS = ("-O2", "-Wall", "-static", "-pthread")
@@ -23,19 +23,17 @@ def source() -> Path:
     """
     files = sorted(_SOURCES.glob("*.[ch]"))
     digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files) + " ".join(_FLAGS).encode()).hexdigest()
-    # The XDG base directory specification: a relative path is to be ignored.
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    cache = (Path(given) if given.startswith("/") else Path.home() / ".cache") / "sawtooth" / "source"
-    program = cache / digest[:16]
+    where = cache() / "source"
+    program = where / digest[:16]
     if program.exists():
         return program
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         fix = "install a C compiler; on Debian: apt install gcc libc6-dev"
         raise SawtoothError("tool-missing", "the traffic source needs a C compiler", fix=fix)
-    with writing(cache):
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as aside:
+    with writing(where):
+        where.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=where) as aside:
             made = Path(aside) / "source"
             command = [compiler, *_FLAGS, "-o", str(made), *(str(file) for file in files if file.suffix == ".c")]
             done = subprocess.run(command, capture_output=True, text=True)

@@ -162,8 +162,9 @@ def captures(
         wanted = f"(tcp or icmp) and ({where})"
         buffer = GUEST_BUFFER_KIB if virtual else HOST_BUFFER_KIB
         words = ["tcpdump", "-Z", "root", "-n", "-i", "any", "-s", str(SNAP_BYTES), "-B", str(buffer)]
-        words += ["--time-stamp-precision=nano", "-w", f"capture-{name}.pcap", wanted]
-        programs.append(Program(host, -CAPTURE_LEAD_NS, f"tcpdump-{name}.out", words))
+        # To its output: a file of its own it would give to a user, which the guest's kernel may not do on the host.
+        words += ["--time-stamp-precision=nano", "-w", "-", wanted]
+        programs.append(Program(host, -CAPTURE_LEAD_NS, f"capture-{name}.pcap", words))
     return programs
 
 

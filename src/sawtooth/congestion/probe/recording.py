@@ -14,7 +14,7 @@ from typing import Self
 
 from sawtooth.congestion.series import COLUMNS
 from sawtooth.errors import SawtoothError
-from sawtooth.storage import ASIDE, writing
+from sawtooth.storage import ASIDE, fresh, writing
 
 
 class Recording:
@@ -31,7 +31,7 @@ class Recording:
         with writing(self.path):
             if self.path.exists():
                 raise FileExistsError(errno.EEXIST, "it exists, and measurements are never overwritten")
-            self._file = self._aside.open("wb", buffering=0)
+            self._file = os.fdopen(fresh(self._aside), "wb", buffering=0)
         self.add([COLUMNS])
         self._rows = False
 
