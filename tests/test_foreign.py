@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sawtooth.capture.csv import read_csv
+from sawtooth.capture.identify import identify
 from sawtooth.congestion import read_series
 from sawtooth.errors import SawtoothError
 from sawtooth.foreign import DEEPEST, LARGEST, Record, decimal, json_value, read_bytes
@@ -21,6 +23,7 @@ from sawtooth.storage import read_json
 from sawtooth.whatif import estimate, observe
 
 MEASURED = Path(__file__).parent / "measured"
+CORPUS = Path(__file__).parent.parent / "fuzz" / "corpus"
 SS = (MEASURED / "ss-cubic.txt").read_text()
 NEVER = ["1e308", "1e999", "-1e308", "NaN", "Infinity", "-Infinity", "9" * 400, "1" + "0" * 22]
 
@@ -126,6 +129,15 @@ def test_a_row_with_a_number_that_no_packet_has_is_none_of_tsharks(tmp_path: Pat
     assert len(read_csv(path).seq) == (2 if column == 4 else 1)
 
 
+def test_rows_of_tsharks_are_put_in_order_of_time(tmp_path: Path) -> None:
+    head, *rows = (CORPUS / "tshark" / "transfer.csv").read_text().splitlines()
+    whole, merged = tmp_path / "whole.csv", tmp_path / "merged.csv"
+    whole.write_text("\n".join([head, *rows]))
+    merged.write_text("\n".join([head, *rows[:1], *rows[400:], *rows[1:400]]))
+    assert (read_csv(merged).t_s == read_csv(whole).t_s).all()
+    assert identify(read_csv(merged)).text() == identify(read_csv(whole)).text()
+
+
 @pytest.mark.parametrize("number", ["1e308", "inf", "-inf", "9" * 400])
 def test_a_published_figure_that_nothing_has_is_refused(tmp_path: Path, number: str) -> None:
     (tmp_path / "x.csv").write_text(f"loss,mean_mbps\n1,2\n2,{number}\n")
@@ -202,6 +214,21 @@ def test_a_line_longer_than_any_program_prints_takes_no_time(tmp_path: Path, lin
     with pytest.raises(SawtoothError):
         read_series(path)
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("line", ["a" * 300_000, "a:1(" * 80_000, "rtt:1 cwnd:1 " + "a" * 300_000, "1:" * 150_000])
+def test_a_long_line_of_ss_takes_no_time(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "ss.txt"
+    start = time.process_time()
+    for text in (
+        line,
+        "\n".join(line[at : at + 3900] for at in range(0, len(line), 3900)),
+        SS.replace(" rtt:", f" {line} rtt:"),
+    ):
+        path.write_text(text)
+        with contextlib.suppress(SawtoothError):
+            observe(path)
+    assert time.process_time() - start < 3
 
 
 class Object(Record):

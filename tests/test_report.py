@@ -102,7 +102,7 @@ def test_the_page_is_well_formed_and_fetches_nothing(page):
 
 
 def test_the_page_holds_plotly_once_and_draws_every_figure(page):
-    assert page.count("plotly.js v") == 1
+    assert page.count("plotly.js (cartesian - minified) v") == 1
     for name in NAMES:
         assert f'id="figure-{name}"' in page
         assert f'href="plots/{name}.csv"' in page

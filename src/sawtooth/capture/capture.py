@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.foreign import regular
 from sawtooth.storage import new_directory, write_json, writing
 
 if TYPE_CHECKING:
@@ -82,6 +83,9 @@ def read_capture(
     import pandas as pd
 
     name = os.fspath(path)
+    if name != "-":
+        # A named pipe is waited for without an end, and without a word.
+        regular(name)
     try:
         text, tables = _core().read_capture(name, connection, progress)
     except OverflowError as error:

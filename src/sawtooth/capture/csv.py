@@ -90,7 +90,7 @@ def read_csv(path: Path | str) -> Segments:
         ack=ack,
         flags=flags,
         **{name: optional(field) for name, field in _OPTIONAL.items()},
-    )
+    ).in_order()
 
 
 def _numeric(column: Series[str]) -> Series[float]:

@@ -20,6 +20,7 @@ from sawtooth.capture.marks import LIMITS, MARKS
 from sawtooth.capture.packed import pack
 from sawtooth.capture.view import View, views
 from sawtooth.capture.zoom import Zoom
+from sawtooth.pages import sealed
 from sawtooth.storage import write_bytes
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def write_page(captures: Capture | Sequence[Capture], path: Path, zoom: Zoom | N
         # "<" would be able to end the element that holds it.
         content=Markup(json.dumps(content, allow_nan=False).replace("<", "\\u003c")),
     )
-    write_bytes(path, html.encode())
+    write_bytes(path, sealed(html).encode())
     return path
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sawtooth.canvas import settle
 from sawtooth.capture.graphs import over_time
 from sawtooth.capture.timesequence import time_sequence
 from sawtooth.capture.view import View, views
@@ -32,6 +33,7 @@ def draw(captures: Capture | Sequence[Capture], directory: Path, zoom: Zoom | No
     The captures hold the segments of the connection that is to be drawn. Raises SawtoothError ``conflict`` where that
     connection carries no data, ``unwritable-output`` or ``disk-full``.
     """
+    settle()
     import matplotlib as mpl
 
     shown = views(captures if isinstance(captures, Sequence) else [captures])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sawtooth import plain
+
 LISTED = 20
 """Connections listed one by one, those with the most data first."""
 
@@ -27,7 +29,7 @@ _PLACES = {
 def describe(facts: dict[str, Any], connection: int | None = None) -> str:
     """Several lines: the capture, then its connections, or one of them in full."""
     wanted = facts["connections"] if connection is None else [facts["connections"][connection]]
-    lines = [_capture(facts), *(f"problem: {problem}" for problem in facts["problems"])]
+    lines = [_capture(facts), *(f"problem: {plain.sentence(problem)}" for problem in facts["problems"])]
     transfers = [(one, way) for one in wanted for way in one["directions"] if "data_packets" in way]
     transfers.sort(key=lambda transfer: transfer[1]["payload_bytes"], reverse=True)
     if connection is None and len(transfers) != 1:
@@ -44,7 +46,8 @@ def _capture(facts: dict[str, Any]) -> str:
     connections, copies = len(facts["connections"]), facts["copies"]
     passed = [f"; {count} packets of {name} are not looked into" for name, count in facts["not_looked_into"].items()]
     return (
-        f"{facts['file']}: {facts['packets']} packets, {_size(facts['bytes'])} on {', '.join(facts['link_types'])}, "
+        f"{plain.where(facts['file'])}: {facts['packets']} packets, {_size(facts['bytes'])} "
+        f"on {', '.join(facts['link_types'])}, "
         f"{facts['last_s'] - facts['first_s']:.3f} s, {connections} TCP connection{'' if connections == 1 else 's'}"
         + (f"; {copies} copies of packets that several devices saw, set aside" if copies else "")
         + "".join(passed)

@@ -1,7 +1,7 @@
 """The command line: the same verbs as the package's, and one clear message for whatever goes wrong.
 
 Exit status: 0 done, 1 it failed, 2 the input is wrong, 3 runs that were compared differ too much, 4 they
-can't tell, 130 Ctrl-C.
+can't tell, 5 answered, but of a part of a damaged capture, 130 Ctrl-C.
 """
 
 from __future__ import annotations

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import click
 
-from sawtooth.cli.terminal import is_watched, redraw, say
-from sawtooth.plain import where
+from sawtooth.cli.terminal import is_watched, redraw, say, tell
+from sawtooth.plain import sentence, where
+
+PARTLY = 5
+"""Exit status when an answer is of a part of a capture only: the file is damaged, or not all of it could be read."""
 
 
 @click.command()
@@ -20,7 +23,10 @@ from sawtooth.plain import where
 @click.option("--pictures", type=str, metavar="DIR", help="Draw time-sequence and other graphs, as PNG and SVG.")
 @click.option("--html", type=str, metavar="FILE", help="Write a page with the same graphs, to be zoomed.")
 @click.option("--zoom", type=str, metavar="FROM,TO", help='The part to draw: "0s,0.75s" after the first segment.')
+@click.pass_context
 def capture(
+    context: click.Context,
+    /,
     files: tuple[str, ...],
     connection: int | None,
     identify: bool,
@@ -34,7 +40,8 @@ def capture(
 
     FILE is pcap or pcapng, plain or packed with gzip or Zstandard, or - for standard input: handshake, goodput, round
     trips, retransmissions by cause, losses with a model of them, and where on the path they are. Graphs are of the
-    connection with the most data unless --connection says which; several captures stand side by side.
+    connection with the most data unless --connection says which; several captures stand side by side. The exit status
+    is 5 when a file is damaged or could not be read whole: the answer, of what could be read, names each problem.
     """
     from sawtooth.capture import read_capture
     from sawtooth.capture.busiest import read_busiest
@@ -42,7 +49,8 @@ def capture(
     from sawtooth.capture.zoom import Zoom
 
     if identify:
-        _identify(files, connection, as_json)
+        if not _identify(files, connection, as_json):
+            context.exit(PARTLY)
         return
     drawn = pictures is not None or html is not None
     if zoom is not None and not drawn:
@@ -71,18 +79,31 @@ def capture(
         say(json.dumps(facts[0] if len(facts) == 1 else facts, indent=2))
     else:
         say("\n\n".join(describe(one.facts, connection) for one in captures))
+    if any(one.problems for one in captures):
+        context.exit(PARTLY)
 
 
-def _identify(files: tuple[str, ...], connection: int | None, as_json: bool) -> None:
-    """FILE may also be a per-packet CSV of tshark's."""
-    from sawtooth.capture.identify.captured import identify_file
+def _identify(files: tuple[str, ...], connection: int | None, as_json: bool) -> bool:
+    """FILE may also be a per-packet CSV of tshark's. Whether all files were read whole."""
+    from sawtooth.capture import read_capture
+    from sawtooth.capture.busiest import read_busiest
+    from sawtooth.capture.identify.captured import identify_capture, identify_file
 
+    problems = 0
     for file in files:
-        found = identify_file(file, connection)
+        if file.endswith(".csv"):
+            found = identify_file(file, connection)
+        else:
+            capture = read_busiest(file) if connection is None else read_capture(file, connection)
+            found = identify_capture(capture)
+            problems += len(capture.problems)
+            for problem in capture.problems:
+                tell(f"problem: {sentence(problem)}")
         if as_json:
             say(json.dumps({"file": file} | found.to_dict()))
         else:
             say(f"{where(file)}\n{found.text()}")
+    return not problems
 
 
 class _Progress:

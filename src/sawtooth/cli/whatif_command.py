@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.cli.capture_command import PARTLY
 from sawtooth.cli.terminal import say
 from sawtooth.errors import InputError
 from sawtooth.plain import where
@@ -35,7 +36,10 @@ _NUMBERS = ("rate", "rtt", "loss")
 @click.option("--scenario", "out", metavar="FILE", help="Also write the estimate as a scenario file, for any engine.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
+@click.pass_context
 def whatif(
+    context: click.Context,
+    /,
     file: str | None,
     connection: str | None,
     cc: str | None,
@@ -50,7 +54,8 @@ def whatif(
 
     INPUT is a capture of a bulk transfer (pcap, pcapng), the JSON of iperf3 -J, what ss -tin printed on the sender,
     or - for standard input. The path behind it is estimated, with its uncertainty, and replayed in the simulator:
-    first with the control that was observed, as a test of the estimate.
+    first with the control that was observed, as a test of the estimate. The exit status is 5 where a capture is damaged
+    or could not be read whole.
 
     \b
     sawtooth whatif download.pcap
@@ -79,6 +84,8 @@ def whatif(
         say(words(observed, path, test, answers))
         if out is not None:
             say(f"scenario: {where(out)}")
+    if observed.problems:
+        context.exit(PARTLY)
 
 
 def _observed(file: str | None, connection: str | None, cc: str | None, numbers: dict[str, str | None]) -> Observed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.canvas import settle
 from sawtooth.compare.comparison import Comparison
 from sawtooth.compare.subject import ALL_FLOWS
 from sawtooth.report.palette import GRID, MARKERS, MUTED, colour
@@ -19,6 +20,7 @@ _THROUGHPUT = "throughput, Mbit/s"
 
 def draw(found: Comparison, directory: Path) -> list[Path]:
     """Writes comparison.png and comparison.svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
+    settle()
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

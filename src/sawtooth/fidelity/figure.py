@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.canvas import settle
 from sawtooth.fidelity.measures import MEASURES
 from sawtooth.report.palette import GRID, INK, MUTED, colour, shown
 from sawtooth.report.plots import STYLE, save
@@ -37,6 +38,7 @@ _EDGE = math.log(2)
 
 def draw(found: Fidelity, directory: Path) -> list[Path]:
     """Writes fidelity.png and .svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
+    settle()
     import matplotlib as mpl
     import pandas as pd
     from matplotlib.figure import Figure

@@ -8,6 +8,8 @@ import logging
 import warnings
 from collections.abc import Iterator
 
+from sawtooth.canvas import settle
+
 OURS = "DejaVu Sans"
 _BOXES = "Last Resort High-Efficiency"
 """Comes with matplotlib and has a box for every character."""
@@ -16,6 +18,7 @@ _BOXES = "Last Resort High-Efficiency"
 @functools.lru_cache(maxsize=64)
 def families(text: str) -> tuple[tuple[str, ...], str]:
     """Font families, best first, that have the characters of ``text``; and the characters that none of them has."""
+    settle()
     from matplotlib import font_manager
 
     missing = {letter for letter in text if not letter.isspace()} - _letters(font_manager.findfont(OURS))

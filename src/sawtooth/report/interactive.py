@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import resources
 from typing import Any
 
 from sawtooth.report.figures import SHARE, THROUGHPUT, Figure, Layout
@@ -22,10 +23,9 @@ def fragment(figure: Figure) -> str:
 
 
 def library() -> str:
-    """plotly.js itself, to be put into the page."""
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())
+    """plotly.js itself, to be put into the page: the bundle without maps; ``tools/plotlyjs`` leaves no host in it."""
+    file = resources.files("sawtooth.report") / "plotlyjs" / "plotly-cartesian.min.js"
+    return file.read_text(encoding="utf-8")
 
 
 def _canvas(rows: int, titles: list[str], *, height: int, columns: int, shared_x: bool = False) -> Any:

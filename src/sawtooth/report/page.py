@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
+from sawtooth.pages import sealed
 from sawtooth.report.figures import Figure, figures, value_text
 from sawtooth.report.fonts import families
 from sawtooth.report.interactive import fragment, library
@@ -56,7 +57,7 @@ def write_report(result: StudyResult) -> Path:
     source = (resources.files("sawtooth.report") / "templates" / "report.html.j2").read_text(encoding="utf-8")
     html = environment.from_string(source).render(_content(result, drawn))
     path = result.directory / "report.html"
-    write_bytes(path, html.encode())
+    write_bytes(path, sealed(html).encode())
     return path
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.canvas import settle
 from sawtooth.report.figures import SHARE, THROUGHPUT, Figure, Layout
 from sawtooth.report.fonts import OURS, accepted, families
 from sawtooth.report.lines import DASHES, LineFigure
@@ -49,6 +50,7 @@ STYLE: dict[Any, Any] = {
 
 def draw(figure: Figure, directory: Path) -> list[Path]:
     """Writes NAME.png and NAME.svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
+    settle()
     import matplotlib as mpl
 
     names, _ = families(figure.words)

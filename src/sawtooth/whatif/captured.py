@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,8 @@ def from_capture(path: str | Path, *, connection: int | None = None) -> Observed
         message = "no TCP connection in this capture carries data"
         raise InputError("not-a-measurement", message, file=path, fix=NO_DATA_FIX)
     try:
-        return _observed(read_capture(path, connection=connection), connection)
+        capture = read_capture(path, connection=connection)
+        return dataclasses.replace(_observed(capture, connection), problems=tuple(capture.problems))
     except InputError as error:
         raise error.at(file=path) from None
 

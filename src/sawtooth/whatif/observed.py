@@ -66,7 +66,7 @@ class Observed:
     window", "send buffer". ``rates_bps`` are payload rates of equal intervals; ``delivery_bps`` is the fastest that
     data arrived for sure, ``standing_bps`` how fast it did while a queue stood, ``bottleneck_bps`` what a sender with
     BBR takes for the bottleneck's. ``rtt_min_s`` is of full segments. ``given`` are properties of the path that were
-    told, not measured.
+    told, not measured. ``problems`` say what of the input is damaged or was left out.
     """
 
     source: str
@@ -94,6 +94,7 @@ class Observed:
     connections: int = 1
     given: dict[str, Estimated] = field(default_factory=dict)
     trace: Trace | None = None
+    problems: tuple[str, ...] = ()
 
     @property
     def frame_bytes(self) -> int:
@@ -151,4 +152,5 @@ class Observed:
             "rtt_max_s": self.rtt_max_s,
             "receive_window_bytes": self.window_bytes,
             "limited": self.limited,
+            "problems": list(self.problems),
         }

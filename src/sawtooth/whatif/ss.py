@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from sawtooth.errors import InputError, suggestion
-from sawtooth.foreign import decimal
+from sawtooth.foreign import LONGEST_LINE, decimal
 from sawtooth.plain import plain
 from sawtooth.whatif.observed import Observed
 
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_WORD = re.compile(r"([a-z_]+):([^\s(]+)(?:\(([^)]*)\))?")
+# Each begins where a word does, and what is in brackets is short: a long line takes no longer for its length.
+_WORD = re.compile(r"(?<![a-z_])([a-z_]+):([^\s(]+)(?:\(([^()\s]{0,40})\))?")
 _RATE = re.compile(r"(delivery_rate|pacing_rate) ([0-9]+(?:\.[0-9]*)?)([KMGT]?)bps")
 _ADDRESS = re.compile(r"\S+:[0-9a-z*-]+$")
 _STATES = ("ESTAB", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "LAST-ACK", "CLOSING", "TIME-WAIT", "SYN-SENT")
@@ -65,6 +66,8 @@ def looks(text: str) -> list[Look]:
     found: list[Look] = []
     ends = ""
     for line in text.splitlines():
+        if len(line) > LONGEST_LINE:
+            continue
         words = line.split()
         addresses = [word for word in words if _ADDRESS.fullmatch(word) and not _WORD.fullmatch(word)]
         if words and (words[0] in _STATES or len(addresses) >= 2) and len(addresses) >= 2:

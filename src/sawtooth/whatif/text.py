@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sawtooth import plain
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.estimated import Estimated
 from sawtooth.whatif.observed import Observed
@@ -14,7 +15,8 @@ _SCALES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), 
 
 def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Sequence[Answer]) -> str:
     """Several lines; every quantity has its unit, intervals are of 90%."""
-    lines = ["observed", *_indented(_seen(observed)), "", "estimate of the path (90% interval)"]
+    problems = [f"problem: {plain.sentence(problem)}" for problem in observed.problems]
+    lines = [*problems, "observed", *_indented(_seen(observed)), "", "estimate of the path (90% interval)"]
     lines += _indented(_path(estimate))
     lines += ["", f"self-test: {test.words}"]
     lines += [f"cannot tell: {one}" for one in estimate.cannot_tell]

@@ -21,7 +21,7 @@ def captured(capture: Capture) -> Segments:
     if capture.connection is None or table.empty:
         raise ValueError("the capture was read without a connection's segments: read_capture(path, connection)")
     columns = {name: table[name].to_numpy().astype(np.int64) for name in _COLUMNS}
-    return Segments(t_s=table["t_s"].to_numpy(dtype=float), **columns)
+    return Segments(t_s=table["t_s"].to_numpy(dtype=float), **columns).in_order()
 
 
 def identify_capture(capture: Capture) -> Identification:

@@ -42,6 +42,13 @@ class Segments:
     tsecr: Integers
     window: Integers
 
+    def in_order(self) -> Segments:
+        """In order of time: files merged of several, and clocks that were set back, are not."""
+        if (np.diff(self.t_s) >= 0).all():
+            return self
+        order = np.argsort(self.t_s, kind="stable")
+        return Segments(**{name: values[order] for name, values in vars(self).items()})
+
     def part(self, begin_s: float, end_s: float) -> Segments:
         """Those from ``begin_s`` to ``end_s`` after the first."""
         since = self.t_s - self.t_s[0]

@@ -15,12 +15,12 @@ from sawtooth.plain import plain
 
 _START = re.compile(r"^PING6?\s*(?:\(\d[^)]*\)\s*)?(?:\S+ --> )?([^\s(]+)")
 _STAMP = re.compile(r"^\[(\d{1,12}\.\d+)\] ")
-_ANSWER = re.compile(r"\d+ bytes from (.{1,300}?)[:,] (?:icmp_)?seq=(\d{1,9})\b(.*)")
+_ANSWER = re.compile(r"(?<!\d)\d+ bytes from (.{1,300}?)[:,] (?:icmp_)?seq=(\d{1,9})\b(.*)")
 _TIME = re.compile(r"\btime[=<] ?(\d+(?:\.\d*)?) ?(\S*)")
 _SILENT = re.compile(r"(?:no answer yet for icmp_seq=|Request timeout for icmp_seq )(\d{1,9})\b")
 _FAILED = re.compile(r"From (\S{1,300}?):? icmp_seq=(\d{1,9}) (.+)")
-_FAILED_UNCOUNTED = re.compile(r"\d+ bytes from (\S{1,300}?): ([A-Z][a-z].*)")
-_TOTAL = re.compile(r"^(\d{1,9}) packets transmitted, .*?(?:time (\d{1,12}) ?ms)?\s*$")
+_FAILED_UNCOUNTED = re.compile(r"(?<!\d)\d+ bytes from (\S{1,300}?): ([A-Z][a-z].*)")
+_TOTAL = re.compile(r"^(\d{1,9}) packets transmitted, .*?(?:time (\d{1,12}) ?ms)?$")
 _BACK = re.compile(r"time of day goes back")
 _KNOWN = re.compile(
     r"^\s*$|^--- .* ---$|^(rtt|round-trip) min/avg|^ping6?: |^Vr HL TOS|^ *[0-9a-f]+ +[0-9a-f]+ +[0-9a-f]+ |^\^C"
@@ -100,7 +100,7 @@ def _line(ping: _Ping, line: str, number: int) -> None:
         ping.failed += 1
     elif _FAILED_UNCOUNTED.search(line):
         ping.failed += 1
-    elif total := _TOTAL.match(line):
+    elif total := _TOTAL.match(line.rstrip()):
         ping.transmitted = int(total[1])
         ping.total_s = int(total[2]) / 1e3 if total[2] else None
     elif _BACK.search(line):

@@ -21,6 +21,7 @@ from sawtooth.congestion.report.plots import draw
 from sawtooth.congestion.report.verdict import assumption, checks, notes, training, verdict
 from sawtooth.congestion.series import RttSeries
 from sawtooth.errors import InputError
+from sawtooth.pages import sealed
 from sawtooth.storage import new_directory, write_bytes
 from sawtooth.study.result import csv_text
 
@@ -72,7 +73,7 @@ def write_report(
         html = template.render(
             links=told, assumption=assumption(assumed, model), level=f"{model.level:.0%}", most_rows=MOST_ROWS
         )
-        write_bytes(aside / "report.html", html.encode())
+        write_bytes(aside / "report.html", sealed(html).encode())
     return directory / "report.html"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sawtooth.canvas import settle
 from sawtooth.congestion.report.figures import CALIBRATION, STATES, Figure
 from sawtooth.congestion.series import span
 from sawtooth.report.fonts import accepted, families
@@ -30,6 +31,7 @@ _BARS = 120
 
 def draw(figure: Figure, name: str, directory: Path) -> list[Path]:
     """Writes NAME.png and NAME.svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
+    settle()
     import matplotlib as mpl
 
     names, _ = families(figure.title)

@@ -1,0 +1,133 @@
+"""Pages of studies, captures and links: they load nothing, name no host, and work under the policy that says so."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from plotly.offline import get_plotlyjs_version
+
+from fake_engine import quick
+from sawtooth.capture.page import write_page
+from sawtooth.congestion import RttSeries
+from sawtooth.congestion.model import CongestionModel
+from sawtooth.congestion.report import Assumed
+from sawtooth.congestion.report import write_report as write_link
+from sawtooth.pages import sealed
+from sawtooth.report import write_report
+from sawtooth.report.interactive import library
+from test_capture_pictures import transfer
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
+HOST = re.compile(r"https?://([A-Za-z0-9.-]+)")
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page of each kind."""
+    home = tmp_path_factory.mktemp("pages")
+    sent_s = np.arange(1000) * 0.1
+    rtt_s = 0.02 + np.random.default_rng(1).random(1000) * 0.005
+    link = RttSeries(sent_s, rtt_s, 0.1, "x", label="link")
+    return {
+        "study": write_report(quick(out=home / "out")),
+        "capture": write_page(transfer(), home / "capture.html"),
+        "link": write_link([link], home / "link", CongestionModel.default(), Assumed(0.02, None)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["study", "capture", "link"])
+def test_a_page_has_a_policy_that_lets_nothing_in_but_its_own_scripts(pages: dict[str, Path], kind: str) -> None:
+    html = pages[kind].read_text()
+    (policy,) = POLICY.findall(html)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert not {word for rule in rules.values() for word in rule.split()} & {"*", "http:", "https:", "'unsafe-eval'"}
+    assert "unsafe" not in rules["script-src"]
+    scripts = re.findall(r"<script(?![^>]*application/json)[^>]*>(.*?)</script>", html, re.DOTALL)
+    digests = {f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in scripts}
+    assert set(rules["script-src"].split()) == (digests or {"'none'"})
+    assert html.index("Content-Security-Policy") < html.index("<title>")
+
+
+@pytest.mark.parametrize("kind", ["study", "capture", "link"])
+def test_a_page_names_no_host(pages: dict[str, Path], kind: str) -> None:
+    # Those of w3.org are names of XML's vocabularies, which nobody asks for anything.
+    assert set(HOST.findall(pages[kind].read_text())) <= {"www.w3.org"}
+    assert 'src="//' not in pages[kind].read_text()
+
+
+def test_plotlyjs_is_the_one_that_the_python_package_writes_for() -> None:
+    assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}" in library()[:200]
+    assert "mapbox" not in library().lower()
+    assert len(library()) < 2_000_000
+
+
+def test_a_page_without_a_place_for_its_policy_is_a_defect() -> None:
+    with pytest.raises(ValueError, match="charset"):
+        sealed("<html></html>")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="pages are opened in chromium: apt install chromium")
+class TestInChromium:
+    """What a browser makes of the pages, and what it says of them."""
+
+    def opened(self, page: Path) -> tuple[str, str]:
+        """The page's document after its scripts ran, and the browser's console."""
+        assert CHROMIUM is not None
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--virtual-time-budget=8000",
+        ]
+        done = subprocess.run(
+            [CHROMIUM, *options, f"--user-data-dir={page.parent}/chromium", "--dump-dom", page.as_uri()],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+
+    @pytest.mark.parametrize(
+        ("kind", "drawn"), [("study", 'class="main-svg"'), ("capture", "400 segments"), ("link", "data:image/svg+xml")]
+    )
+    def test_a_page_is_drawn_and_breaks_no_rule_of_its_own(self, pages: dict[str, Path], kind: str, drawn: str) -> None:
+        document, console = self.opened(pages[kind])
+        assert drawn in document
+        assert console == ""
+
+    def test_a_script_that_came_in_does_not_run_and_nothing_is_asked_for(self, pages: dict[str, Path]) -> None:
+        page = pages["capture"].with_name("hostile.html")
+        hostile = '<script>document.body.dataset.owned = 1</script><img src="http://127.0.0.1:9/x" onerror="alert(1)">'
+        page.write_text(pages["capture"].read_text().replace("</body>", hostile + "</body>"))
+        document, console = self.opened(page)
+        assert "data-owned" not in document
+        assert console.count("Content Security Policy") >= 2
+
+
+def test_matplotlib_says_nothing_where_no_directory_is_to_be_written(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\nfrom fake_engine import quick\nfrom sawtooth.report import write_report\n"
+        "write_report(quick(out=Path(sys.argv[2])))"
+    )
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = {
+        **{"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)},
+        **{"HOME": "/proc/none", "XDG_CONFIG_HOME": "/proc/none", "XDG_CACHE_HOME": "/proc/none"},
+    }
+    command = [sys.executable, "-c", code, str(Path(__file__).parent), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(temporary.iterdir()) == []
