@@ -96,7 +96,25 @@ def transfer(
         }
     )  # fmt: skip
     other = series.assign(direction=0, goodput_bps=0.0)
-    ends_of = {"index": 0, "client": "10.0.0.1:4711", "server": "10.0.1.1:5201"}
+    trip = dict.fromkeys(("min_s", "mean_s", "median_s", "p95_s", "max_s"), 0.02) | {"samples": count}
+    told = {
+        "from": "server",
+        "payload_bytes": count * MSS,
+        "data_packets": count,
+        "retransmits": int(np.isin(kind, (1, 2, 3, 4, 6)).sum()),
+        "filled_holes": int((kind == 6).sum()),
+        "acknowledged_bytes": count * MSS,
+        "duration_s": count / 1000,
+        "goodput_bps": MSS * 8e3,
+        "rtt": {"whole": trip, "far": "receiver", "near_s": 0.0},
+        "limits": {"sender_s": 0.1, "path_s": 0.3},
+    }
+    ends_of = {
+        "index": 0,
+        "client": "10.0.0.1:4711",
+        "server": "10.0.1.1:5201",
+        "directions": [{"from": "client", "packets": 1, "retransmits": 0}, told],
+    }
     facts = {"connections": [ends_of], "problems": []}
     return Capture(file, facts, pd.concat([series, other]), pd.DataFrame(), segments, sacks, connection=0)
 

@@ -228,6 +228,59 @@ def test_a_bottleneck_is_not_slower_than_what_got_through() -> None:
     assert (found.low, found.value) == (pytest.approx(60e6 / 1.02), pytest.approx(60e6 / 1.02))
 
 
+def slotted(per_slot: int = 5, sent_apart_s: float = 0.01) -> Observed:
+    """A link of 100 slots of 50 ms, each of which takes so many packets at once; they were sent one by one."""
+    seen = bulk()
+    assert seen.trace is not None
+    count = 100 * per_slot
+    times = np.repeat(np.arange(100) * 0.05, per_slot) + np.tile(np.arange(per_slot) * 1e-5, 100)
+    sent = np.arange(count) * sent_apart_s - 0.05
+    trace = dataclasses.replace(
+        seen.trace,
+        delivered_t_s=times,
+        delivered_bytes=np.full(count, float(MSS)),
+        delivered_sent_s=sent,
+        delay_t_s=times,
+        delay_s=np.full(count, 0.02),
+        sent_t_s=sent,
+        sent_segments=np.ones(count, dtype=np.int64),
+        lost_t_s=np.empty(0),
+        lost_segments=np.empty(0, dtype=np.int64),
+    )
+    return dataclasses.replace(seen, goodput_bps=5 * MSS * 8 / 0.05, duration_s=5.0, trace=trace)
+
+
+def test_what_leaves_the_bottleneck_together_is_as_fast_as_its_groups_are_apart() -> None:
+    found = estimate(slotted())
+    assert found.rate.value == pytest.approx(5 * FRAME * 8 / 0.05, rel=0.02)
+    # Sent together as well, it may have come back to back: the pace within is the bottleneck's.
+    assert estimate(slotted(sent_apart_s=1e-5)).rate.value > 100e6
+
+
+def test_losses_where_more_is_sent_than_the_link_takes_are_congestions() -> None:
+    seen = slotted()
+    assert seen.trace is not None
+    busy = dataclasses.replace(
+        seen.trace, sent_segments=np.full(500, 3), lost_t_s=np.arange(20) / 5, lost_segments=np.full(20, 10)
+    )
+    found = estimate(dataclasses.replace(seen, trace=busy))
+    assert found.loss.value < 0.01
+    assert "at a full queue" in found.loss.how
+
+
+def test_losses_near_each_other_are_a_burst_that_lets_packets_through() -> None:
+    seen = bulk(full=False)
+    assert seen.trace is not None
+    # Five bursts of twelve, each every third packet.
+    at = np.concatenate([np.arange(12) * 3 + 10_000 * burst for burst in range(1, 6)])
+    trace = dataclasses.replace(seen.trace, lost_t_s=seen.trace.sent_t_s[at], lost_segments=np.ones(60, dtype=np.int64))
+    found = estimate(dataclasses.replace(seen, trace=trace))
+    assert found.burst.value == pytest.approx(34, rel=0.05)
+    assert found.burst_loss == pytest.approx(12 / 34, rel=0.05)
+    # Five events, not sixty: how often they come is not known well.
+    assert found.loss.high > 1.5 * found.loss.value
+
+
 def test_trains_are_never_taken_across_a_break() -> None:
     seen = bulk()
     assert seen.trace is not None

@@ -10,6 +10,7 @@ use crate::end::End;
 use crate::flow::Flow;
 use crate::limits::Limit;
 use crate::loss_facts::LossFacts;
+use crate::round_trips::Far;
 use crate::segment::Endpoint;
 use crate::spread::Summary;
 
@@ -130,6 +131,10 @@ pub struct DataFacts {
 #[derive(Debug, Serialize)]
 pub struct Trips {
     pub base_s: Option<f64>,
+    pub whole: Option<Summary>,
+    /// "receiver" or "sender": which half `whole` is of, with the other at its shortest.
+    pub far: Option<&'static str>,
+    pub near_s: Option<f64>,
     pub sequence: Option<Summary>,
     pub receiver_timestamps: Option<Summary>,
     pub sender_timestamps: Option<Summary>,
@@ -284,6 +289,9 @@ impl DataFacts {
             window_reductions: sender.reduced,
             rtt: Trips {
                 base_s: flow.trips.base_ns().map(|ns| ns / 1e9),
+                whole: flow.trips.whole(),
+                far: flow.trips.far().map(|far| if matches!(far, Far::Sender { .. }) { "sender" } else { "receiver" }),
+                near_s: flow.trips.far().map(|far| seconds(far.near_ns())),
                 sequence: flow.trips.sequence.summary(),
                 receiver_timestamps: flow.trips.receiver_echo.summary(),
                 sender_timestamps: flow.trips.sender_echo.summary(),

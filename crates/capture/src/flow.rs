@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 pub use acknowledgement::Acknowledgement;
 use cause::OVERTAKEN_NS;
 
+use crate::bursts::Bursts;
 use crate::counts::Counts;
 use crate::gaps::{Gap, Gaps};
 use crate::identification::Order;
@@ -361,6 +362,12 @@ impl Flow {
         self.echoed_ack = Some(ack);
         self.trips.by_sender_echo(ns);
         self.series.at(shared.since_start(now_ns), shared.intervals).sender(ns as f32 / 1e9);
+    }
+
+    /// Its losses by time.
+    pub fn bursts(&self) -> Bursts {
+        let duration_ns = self.last_ns.saturating_sub(self.first_ns);
+        Bursts::of(&self.losses.runs, duration_ns, self.trips.smoothed_ns())
     }
 
     /// Ends the accounts at the capture's end.

@@ -2,10 +2,13 @@
 
 use serde::Serialize;
 
+use crate::bursts::Burst;
+use crate::losses::Lost;
+
 /// Runs below which bursts can't be told from chance.
 const ENOUGH_RUNS: usize = 20;
 
-/// Runs below which no more than p and r can be told.
+/// Runs below which the loss of the good state can't be told.
 const ENOUGH_FOR_ALL: usize = 50;
 
 /// Two states, good and bad, a chance at each packet to go to the other, and a chance of loss in each; shares. As in a
@@ -18,21 +21,22 @@ pub struct GilbertElliott {
     pub good: f64,
 }
 
-/// Segments that arrived before each run and the run's length, in order.
+/// Runs of losses in order, and what they are in time: how long the bad state may last.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence<'a> {
-    pub runs: &'a [(u32, u32)],
+    pub runs: &'a [Lost],
+    pub bursts: &'a [Burst],
     /// Arrived after the last run.
     pub last_gap: u64,
 }
 
 impl Sequence<'_> {
     fn lost(&self) -> f64 {
-        self.runs.iter().map(|&(_, run)| f64::from(run)).sum()
+        self.runs.iter().map(|lost| f64::from(lost.run)).sum()
     }
 
     fn arrived(&self) -> f64 {
-        self.runs.iter().map(|&(gap, _)| f64::from(gap)).sum::<f64>() + self.last_gap as f64
+        self.runs.iter().map(|lost| f64::from(lost.gap)).sum::<f64>() + self.last_gap as f64
     }
 
     /// The model of bursts that explains the sequence better than independent losses do, by the Bayesian information
@@ -51,9 +55,12 @@ impl Sequence<'_> {
         let simple = GilbertElliott { p: (runs / arrived).min(1.0), r: runs / lost, bad: 1.0, good: 0.0 };
         let from_simple = criterion(2.0, self.likelihood(simple));
         let mut models = vec![(from_simple, simple)];
+        // A bad state that lets packets through, as long as a run or as a burst in time.
+        let starts = [Some(GilbertElliott { r: simple.r / 2.0, bad: 0.7, ..simple }), self.by_time(lost, arrived)];
+        let climbed = starts.into_iter().flatten().map(|start| self.best(start, 3));
+        let (partial, likelihood) = climbed.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        models.push((criterion(3.0, likelihood), partial));
         if self.runs.len() >= ENOUGH_FOR_ALL {
-            let (partial, likelihood) = self.best(GilbertElliott { r: simple.r / 2.0, bad: 0.7, ..simple }, 3);
-            models.push((criterion(3.0, likelihood), partial));
             let (full, likelihood) = self.best(GilbertElliott { good: share / 10.0, ..partial }, 4);
             models.push((criterion(4.0, likelihood), full));
         }
@@ -64,17 +71,29 @@ impl Sequence<'_> {
             .map(|(_, model)| model)
     }
 
+    /// The model whose bad state lasts as long as the bursts do.
+    fn by_time(&self, lost: f64, arrived: f64) -> Option<GilbertElliott> {
+        let span = self.bursts.iter().map(|burst| burst.span as f64).sum::<f64>();
+        let bursts = self.bursts.len() as f64;
+        (span > lost && bursts > 0.0).then(|| GilbertElliott {
+            p: (bursts / arrived).min(1.0),
+            r: (bursts / span).min(1.0),
+            bad: lost / span,
+            good: 0.0,
+        })
+    }
+
     /// Logarithm of the chance that the model makes just this sequence, its first packet in the long run's state.
     fn likelihood(&self, model: GilbertElliott) -> f64 {
         let GilbertElliott { p, r, bad, good } = model;
         let last_gap = u32::try_from(self.last_gap).unwrap_or(u32::MAX);
-        let longest = self.runs.iter().fold((last_gap, 0), |most, one| (most.0.max(one.0), most.1.max(one.1)));
+        let longest = self.runs.iter().fold((last_gap, 0), |most, one| (most.0.max(one.gap), most.1.max(one.run)));
         let arrives = [[(1.0 - good) * (1.0 - p), (1.0 - good) * p], [(1.0 - bad) * r, (1.0 - bad) * (1.0 - r)]];
         let is_lost = [[good * (1.0 - p), good * p], [bad * r, bad * (1.0 - r)]];
         let (arrives, is_lost) = (Powers::of(arrives, longest.0), Powers::of(is_lost, longest.1));
         let mut state = [r / (p + r), p / (p + r)];
         let mut sum = 0.0;
-        for &(gap, run) in self.runs {
+        for &Lost { gap, run, .. } in self.runs {
             sum += arrives.apply(&mut state, gap) + is_lost.apply(&mut state, run);
         }
         sum + arrives.apply(&mut state, last_gap)
@@ -191,7 +210,7 @@ mod tests {
     use super::*;
 
     /// Draws from the model; a small generator will do.
-    fn drawn(model: GilbertElliott, packets: u64) -> (Vec<(u32, u32)>, u64) {
+    fn drawn(model: GilbertElliott, packets: u64) -> (Vec<Lost>, u64) {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut uniform = || {
             seed ^= seed << 13;
@@ -200,12 +219,12 @@ mod tests {
             (seed >> 11) as f64 / (1_u64 << 53) as f64
         };
         let (mut bad, mut runs, mut gap, mut run) = (false, Vec::new(), 0_u32, 0_u32);
-        for _ in 0..packets {
+        for at in 0..packets {
             if uniform() < if bad { model.bad } else { model.good } {
                 run += 1;
             } else {
                 if run > 0 {
-                    runs.push((gap, run));
+                    runs.push(Lost { gap, run, time_ns: at });
                     (gap, run) = (0, 0);
                 }
                 gap += 1;
@@ -218,7 +237,7 @@ mod tests {
 
     fn fitted(model: GilbertElliott) -> Option<GilbertElliott> {
         let (runs, last_gap) = drawn(model, 200_000);
-        Sequence { runs: &runs, last_gap }.fit()
+        Sequence { runs: &runs, bursts: &[], last_gap }.fit()
     }
 
     fn near(told: f64, true_value: f64) -> bool {
@@ -238,13 +257,28 @@ mod tests {
     }
 
     #[test]
+    fn every_other_packet_lost_in_four_bursts_is_a_long_bad_state_and_not_short_runs() {
+        let mut runs = Vec::new();
+        let mut bursts = Vec::new();
+        for (burst, lost) in [23, 8, 4, 3].into_iter().enumerate() {
+            for at in 0..lost {
+                runs.push(Lost { gap: if at == 0 { 4000 } else { 1 }, run: 1, time_ns: burst as u64 });
+            }
+            bursts.push(Burst { lost, span: 2 * lost - 1, ..Burst::default() });
+        }
+        let found = Sequence { runs: &runs, bursts: &bursts, last_gap: 100 }.fit().unwrap();
+        assert!(found.r < 0.12 && (0.4..0.75).contains(&found.bad), "{found:?}");
+    }
+
+    #[test]
     fn independent_losses_have_no_bursts() {
         assert_eq!(fitted(GilbertElliott { p: 0.5, r: 0.5, bad: 0.02, good: 0.02 }), None);
     }
 
     #[test]
     fn few_losses_tell_no_bursts() {
-        assert_eq!(Sequence { runs: &[(100, 3); 10], last_gap: 100 }.fit(), None);
+        let runs = [Lost { gap: 100, run: 3, time_ns: 0 }; 10];
+        assert_eq!(Sequence { runs: &runs, bursts: &[], last_gap: 100 }.fit(), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod buffer;
+mod bursts;
 mod capture_point;
 #[cfg(test)]
 mod clauses;

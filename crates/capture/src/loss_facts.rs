@@ -19,6 +19,11 @@ pub struct LossFacts {
     pub runs: u64,
     pub longest_run: u32,
     pub mean_run: Option<f64>,
+    /// Losses near each other in time, the largest of these, and the longest.
+    pub bursts: u64,
+    pub largest_burst: u64,
+    pub largest_burst_s: f64,
+    pub longest_burst_s: f64,
     pub gilbert_elliott: Option<GilbertElliott>,
     /// As a scenario has it.
     pub scenario: Option<String>,
@@ -40,7 +45,9 @@ impl LossFacts {
     pub fn of(connection: &Connection, side: usize, flow: &Flow) -> Self {
         let losses = &flow.losses;
         let rate = (losses.segments > 0).then(|| losses.first_copies as f64 / losses.segments as f64);
-        let model = Sequence { runs: &losses.runs, last_gap: losses.last_gap() }.fit();
+        let bursts = flow.bursts();
+        let largest = bursts.largest().unwrap_or_default();
+        let model = Sequence { runs: &losses.runs, bursts: &bursts.all, last_gap: losses.last_gap() }.fit();
         let missing = never_seen(connection, side);
         // A retransmission that was lost before the capture point leaves no hole, but its number is missing.
         let before = missing.unwrap_or(0).max(losses.before);
@@ -53,6 +60,10 @@ impl LossFacts {
             runs: losses.run_count,
             longest_run: losses.longest,
             mean_run: (losses.run_count > 0).then(|| losses.first_copies as f64 / losses.run_count as f64),
+            bursts: bursts.all.len() as u64,
+            largest_burst: largest.lost,
+            largest_burst_s: (largest.last_ns - largest.first_ns) as f64 / 1e9,
+            longest_burst_s: bursts.longest_ns() as f64 / 1e9,
             gilbert_elliott: model,
             scenario: rate.map(|rate| gilbert::scenario(model, rate)),
             before,

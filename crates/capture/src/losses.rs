@@ -40,14 +40,25 @@ pub struct Run {
     pub at: Where,
 }
 
+/// A run, as it is kept for the fit of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Segments that arrived between it and the run before.
+    pub gap: u32,
+    /// Segments lost in a row.
+    pub run: u32,
+    /// When the first of them was sent.
+    pub time_ns: u64,
+}
+
 #[derive(Debug, Default)]
 pub struct Losses {
     waiting: VecDeque<Passed>,
     /// Segments that arrived since the last run.
     gap: u64,
     run: Option<Run>,
-    /// Gap before each run, and its length.
-    pub runs: Vec<(u32, u32)>,
+    /// Runs in order of their numbers.
+    pub runs: Vec<Lost>,
     pub segments: u64,
     pub first_copies: u64,
     pub copies: u64,
@@ -130,7 +141,8 @@ impl Losses {
     fn end_run(&mut self, ended: &mut Vec<Run>) {
         let Some(run) = self.run.take() else { return };
         if self.runs.len() < KEPT_RUNS {
-            self.runs.push((u32::try_from(self.gap).unwrap_or(u32::MAX), run.segments));
+            let gap = u32::try_from(self.gap).unwrap_or(u32::MAX);
+            self.runs.push(Lost { gap, run: run.segments, time_ns: run.time_ns });
         }
         self.gap = 0;
         self.run_count += 1;
@@ -173,7 +185,8 @@ mod tests {
     fn neighbours_lost_are_one_run() {
         let (losses, lengths) = runs(&[0, 1, 1, 0, 0, 1, 0], &[]);
         assert_eq!(lengths, [2, 1]);
-        assert_eq!(losses.runs, [(1, 2), (2, 1)]);
+        let runs: Vec<(u32, u32)> = losses.runs.iter().map(|lost| (lost.gap, lost.run)).collect();
+        assert_eq!(runs, [(1, 2), (2, 1)]);
         assert_eq!((losses.segments, losses.first_copies, losses.last_gap()), (7, 3, 1));
     }
 

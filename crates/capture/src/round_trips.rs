@@ -1,6 +1,6 @@
 //! The round-trip time of one direction's data, in the two halves that the capture point sees.
 
-use crate::spread::Spread;
+use crate::spread::{Spread, Summary};
 
 /// Of the retransmission timer and of the probe's, before the first sample (RFC 6298 section 2.1, RFC 8985 section 7.2).
 const UNKNOWN_NS: f64 = 1e9;
@@ -27,6 +27,21 @@ pub struct RoundTrips {
     /// Latest samples of the sender's half; the lowest of them is free of the sender's pauses.
     senders: [u64; 8],
     sender_count: usize,
+}
+
+/// The farther half of the round trip, and how long the nearer one is at its shortest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Far {
+    Receiver { near_ns: u64 },
+    Sender { near_ns: u64 },
+}
+
+impl Far {
+    pub fn near_ns(self) -> u64 {
+        match self {
+            Far::Receiver { near_ns } | Far::Sender { near_ns } => near_ns,
+        }
+    }
 }
 
 impl RoundTrips {
@@ -89,6 +104,24 @@ impl RoundTrips {
     pub fn base_ns(&self) -> Option<f64> {
         let receiver = self.sequence.min_ns()?;
         Some(receiver as f64 + self.sender_echo.min_ns().or(self.handshake.1).unwrap_or(0) as f64)
+    }
+
+    /// Which half is the farther one; None without a sample of the receiver's.
+    pub fn far(&self) -> Option<Far> {
+        let middle = |half: &Spread| half.quantile_ns(0.5);
+        let receiver = middle(&self.sequence)?;
+        let sender_ns = self.sender_echo.min_ns().or(self.handshake.1).unwrap_or(0);
+        match middle(&self.sender_echo) {
+            Some(sender) if sender > receiver => Some(Far::Sender { near_ns: self.sequence.min_ns()? }),
+            _ => Some(Far::Receiver { near_ns: sender_ns }),
+        }
+    }
+
+    /// The whole round trip of data: the farther half, in which nearly all of the waiting is, and the other at its shortest.
+    pub fn whole(&self) -> Option<Summary> {
+        let far = self.far()?;
+        let half = if matches!(far, Far::Sender { .. }) { &self.sender_echo } else { &self.sequence };
+        half.summary().map(|summary| summary.longer_by(far.near_ns()))
     }
 
     /// What a retransmission takes at least: its loss is found by acknowledgements of what was sent later. Four fifths of the

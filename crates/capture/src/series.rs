@@ -29,7 +29,10 @@ pub struct Interval {
     pub rtt_count: u32,
     /// 0: none.
     pub rtt_min: f32,
-    /// Capture to sender and back, in seconds, the shortest; 0: none.
+    /// Capture to sender and back, in seconds.
+    pub sender_sum: f32,
+    pub sender_count: u32,
+    /// 0: none.
     pub sender_min: f32,
     /// Largest.
     pub in_flight: u32,
@@ -48,6 +51,8 @@ impl Interval {
     }
 
     pub fn sender(&mut self, s: f32) {
+        self.sender_sum += s;
+        self.sender_count += 1;
         self.sender_min = lower(self.sender_min, s);
     }
 
@@ -76,6 +81,8 @@ impl Interval {
         self.rtt_sum += other.rtt_sum;
         self.rtt_count += other.rtt_count;
         self.rtt_min = lower(self.rtt_min, other.rtt_min);
+        self.sender_sum += other.sender_sum;
+        self.sender_count += other.sender_count;
         self.sender_min = lower(self.sender_min, other.sender_min);
         self.in_flight = self.in_flight.max(other.in_flight);
         if other.window > 0 {

@@ -27,6 +27,21 @@ pub struct Summary {
     pub max_s: f64,
 }
 
+impl Summary {
+    /// The same of durations that are all longer by `ns`.
+    pub fn longer_by(self, ns: u64) -> Self {
+        let s = ns as f64 / 1e9;
+        Summary {
+            min_s: self.min_s + s,
+            mean_s: self.mean_s + s,
+            median_s: self.median_s + s,
+            p95_s: self.p95_s + s,
+            max_s: self.max_s + s,
+            ..self
+        }
+    }
+}
+
 impl Spread {
     pub fn add(&mut self, ns: u64) {
         self.min_ns = if self.count == 0 { ns } else { self.min_ns.min(ns) };

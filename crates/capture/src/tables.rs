@@ -1,7 +1,9 @@
 //! The tables of an analysis, column by column.
 
 use crate::connections::Connections;
+use crate::round_trips::Far;
 use crate::series::Interval;
+use crate::shared::LossRow;
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,9 +83,10 @@ fn series(connections: &Connections) -> Table {
             let Some(flow) = flow else { continue };
             let length_s = flow.series.length_ns() as f64 / 1e9;
             let acknowledged = flow.counts.acks > 0;
+            let far = flow.trips.far();
             for (end_ns, interval) in flow.series.iter() {
                 let bytes = if acknowledged { interval.acknowledged } else { interval.sent };
-                let (mean, least) = rtt(interval);
+                let (mean, least) = rtt(interval, far);
                 connection.push(one.index);
                 direction.push(side as u8);
                 t_s.push(end_ns as f64 / 1e9);
@@ -113,14 +116,19 @@ fn series(connections: &Connections) -> Table {
     ]
 }
 
-/// Both halves of the round trip, as far as they are known: mean and least, in seconds. The sender's alone is no round trip.
-fn rtt(interval: &Interval) -> (f64, f64) {
-    if interval.rtt_count == 0 {
+/// The whole round trip in an interval, mean and least, in seconds: of the half that is farther, and the other at its
+/// shortest. Where the farther one has no sample there is none: half of it is no round trip.
+fn rtt(interval: &Interval, far: Option<Far>) -> (f64, f64) {
+    let (sum, count, least) = match far {
+        None => return (f64::NAN, f64::NAN),
+        Some(Far::Receiver { .. }) => (interval.rtt_sum, interval.rtt_count, interval.rtt_min),
+        Some(Far::Sender { .. }) => (interval.sender_sum, interval.sender_count, interval.sender_min),
+    };
+    let near_s = far.map_or(0.0, |far| far.near_ns() as f64 / 1e9);
+    if count == 0 {
         return (f64::NAN, f64::NAN);
     }
-    let sender = f64::from(interval.sender_min);
-    let mean = f64::from(interval.rtt_sum) / f64::from(interval.rtt_count);
-    (mean + sender, f64::from(interval.rtt_min) + sender)
+    (f64::from(sum) / f64::from(count) + near_s, f64::from(least) + near_s)
 }
 
 fn losses(connections: &Connections) -> Table {
@@ -131,6 +139,22 @@ fn losses(connections: &Connections) -> Table {
         ("direction", Column::Small(rows.iter().map(|row| row.direction).collect())),
         ("t_s", Column::Float(rows.iter().map(|row| since(row.run.time_ns)).collect())),
         ("run", Column::Medium(rows.iter().map(|row| row.run.segments).collect())),
+        ("burst", Column::Medium(bursts(connections))),
         ("where", Column::Small(rows.iter().map(|row| row.run.at as u8).collect())),
     ]
+}
+
+/// The number of each row's burst among those of its direction.
+fn bursts(connections: &Connections) -> Vec<u32> {
+    let mut latest: Vec<[Option<(u32, u64, u64)>; 2]> = vec![[None; 2]; connections.all.len()];
+    let number = |row: &LossRow| {
+        let (connection, direction) = (row.connection as usize, usize::from(row.direction));
+        let near_ns = || connections.all[connection].flows[direction].as_ref().map_or(0, |flow| flow.bursts().near_ns);
+        let last = &mut latest[connection][direction];
+        let (burst, last_ns, near_ns) = last.unwrap_or_else(|| (0, row.run.time_ns, near_ns()));
+        let burst = burst + u32::from(row.run.time_ns.saturating_sub(last_ns) > near_ns);
+        *last = Some((burst, last_ns.max(row.run.time_ns), near_ns));
+        burst
+    };
+    connections.shared.losses.iter().map(number).collect()
 }

@@ -141,7 +141,7 @@ def _rtt(axes: Axes, view: View, series: Any, left: float, right: float) -> None
             color=RTT,
             alpha=0.45,
             mew=0,
-            label="each sample, from the capture point",
+            label="each sample",
             rasterized=True,
         )
         axes.set_ylim(0, top)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from sawtooth.capture.capture import Capture
 
-_RETRANSMISSIONS = (1, 2, 3, 4)
-_FILLS = 6
+_LIMITS = {"sender": 1, "receiver_window": 2, "congestion_window": 3, "path": 4, "idle": 5}
+"""Numbers of what the facts call so."""
 _SCRIPTS = ("columns.js", "graphs.js", "capture.js")
 
 
@@ -103,21 +103,19 @@ def _columns(table: DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _told(view: View) -> dict[str, Any]:
-    """What the page says in words and numbers, for those who see no picture."""
+    """What the page says in words and numbers, for those who see no picture: as the text has it."""
     counts = view.data["kind"].value_counts()
-    rows = [(mark.name, int(counts[number])) for number, mark in MARKS.items() if number in counts]
-    limits = view.series["limit"].value_counts(normalize=True)
-    acked = float(view.acks["ack"].max()) if len(view.acks) else 0.0
+    facts = view.judged.facts
     return {
         "name": view.name,
         "ends": view.ends,
-        "duration": marks.quantity(view.end_s, "s"),
-        "acknowledged": marks.quantity(acked, "B"),
-        "goodput": marks.quantity(acked * 8 / view.end_s, "bit/s") if view.end_s else "–",
+        "duration": marks.quantity(facts["duration_s"], "s"),
+        "acknowledged": marks.quantity(facts["acknowledged_bytes"], "B"),
+        "goodput": marks.quantity(facts["goodput_bps"], "bit/s") if facts["goodput_bps"] is not None else "–",
         "rtt": marks.quantity(view.rtt_s, "s") if view.rtt_s else "–",
-        "segments": len(view.data),
-        "retransmissions": int(sum(counts.get(number, 0) for number in _RETRANSMISSIONS)),
-        "holes": int(counts.get(_FILLS, 0)),
-        "kinds": rows,
-        "limits": [(LIMITS[number].name, 100 * float(limits[number])) for number in LIMITS if number in limits],
+        "segments": view.judged.segments,
+        "retransmissions": view.judged.retransmits,
+        "holes": facts["filled_holes"],
+        "kinds": [(mark.name, int(counts[number])) for number, mark in MARKS.items() if number in counts],
+        "limits": [(LIMITS[_LIMITS[name]].name, 100 * s) for name, s in view.judged.limits.items() if name in _LIMITS],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sawtooth import plain
+from sawtooth.capture.judgement import Judgement
 
 LISTED = 20
 """Connections listed one by one, those with the most data first."""
@@ -66,7 +67,7 @@ def _line(one: dict[str, Any], way: dict[str, Any]) -> str:
     return (
         f"{one['index']:>4}  {source:<22} {target:<22} {_size(way['acknowledged_bytes']):>9} {_rate(way):>12} "
         f"{_time(way['rtt']['base_s']):>9} {'–' if rate is None else f'{rate:.2%}':>7} {way['retransmits']:>11} "
-        f"{_longest(way)}"
+        f"{_longest(one, way)}"
     )
 
 
@@ -79,12 +80,11 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
         f"  handshake     {_handshake(shaken, way)}",
         f"  capture point {_point(one)}",
     ]
-    if rtt["sequence"] is not None:
-        seen = rtt["sequence"]
+    if (trip := rtt["whole"]) is not None:
         lines.append(
-            f"  round trip    at least {_time(rtt['base_s'])}; from here to the receiver and back "
-            f"{_time(seen['min_s'])} to {_time(seen['max_s'])}, median {_time(seen['median_s'])}, "
-            f"{seen['samples']} samples"
+            f"  round trip    at least {_time(trip['min_s'])}, median {_time(trip['median_s'])}, at most "
+            f"{_time(trip['max_s'])}: {trip['samples']} samples from here to the {rtt['far']} and back, and "
+            f"{_time(rtt['near_s'])} on the other side"
         )
     lines += [
         f"  in flight     at most {_size(way['in_flight_max_bytes'])}; the receiver offered at most "
@@ -102,12 +102,19 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
         where = f", {_PLACES[loss['where']]} ({loss['sure']})" if loss["where"] in _PLACES else ""
         lines.append(
             f"  lost          {loss['lost']} of {loss['segments']} segments, {loss['rate']:.3%}, "
-            f"in {loss['runs']} runs{where}"
+            f"in {loss['runs']} runs{_bursts(loss)}{where}"
         )
         lines.append(f"  as a scenario {loss['scenario']}")
     spent = sorted(((seconds, _LIMITS[name]) for name, seconds in way["limits"].items() if seconds > 0), reverse=True)
     lines += [f"  {'limited by' if place == 0 else '':<13} {s:8.3f} s  {what}" for place, (s, what) in enumerate(spent)]
     return lines
+
+
+def _bursts(loss: dict[str, Any]) -> str:
+    """Where losses are near each other in time, as neighbours or not."""
+    if loss["largest_burst"] <= loss["longest_run"]:
+        return ""
+    return f", {loss['bursts']} bursts, the largest of {loss['largest_burst']} in {_time(loss['largest_burst_s'])}"
 
 
 def _ends(one: dict[str, Any], way: dict[str, Any]) -> tuple[str, str]:
@@ -132,10 +139,9 @@ def _point(one: dict[str, Any]) -> str:
     return f"{'between the ends' if point['at'] == 'middle' else 'at the ' + point['at']}: {halves}"
 
 
-def _longest(way: dict[str, Any]) -> str:
-    limits = way["limits"]
-    name = max(limits, key=limits.__getitem__)
-    return str(name.removesuffix("_s").replace("_", " ")) if limits[name] > 0 else "–"
+def _longest(one: dict[str, Any], way: dict[str, Any]) -> str:
+    limit = Judgement(one["directions"].index(way), way).limit
+    return "–" if limit is None else limit.replace("_", " ")
 
 
 def _rate(way: dict[str, Any]) -> str:

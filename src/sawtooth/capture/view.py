@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sawtooth.capture.judgement import Judgement
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
     from sawtooth.capture.capture import Capture
 
@@ -24,8 +25,8 @@ class View:
 
     ``data``: ``t_s``, ``seq``, ``length`` (bytes), ``kind``, ``frame``. ``acks`` of that data: ``t_s``, ``ack``,
     ``window`` (bytes), ``kind``, ``frame``. ``sacks``: ``t_s``, ``start``, ``end``, ``dsack``. ``rtts``: ``t_s``,
-    ``rtt_s``, from the capture point to that end that is farther, and back. ``series``: the capture's, of this
-    direction only.
+    ``rtt_s``, from the capture point to that end that is farther and back, with the other half at its shortest.
+    ``series``: the capture's, of this direction only. ``judged``: what the reader decided of it.
     """
 
     name: str
@@ -36,6 +37,7 @@ class View:
     sacks: DataFrame
     rtts: DataFrame
     series: DataFrame
+    judged: Judgement
 
     @classmethod
     def of(cls, capture: Capture, name: str) -> View:
@@ -45,8 +47,10 @@ class View:
         if index is None or not any(sent.values()):
             fix = "read it with the index of a connection that carries data"
             raise InputError("conflict", "there is no data to draw", file=capture.path, fix=fix)
-        direction = max(sent, key=lambda one: sent[one])
+        direction = max((0, 1), key=lambda one: sent.get(one, 0))
         facts = capture.facts["connections"][index]
+        judged = Judgement.of(facts, direction)
+        assert judged is not None
         # Captures of several interfaces may step back in time; rows keep their numbers, to which ``sacks`` refers.
         segments = segments.sort_values("t_s", kind="stable")
         start_s = float(segments["t_s"].iloc[0])
@@ -65,22 +69,28 @@ class View:
             data=segments.loc[ours & (segments["length"] > 0), ["t_s", "seq", "length", "kind", "frame"]],
             acks=answers[["t_s", "ack", "window", "kind", "frame"]],
             sacks=sacks.loc[sacks["direction"] != direction, ["t_s", "start", "end", "dsack"]],
-            rtts=max(
-                (segments.loc[side & segments["rtt_s"].notna(), ["t_s", "rtt_s"]] for side in (ours, ~ours)),
-                key=lambda trips: trips["rtt_s"].median() if len(trips) else -1.0,
-            ),
+            rtts=_trips(segments, ours, judged.facts["rtt"]),
             series=series.assign(t_s=series["t_s"] - start_s),
+            judged=judged,
         )
 
     @property
     def rtt_s(self) -> float:
         """The median round-trip time, in s; 0 where the capture shows none."""
-        return float(self.rtts["rtt_s"].median()) if len(self.rtts) else 0.0
+        trip = self.judged.round_trip
+        return 0.0 if trip is None else trip["median_s"]
 
     @property
     def end_s(self) -> float:
         """Time of the last segment or acknowledgement."""
         return max(float(table["t_s"].iloc[-1]) for table in (self.data, self.acks) if len(table))
+
+
+def _trips(segments: DataFrame, ours: Series[bool], rtt: Mapping[str, Any]) -> DataFrame:
+    """Samples of the farther half are on acknowledgements where that is the receiver's, else on data."""
+    side = ours if rtt["far"] == "sender" else ~ours
+    trips = segments.loc[side & segments["rtt_s"].notna(), ["t_s", "rtt_s"]]
+    return trips.assign(rtt_s=trips["rtt_s"] + (rtt["near_s"] or 0.0))
 
 
 def views(captures: Sequence[Capture]) -> list[View]:

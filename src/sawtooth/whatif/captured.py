@@ -7,9 +7,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sawtooth.capture.identify.captured import identify_capture
+from sawtooth.capture.judgement import Judgement
 from sawtooth.errors import InputError
 from sawtooth.whatif import tracing
 from sawtooth.whatif.identified import identified
@@ -18,8 +17,6 @@ from sawtooth.whatif.observed import Observed
 if TYPE_CHECKING:
     from sawtooth.capture import Capture
 
-SENDER, WINDOW, IDLE = 1, 2, 5
-"""Values of ``limit`` in the table ``series``."""
 _BETWEEN = 0.1
 """A capture point that is so far from both ends, of the whole round trip, is between them."""
 NO_DATA_FIX = "capture a bulk transfer over TCP, at either end or between them"
@@ -58,6 +55,7 @@ def _observed(capture: Capture, connection: int) -> Observed:
     told = capture.facts["connections"][connection]
     direction = max((0, 1), key=lambda at: told["directions"][at].get("payload_bytes", 0))
     facts, shaken = told["directions"][direction], told["handshake"]
+    judged = Judgement(direction, facts)
     data, acks = tracing.tables(capture.segments, capture.sacks, direction)
     if not acks.ack.any():
         message = "the acknowledgements of this connection are not in the capture"
@@ -79,17 +77,13 @@ def _observed(capture: Capture, connection: int) -> Observed:
         raise InputError("not-a-measurement", message, fix=NO_DATA_FIX)
     duration = float(data.t_s[-1] - (told["start_s"] if shaken["seen"] else data.t_s[0]))
     arrived = float(acks.ack.max() - (data.seq.min() if not shaken["seen"] else 1))
-    lost = int(trace.lost_segments.sum())
     # From the capture point to the receiver and back; the sender's part is never shorter than this.
     nearer = float(back.min()) if back.size else 0.0
-    rtts = trace.delay_s + nearer if sender_side and trace.delay_s.size else None
     ends = (told["client"], told["server"])
     where = "at the sender" if sender_side else "at the receiver"
     if least and trips.size and min(nearer, float(trips.min())) > _BETWEEN * least:
         where = f"between the ends, nearer {where[3:]}: losses behind that point may be missing"
-    waited = tracing.idle_s(data, acks, nearer)
-    limited = _limits(capture, connection, direction)
-    limited["application"] = max(limited.get("application", 0.0), min(1.0, waited / duration) if duration > 0 else 0.0)
+    limited = {"application": judged.application, "receive window": judged.receive_window}
     cc, cc_how = identified(identify_capture(capture))
     return Observed(
         source="capture",
@@ -101,27 +95,14 @@ def _observed(capture: Capture, connection: int) -> Observed:
         cc_how=cc_how,
         mss=min(65400, max(48, mss)),
         timestamps=bool(data.tsval.any()),
-        segments=int(trace.sent_segments.sum()),
-        retransmits=lost,
+        segments=judged.segments,
+        retransmits=judged.retransmits,
         rtt_handshake_s=both,
-        rtt_min_s=least,
-        rtt_mean_s=None if rtts is None else float(rtts.mean()),
-        rtt_max_s=None if rtts is None else float(rtts.max()),
+        rtt_min_s=least if judged.round_trip is None else judged.round_trip["min_s"],
+        rtt_full_s=least,
+        rtt_mean_s=None if judged.round_trip is None else judged.round_trip["mean_s"],
+        rtt_max_s=None if judged.round_trip is None else judged.round_trip["max_s"],
         window_bytes=int(facts["window_max_bytes"]) if facts.get("window_max_bytes") else None,
-        limited=limited,
+        limited={name: share for name, share in limited.items() if share > 0},
         trace=trace,
     )
-
-
-def _limits(capture: Capture, connection: int, direction: int) -> dict[str, float]:
-    """Shares of the time by what limited the transfer, as the reader found."""
-    series = capture.series
-    rows = series[(series["connection"] == connection) & (series["direction"] == direction)]
-    limit = rows["limit"].to_numpy()
-    if limit.size == 0:
-        return {}
-    shares = {
-        "application": float(np.isin(limit, (SENDER, IDLE)).mean()),
-        "receive window": float((limit == WINDOW).mean()),
-    }
-    return {name: share for name, share in shares.items() if share > 0}

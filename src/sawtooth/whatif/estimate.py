@@ -26,9 +26,9 @@ class Estimate:
     """The path and what the hosts add to it.
 
     ``rate`` in bit/s of Ethernet frames as Linux counts them, ``rtt`` (propagation only) in s, ``queue`` in packets,
-    ``loss`` and ``ack_loss`` as shares; ``burst`` is the mean length of a run of lost packets. ``window`` is what
-    the hosts let be in flight, in bytes, where that was a limit. ``by_replay``: the input leaves the loss open between
-    bounds, and the replay keeps what reproduces the observation.
+    ``loss`` and ``ack_loss`` as shares; ``burst`` is the mean length of a burst of losses in packets, ``burst_loss``
+    the share of these that is lost. ``window`` is what the hosts let be in flight, in bytes, where that was a limit.
+    ``by_replay``: the input leaves the loss open between bounds, and the replay keeps what reproduces the observation.
     """
 
     rate: Estimated
@@ -37,6 +37,7 @@ class Estimate:
     loss: Estimated
     burst: Estimated
     ack_loss: Estimated
+    burst_loss: float = 1.0
     delayed_ack: bool = True
     delayed_ack_how: str = "assumed"
     window: Estimated | None = None

@@ -37,7 +37,8 @@ class Trace:
     """A transfer segment by segment, as arrays in order of time. Times in s since the transfer's start.
 
     ``delivered_bytes`` is the payload that an event newly delivered, NaN where the event says nothing of the pace of
-    deliveries (a hole was filled); ``delay_s`` is a round trip or a one-way delay of any zero point: what matters is
+    deliveries (a hole was filled), ``delivered_sent_s`` when the newest of it was sent, None or NaN where that is not
+    known; ``delay_s`` is a round trip or a one-way delay of any zero point: what matters is
     how it changes. ``lost_s`` has the time at which a lost packet was sent, or where that is not seen, the time at
     which its neighbours passed. ``grain_s`` is how finely delays are known,
     ``floor_s`` what a delay is without any wait, where something else than ``delay_s`` says so.
@@ -55,6 +56,7 @@ class Trace:
     sender_side: bool
     grain_s: float = 0.0
     floor_s: float = math.inf
+    delivered_sent_s: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,8 @@ class Observed:
     ``cc`` is from, or why it is not known. ``limited`` has shares of the time by cause: "application", "receive
     window", "send buffer". ``rates_bps`` are payload rates of equal intervals; ``delivery_bps`` is the fastest that
     data arrived for sure, ``standing_bps`` how fast it did while a queue stood, ``bottleneck_bps`` what a sender with
-    BBR takes for the bottleneck's. ``rtt_min_s`` is of full segments. ``given`` are properties of the path that were
-    told, not measured. ``problems`` say what of the input is damaged or was left out.
+    BBR takes for the bottleneck's. ``rtt_min_s`` is of full segments, or else ``rtt_full_s`` is. ``given`` are
+    properties of the path that were told, not measured. ``problems`` say what of the input is damaged or was left out.
     """
 
     source: str
@@ -82,6 +84,7 @@ class Observed:
     retransmits: int | None = None
     rtt_handshake_s: float | None = None
     rtt_min_s: float | None = None
+    rtt_full_s: float | None = None
     rtt_mean_s: float | None = None
     rtt_max_s: float | None = None
     rtt_smoothed: bool = False

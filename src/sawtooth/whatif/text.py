@@ -20,6 +20,8 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
     lines += _indented(_path(estimate))
     lines += ["", f"self-test: {test.words}"]
     lines += [f"cannot tell: {one}" for one in estimate.cannot_tell]
+    if not answers:
+        return "\n".join([*lines, "", "expected throughput: none is told where the self-test fails"])
     lines += ["", "expected throughput", *_indented(_table(observed, answers))]
     return "\n".join(lines)
 

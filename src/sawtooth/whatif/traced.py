@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from sawtooth.whatif.estimate import (
     window_limit,
 )
 from sawtooth.whatif.estimated import Estimated
+from sawtooth.whatif.gathered import gathered, overloaded
 from sawtooth.whatif.observed import Observed, Trace
 
 Floats = NDArray[np.float64]
@@ -48,15 +49,24 @@ APART = math.log(1.4)
 """Trains faster than the busy bottleneck by more than this were bunched together behind it."""
 SYN_BYTES = 74
 _JITTER = 0.005
+NEAR = 0.25
+BURSTY = 1.5
+"""Runs a burst from which on they are no chance: a quarter of the mean time apart, 1.28 belong together at random."""
 
 
 def from_trace(observed: Observed, trace: Trace) -> Estimate:
     """Each quantity from what the segments show."""
-    least = [trip for trip in (observed.rtt_handshake_s, observed.rtt_min_s) if trip is not None]
+    least = [trip for trip in (observed.rtt_handshake_s, observed.rtt_full_s or observed.rtt_min_s) if trip is not None]
+    groups = gathered(trace)
+    trace = groups or trace
     got = (observed.goodput_bps or 0.0) * observed.frame_bytes / observed.mss
     rate = bottleneck(trace, observed, min(least)).above(got * _until_acknowledged(observed))
     rtt = base_rtt(observed, rate)
-    split = separate(trace, observed.frame_bytes * 8 / rate.value, got / rate.value)
+    frame_s = observed.frame_bytes * 8 / rate.value
+    split = separate(trace, frame_s, got / rate.value)
+    if groups is not None:
+        split = by_load(groups, split, frame_s, min(least))
+    split = by_time(trace, split)
     queue = queue_limit(split, rate, rtt, observed.frame_bytes)
     delayed, delayed_how = delayed_acks(trace)
     cannot = list(beyond_window(observed))
@@ -70,6 +80,7 @@ def from_trace(observed: Observed, trace: Trace) -> Estimate:
         queue=queue,
         loss=random_loss(split),
         burst=runs(split),
+        burst_loss=burst_loss(split),
         ack_loss=ack_loss(trace),
         delayed_ack=delayed,
         delayed_ack_how=delayed_how,
@@ -192,7 +203,7 @@ def _stands(trace: Trace, bps: float) -> bool:
 
 def base_rtt(observed: Observed, rate: Estimated) -> Estimated:
     """Propagation only: the bottleneck's own time for a frame is the transmitter's, in a scenario."""
-    sizes = ((observed.rtt_handshake_s, SYN_BYTES), (observed.rtt_min_s, observed.frame_bytes))
+    sizes = ((observed.rtt_handshake_s, SYN_BYTES), (observed.rtt_full_s or observed.rtt_min_s, observed.frame_bytes))
     seen, size = min((trip, size) for trip, size in sizes if trip is not None)
     base = max(seen - size * 8 / rate.value, seen * 0.05)
     jitter = max(base * 0.01, 2e-5)
@@ -209,7 +220,8 @@ class Split:
     """Losses by how long packets waited around them. Delays in s above the least; counts are of segments.
 
     ``full_s`` is the delay of a full queue, between the median and the most of what waited beside its losses; without
-    losses there, the largest delay seen. ``known``: there are delays at all.
+    losses there, the largest delay seen. ``known``: there are delays at all. ``random_at`` marks the random ones of the
+    trace's runs of losses; they are so many ``bursts`` in time, which last for ``burst_span`` segments in all.
     """
 
     known: bool
@@ -221,6 +233,9 @@ class Split:
     random_runs: int
     random_sent: int
     congestive: int
+    random_at: NDArray[np.bool_] | None = None
+    bursts: int | None = None
+    burst_span: int = 0
 
 
 def separate(trace: Trace, frame_s: float, used: float) -> Split:
@@ -258,9 +273,44 @@ def separate(trace: Trace, frame_s: float, used: float) -> Split:
         return Split(True, False, span, span, span, lost, trace.lost_t_s.size, sent, 0)
     # A queue that is full is never longer: neighbours that waited less were not right beside the loss.
     low, high = np.quantile(at_loss[near_loss], (0.5, 1.0)).tolist()
-    return Split(
-        True, True, max(low, min(span, high)), low, high, low_lost, int((~near_loss).sum()), low_sent, top_lost
-    )
+    runs_apart = int((~near_loss).sum())
+    full_s = max(low, min(span, high))
+    return Split(True, True, full_s, low, high, low_lost, runs_apart, low_sent, top_lost, ~near_loss)
+
+
+def by_load(trace: Trace, split: Split, frame_s: float, trip_s: float) -> Split:
+    """Where packets leave together, what they waited is no measure of the queue: a loss is congestion's where more was
+    sent around it than the bottleneck takes.
+    """
+    random = ~overloaded(trace, frame_s, trip_s)
+    lost, apart = int(trace.lost_segments.sum()), int(trace.lost_segments[random].sum())
+    if apart == lost:
+        return split
+    sent = int(trace.sent_segments.sum())
+    longest_s = split.full_high_s
+    return Split(True, True, longest_s, longest_s / 2, longest_s, apart, int(random.sum()), sent, lost - apart, random)
+
+
+def by_time(trace: Trace, split: Split) -> Split:
+    """With the bursts in time of the random losses: those within a round trip of the one before, and within a quarter
+    of the mean time between them, so that what is lost at an even pace is no burst (as in docs/reference/capture.md).
+    """
+    chosen = np.ones(trace.lost_t_s.size, dtype=bool) if split.random_at is None else split.random_at
+    order = np.argsort(trace.lost_t_s[chosen], kind="stable")
+    times, lengths = trace.lost_t_s[chosen][order], trace.lost_segments[chosen][order]
+    if not split.known or times.size < 2 or trace.sent_t_s.size < 2:
+        return split
+    near_s = NEAR * float(trace.sent_t_s[-1] - trace.sent_t_s[0]) / times.size
+    if trace.delay_s.size and trace.sender_side:
+        near_s = min(near_s, float(np.median(trace.delay_s)))
+    first = np.flatnonzero(np.concatenate([[True], np.diff(times) > near_s]))
+    last = np.concatenate([first[1:], [times.size]]) - 1
+    total = np.concatenate([[0], np.cumsum(trace.sent_segments)])
+    low = np.searchsorted(trace.sent_t_s, times[first])
+    high = np.searchsorted(trace.sent_t_s, times[last])
+    lost = np.add.reduceat(lengths, first)
+    span = np.maximum(total[high] - total[low] + lengths[last], lost)
+    return replace(split, bursts=int(first.size), burst_span=int(span.sum()))
 
 
 def _nearest(among: Floats, wanted: Floats) -> NDArray[np.int64]:
@@ -299,16 +349,33 @@ def random_loss(split: Split) -> Estimated:
         high = poisson_interval(split.random)[1] / sent
         how = f"{split.random} segments lost of {sent}, of which any part may be at a full queue"
         return Estimated(high / 2, 0.0, high, how, "at most")
-    low, high = poisson_interval(split.random_runs)
-    length = split.random / split.random_runs if split.random_runs else 1.0
+    # What happens at once is one event, of which there may be more or fewer: a burst, or else a run.
+    events = split.bursts if in_bursts(split) and split.bursts else split.random_runs
+    low, high = poisson_interval(events)
+    length = split.random / events if events else 1.0
     how = f"{split.random} of {sent} segments lost while the queue was not nearly full"
     if split.congestive:
         how += f"; {split.congestive} lost at a full queue are not counted"
     return Estimated(split.random / sent, low * length / sent, high * length / sent, how)
 
 
+def in_bursts(split: Split) -> bool:
+    """Whether the path's own losses come near each other in time, more than by chance."""
+    return split.known and split.bursts is not None and split.random_runs > BURSTY * split.bursts
+
+
+def burst_loss(split: Split) -> float:
+    """The share of packets lost in a burst, from its first loss to its last; all of them where only runs are known."""
+    return split.random / split.burst_span if in_bursts(split) and split.burst_span else 1.0
+
+
 def runs(split: Split) -> Estimated:
-    """Mean length of a run of losses that are the path's own."""
+    """Mean length of a burst of losses that are the path's own, in packets: from the first lost to the last."""
+    if in_bursts(split) and split.bursts:
+        mean = split.burst_span / split.bursts
+        few, many = poisson_interval(split.bursts)
+        how = f"{split.bursts} bursts in time, of {split.random / split.bursts:.3g} losses each among that many packets"
+        return Estimated(mean, max(1.0, mean * split.bursts / many), mean * split.bursts / few, how)
     if split.random_runs < 10 or not split.known:
         return Estimated.exact(1.0, "each packet by itself: too few losses to tell")
     mean = split.random / split.random_runs

@@ -255,6 +255,7 @@ def at_sender(data: Data, acks: Acks, mss: int, handshake_s: float) -> Trace:
     return Trace(
         delivered_t_s=acks.t_s[news],
         delivered_bytes=delivered,
+        delivered_sent_s=_sent(data, acks.newest[news]),
         delay_t_s=times[order],
         delay_s=trips[order],
         sent_t_s=data.t_s,
@@ -265,6 +266,15 @@ def at_sender(data: Data, acks: Acks, mss: int, handshake_s: float) -> Trace:
         sender_side=True,
         floor_s=handshake_s,
     )
+
+
+def _sent(data: Data, newest: Integers) -> Floats:
+    """When the segments that end at ``newest`` were sent, s; NaN for what was sent twice, or where none ends."""
+    once, ends, times = _first_sent(data)
+    if ends.size == 0:
+        return np.full(newest.size, np.nan)
+    at = np.minimum(np.searchsorted(ends, newest), ends.size - 1)
+    return np.asarray(np.where((ends[at] == newest) & once[at], times[at], np.nan), dtype=float)
 
 
 def _after_hole(acks: Acks) -> NDArray[np.bool_]:
@@ -281,6 +291,7 @@ def at_receiver(data: Data, acks: Acks, mss: int) -> Trace:
     return Trace(
         delivered_t_s=data.t_s,
         delivered_bytes=(data.end - data.seq).astype(float),
+        delivered_sent_s=data.t_s - late if late.size else None,
         delay_t_s=data.t_s if late.size else late,
         delay_s=late,
         sent_t_s=np.concatenate([data.t_s, lost]),

@@ -255,6 +255,50 @@ fn the_byte_that_probed_a_closed_window_is_not_sent_again_by_what_follows_it() {
 }
 
 #[test]
+fn losses_of_every_other_segment_are_many_runs_and_one_burst() {
+    let mut talk = Talk::open();
+    talk.warm();
+    for number in 10..20 {
+        talk.data(number).after(1);
+    }
+    talk.after(10).ack(10, &[(11, 12), (13, 14), (15, 16), (17, 20)]);
+    for number in [10, 12, 14, 16] {
+        talk.data(number);
+    }
+    talk.after(20).ack(20, &[]).after(5_000).data(20).after(20).ack(21, &[]);
+    let loss = talk.told().loss;
+    assert_eq!((loss.lost, loss.runs, loss.bursts, loss.largest_burst), (4, 4, 1, 4));
+    assert_eq!(loss.largest_burst_s, 0.006);
+}
+
+#[test]
+fn the_whole_round_trip_is_told_at_either_end() {
+    // 19 ms to the server and back, 1 ms to the client and back; or the other way round.
+    for (near, far) in [(1, 19), (19, 1)] {
+        let mut talk = Talk::silent();
+        let stamped = |tsval: u32, tsecr: u32| {
+            let mut options = offered();
+            options.timestamps = Some((tsval, tsecr));
+            options
+        };
+        for number in 0..10 {
+            let clock = number * 20;
+            let data = Segment { flags: ACK, seq: raw(number), ack: 1, payload: 1000, ..blank() };
+            talk.put(true, 50_000, Segment { options: stamped(clock + 1, clock), ..data });
+            let ack = Segment { flags: ACK, seq: 1, ack: raw(number + 1), ..blank() };
+            talk.after(far).put(false, 50_000, Segment { options: stamped(clock + 20, clock + 1), ..ack });
+            talk.after(near);
+        }
+        let trips = talk.told().rtt;
+        let whole = trips.whole.unwrap();
+        assert_eq!((whole.min_s, whole.max_s), (0.02, 0.02), "{near} {far}");
+        assert_eq!(trips.far, Some(if far > near { "receiver" } else { "sender" }));
+        let Column::Float(told) = column(&mut talk, "rtt_s") else { panic!() };
+        assert!(told.iter().all(|rtt| rtt.is_nan() || (rtt - 0.02).abs() < 1e-6), "{told:?}");
+    }
+}
+
+#[test]
 fn only_the_part_that_was_sent_before_is_sent_again() {
     let mut talk = Talk::open();
     talk.warm().data(10).after(300).sized(10, 5000).after(20).ack(15, &[]);

@@ -11,6 +11,7 @@ from sawtooth.capture.capture import Capture, read_capture
 from sawtooth.capture.csv import read_csv
 from sawtooth.capture.identify.classifier import Identification, identify
 from sawtooth.capture.identify.trace import Segments
+from sawtooth.capture.judgement import Judgement
 
 _COLUMNS = ("direction", "seq", "length", "ack", "flags", "tsval", "tsecr", "window")
 
@@ -26,7 +27,9 @@ def captured(capture: Capture) -> Segments:
 
 def identify_capture(capture: Capture) -> Identification:
     """Of the connection whose segments were read. Raises ValueError where none were."""
-    return identify(captured(capture))
+    segments = captured(capture)
+    assert capture.connection is not None
+    return identify(segments, Judgement.of(capture.facts["connections"][capture.connection]))
 
 
 def identify_file(path: str | PathLike[str], connection: int | None = None) -> Identification:

@@ -13,6 +13,7 @@ import numpy as np
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.forest import Forest
 from sawtooth.capture.identify.trace import Floats, Segments, TooLittle, Trace, trace
+from sawtooth.capture.judgement import Judgement
 
 FORMAT = 1
 SHORTEST_S = 10.0
@@ -92,8 +93,8 @@ class Classifier:
             doubt=kept["doubt"],
         )
 
-    def identify(self, segments: Segments) -> Identification:
-        """Of one connection's segments."""
+    def identify(self, segments: Segments, judged: Judgement | None = None) -> Identification:
+        """Of one connection's segments. Where a reader has judged what limits them, that is what counts."""
         try:
             seen = trace(segments)
             found = features(seen)
@@ -108,7 +109,9 @@ class Classifier:
         ranked = sorted(
             ((group, sum(by_name.get(name, 0.0) for name in group)) for group in groups), key=lambda one: -one[1]
         )
-        unknown = limited(seen) or self._strange(values)
+        unknown = (
+            too_little(seen) or (limited(seen) if judged is None else judged.hides_window()) or self._strange(values)
+        )
         if unknown is None and ranked[0][1] < self.doubt:
             unknown = f"no group reaches {self.doubt:.0%}"
         return Identification(tuple(ranked), tuple(names), unknown, path)
@@ -140,12 +143,17 @@ def path_class(found: dict[str, float]) -> str:
     return f"{seen} back-offs, {size} windows"
 
 
-def limited(seen: Trace) -> str | None:
-    """Why a trace shows no congestion window; None where it may."""
+def too_little(seen: Trace) -> str | None:
+    """Why a trace shows no congestion window, whatever limits the transfer; None where it may."""
     if seen.duration_s < SHORTEST_S:
         return f"{seen.duration_s:.1f} s are too short: it takes {SHORTEST_S:g} s of a bulk transfer"
     if seen.hidden:
         return "a capture nearer the receiver shows the sender's window by timestamps only, and it has none"
+    return None
+
+
+def limited(seen: Trace) -> str | None:
+    """What else than the congestion window limits a transfer that no reader has judged, as that of a CSV; or None."""
     if np.isfinite(seen.window) and (seen.flight * seen.mss > 0.9 * seen.window).mean() > _LIMITED_SHARE:
         return "the receive window is the limit, not the congestion window"
     if seen.idle_s > 0.2 * seen.duration_s:
@@ -159,6 +167,6 @@ def shipped() -> Classifier:
     return Classifier.read(json.loads((files("sawtooth") / "data" / "identify.json").read_text(encoding="utf-8")))
 
 
-def identify(segments: Segments) -> Identification:
+def identify(segments: Segments, judged: Judgement | None = None) -> Identification:
     """By the shipped classifier."""
-    return shipped().identify(segments)
+    return shipped().identify(segments, judged)

@@ -65,7 +65,7 @@ class View {
       new Panel(this, "Time and sequence numbers", 470, sequence),
       new Panel(this, "Throughput", 150, throughput),
       new Panel(this, "Bytes in flight, and the receive window", 150, flight),
-      new Panel(this, "Round-trip time: samples from the capture point, smallest of an interval", 150, roundTrips),
+      new Panel(this, "Round-trip time: samples, smallest of an interval", 150, roundTrips),
     ];
     const limits = [...new Set(this.series.limit)].filter((one) => look.limits[one]).sort();
     if (limits.length) {

@@ -1,0 +1,79 @@
+"""Judgement: what limits a transfer, what of it was lost and how long its round trip is, decided once.
+
+The reader decides (docs/reference/capture.md); text, page, ``identify`` and ``whatif`` take it from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+HIDDEN_BY_WINDOW = 0.5
+HIDDEN_BY_IDLENESS = 0.2
+HIDDEN_BY_APPLICATION = 0.5
+"""Shares of the time that the receive window, idleness or the application held the sender back: beyond them what is in
+flight shows no congestion window.
+"""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Of one direction of a connection: ``facts`` are the reader's of that direction, with data."""
+
+    direction: int
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, connection: Mapping[str, Any], direction: int | None = None) -> Judgement | None:
+        """Of a connection's facts; by default of the direction with more data. None where it carries none."""
+        ways = connection["directions"]
+        if direction is None:
+            direction = max((0, 1), key=lambda at: ways[at].get("payload_bytes", 0))
+        return cls(direction, ways[direction]) if "data_packets" in ways[direction] else None
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Shares of the time between segments with data, by what held the next one back: ``sender``,
+        ``receiver_window``, ``congestion_window``, ``path``, ``idle``, ``unknown``; the largest first.
+        """
+        seconds = {name.removesuffix("_s"): value for name, value in self.facts["limits"].items() if value > 0}
+        whole = sum(seconds.values())
+        return {name: value / whole for name, value in sorted(seconds.items(), key=lambda one: -one[1])}
+
+    @property
+    def limit(self) -> str | None:
+        """What limited it for most of the time; None where no time passed."""
+        return next(iter(self.limits), None)
+
+    @property
+    def application(self) -> float:
+        """The share of the time that the application had nothing more to send."""
+        return self.limits.get("sender", 0.0) + self.limits.get("idle", 0.0)
+
+    @property
+    def receive_window(self) -> float:
+        return self.limits.get("receiver_window", 0.0)
+
+    @property
+    def segments(self) -> int:
+        """With data, what is sent again too."""
+        return int(self.facts["data_packets"])
+
+    @property
+    def retransmits(self) -> int:
+        return int(self.facts["retransmits"])
+
+    @property
+    def round_trip(self) -> Mapping[str, float] | None:
+        """``min_s``, ``mean_s``, ``median_s``, ``p95_s``, ``max_s``, ``samples`` of both halves; None without any."""
+        trips: Mapping[str, float] | None = self.facts["rtt"]["whole"]
+        return trips
+
+    def hides_window(self) -> str | None:
+        """Why what is in flight shows no congestion window; None where it may."""
+        if self.receive_window > HIDDEN_BY_WINDOW:
+            return "the receive window is the limit, not the congestion window"
+        if self.limits.get("idle", 0.0) > HIDDEN_BY_IDLENESS or self.application > HIDDEN_BY_APPLICATION:
+            return "the sender was idle, waiting for its application"
+        return None
