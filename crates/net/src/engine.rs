@@ -30,11 +30,28 @@ const CONNECTION_TIMERS: u32 = 4;
 /// Looking at so many links in turn is still faster than a heap of them.
 const TRANSIT_LINKS_MAX: usize = 4;
 
+/// After so many events at the latest it is looked whether time goes on.
+const WATCHED: u64 = 1 << 20;
+/// So many events for each connection and each packet on its way may be at one instant, and [`WATCHED`] more: many
+/// connections may start together. A spin has no end.
+const AT_ONE_INSTANT: u64 = 64;
+/// At the end of an interval so many connections, links and transmitters are looked at in the time of an event.
+const SAMPLED_AN_EVENT: usize = 8;
+
 /// What receiving applications have read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivered {
     pub segments: u64,
     pub bytes: u64,
+}
+
+/// Whether time goes on: the earliest event that is to come and the last one that was taken, when they last changed, and
+/// how many events had been taken then; the most connections and packets on their way since.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watch {
+    instant: (Time, Time),
+    since: u64,
+    members: u64,
 }
 
 pub struct Simulation {
@@ -66,6 +83,11 @@ pub struct Simulation {
     pub(crate) sacks: Vec<Sack>,
     pub(crate) free_sacks: Vec<u32>,
     pub(crate) events: u64,
+    /// At which count of events to pause.
+    pub(crate) stop: u64,
+    /// What samples took, in events.
+    sampling: u64,
+    watch: Watch,
     finished: bool,
     /// What each flow's receivers have read.
     pub(crate) delivered: Vec<Delivered>,
@@ -184,6 +206,9 @@ impl Simulation {
             sacks: Vec::new(),
             free_sacks: Vec::new(),
             events: 0,
+            stop: 0,
+            sampling: 0,
+            watch: Watch::default(),
             finished: false,
             connections,
             probers,
@@ -205,24 +230,57 @@ impl Simulation {
         self.delivered.iter().map(|delivered| delivered.segments).sum()
     }
 
-    /// Runs until `until` or the scenario's end, or until `max_events` events have been handled, to the end of a window. True:
-    /// the end was reached.
+    /// Runs until `until` or the scenario's end, or until `max_events` events have been handled: one more at most, or one
+    /// sample, which counts as events in proportion to its rows. True: the end was reached. Where it pauses changes nothing.
+    ///
+    /// # Panics
+    /// Where events follow each other at one instant without end. No scenario that [`Scenario::parse`] takes does that.
     pub fn advance(&mut self, until: Time, max_events: u64) -> bool {
         let until = until.min(self.end);
-        let stop = self.events.saturating_add(max_events);
-        while self.events < stop {
+        let target = self.work().saturating_add(max_events);
+        loop {
+            self.stop = (target - self.sampling).min(self.events.saturating_add(WATCHED));
+            if self.reaches(until) {
+                break;
+            }
+            self.watch();
+            if self.work() >= target {
+                self.now = self.agenda.first().min(self.next_sample).min(until);
+                return false;
+            }
+        }
+        self.now = until;
+        if self.now == self.end && !self.finished {
+            self.finished = true;
+            self.finish();
+        }
+        self.finished
+    }
+
+    /// Events and samples so far.
+    fn work(&self) -> u64 {
+        self.events + self.sampling
+    }
+
+    /// Takes all events up to `until`; false where it pauses before, at [`Self::stop`].
+    fn reaches(&mut self, until: Time) -> bool {
+        while self.events < self.stop {
             let first = self.agenda.first();
             if self.next_sample <= first {
                 if self.next_sample > until {
-                    break;
+                    return true;
                 }
                 self.now = self.next_sample;
                 self.sample();
                 self.next_sample += Span::from_nanos(self.scenario.interval_ns);
+                let looked_at = self.connections.len() + self.links.len() + self.transmitters.len();
+                let cost = 1 + (looked_at / SAMPLED_AN_EVENT) as u64;
+                self.sampling += cost;
+                self.stop = self.stop.saturating_sub(cost);
                 continue;
             }
             if first > until {
-                break;
+                return true;
             }
             let limit = self.next_sample.min(until + Span::from_nanos(1));
             for cell in 0..self.cells.count {
@@ -234,19 +292,29 @@ impl Simulation {
                     } else {
                         self.run_transit(cell, horizon);
                     }
+                    if self.events >= self.stop {
+                        self.reached[cell] = horizon.min(self.agenda.next[cell]);
+                        return false;
+                    }
                 }
             }
         }
-        if self.events >= stop {
-            self.now = self.agenda.first().min(until);
-            return false;
+        false
+    }
+
+    /// Ends a run in which time stands still.
+    fn watch(&mut self) {
+        let instant = (self.agenda.first(), self.now);
+        if instant != self.watch.instant {
+            self.watch = Watch { instant, since: self.events, members: 0 };
         }
-        self.now = until;
-        if self.now == self.end && !self.finished {
-            self.finished = true;
-            self.finish();
-        }
-        self.finished
+        let members = (self.connections.len() + self.in_transit()) as u64;
+        self.watch.members = self.watch.members.max(members);
+        assert!(
+            self.events - self.watch.since <= WATCHED + AT_ONE_INSTANT * self.watch.members,
+            "time stands still at {}: events follow each other without end",
+            self.now
+        );
     }
 
     /// Before when nothing can come into `cell` any more, where nothing happens anywhere before `first`.
@@ -261,17 +329,17 @@ impl Simulation {
         self.cells.inlets[cell].iter().fold(Time::NEVER, sooner)
     }
 
-    /// Takes the events of one cell before `horizon` in order of time. At one instant timers come first: in Linux a packet
+    /// Takes the events of one cell before `horizon`, up to [`Self::stop`], in order of time. At one instant timers come first: in Linux a packet
     /// that an interrupt brings goes up after the timers that are due with it.
     fn run_cell(&mut self, cell: u32, horizon: Time) {
-        loop {
+        let mut left = self.stop - self.events;
+        self.agenda.next[cell as usize] = loop {
             let timer = self.timers.next_due(cell);
             let arrival = self.agenda.heaps[cell as usize].peek();
             match arrival {
                 Some((time, link)) if time < timer => {
-                    if time >= horizon {
-                        self.agenda.next[cell as usize] = time;
-                        return;
+                    if time >= horizon || left == 0 {
+                        break time;
                     }
                     self.now = time;
                     let input = &mut self.links[link as usize];
@@ -291,9 +359,8 @@ impl Simulation {
                     }
                 }
                 _ => {
-                    if timer >= horizon {
-                        self.agenda.next[cell as usize] = timer;
-                        return;
+                    if timer >= horizon || left == 0 {
+                        break timer;
                     }
                     self.now = timer;
                     if let Some(index) = self.timers.pop(cell) {
@@ -301,8 +368,9 @@ impl Simulation {
                     }
                 }
             }
-            self.events += 1;
-        }
+            left -= 1;
+        };
+        self.events = self.stop - left;
     }
 
     /// A packet has reached the host that it was sent to.
@@ -375,9 +443,9 @@ impl Simulation {
         }
     }
 
-    /// The rows since the last call.
+    /// The rows since the last call, as far as they can be put in order: nothing comes any more before them.
     pub fn take(&mut self) -> Vec<Table> {
-        self.tables.take()
+        self.tables.take(if self.finished { None } else { Some(self.agenda.first()) })
     }
 
     /// Packets on links: with those delivered, dropped and lost they are all that were sent.

@@ -38,6 +38,11 @@ impl Packets {
         self.slots[handle.slot() as usize]
     }
 
+    /// So many have travelled at a time.
+    pub fn most(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
     pub fn get_mut(&mut self, handle: Handle) -> &mut Packet {
         &mut self.slots[handle.slot() as usize]
     }

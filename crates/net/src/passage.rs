@@ -8,17 +8,24 @@ use crate::routes::{END, MIXED};
 use sawtooth_units::{Span, Time};
 
 impl Simulation {
-    /// As [`Self::run_cell`] for a cell that packets only pass through: no timers, and few links to look at.
+    /// As `run_cell` for a cell that packets only pass through: no timers, and few links to look at.
     pub(crate) fn run_transit(&mut self, cell: usize, horizon: Time) {
         let inputs = std::mem::take(&mut self.inputs[cell]);
         self.agenda.next[cell] = match inputs[..] {
-            [one, other] if !self.inner[cell] => self.merge(one, other, horizon),
+            [one, other] if !self.inner[cell] && !self.stops_soon() => self.merge(one, other, horizon),
             _ => self.run_inputs(&inputs, self.inner[cell], horizon),
         };
         self.inputs[cell] = inputs;
     }
 
-    /// Passes on what comes over `inputs` before `horizon`, in order of time and then of index; when the next packet comes.
+    /// Whether `stop` may come before all packets on their way have passed one host. Otherwise they need not be counted one by
+    /// one, because none comes back meanwhile.
+    fn stops_soon(&self) -> bool {
+        self.packets.most() > self.stop - self.events
+    }
+
+    /// Passes on what comes over `inputs` before `horizon`, up to `stop`, in order of time and then of index; when the next
+    /// packet comes.
     fn run_inputs(&mut self, inputs: &[u32], inner: bool, horizon: Time) -> Time {
         loop {
             let (mut first, mut from, mut second) = (Time::NEVER, 0, horizon);
@@ -31,7 +38,7 @@ impl Simulation {
                     second = second.min(head);
                 }
             }
-            if first >= horizon {
+            if first >= horizon || self.events >= self.stop {
                 return first;
             }
             // Up to where another link comes first; where a packet may come back to this cell, one at a time.
@@ -68,12 +75,13 @@ impl Simulation {
         }
     }
 
-    /// Passes on the first packet that comes over link `from`, and those after it that come before `until`.
+    /// Passes on the first packet that comes over link `from`, and those after it that come before `until`, up to `stop`.
     #[inline]
     fn pass(&mut self, from: u32, until: Time) {
         let next = self.links[from as usize].next;
         if let Ok([input, output]) = self.links.get_disjoint_mut([from as usize, next as usize])
             && let Some(index) = output.transmitter
+            && self.packets.most() <= self.stop - self.events
         {
             let transmitter = &mut self.transmitters[index as usize];
             loop {
@@ -94,7 +102,7 @@ impl Simulation {
             self.events += 1;
             let next = self.next_link(packet, from);
             self.enter(packet, next, arrival);
-            if self.links[from as usize].head() >= until {
+            if self.links[from as usize].head() >= until || self.events >= self.stop {
                 return;
             }
         }

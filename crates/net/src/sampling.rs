@@ -131,7 +131,7 @@ impl Simulation {
     pub(crate) fn report_end(&mut self, index: u32, completed: bool) {
         let connection = &self.connections[index as usize];
         let stats = connection.stats();
-        self.tables.flows.push(FlowEnd {
+        let row = FlowEnd {
             flow: i64::from(connection.flow),
             connection: i64::from(connection.number),
             generation: i64::from(connection.generation),
@@ -143,6 +143,7 @@ impl Simulation {
             timeouts: stats.timeouts as i64,
             tail_probes: stats.tail_probes as i64,
             completed: i64::from(completed),
-        });
+        };
+        self.tables.flows.push((self.now, row));
     }
 }

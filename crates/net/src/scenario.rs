@@ -1,6 +1,7 @@
 //! The compiled scenario: integers only. Validated here against what would crash or hang the core; what a user got wrong is
 //! told before, where files and fields are known.
 
+use crate::packet::{HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::options::HostOptions;
 use serde::Deserialize;
@@ -119,6 +120,10 @@ pub struct Probe {
 /// Nanoseconds in 30 days: the longest run whose picoseconds fit 64 bits with room.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 const CONNECTIONS_MAX: usize = 1 << 20;
+/// A packet's time to live counts hops in eight bits.
+const HOPS_MAX: usize = 255;
+/// TCP's clock counts microseconds. Without a round trip of one, time would hardly go on, or not at all.
+const ROUND_TRIP_MIN_NS: u64 = 1_000;
 
 impl Scenario {
     /// Parses and checks a compiled scenario. The error says which value was wrong.
@@ -142,13 +147,7 @@ impl Scenario {
             within(u64::from(host.hz), 10, 10_000, &format!("hosts[{i}].hz"))?;
             within(u64::from(host.mss), 1, 65_400, &format!("hosts[{i}].mss"))?;
             within(u64::from(host.initial_window), 1, 10_000, &format!("hosts[{i}].initial_window"))?;
-            // With less than two segments of window the sender would wait for ever: there are no window probes.
-            within(
-                host.receive_buffer,
-                4 * u64::from(host.mss) + 4_096,
-                1 << 40,
-                &format!("hosts[{i}].receive_buffer"),
-            )?;
+            within(host.receive_buffer, 1_024, 1 << 40, &format!("hosts[{i}].receive_buffer"))?;
             within(host.send_buffer, 1_024, 1 << 40, &format!("hosts[{i}].send_buffer"))?;
         }
         for (i, t) in self.transmitters.iter().enumerate() {
@@ -157,6 +156,7 @@ impl Scenario {
                 return Err(format!("transmitters[{i}] limits its queue in packets and in bytes"));
             }
         }
+        let mut host_of = vec![None; self.transmitters.len()];
         for (i, link) in self.links.iter().enumerate() {
             within(link.loss_ppb, 0, 1_000_000_000, &format!("links[{i}].loss_ppb"))?;
             let pattern = format!("links[{i}].loss_pattern");
@@ -177,6 +177,11 @@ impl Scenario {
             if !known {
                 return Err(format!("links[{i}] names a host or transmitter that does not exist"));
             }
+            if let Some(transmitter) = link.transmitter
+                && *host_of[transmitter].get_or_insert(link.from) != link.from
+            {
+                return Err(format!("links[{i}].transmitter is another host's"));
+            }
         }
         let mut connections = 0usize;
         for (i, flow) in self.flows.iter().enumerate() {
@@ -194,6 +199,7 @@ impl Scenario {
                 return Err(format!("flows[{i}].bytes is zero"));
             }
             self.check_path(&flow.forward, &flow.backward, &format!("flows[{i}]"))?;
+            within(self.round_trip_ns(flow), ROUND_TRIP_MIN_NS, u64::MAX, &format!("flows[{i}]: round trip in ns"))?;
         }
         within(connections as u64, 0, CONNECTIONS_MAX as u64, "connections in all")?;
         for (i, probe) in self.probes.iter().enumerate() {
@@ -203,9 +209,28 @@ impl Scenario {
         Ok(())
     }
 
+    /// How long a full segment and its acknowledgement take, where nothing else is sent.
+    fn round_trip_ns(&self, flow: &Flow) -> u64 {
+        let (from, to) =
+            (&self.hosts[self.links[flow.forward[0]].from], &self.hosts[self.links[flow.backward[0]].from]);
+        let headers = HEADERS + if from.timestamps && to.timestamps { TIMESTAMP_OPTION } else { 0 };
+        let takes_ps = |size: u32, route: &[usize]| -> u128 {
+            let link_ps = |&index: &usize| {
+                let link = &self.links[index];
+                let bits = 8 * u128::from(u64::from(size) + link.overhead_bytes);
+                let rate = link.transmitter.map(|t| u128::from(self.transmitters[t].rate_bps));
+                u128::from(link.delay_ns) * 1_000 + rate.map_or(0, |bps| bits * 1_000_000_000_000 / bps)
+            };
+            route.iter().map(link_ps).sum()
+        };
+        let segment = from.mss.min(to.mss) + headers;
+        let ps = takes_ps(segment, &flow.forward) + takes_ps(headers, &flow.backward);
+        u64::try_from(ps / 1_000).unwrap_or(u64::MAX)
+    }
+
     fn check_path(&self, forward: &[usize], backward: &[usize], what: &str) -> Result<(), String> {
         for (path, way) in [(forward, "forward"), (backward, "backward")] {
-            if path.is_empty() || path.len() > 250 || path.iter().any(|&l| l >= self.links.len()) {
+            if path.is_empty() || path.len() > HOPS_MAX || path.iter().any(|&l| l >= self.links.len()) {
                 return Err(format!("{what}.{way} is empty, too long or names a link that does not exist"));
             }
             for pair in path.windows(2) {

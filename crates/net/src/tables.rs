@@ -100,7 +100,8 @@ pub struct Tables {
     pub links: Losses,
     /// With the time at which each was answered or given up.
     pub probes: Vec<(Time, Probe)>,
-    pub flows: Vec<FlowEnd>,
+    /// With the time of their end.
+    pub flows: Vec<(Time, FlowEnd)>,
 }
 
 /// A table as it is handed out: its name and its named columns.
@@ -108,13 +109,13 @@ pub type Table = (&'static str, Vec<(&'static str, Column)>);
 
 impl Tables {
     /// Takes the rows since the last call. What hosts reported is put in order of time here: they are not simulated in it.
-    pub fn take(&mut self) -> Vec<Table> {
+    /// Of that, rows from `before` on are kept back, because others may still come before them.
+    pub fn take(&mut self, before: Option<Time>) -> Vec<Table> {
         let (mut probes, mut flows) = (Probes::default(), Flows::default());
         self.probes.sort_by_key(|&(time, row)| (time, row.probe));
-        self.probes.drain(..).for_each(|(_, row)| probes.push(row));
-        let place = |row: &FlowEnd| (row.flow, row.connection, row.generation);
-        self.flows.sort_by(|a, b| a.end_s.total_cmp(&b.end_s).then_with(|| place(a).cmp(&place(b))));
-        self.flows.drain(..).for_each(|row| flows.push(row));
+        settled(&mut self.probes, before).for_each(|row| probes.push(row));
+        self.flows.sort_by_key(|&(time, row)| (time, row.flow, row.connection, row.generation));
+        settled(&mut self.flows, before).for_each(|row| flows.push(row));
         vec![
             ("intervals", self.intervals.take()),
             ("tcp_info", self.tcp_info.take()),
@@ -124,4 +125,10 @@ impl Tables {
             ("flows", flows.take()),
         ]
     }
+}
+
+/// Takes the rows before `before` out of `rows`, which are in order of time; all of them without it.
+fn settled<R>(rows: &mut Vec<(Time, R)>, before: Option<Time>) -> impl Iterator<Item = R> + '_ {
+    let count = before.map_or(rows.len(), |before| rows.partition_point(|&(time, _)| time < before));
+    rows.drain(..count).map(|(_, row)| row)
 }

@@ -21,6 +21,34 @@ fn bursts(p_ppb: u64) -> Value {
     json!({"gilbert_elliott": {"p_ppb": p_ppb, "r_ppb": 300_000_000, "bad_ppb": 1_000_000_000, "good_ppb": 0}})
 }
 
+/// A round trip without any delay, over a transmitter of `rate_bps` there and none back.
+fn without_delay(rate_bps: u64) -> Value {
+    Path { rate_bps, rtt_ns: 0, ..Path::default() }.json()
+}
+
+#[test]
+fn a_round_trip_of_less_than_a_microsecond_is_refused() {
+    // 1,514 bytes take 1.0000 µs at 12.112 Gbit/s.
+    assert!(Scenario::parse(&without_delay(12_112_000_000).to_string()).is_ok());
+    let message = refusal(&without_delay(12_112_000_001));
+    assert!(message.contains("flows[0]: round trip in ns = 999"), "{message}");
+    let mut scenario = without_delay(12_112_000_001);
+    scenario["links"][2]["delay_ns"] = json!(1);
+    assert!(Scenario::parse(&scenario.to_string()).is_ok());
+    let mut scenario = sound();
+    scenario["links"].as_array_mut().expect("a list").iter_mut().for_each(|link| {
+        (link["delay_ns"], link["transmitter"]) = (json!(0), json!(null));
+    });
+    assert!(refusal(&scenario).contains("flows[0]: round trip"));
+}
+
+#[test]
+fn a_transmitter_of_two_hosts_is_refused() {
+    let mut scenario = sound();
+    scenario["links"][2]["transmitter"] = json!(0);
+    assert!(refusal(&scenario).contains("links[2].transmitter is another host's"));
+}
+
 fn refusal(scenario: &Value) -> String {
     Scenario::parse(&scenario.to_string()).expect_err("it is refused")
 }
@@ -66,7 +94,7 @@ fn a_bad_value_is_refused_by_name() {
         ("/flows/0/forward", json!([7]), "flows[0].forward"),
         ("/flows/0/forward", json!([1, 0]), "flows[0].forward"),
         ("/flows/0/backward", json!([0]), "flows[0].backward"),
-        ("/flows/0/backward", json!(vec![2; 251]), "flows[0].backward"),
+        ("/flows/0/backward", json!(vec![2; 256]), "flows[0].backward"),
         ("/probes/0/interval_ns", json!(0), "probes[0].interval_ns"),
         ("/probes/0/backward", json!([1]), "probes[0].backward"),
     ];

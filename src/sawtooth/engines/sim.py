@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from sawtooth import meta
 from sawtooth.engines import lacks
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.run import Run
+from sawtooth.scenario.compiled import frame_bytes
 from sawtooth.storage import ASIDE, writing
 
 if TYPE_CHECKING:
@@ -23,7 +25,11 @@ if TYPE_CHECKING:
     from sawtooth.scenario import Scenario
 
 EVENTS_A_SLICE = 200_000
-"""Events between two looks at progress and stop: some tens of milliseconds."""
+"""Events between two looks at progress and stop, at most."""
+SLICE_S = 0.05
+"""So long shall they take; fewer are asked for where they take longer. When the engine looks up changes no result."""
+ROUND_TRIP_MIN_S = 1e-6
+"""TCP's clock counts microseconds. Without a round trip of one, time would hardly go on, or not at all."""
 _BATCHES = 256
 """So many are joined: in three hours of simulated time there are tens of thousands, most of them nearly empty."""
 _PORTS = 65_536 - 20_000
@@ -42,13 +48,15 @@ class Sim:
     name: str = "sim"
 
     def check(self, scenario: Scenario) -> None:
-        """Raises SawtoothError: ``unsupported`` for a congestion control that the core lacks, or more connections than
-        captures have ports for; ``unknown-name`` for a host of ``capture_at``; ``core-missing``.
+        """Raises SawtoothError: ``unsupported`` for a congestion control that the core lacks, a round trip of less
+        than ROUND_TRIP_MIN_S, or more connections than captures have ports for; ``unknown-name`` for a host of
+        ``capture_at``; ``core-missing``.
         """
         from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
         lacks.check(compiled, self.name, _core().congestion_controls())
+        _check_round_trips(compiled, scenario.topology)
         captured_hosts(compiled, self.capture_at)
         for index, flow in enumerate(compiled["flows"]):
             if self.capture is not None and flow["count"] > _PORTS:
@@ -75,11 +83,15 @@ class Sim:
         try:
             simulation = core.Simulation(json.dumps(compiled), files)
             finished = False
+            events = EVENTS_A_SLICE // 10
             while not finished:
                 if stop is not None and stop():
                     fix = "run it again"
                     raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
-                finished = simulation.advance(compiled["duration_ns"], EVENTS_A_SLICE)
+                before = time.perf_counter()
+                finished = simulation.advance(compiled["duration_ns"], events)
+                slower = (time.perf_counter() - before) / SLICE_S
+                events = min(EVENTS_A_SLICE, max(1_000, int(events / max(slower, 0.5))))
                 batches.append(simulation.take())
                 if len(batches) == _BATCHES:
                     batches = [_joined(batches)]
@@ -130,6 +142,34 @@ class Sim:
 
 
 ENGINE = Sim()
+
+_WHERE = {"path": "path.rtt", "dumbbell": "dumbbell.rtt", "custom": "links"}
+
+
+def _check_round_trips(compiled: dict[str, Any], topology: str) -> None:
+    """Refuses a flow whose full segment and acknowledgement, alone on their way, are back before TCP's clock moves."""
+    for flow in compiled["flows"]:
+        ends = [compiled["hosts"][compiled["links"][flow[way][0]]["from"]] for way in ("forward", "backward")]
+        acknowledgement = frame_bytes(0, timestamps=all(end["timestamps"] for end in ends))
+        segment = acknowledgement + min(end["mss"] for end in ends)
+        took_s = _takes_s(compiled, flow["forward"], segment) + _takes_s(compiled, flow["backward"], acknowledgement)
+        if took_s < ROUND_TRIP_MIN_S:
+            message = f'flow "{flow["name"]}": a segment and its acknowledgement take {float(took_s * 10**9):.3g} ns'
+            message += ", and the engine sim needs 1 us for them"
+            fix = "give the path a delay, e.g. 0.1 ms, or a lower rate"
+            raise InputError("unsupported", message, field=_WHERE.get(topology, "chain.rtt"), fix=fix)
+
+
+def _takes_s(compiled: dict[str, Any], route: list[int], size: int) -> Fraction:
+    """How long a frame of so many bytes is on its way where nothing else is."""
+    took = Fraction(0)
+    for link in (compiled["links"][index] for index in route):
+        took += Fraction(link["delay_ns"], 10**9)
+        if link["transmitter"] is not None:
+            rate_bps = compiled["transmitters"][link["transmitter"]]["rate_bps"]
+            took += Fraction(8 * (size + link["overhead_bytes"]), rate_bps)
+    return took
+
 
 _REPORT_IT = "this is a defect of sawtooth: please report it with the scenario"
 

@@ -69,9 +69,9 @@ def host_settings(scenario: Scenario, name: str) -> Host:
     return scenario.host.model_copy(update={field: getattr(own, field) for field in own.model_fields_set})
 
 
-def frame_bytes(host: Host) -> int:
-    """A full segment as a transmitter counts it."""
-    return host.mss + (_HEADERS_WITH_TIMESTAMPS if host.timestamps else _HEADERS)
+def frame_bytes(payload: int, *, timestamps: bool) -> int:
+    """A segment as a transmitter counts it."""
+    return payload + (_HEADERS_WITH_TIMESTAMPS if timestamps else _HEADERS)
 
 
 def compile_scenario(scenario: Scenario) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _transmitter(
 ) -> dict[str, Any]:
     queue = transmitter.queue
     sender = scenario.host if crossing is None else host_settings(scenario, crossing.source)
-    frame = frame_bytes(sender)
+    frame = frame_bytes(sender.mss, timestamps=sender.timestamps)
     packets: int | None = None
     limit: int | None = None
     if queue.unit == "packets":
@@ -285,6 +285,7 @@ SEGMENT_OVERHEAD = 936
 
 
 def _host(name: str, host: Host) -> dict[str, Any]:
+    # With less than two segments of window the sender could wait for ever: the simulator has no window probes.
     least = 2 * (host.mss + SEGMENT_OVERHEAD)
     if host.receive_buffer.bytes < least:
         message = f'host {name}: "{host.receive_buffer}" does not hold two segments of {host.mss} bytes'

@@ -56,9 +56,7 @@ class Router:
                 message = f'there is no way from "{source}" to "{target}"'
                 raise InputError("no-route", message, field=field, fix="add the link that is missing")
             way += rest
-        if len(way) > MOST_HOPS:
-            message = f'the way from "{source}" to "{target}" has more than {MOST_HOPS} hops, which no packet survives'
-            raise InputError("no-route", message, field=field, fix="join them by fewer links")
+        _is_survived(way, source, target, field)
         return tuple(way)
 
     def _only_way(self, host: str, back: list[int]) -> int | None:
@@ -99,6 +97,12 @@ class _Tree:
             way.append(step)
             step = self._came_by[self._wires[step].source]
         return way[::-1]
+
+
+def _is_survived(way: Sequence[int], source: str, target: str, field: str) -> None:
+    if len(way) > MOST_HOPS:
+        message = f'the way from "{source}" to "{target}" has more than {MOST_HOPS} hops, which no packet survives'
+        raise InputError("no-route", message, field=field, fix="join them by fewer links")
 
 
 def explicit(
@@ -154,6 +158,7 @@ class _Steps:
                 raise InputError("route-loop", message, field=f"{at}.via", fix=f'name "{here}" once')
             passed[here] = None
             way.append(index)
+        _is_survived(way, route.from_, route.to, f"{at}.via")
         return tuple(way)
 
     def known_host(self, host: str, field: str) -> None:

@@ -1,6 +1,7 @@
 //! The same scenario and seed give the same bytes, however the run is cut up.
 
-use crate::common::{MS, PERCENT, Path, Run, bits, chain, find, probe, simulation};
+use crate::common::{MS, PERCENT, Path, Run, SECOND, bits, chain, find, link, probe, simulation};
+use sawtooth_net::Simulation;
 use sawtooth_net::tables::Column;
 use sawtooth_units::Time;
 use serde_json::{Value, json};
@@ -39,17 +40,87 @@ fn small_steps_give_the_same_tables_as_one() {
     assert_eq!(stepped.events(), whole.simulation.events());
 }
 
+/// All rows, taken at every pause, as the bits of each table's columns.
+fn taken_in_pauses(scenario: &Value, max_events: u64) -> Vec<(&'static str, &'static str, Vec<u64>)> {
+    let mut simulation = simulation(scenario);
+    let mut all: Vec<(&'static str, &'static str, Vec<u64>)> = Vec::new();
+    loop {
+        let end = simulation.advance(Time::NEVER, max_events);
+        let rows = bits(&simulation.take());
+        if all.is_empty() {
+            all = rows;
+        } else {
+            all.iter_mut().zip(rows).for_each(|(column, more)| column.2.extend(more.2));
+        }
+        if end {
+            return all;
+        }
+    }
+}
+
+/// Several cells and links that packets only pass through, short connections at both ends and probes.
+fn cells() -> Value {
+    let mut scenario = chain("cubic", 10_000_000, 40 * MS, PERCENT / 2, 1_500 * MS);
+    let mut short = scenario["flows"][0].clone();
+    (short["count"], short["lifetime_ns"]) = (json!(3), json!([2 * MS, 9 * MS]));
+    let mut back = short.clone();
+    (back["forward"], back["backward"]) = (short["backward"].clone(), short["forward"].clone());
+    scenario["flows"] = json!([scenario["flows"][0], short, back]);
+    scenario["probes"] = json!([{"name": "ping", "start_ns": 0, "interval_ns": 3 * MS, "count": 300,
+        "forward": [0, 1, 2, 3], "backward": [4, 5, 6, 7]}]);
+    scenario
+}
+
 #[test]
 fn a_limit_of_events_interrupts_without_changing_anything() {
-    let whole = Run::of(&mixed(7));
-    let mut stepped = simulation(&mixed(7));
-    let mut calls = 0;
-    while !stepped.advance(Time::NEVER, 1_000) {
-        calls += 1;
+    for scenario in [mixed(7), cells()] {
+        let whole = Run::of(&scenario);
+        for max_events in [1, 7, 1_000, 54_321] {
+            assert!(taken_in_pauses(&scenario, max_events) == bits(&whole.tables), "{max_events} events at a time");
+        }
     }
-    assert!(calls > 10);
-    assert_eq!(bits(&stepped.take()), bits(&whole.tables));
-    assert_eq!(stepped.delivered_packets(), whole.simulation.delivered_packets());
+}
+
+#[test]
+fn a_pause_comes_within_one_event_of_the_limit() {
+    // One cell and one interval: nothing else would end what is taken at a time.
+    let mut scenario = Path { count: 40, rtt_ns: 0, duration_ns: SECOND, ..Path::default() }.json();
+    scenario["interval_ns"] = json!(SECOND);
+    for scenario in [scenario, cells()] {
+        let mut simulation = simulation(&scenario);
+        loop {
+            let before = simulation.events();
+            let end = simulation.advance(Time::NEVER, 100);
+            let taken = simulation.events() - before;
+            assert!(taken <= 101, "{taken} events");
+            if end {
+                break;
+            }
+            assert!(taken >= 50, "{taken} events");
+        }
+        assert!(simulation.events() > 10_000);
+    }
+}
+
+#[test]
+fn samples_of_an_idle_network_count_towards_the_limit() {
+    let mut scenario = Path { duration_ns: 3_600 * SECOND, ..Path::default() }.json();
+    (scenario["interval_ns"], scenario["flows"][0]["start_ns"]) = (json!(MS), json!(3_599 * SECOND));
+    let mut simulation = simulation(&scenario);
+    assert!(!simulation.advance(Time::NEVER, 1_000));
+    assert_eq!(simulation.events(), 0);
+    assert!(simulation.now() < Time::from_nanos(2 * SECOND), "{}", simulation.now());
+}
+
+#[test]
+#[should_panic(expected = "time stands still at 0.000000000 s")]
+fn events_that_follow_each_other_at_one_instant_without_end_are_an_error() {
+    // The parser would refuse it.
+    let mut scenario = Path::default().json();
+    (scenario["transmitters"], scenario["links"]) =
+        (json!([]), json!([link(0, 1, None, 0, 0), link(1, 2, None, 0, 0), link(2, 0, None, 0, 0)]));
+    let mut simulation = Simulation::new(serde_json::from_value(scenario).expect("it has the form of a scenario"));
+    simulation.advance(Time::NEVER, u64::MAX);
 }
 
 #[test]
