@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from sawtooth.rows import groups
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -16,14 +19,18 @@ def names(compiled: dict[str, Any]) -> dict[str, list[str]]:
     return {column: [one["name"] for one in compiled[group]] for column, group in groups.items()}
 
 
-def warnings(compiled: dict[str, Any], tables: dict[str, DataFrame]) -> list[str]:
+def warnings(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[str]:
     """Sentences: a socket buffer was the limit, a flow delivered nothing, a loss took whole super-packets."""
-    return [*_limited(compiled, tables["tcp_info"]), *_silent(compiled, tables["intervals"]), *_offloaded(compiled)]
+    return [*_limited(compiled, tables), *_silent(compiled, tables), *_offloaded(compiled)]
 
 
-def _limited(compiled: dict[str, Any], tcp_info: DataFrame) -> list[str]:
+def _limited(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[str]:
+    import pandas as pd
+
     found = []
-    last = tcp_info.groupby(["flow", "connection"], sort=True).last()
+    connection = ["flow", "connection"]
+    each = [group.groupby(connection, sort=True).last() for group in groups(tables, "tcp_info")]
+    last = pd.concat(each).groupby(connection, sort=True).last()
     for column, buffer in (("rwnd_limited_s", "receive"), ("sndbuf_limited_s", "send")):
         for flow, limited in last.groupby("flow")[column].mean().items():
             given = compiled["flows"][int(str(flow))]
@@ -37,8 +44,11 @@ def _limited(compiled: dict[str, Any], tcp_info: DataFrame) -> list[str]:
     return found
 
 
-def _silent(compiled: dict[str, Any], intervals: DataFrame) -> list[str]:
-    delivered = intervals.groupby("flow")["goodput_bps"].sum()
+def _silent(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[str]:
+    import pandas as pd
+
+    each = [group.groupby("flow")["goodput_bps"].sum() for group in groups(tables, "intervals")]
+    delivered = pd.concat(each).groupby("flow").sum()
     return [f'flow "{compiled["flows"][flow]["name"]}" delivered nothing' for flow in delivered.index[delivered == 0]]
 
 

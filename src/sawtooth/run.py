@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth import rows
 from sawtooth.foreign import regular
 from sawtooth.scenario import Scenario
 from sawtooth.storage import checksum, new_directory, not_a_result, read_description, reason, write_json, writing
@@ -37,12 +38,14 @@ _READ = {
 class Run:
     """What was seen: a scenario, the engine's name, tables, and ``meta`` (versions, warnings, names of the indices).
 
+    A table of more than 131,072 rows is read when it is first asked for (``sawtooth.rows``).
+
     ``meta`` holds JSON values only. ``meta["warnings"]``, where there, is a list of sentences for the reader.
     """
 
     scenario: Scenario
     engine: str
-    tables: dict[str, DataFrame]
+    tables: MutableMapping[str, DataFrame]
     meta: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -59,10 +62,10 @@ class Run:
         target = Path(directory)
         checksums = {}
         with new_directory(target) as aside:
-            for name, table in sorted(self.tables.items()):
+            for name in sorted(self.tables):
                 path = aside / f"{name}.parquet"
                 with writing(path):
-                    table.to_parquet(path, engine="pyarrow", compression="zstd", index=False)
+                    rows.save(self.tables, name, path)
                     checksums[name] = checksum(path)
             described = {
                 "format": FORMAT,
@@ -99,24 +102,24 @@ class Run:
         if "intervals" not in checksums:
             raise not_a_result("has no table of intervals", path)
         wanted = {name: digest for name, digest in checksums.items() if tables is None or name in tables}
-        frames = {name: _table(source / f"{name}.parquet", digest) for name, digest in wanted.items()}
-        return cls(scenario, engine, frames, meta)
+        found = {name: _table(source / f"{name}.parquet", digest) for name, digest in wanted.items()}
+        return cls(scenario, engine, rows.Tables(found), meta)
 
 
-def _table(path: Path, digest: str | None) -> DataFrame:
+def _table(path: Path, digest: str | None) -> DataFrame | rows.Stored:
     """A table whose bytes are those that were saved. ``digest`` is None in a run of format 1: not known."""
-    import pandas as pd
     import pyarrow
 
     try:
         regular(path)
         if digest is not None and checksum(path) != digest:
             raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
-        table = pd.read_parquet(path, engine="pyarrow")
+        table = rows.load(path)
+        names = table.names() if isinstance(table, rows.Stored) else list(table.columns)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, pyarrow.ArrowException) as error:
         # Damaged metadata comes out of pandas and pyarrow as any of these.
         raise not_a_result(f"is not a whole table: {reason(error)}", path) from error
-    missing = [column for column in _READ.get(path.stem, ()) if column not in table.columns]
+    missing = [column for column in _READ.get(path.stem, ()) if column not in names]
     if missing:
         raise not_a_result(f"is another table: it has no column {missing[0]}", path)
     return table

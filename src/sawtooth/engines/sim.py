@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from sawtooth import meta
 from sawtooth.engines import lacks
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.rows import Growing
 from sawtooth.run import Run
 from sawtooth.scenario.compiled import frame_bytes
 from sawtooth.storage import ASIDE, writing
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from sawtooth.engines import Progress, Stop
     from sawtooth.scenario import Scenario
 
@@ -30,8 +29,6 @@ SLICE_S = 0.05
 """So long shall they take; fewer are asked for where they take longer. When the engine looks up changes no result."""
 ROUND_TRIP_MIN_S = 1e-6
 """TCP's clock counts microseconds. Without a round trip of one, time would hardly go on, or not at all."""
-_BATCHES = 256
-"""So many are joined: in three hours of simulated time there are tens of thousands, most of them nearly empty."""
 _PORTS = 65_536 - 20_000
 """Of clients, in captures: each connection of a flow has its own."""
 
@@ -39,8 +36,8 @@ _PORTS = 65_536 - 20_000
 @dataclass(frozen=True)
 class Sim:
     """Answers every scenario whose congestion controls its core has, within a working memory that its duration does
-    not change; only the tables grow. ``capture``: a directory for packet headers, of both ends or of the hosts
-    ``capture_at``; they change nothing else.
+    not change: tables that grow long are in a file. ``capture``: a directory for packet headers, of both ends or of
+    the hosts ``capture_at``; they change nothing else.
     """
 
     capture: Path | None = None
@@ -67,7 +64,8 @@ class Sim:
         """Simulates to the end. The tables depend on the scenario and its seed only.
 
         Raises SawtoothError: as ``check``; ``core-failed``, ``interrupted`` (``stop`` answered true);
-        ``unwritable-output`` and ``disk-full`` for captures.
+        ``unwritable-output`` and ``disk-full`` for captures, and for tables too long for memory, which are in the
+        directory for temporary files.
         """
         self.check(scenario)
         with self._captures(scenario.compile()) as files:
@@ -79,7 +77,7 @@ class Sim:
         core = _core()
         compiled = scenario.compile()
         begun = time.perf_counter()
-        batches: list[dict[str, dict[str, np.ndarray]]] = []
+        growing = Growing()
         try:
             simulation = core.Simulation(json.dumps(compiled), files)
             finished = False
@@ -92,9 +90,7 @@ class Sim:
                 finished = simulation.advance(compiled["duration_ns"], events)
                 slower = (time.perf_counter() - before) / SLICE_S
                 events = min(EVENTS_A_SLICE, max(1_000, int(events / max(slower, 0.5))))
-                batches.append(simulation.take())
-                if len(batches) == _BATCHES:
-                    batches = [_joined(batches)]
+                growing.add(simulation.take())
                 if progress is not None:
                     progress(min(1.0, simulation.now_ns / compiled["duration_ns"]))
         except ValueError as error:
@@ -104,9 +100,7 @@ class Sim:
             if type(error).__name__ != "PanicException":
                 raise
             raise SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT) from error
-        import pandas as pd
-
-        tables = {table: pd.DataFrame(columns) for table, columns in _joined(batches).items()}
+        tables = growing.finish()
         described: dict[str, Any] = {
             "names": meta.names(compiled),
             "events": simulation.events,
@@ -181,13 +175,3 @@ def _core() -> Any:
         message = f"the simulator's core cannot be loaded: {error}"
         raise SawtoothError("core-missing", message, fix="build it: make demo, or maturin develop --release") from error
     return _core
-
-
-def _joined(batches: list[dict[str, dict[str, np.ndarray]]]) -> dict[str, dict[str, np.ndarray]]:
-    """One array a table and column from the batches that ``take`` gave, in order."""
-    import numpy as np
-
-    return {
-        table: {column: np.concatenate([batch[table][column] for batch in batches]) for column in batches[0][table]}
-        for table in batches[0]
-    }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 
+from sawtooth.rows import groups
 from sawtooth.run import Run
 from sawtooth.stats.throughput import after_warmup
 
@@ -13,21 +15,30 @@ COUNTERS = ("segments_out", "retransmits", "timeouts", "tail_probes", "mean_srtt
 def counters(run: Run) -> dict[str, float]:
     """``COUNTERS`` of a run: sums over flows and intervals, the mean smoothed RTT over samples and connections, and
     the share of the time in which the receive window was the limit (mean over connections). NaN: not in the run."""
+    import pandas as pd
+
     found = dict.fromkeys(COUNTERS, math.nan)
-    intervals = after_warmup(run, run.tables["intervals"])
-    for name in ("segments_out", "retransmits", "timeouts", "tail_probes"):
-        if name in intervals:
-            found[name] = float(intervals[name].sum(skipna=False))
-    samples = run.tables.get("tcp_info")
-    if samples is None or samples.empty:
+    sums: dict[str, float] = defaultdict(float)
+    for part in groups(run.tables, "intervals"):
+        intervals = after_warmup(run, part)
+        for name in ("segments_out", "retransmits", "timeouts", "tail_probes"):
+            if name in intervals:
+                sums[name] += float(intervals[name].sum(skipna=False))
+    found |= sums
+    if "tcp_info" not in run.tables:
         return found
-    kept = after_warmup(run, samples)
-    rtt = kept["srtt_s"][kept["srtt_s"] > 0]
-    if not rtt.empty:
-        found["mean_srtt_ms"] = float(rtt.mean() * 1e3)
-    if "rwnd_limited_s" in samples:
-        # Cumulative over a connection's life, like the kernel's: the last sample tells.
-        last = samples.groupby(["flow", "connection"], sort=True)[["t_s", "rwnd_limited_s"]].max()
+    rtts, lasts = [], []
+    for samples in groups(run.tables, "tcp_info", ("t_s", "flow", "connection", "srtt_s", "rwnd_limited_s")):
+        kept = after_warmup(run, samples)
+        rtt = kept["srtt_s"][kept["srtt_s"] > 0]
+        rtts.append((float(rtt.sum()), len(rtt)))
+        if "rwnd_limited_s" in samples and not samples.empty:
+            # Cumulative over a connection's life, like the kernel's: the last sample tells.
+            lasts.append(samples.groupby(["flow", "connection"], sort=True)[["t_s", "rwnd_limited_s"]].max())
+    if sum(count for _, count in rtts):
+        found["mean_srtt_ms"] = sum(total for total, _ in rtts) / sum(count for _, count in rtts) * 1e3
+    if lasts:
+        last = pd.concat(lasts).groupby(["flow", "connection"], sort=True).max()
         share = last["rwnd_limited_s"] / last["t_s"]
         found["rwnd_limited_percent"] = float(share.mean() * 100)
     return found

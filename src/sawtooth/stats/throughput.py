@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from sawtooth.rows import groups
 from sawtooth.run import Run
 
 if TYPE_CHECKING:
@@ -24,20 +26,29 @@ def after_warmup(run: Run, table: DataFrame) -> DataFrame:
     return table[table["t_s"] >= from_s - _HALF_A_NANOSECOND]
 
 
-def whole_intervals(run: Run) -> DataFrame:
+def whole_intervals(run: Run, table: DataFrame) -> DataFrame:
     """Rows of ``intervals`` after the warm-up, without those of a last interval that the run's end cut short.
 
     Its rate is over less time than the others': as one sample among them it would weigh too much, and spread more.
     """
-    kept = after_warmup(run, run.tables["intervals"])
+    kept = after_warmup(run, table)
     rest_ns = run.scenario.duration.ns % run.scenario.interval.ns
     return kept[kept["t_s"] < (run.scenario.duration.ns - rest_ns / 2) / 1e9] if rest_ns else kept
 
 
 def throughput(run: Run) -> Series[float]:
     """Mbit/s at the receiving application in each of ``whole_intervals``, summed over flows; index ``t_s``."""
-    summed = whole_intervals(run).groupby("t_s", sort=True)["goodput_bps"].sum() / 1e6
-    return summed.rename("throughput_mbps")
+    import pandas as pd
+
+    parts = groups(run.tables, "intervals", ("t_s", "goodput_bps"))
+    each = [whole_intervals(run, part).groupby("t_s", sort=True)["goodput_bps"].sum() for part in parts]
+    for one, other in pairwise(range(len(each))):
+        # The flows of one interval may be in two parts.
+        if each[one].index[-1:].equals(each[other].index[:1]):
+            each[other] = each[other].add(each[one].iloc[-1:], fill_value=0.0)
+            each[one] = each[one].iloc[:-1]
+    summed = pd.concat(each) if len(each) > 1 else each[0]
+    return (summed / 1e6).rename("throughput_mbps")
 
 
 def span(run: Run) -> tuple[float, float]:
@@ -52,7 +63,9 @@ def span(run: Run) -> tuple[float, float]:
 
 def throughput_by_flow(run: Run) -> DataFrame:
     """As ``throughput``, with a column for each flow: its index in the compiled scenario."""
-    table = whole_intervals(run).pivot_table(index="t_s", columns="flow", values="goodput_bps", aggfunc="sum")
+    table = whole_intervals(run, run.tables["intervals"]).pivot_table(
+        index="t_s", columns="flow", values="goodput_bps", aggfunc="sum"
+    )
     return table.fillna(0.0) / 1e6
 
 

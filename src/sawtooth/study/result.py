@@ -84,9 +84,8 @@ class StudyResult:
         mixed: defaultdict[tuple[Any, ...], list[tuple[Place, shares.Shares]]] = defaultdict(list)
         for place in kept:
             where = store.point_directory(directory, place.id)
-            run = Run.load(where, tables=("intervals", "tcp_info"))
+            run = Run.load(where, tables=("intervals", "tcp_info", "flows"))
             if len(run.scenario.flows) > 1:
-                run.tables.update(Run.load(where, tables=("flows",)).tables)
                 mixed[tuple(place.key.values())].append((place, shares.Shares.of(run)))
             series = throughput(run)
             seen = _Seen(place, series.to_numpy(), span(run), run.scenario.interval, counters(run))

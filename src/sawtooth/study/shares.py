@@ -12,7 +12,6 @@ from sawtooth.stats import describe, independent, jain, throughput_by_flow
 
 if TYPE_CHECKING:
     from numpy import ndarray
-    from pandas import DataFrame
 
 SHARE_COLUMNS = (
     "flow",
@@ -104,9 +103,9 @@ def _rates(run: Run, compiled: Sequence[Mapping[str, Any]], indices: Sequence[in
     """Bytes a second of each connection over its life. None where that is not known, and where connections replace
     each other: lives of different lengths at different times are no shares of one thing.
     """
-    ended: DataFrame | None = run.tables.get("flows")
-    if ended is None or any(compiled[index]["lifetime_ns"] for index in indices):
+    if "flows" not in run.tables or any(compiled[index]["lifetime_ns"] for index in indices):
         return None
+    ended = run.tables["flows"]
     own = ended[ended["flow"].isin(indices)]
     lives = own["end_s"] - own["start_s"]
     if len(own) != sum(compiled[index]["count"] for index in indices) or not (lives > 0).all():
