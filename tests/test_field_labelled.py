@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,17 @@ def test_a_trace_is_labelled_by_its_name_and_its_folder(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_labelled_trace_is_refused(tmp_path: Path) -> None:
     assert CliRunner().invoke(field, ["labelled", str(tmp_path)]).exit_code == 2
+
+
+SHARED = Path(__file__).parents[2] / "shared" / "captures" / "nebby-labelled-2.tar.zst"
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"needs the shared traces, {SHARED}")
+def test_of_the_shared_links_the_three_are_told_and_so_is_a_file_that_begins_at_the_syn_ack(tmp_path: Path) -> None:
+    # What the model has learned too: this shows that the harness reads the collection, not how well unseen links go.
+    link = "nebby-labelled-2/15-ms-400-kbps"
+    named = [f"{link}/{control}.csv" for control in ("bbr", "cubic", "reno")]
+    subprocess.run(["tar", "--zstd", "-xf", str(SHARED), "-C", str(tmp_path), *named], check=True)
+    called = CliRunner().invoke(field, ["labelled", str(tmp_path)])
+    assert called.exit_code == 0, called.output
+    assert "| all | 3 | 3/3 |" in called.output

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sawtooth.capture.csv import read_csv
 from sawtooth.capture.identify import Identification, identify
 from sawtooth.capture.identify.captured import identify_file
-from sawtooth.capture.identify.classifier import Classifier, calibrated, path_class, shipped, vector
+from sawtooth.capture.identify.classifier import Classifier, calibrated, like, path_class, shipped, vector
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.forest import Forest
 from sawtooth.capture.identify.laws import CONTROLS, Epochs, epochs, law_features
@@ -61,6 +61,14 @@ def transfer(windows: list[int], *, to_receiver_s: float = 0.0, stamped: bool = 
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     names = ("t_s", "direction", "seq", "length", "ack", "flags", "tsval", "tsecr")
     return Segments(**dict(zip(names, columns, strict=True)), window=np.zeros(len(rows), dtype=np.int64))
+
+
+def test_the_window_is_seen_where_one_acknowledgement_a_round_trip_lets_all_of_it_out() -> None:
+    windows = [6, 7, 8, 9, 10] * 20
+    t_s = np.concatenate([number * RTT_S + 1e-5 * np.arange(window) for number, window in enumerate(windows)])
+    known = np.repeat(np.cumsum([0, *windows[:-1]]), windows)
+    seen = Trace(t_s, np.arange(1, sum(windows) + 1), known, np.zeros(len(t_s), dtype=bool), 1, math.nan)
+    assert rounds(seen).flight.tolist() == windows[:-1]
 
 
 GROWING = [10, 20, *range(20, 150)]
@@ -272,19 +280,77 @@ def test_an_answer_is_the_same_each_time_and_its_probabilities_add_up() -> None:
 
 
 def test_the_text_names_groups_with_their_probabilities() -> None:
-    told = Identification(((("dctcp", "reno"), 0.75), (("cubic",), 0.25)), (("reno", 0.75), ("cubic", 0.25)))
-    assert told.text().splitlines() == ["congestion control:", " 75%  dctcp or reno", " 25%  cubic"]
-    assert told.best == ("dctcp", "reno")
+    alone = [" 75%  cubic", " 20%  dctcp or lp or reno", "  5%  bbr"]
+    names = (("cubic", 0.75), ("reno", 0.2), ("bbr", 0.05))
+    told = Identification(((("cubic", "dctcp", "lp", "reno"), 0.95), (("bbr",), 0.05)), names, helps="a longer one")
+    said = "congestion control: cubic or dctcp or lp or reno, 95%"
+    assert told.text().splitlines() == [said, "what would tell more: a longer one", *alone]
+    assert told.best == ("cubic", "dctcp", "lp", "reno")
+    sure = replace(told, ranked=((("dctcp", "lp", "reno"), 0.999),), names=(("reno", 0.999),))
+    assert sure.text().splitlines() == [
+        "congestion control: dctcp or lp or reno, over 99%",
+        "100%  dctcp or lp or reno",
+    ]
     doubtful = replace(told, unknown="it is too short")
-    assert doubtful.text().startswith("congestion control: unknown, it is too short")
+    assert doubtful.text().splitlines()[:2] == [
+        "congestion control: unknown, it is too short",
+        "what would tell more: a longer one",
+    ]
     assert doubtful.best is None
 
 
-def test_the_model_file_is_small_and_covers_every_congestion_control_in_every_class_of_paths() -> None:
+def classifier(level: float, widest: int) -> Classifier:
+    """Certain of nothing: every control is as likely as the trees' first values say."""
+    shares = {"bbr": 0.5, "reno": 0.3, "cubic": 0.15, "vegas": 0.05}
+    kept = {
+        "format": 2,
+        "classes": list(shares),
+        "features": [],
+        "trees": [{"feature": [-1], "threshold": [], "value": [math.log(share)]} for share in shares.values()],
+        "base": [0.0] * 4,
+        "temperature": 1.0,
+        "level": level,
+        "widest": widest,
+        "strange": 1.0,
+        "limits": [[-1e9], [1e9]],
+    }
+    return Classifier.read(kept)
+
+
+@pytest.mark.parametrize(
+    ("level", "group", "share"),
+    [
+        (0.4, ("bbr",), 0.5),
+        (0.7, ("bbr", "dctcp", "lp", "reno"), 0.8),
+        (0.9, ("bbr", "cubic", "dctcp", "lp", "reno"), 0.95),
+    ],
+)
+def test_a_group_is_the_likeliest_controls_that_reach_the_level_together(
+    level: float, group: tuple[str, ...], share: float
+) -> None:
+    answer = classifier(level, 3).identify(transfer(GROWING))
+    assert answer.best == group
+    assert answer.ranked[0][1] == pytest.approx(share)
+    assert sum(probability for _, probability in answer.ranked) == pytest.approx(1)
+
+
+def test_evidence_that_fits_too_many_controls_is_unknown_and_says_what_would_tell_more() -> None:
+    answer = classifier(0.9, 2).identify(transfer(GROWING))
+    assert answer.unknown == "what is seen fits more than 2 controls"
+    assert "a transfer of" in (answer.helps or "")
+    assert "for 5 losses" in (answer.helps or "")
+
+
+def test_small_windows_would_tell_more_on_a_path_that_holds_more() -> None:
+    small, large = transfer([8] * 150), transfer([30] * 150)
+    assert "holds more than 15 segments" in (classifier(0.9, 3).identify(small).helps or "")
+    assert "holds more" not in (classifier(0.9, 3).identify(large).helps or "")
+
+
+def test_the_model_file_is_small_and_covers_every_congestion_control() -> None:
     content = (files("sawtooth") / "data" / "identify.json").read_bytes()
-    assert len(content) < 1_000_000
-    for groups in shipped().groups.values():
-        assert sorted(name for group in groups for name in group) == sorted(CONGESTION_CONTROLS)
+    assert len(content) < 2_000_000
+    assert sorted(name for one in shipped().classes for name in like(one)) == sorted(CONGESTION_CONTROLS)
     assert list(features(trace(transfer(GROWING)))) == list(shipped().features)
 
 

@@ -4,38 +4,43 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sawtooth.capture.csv import read_csv
 from sawtooth.capture.identify.classifier import (
     FORMAT,
     MISSING,
     SAME,
+    SHORTEST_S,
     SIZES,
-    Identification,
     calibrated,
     path_class,
     vector,
 )
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.trace import Segments, TooLittle, trace
+from sawtooth.scenario import CONGESTION_CONTROLS
 from sawtooth.work import results
 
-VIEWS_VERSION = 2
+VIEWS_VERSION = 4
 """Of ``views``: features that were kept of another one are made anew."""
-HELD_OUT = 5
-"""Of so many paths one is for the test: its number leaves the remainder 4."""
-ROUNDS, LEAVES, RATE, TRIED = 150, 12, 0.1, 0.3
+FIRST_LINK = 10**6
+"""Numbers from here on are of labelled traces' links."""
+LABELLED_WEIGHT = 4.0
+"""Of a trace of others: the six links of the field are as much as a third of the paths."""
+FOLDS = 3
+"""Of the validation: a path or a link is in one of them whole."""
+ROUNDS, LEAVES, RATE, TRIED = 70, 12, 0.15, 0.3
 """Of boosting: trees a class, leaves a tree, what a tree adds of its answer, share of features tried at a split."""
 COMMON, COMMONER = ("reno", "cubic", "bbr"), 3.0
 """What most senders use, and how much likelier than each other control it is taken to be before a trace is seen."""
-CONFUSED = 0.15
-"""Groups of controls of which more than this share is taken for each other, averaged over both, become one."""
-DOUBT, STRANGE = 0.25, 0.08
+LEVEL, WIDEST = 0.8, 5
+"""What the controls of an answer reach together, and how many they are at most."""
+STRANGE = 0.08
 
 
 @dataclass(frozen=True)
@@ -52,22 +57,47 @@ class Samples:
 
 
 def samples(directory: Path, jobs: int) -> Samples:
-    """Of the paths that are not held out."""
-    files = [file for file in sorted(directory.glob("path-*.npz")) if not held_out(int(file.stem.split("-")[1]))]
-    rows = [row for found in results(_of_path, files, jobs=jobs) for row in found]
-    names = tuple(rows[0][3])
+    """Of all paths."""
+    files = sorted(directory.glob("path-*.npz"))
+    return _samples([row for found in results(_of_path, files, jobs=jobs) for row in found])
+
+
+def labelled_samples(directory: Path, jobs: int) -> tuple[Samples, dict[str, int]]:
+    """Of labelled traces LINK/CONTROL.csv, and the numbers of the links, which are beyond those of paths."""
+    files = [file for file in sorted(directory.rglob("*.csv")) if file.stem in CONGESTION_CONTROLS]
+    links = {link: FIRST_LINK + number for number, link in enumerate(sorted({file.parent.name for file in files}))}
+    tasks = [(file, links[file.parent.name]) for file in files]
+    return _samples([row for found in results(_of_trace, tasks, jobs=jobs) for row in found]), links
+
+
+def joined(one: Samples, other: Samples) -> Samples:
+    columns = {
+        name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in ("x", "y", "path", "view", "kinds")
+    }
+    return Samples(names=one.names, **columns)
+
+
+def _samples(rows: list[tuple[str, str, int, dict[str, float]]]) -> Samples:
     return Samples(
         np.array([vector(row[3]) for row in rows]),
         np.array([SAME.get(row[0], row[0]) for row in rows]),
         np.array([row[2] for row in rows]),
         np.array([row[1] for row in rows]),
-        names,
+        tuple(rows[0][3]),
         np.array([path_class(row[3]) for row in rows]),
     )
 
 
-def held_out(number: int) -> bool:
-    return number % HELD_OUT == HELD_OUT - 1
+def _of_trace(task: tuple[Path, int]) -> list[tuple[str, str, int, dict[str, float]]]:
+    """Features of every view of a labelled trace at the sender."""
+    file, link = task
+    found = []
+    for view, one in sender_views(read_csv(file), np.random.default_rng(link)).items():
+        try:
+            found.append((file.stem, view, link, features(trace(one))))
+        except TooLittle:
+            continue
+    return found
 
 
 def _of_path(file: Path) -> list[tuple[str, str, int, dict[str, float]]]:
@@ -88,6 +118,8 @@ def _of_path(file: Path) -> list[tuple[str, str, int, dict[str, float]]]:
         except IndexError:
             # A client's port was one of the receivers': seen once in a thousand.
             continue
+        if seen["near"].t_s[-1] - seen["near"].t_s[0] < SHORTEST_S + 2:
+            continue
         for view, one in views(seen, about["number"]).items():
             try:
                 found.append((control, view, about["number"], features(trace(one))))
@@ -98,17 +130,72 @@ def _of_path(file: Path) -> list[tuple[str, str, int, dict[str, float]]]:
 
 
 def views(seen: dict[str, Segments], number: int) -> dict[str, Segments]:
-    """What others may have captured: without timestamps, a part only, without the start, behind a link with bursts."""
+    """What others may have captured: without timestamps, a part only, without the handshake or the whole start, behind
+    a link with bursts, of a receiver that takes what comes together as one.
+    """
     drawn = np.random.default_rng(number)
-    lasts = float(seen["near"].t_s[-1] - seen["near"].t_s[0])
-    bare = seen["near"].without_timestamps()
+    made = sender_views(seen["near"].without_timestamps(), drawn)
+    far = seen["far"]
+    # Of those that are rarer in the field, one a path.
+    if number % 3 == 0:
+        made["sender, bursts"] = bursts(made["sender"], float(drawn.uniform(0.1, 0.5)))
+    else:
+        lasts = float(far.t_s[-1] - far.t_s[0])
+        name, whole = ("receiver", True) if number % 3 == 1 else ("receiver, no start", False)
+        made[name] = far if whole else far.part(_since(lasts, drawn), lasts)
+    return made
+
+
+def sender_views(bare: Segments, drawn: np.random.Generator) -> dict[str, Segments]:
+    """Of a trace without timestamps at the sender."""
+    lasts = float(bare.t_s[-1] - bare.t_s[0])
+
+    def some() -> Segments:
+        return thinned(bare, float(1.5 * 20 ** drawn.uniform(0, 1)), drawn)
+
     return {
         "sender": bare,
-        "sender, part": bare.part(0.0, float(drawn.uniform(11, max(11.5, lasts)))),
-        "sender, bursts": bursts(bare, float(drawn.uniform(0.1, 0.5))),
-        "receiver": seen["far"],
-        "receiver, no start": seen["far"].part(min(float(drawn.uniform(0.1, 0.4)) * lasts, lasts - 10.5), lasts),
+        "sender, thinned": without_first(some(), int(drawn.integers(0, 4))),
+        "sender, part": (bare if drawn.random() < 0.3 else some()).part(0.0, float(drawn.uniform(11, lasts))),
+        "sender, no start": (bare if drawn.random() < 0.3 else some()).part(_since(lasts, drawn), lasts),
     }
+
+
+def _since(lasts: float, drawn: np.random.Generator) -> float:
+    return min(float(drawn.uniform(0.03, 0.4)) * lasts, lasts - 10.5)
+
+
+def without_first(one: Segments, packets: int) -> Segments:
+    return Segments(**{name: values[packets:] for name, values in vars(one).items()})
+
+
+TOGETHER_S = 1e-3
+
+
+def thinned(one: Segments, stretch: float, drawn: np.random.Generator) -> Segments:
+    """As if the receiver took segments that came together as one, as receive offload does: of acknowledgements at most
+    ``TOGETHER_S`` apart one of about ``stretch`` remains, and the last; what the others let out follows it.
+    """
+    # Without timestamps only: an echo would name one that is gone.
+    burst = np.concatenate([[0], np.cumsum(np.diff(one.t_s) > TOGETHER_S)])
+    ack = one.direction != int(one.length[one.direction == 1].sum() > one.length[one.direction == 0].sum())
+    ack &= (one.flags & 2 == 0) & (one.length == 0)
+    position = np.arange(len(ack))
+    if not ack.any():
+        return one
+    acks = position[ack]
+    last = np.concatenate([burst[acks][1:] != burst[acks][:-1], [True]])
+    kept = last | (drawn.random(len(acks)) < 1 / stretch)
+    following = acks[kept][np.searchsorted(acks[kept], acks)]
+    before = np.cumsum(ack) - 1
+    own = (before >= 0) & (burst[acks[np.maximum(before, 0)]] == burst) & ~ack
+    key = np.where(own, following[np.maximum(before, 0)] + 0.5, position)
+    gone = np.zeros(len(ack), dtype=bool)
+    gone[acks[~kept]] = True
+    remain = position[~gone]
+    order = remain[np.argsort(key[remain], kind="stable")]
+    moved = Segments(**{name: values[order] for name, values in vars(one).items()})
+    return replace(moved, t_s=one.t_s[remain])
 
 
 def bursts(one: Segments, share: float) -> Segments:
@@ -143,45 +230,73 @@ def segments(columns: dict[str, np.ndarray], view: str, flow: int) -> Segments:
     )
 
 
-def train(own: Samples, provenance: dict[str, Any], jobs: int) -> dict[str, Any]:
-    """The classifier as JSON values. Reproducible: every seed is fixed."""
+def train(
+    own: Samples, provenance: dict[str, Any], jobs: int, labelled: Samples | None = None
+) -> tuple[dict[str, Any], list[tuple[frozenset[int], dict[str, Any]]]]:
+    """The classifier as JSON values; and, of the validation, which paths and links were left out, and the classifier
+    that had not seen them. Reproducible: every seed is fixed.
+
+    The temperature is that of the labelled traces of links that were left out; without any, of the paths.
+    """
     from sklearn.model_selection import GroupKFold
 
-    classes = np.unique(own.y)
-    blind = np.zeros((len(own.y), len(classes)))
-    folds = list(GroupKFold(4).split(own.x, own.y, own.path))
-    forest, *grown = results(_grown, [(own.x, own.y), *((own.x[known], own.y[known]) for known, _ in folds)], jobs=jobs)
+    every = own if labelled is None else joined(own, labelled)
+    classes = np.unique(every.y)
+    blind = np.zeros((len(every.y), len(classes)))
+    folds = list(GroupKFold(FOLDS).split(every.x, every.y, every.path))
+    forests = results(_grown, [_known(every, kept) for kept, _ in folds] + [_known(every, slice(None))], jobs=jobs)
+    *grown, whole = forests
     for (_, unseen), one in zip(folds, grown, strict=True):
-        blind[unseen] = one.decision_function(own.x[unseen])
-    truth = np.searchsorted(classes, own.y)
-    temperature = min(np.arange(0.3, 2.01, 0.05), key=lambda one: _surprise(calibrated(blind, one), truth))
+        blind[unseen] = one.decision_function(every.x[unseen])
+    truth = np.searchsorted(classes, every.y)
+    field = every.path >= FIRST_LINK if labelled is not None else every.path >= 0
+    grid = np.arange(0.3, 3.01, 0.05)
+    temperature = min(grid, key=lambda one: _surprise(calibrated(blind[field], one), truth[field]))
+    inside = min(grid, key=lambda one: _surprise(calibrated(blind, one), truth))
+    shares = calibrated(blind + _prior(classes, temperature), temperature)
+    made = provenance | {"paths": len(np.unique(every.path)), "traces": len(every.y)}
+    validation = {
+        "temperature of all": round(float(inside), 2),
+        "rows": ["traces", "answered", "by name", "by group", *(f"of three {kind}" for kind in ("answered", *_RIGHT))],
+    } | counted(every, shares, truth)
+    told = {"format": FORMAT, "made": made, "validation": validation}
+    kept = told | kept_of(whole, every, temperature)
+    left = [frozenset(every.path[unseen].tolist()) for _, unseen in folds]
+    return kept, [(out, kept_of(one, every, temperature)) for out, one in zip(left, grown, strict=True)]
+
+
+def _known(every: Samples, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    weight = np.where(every.path[rows] >= FIRST_LINK, LABELLED_WEIGHT, 1.0)
+    return every.x[rows], every.y[rows], weight
+
+
+def kept_of(forest: Any, own: Samples, temperature: float) -> dict[str, Any]:
+    """What a classifier is read from."""
+    classes = np.unique(own.y)
     shown = np.where(own.x == MISSING, np.nan, own.x)
     low, high = np.nanquantile(shown, 0.001, axis=0), np.nanquantile(shown, 0.999, axis=0)
     room = 0.1 * (high - low)
-    prior = np.log(np.where(np.isin(classes, COMMON), COMMONER, 1.0)) * temperature
-    guessed = classes[(blind + prior).argmax(axis=1)]
-    right, common = guessed == own.y, np.isin(own.y, COMMON)
+    base = forest._baseline_prediction.ravel() + _prior(classes, temperature)
     return {
         "format": FORMAT,
-        "made": provenance | {"paths": len(np.unique(own.path)), "traces": len(own.y)},
-        "validation": {"all": round(float(right.mean()), 3), "common": round(float(right[common].mean()), 3)},
         "classes": classes.tolist(),
         "features": list(own.names),
         "temperature": round(float(temperature), 2),
-        "doubt": DOUBT,
+        "level": LEVEL,
+        "widest": WIDEST,
         "strange": STRANGE,
-        "groups": {kind: _groups(classes, own.y, guessed, own.kinds == kind) for kind in KINDS},
         "limits": [[float(f"{value:.4g}") for value in row] for row in (low - room, high + room)],
-        "base": [round(float(value), 4) for value in forest._baseline_prediction.ravel() + prior],
+        "base": [round(float(value), 4) for value in base],
         "trees": [_kept(tree.nodes) for one in forest._predictors for tree in one],
     }
 
 
-KINDS = tuple(f"{seen} back-offs, {size} windows" for seen in ("no", "few", "many") for size in SIZES)
+def _prior(classes: np.ndarray, temperature: float) -> np.ndarray:
+    return np.log(np.where(np.isin(classes, COMMON), COMMONER, 1.0)) * temperature
 
 
-def _grown(known: tuple[np.ndarray, np.ndarray]) -> Any:
-    """The forest of features and of what sent them."""
+def _grown(known: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Any:
+    """The forest of features, of what sent them, and of weights."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
@@ -190,6 +305,7 @@ def _grown(known: tuple[np.ndarray, np.ndarray]) -> Any:
         learning_rate=RATE,
         max_features=TRIED,
         min_samples_leaf=10,
+        max_bins=63,
         l2_regularization=1.0,
         early_stopping=False,
         random_state=1,
@@ -198,28 +314,6 @@ def _grown(known: tuple[np.ndarray, np.ndarray]) -> Any:
 
 def _surprise(probabilities: np.ndarray, truth: np.ndarray) -> float:
     return float(-np.log(probabilities[np.arange(len(truth)), truth]).mean())
-
-
-def _groups(classes: np.ndarray, truth: np.ndarray, guessed: np.ndarray, kept: np.ndarray) -> list[list[str]]:
-    """Joins the two groups that are most taken for each other until none is by more than ``CONFUSED``."""
-    counts = np.array([[np.sum((truth == a) & (guessed == b) & kept) for b in classes] for a in classes], dtype=float)
-    groups = [[number] for number in range(len(classes))]
-    while len(groups) > 1:
-        best, pair = CONFUSED, None
-        for i, one in enumerate(groups):
-            for j, other in enumerate(groups[:i]):
-                rows = counts[one].sum(), counts[other].sum()
-                if min(rows) < 5:
-                    continue
-                mixed = (counts[np.ix_(one, other)].sum() / rows[0] + counts[np.ix_(other, one)].sum() / rows[1]) / 2
-                if mixed > best:
-                    best, pair = mixed, (i, j)
-        if pair is None:
-            break
-        joined = groups[pair[0]] + groups[pair[1]]
-        groups = [group for number, group in enumerate(groups) if number not in pair] + [joined]
-    named = [sorted(str(classes[number]) for number in group) for group in groups]
-    return [sorted([*group, *(name for name, like in SAME.items() if like in group)]) for group in named]
 
 
 def _kept(nodes: Any) -> dict[str, Any]:
@@ -242,46 +336,38 @@ def _kept(nodes: Any) -> dict[str, Any]:
     return {"feature": feature, "threshold": threshold, "value": value}
 
 
-@dataclass
-class Score:
-    """Of a set of traces: how often the answer is right, and what is taken for what."""
-
-    total: int = 0
-    named: int = 0
-    grouped: int = 0
-    unknown: int = 0
-
-    def add(self, truth: str, answer: Identification) -> None:
-        self.total += 1
-        self.unknown += answer.unknown is not None
-        self.named += answer.unknown is None and answer.names[0][0] == SAME.get(truth, truth)
-        self.grouped += answer.best is not None and truth in answer.best
-
-    def line(self) -> str:
-        if not self.total:
-            return "none"
-        shares = (self.named / self.total, self.grouped / self.total, self.unknown / self.total)
-        return "by name {:6.1%}  by group {:6.1%}  unknown {:6.1%}  of {}".format(*shares, self.total)
+_RIGHT = ("by name", "by group", "by group, large windows")
 
 
-def report(title: str, answers: list[tuple[str, Identification]]) -> str:
-    """Accuracy of all and of reno, cubic and bbr, and the confusion matrix by name in percent of each row."""
-    every, three, large, sizes = Score(), Score(), Score(), []
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for truth, answer in answers:
-        every.add(truth, answer)
-        if truth in ("reno", "cubic", "bbr"):
-            three.add(truth, answer)
-            if not answer.path.endswith(f"{SIZES[0]} windows"):
-                large.add(truth, answer)
-        counts[truth][answer.names[0][0] if answer.names else "none"] += 1
-        sizes.append(len(answer.ranked[0][0]) if answer.ranked else 0)
-    columns = sorted({name for row in counts.values() for name in row})
-    lines = [title, f"  all               {every.line()}", f"  reno, cubic, bbr  {three.line()}"]
-    lines.append(f"  … above 15 segm.  {large.line()}")
-    lines += [f"  controls in the likeliest group: {np.mean(sizes):.1f} on average", ""]
-    lines.append(" " * 11 + " ".join(f"{name[:5]:>5}" for name in columns))
-    for truth in sorted(counts):
-        total = sum(counts[truth].values())
-        lines.append(f"{truth:11}" + " ".join(f"{100 * counts[truth][name] / total:5.0f}" for name in columns))
-    return "\n".join(lines)
+def counted(every: Samples, shares: np.ndarray, truth: np.ndarray) -> dict[str, list[str]]:
+    """Of each view, paths and labelled links apart: traces, what is answered, and what of that is right, of all and of
+    reno, cubic and bbr.
+    """
+    order = np.argsort(-shares, axis=1)
+    few = (np.cumsum(np.take_along_axis(shares, order, axis=1), axis=1) < LEVEL).sum(axis=1) + 1
+    answered, named = few <= WIDEST, order[:, 0] == truth
+    grouped = (order == truth[:, None]).argmax(axis=1) < few
+    three, large = np.isin(every.y, COMMON), np.char.endswith(every.kinds.astype(str), f"{SIZES[2]} windows")
+    field = every.path >= FIRST_LINK
+    found = {}
+    for title, rows in [("kernel, all views", ~field), ("links of others, all views", field)] + [
+        (f"{'links of others' if others else 'kernel'}, {view}", (field == others) & (every.view == view))
+        for others in (False, True)
+        for view in np.unique(every.view[field == others])
+    ]:
+        told, common = rows & answered, rows & answered & three
+        found[title] = [
+            str(int(rows.sum())),
+            _of(answered, rows),
+            _of(named, told),
+            _of(grouped, told),
+            _of(answered, rows & three),
+            _of(named, common),
+            _of(grouped, common),
+            _of(grouped, common & large),
+        ]
+    return found
+
+
+def _of(right: np.ndarray, rows: np.ndarray) -> str:
+    return f"{right[rows].mean():.1%}" if rows.any() else "–"

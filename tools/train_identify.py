@@ -1,8 +1,7 @@
 """The model behind ``sawtooth capture --identify``: its corpus, its training, its evaluation.
 
     python tools/train_identify.py corpus   DIRECTORY [--paths N] [--jobs N]   traces of every control, engine kernel
-    python tools/train_identify.py train    DIRECTORY                        writes src/sawtooth/data/identify.json
-    python tools/train_identify.py evaluate DIRECTORY [--labelled DIR]       accuracy and confusion on paths held out
+    python tools/train_identify.py train    DIRECTORY [--labelled DIR]         writes src/sawtooth/data/identify.json
 
 A corpus is one file a path; a file that is there is not made again, so an interrupted run goes on where it stopped.
 """
@@ -19,14 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from sawtooth.work import fan_out, results
+from sawtooth.work import fan_out
 
 FRAME = 66
 """Bytes of headers that Linux counts of a frame with timestamps."""
 VIEWS = ("near", "far")
 """Capture points: right behind the sender, before the bottleneck; right before the receiver."""
 DIMENSIONS = 10
-LONG, SLOW, MIXED = 64, 128, 176
+FAMILIES = {"field": 0.8, "small": 0.07, "fast": 0.03, "slow": 0.04, "long": 0.03, "any": 0.03}
+"""Shares of the kinds of paths. In the field are tools that slow a line down until a sender's window can be seen."""
+PAUSE_S = 8
+"""Between two flows: what is under way and in the queue has arrived."""
 SERVERS = range(5201, 5201 + 17)
 """Ports of the receivers, one a flow."""
 MODEL = Path(__file__).resolve().parents[1] / "src" / "sawtooth" / "data" / "identify.json"
@@ -41,18 +43,50 @@ def draw(paths: int, seed: int = 5) -> list[dict[str, Any]]:
 
 
 def path(number: int, at: np.ndarray) -> dict[str, Any]:
-    """A point of the unit cube as a path. Its cost is bounded: at most 800 packets/s, 14 to 36 s.
-
-    From ``LONG`` on the paths are long, most of them without random loss and with packets that leave in bursts; from
-    ``SLOW`` on they are slow lines, from ``MIXED`` on small windows (most), fast lines and such as are before.
-    """
-    if number >= MIXED and at[9] < 0.62:
+    """A point of the unit cube as a path; its last coordinate is the family."""
+    family = pick(at[9], FAMILIES)
+    if family == "field":
+        return field_path(number, at)
+    if family == "small":
         return small_path(number, at)
-    if number >= MIXED and at[9] > 0.92:
+    if family == "fast":
         return fast_path(number, at)
-    if SLOW <= number < MIXED:
-        return slow_path(number, at)
-    far = LONG <= number < SLOW
+    return slow_path(number, at) if family == "slow" else any_path(number, at, far=family == "long")
+
+
+def field_path(number: int, at: np.ndarray) -> dict[str, Any]:
+    """40 to 500 kbit/s, a set delay and a way beyond it, a queue of 0.7 to 6 times what the set delay holds; mostly
+    small segments; mostly served at opportunities of 1500 bytes, in both directions.
+    """
+    rate_bps = 4e4 * 12.5 ** at[0]
+    set_s = 0.02 * 12.5 ** at[1]
+    beyond_s = 0.09 * at[2]
+    mss = pick(at[3], {48: 0.7, 100: 0.06, 220: 0.06, 536: 0.08, 1448: 0.1})
+    frame = mss + FRAME
+    bdp = rate_bps * set_s / 8 / frame
+    serves = pick(at[4], {"opportunities": 0.6, "smooth": 0.15, "bursts": 0.15, "opportunities, one way": 0.1})
+    opportunity = 1500 if serves.startswith("opp") else 0
+    return {
+        "number": number,
+        "family": "field",
+        "rate_bps": round(float(rate_bps)),
+        "rtt_ms": round(float(set_s + beyond_s) * 1e3, 3),
+        "queue_packets": max(5, round(float(bdp * 0.7 * 8.6 ** at[5]))),
+        "mss": mss,
+        "loss": pick(at[6], {"0%": 0.88, "0.1%": 0.07, "1%": 0.05}),
+        "ack_loss": pick(at[6] * 7 % 1, {"0%": 0.95, "1%": 0.05}),
+        "aggregation_ms": round(5 * 16 ** float(at[4] * 20 % 1), 1) if serves == "bursts" else 0,
+        "opportunity": opportunity,
+        "opportunity_back": 0 if serves.endswith("one way") else opportunity,
+        "delay_before": round(0.2 * float(at[7]), 2),
+        "duration_s": round(float(24 + 20 * at[8])),
+    }
+
+
+def any_path(number: int, at: np.ndarray, *, far: bool) -> dict[str, Any]:
+    """Its cost is bounded: at most 800 packets/s, 14 to 36 s. ``far``: longer, most without random loss and with
+    packets that leave in bursts.
+    """
     bursts = 0.6 if far else 0.4
     shortest_s = 0.04 if far else 0.005
     rtt_s = shortest_s * (0.3 / shortest_s) ** at[0]
@@ -121,7 +155,7 @@ def fast_path(number: int, at: np.ndarray) -> dict[str, Any]:
 
 
 def slow_path(number: int, at: np.ndarray) -> dict[str, Any]:
-    """From ``SLOW`` on: a slow line that serves in bursts, mostly with small segments, seen for half a minute."""
+    """A slow line that serves in bursts, mostly with small segments, seen for half a minute."""
     rtt_s = 0.06 * (0.3 / 0.06) ** at[0]
     mss = pick(at[2], {48: 0.8, 536: 0.1, 1448: 0.1})
     packets_s = min(1.5e5 * (8e5 / 1.5e5) ** at[1] / 8 / (mss + FRAME), 600)
@@ -148,51 +182,48 @@ def pick(at: float, shares: dict[Any, float]) -> Any:
 
 
 def scenario(about: dict[str, Any], controls: tuple[str, ...]) -> dict[str, Any]:
-    """Every congestion control on a copy of the path of its own, between two hosts that see all packets."""
+    """Every congestion control on the path, one after the other, between two routers that see all packets. (A path for
+    each costs a guest 51 hosts, and more time than its packets.)
+    """
     one_way = about["rtt_ms"] / 2
     before = round(one_way * about["delay_before"], 3)
-    hosts: dict[str, Any] = {"near": {}, "far": {}}
-    tables: dict[str, list[Any]] = {"links": [], "flows": [], "routes": []}
-    for cc in controls:
-        sender, router, receiver = f"{cc}-s", f"{cc}-q", f"{cc}-r"
-        hosts.update({sender: {}, router: {}, receiver: {}})
-        forward = {
-            "rate": f"{about['rate_bps']} bit/s",
-            "queue": f"{about['queue_packets']} packets",
-            "aggregation": f"{about['aggregation_ms']} ms",
-            "delay": f"{one_way - before:.3f} ms",
-        }
-        tables["links"] += [
-            {"from": sender, "to": "near"},
-            {"from": "near", "to": router, "name": f"{cc}-1", "delay": f"{before:.3f} ms"},
-            {
-                "from": router,
-                "to": "far",
-                "name": f"{cc}-2",
-                "forward": forward | {"loss": about["loss"]},
-                "backward": {"delay": f"{one_way - before:.3f} ms", "loss": about["ack_loss"]},
-            },
-            {"from": "far", "to": receiver},
-        ]
-        tables["flows"].append({"name": cc, "from": sender, "to": receiver, "cc": cc})
-        tables["routes"] += [
-            {"from": sender, "to": receiver, "via": ["near", router, "far"]},
-            {"from": receiver, "to": sender, "via": ["far", router, "near"]},
-        ]
+    behind = {"delay": f"{one_way - before:.3f} ms"}
+    forward = behind | {
+        "rate": f"{about['rate_bps']} bit/s",
+        "queue": f"{about['queue_packets']} packets",
+        "aggregation": f"{about['aggregation_ms']} ms",
+        "opportunity": f"{about.get('opportunity', 0)} bytes",
+        "loss": about["loss"],
+    }
+    backward = behind | {"loss": about["ack_loss"]}
+    if about.get("opportunity_back"):
+        served = {"rate": forward["rate"], "queue": "1000 packets"}
+        backward |= served | {"opportunity": f"{about['opportunity_back']} bytes"}
+    each_s = about["duration_s"] + PAUSE_S
+    sends = {"from": "sender", "to": "receiver", "duration": f"{about['duration_s']} s"}
     return {
         "name": f"identify-{about['number']}",
         "topology": "custom",
         "traffic": "native",
-        "duration": f"{about['duration_s']} s",
+        "duration": f"{each_s * len(controls)} s",
+        "interval": f"{each_s} s",
         "seed": about["number"] + 1,
         "host": {"mss": about["mss"]},
-        "hosts": hosts,
-        **tables,
+        "hosts": {name: {} for name in ("sender", "near", "queue", "far", "receiver")},
+        "links": [
+            {"from": "sender", "to": "near"},
+            {"from": "near", "to": "queue", "delay": f"{before:.3f} ms"},
+            {"from": "queue", "to": "far", "forward": forward, "backward": backward},
+            {"from": "far", "to": "receiver"},
+        ],
+        "flows": [
+            sends | {"name": cc, "cc": cc, "start": f"{number * each_s} s"} for number, cc in enumerate(controls)
+        ],
     }
 
 
 def make(task: tuple[dict[str, Any], Path]) -> str:
-    """Runs one path's copies in one guest and keeps the columns of both captures."""
+    """Runs one path's flows in one guest and keeps the columns of both captures."""
     from sawtooth.engines.kernel import Kernel
     from sawtooth.scenario import CONGESTION_CONTROLS, Scenario
 
@@ -221,45 +252,46 @@ def make(task: tuple[dict[str, Any], Path]) -> str:
 def read(file: Path) -> dict[str, np.ndarray]:
     """The TCP headers of a capture of our own (nanoseconds, Linux cooked v2, IPv4), a packet once: at its first device.
 
-    ``flow`` is by the receiver's port; ``direction`` 0 is data's.
+    ``flow`` is by the receiver's port; ``direction`` 0 is data's. Timestamps of SYNs are left out.
     """
     content = file.read_bytes()
-    rows, at, size = [], 24, len(content)
-    first: dict[tuple[int, int], int] = {}
-    unpack = struct.Struct
-    record, ip, tcp, stamp = unpack("<IIII"), unpack(">BBHHHBBH4s4s"), unpack(">HHIIBBHHH"), unpack(">II")
-    while at + 16 <= size:
-        seconds, nanos, kept, _ = record.unpack_from(content, at)
-        packet = at + 16
-        at = packet + kept
-        # SLL2: protocol 2, reserved 2, interface 4, hardware 2, packet type 1, address length 1, address 8.
-        interface = int.from_bytes(content[packet + 4 : packet + 8], "big")
-        header = ip.unpack_from(content, packet + 20)
-        if header[6] != 6:
-            continue
-        segment = packet + 20 + 4 * (header[0] & 15)
-        source, target, seq, ack, offset, flags, window, _, _ = tcp.unpack_from(content, segment)
-        back = source in SERVERS
-        flow = (source if back else target) - SERVERS[0]
-        if first.setdefault((flow, back), interface) != interface:
-            continue
-        tsval = tsecr = 0
-        option, end = segment + 20, segment + 4 * (offset >> 4)
-        while option < min(end, at):
-            kind = content[option]
-            if kind == 8:
-                tsval, tsecr = stamp.unpack_from(content, option + 2)
-                break
-            if kind == 0:
-                break
-            option += 1 if kind == 1 else max(2, content[option + 1])
-        length = header[2] - 4 * (header[0] & 15) - 4 * (offset >> 4)
-        rows.append((flow, back, seconds * 10**9 + nanos, seq, length, ack, window, flags, tsval, tsecr))
-    names = ("flow", "direction", "t_ns", "seq", "length", "ack", "window", "flags", "tsval", "tsecr")
-    kinds = ("u1", "u1", "i8", "u4", "u2", "u4", "u2", "u1", "u4", "u4")
-    return {
-        name: np.array(values, kind) for name, kind, values in zip(names, kinds, zip(*rows, strict=True), strict=True)
+    starts, at, length_of = [], 24, struct.Struct("<I")
+    while at + 16 <= len(content):
+        starts.append(at)
+        at += 16 + length_of.unpack_from(content, at + 8)[0]
+    octets = np.frombuffer(content + bytes(128), dtype=np.uint8).astype(np.int64)
+    record = np.array(starts, dtype=np.int64)
+    # SLL2: protocol 2, reserved 2, interface 4, hardware 2, packet type 1, address length 1, address 8.
+    record = record[octets[record + 16 + 20 + 9] == 6]
+    ip = record + 16 + 20
+    headers = 4 * (octets[ip] & 15)
+    tcp = ip + headers
+    offset = 4 * (octets[tcp + 12] >> 4)
+
+    def number(where: np.ndarray, size: int, *, little: bool = False) -> np.ndarray:
+        order = range(size) if little else range(size - 1, -1, -1)
+        return sum(octets[where + byte] << 8 * place for place, byte in enumerate(order))
+
+    back = np.isin(number(tcp, 2), SERVERS)
+    flow = np.where(back, number(tcp, 2), number(tcp + 2, 2)) - SERVERS[0]
+    way, interface = 2 * flow + back, number(record + 16 + 4, 4)
+    ways, first = np.unique(way, return_index=True)
+    once = interface == interface[first][np.searchsorted(ways, way)]
+    # Linux writes NOP, NOP, timestamps; on SYNs they come later.
+    stamped = (offset >= 32) & (octets[tcp + 22] == 8)
+    columns = {
+        "flow": (flow, "u1"),
+        "direction": (back, "u1"),
+        "t_ns": (number(record, 4, little=True) * 10**9 + number(record + 4, 4, little=True), "i8"),
+        "seq": (number(tcp + 4, 4), "u4"),
+        "length": (number(ip + 2, 2) - headers - offset, "u2"),
+        "ack": (number(tcp + 8, 4), "u4"),
+        "window": (number(tcp + 14, 2), "u2"),
+        "flags": (octets[tcp + 13], "u1"),
+        "tsval": (np.where(stamped, number(tcp + 24, 4), 0), "u4"),
+        "tsecr": (np.where(stamped, number(tcp + 28, 4), 0), "u4"),
     }
+    return {name: values[once].astype(kind) for name, (values, kind) in columns.items()}
 
 
 def corpus(directory: Path, paths: int, jobs: int) -> None:
@@ -269,61 +301,40 @@ def corpus(directory: Path, paths: int, jobs: int) -> None:
     fan_out(make, left, done=lambda _, said: print(said, flush=True), jobs=jobs)
 
 
-def train(directory: Path, jobs: int) -> None:
+def train(directory: Path, labelled: Path | None, jobs: int) -> None:
     import sklearn
-    from identify_training import samples
+    from identify_training import labelled_samples, samples
     from identify_training import train as trained
 
     made = {"by": "tools/train_identify.py", "scikit-learn": sklearn.__version__, "numpy": np.__version__}
-    kept = trained(samples(directory, jobs), made, jobs)
+    others, links = (None, {}) if labelled is None else labelled_samples(labelled, jobs)
+    kept, left_out = trained(samples(directory, jobs), made | {"links": sorted(links)}, jobs, others)
     # A tree a line, so that a difference can be read.
     trees = ",\n  ".join(json.dumps(tree, separators=(",", ":")) for tree in kept.pop("trees"))
     head = json.dumps(kept, indent=1)[:-2]
     MODEL.write_text(f'{head},\n "trees": [\n  {trees}\n ]\n}}\n', encoding="utf-8")
     print(f"{MODEL}: {MODEL.stat().st_size / 1e3:.0f} kB, temperature {kept['temperature']}")
-    print(f"by name, on paths that the trees had not seen: {kept['validation']}")
-    for kind, groups in kept["groups"].items():
-        print(f"{kind}: {'; '.join(' '.join(group) for group in groups if len(group) > 1)}")
-
-
-def evaluate(directory: Path, labelled: Path | None, jobs: int) -> None:
-    from identify_training import held_out, report
-
-    from sawtooth.capture.identify.classifier import shipped
-
-    answers: dict[str, list[tuple[str, Any]]] = {}
-    files = [file for file in sorted(directory.glob("path-*.npz")) if held_out(int(file.stem.split("-")[1]))]
-    for view, control, answer in (one for found in results(answers_of, files, jobs=jobs) for one in found):
-        answers.setdefault(view, []).append((control, answer))
-    for view, found in answers.items():
-        print(report(f"kernel paths held out, {view}", found), end="\n\n")
-    print(report("kernel paths held out, all views", [one for found in answers.values() for one in found]))
+    print("on paths and links that the trees had not seen:")
+    for view, cells in kept["validation"].items():
+        print(f"{view}: {cells}")
     if labelled is not None:
-        from sawtooth.capture.csv import read_csv
-
-        theirs = [(file.stem, shipped().identify(read_csv(file))) for file in sorted(labelled.rglob("*.csv"))]
-        print("\n" + report(f"labelled traces of {labelled.name}", theirs))
+        print(f"labelled traces, each by trees that had not seen its link:\n\n{_left_out(labelled, links, left_out)}")
 
 
-def answers_of(file: Path) -> list[tuple[str, str, Any]]:
-    """View, control and answer of every trace of a path."""
-    from identify_training import segments, views
+def _left_out(labelled: Path, links: dict[str, int], left_out: list[tuple[frozenset[int], dict[str, Any]]]) -> str:
+    """The trial of labelled traces, by the classifiers of the validation."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from fidelity.field.labelled import table, trials
+    from sawtooth.capture.csv import read_csv
+    from sawtooth.capture.identify.classifier import Classifier
 
-    from sawtooth.capture.identify.classifier import identify
-
-    with np.load(file) as stored:
-        about = json.loads(str(stored["about"]))
-        columns = {name: stored[name] for name in stored.files if name != "about"}
-    found = []
-    for flow, control in enumerate(about["controls"]):
-        seen = {view: segments(columns, view, flow) for view in VIEWS}
-        found += [(view, control, identify(one)) for view, one in views(seen, about["number"]).items()]
-    return found
+    by_link = {number: Classifier.read(kept) for out, kept in left_out for number in out if number in links.values()}
+    return table(trials(labelled, lambda file: by_link[links[file.parent.name]].identify(read_csv(file))))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("corpus", "train", "evaluate"))
+    parser.add_argument("what", choices=("corpus", "train"))
     parser.add_argument("directory", type=Path)
     parser.add_argument("--paths", type=int, default=120)
     parser.add_argument("--jobs", type=int, default=2)
@@ -331,10 +342,8 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.what == "corpus":
         corpus(asked.directory, asked.paths, asked.jobs)
-    elif asked.what == "train":
-        train(asked.directory, asked.jobs)
     else:
-        evaluate(asked.directory, asked.labelled, asked.jobs)
+        train(asked.directory, asked.labelled, asked.jobs)
     return 0
 
 

@@ -15,7 +15,7 @@ from sawtooth.capture.identify.forest import Forest
 from sawtooth.capture.identify.trace import Floats, Segments, TooLittle, Trace, trace
 from sawtooth.capture.judgement import Judgement
 
-FORMAT = 1
+FORMAT = 2
 SHORTEST_S = 10.0
 MISSING = -1000.0
 """Stands for a number that the trace does not show."""
@@ -27,55 +27,81 @@ _UP_TO = (15, 40)
 """Segments, of small and middling windows at their largest. BIC, Illinois and Scalable are Reno in growth up to 14, 14
 and 100, BIC and Illinois in back-off too, and HighSpeed is Reno up to 38 (``tcp_bic.c``, ``tcp_illinois.c``,
 ``tcp_scalable.c``, ``tcp_highspeed.c``)."""
+ENOUGH = 5
+"""Back-offs: with fewer, what is between them is not seen often enough."""
+LONGER = "a transfer of 30 s more"
 _LIMITED_SHARE = 0.5
 """Of the data: sent so often into a full receive window, or after all had been acknowledged, it shows no window."""
 
 
 @dataclass(frozen=True)
 class Identification:
-    """``ranked``: groups of congestion controls that cannot be told apart on such a path, with their probabilities,
-    the likeliest first; ``names``: each by itself. ``unknown``: why there is no answer; None where there is one.
+    """``ranked``: first the group of controls that the trace may be of, as few as reach the classifier's ``level``
+    together, then each other control, with their probabilities; ``names``: each by itself. ``unknown``: why there is no
+    answer; None where there is one. ``helps``: what would tell more; None where nothing is known to.
     """
 
     ranked: tuple[tuple[tuple[str, ...], float], ...]
     names: tuple[tuple[str, float], ...]
     unknown: str | None = None
     path: str = ""
-    """The class of path, which decides the groups."""
+    """The class of path: how many back-offs, how large the windows."""
+    helps: str | None = None
 
     @property
     def best(self) -> tuple[str, ...] | None:
-        """The likeliest group; None for "unknown"."""
+        """The group; None for "unknown"."""
         return None if self.unknown is not None else self.ranked[0][0]
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
         ranked = [{"controls": list(group), "probability": probability} for group, probability in self.ranked]
-        return {"unknown": self.unknown, "ranked": ranked, "names": dict(self.names), "path": self.path}
+        names = dict(self.names)
+        return {"unknown": self.unknown, "helps": self.helps, "ranked": ranked, "names": names, "path": self.path}
 
     def text(self) -> str:
-        """One line a group, down to 1%."""
-        lines = [
-            f"{probability:4.0%}  {' or '.join(group)}" for group, probability in self.ranked if probability >= 0.01
-        ]
-        if self.unknown is None:
-            return "\n".join(["congestion control:", *lines])
-        guess = ["if it must be:", *lines] if lines else []
-        return "\n".join([f"congestion control: unknown, {self.unknown}", *guess])
+        """The group, each of its controls, and what would tell more; of "unknown" the reason and the likeliest."""
+        alone = [f"{share:4.0%}  {_either(like(name))}" for name, share in self.names if share >= 0.01]
+        help_line = [] if self.helps is None else [f"what would tell more: {self.helps}"]
+        if self.unknown is not None:
+            guess = ["if it must be:", *alone[:5]] if alone else []
+            return "\n".join([f"congestion control: unknown, {self.unknown}", *help_line, *guess])
+        group, share = self.ranked[0]
+        lines = [f"congestion control: {_either(group)}, {_percent(share)}"]
+        return "\n".join([*lines, *([] if len(_distinct(group)) == 1 else help_line), *alone])
+
+
+def like(name: str) -> tuple[str, ...]:
+    """With those that are learned as one with it."""
+    return tuple(sorted([name, *(other for other, same in SAME.items() if same == name)]))
+
+
+def _distinct(group: tuple[str, ...]) -> set[str]:
+    return {SAME.get(name, name) for name in group}
+
+
+def _either(group: tuple[str, ...]) -> str:
+    return " or ".join(group)
+
+
+def _percent(share: float) -> str:
+    return "over 99%" if share > 0.99 else f"{share:.0%}"
 
 
 @dataclass(frozen=True)
 class Classifier:
-    """``groups``: by class of path, the groups that are not told apart there; ``limits``: what training has seen."""
+    """A group reaches ``level`` with at most ``widest`` controls; ``limits``: what training has seen, of which more
+    than the share ``strange`` may be left.
+    """
 
     classes: tuple[str, ...]
     features: tuple[str, ...]
     forest: Forest
     temperature: float
-    groups: dict[str, tuple[tuple[str, ...], ...]]
+    level: float
+    widest: int
     limits: Floats
     strange: float
-    doubt: float
 
     @classmethod
     def read(cls, kept: dict[str, Any]) -> Classifier:
@@ -87,10 +113,10 @@ class Classifier:
             features=tuple(kept["features"]),
             forest=Forest.read(kept["trees"], kept["base"]),
             temperature=kept["temperature"],
-            groups={name: tuple(tuple(group) for group in groups) for name, groups in kept["groups"].items()},
+            level=kept["level"],
+            widest=kept["widest"],
             limits=np.array(kept["limits"], dtype=float),
             strange=kept["strange"],
-            doubt=kept["doubt"],
         )
 
     def identify(self, segments: Segments, judged: Judgement | None = None) -> Identification:
@@ -99,22 +125,20 @@ class Classifier:
             seen = trace(segments)
             found = features(seen)
         except TooLittle as error:
-            return Identification((), (), str(error))
+            return Identification((), (), str(error), helps=LONGER)
         values = vector(found)
         probabilities = calibrated(self.forest.logits(values), self.temperature)
         names = sorted(zip(self.classes, probabilities.tolist(), strict=True), key=lambda one: -one[1])
-        by_name = dict(names)
-        path = path_class(found)
-        groups = self.groups[path]
-        ranked = sorted(
-            ((group, sum(by_name.get(name, 0.0) for name in group)) for group in groups), key=lambda one: -one[1]
-        )
+        shares = np.cumsum([share for _, share in names])
+        few = min(int(np.searchsorted(shares, self.level)) + 1, len(names))
+        group = tuple(sorted(name for one, _ in names[:few] for name in like(one)))
+        ranked = ((group, float(shares[few - 1])), *((like(name), share) for name, share in names[few:]))
         unknown = (
             too_little(seen) or (limited(seen) if judged is None else judged.hides_window()) or self._strange(values)
         )
-        if unknown is None and ranked[0][1] < self.doubt:
-            unknown = f"no group reaches {self.doubt:.0%}"
-        return Identification(tuple(ranked), tuple(names), unknown, path)
+        if unknown is None and few > self.widest:
+            unknown = f"what is seen fits more than {self.widest} controls"
+        return Identification(ranked, tuple(names), unknown, path_class(found), would_help(seen, found))
 
     def _strange(self, values: Floats) -> str | None:
         shown = values != MISSING
@@ -141,6 +165,19 @@ def path_class(found: dict[str, float]) -> str:
     seen = "no" if backoffs < 0.5 else "few" if backoffs < 4.5 else "many"
     size = SIZES[int(np.searchsorted(np.log(_UP_TO), found["flight_0.95"]))]
     return f"{seen} back-offs, {size} windows"
+
+
+def would_help(seen: Trace, found: dict[str, float]) -> str | None:
+    """What would show more of the congestion control; None where there are back-offs enough in windows large enough."""
+    helps = []
+    backoffs = float(np.expm1(found["epochs"]))
+    if backoffs < ENOUGH:
+        each_s = seen.duration_s / max(backoffs, 1.0)
+        more_s = 30 * int(np.ceil(min(each_s * (ENOUGH - backoffs), 300.0) / 30))
+        helps.append(f"a transfer of {more_s} s more, for {ENOUGH} losses")
+    if found["flight_0.95"] < np.log(_UP_TO[0]):
+        helps.append(f"a path, or a queue, that holds more than {_UP_TO[0]} segments, as many controls are Reno below")
+    return "; ".join(helps) or None
 
 
 def too_little(seen: Trace) -> str | None:

@@ -20,8 +20,9 @@ class Rounds:
     """One row a round trip: its begin and length in seconds, the flight, segments acknowledged, and whether it is part
     of a recovery.
 
-    The flight is the upper quartile over the round's segments: the window wherever that is full, and unlike the
-    maximum without what bursts of acknowledgements do at the edges.
+    The flight is what the last segment that an acknowledgement lets out leaves under way: only then the window is full,
+    as a sender that one acknowledgement a round trip reaches fills it from nothing. Of those it is the upper quartile,
+    unlike the maximum without what bursts of acknowledgements do at the edges; where none is told, of all segments.
     """
 
     t_s: Floats
@@ -62,11 +63,15 @@ def rounds(trace: Trace) -> Rounds:
         return Rounds(none, none, none, none, no > 0, no > 0, no, no, none)
     first, last = starts[:-1], starts[1:]
     t_s = trace.t_s
-    of = np.repeat(np.arange(len(first)), last - first)
     sent = trace.flight
-    whole = sent[: last[-1]]
-    ordered = whole[np.lexsort((whole, of))]
-    flight = ordered[first + (3 * (last - first - 1)) // 4]
+    of = np.repeat(np.arange(len(first)), last - first)
+    # A segment before one that was sent with less under way is the last that an acknowledgement let out.
+    counted = sent[: last[-1]] > sent[1 : last[-1] + 1]
+    counted |= np.bincount(of[counted], minlength=len(first))[of] == 0
+    ordered = sent[: last[-1]][counted]
+    ordered = ordered[np.lexsort((ordered, of[counted]))]
+    number = np.bincount(of[counted], minlength=len(first))
+    flight = ordered[np.cumsum(number) - number + (3 * (number - 1)) // 4]
     acked = (trace.known[last] - trace.known[first]) / trace.mss
     recovery = np.zeros(len(first), dtype=np.bool_)
     noticed, ended = np.searchsorted(last, begin, side="right"), np.searchsorted(first, end)
