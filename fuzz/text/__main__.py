@@ -33,7 +33,7 @@ class _TooSlow(BaseException):
     """An input took longer than it may."""
 
 
-def _expired(_number: int, _frame: object) -> None:
+def expired(_number: int, _frame: object) -> None:
     raise _TooSlow
 
 
@@ -98,7 +98,7 @@ def main() -> int:
     parser.add_argument("--replay", action="store_true", help="the corpus as it is")
     given = parser.parse_args()
     names = given.targets or list(TARGETS)
-    signal.signal(signal.SIGVTALRM, _expired)
+    signal.signal(signal.SIGVTALRM, expired)
     if given.only is not None:
         for name in names:
             data = mutated(Random(f"{name} {given.seed} {given.only}"), seeds(name))

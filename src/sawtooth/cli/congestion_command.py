@@ -15,7 +15,7 @@ import click
 
 from sawtooth.cli.terminal import say
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.plain import plain, where
+from sawtooth.plain import where
 
 if TYPE_CHECKING:
     from sawtooth.congestion.estimate import Estimate
@@ -274,13 +274,13 @@ def _text(answers: list[Estimate], model: CongestionModel, assumed_rtt: str, rat
     for one in answers:
         if one.source != source:
             source = one.source
-            lines.append(f"{plain(source)}:")
+            lines.append(f"{where(source)}:")
         lines.append(f"  {_seconds(one.start_s)} … {_seconds(one.end_s)} s: {_answer(one)}")
     return "\n".join(lines)
 
 
 def _seconds(value_s: float) -> str:
-    # Of a series that is refused for its unit it may have 300 digits.
+    # Of a series that is refused for its unit it may have 20 digits.
     return f"{value_s:.1f}" if abs(value_s) < 1e12 else f"{value_s:.4g}"
 
 

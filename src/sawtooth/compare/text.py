@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from sawtooth.compare.comparison import INSIDE, OUTSIDE, UNKNOWN, Comparison
+from sawtooth.plain import plain, sentence, where
 from sawtooth.study.means import of_time
 
 _HEADER = (
@@ -18,23 +19,23 @@ _HEADER = (
 def words(found: Comparison) -> str:
     """One block for each subject that is compared with the reference; throughput in Mbit/s."""
     lines = [
-        f"reference: {found.labels[0]} ({found.subjects[0].directory})",
+        f"reference: {plain(found.labels[0])} ({where(found.subjects[0].directory)})",
         f"throughput in Mbit/s, {_times(found)}; the 95% interval and Δ q25 … are of the difference",
     ]
     for label, subject in zip(found.labels[1:], found.subjects[1:], strict=True):
         rows = found.table[found.table["against"] == label].to_dict("records")
         cells = [_HEADER, *(_cells(row) for row in rows)]
         widths = [max(len(row[at]) for row in cells) for at in range(len(_HEADER))]
-        lines += ["", f"{label} ({subject.directory})"]
+        lines += ["", f"{plain(label)} ({where(subject.directory)})"]
         for row in cells:
             numbers = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
             lines.append("  ".join([row[0].ljust(widths[0]), *numbers]).rstrip())
     if found.differing:
         lines += ["", "the scenarios differ in:"]
-        lines += [f"  {name}: {' | '.join(map(str, values))}" for name, values in found.differing.items()]
+        lines += [f"  {plain(name)}: {' | '.join(map(plain, values))}" for name, values in found.differing.items()]
     for label, missing in found.alone.items():
-        lines.append(f"not in {label}: {'; '.join(missing)}")
-    lines += ["", *(f"note: {note}" for note in found.notes), _verdict(found)]
+        lines.append(f"not in {plain(label)}: {'; '.join(map(plain, missing))}")
+    lines += ["", *(f"note: {sentence(note)}" for note in found.notes), _verdict(found)]
     return "\n".join(lines)
 
 
@@ -68,7 +69,7 @@ def _cells(row: dict[Hashable, Any]) -> tuple[str, ...]:
     percent = row["difference_percent"]
     apart = _number(row["difference_mbps"], sign=True) + ("" if math.isnan(percent) else f" ({percent:+.1f}%)")
     return (
-        row["point"],
+        plain(row["point"]),
         _number(row["reference_mbps"]),
         _number(row["mean_mbps"]),
         apart,
