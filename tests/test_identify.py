@@ -150,6 +150,7 @@ def test_a_capture_of_no_data_or_of_few_round_trips_shows_too_little() -> None:
 
 def test_less_than_ten_seconds_is_unknown() -> None:
     assert "too short" in (identify(transfer([20] * 60)).unknown or "")
+    assert identify(transfer([20] * 60)).helps == "a transfer of 30 s more"
     assert "too short" not in (identify(transfer([20] * 120)).unknown or "")
 
 
@@ -252,8 +253,9 @@ def test_without_a_loss_no_law_is_compared() -> None:
 
 def test_a_full_receive_window_is_unknown() -> None:
     one = transfer([20] * 150)
-    full = replace(one, window=np.full_like(one.seq, 20 * MSS))
-    assert "receive window" in (identify(full).unknown or "")
+    answer = identify(replace(one, window=np.full_like(one.seq, 20 * MSS)))
+    assert "receive window" in (answer.unknown or "")
+    assert answer.helps is None
 
 
 def test_an_idle_sender_is_unknown() -> None:

@@ -9,6 +9,7 @@ A corpus is one file a path; a file that is there is not made again, so an inter
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import struct
 import sys
@@ -31,6 +32,7 @@ PAUSE_S = 8
 """Between two flows: what is under way and in the queue has arrived."""
 SERVERS = range(5201, 5201 + 17)
 """Ports of the receivers, one a flow."""
+LEFT_OUT = Path(__file__).resolve().parents[1] / "fidelity" / "field" / "left-out.json.gz"
 MODEL = Path(__file__).resolve().parents[1] / "src" / "sawtooth" / "data" / "identify.json"
 
 
@@ -318,18 +320,18 @@ def train(directory: Path, labelled: Path | None, jobs: int) -> None:
     for view, cells in kept["validation"].items():
         print(f"{view}: {cells}")
     if labelled is not None:
-        print(f"labelled traces, each by trees that had not seen its link:\n\n{_left_out(labelled, links, left_out)}")
+        write_left_out(links, left_out)
+        print(
+            "each link by the classifier that had not seen it: python -m fidelity.field labelled --left-out DIRECTORY"
+        )
 
 
-def _left_out(labelled: Path, links: dict[str, int], left_out: list[tuple[frozenset[int], dict[str, Any]]]) -> str:
-    """The trial of labelled traces, by the classifiers of the validation."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    from fidelity.field.labelled import table, trials
-    from sawtooth.capture.csv import read_csv
-    from sawtooth.capture.identify.classifier import Classifier
-
-    by_link = {number: Classifier.read(kept) for out, kept in left_out for number in out if number in links.values()}
-    return table(trials(labelled, lambda file: by_link[links[file.parent.name]].identify(read_csv(file))))
+def write_left_out(links: dict[str, int], left_out: list[tuple[frozenset[int], dict[str, Any]]]) -> None:
+    """The validation's classifiers, for the trial of labelled traces."""
+    kept = [
+        {"links": [link for link, number in links.items() if number in out], "classifier": one} for out, one in left_out
+    ]
+    LEFT_OUT.write_bytes(gzip.compress(json.dumps(kept, separators=(",", ":")).encode(), mtime=0))
 
 
 def main() -> int:

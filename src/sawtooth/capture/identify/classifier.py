@@ -136,9 +136,11 @@ class Classifier:
         unknown = (
             too_little(seen) or (limited(seen) if judged is None else judged.hides_window()) or self._strange(values)
         )
+        # Where the window is not what limits, more of the same would not help.
+        helps = would_help(seen, found) if unknown is None else LONGER if seen.duration_s < SHORTEST_S else None
         if unknown is None and few > self.widest:
             unknown = f"what is seen fits more than {self.widest} controls"
-        return Identification(ranked, tuple(names), unknown, path_class(found), would_help(seen, found))
+        return Identification(ranked, tuple(names), unknown, path_class(found), helps)
 
     def _strange(self, values: Floats) -> str | None:
         shown = values != MISSING
