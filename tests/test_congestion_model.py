@@ -11,7 +11,7 @@ import pytest
 from sawtooth.cli import _status
 from sawtooth.congestion import RttSeries
 from sawtooth.congestion.calibrate import learn
-from sawtooth.congestion.features import features
+from sawtooth.congestion.features import OF_LOSS, features
 from sawtooth.congestion.model import COLUMNS, CongestionModel
 
 
@@ -89,6 +89,16 @@ def test_an_unknown_rate_is_allowed_and_another_answer(model: CongestionModel, u
     assert np.median(np.abs(free / congested["throughput_bps"].to_numpy() - 1)) < 0.2
 
 
+def test_losses_that_are_not_known_are_allowed_and_cost_accuracy(model: CongestionModel, unseen: pd.DataFrame) -> None:
+    congested = unseen[unseen["state"] == "congested"]
+    bare = congested.assign(**dict.fromkeys(OF_LOSS, np.nan))
+    truth = congested["throughput_bps"].to_numpy()
+    assert np.median(np.abs(model.predict(bare) / truth - 1)) < 0.3
+    assert (model.usual_loss(bare)[:, 0] <= model.usual_loss(bare)[:, 1]).all()
+    with pytest.raises(ValueError, match="may be NaN"):
+        model.predict(congested.assign(loss=np.nan))
+
+
 def test_a_saved_model_answers_the_same(model: CongestionModel, unseen: pd.DataFrame, tmp_path: Path) -> None:
     again = CongestionModel.load(model.save(tmp_path / "model.json"))
     # Its file has nine digits of each number.
@@ -161,7 +171,7 @@ def test_calibrate_makes_series_a_table_and_a_model_and_takes_up_what_is_there(
     [
         ("at least 20", lambda table: table.head(10)),
         ("columns are missing", lambda table: table.drop(columns="lag1")),
-        ("only rate_bps may be NaN", lambda table: table.assign(skew=np.nan)),
+        ("may be NaN", lambda table: table.assign(skew=np.nan)),
         ("above zero", lambda table: table.assign(throughput_bps=0.0)),
         ("above zero", lambda table: table.assign(rtt_s=-1.0)),
     ],

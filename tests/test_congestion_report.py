@@ -20,7 +20,7 @@ from sawtooth.congestion.estimate import estimate
 from sawtooth.congestion.features import FEATURES, unscaled, vector
 from sawtooth.congestion.model import CongestionModel
 from sawtooth.congestion.report import Assumed, Link, page, write_report
-from sawtooth.congestion.report.figures import EACH, figures
+from sawtooth.congestion.report.figures import ALIKE, EACH, figures
 from sawtooth.congestion.report.verdict import checks, notes, verdict
 from sawtooth.errors import SawtoothError
 
@@ -39,7 +39,7 @@ def model() -> CongestionModel:
 def congested(tmp_path_factory: pytest.TempPathFactory) -> RttSeries:
     directory = tmp_path_factory.mktemp("corpus")
     make(directory, [CONGESTED], jobs=1, quiet=True)
-    probes = next(probes for _, probes, _ in read(directory))
+    probes = next(found.series for found in read(directory))
     return replace(probes, source="link.csv", label="")
 
 
@@ -110,7 +110,8 @@ def test_the_table_beside_the_estimates_is_what_estimate_says(
     assert drawn["reason"].fillna("").tolist() == [one.reason or "" for one in said]
     for name in ("start_s", "end_s", "throughput_bps", "low_bps", "high_bps", "distance"):
         values = [np.nan if getattr(one, name) is None else getattr(one, name) for one in said]
-        assert drawn[name].to_numpy() == pytest.approx(values, rel=1e-6, nan_ok=True)
+        # The table has six digits.
+        assert drawn[name].to_numpy() == pytest.approx(values, rel=5e-6, nan_ok=True)
 
 
 def test_only_congested_windows_have_a_number(whole: Path) -> None:
@@ -129,7 +130,7 @@ def test_the_verdict_comes_first_with_units_and_what_was_assumed(
     middle, low, high = (f"{value / 1e6:.3g}" for value in (one.throughput_bps, one.low_bps, one.high_bps) if value)
     sentence = f"Persistently congested: a TCP flow gets {middle} Mbit/s (90% interval {low} … {high} Mbit/s)."
     assert sentence in told
-    assert "base RTT of 20 ms, a link of 100 Mbit/s" in told
+    assert "TCP flows of any base RTT, a link of 100 Mbit/s" in told
     assert f"{one.distance:.2g} times the usual distance" in told
     assert told.index(sentence) < told.index("Assumed") < told.index("What was checked")
 
@@ -151,7 +152,7 @@ def test_a_link_without_congestion_has_no_throughput(tmp_path: Path, model: Cong
 def test_a_one_sided_answer_is_said_so_and_drawn(tmp_path: Path, model: CongestionModel) -> None:
     many, few = (Measurement(100_000_000, 396, 0.02, flows, 0, seed=4711) for flows in (400, 2))
     make(tmp_path / "series", [many, few], jobs=1, quiet=True)
-    found = {one: replace(probes, source="link.csv", label="") for one, probes, _ in read(tmp_path / "series")}
+    found = {one.one: replace(one.series, source="link.csv", label="") for one in read(tmp_path / "series")}
     for one, bound, end in ((many, "at-most", "high_bps"), (few, "at-least", "low_bps")):
         file = write_report([found[one]], tmp_path / bound, model, ASSUMED)
         (said,) = estimate(found[one], model, rate_bps=1e8)
@@ -371,8 +372,7 @@ def test_the_calibration_curves_are_the_models_own_series(whole: Path, model: Co
     assert len(learnt) == len(known) == model.trained_on_["series"]
     assert learnt["std_s"].to_numpy() == pytest.approx(known["std_s"].to_numpy(), abs=1e-6)
     near = learnt[learnt["group"] == "trained, as assumed"]
-    assert near["rate_bps"].to_numpy() == pytest.approx(1e8)
-    assert near["rtt_s"].to_numpy() == pytest.approx(0.02)
+    assert near["rate_bps"].between(1e8 / ALIKE, 1e8 * ALIKE).all()
     assert set(near["control"]) >= {"cubic", "reno", "mixed"}
 
 

@@ -2,6 +2,7 @@
 
     python -m fidelity.field captures DIRECTORY
     python -m fidelity.field labelled DIRECTORY
+    python -m fidelity.field probes DIRECTORY
 
 Each trial is a module with a click command, listed in ``__main__``. README.md says how to run them on a collection.
 """

@@ -43,7 +43,7 @@ def _inputs(command: Callable[..., None]) -> Callable[..., None]:
             click.option("--near", metavar="FILE", help="Series to the link's near end: taken off each of SERIES."),
             click.option("--model", "model_file", metavar="FILE", help="Of calibrate; the shipped one without it."),
             click.option(
-                "--assumed-rtt", default="20 ms", show_default=True, help="Base RTT of the TCP flows on the link."
+                "--assumed-rtt", help='Mean base RTT of the link\'s TCP flows, like "20 ms", where it is known.'
             ),
             click.option("--rate", help='Of the link, like "1 Gbit/s", where it is known: the interval is narrower.'),
             click.option("--pace", help='From a probe to the next, where SERIES does not say, like "100 ms".'),
@@ -59,7 +59,7 @@ class _Asked:
 
     links: list[RttSeries]
     model: CongestionModel
-    rtt_s: float
+    rtt_s: float | None
     rate_bps: float | None
 
     @classmethod
@@ -68,7 +68,7 @@ class _Asked:
         files: tuple[str, ...],
         near: str | None,
         model_file: str | None,
-        assumed_rtt: str,
+        assumed_rtt: str | None,
         rate: str | None,
         pace: str | None,
     ) -> _Asked:
@@ -76,7 +76,7 @@ class _Asked:
         from sawtooth.congestion.model import CongestionModel
 
         model = CongestionModel.default() if model_file is None else CongestionModel.load(model_file)
-        rtt_s = _parsed("Span", assumed_rtt, "--assumed-rtt") / 1e9
+        rtt_s = None if assumed_rtt is None else _parsed("Span", assumed_rtt, "--assumed-rtt") / 1e9
         rate_bps = None if rate is None else float(_parsed("Rate", rate, "--rate"))
         pace_s = None if pace is None else _parsed("Span", pace, "--pace") / 1e9
         base = None
@@ -106,7 +106,7 @@ def _named_options() -> Iterator[None]:
 @_inputs
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
-def estimate(assumed_rtt: str, rate: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
+def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Mean throughput of a TCP flow on the link that SERIES went through, for each 1,000 probes.
 
     SERIES is what "sawtooth probe" wrote, output of ping, results of scamper or RIPE Atlas, CSV, or a saved run. What
@@ -251,7 +251,7 @@ def calibrate(
     say(f"{len(measurements)} measurements, {time.monotonic() - start:.0f} s")
     for name, errors in model.held_out_.items():
         median, p90 = errors["median"], errors["p90"]
-        say(f"  held-out numbers of flows, rate {name}: median error {median:.1%}, 90th percentile {p90:.1%}")
+        say(f"  held-out numbers of flows, {name}: median error {median:.1%}, 90th percentile {p90:.1%}")
     for name, made in (("series", "series"), ("table", "corpus.csv"), ("model", "model.json")):
         say(f"{name}: {where(directory / made)}")
 
@@ -266,10 +266,11 @@ def _parsed(unit: str, given: str, option: str) -> int:
         raise error.at(field=option) from None
 
 
-def _text(answers: list[Estimate], model: CongestionModel, assumed_rtt: str, rate: str | None) -> str:
-    low, high = (f"{end / 1e6:g}" for end in model.trained_on_["rate_bps"])
+def _text(answers: list[Estimate], model: CongestionModel, assumed_rtt: str | None, rate: str | None) -> str:
+    low, high = (f"{end / 1e6:,.0f}" for end in model.trained_on_["rate_bps"])
     link = f"a link of {rate}" if rate else f"a link of unknown rate, {low} to {high} Mbit/s"
-    lines = [f"assumed: TCP flows of {assumed_rtt} base RTT, {link}; {model.level:.0%} intervals"]
+    flows = f"{assumed_rtt} base RTT" if assumed_rtt else "any base RTT"
+    lines = [f"assumed: TCP flows of {flows}, {link}; {model.level:.0%} intervals"]
     source: Any = None
     for one in answers:
         if one.source != source:

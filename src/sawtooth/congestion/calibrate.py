@@ -22,28 +22,30 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from sawtooth.congestion.features import features
+from sawtooth.congestion.draw import FRAME_BYTES, PACE_S, PROBES, Group, Link
+from sawtooth.congestion.features import FEATURES, features
 from sawtooth.congestion.model import COLUMNS, CongestionModel
 from sawtooth.congestion.series import RttSeries
+from sawtooth.congestion.surrogate import surrogates
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.storage import ASIDE, writing
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-PROBES = 1000
-PACE_S = 0.1
 SETTLE_S = 5
 MOST = 2000
 """Measurements of one corpus."""
-FRAME_BYTES = 1514
-"""Of a full segment: 1,448 bytes of payload, and headers."""
 LOADS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)
 """Of a link that is busy without a standing queue: receive windows keep its flows to this share of the rate."""
 _WINDOW_BYTES = 6000
 """The least window of a flow on such a link: the endpoints take no much smaller buffer."""
-IDLE = 20
-"""Series of an idle link: no engine is needed, only the spread of the answering machines."""
+QUIET = 0.1
+"""Series of an idle link, and as many that no queue made, for each congested one; at least ``_FEWEST``. They need no
+engine."""
+_FEWEST = 20
+_FULL = 0.9
+"""Share of a link's rate above which it is not called busy, even where no flow is as fast as it can."""
 JITTER_S = (5e-6, 2e-4)
 """Mean of what a real machine and its path add to an RTT: small against any queue that stands."""
 _STOP = "stop"
@@ -68,6 +70,10 @@ class Measurement:
     @property
     def flows(self) -> int:
         return self.cubic + self.reno
+
+    @property
+    def queue_s(self) -> float:
+        return self.queue_packets * FRAME_BYTES * 8 / self.rate_bps
 
     @property
     def control(self) -> str:
@@ -160,7 +166,9 @@ def usual_flows(rate_bps: int) -> list[int]:
     return sorted(counts)
 
 
-def make(directory: Path, measurements: Sequence[Measurement], *, jobs: int | None = None, quiet: bool = False) -> None:
+def make(
+    directory: Path, measurements: Sequence[Measurement | Link], *, jobs: int | None = None, quiet: bool = False
+) -> None:
     """Makes those that are not in ``directory`` yet, in ``jobs`` processes (one a core).
 
     Raises SawtoothError as the engine does, ``worker-died``, ``interrupted`` after Ctrl-C, with what is finished kept.
@@ -208,7 +216,7 @@ def _tell_to_stop(directory: Path) -> None:
         (directory / _STOP).touch()
 
 
-def _measure(directory: Path, one: Measurement) -> None:
+def _measure(directory: Path, one: Measurement | Link) -> None:
     from sawtooth.engines import get
     from sawtooth.scenario import Scenario
 
@@ -216,59 +224,139 @@ def _measure(directory: Path, one: Measurement) -> None:
         return
     scenario = Scenario.from_dict(one.scenario(), source=one.name)
     run = get(one.engine).run(scenario, stop=(directory / _STOP).exists)
-    intervals = run.tables["intervals"]
-    goodput_bps = intervals[intervals["t_s"] > SETTLE_S].groupby("t_s")["goodput_bps"].sum().mean()
-    probes = run.tables["probes"]
+    probes, intervals = run.tables["probes"], run.tables["intervals"]
+    streams = [part for _, part in probes.groupby("probe")]
+    during = intervals[intervals["t_s"] > float(probes["t_s"].min())]
+    groups_bps = during.pivot(index="t_s", columns="flow", values="goodput_bps").mean(axis=0)
+    free = [True] * len(groups_bps)
+    if isinstance(one, Link) and one.kind != "bursts":
+        free = [not group.window_bytes for group in one.groups]
     file = _file(directory, one)
     aside = file.with_name(file.name + ASIDE)
     with writing(file):
         with aside.open("wb") as out:
             np.savez_compressed(
                 out,
-                sent_s=probes["t_s"].to_numpy(),
-                rtt_s=probes["rtt_s"].to_numpy(),
-                goodput_bps=np.array(goodput_bps),
+                sent_s=np.array([part["t_s"].to_numpy() for part in streams]),
+                rtt_s=np.array([part["rtt_s"].to_numpy() for part in streams]),
+                goodput_bps=np.array(groups_bps[free].sum()),
+                link_bps=np.array(groups_bps.sum()),
                 about=np.array(json.dumps(dataclasses.asdict(one))),
             )
         os.replace(aside, file)
 
 
-def read(directory: Path) -> Iterator[tuple[Measurement, RttSeries, float]]:
-    """Every measurement of a directory, with its series and the mean throughput of a flow, in bit/s."""
+@dataclass(frozen=True)
+class Measured:
+    """What was made: ``streams`` of probes; ``throughput_bps`` of a flow as fast as it can, on average (NaN: none is);
+    ``link_bps`` of all flows together."""
+
+    one: Measurement | Link
+    streams: tuple[RttSeries, ...]
+    throughput_bps: float
+    link_bps: float
+
+    @property
+    def series(self) -> RttSeries:
+        """The first of them."""
+        return self.streams[0]
+
+    @property
+    def state(self) -> str | None:
+        """None where the link is full of flows that are not as fast as they can: neither busy nor congested."""
+        if isinstance(self.one, Measurement):
+            return "congested" if self.one.load is None else "busy"
+        if self.one.kind == "congested":
+            return "congested"
+        return "busy" if self.link_bps < _FULL * self.one.rate_bps else None
+
+    @property
+    def rtt_s(self) -> float:
+        """Geometric mean of the base RTTs of the flows."""
+        if isinstance(self.one, Measurement):
+            return self.one.rtt_s
+        groups = [group for group in self.one.groups if not group.window_bytes] or self.one.groups
+        count = sum(group.count for group in groups)
+        return math.exp(sum(group.count * math.log(group.rtt_s) for group in groups) / count)
+
+    @property
+    def control(self) -> str:
+        """Of its flows: one congestion control, or ``mixed``."""
+        if isinstance(self.one, Measurement):
+            return self.one.control
+        found = {group.cc for group in self.one.groups if not group.window_bytes}
+        return found.pop() if len(found) == 1 else "mixed"
+
+
+def read(directory: Path) -> Iterator[Measured]:
+    """Every measurement of a directory, in the order of their names."""
     for file in sorted(directory.glob("*.npz")):
         try:
             with np.load(file, allow_pickle=False) as kept:
-                one = Measurement(**json.loads(str(kept["about"])))
-                sent_s, rtt_s = kept["sent_s"].astype(np.float64), kept["rtt_s"].astype(np.float64)
-                series = RttSeries(sent_s, rtt_s, PACE_S, str(file), label=one.name, clock="start")
+                one = _described(json.loads(str(kept["about"])))
+                sent_s, rtt_s = (np.atleast_2d(kept[name].astype(np.float64)) for name in ("sent_s", "rtt_s"))
+                pairs = zip(sent_s, rtt_s, strict=True)
+                streams = [RttSeries(*pair, PACE_S, str(file), label=one.name, clock="start") for pair in pairs]
                 goodput_bps = float(kept["goodput_bps"])
+                # Measurements of earlier versions have no more, and need none.
+                link_bps = float(kept["link_bps"]) if "link_bps" in kept else math.nan
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
             fix = "remove it: it is made again"
             raise InputError("not-a-series", f"no measurement: {error}", file=file, fix=fix) from None
-        yield one, series, goodput_bps / one.flows
+        yield Measured(one, tuple(streams), goodput_bps / one.flows if one.flows else math.nan, link_bps)
 
 
-def corpus(directory: Path, *, exact: bool = False, seed: int = 1) -> DataFrame:
-    """A row a series: the measurement, its state and throughput, and the columns of a model.
+def _described(about: dict[str, Any]) -> Measurement | Link:
+    if "groups" not in about:
+        return Measurement(**about)
+    groups = tuple(Group(**group) for group in about.pop("groups"))
+    lists = {name: about.pop(name) for name in ("lifetime_s", "bursts")}
+    bursts = tuple((start_s, size) for start_s, size in lists["bursts"])
+    shortest_s, longest_s = lists["lifetime_s"]
+    return Link(**about, groups=groups, lifetime_s=(shortest_s, longest_s), bursts=bursts)
+
+
+def corpus(*directories: Path, exact: bool = False, seed: int = 1) -> DataFrame:
+    """A row a series: its link, its state and throughput, and the columns of a model.
 
     To every other series a jitter of ``JITTER_S`` is added, so that a model does not rely on the exactness of an engine
-    (``jitter_s`` is its mean; ``exact``: to none). Idle series are jitter only. ``seed`` is that of the jitter.
+    (``jitter_s`` is its mean; ``exact``: to none). Idle series are jitter only; those of the state ``none`` are of no
+    queue. ``seed`` is that of the jitter. Series with fewer answers than an estimate needs are left out.
     """
     import pandas as pd
 
     random = np.random.default_rng(seed)
-    rows = []
-    for number, (one, series, throughput_bps) in enumerate(read(directory)):
-        known = {**dataclasses.asdict(one), "control": one.control, "throughput_bps": throughput_bps}
-        known["state"] = "congested" if one.load is None else "busy"
+    rows: list[dict[str, Any]] = []
+    kept: list[RttSeries] = []
+    for number, found in enumerate(one for directory in directories for one in read(directory)):
+        if found.state is None or found.series.loss > 0.5:
+            continue
         jitter_s = 0.0 if exact or number % 2 else _jitter(random)
-        rows.append({**known, "jitter_s": jitter_s, **features(jittered(series, jitter_s, random))})
-    for _ in range(IDLE):
+        try:
+            each = [features(jittered(series, jitter_s, random)) for series in found.streams]
+        except ValueError:
+            continue
+        values = {name: float(np.mean([one[name] for one in each])) for name in FEATURES}
+        one = found.one
+        known = {name: getattr(one, name) for name in ("name", "engine", "rate_bps", "queue_s", "flows")}
+        known |= {"rtt_s": found.rtt_s, "control": found.control, "throughput_bps": found.throughput_bps}
+        rows.append({**known, "state": found.state, "jitter_s": jitter_s, **values})
+        if found.state == "congested":
+            kept.append(found.series)
+    sent_s = np.asarray(np.arange(PROBES) * PACE_S, dtype=np.float64)
+    still = RttSeries(sent_s, np.full(PROBES, 0.02), PACE_S, "idle", clock="start")
+    known = {"rate_bps": 1e9, "rtt_s": 0.02, "throughput_bps": math.nan, "engine": "none", "control": ""}
+    count = max(_FEWEST, round(QUIET * len(kept)))
+    for number in range(count):
         jitter_s = _jitter(random)
-        sent_s = np.asarray(np.arange(PROBES) * PACE_S, dtype=np.float64)
-        still = RttSeries(sent_s, np.full(PROBES, 0.02), PACE_S, "idle", clock="start")
-        known = {"rate_bps": 1e9, "rtt_s": 0.02, "throughput_bps": math.nan, "state": "idle", "engine": "none"}
-        rows.append({**known, "jitter_s": jitter_s, **features(jittered(still, jitter_s, random))})
+        quiet = jittered(still, jitter_s, random)
+        if number % 3 == 2:
+            # A machine that is slow to answer now and then.
+            late = random.random(PROBES) < random.uniform(0, 0.02)
+            quiet = dataclasses.replace(quiet, rtt_s=quiet.rtt_s + late * random.exponential(0.01, PROBES))
+        rows.append({**known, "name": f"idle-{number}", "state": "idle", "jitter_s": jitter_s, **features(quiet)})
+    for number, one_series in enumerate(surrogates(kept, count, random, still)):
+        rows.append({**known, "name": f"none-{number}", "state": "none", "jitter_s": 0.0, **features(one_series)})
     return pd.DataFrame(rows)
 
 
@@ -291,5 +379,5 @@ def learn(table: DataFrame, level: float = 0.9) -> CongestionModel:
     return CongestionModel(level).fit(table[list(COLUMNS)], throughput_bps, states, control)
 
 
-def _file(directory: Path, one: Measurement) -> Path:
+def _file(directory: Path, one: Measurement | Link) -> Path:
     return directory / f"{one.name}.npz"

@@ -8,15 +8,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sawtooth.congestion.calibrate import PACE_S, PROBES
 from sawtooth.congestion.checks import check
-from sawtooth.congestion.features import features
+from sawtooth.congestion.draw import PACE_S, PROBES
+from sawtooth.congestion.features import OF_LOSS, features
 from sawtooth.congestion.model import CongestionModel
 from sawtooth.congestion.series import RttSeries, span_text
+from sawtooth.congestion.steady import BLOCK, Change, change
 from sawtooth.errors import InputError, SawtoothError
 
-ASSUMED_RTT_S = 0.02
 FARTHEST = 2.0
 """Times the usual distance to what the model was trained on, beyond which it is not asked."""
 _EDGE = 1.1
@@ -24,6 +25,12 @@ _EDGE = 1.1
 _PACE_WITHIN = 0.05
 _MOST_LOSS = 0.01
 """Share of probes that a link may lose and yet be called idle or busy: where no queue is full, none are lost."""
+_SURELY_LOST = 5
+"""Probes that nearly all queues like this one lose: where none is missing, the source does not record them."""
+_OTHER = 1.5
+"""Factor between the estimates before and after a change of the queue from which on the throughput changed."""
+_WIDEST = 20.0
+"""Factor from the least to the most of an interval beyond which it is no answer."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,9 @@ class Estimate:
     Where the interval comes within a tenth of the least or largest throughput that the model knows of such links,
     ``edge_bps``, or goes beyond it, the answer is one-sided: ``bound`` is ``at-most`` and ``low_bps`` 0, or
     ``at-least`` and ``high_bps`` None. A ``throughput_bps`` beyond that edge is a guess.
-    ``distance`` is that of the model. ``measured`` has the features.
+    ``changes_s`` is when the throughput changed within the window, None where it stayed: the interval then reaches over
+    those before and after. ``losses_known`` is False where the source seems not to record lost probes: the answer then
+    does without them. ``distance`` is that of the model. ``measured`` has the features.
     """
 
     source: str
@@ -48,6 +57,8 @@ class Estimate:
     high_bps: float | None = None
     bound: str | None = None
     edge_bps: float | None = None
+    changes_s: float | None = None
+    losses_known: bool = True
     distance: float | None = None
     reason: str | None = None
     text: str = ""
@@ -84,16 +95,16 @@ def estimate(
     series: RttSeries,
     model: CongestionModel | None = None,
     *,
-    rtt_s: float = ASSUMED_RTT_S,
+    rtt_s: float | None = None,
     rate_bps: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> list[Estimate]:
     """One for each window of 1,000 probes; what is left at the end is passed over. Never raises for a bad series: one
     that cannot be used as a whole gives one estimate that says so.
 
-    ``rtt_s`` is the base RTT that the link's TCP flows are assumed to have, ``rate_bps`` the link's rate where it is
-    known. ``progress`` is called with the share that is done. Raises SawtoothError ``out-of-range`` where the model was
-    not trained on links like that.
+    ``rtt_s`` is the mean base RTT of the link's TCP flows, ``rate_bps`` the link's rate, each where it is known.
+    ``progress`` is called with the share that is done. Raises SawtoothError ``out-of-range`` where the model was not
+    trained on links like that.
     """
     chosen = CongestionModel.default() if model is None else model
     _check_assumed(chosen, rtt_s, rate_bps)
@@ -113,13 +124,28 @@ def estimate(
         return [_cannot(series, name, "pace", text)]
     found = []
     for part in whole.windows(PROBES):
-        found.append(_window(part, name, chosen, rtt_s, rate_bps))
+        found.append(_window(part, name, _Known(chosen, rtt_s, rate_bps)))
         if progress is not None:
             progress(len(found) * PROBES / len(whole))
     return found
 
 
-def _window(part: RttSeries, name: str, model: CongestionModel, rtt_s: float, rate_bps: float | None) -> Estimate:
+@dataclass(frozen=True)
+class _Known:
+    """The model, and what is known of the link."""
+
+    model: CongestionModel
+    rtt_s: float | None
+    rate_bps: float | None
+
+    def row(self, values: dict[str, float], losses: bool = True) -> NDArray[np.float64]:
+        """What the model is asked with; ``losses``: whether those of the features are known."""
+        told = {name: math.nan if name in OF_LOSS and not losses else value for name, value in values.items()}
+        link = [math.nan if value is None else value for value in (self.rtt_s, self.rate_bps)]
+        return np.array([[*told.values(), *link]])
+
+
+def _window(part: RttSeries, name: str, known: _Known) -> Estimate:
     try:
         # Remarks on the whole series would blame each window for what happened in another.
         checked = check(replace(part, remarks=()))
@@ -134,25 +160,51 @@ def _window(part: RttSeries, name: str, model: CongestionModel, rtt_s: float, ra
         values = features(checked)
     except ValueError as error:
         return _cannot(part, name, "too-few-probes", str(error))
-    row = np.array([[*values.values(), rtt_s, math.nan if rate_bps is None else rate_bps]])
+    return _judged(part, checked, values, name, known)
+
+
+def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name: str, known: _Known) -> Estimate:
+    """``values`` are the features of the window ``part``, which passed as ``checked``."""
+    model = known.model
+    usual = model.usual_loss(known.row(values))[0] if values["loss"] == 0 else np.zeros(2)
+    losses = bool(usual[0] * PROBES < _SURELY_LOST)
+    row = known.row(values, losses)
+    state, sure = model.states(row)[0]
     distance = float(model.distance(row)[0])
-    state = model.predict_state(row)[0]
     found: dict[str, Any] = {"distance": distance, "measured": values}
-    if state != "congested" and values["loss"] > _MOST_LOSS:
+    text = ""
+    if state == "none":
+        text = "RTTs that change as those of no queue do: are they RTTs, in the order of sending?"
+        return _cannot(part, name, "not-a-queue", text, **found)
+    if sure < 1:
+        text = f"between what the model knows as {state} and as something else"
+    elif state != "congested" and values["loss"] > _MOST_LOSS:
         text = f"{values['loss']:.1%} of the probes were lost, and yet no queue stands as the model knows it"
+    elif state == "congested" and distance > FARTHEST:
+        text = f"unlike anything that the model was trained on: {distance:.1f} times the usual distance"
+    if text:
         return _cannot(part, name, "unlike-training", text, **found)
     if state != "congested":
         text = "no traffic" if state == "idle" else "traffic, and no standing queue"
         return Estimate(name, *_ends(part), len(part), state, text=text, **found)
-    if distance > FARTHEST:
-        text = f"unlike anything that the model was trained on: {distance:.1f} times the usual distance"
-        return _cannot(part, name, "unlike-training", text, **found)
+    text = "persistently congested"
+    if not losses:
+        text += f" (no probe is missing where queues like this lose {usual[1]:.1%}: losses seem not to be recorded)"
+        found["losses_known"] = False
     throughput_bps = float(model.predict(row)[0])
     low_bps, high_bps = (float(end) for end in model.predict_interval(row)[0])
-    least_bps, most_bps = model.ends(rtt_s, rate_bps)
+    changed = change(checked)
+    sides = [_side(side, known, losses) for side in _sides(checked, changed)] if changed else []
+    if changed and not 1 / _OTHER < sides[0][0] / sides[1][0] < _OTHER:
+        low_bps, high_bps = min(low_bps, *(one[1] for one in sides)), max(high_bps, *(one[2] for one in sides))
+        at_s = changed.at_s - float(part.sent_s[0])
+        text += f", not steadily: the queue is another from {at_s:.0f} s on"
+        text += f", about {_mbps(sides[0][0])} a flow before and {_mbps(sides[1][0])} after"
+        found["changes_s"] = changed.at_s
+    least_bps, most_bps = model.ends(known.rtt_s, known.rate_bps)
     below, above = low_bps <= _EDGE * least_bps, high_bps >= most_bps / _EDGE
-    if below and above:
-        text = f"anything from {_mbps(low_bps)} to {_mbps(high_bps)} a flow, all that the model knows of such links"
+    if (below and above) or ("changes_s" not in found and high_bps > _WIDEST * low_bps):
+        text = f"anything from {_mbps(low_bps)} to {_mbps(high_bps)} a flow"
         return _cannot(part, name, "unlike-training", text, **found)
     found |= {"throughput_bps": throughput_bps, "low_bps": low_bps, "high_bps": high_bps}
     if below:
@@ -160,10 +212,22 @@ def _window(part: RttSeries, name: str, model: CongestionModel, rtt_s: float, ra
         found |= {"low_bps": 0.0, "high_bps": max(high_bps, least_bps), "bound": "at-most", "edge_bps": least_bps}
     elif above:
         found |= {"low_bps": min(low_bps, most_bps), "high_bps": None, "bound": "at-least", "edge_bps": most_bps}
-    return Estimate(name, *_ends(part), len(part), state, text="persistently congested", **found)
+    return Estimate(name, *_ends(part), len(part), state, text=text, **found)
 
 
-def _check_assumed(model: CongestionModel, rtt_s: float, rate_bps: float | None) -> None:
+def _sides(series: RttSeries, changed: Change) -> tuple[RttSeries, RttSeries]:
+    """Without the block in which it changed."""
+    last = min(changed.index + BLOCK, len(series) - 3 * BLOCK)
+    return series.part(slice(0, changed.index)), series.part(slice(last, None))
+
+
+def _side(series: RttSeries, known: _Known, losses: bool) -> tuple[float, float, float]:
+    row = known.row(features(series), losses)
+    low_bps, high_bps = known.model.predict_interval(row)[0]
+    return float(known.model.predict(row)[0]), float(low_bps), float(high_bps)
+
+
+def _check_assumed(model: CongestionModel, rtt_s: float | None, rate_bps: float | None) -> None:
     for field, value, unit, scale in (("rtt_s", rtt_s, "ms", 1e3), ("rate_bps", rate_bps, "Mbit/s", 1e-6)):
         low, high = model.trained_on_[field]
         # A tenth beyond the ends is still near.
@@ -171,15 +235,13 @@ def _check_assumed(model: CongestionModel, rtt_s: float, rate_bps: float | None)
             message = (
                 f"{value * scale:g} {unit}, and the model was trained on {low * scale:g} … {high * scale:g} {unit}"
             )
-            fix = "make a model for it: sawtooth congestion calibrate"
-            fix += "; or leave the rate out" if field == "rate_bps" else ""
+            fix = "leave it out; or make a model for it: sawtooth congestion calibrate"
             raise InputError("out-of-range", message, field=field, fix=fix)
     if not model.covers(rtt_s, rate_bps):
-        link = "links of all its rates" if rate_bps is None else f"a link of about {rate_bps / 1e6:g} Mbit/s"
-        message = f"the model was not trained on {link} with flows of about {rtt_s * 1e3:g} ms"
-        fix = "give the link's rate, or " if rate_bps is None else ""
-        fix += "make a model for it: sawtooth congestion calibrate"
-        raise InputError("out-of-range", message, field="rtt_s", fix=fix)
+        link = "" if rate_bps is None else f" of about {rate_bps / 1e6:g} Mbit/s"
+        flows = "" if rtt_s is None else f" with flows of about {rtt_s * 1e3:g} ms"
+        fix = "leave one of both out; or make a model for it: sawtooth congestion calibrate"
+        raise InputError("out-of-range", f"the model was not trained on a link{link}{flows}", field="rtt_s", fix=fix)
 
 
 def _cannot(series: RttSeries, name: str, reason: str, text: str, **found: Any) -> Estimate:

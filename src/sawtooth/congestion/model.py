@@ -7,6 +7,7 @@ file: the series that it rests on, a line each, and a few numbers.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sawtooth.congestion.conformal import Quantiles
-from sawtooth.congestion.features import FEATURES, UNSEEN_DEPTH, unscaled, vector
-from sawtooth.congestion.gaussian import Floats, Gaussian, scikit, spread, squared_distances
+from sawtooth.congestion.conformal import Reach
+from sawtooth.congestion.features import FEATURES, OF_LOSS, unscaled, vector
+from sawtooth.congestion.forest import Forest
+from sawtooth.congestion.gaussian import Floats, Gaussian, spread, squared_distances
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.foreign import json_value, read_bytes
 from sawtooth.storage import write_bytes
@@ -25,25 +27,33 @@ from sawtooth.storage import write_bytes
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-FORMAT = 2
+FORMAT = 3
 _LARGEST = 256 * 1024 * 1024
 COLUMNS = (*FEATURES, "rtt_s", "rate_bps")
-"""Of ``X``: the features, then what is assumed: the TCP flows' base RTT, and the link's rate (NaN: not known)."""
-STATES = ("idle", "busy", "congested")
-"""No traffic; traffic without a standing queue; persistently congested."""
+"""Of ``X``: the features, then what is known of the link: its TCP flows' mean base RTT, and its rate. NaN: not known.
+The features of ``OF_LOSS`` are NaN, all of them, where the source does not record lost probes."""
+STATES = ("idle", "busy", "congested", "none")
+"""No traffic; traffic without a standing queue; persistently congested; and what no queue makes."""
 
-_USES = tuple(name for name in FEATURES if name not in UNSEEN_DEPTH)
-_PLACES = [list(FEATURES).index(name) for name in _USES]
+QUIET = ("idle", "busy")
+
+_PARTS = {"loss": tuple(COLUMNS.index(name) for name in OF_LOSS), "rtt": (-2,), "rate": (-1,)}
+"""Columns that are known together or not at all."""
 _FEWEST = 20
 _NEAR = 0.5
 """Logarithm of the factor by which an RTT or a rate may differ from one that was seen: 1.65."""
+_ALIKE = 20
+"""Series that say what is usual for one like them."""
+_WRONG = 0.01
+"""Share of held-out series whose state may be told wrong, of those that it is told of."""
 
 
 class CongestionModel:
     """The mean throughput of a TCP flow, in bit/s, with an interval; the link's state; the distance to what it knows.
 
     ``level`` is the share of unseen series whose throughput the interval should hold (0 … 1). What was learnt ends in
-    an underscore: ``known_`` and ``unknown_`` are the processes for a known and an unknown rate.
+    an underscore: ``processes_`` has a process for each set of parts that may be unknown, ``states_`` the trees that
+    vote on the state, with and without losses.
     """
 
     def __init__(self, level: float = 0.9) -> None:
@@ -85,30 +95,35 @@ class CongestionModel:
         target = np.asarray(y, dtype=float)[congested]
         if control is not None and len(control) != len(table):
             raise ValueError("give one congestion control a series")
-        self.control_ = [] if control is None else [name for name, one in zip(control, congested, strict=True) if one]
         if congested.sum() < _FEWEST:
             raise ValueError(f"{congested.sum()} congested series, at least {_FEWEST} are needed")
         if not (target > 0).all() or not (table[congested][:, -2:] > 0).all():
             raise ValueError("throughput, assumed RTT and rate are above zero")
-        rows = _rows(table)
-        log = np.log(target)
-        self.known_ = Gaussian.learn(rows[congested], log)
-        self.unknown_ = Gaussian.learn(rows[congested][:, :-1], log)
+        self.control_ = [] if control is None else [name for name, one in zip(control, congested, strict=True) if one]
+        rows, log = _rows(table), np.log(target)
+        self._keep(rows[congested], log, rows[~congested], states[~congested].tolist())
+        self.processes_, self.reach_, self.held_out_ = {}, {}, {}
         # Throughputs that are near each other leave together: what is tested is a number of flows not seen before.
-        groups = np.round(3 * log).astype(int)
+        groups = np.round(30 * log).astype(int)
         # Without the outermost nothing is known of what lies beyond the next.
-        inner = (groups > groups.min()) & (groups < groups.max())
-        self.held_out_ = {}
-        self.quantile_ = {}
-        for name in ("known", "unknown"):
-            mean, deviation = getattr(self, f"{name}_").held_out(groups)
-            links = rows[congested][inner][:, -2 : None if name == "known" else -1]
-            scores = (np.abs(log - mean) / deviation)[inner]
-            self.quantile_[name] = Quantiles.learn(links, scores, self.level)
+        inner = (log > log.min() + 0.1) & (log < log.max() - 0.1)
+        same = log[:, None] == log[None, :]
+        lengths: Floats | None = None
+        for unknown in _unknowns(("loss", "rtt", "rate")):
+            # What is left matters about as it does with all.
+            start = None if lengths is None else lengths[_known(unknown)]
+            process = Gaussian.learn(self.rows_[:, _known(unknown)], log, start)
+            lengths = process.lengths if lengths is None else lengths
+            mean, deviation = process.held_out(groups)
+            apart = process.apart(process.rows)
+            apart[same] = np.inf
+            name = _name(unknown)
+            self.processes_[name] = process
+            self.reach_[name] = Reach.learn(apart, np.abs(log - mean) / deviation, inner, self.level)
             error = np.abs(np.exp(mean - log) - 1)[inner]
             self.held_out_[name] = {"median": float(np.median(error)), "p90": float(np.quantile(error, 0.9))}
-        self._fit_space(rows[congested][:, : len(_USES)], log)
-        self._fit_state(rows[:, : len(_USES)], states)
+        self._fit_space(same)
+        self._fit_states(np.array([*(["congested"] * len(log)), *self.other_states_]))
         self.trained_on_: dict[str, Any] = {
             "series": int(congested.sum()),
             "throughput_bps": _ends(target),
@@ -117,28 +132,33 @@ class CongestionModel:
         }
         return self
 
-    def _fit_space(self, rows: Floats, log: Floats) -> None:
-        """What is far: a distance of 1 is that within which 99 of 100 series have one of another measurement."""
-        self.spread_ = spread(rows)
-        apart = np.sqrt(squared_distances(rows / self.spread_, rows / self.spread_))
-        apart[log[:, None] == log[None, :]] = np.inf
-        self.unit_ = float(np.quantile(apart.min(axis=1), 0.99))
+    def _keep(self, rows: Floats, log: Floats, others: Floats, states: list[str]) -> None:
+        self.rows_, self.log_ = rows, log
+        self.others_, self.other_states_ = others[:, :-2], states
+        self.spread_ = spread(rows[:, :-2])
 
-    def _fit_state(self, rows: Floats, states: NDArray[Any]) -> None:
-        self.states_ = [name for name in STATES if (states == name).any()]
-        self.centre_, self.scale_ = rows.mean(axis=0), spread(rows)
-        self.weights_ = np.zeros((len(self.states_), len(_USES)))
-        self.offsets_ = np.zeros(len(self.states_))
-        if len(self.states_) < 2:
+    def _fit_space(self, same: NDArray[np.bool_]) -> None:
+        """What is far: a distance of 1 is that within which 99 of 100 series have one of another measurement."""
+        self.unit_ = {}
+        for unknown in _unknowns(("loss",)):
+            apart = self._apart(self.rows_[:, :-2], unknown)
+            apart[same] = np.inf
+            self.unit_[_name(unknown)] = float(np.quantile(apart.min(axis=1), 0.99))
+
+    def _apart(self, rows: Floats, unknown: Sequence[str]) -> Floats:
+        places = _features(unknown)
+        scaled = self.rows_[:, :-2] / self.spread_
+        return np.asarray(np.sqrt(squared_distances((rows / self.spread_)[:, places], scaled[:, places])))
+
+    def _fit_states(self, states: NDArray[Any]) -> None:
+        self.names_ = [name for name in STATES if (states == name).any()]
+        self.states_: dict[str, Forest] = {}
+        if len(self.names_) < 2:
             return
-        numbers = np.array([self.states_.index(one) for one in states])
-        learner = scikit("linear_model").LogisticRegression(max_iter=5000, class_weight="balanced")
-        learner.fit((rows - self.centre_) / self.scale_, numbers)
-        if len(self.states_) == 2:
-            # scikit-learn keeps one row for two classes.
-            self.weights_[1], self.offsets_[1] = learner.coef_[0], learner.intercept_[0]
-        else:
-            self.weights_, self.offsets_ = learner.coef_, learner.intercept_
+        rows = np.concatenate([self.rows_[:, :-2], self.others_])
+        numbers = np.array([self.names_.index(one) for one in states])
+        for unknown in _unknowns(("loss",)):
+            self.states_[_name(unknown)] = Forest.learn(rows[:, _features(unknown)], numbers, _WRONG)
 
     def predict(self, X: DataFrame | Floats) -> Floats:
         """Mean throughput of a flow, in bit/s, of each series, as if all were congested."""
@@ -151,11 +171,11 @@ class CongestionModel:
 
     def _answers(self, rows: Floats) -> tuple[Floats, Floats]:
         mean, half = np.empty(len(rows)), np.empty(len(rows))
-        known = ~np.isnan(rows[:, -1])
-        for chosen, name, end in ((known, "known", None), (~known, "unknown", -1)):
-            if chosen.any():
-                mean[chosen], deviation = getattr(self, f"{name}_").predict(rows[chosen][:, :end])
-                half[chosen] = self.quantile_[name].of(rows[chosen][:, -2:end]) * deviation
+        for chosen, unknown in _alike(rows):
+            process, reach = self.processes_[_name(unknown)], self.reach_[_name(unknown)]
+            asked = rows[chosen][:, _known(unknown)]
+            mean[chosen], deviation = process.predict(asked)
+            half[chosen] = reach.deviations(process.apart(asked)) * deviation
         return mean, half
 
     def score(self, X: DataFrame | Floats, y: Sequence[float] | Floats) -> float:
@@ -166,77 +186,100 @@ class CongestionModel:
 
     def predict_state(self, X: DataFrame | Floats) -> list[str]:
         """The most probable of the states that it has seen."""
-        rows = (_rows(_table(X))[:, : len(_USES)] - self.centre_) / self.scale_
-        return [self.states_[best] for best in np.argmax(rows @ self.weights_.T + self.offsets_, axis=1)]
+        return [name for name, _ in self.states(X)]
 
-    def covers(self, rtt_s: float, rate_bps: float | None) -> bool:
-        """Whether it has seen links of about that RTT and rate; without a rate, of about that RTT at all its rates."""
-        if rate_bps is not None:
-            return bool(self._near(rtt_s, rate_bps).any())
-        rates = np.exp(self.known_.rows[:, -1])
-        return all(bool(self._near(rtt_s, end).any()) for end in (rates.min(), rates.max()))
+    def states(self, X: DataFrame | Floats) -> list[tuple[str, float]]:
+        """Of each series the most probable state, and how sure that is: below 1 it can't be told.
 
-    def ends(self, rtt_s: float, rate_bps: float | None) -> tuple[float, float]:
+        Whether a link that is not congested is idle or busy is a matter of degree, and needs no certainty.
+        """
+        rows = _rows(_table(X))
+        found = [(self.names_[0], math.inf)] * len(rows)
+        if not self.states_:
+            return found
+        for chosen, unknown in _alike(rows, ("loss",)):
+            forest = self.states_[_name(unknown)]
+            chances = forest.predict(rows[chosen][:, _features(unknown)])
+            quiet = [place for place, name in enumerate(self.names_) if name in QUIET]
+            for at, chance in zip(np.flatnonzero(chosen), chances, strict=True):
+                name = self.names_[int(chance.argmax())]
+                sure = chance[quiet].sum() if name in QUIET else chance.max()
+                found[at] = name, float(sure / max(forest.sure, 1e-6))
+        return found
+
+    def usual_loss(self, X: DataFrame | Floats) -> Floats:
+        """What the congested series that are most like each, losses aside, lost: all but one in ten at least so much,
+        and the median. Two columns of shares."""
+        rows = _rows(_table(X))[:, :-2]
+        apart = self._apart(rows, ("loss",))
+        nearest = np.argsort(apart, axis=1)[:, :_ALIKE]
+        lost = unscaled("loss", self.rows_[:, list(FEATURES).index("loss")])[nearest]
+        return np.column_stack([np.quantile(lost, 0.1, axis=1), np.median(lost, axis=1)])
+
+    def covers(self, rtt_s: float | None, rate_bps: float | None) -> bool:
+        """Whether it has seen links of about that RTT and rate (None: of any)."""
+        return bool(self._near(rtt_s, rate_bps).any())
+
+    def ends(self, rtt_s: float | None, rate_bps: float | None) -> tuple[float, float]:
         """Least and largest throughput, in bit/s, of the series that it has seen of links of about that RTT and rate.
 
         Beyond them its answers stay near them, whatever the truth. Raises ValueError where ``covers`` says no.
         """
         if not self.covers(rtt_s, rate_bps):
             raise ValueError(f"no link of about {rtt_s} s and {rate_bps} bit/s was learnt from")
-        log = self.known_.targets[self._near(rtt_s, rate_bps)]
+        log = self.log_[self._near(rtt_s, rate_bps)]
         return float(np.exp(log.min())), float(np.exp(log.max()))
 
-    def _near(self, rtt_s: float, rate_bps: float | None) -> NDArray[np.bool_]:
-        """Which series are of links of about that RTT and, where it is given, that rate."""
-        seen = self.known_.rows[:, -2:]
-        near: NDArray[np.bool_] = np.abs(seen[:, 0] - np.log(rtt_s)) < _NEAR
-        return near if rate_bps is None else near & (np.abs(seen[:, 1] - np.log(rate_bps)) < _NEAR)
+    def _near(self, rtt_s: float | None, rate_bps: float | None) -> NDArray[np.bool_]:
+        """Which series are of links of about that RTT and rate, where they are given."""
+        near = np.full(len(self.rows_), True)
+        for value, column in ((rtt_s, -2), (rate_bps, -1)):
+            if value is not None:
+                near &= np.abs(self.rows_[:, column] - np.log(value)) < _NEAR
+        return near
 
     def distance(self, X: DataFrame | Floats) -> Floats:
         """From each series to the nearest that throughput was learnt from; up to 1 is usual, far above 1 unlike any."""
-        rows = _rows(_table(X))[:, : len(_USES)] / self.spread_
-        learnt = self.known_.rows[:, : len(_USES)] / self.spread_
-        return np.asarray(np.sqrt(squared_distances(rows, learnt).min(axis=1)) / self.unit_)
+        rows = _rows(_table(X))
+        found = np.empty(len(rows))
+        for chosen, unknown in _alike(rows, ("loss",)):
+            found[chosen] = self._apart(rows[chosen][:, :-2], unknown).min(axis=1) / self.unit_[_name(unknown)]
+        return found
 
     def trained(self) -> DataFrame:
         """The congested series that it rests on: features, ``rtt_s``, ``rate_bps``, ``throughput_bps`` and ``control``
         ("": not said)."""
         import pandas as pd
 
-        rows = self.known_.rows
-        found = {name: unscaled(name, rows[:, at]) for at, name in enumerate(_USES)}
-        last = {"rtt_s": np.exp(rows[:, -2]), "rate_bps": np.exp(rows[:, -1])}
-        throughput_bps = np.exp(self.known_.targets)
+        found = {name: unscaled(name, self.rows_[:, at]) for at, name in enumerate(FEATURES)}
+        last = {"rtt_s": np.exp(self.rows_[:, -2]), "rate_bps": np.exp(self.rows_[:, -1])}
+        throughput_bps = np.exp(self.log_)
         return pd.DataFrame({**found, **last, "throughput_bps": throughput_bps, "control": self.control_ or ""})
 
     def save(self, path: Path | str) -> Path:
         """Writes it as JSON, replaced in one step."""
-        columns = [*_USES, "rtt_s", "rate_bps"]
         kept = {
             "format": FORMAT,
             "what": "sawtooth: throughput of TCP flows from RTT series; see docs/persistent-congestion.md",
             "level": self.level,
             "trained_on": self.trained_on_,
             "held_out": self.held_out_,
-            "quantile": {name: quantiles.describe() for name, quantiles in self.quantile_.items()},
             "unit": self.unit_,
-            "known": _kept(self.known_, columns),
-            "unknown": _kept(self.unknown_, columns[:-1]),
-            "states": {
-                "names": self.states_,
-                "centre": dict(zip(_USES, self.centre_.tolist(), strict=True)),
-                "scale": dict(zip(_USES, self.scale_.tolist(), strict=True)),
-                "weights": self.weights_.tolist(),
-                "offsets": self.offsets_.tolist(),
-            },
-            "columns": [*columns, "throughput_bps"],
+            "processes": {name: _kept(process) for name, process in self.processes_.items()},
+            "factors": {name: _short(reach.factor) for name, reach in self.reach_.items()},
+            "names": self.names_,
+            "columns": [*COLUMNS, "throughput_bps", *(f"score {name}" for name in self.reach_)],
         }
         # A series a line, so that a difference can be read.
-        series = np.column_stack([self.known_.rows, self.known_.targets])
-        lines = ",\n  ".join(json.dumps([float(f"{value:.9g}") for value in row]) for row in series)
-        head = json.dumps(kept, indent=1)[:-2]
-        control = json.dumps(self.control_)
-        write_bytes(Path(path), f'{head},\n "control": {control},\n "series": [\n  {lines}\n ]\n}}\n'.encode())
+        scores = np.column_stack([reach.scores for reach in self.reach_.values()])
+        series = _lines(np.column_stack([self.rows_, self.log_, scores]))
+        states = {name: forest.describe() for name, forest in self.states_.items()}
+        lists = {"control": self.control_, "other_states": self.other_states_, "states": states}
+        head = json.dumps(kept, indent=1)[:-2] + "".join(
+            f',\n "{name}": {json.dumps(one)}' for name, one in lists.items()
+        )
+        text = f'{head},\n "series": {series},\n "others": {_lines(self.others_)}\n}}\n'
+        write_bytes(Path(path), text.encode())
         return Path(path)
 
     @classmethod
@@ -266,49 +309,62 @@ class CongestionModel:
                 message = f"it is of format {kept['format']}, this version reads {FORMAT}"
                 raise InputError("not-a-result", message, file=name, fix=fix)
             model = cls(kept["level"])
-            columns = [*_USES, "rtt_s", "rate_bps"]
-            if kept["columns"] != [*columns, "throughput_bps"]:
+            keys = [_name(unknown) for unknown in _unknowns(("loss", "rtt", "rate"))]
+            if kept["columns"] != [*COLUMNS, "throughput_bps", *(f"score {key}" for key in keys)]:
                 raise InputError("not-a-result", "its features are others", file=name, fix=fix)
-            series = np.array(kept["series"], dtype=float)
-            rows, log = series[:, :-1], series[:, -1]
-            model.known_ = _gaussian(kept["known"], columns, rows, log)
-            model.unknown_ = _gaussian(kept["unknown"], columns[:-1], rows[:, :-1], log)
-            widths = {"known": 2, "unknown": 1}
-            model.quantile_ = {name: Quantiles.read(kept["quantile"][name], width) for name, width in widths.items()}
-            model.held_out_ = kept["held_out"]
-            model.control_ = [str(name) for name in kept["control"]]
-            if len(model.control_) not in (0, len(rows)):
-                raise InputError("not-a-result", "its congestion controls are not one a series", file=name, fix=fix)
-            model.trained_on_, model.unit_ = kept["trained_on"], float(kept["unit"])
-            states = kept["states"]
-            model.states_ = states["names"]
-            model.centre_ = np.array([states["centre"][name] for name in _USES])
-            model.scale_ = np.array([states["scale"][name] for name in _USES])
-            model.weights_, model.offsets_ = np.array(states["weights"]), np.array(states["offsets"])
-            model.spread_ = spread(rows[:, : len(_USES)])
+            series, others = np.array(kept["series"], dtype=float), np.array(kept["others"], dtype=float)
+            width = len(COLUMNS)
+            padded = np.zeros((len(others), width))
+            padded[:, :-2] = others.reshape(len(others), width - 2)
+            model._keep(series[:, :width], series[:, width], padded, [str(one) for one in kept["other_states"]])
+            model.control_ = [str(one) for one in kept["control"]]
+            if len(model.control_) not in (0, len(series)) or len(model.other_states_) != len(others):
+                raise InputError("not-a-result", "its lists are not one a series", file=name, fix=fix)
+            model._read_processes(kept, series[:, width + 1 :], keys)
+            model.held_out_, model.trained_on_ = kept["held_out"], kept["trained_on"]
+            model.unit_ = {str(key): float(one) for key, one in kept["unit"].items()}
             model._sound()
         except SawtoothError:
             raise
-        except (KeyError, TypeError, ValueError, IndexError, RecursionError, np.linalg.LinAlgError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
             message = f"it is no model ({type(error).__name__}: {error})"
             raise InputError("not-a-result", message, file=name, fix=fix) from None
+        except np.linalg.LinAlgError as error:
+            raise InputError("not-a-result", f"it is no model ({error})", file=name, fix=fix) from None
         return model
+
+    def _read_processes(self, kept: dict[str, Any], scores: Floats, keys: list[str]) -> None:
+        self.processes_, self.reach_, self.states_ = {}, {}, {}
+        for at, (key, unknown) in enumerate(zip(keys, _unknowns(("loss", "rtt", "rate")), strict=True)):
+            rows = self.rows_[:, _known(unknown)]
+            self.processes_[key] = _gaussian(kept["processes"][key], rows, self.log_)
+            self.reach_[key] = Reach(scores[:, at], float(kept["factors"][key]))
+        self.names_ = [str(one) for one in kept["names"]]
+        states = ["congested"] * len(self.log_) + self.other_states_
+        if self.names_ != [one for one in STATES if one in states]:
+            raise ValueError("its states do not fit its series")
+        if len(self.names_) > 1:
+            for unknown in _unknowns(("loss",)):
+                described = kept["states"][_name(unknown)]
+                forest = Forest.read(described, len(_features(unknown)), len(self.names_))
+                self.states_[_name(unknown)] = forest
 
     def _sound(self) -> None:
         """Raises ValueError, KeyError or TypeError where what was read cannot answer."""
-        rows = self.known_.rows
-        if not (np.isfinite(rows).all() and np.isfinite(self.known_.targets).all()):
+        if not (np.isfinite(self.rows_).all() and np.isfinite(self.log_).all() and np.isfinite(self.others_).all()):
             raise ValueError("its series have values that are no numbers")
-        if not 0 < self.level < 1 or not 0 < self.unit_ < np.inf:
-            raise ValueError("its level or its unit is out of range")
+        if len(self.log_) < _FEWEST:
+            raise ValueError("it has too few series")
+        if not all(np.isfinite(reach.scores).all() and 0 < reach.factor < np.inf for reach in self.reach_.values()):
+            raise ValueError("its errors are out of range")
+        if not 0 < self.level < 1 or not all(0 < one < np.inf for one in self.unit_.values()):
+            raise ValueError("its level or its units are out of range")
         for name in ("throughput_bps", "rtt_s", "rate_bps"):
             low, high = self.trained_on_[name]
             if not 0 < low <= high < np.inf:
                 raise ValueError(f"its ends of {name} are out of range")
-        shapes = self.weights_.shape, self.offsets_.shape
-        if not set(self.states_) <= set(STATES) or shapes != ((len(self.states_), len(_USES)), (len(self.states_),)):
-            raise ValueError("its states do not fit their weights")
-        self.predict(np.full((1, len(COLUMNS)), 0.1))
+        if set(self.unit_) != {_name(one) for one in _unknowns(("loss",))}:
+            raise ValueError("its units are not those of its processes")
 
 
 def _table(X: DataFrame | Floats) -> Floats:
@@ -320,25 +376,75 @@ def _table(X: DataFrame | Floats) -> Floats:
     found = np.asarray(X, dtype=float)
     if found.ndim != 2 or found.shape[1] != len(COLUMNS):
         raise ValueError(f"give {len(COLUMNS)} columns: {', '.join(COLUMNS)}")
-    if not np.isfinite(found[:, :-1]).all():
-        raise ValueError("only rate_bps may be NaN")
+    losses = np.isnan(found[:, _PARTS["loss"]])
+    seen = [place for place in range(len(FEATURES)) if place not in _PARTS["loss"]]
+    if not np.isfinite(found[:, seen]).all() or (losses.any(axis=1) != losses.all(axis=1)).any():
+        raise ValueError(f"only rtt_s, rate_bps, and all of {', '.join(OF_LOSS)} may be NaN")
     return found
 
 
 def _rows(table: Floats) -> Floats:
     """On the scales on which throughput is smooth."""
-    scaled = np.array([vector(dict(zip(FEATURES, row, strict=False)))[_PLACES] for row in table])
-    return np.column_stack([scaled.reshape(len(table), len(_USES)), np.log(table[:, -2:])])
+    scaled = np.array([vector(dict(zip(FEATURES, row, strict=False))) for row in table])
+    return np.column_stack([scaled.reshape(len(table), len(FEATURES)), np.log(table[:, -2:])])
 
 
-def _kept(process: Gaussian, columns: list[str]) -> dict[str, Any]:
-    lengths = {name: float(f"{length:.6g}") for name, length in zip(columns, process.lengths, strict=True)}
-    return {"lengths": lengths, "signal": process.signal, "noise": process.noise}
+def _unknowns(parts: Sequence[str]) -> list[tuple[str, ...]]:
+    """All sets of the parts."""
+    return [tuple(part for at, part in enumerate(parts) if number >> at & 1) for number in range(1 << len(parts))]
 
 
-def _gaussian(kept: dict[str, Any], columns: list[str], rows: Floats, log: Floats) -> Gaussian:
-    lengths = np.array([kept["lengths"][name] for name in columns], dtype=float)
-    return Gaussian(rows, log, lengths, float(kept["signal"]), float(kept["noise"]))
+def _name(unknown: Sequence[str]) -> str:
+    return f"without {', '.join(unknown)}" if unknown else "all"
+
+
+def _known(unknown: Sequence[str]) -> list[int]:
+    """The columns that are left."""
+    gone = {place % len(COLUMNS) for part in unknown for place in _PARTS[part]}
+    return [place for place in range(len(COLUMNS)) if place not in gone]
+
+
+def _features(unknown: Sequence[str]) -> list[int]:
+    """The features that are left."""
+    return [place for place in _known(unknown) if place < len(FEATURES)]
+
+
+def _alike(
+    rows: Floats, parts: Sequence[str] = ("loss", "rtt", "rate")
+) -> list[tuple[NDArray[np.bool_], tuple[str, ...]]]:
+    """The rows of which the same parts are unknown, with those parts."""
+    found = []
+    for unknown in _unknowns(parts):
+        chosen = np.full(len(rows), True)
+        for part in parts:
+            chosen &= np.isnan(rows[:, _PARTS[part][0]]) == (part in unknown)
+        if chosen.any():
+            found.append((chosen, unknown))
+    return found
+
+
+def _kept(process: Gaussian) -> dict[str, Any]:
+    return {
+        "lengths": [_short(length) for length in process.lengths],
+        "signal": process.signal,
+        "noise": process.noise,
+    }
+
+
+def _gaussian(kept: dict[str, Any], rows: Floats, targets: Floats) -> Gaussian:
+    lengths = np.array(kept["lengths"], dtype=float)
+    if lengths.shape != (rows.shape[1],) or not (lengths > 0).all():
+        raise ValueError("its lengths do not fit its columns")
+    return Gaussian(rows, targets, lengths, float(kept["signal"]), float(kept["noise"]))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _lines(rows: Floats) -> str:
+    found = ",\n  ".join(json.dumps([_short(value) for value in row]) for row in rows)
+    return f"[\n  {found}\n ]"
 
 
 def _ends(values: Floats) -> list[float]:

@@ -60,7 +60,7 @@ def _measured(result: StudyResult) -> DataFrame:
     """A row for each window; throughputs in Mbit/s, ``probe_features`` what a model is asked with."""
     import pandas as pd
 
-    from sawtooth.congestion.calibrate import PROBES
+    from sawtooth.congestion.draw import PROBES
     from sawtooth.congestion.inputs.run import read
     from sawtooth.congestion.model import CongestionModel
     from sawtooth.congestion.series import difference
@@ -252,8 +252,8 @@ def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
         f"{count} {reason}" for reason, count in (silent["probe_reason"] + silent["probe_state"]).value_counts().items()
     )
     caption = (
-        "The shipped model's estimate for 1,000 probes with its 90% interval, 20 ms assumed as the flows' base RTT, "
-        "against what a flow got; on the line they are the same."
+        "The shipped model's estimate for 1,000 probes with its 90% interval, against what a flow got; on the line "
+        "they are the same."
     )
     if (table["probe_bound"] != "").any():
         caption += (

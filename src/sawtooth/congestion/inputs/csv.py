@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from sawtooth.congestion.inputs.record import FIX, bad
+from sawtooth.congestion.inputs.silent import with_lost
 from sawtooth.congestion.series import COLUMNS, Clock, Remark, RttSeries
 from sawtooth.errors import InputError
 from sawtooth.foreign import decimal
@@ -53,7 +54,8 @@ class _Rows:
 
 
 def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
-    """A series for each value of the column ``series``; RTTs that are empty, nan, * or "lost" were lost.
+    """A series for each value of the column ``series``; RTTs that are empty, nan, * or "lost" were lost. Where none is,
+    probes that are missing from their numbers or times were.
 
     Raises SawtoothError: ``not-a-series`` naming the line, ``missing-unit``, ``missing-field``.
     """
@@ -164,7 +166,7 @@ def _series(label: str, rows: _Rows, source: str, pace_s: float | None, remarks:
     if label == "near" and _FROM_TARGET.intersection(values.get("reply", [])):
         text = "the target itself answered the near probes, and ends no link there"
         remarks = (*remarks, Remark("target-reached", text, doubt=True))
-    return RttSeries(
+    found = RttSeries(
         sent_s,
         np.array(values["rtt_s"]),
         pace_s,
@@ -179,6 +181,7 @@ def _series(label: str, rows: _Rows, source: str, pace_s: float | None, remarks:
         duplicates=np.nan_to_num(values["duplicates"]).astype(np.int64) if "duplicates" in values else None,
         remarks=remarks,
     )
+    return with_lost(found, np.array(values["probe"]) if "probe" in values else None)
 
 
 _FROM_TARGET = {"echo-reply", "port-unreachable"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from sawtooth.congestion.calibrate import PACE_S, PROBES
+from sawtooth.congestion.draw import PACE_S, PROBES
 from sawtooth.congestion.estimate import Estimate
 from sawtooth.congestion.model import CongestionModel
 from sawtooth.congestion.report.link import Assumed, Link
@@ -212,7 +212,9 @@ def _estimates(link: Link, level: float) -> Figure:
 
 def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> Figure:
     learnt = model.trained()
-    near = np.abs(np.log(learnt["rtt_s"] / assumed.rtt_s)) < np.log(ALIKE)
+    near = np.full(len(learnt), True)
+    if assumed.rtt_s is not None:
+        near &= np.abs(np.log(learnt["rtt_s"] / assumed.rtt_s)) < np.log(ALIKE)
     if assumed.rate_bps is not None:
         near &= np.abs(np.log(learnt["rate_bps"] / assumed.rate_bps)) < np.log(ALIKE)
     learnt["group"] = np.where(near, "trained, as assumed", "trained, other links")
@@ -221,15 +223,16 @@ def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> Figure
     own["group"] = [f"this link, {state_of(one)}" for one in asked]
     for name in ("throughput_bps", "low_bps", "high_bps"):
         own[name] = [getattr(one, name) for one in asked]
-    own["rtt_s"] = assumed.rtt_s
+    own["rtt_s"] = float("nan") if assumed.rtt_s is None else assumed.rtt_s
     own["rate_bps"] = float("nan") if assumed.rate_bps is None else assumed.rate_bps
     own["control"] = ""
     columns = ["group", "control", "rtt_s", "rate_bps", "throughput_bps", "low_bps", "high_bps", *CALIBRATION]
     table = pd.concat([learnt.reindex(columns=columns), own[columns].astype({"throughput_bps": float})])
     rate = "of any rate" if assumed.rate_bps is None else f"of about {assumed.rate_bps / 1e6:g} Mbit/s"
+    flows = "any RTT" if assumed.rtt_s is None else f"about {assumed.rtt_s * 1e3:g} ms"
     caption = (
-        f"Coloured: the series that the model was trained on, links {rate} with flows of about "
-        f"{assumed.rtt_s * 1e3:g} ms; pale grey: its other links. Black: this link's windows, at the throughput that "
+        f"Coloured: the series that the model was trained on, links {rate} with flows of {flows}; pale grey: its other "
+        "links. Black: this link's windows, at the throughput that "
         "was estimated for them. Dashed lines: median of its windows that have no number, with what they are."
     )
     if any(one.bound for one in link.windows):

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from sawtooth.congestion.calibrate import PROBES
 from sawtooth.congestion.checks import check
-from sawtooth.congestion.estimate import ASSUMED_RTT_S, Estimate, estimate
+from sawtooth.congestion.draw import PROBES
+from sawtooth.congestion.estimate import Estimate, estimate
 from sawtooth.congestion.model import CongestionModel
 from sawtooth.congestion.series import RttSeries
 from sawtooth.errors import SawtoothError
@@ -22,9 +22,9 @@ _SHOWN = ("too-few-probes", "constant-series")
 
 @dataclass(frozen=True)
 class Assumed:
-    """Base RTT of the link's TCP flows in s, and the link's rate in bit/s (None: not known)."""
+    """Mean base RTT of the link's TCP flows in s, and the link's rate in bit/s (None: not known)."""
 
-    rtt_s: float = ASSUMED_RTT_S
+    rtt_s: float | None = None
     rate_bps: float | None = None
 
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from sawtooth.congestion.calibrate import PACE_S, PROBES
+from sawtooth.congestion.draw import PACE_S, PROBES
 from sawtooth.congestion.estimate import FARTHEST, Estimate
 from sawtooth.congestion.model import CongestionModel
 from sawtooth.congestion.report.figures import DAY_S, STATES, is_long, state_of
@@ -91,10 +91,10 @@ def assumption(assumed: Assumed, model: CongestionModel) -> str:
     rate = f"a link of unknown rate, one of {_ends(model.trained_on_['rate_bps'])} Mbit/s"
     if assumed.rate_bps is not None:
         rate = f"a link of {assumed.rate_bps / 1e6:,g} Mbit/s"
-    return (
-        f"Assumed: TCP flows with a base RTT of {assumed.rtt_s * 1e3:g} ms, {rate}, one FIFO queue with tail drop. The "
-        "flows' RTT cannot be seen from outside: if it is longer, they get less than is said here; if shorter, more."
-    )
+    flows = "TCP flows of any base RTT"
+    if assumed.rtt_s is not None:
+        flows = f"TCP flows with a base RTT of {assumed.rtt_s * 1e3:g} ms"
+    return f"Assumed: {flows}, {rate}, one FIFO queue with tail drop. A wrong rate or RTT makes a wrong answer."
 
 
 def training(link: Link, model: CongestionModel) -> str:
