@@ -74,3 +74,8 @@ def test_a_file_of_answers_only_has_its_losses_back(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text(f"sent_s,rtt_ms\n{rows}")
     (found,) = read_series(tmp_path / "answers.csv")
     assert (len(found), found.loss) == (1000, pytest.approx(0.02))
+
+
+def test_what_is_missing_in_a_file_of_the_prober_was_never_sent(tmp_path: Path) -> None:
+    (found,) = read_series(answers(sent()).save(tmp_path / "prober.csv"))
+    assert (len(found), found.loss) == (27, 0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sawtooth.congestion.inputs.record import FIX, bad
 from sawtooth.congestion.inputs.silent import with_lost
@@ -55,7 +56,7 @@ class _Rows:
 
 def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
     """A series for each value of the column ``series``; RTTs that are empty, nan, * or "lost" were lost. Where none is,
-    probes that are missing from their numbers or times were.
+    probes that are missing from their numbers or times were; but not in a file of the prober, which records them.
 
     Raises SawtoothError: ``not-a-series`` naming the line, ``missing-unit``, ``missing-field``.
     """
@@ -85,7 +86,11 @@ def read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:
     remarks: tuple[Remark, ...] = ()
     if ignored:
         remarks = (Remark("ignored-columns", f"columns that nothing is known of: {plain(', '.join(ignored))}"),)
-    return [_series(label, rows, source, pace_s, remarks) for label, rows in groups.items()]
+    found = [_series(label, rows, source, pace_s, remarks) for label, rows in groups.items()]
+    if tuple(names) == COLUMNS:
+        # The prober records what was lost: what is missing in its file was never sent.
+        return [series for series, _ in found]
+    return [with_lost(series, numbers) for series, numbers in found]
 
 
 def _cells(line: str, delimiter: str, number: int) -> list[str]:
@@ -149,7 +154,10 @@ def _number(cell: str, name: str, line: int, *, lost: bool) -> float:
         raise bad(str(error), line).at(field=name) from None
 
 
-def _series(label: str, rows: _Rows, source: str, pace_s: float | None, remarks: tuple[Remark, ...]) -> RttSeries:
+def _series(
+    label: str, rows: _Rows, source: str, pace_s: float | None, remarks: tuple[Remark, ...]
+) -> tuple[RttSeries, NDArray[np.float64] | None]:
+    """The rows as a series, and the numbers that the source gives its probes."""
     values = rows.values
     count = len(values["rtt_s"])
     told_s = float(values["pace_s"][0]) if "pace_s" in values else math.nan
@@ -181,7 +189,7 @@ def _series(label: str, rows: _Rows, source: str, pace_s: float | None, remarks:
         duplicates=np.nan_to_num(values["duplicates"]).astype(np.int64) if "duplicates" in values else None,
         remarks=remarks,
     )
-    return with_lost(found, np.array(values["probe"]) if "probe" in values else None)
+    return found, np.array(values["probe"]) if "probe" in values else None
 
 
 _FROM_TARGET = {"echo-reply", "port-unreachable"}
