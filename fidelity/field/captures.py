@@ -78,7 +78,8 @@ def files(directory: Path) -> list[Path]:
     """The captures below a directory, or a single one."""
     if directory.is_file():
         return [directory]
-    return sorted(path for path in directory.rglob("*") if path.suffix in ENDINGS and path.is_file())
+    found = (path for path in directory.rglob("*") if path.suffix in ENDINGS and ".tar" not in path.suffixes)
+    return sorted(path for path in found if path.is_file())
 
 
 def judge(path: Path) -> Iterator[Judged]:

@@ -78,6 +78,9 @@ impl Connection {
         let side = self.side(segment);
         self.end_ns = self.end_ns.max(segment.time_ns);
         let has = |flag: u8| segment.flags & flag != 0;
+        if has(segment::SYN) && self.flows[side].is_none() && self.ends[side].begins_anew(segment) {
+            self.ends[1 - side].forget_acked();
+        }
         self.ends[side].see(segment);
         // A SYN has a number before its data.
         let first = self.ends[side].sequence.map_or(0, |sequence| sequence.relative(segment.seq));

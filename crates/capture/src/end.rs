@@ -155,6 +155,22 @@ impl End {
         }
     }
 
+    /// Whether a SYN has another number than the one before, as an answer that was made without memory may (SYN cookies, RFC
+    /// 4987 section 3.6): numbers are counted from it then.
+    pub fn begins_anew(&mut self, segment: &Segment) -> bool {
+        let other = self.syn.is_some() && self.sequence.is_some_and(|sequence| !sequence.is_origin(segment.seq));
+        if other {
+            self.sequence = Some(Sequence::of_syn(segment.seq));
+            self.sent = NONE;
+        }
+        other
+    }
+
+    /// What it acknowledged were numbers that its peer has begun anew.
+    pub fn forget_acked(&mut self) {
+        self.acked = NONE;
+    }
+
     /// Takes a FIN without data of an end that sends none.
     pub fn lone_fin(&mut self, segment: &Segment) {
         let id = segment.ip_id.unwrap_or(0);

@@ -52,6 +52,8 @@ _JITTER = 0.005
 NEAR = 0.25
 BURSTY = 1.5
 """Runs a burst from which on they are no chance: a quarter of the mean time apart, 1.28 belong together at random."""
+DENSER = 20.0
+"""Times as dense as all losses are those within bursts: what is near at random is so four times, or a little more."""
 
 
 def from_trace(observed: Observed, trace: Trace) -> Estimate:
@@ -66,7 +68,7 @@ def from_trace(observed: Observed, trace: Trace) -> Estimate:
     split = separate(trace, frame_s, got / rate.value)
     if groups is not None:
         split = by_load(groups, split, frame_s, min(least))
-    split = by_time(trace, split)
+    split = by_time(trace, split, observed.rtt_mean_s or min(least))
     queue = queue_limit(split, rate, rtt, observed.frame_bytes)
     delayed, delayed_how = delayed_acks(trace)
     cannot = list(beyond_window(observed))
@@ -291,7 +293,7 @@ def by_load(trace: Trace, split: Split, frame_s: float, trip_s: float) -> Split:
     return Split(True, True, longest_s, longest_s / 2, longest_s, apart, int(random.sum()), sent, lost - apart, random)
 
 
-def by_time(trace: Trace, split: Split) -> Split:
+def by_time(trace: Trace, split: Split, trip_s: float) -> Split:
     """With the bursts in time of the random losses: those within a round trip of the one before, and within a quarter
     of the mean time between them, so that what is lost at an even pace is no burst (as in docs/reference/capture.md).
     """
@@ -300,9 +302,7 @@ def by_time(trace: Trace, split: Split) -> Split:
     times, lengths = trace.lost_t_s[chosen][order], trace.lost_segments[chosen][order]
     if not split.known or times.size < 2 or trace.sent_t_s.size < 2:
         return split
-    near_s = NEAR * float(trace.sent_t_s[-1] - trace.sent_t_s[0]) / times.size
-    if trace.delay_s.size and trace.sender_side:
-        near_s = min(near_s, float(np.median(trace.delay_s)))
+    near_s = min(trip_s, NEAR * float(trace.sent_t_s[-1] - trace.sent_t_s[0]) / times.size)
     first = np.flatnonzero(np.concatenate([[True], np.diff(times) > near_s]))
     last = np.concatenate([first[1:], [times.size]]) - 1
     total = np.concatenate([[0], np.cumsum(trace.sent_segments)])
@@ -361,7 +361,11 @@ def random_loss(split: Split) -> Estimated:
 
 def in_bursts(split: Split) -> bool:
     """Whether the path's own losses come near each other in time, more than by chance."""
-    return split.known and split.bursts is not None and split.random_runs > BURSTY * split.bursts
+    if not (split.known and split.random_sent and split.bursts) or split.bursts < 2:
+        return False
+    if split.random_runs <= BURSTY * split.bursts:
+        return False
+    return split.random / split.burst_span > DENSER * split.random / split.random_sent
 
 
 def burst_loss(split: Split) -> float:

@@ -165,6 +165,24 @@ fn a_syn_ack_with_another_number_begins_a_connection_where_the_client_is_not_cap
 }
 
 #[test]
+fn an_answer_with_another_number_begins_anew_where_the_client_is_captured() {
+    let mut talk = Talk::silent();
+    talk.put(true, 50_000, Segment { flags: SYN, seq: ISN, options: offered(), ..blank() });
+    for seq in [900_000_000, 7] {
+        let answer = Segment { flags: SYN | ACK, seq, ack: raw(0), options: offered(), ..blank() };
+        talk.after(1_000).put(false, 50_000, answer);
+    }
+    talk.put(true, 50_000, Segment { flags: ACK, seq: raw(0), ack: 8, ..blank() });
+    talk.put(false, 50_000, Segment { flags: ACK, seq: 8, ack: raw(0), payload: 1000, ..blank() });
+    talk.after(20).put(true, 50_000, Segment { flags: ACK, seq: raw(0), ack: 1008, ..blank() });
+    let facts = talk.facts();
+    assert_eq!(talk.connections.all.len(), 1);
+    assert_eq!(facts.handshake.server.unwrap().retransmits, 1);
+    let told = facts.directions.into_iter().nth(1).unwrap().data.unwrap();
+    assert_eq!((told.new_bytes, told.acknowledged_bytes, told.unseen_bytes, told.retransmits), (1000, 1000, 0, 0));
+}
+
+#[test]
 fn a_packet_with_the_same_identification_at_once_or_from_elsewhere_is_a_copy_and_later_is_sent_again() {
     let talk = |after_ms: u64, via: u32| {
         let mut talk = Talk::open();

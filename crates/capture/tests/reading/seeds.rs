@@ -2,6 +2,7 @@
 
 use crate::build::*;
 use crate::random::Random;
+use crate::tunnels;
 use sawtooth_capture::Writer;
 use std::io::Write;
 
@@ -27,6 +28,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         ("pcap-cooked-2", pcap(276, &[cooked_2])),
         ("pcap-loopback", pcap(0, &[[&[2, 0, 0, 0], four.as_slice()].concat()])),
         ("pcap-ppp", pcap(9, &[[&[0xff, 3, 0, 0x21], four.as_slice()].concat()])),
+        ("pcap-tunnels", pcap(101, &tunnels::packets().into_iter().map(|(_, packet)| packet).collect::<Vec<_>>())),
         ("pcapng-little", pcapng(Order::Little, &frames)),
         ("pcapng-big", pcapng(Order::Big, &frames)),
         ("pcapng-sections", [pcapng(Order::Big, &frames), pcapng(Order::Little, &frames)].concat()),

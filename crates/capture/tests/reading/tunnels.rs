@@ -27,12 +27,12 @@ fn only(packet: Vec<u8>) -> Segment {
     read_one(&pcap(101, &[packet]))
 }
 
-#[test]
-fn what_tunnels_carry_is_read() {
+/// IP packets with TCP in tunnels of all kinds, by name.
+pub fn packets() -> Vec<(&'static str, Vec<u8>)> {
     let (ip, frame, six) = (inner_ip(), inner_frame(), ipv6(6, &tcp(&[], NINE)));
     let behind = |head: &[u8], inner: &[u8]| [head, inner].concat();
     let ppp = |head: &[u8]| behind(&[head, &[0xff, 3, 0, 0x21]].concat(), &ip);
-    for (name, packet) in [
+    vec![
         ("IPv4 in IPv4", ipv4(4, &ip)),
         ("IPv6 in IPv4", ipv4(41, &six)),
         ("IPv4 in IPv6", ipv6(4, &ip)),
@@ -57,7 +57,12 @@ fn what_tunnels_carry_is_read() {
             "GRE in IP in VXLAN",
             udp(4789, &behind(&[8, 0, 0, 0, 0, 0, 7, 0], &ethernet(&[8, 0], &gre(&[0, 0, 8, 0], &ip)))),
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn what_tunnels_carry_is_read() {
+    for (name, packet) in packets() {
         let (segments, counts, problems) = read(&pcap(101, &[packet]));
         assert_eq!((segments.len(), problems.len()), (1, 0), "{name}: {counts:?}");
         let segment = segments[0];
