@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sawtooth.cli import main
 from sawtooth.errors import InputError
 from sawtooth.plain import is_plain, plain, printable, sentence
 from sawtooth.scenario import Scenario
@@ -22,11 +26,25 @@ STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 SOURCES = Path(__file__).parent.parent / "src" / "sawtooth"
 
 
-def called(*arguments: str, text: str = "", errors: str = "surrogateescape") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from sawtooth.cli import main; main()", *arguments]
-    return subprocess.run(
-        command, input=text, capture_output=True, text=True, errors=errors, timeout=60, encoding="utf-8"
-    )
+@dataclass
+class Told:
+    """What a command printed, and its status."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def called(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Told]:
+    def call(*arguments: str, text: str = "") -> Told:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        printed = capsys.readouterr()
+        return Told(int(ended.value.code or 0), printed.out, printed.err)
+
+    return call
 
 
 def harmless(printed: str) -> bool:
@@ -93,7 +111,7 @@ def test_an_error_is_its_own_lines_whatever_it_quotes() -> None:
         ["show", "\udcff\udc85.toml"],
     ],
 )
-def test_what_is_given_on_the_command_line_comes_back_harmless(arguments: list[str]) -> None:
+def test_what_is_given_on_the_command_line_comes_back_harmless(arguments: list[str], called) -> None:
     told = called(*arguments)
     assert told.returncode in (1, 2)
     assert told.stderr.startswith("error[")
@@ -125,7 +143,7 @@ def test_what_is_given_on_the_command_line_comes_back_harmless(arguments: list[s
         'name = "x"\n[scenario]\n[columns.cc]\nfield = "flows.cc"\nlabels = { cubic = "\\u009b31m" }',
     ],
 )
-def test_what_stands_in_a_file_comes_back_harmless_and_short(text: str) -> None:
+def test_what_stands_in_a_file_comes_back_harmless_and_short(text: str, called) -> None:
     told = called("show", "-", text=text)
     assert told.returncode == 2, told.stdout
     assert not told.stderr.startswith("error[internal]")
@@ -156,7 +174,7 @@ def test_a_terminal_that_takes_ascii_only_gets_the_rest_written_out(tmp_path: Pa
 
 def test_commands_print_in_one_place_only() -> None:
     """What runs as a program of its own, for its parent to read, prints for itself."""
-    programs = {"doctor/probe.py", "kernel/keeper.py", "testbed/__main__.py"}
+    programs = {"doctor/probe.py", "doctor/tracing.py", "kernel/keeper.py", "testbed/__main__.py"}
     printing = re.compile(r"\bclick\.(?:echo|secho)\(|(?<![\w.])print\(|sys\.(?:stdout|stderr)\.write\(")
     found = {
         str(path.relative_to(SOURCES))

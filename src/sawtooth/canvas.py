@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
-import shutil
-import tempfile
 from pathlib import Path
+
+from sawtooth import temporary
 
 _VARIABLE = "MPLCONFIGDIR"
 
@@ -17,9 +18,9 @@ def settle() -> None:
     """To be called before matplotlib is imported: without a home it would complain, on the terminal, of each use."""
     if os.environ.get(_VARIABLE) or all(_writable(directory) for directory in _usual()):
         return
-    directory = tempfile.mkdtemp(prefix="sawtooth-matplotlib-")
-    os.environ[_VARIABLE] = directory
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    kept = contextlib.ExitStack()
+    os.environ[_VARIABLE] = str(kept.enter_context(temporary.directory()))
+    atexit.register(kept.close)
 
 
 def _usual() -> list[Path]:
