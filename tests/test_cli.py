@@ -142,6 +142,18 @@ def test_omit_sets_the_warm_up_and_the_table_says_so(call, scenario: Path, tmp_p
     assert "error[bad-usage]: --omit" in answer.err
 
 
+def test_a_flow_that_nothing_limits_is_told_in_the_first_line_and_in_the_report(call, tmp_path: Path) -> None:
+    path = tmp_path / "up.toml"
+    path.write_text(
+        'duration = "1 s"\n[path]\n[host]\nreceive_buffer = "64 KiB"\n[[flows]]\nfrom = "receiver"\nto = "sender"'
+    )
+    answer = call("run", path, "--out", tmp_path / "results", "--jobs", "1")
+    told = 'flow "cubic" sends from receiver to sender, where no link has a rate'
+    assert answer.out.startswith(f"warning: {told}")
+    page = Path(answer.out.splitlines()[-1].removeprefix("report: "))
+    assert told.replace('"', "&#34;") in page.read_text()
+
+
 def test_a_report_is_written_again_from_the_results(call, scenario: Path, tmp_path: Path) -> None:
     answer = call("run", scenario, "--engine", "model", "--out", tmp_path / "results", "--jobs", "1", "--quiet")
     page = Path(answer.out.removeprefix("report: ").strip())

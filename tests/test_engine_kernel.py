@@ -47,6 +47,16 @@ def test_throughput_is_that_of_the_reference_within_5_percent(tables: dict[str, 
     assert mean_mbps(run(**tables)) == pytest.approx(expected_mbps, rel=0.05)
 
 
+def test_a_reverse_flow_gets_the_reverse_rate_and_is_warned_of_where_there_is_none() -> None:
+    flows = [{"name": "up", "from": "receiver", "to": "sender"}]
+    found = run(path={"rate": "20 Mbit/s", "reverse_rate": "5 Mbit/s"}, flows=flows, duration="4 s")
+    late = found.tables["intervals"].query("t_s > 1")["goodput_bps"].mean() / 1e6
+    assert late == pytest.approx(5 * 1448 / 1514, rel=0.02)
+    assert found.warnings == []
+    unlimited = run(path={"rate": "20 Mbit/s"}, host={"receive_buffer": "64 KiB"}, flows=flows, duration="2 s")
+    assert unlimited.warnings[0].startswith('flow "up" sends from receiver to sender, where no link has a rate')
+
+
 def test_a_large_buffer_does_not_put_the_guest_under_memory_pressure() -> None:
     # Two buffers of up to 64 MiB are more than the kernel allows TCP in a gigabyte of memory. BBR then got 0.3 Mbit/s.
     path = {"rate": "2.5 Gbit/s", "rtt": "140 ms", "queue": "100000 packets", "loss": "1.5%"}

@@ -187,6 +187,26 @@ def test_a_buffer_that_limits_a_flow_is_warned_of() -> None:
     assert SIM.run(Scenario(duration="5 s")).meta["warnings"] == []
 
 
+UP = {"name": "up", "from": "receiver", "to": "sender"}
+
+
+def test_a_flow_that_nothing_limits_is_warned_of_before_anything_else() -> None:
+    flows = [{"name": "down"}, UP]
+    found = SIM.run(
+        Scenario(path={"rate": "20 Mbit/s"}, host={"receive_buffer": "64 KiB"}, flows=flows, duration="2 s")
+    ).warnings
+    assert found[0].startswith('flow "up" sends from receiver to sender, where no link has a rate')
+    assert [warning for warning in found if "receive buffer limited" in warning]
+    assert not [warning for warning in found if '"down" sends' in warning]
+
+
+def test_a_reverse_flow_gets_the_reverse_rate_of_a_path() -> None:
+    run = SIM.run(Scenario(path={"rate": "20 Mbit/s", "reverse_rate": "5 Mbit/s"}, flows=[UP], duration="4 s"))
+    late = run.tables["intervals"].query("t_s > 1")["goodput_bps"].mean() / 1e6
+    assert late == pytest.approx(5 * 1448 / 1514, rel=0.01)
+    assert run.warnings == []
+
+
 def test_offload_on_a_lossy_link_of_the_sender_is_warned_of() -> None:
     lossy = {
         "topology": "custom",

@@ -42,6 +42,21 @@ def test_a_path_has_its_rate_and_queue_at_the_router_and_its_loss_after_it() -> 
     assert base_rtt_ns(compiled) == 21_000_000
 
 
+def test_the_way_back_of_a_path_has_a_rate_and_the_same_queue_of_its_own_where_it_is_given_one() -> None:
+    path = {"rate": "100 Mbit/s", "reverse_rate": "10 Mbit/s", "rtt": "20 ms", "queue": "1 bdp"}
+    compiled = Scenario(path=path).compile()
+    forward, reverse = compiled["transmitters"]
+    assert (reverse["name"], reverse["rate_bps"]) == ("loss>router", 10_000_000)
+    assert (forward["queue_packets"], reverse["queue_packets"]) == (165, 17)
+    assert [link["name"] for link in compiled["links"] if link["transmitter"] == 1] == ["loss>router"]
+    compiled = Scenario(path=path | {"queue": "40 ms"}).compile()
+    assert [one["queue_bytes"] for one in compiled["transmitters"]] == [500_000, 50_000]
+
+
+def test_a_path_without_a_reverse_rate_asks_what_it_asked_before_there_was_one() -> None:
+    assert "reverse_rate" not in Scenario(path={}).to_dict()["path"]
+
+
 def test_a_chain_has_one_card_a_host_for_data_and_acknowledgements() -> None:
     compiled = Scenario(topology="chain").compile()
     assert hosts(compiled) == ["h1", "h2", "h3", "h4", "h5"]

@@ -20,8 +20,30 @@ def names(compiled: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def warnings(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[str]:
-    """Sentences: a socket buffer was the limit, a flow delivered nothing, a loss took whole super-packets."""
-    return [*_limited(compiled, tables), *_silent(compiled, tables), *_offloaded(compiled)]
+    """Sentences, what makes the figures meaningless first: nothing limits a flow's rate, a socket buffer was the limit,
+    a flow delivered nothing, a loss took whole super-packets.
+    """
+    return [
+        *_unlimited(compiled),
+        *_limited(compiled, tables),
+        *_silent(compiled, tables),
+        *_offloaded(compiled),
+    ]
+
+
+def _unlimited(compiled: dict[str, Any]) -> list[str]:
+    """Flows whose data passes no transmitter: what they get says how the engine computes, not what a path gives."""
+    links, hosts = compiled["links"], compiled["hosts"]
+    found = []
+    for flow in compiled["flows"]:
+        way = [links[index] for index in flow["forward"]]
+        if all(link["transmitter"] is None for link in way):
+            ends = f"{hosts[way[0]['from']]['name']} to {hosts[way[-1]['to']]['name']}"
+            found.append(
+                f'flow "{flow["name"]}" sends from {ends}, where no link has a rate: its throughput is no path\'s '
+                "(path.reverse_rate limits the way back of a path, rate a link)"
+            )
+    return found
 
 
 def _limited(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[str]:

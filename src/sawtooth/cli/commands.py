@@ -84,9 +84,10 @@ def run(
         page = write_report(result)
         try:
             if not quiet:
-                say(result.table())
+                # First: a figure that means nothing is not to be read before that is known.
                 for warning in result.warnings:
                     say(f"warning: {sentence(warning)}")
+                say(result.table())
                 say(f"results: {where(result.directory)}")
             say(f"report: {where(page)}")
         except BrokenPipeError as error:

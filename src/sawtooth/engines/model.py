@@ -200,6 +200,11 @@ class Model:
                 raise _unsupported(f"host.{field}", f"TCP without {field}", "leave it on")
         if sender["offload"]:
             raise _unsupported("host.offload", "segmentation offload", "leave it off")
+        predicted = _chosen(_rows(flows[0]["cc"], _asked(compiled)))["goodput_bps"]
+        # At best one acknowledgement for two segments.
+        acknowledgements = predicted * HEADERS_BYTES / (2 * sender["mss"])
+        if any(rate < acknowledgements for rate in _rates(compiled, back)):
+            raise _unsupported("rate", "acknowledgements that fill the way back", "give the way back a higher rate")
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """One row an interval, all with the predicted mean. Raises SawtoothError as ``check`` does."""
@@ -300,6 +305,12 @@ def _packets(queue: Queue, asked: _Asked) -> float:
 def _way(compiled: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     flow, links = compiled["flows"][0], compiled["links"]
     return [links[index] for index in flow["forward"]], [links[index] for index in flow["backward"]]
+
+
+def _rates(compiled: dict[str, Any], way: list[dict[str, Any]]) -> list[int]:
+    """Of the links on a way that have a transmitter, bit/s."""
+    wires = compiled["transmitters"]
+    return [wires[link["transmitter"]]["rate_bps"] for link in way if link["transmitter"] is not None]
 
 
 def _ends(compiled: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

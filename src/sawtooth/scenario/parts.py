@@ -97,13 +97,20 @@ Lifetime = Annotated[Span, between("1 ms", "30 d", Span)]
 class Path(Part):
     """One bottleneck between two hosts; topology "path"."""
 
-    rate: Rate = Field(
-        Rate.parse("100 Mbit/s"), description="of the bottleneck, sender to receiver; the other direction is unlimited"
+    rate: Rate = Field(Rate.parse("100 Mbit/s"), description="of the bottleneck, sender to receiver")
+    reverse_rate: Rate | None = Field(
+        None,
+        description="of the bottleneck, receiver to sender: of acknowledgements and reverse flows; absent: unlimited",
     )
     rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time, half each way")
-    queue: Queue = Field(Queue.parse("1 bdp"), description="of the bottleneck, in the direction of the data")
+    queue: Queue = Field(
+        Queue.parse("1 bdp"),
+        description="of the bottleneck, each direction that has a rate; a time or bdp is of that direction's rate",
+    )
     loss: LossModel = Field(Loss.parse("0%"), description="in the direction of the data, after the bottleneck")
-    ack_loss: LossModel = Field(Loss.parse("0%"), description="in the direction of the acknowledgements")
+    ack_loss: LossModel = Field(
+        Loss.parse("0%"), description="in the direction of the acknowledgements, before the bottleneck"
+    )
 
 
 class Chain(Part):

@@ -1,6 +1,6 @@
 """The topologies by name, each built into a ``Network`` from its table of the scenario file.
 
-``path``             sender – router – loss – delay – receiver; the bottleneck is router → loss
+``path``             sender – router – loss – delay – receiver; the bottleneck is router – loss
 ``chain``            h1 – h2 – h3 – h4 – h5, one card a host, loss on h3 → h4
 ``chain-asymmetric`` the same, but acknowledgements go from h5 straight to h1
 ``dumbbell``         s1 … sN – left – right – r1 … rN; the bottleneck is left – right
@@ -23,13 +23,16 @@ _DEFAULT_QUEUE = Queue.parse("1000 packets")
 
 
 def path(given: Path) -> Network:
-    """One bottleneck. Its queue and rate are on router → loss only; every other transmitter is unlimited.
+    """One bottleneck, the link between router and loss: a queue and a rate there, in the other direction where that has
+    a rate; every other transmitter is unlimited.
 
-    Loss follows the bottleneck, and half the RTT follows that, each way.
+    Loss follows the bottleneck, and half the RTT follows that; the way back passes them in the other order.
     """
     hosts = ("sender", "router", "loss", "delay", "receiver")
     back_ns = given.rtt.ns // 2
-    bottleneck = Transmitter("router>loss", given.rate.bps, given.queue, "path.queue")
+    bottleneck = [Transmitter("router>loss", given.rate.bps, given.queue, "path.queue")]
+    if given.reverse_rate is not None:
+        bottleneck.append(Transmitter("loss>router", given.reverse_rate.bps, given.queue, "path.queue"))
     wires = (
         _wire("sender", "router", None),
         _wire("router", "loss", 0),
@@ -37,10 +40,10 @@ def path(given: Path) -> Network:
         _wire("delay", "receiver", None, delay_ns=given.rtt.ns - back_ns),
         _wire("receiver", "delay", None, delay_ns=back_ns),
         _wire("delay", "loss", None, loss=given.ack_loss),
-        _wire("loss", "router", None),
+        _wire("loss", "router", None if given.reverse_rate is None else 1),
         _wire("router", "sender", None),
     )
-    return Network(hosts, (bottleneck,), wires, ends=("sender", "receiver"))
+    return Network(hosts, tuple(bottleneck), wires, ends=("sender", "receiver"))
 
 
 def chain(given: Chain) -> Network:
