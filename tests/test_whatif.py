@@ -404,7 +404,7 @@ def test_the_text_has_the_observation_first_then_the_estimate_the_test_and_the_c
     seen = from_ss(BBR)
     found = estimate(seen)
     said = words(seen, found, self_test(seen, []), [answer("reno", 10e6, 9e6, 11e6)])
-    order = [said.index(part) for part in ("observed", "estimate of the path", "self-test", "expected throughput")]
+    order = [said.index(part) for part in ("observed", "estimate of the path", "self-test", "expected goodput")]
     assert order == sorted(order)
     assert "48 Mbit/s" in said
     assert "9 Mbit/s … 11 Mbit/s" in said
@@ -415,7 +415,7 @@ def test_the_command_answers_from_numbers(tmp_path: Path) -> None:
     arguments += ["--throughput", "4 Mbit/s", "--cc", "reno", "--draws", "2", "--scenario", str(tmp_path / "s.toml")]
     done = CliRunner().invoke(whatif, [*arguments, "--json"], catch_exceptions=False)
     told = json.loads(done.output)
-    assert told["observed"]["throughput_bps"] == 4e6
+    assert told["observed"]["goodput_bps"] == 4e6
     assert told["estimate"]["rate"]["value"] == 5e6
     assert told["self_test"]["verdict"] in ("agrees", "roughly", "fails")
     assert [one["cc"] for one in told["answers"]] == ["reno", "cubic", "bbr"]

@@ -173,6 +173,17 @@ fn data_acknowledged_after_20_ms_is_a_round_trip_of_20_ms() {
 }
 
 #[test]
+fn a_fin_long_after_the_last_data_is_no_part_of_the_time_that_the_goodput_is_of() {
+    let mut talk = Talk::open();
+    talk.warm().after(3000);
+    let seq = ISN.wrapping_add(1 + 10_000);
+    talk.put(true, 50_000, Segment { flags: FIN | ACK, seq, ack: 1, ..blank() });
+    let told = talk.told();
+    assert_eq!((told.first_data_s, told.last_data_s, told.duration_s), (0.02, 0.209, 0.189));
+    assert_eq!(told.goodput_bps, Some(80_000.0 / 0.189));
+}
+
+#[test]
 fn what_was_retransmitted_gives_no_round_trip() {
     let mut talk = Talk::open();
     talk.data(0).after(300).data(0).after(5).ack(1, &[]);

@@ -181,7 +181,10 @@ impl Flow {
         let now_ns = data.segment.time_ns;
         let flight_before = self.in_flight();
         let kind = self.classified(data, shared);
-        self.last_ns = now_ns;
+        // A FIN may come long after the last data, from a connection that was idle.
+        if data.segment.payload > 0 {
+            self.last_ns = now_ns;
+        }
         let packets = data.packets();
         self.counts.data_packets += u64::from(packets);
         self.counts.super_packets += u64::from(packets > 1);

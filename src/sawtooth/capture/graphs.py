@@ -21,7 +21,7 @@ _BINS = 240
 """Points of a curve at most: shorter intervals are put together."""
 
 ROUND_TRIPS = 3
-"""That throughput is a mean of, at least: shorter intervals show the bursts in which acknowledgements come."""
+"""That goodput is a mean of, at least: shorter intervals show the bursts in which acknowledgements come."""
 
 
 def over_time(shown: list[View], zoom: Zoom) -> Canvas:
@@ -60,7 +60,7 @@ def _column_of(panels: Any, view: View, zoom: Zoom) -> set[int]:
 
     bins = max(length, (right - left) / _BINS)
     smooth = max(length, (right - left) / 100, ROUND_TRIPS * view.rtt_s)
-    _throughput(rate, _grouped(series, smooth, length), view, left, right)
+    _goodput(rate, _grouped(series, smooth, length), view, left, right)
     _flight(flight, _grouped(series, bins, length))
     _rtt(rtt, view, series, left, right)
     rtt.set_xlim(left, right)
@@ -84,13 +84,13 @@ def _shade(panels: Any, start: Floats, end: Floats, limit: NDArray[Any]) -> None
             axes.axvspan(start[at[0]], end[at[-1]], color=LIMITS[number].colour, alpha=1 if strip else 0.13, lw=0)
 
 
-def _throughput(axes: Axes, grouped: Any, view: View, left: float, right: float) -> None:
+def _goodput(axes: Axes, grouped: Any, view: View, left: float, right: float) -> None:
     t = grouped["t_s"].last()
     goodput = grouped["goodput_bps"].mean()
     factor, unit = scale(float(goodput.max()) if len(goodput) else 0, "bit/s")
     name = f"mean of {quantity(float(t.diff().median()), 's')}" if len(t) > 1 else "mean"
     axes.plot(t, goodput / factor, color=DATA, lw=1.2, label=name)
-    axes.set_ylabel(f"throughput, {unit}")
+    axes.set_ylabel(f"goodput, {unit}")
     axes.set_ylim(bottom=0)
     again = view.data[view.data["kind"].between(1, 4) & view.data["t_s"].between(left, right)]
     for number, part in again.groupby("kind"):

@@ -63,6 +63,14 @@ def scale(largest: float, unit: str) -> tuple[float, str]:
 
 
 def quantity(value: float, unit: str) -> str:
-    """A number with its unit, to three digits: 44.9 Mbit/s."""
+    """A number with its unit, to three digits: 44.9 MB."""
     factor, scaled = scale(value, unit)
     return f"{value / factor:.3g} {scaled}" if value / factor < 999.5 else f"{value / factor:.0f} {scaled}"
+
+
+def rate(bps: float | None) -> str:
+    """bit/s to four digits, wherever a goodput is told: 44.92 Mbit/s."""
+    if bps is None:
+        return "–"
+    factor, scaled = scale(bps, "bit/s")
+    return f"{bps / factor:.4g} {scaled}" if bps / factor < 999.95 else f"{bps / factor:.0f} {scaled}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from sawtooth import plain
 from sawtooth.capture.judgement import Judgement
+from sawtooth.capture.marks import rate
 
 LISTED = 20
 """Connections listed one by one, those with the most data first."""
@@ -63,10 +64,10 @@ _HEAD = (
 
 def _line(one: dict[str, Any], way: dict[str, Any]) -> str:
     source, target = _ends(one, way)
-    rate = way["loss"]["rate"]
+    lost, goodput = way["loss"]["rate"], rate(way["goodput_bps"])
     return (
-        f"{one['index']:>4}  {source:<22} {target:<22} {_size(way['acknowledged_bytes']):>9} {_rate(way):>12} "
-        f"{_time(way['rtt']['base_s']):>9} {'–' if rate is None else f'{rate:.2%}':>7} {way['retransmits']:>11} "
+        f"{one['index']:>4}  {source:<22} {target:<22} {_size(way['acknowledged_bytes']):>9} {goodput:>12} "
+        f"{_time(way['rtt']['base_s']):>9} {'–' if lost is None else f'{lost:.2%}':>7} {way['retransmits']:>11} "
         f"{_longest(one, way)}"
     )
 
@@ -76,7 +77,7 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
     rtt, loss, shaken = way["rtt"], way["loss"], one["handshake"]
     lines = [
         f"connection {one['index']}: {source} → {target}, {_size(way['acknowledged_bytes'])} "
-        f"in {way['duration_s']:.3f} s, {_rate(way)}, {one['closed']}",
+        f"in {way['duration_s']:.3f} s, {rate(way['goodput_bps'])}, {one['closed']}",
         f"  handshake     {_handshake(shaken, way)}",
         f"  capture point {_point(one)}",
     ]
@@ -142,10 +143,6 @@ def _point(one: dict[str, Any]) -> str:
 def _longest(one: dict[str, Any], way: dict[str, Any]) -> str:
     limit = Judgement(one["directions"].index(way), way).limit
     return "–" if limit is None else limit.replace("_", " ")
-
-
-def _rate(way: dict[str, Any]) -> str:
-    return "–" if way["goodput_bps"] is None else f"{_scaled(way['goodput_bps'], ('', 'k', 'M', 'G'))}bit/s"
 
 
 def _size(count: float) -> str:

@@ -75,8 +75,7 @@ def _observed(capture: Capture, connection: int) -> Observed:
     if least is None and both is None:
         message = "this capture shows no round trip: neither the handshake nor data that is acknowledged"
         raise InputError("not-a-measurement", message, fix=NO_DATA_FIX)
-    duration = float(data.t_s[-1] - (told["start_s"] if shaken["seen"] else data.t_s[0]))
-    arrived = float(acks.ack.max() - (data.seq.min() if not shaken["seen"] else 1))
+    duration = float(facts["duration_s"])
     # From the capture point to the receiver and back; the sender's part is never shorter than this.
     nearer = float(back.min()) if back.size else 0.0
     ends = (told["client"], told["server"])
@@ -88,9 +87,10 @@ def _observed(capture: Capture, connection: int) -> Observed:
     return Observed(
         source="capture",
         what=f"connection {connection}, {ends[direction]} → {ends[1 - direction]}, seen {where}",
-        goodput_bps=arrived * 8 / duration if duration > 0 else None,
+        goodput_bps=facts["goodput_bps"],
         duration_s=duration,
         from_start=bool(shaken["seen"]),
+        since_data=True,
         cc=cc,
         cc_how=cc_how,
         mss=min(65400, max(48, mss)),

@@ -63,7 +63,8 @@ class Trace:
 class Observed:
     """One bulk transfer. What an input does not say is None; each ``how`` of an estimate names what was used.
 
-    ``goodput_bps`` is payload over ``duration_s``. ``from_start``: slow start is part of it. ``cc_how`` says where
+    ``goodput_bps`` is payload over ``duration_s``. ``from_start``: slow start is part of it; ``since_data``: the
+    handshake before it is not. ``segments`` of data were sent, ``retransmits`` of them again. ``cc_how`` says where
     ``cc`` is from, or why it is not known. ``limited`` has shares of the time by cause: "application", "receive
     window", "send buffer". ``rates_bps`` are payload rates of equal intervals; ``delivery_bps`` is the fastest that
     data arrived for sure, ``standing_bps`` how fast it did while a queue stood, ``bottleneck_bps`` what a sender with
@@ -76,6 +77,7 @@ class Observed:
     goodput_bps: float | None = None
     duration_s: float | None = None
     from_start: bool = True
+    since_data: bool = False
     cc: str | None = None
     cc_how: str = ""
     mss: int = 1448
@@ -141,7 +143,7 @@ class Observed:
         return {
             "source": self.source,
             "what": self.what,
-            "throughput_bps": self.goodput_bps,
+            "goodput_bps": self.goodput_bps,
             "duration_s": self.duration_s,
             "from_start": self.from_start,
             "cc": self.cc,

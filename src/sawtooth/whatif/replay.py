@@ -51,7 +51,7 @@ class Answer:
         """As JSON values."""
         return {
             "cc": self.cc,
-            "throughput_bps": self.median_bps,
+            "goodput_bps": self.median_bps,
             "low_bps": self.low_bps,
             "high_bps": self.high_bps,
             "retransmitted": self.retransmitted,
@@ -119,7 +119,7 @@ def _one(estimate: Estimate, rng: np.random.Generator, seed: int) -> Drawn:
 def scenario(observed: Observed, estimate: Estimate, drawn: Drawn, cc: str) -> Scenario:
     """One transfer like the observed one over the drawn path; any engine answers it."""
     warmup = 0.0 if observed.from_start else WARMUP_S
-    duration = min(observed.duration_s or LONGEST_S, LONGEST_S) + warmup
+    duration = min(observed.duration_s or LONGEST_S, LONGEST_S) + warmup + _handshake_s(observed, drawn)
     host: dict[str, Any] = {
         "mss": observed.mss,
         "timestamps": observed.timestamps,
@@ -145,6 +145,11 @@ def scenario(observed: Observed, estimate: Estimate, drawn: Drawn, cc: str) -> S
         host=host,
         flows=[{"cc": cc, "count": observed.connections}],
     )
+
+
+def _handshake_s(observed: Observed, drawn: Drawn) -> float:
+    """How long a replay has no data at its beginning, where the observed time begins with the first data."""
+    return drawn.rtt_s if observed.from_start and observed.since_data else 0.0
 
 
 def _buffer(size: float) -> int:
@@ -237,7 +242,8 @@ class _Runs:
         table = after_warmup(run, run.tables["intervals"])
         ends = table["t_s"].to_numpy()
         length = ends - [max(0.0, asked.warmup.seconds), *ends[:-1]]
-        goodput = float((table["goodput_bps"].to_numpy() * length).sum() / length.sum())
+        seconds = length.sum() - _handshake_s(self._observed, path)
+        goodput = float((table["goodput_bps"].to_numpy() * length).sum() / seconds)
         return goodput, float(table["retransmits"].sum() / max(1, table["segments_out"].sum()))
 
 

@@ -21,8 +21,8 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
     lines += ["", f"self-test: {test.words}"]
     lines += [f"cannot tell: {one}" for one in estimate.cannot_tell]
     if not answers:
-        return "\n".join([*lines, "", "expected throughput: none is told where the self-test fails"])
-    lines += ["", "expected throughput", *_indented(_table(observed, answers))]
+        return "\n".join([*lines, "", "expected goodput: none is told where the self-test fails"])
+    lines += ["", "expected goodput", *_indented(_table(observed, answers))]
     return "\n".join(lines)
 
 
@@ -52,12 +52,14 @@ def _seen(observed: Observed) -> list[tuple[str, str]]:
     rows = [("from", f"{observed.source}: {observed.what}")]
     if observed.goodput_bps is not None:
         over = f" over {span(observed.duration_s)}" if observed.duration_s else ""
-        rows.append(("throughput", f"{rate(observed.goodput_bps)}{over}"))
+        rows.append(("goodput", f"{rate(observed.goodput_bps)}{over}"))
     why = f" ({observed.cc_how})" if observed.cc_how else ""
     rows.append(("control", f"{observed.cc or 'not known'}{why}"))
     retransmitted = observed.retransmitted
     if retransmitted is not None:
-        rows.append(("lost", f"{observed.retransmits} of {observed.segments} segments ({share(retransmitted)})"))
+        rows.append(
+            ("retransmitted", f"{observed.retransmits} of {observed.segments} segments ({share(retransmitted)})")
+        )
     trips = [
         f"{name} {span(value)}"
         for name, value in (

@@ -63,7 +63,7 @@ class View {
     this.graphs.append(bar, this.status, this.legend());
     this.panels = [
       new Panel(this, "Time and sequence numbers", 470, sequence),
-      new Panel(this, "Throughput", 150, throughput),
+      new Panel(this, "Goodput", 150, goodput),
       new Panel(this, "Bytes in flight, and the receive window", 150, flight),
       new Panel(this, "Round-trip time: samples, smallest of an interval", 150, roundTrips),
     ];
@@ -174,7 +174,7 @@ const OUTLINES = {
 // What lies under the pointer: a segment of the time-sequence graph with its number in the file.
 function told(panel, x, y) {
   const { view } = panel, { data } = view, t = panel.time(x), reach = panel.time(x + NEAR) - t;
-  const unit = new Map([[throughput, "bit/s"], [flight, "B"], [roundTrips, "s"]]).get(panel.drawer);
+  const unit = new Map([[goodput, "bit/s"], [flight, "B"], [roundTrips, "s"]]).get(panel.drawer);
   if (unit) return `${t.toPrecision(6)} s: ${quantity(Math.max(0, panel.value(y)), unit)}`;
   const [i, j] = [position(data.t_s, t - reach), position(data.t_s, t + reach)];
   let best = -1, nearest = NEAR;

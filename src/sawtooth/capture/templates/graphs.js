@@ -303,12 +303,12 @@ const most = (values) => (values.length ? values.reduce((a, b) => Math.max(a, b)
 const least = (values) => (values.length ? values.reduce((a, b) => Math.min(a, b)) : NaN);
 const highest = (values) => values.reduce((a, b) => (b > a ? b : a), 0);
 
-function throughput(panel) {
+function goodput(panel) {
   const { view } = panel, { series } = view, span = view.right - view.left;
   const bins = grouped(view, Math.max(look.roundTrips * view.rtt, span / 100));
   const rate = over(bins, series.goodput_bps, mean);
   panel.range(0, highest(rate) * 1.08 || 1);
-  panel.axes("throughput", "bit/s", true);
+  panel.axes("goodput", "bit/s", true);
   panel.curve(bins.map(([, j]) => series.t_s[j - 1]), rate, dataColour());
 }
 
