@@ -16,6 +16,7 @@ from sawtooth.report.figures import figures
 from sawtooth.report.probes import ASSUMED_RTT_S
 from sawtooth.run import Run
 from sawtooth.study import Study, StudyResult
+from sawtooth.study.estimates import Fit
 from sawtooth.study.shipped import shipped
 
 STUDIES = [file for name, file in shipped().items() if name.startswith("persistent-congestion")]
@@ -118,6 +119,67 @@ def test_flows_that_the_report_names_are_set_against_each_for_itself(tmp_path):
     found = table(made(tmp_path, report=report), "probe-estimates")
     assert found.groupby("flow")["true_mbps"].agg(["min", "max"]).to_numpy() == pytest.approx(
         np.array([[12, 12], [3, 3]])
+    )
+
+
+def test_the_headline_of_a_study_of_probes_is_what_a_flow_gets_and_how_the_estimate_fits_it(result):
+    told = result.table()
+    lines = told.splitlines()
+    assert lines[1].startswith("throughput of one flow in Mbit/s")
+    header = next(line for line in lines if "a flow gets" in line)
+    assert header.split("  ")[-1].strip() == "estimate / truth"
+    # 10 flows of 12 Mbit/s, and for half of the time 30 of 3 Mbit/s: 6.6; their sum of 165 is no headline.
+    first = lines[lines.index(header) + 1]
+    assert first.split()[:4] == ["cubic", "10", "near", "6.6"]
+    assert "165" not in told
+    page = (result.directory / "report.html").read_text()
+    assert (
+        page.index("median error of the estimate") < page.index("Estimate and truth") < page.index("All flows together")
+    )
+    assert "<b>+" not in page
+
+
+def test_a_study_with_other_figures_too_keeps_the_throughput_of_all_flows_as_its_headline(tmp_path):
+    report = {"x": "fast_count", "plots": ["mean", "probe-curves"]}
+    told = made(tmp_path, report=report)
+    assert "throughput in Mbit/s, means of 100 s" in told.table()
+    assert "Estimate and truth" not in (told.directory / "report.html").read_text()
+
+
+def test_the_fit_counts_errors_intervals_and_windows_without_an_estimate():
+    rows = [
+        {
+            "true_mbps": 10,
+            "estimate_mbps": 11,
+            "low_mbps": 9,
+            "high_mbps": 13,
+            "probe_reason": "",
+            "probe_state": "busy",
+        },
+        {
+            "true_mbps": 10,
+            "estimate_mbps": 15,
+            "low_mbps": 12,
+            "high_mbps": np.nan,
+            "probe_reason": "",
+            "probe_state": "",
+        },
+        {
+            "true_mbps": 10,
+            "estimate_mbps": np.nan,
+            "low_mbps": np.nan,
+            "high_mbps": np.nan,
+            "probe_reason": "idle",
+            "probe_state": "",
+        },
+        {"true_mbps": 0, "estimate_mbps": 5, "low_mbps": 1, "high_mbps": 9, "probe_reason": "", "probe_state": ""},
+    ]
+    fit = Fit.of(pd.DataFrame(rows))
+    assert (fit.windows, fit.told, fit.inside, fit.silent) == (3, 2, 1, {"idle": 1})
+    assert (fit.median_error, fit.worst_error) == pytest.approx((0.3, 0.5))
+    assert fit.words == (
+        "2 of 3 have an estimate, off by 30.0% in the median and 50% at worst; 1 of 2 intervals hold the truth; "
+        "without one: 1 idle"
     )
 
 

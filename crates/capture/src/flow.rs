@@ -181,10 +181,6 @@ impl Flow {
         let now_ns = data.segment.time_ns;
         let flight_before = self.in_flight();
         let kind = self.classified(data, shared);
-        // A FIN may come long after the last data, from a connection that was idle.
-        if data.segment.payload > 0 {
-            self.last_ns = now_ns;
-        }
         let packets = data.packets();
         self.counts.data_packets += u64::from(packets);
         self.counts.super_packets += u64::from(packets > 1);
@@ -200,19 +196,26 @@ impl Flow {
             interval.window(self.window.min(u64::from(u32::MAX)) as u32);
         }
         self.last_full = data.full;
-        let moment = Moment {
-            now_ns,
-            // What is sent again was in flight, also where the capture point never saw it.
-            emptied: flight_before == 0 && kind == Kind::InOrder,
-            flight_after: in_flight,
-            window: self.window,
-            least_window: std::mem::replace(&mut self.least_window, self.window),
-            mss: data.mss,
-            full: self.last_full,
-            emptied_ns: self.progress_ns.saturating_add(self.trips.sender_ns()),
-            base_ns: self.trips.base_ns(),
-        };
-        self.limits.sent(moment, &mut self.series, shared.start_ns);
+        // A FIN waits for nothing, and may come long after the last data.
+        if data.segment.payload > 0 {
+            if self.counts.payload_bytes == u64::from(data.segment.payload) {
+                self.first_ns = now_ns;
+            }
+            self.last_ns = now_ns;
+            let moment = Moment {
+                now_ns,
+                // What is sent again was in flight, also where the capture point never saw it.
+                emptied: flight_before == 0 && kind == Kind::InOrder,
+                flight_after: in_flight,
+                window: self.window,
+                least_window: std::mem::replace(&mut self.least_window, self.window),
+                mss: data.mss,
+                full: self.last_full,
+                emptied_ns: self.progress_ns.saturating_add(self.trips.sender_ns()),
+                base_ns: self.trips.base_ns(),
+            };
+            self.limits.sent(moment, &mut self.series, shared.start_ns);
+        }
         kind
     }
 

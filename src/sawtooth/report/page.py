@@ -18,7 +18,7 @@ from sawtooth.report.plots import draw
 from sawtooth.run import Run
 from sawtooth.stats import STATISTICS
 from sawtooth.storage import write_bytes, writing
-from sawtooth.study import store
+from sawtooth.study import estimates, store
 from sawtooth.study.axis import text
 from sawtooth.study.means import THE_SAME, interval, intervals, means
 from sawtooth.study.result import ALL, StudyResult, csv_text
@@ -54,6 +54,8 @@ def write_report(result: StudyResult) -> Path:
     environment.filters["text"] = text
     environment.filters["number"] = _number
     environment.filters["signed"] = _signed
+    environment.filters["short"] = _short
+    environment.filters["percent"] = _percent
     source = (resources.files("sawtooth.report") / "templates" / "report.html.j2").read_text(encoding="utf-8")
     html = environment.from_string(source).render(_content(result, drawn))
     path = result.directory / "report.html"
@@ -71,7 +73,9 @@ def _content(result: StudyResult, drawn: list[Figure]) -> dict[str, Any]:
     return {
         "study": result.study,
         "engine": result.engine,
-        "answers": _answers(result),
+        "answers": [] if result.study.is_of_probes else _answers(result),
+        "fits": _fits(result),
+        "estimates": _estimates(result),
         "figures": [
             {
                 "name": figure.name,
@@ -133,6 +137,39 @@ def _answers(result: StudyResult) -> list[dict[str, Any]]:
     return found
 
 
+def _fits(result: StudyResult) -> list[dict[str, Any]]:
+    """How well estimates fit the truth, for each series and panel of a study of probes; else nothing."""
+    if not result.study.is_of_probes:
+        return []
+    roles = result.study.roles()
+    names = [*([roles.series] if roles.series else []), *roles.panels]
+    table = result.probed[result.probed["true_mbps"] > 0]
+    groups = table.groupby(names, sort=False) if names else [((), table)]
+    return [
+        {
+            "who": ", ".join(_at_column(result, name, value) for name, value in zip(names, values, strict=True))
+            or result.study.name,
+            "fit": estimates.Fit.of(rows),
+            "least": float(rows["true_mbps"].min()),
+            "most": float(rows["true_mbps"].max()),
+        }
+        for values, rows in groups
+        if len(rows)
+    ]
+
+
+def _estimates(result: StudyResult) -> list[dict[str, Any]]:
+    """A row a point: what a flow got and the estimate of it; of a study of probes only."""
+    if not result.study.is_of_probes:
+        return []
+    rows = estimates.summary(result.probed, list(result.places[0].key))
+    return [{**row, "interval": estimates.interval(row)} for row in rows]
+
+
+def _at_column(result: StudyResult, name: str, value: Any) -> str:
+    return value_text(result.study.title_of(name), value) if isinstance(value, (int, float)) else shown(value)
+
+
 def _at(result: StudyResult, value: Any) -> str:
     return value_text(result.study.title_of(result.study.roles().x), value)
 
@@ -185,6 +222,14 @@ def _cell(value: Any) -> str:
 
 def _number(value: float | None, digits: int = 2) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:,.{digits}f}"
+
+
+def _short(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4g}"
+
+
+def _percent(share: float) -> str:
+    return "–" if math.isnan(share) else f"{share:.1%}"
 
 
 def _signed(value: float | None) -> str:

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,8 @@ class StudyResult:
         columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
         samples = pd.concat(frames, ignore_index=True)
         sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]
-        sentences += beginnings([_course(group) for group in groups.values()])
+        if not study.is_of_probes:
+            sentences += beginnings([_course(group) for group in groups.values()])
         changed = store.describe(directory)["overrides"]
         if changed and published is not None:
             fields = ", ".join(f"{field} = {text(value)}" for field, value in changed.items())
@@ -139,6 +141,13 @@ class StudyResult:
     def pooled(self) -> DataFrame:
         """The rows of ``details`` for all seeds together."""
         return self.details[self.details["seed"] == ALL].reset_index(drop=True)
+
+    @cached_property
+    def probed(self) -> DataFrame:
+        """What probes say of flows beside what those got, one row a window; docs/reference/study.md."""
+        from sawtooth.study.probed import measured
+
+        return measured(self.study, self.directory, self.places)
 
     @property
     def records(self) -> list[dict[str, Any]]:

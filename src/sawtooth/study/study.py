@@ -237,6 +237,12 @@ class Study(_Table):
             detail = rest[-1] if rest else None
         return Roles(x, series, tuple(name for name in others if name != series), baseline, detail)
 
+    @property
+    def is_of_probes(self) -> bool:
+        """Whether the question is what probes say of flows: the report shows figures of probes, and no others."""
+        asked = set(self.report.plots)
+        return bool(asked) and asked <= set(get_args(ProbePlot))
+
     def to_dict(self) -> dict[str, Any]:
         """The study as plain JSON values; ``from_dict`` takes it back."""
         return self.model_dump(mode="json", exclude_none=True)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 
+from sawtooth.study import estimates
 from sawtooth.study.means import interval, intervals, means
 from sawtooth.study.result import ALL, StudyResult
 
 
 def table(result: StudyResult) -> str:
-    """One line a point, all seeds together; throughput in Mbit/s, the mean with its 95% interval."""
+    """One line a point, all seeds together; throughput in Mbit/s, the mean with its 95% interval. Where the study is of
+    probes: what a flow got beside what they say of it.
+    """
+    if result.study.is_of_probes:
+        return _of_probes(result)
     keys = list(result.places[0].key)
     compared = result.published is not None
     header = [*keys, "mean", "95% interval", "std", "median", "change"]
@@ -28,12 +33,35 @@ def table(result: StudyResult) -> str:
             cells += [_number(row["published_mean_mbps"]), _number(row["ratio"])]
         lines.append(cells)
     title = result.study.title or result.study.name
-    seeds = len({place.seed for place in result.places})
-    about = f"throughput in Mbit/s, {means(result.records)}; engine {result.engine}; "
-    about += f"{seeds} seed{'s' if seeds > 1 else ''} a point"
+    about = f"throughput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
     notes = [line for line in (about, intervals(result.records)) if line]
     return "\n".join([title, *notes, "", *_aligned(lines, words), *_shares(result, keys, words)])
+
+
+def _of_probes(result: StudyResult) -> str:
+    """A flow's throughput and the estimate of it, which are the question; what all flows get is in summary.csv."""
+    keys = list(result.places[0].key)
+    rows = estimates.summary(result.probed, keys)
+    names = [name for name in estimates.NAMES if len({row[name] for row in rows}) > 1]
+    lines = [[*keys, *names, "a flow gets", "estimate", "90% interval", "estimate / truth"]]
+    for row in rows:
+        cells = [*(plain(row[key]) for key in keys), *(str(row[name]) for name in names)]
+        cells += [_short(row["true_mbps"]), _short(row["estimate_mbps"]), estimates.interval(row)]
+        lines.append([*cells, _number(row["ratio"])])
+    about = (
+        "throughput of one flow in Mbit/s, mean over its life while 1,000 probes were sent, beside what the shipped "
+        f"model says of those; engine {result.engine}; {_seeds(result)}"
+    )
+    words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
+    words += range(len(keys), len(keys) + len(names))
+    fit = estimates.Fit.of(result.probed).words
+    return "\n".join([result.study.title or result.study.name, about, fit, "", *_aligned(lines, words)])
+
+
+def _seeds(result: StudyResult) -> str:
+    seeds = len({place.seed for place in result.places})
+    return f"{seeds} seed{'s' if seeds > 1 else ''} a point"
 
 
 def _shares(result: StudyResult, keys: list[str], words: list[int]) -> list[str]:
@@ -67,6 +95,10 @@ def plain(value: object) -> str:
 
 def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.2f}"
+
+
+def _short(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4g}"
 
 
 def _percent(value: float) -> str:

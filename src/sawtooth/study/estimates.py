@@ -1,0 +1,96 @@
+"""The headline of a study of probes: what a flow got, what the probes' estimate says, and how often that fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+NAMES = ("flow", "probe")
+"""Columns of ``study.probed`` that tell rows of one run apart; shown where there are several."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Of ``windows``, ``told`` have an estimate, with the error |estimate / truth - 1|; of these, the 90% interval of
+    ``inside`` holds the truth. ``silent``: why the others have none, with how many.
+    """
+
+    windows: int
+    told: int
+    median_error: float
+    worst_error: float
+    inside: int
+    silent: dict[str, int]
+
+    @classmethod
+    def of(cls, table: DataFrame) -> Fit:
+        """Rows of ``study.probed`` in which flows ran."""
+        rows = table[table["true_mbps"] > 0]
+        told = rows[rows["estimate_mbps"].notna()]
+        error = (told["estimate_mbps"] / told["true_mbps"] - 1).abs()
+        above = told["low_mbps"].isna() | (told["low_mbps"] <= told["true_mbps"])
+        below = told["high_mbps"].isna() | (told["true_mbps"] <= told["high_mbps"])
+        silent = rows[rows["estimate_mbps"].isna()]
+        why = (silent["probe_reason"] + silent["probe_state"]).value_counts()
+        return cls(
+            len(rows),
+            len(told),
+            float(error.median()) if len(told) else math.nan,
+            float(error.max()) if len(told) else math.nan,
+            int((above & below).sum()),
+            {str(name): int(count) for name, count in why.items()},
+        )
+
+    @property
+    def words(self) -> str:
+        """One sentence."""
+        without = ", ".join(f"{count} {why}" for why, count in self.silent.items())
+        if not self.told:
+            return f"no estimate of {self.windows} ({without})"
+        rest = f"; without one: {without}" if without else ""
+        return (
+            f"{self.told} of {self.windows} have an estimate, off by {self.median_error:.1%} in the median and "
+            f"{self.worst_error:.0%} at worst; {self.inside} of {self.told} intervals hold the truth{rest}"
+        )
+
+
+def summary(table: DataFrame, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each point, flow and series of probes: medians over its windows and seeds, the 90% interval where it is
+    of a single one, and ``why`` there is no estimate. Rows in which no flow ran are left out.
+    """
+    rows = []
+    for values, group in table[table["true_mbps"] > 0].groupby([*keys, *NAMES], sort=False):
+        told = group[group["estimate_mbps"].notna()]
+        row: dict[str, Any] = dict(zip([*keys, *NAMES], values, strict=True))
+        single = len(group) == 1 and len(told) == 1
+        rows.append(
+            row
+            | {
+                "true_mbps": float(group["true_mbps"].median()),
+                "estimate_mbps": float(told["estimate_mbps"].median()) if len(told) else math.nan,
+                "low_mbps": float(told["low_mbps"].iloc[0]) if single else math.nan,
+                "high_mbps": float(told["high_mbps"].iloc[0]) if single else math.nan,
+                "ratio": float((told["estimate_mbps"] / told["true_mbps"]).median()) if len(told) else math.nan,
+                "single": single,
+                "fit": Fit.of(group),
+            }
+        )
+    return rows
+
+
+def interval(row: dict[str, Any]) -> str:
+    """The 90% interval of a row of ``summary``, or how many of them hold the truth, or why there is none."""
+    fit: Fit = row["fit"]
+    if not fit.told:
+        return ", ".join(fit.silent)
+    if not row["single"]:
+        return f"{fit.inside} of {fit.told} hold"
+    low, high = row["low_mbps"], row["high_mbps"]
+    if math.isnan(low):
+        return f"at most {high:.4g}"
+    return f"at least {low:.4g}" if math.isnan(high) else f"{low:.4g} … {high:.4g}"
