@@ -340,6 +340,16 @@ def test_the_page_needs_no_network_and_says_the_same_in_words(tmp_path: Path) ->
     assert f"time limited by: {LIMITS[4].name}" in text
 
 
+def test_the_page_s_figures_are_the_capture_s_facts_and_what_is_drawn_is_counted_apart(tmp_path: Path) -> None:
+    capture = transfer(count=600)
+    # As where segments were joined: facts count packets on the wire, tables captured segments.
+    told = {"duration_s": 2.0, "acknowledged_bytes": 4_321_000, "goodput_bps": 17_284_000.0, "data_packets": 1800}
+    capture.facts["connections"][0]["directions"][1] |= told | {"retransmits": 45, "filled_holes": 3}
+    text = " ".join(write_page(capture, tmp_path / "page.html").read_text().split())
+    assert "4.32 MB in 2 s, 17.28 Mbit/s; 45 of 1,800 segments retransmitted, 3 of them to fill holes" in text
+    assert "captured with data (joined ones are 1,800 on the wire)</th><td>600</td>" in text
+
+
 def test_a_name_cannot_leave_its_place_in_the_page(tmp_path: Path) -> None:
     page = write_page(transfer(file="</script><script>alert(1)</script>.pcap"), tmp_path / "page.html")
     assert "<script>alert" not in page.read_text()

@@ -1,4 +1,4 @@
-"""Throughput, bytes in flight and round-trip time of a connection over time, with what limits it."""
+"""Goodput, bytes in flight and round-trip time of a connection over time, with what limits it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def over_time(shown: list[View], zoom: Zoom) -> Canvas:
     limits = set()
     for column, view in enumerate(shown):
         limits |= _column_of(grid[:, column], view, zoom)
-    canvas.suptitle(
-        "Throughput, bytes in flight and round-trip time", x=0.01, ha="left", fontsize=13, fontweight="bold"
-    )
+    canvas.suptitle("Goodput, bytes in flight and round-trip time", x=0.01, ha="left", fontsize=13, fontweight="bold")
     if limits:
         from matplotlib.patches import Patch
 
