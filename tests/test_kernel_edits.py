@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ PLAYED = """#include <string.h>
 #define PTRACE_SETREGSET 2
 #define NT_X86_XSTATE 3
 static char first[FP_SIZE * sizeof(unsigned long)];
-int length;
+int length, sets, held_by;
 char state[20000];
 static int ptrace(int request, int pid, int kind, struct iovec *iov)
 {
@@ -33,7 +34,7 @@ static int ptrace(int request, int pid, int kind, struct iovec *iov)
 		iov->iov_len = length;
 	if (request == PTRACE_GETREGSET)
 		memcpy(iov->iov_base, state, iov->iov_len);
-	else if (iov->iov_len < (unsigned) length)
+	else if (sets++, iov->iov_len < (unsigned) length)
 		return -1;
 	else
 		memcpy(state, iov->iov_base, length);
@@ -54,8 +55,8 @@ def edited(tmp_path: Path, registers: str) -> str:
 def compiled(where: Path, text: str) -> ctypes.CDLL:
     (where / "played.h").write_text(PLAYED)
     (where / "registers.c").write_text(text)
-    command = ["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", where / "registers.so", where / "registers.c"]
-    subprocess.run(command, check=True)
+    flags = ["-Wall", "-Werror", "-Wno-unused-variable", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, "-o", where / "registers.so", where / "registers.c"], check=True)
     return ctypes.CDLL(str(where / "registers.so"))
 
 
@@ -94,6 +95,75 @@ def test_a_kernel_that_has_neither_is_not_supported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="registers") as caught:
         edited(tmp_path, "int other;\n")
     assert caught.value.code == "bad-source"
+
+
+WITH_EVERY_ENTRY = """
+int save_fp_registers(int pid, unsigned long *fp_regs)
+{
+	(void) pid;
+	__builtin_memcpy(fp_regs, state, FP_SIZE * sizeof(unsigned long));
+	return 0;
+}
+
+int get_fp_registers(int pid, unsigned long *regs)
+{
+	return save_fp_registers(pid, regs);
+}
+
+int put_fp_registers(int pid, unsigned long *regs)
+{
+	return restore_fp_registers(pid, regs);
+}
+"""
+"""The state is read when a program stops, and set when it goes on."""
+
+STUB = """
+void wait_stub_done(int pid)
+{
+	int n = pid;
+	(void) n;
+}
+"""
+"""Where code of the kernel's own has run in a program's place."""
+
+
+@pytest.fixture
+def entries(tmp_path: Path) -> ctypes.CDLL:
+    """Both files, edited and compiled as one; ``sets`` counts how often the host was asked to set the state."""
+    tree = stand_in(tmp_path / "linux")
+    process = "arch/um/os-Linux/skas/process.c"
+    (tree / REGISTERS).write_text(WITH_A_FIXED_LENGTH.replace("INT have", "static int have") + WITH_EVERY_ENTRY)
+    (tree / process).write_text(STUB + "/* (void *) PTRACE_O_TRACESYSGOOD */\n")
+    copy = tmp_path / "copy"
+    source.unpack(source.locate(tree), copy, 250)
+    library = compiled(tmp_path, (copy / REGISTERS).read_text() + (copy / process).read_text())
+    ctypes.c_int.in_dll(library, "length").value = 11_008
+    library.arch_init_registers(7)
+    return library
+
+
+def test_the_state_is_set_only_where_a_program_has_it_not_already(entries: ctypes.CDLL) -> None:
+    fp = (ctypes.c_char * 2696)()
+    other = (ctypes.c_char * 2696)(*b"\x09" * 2696)
+    sets = ctypes.c_int.in_dll(entries, "sets")
+
+    def asked(do: Callable[[], int]) -> int:
+        before = sets.value
+        assert do() == 0
+        return sets.value - before
+
+    put = entries.put_fp_registers
+    assert asked(lambda: put(7, fp)) == 1, "of a program that was never read"
+    entries.get_fp_registers(7, fp)
+    assert asked(lambda: put(7, fp)) == 0, "it stopped and goes on"
+    assert asked(lambda: put(8, fp)) == 1, "another program"
+    entries.get_fp_registers(7, fp)
+    assert asked(lambda: put(7, other)) == 1, "another thread of it, or after a signal"
+    assert asked(lambda: put(7, other)) == 0
+    entries.wait_stub_done(7)
+    assert asked(lambda: put(7, other)) == 1, "the kernel's own code ran in its place"
+    assert asked(lambda: entries.restore_fp_registers(7, fp)) == 1
+    assert asked(lambda: put(7, other)) == 1, "it was set past the memory of what it has"
 
 
 TARBALLS = sorted(Path("/usr/src").glob("linux-source-6.*.tar.xz"))

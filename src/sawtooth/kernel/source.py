@@ -98,6 +98,52 @@ EDITS = (
 		}\\1""",
         unless=_LENGTH_FROM_HOST,
     ),
+    # At each entry into a program all of that state was set again. A process has it still if it did not run since it
+    # was read or set; the kernel's own code that runs in its place (wait_stub_done) may have changed it.
+    Edit(
+        "arch/um/os-Linux/skas/process.c",
+        r"(?m)^(void wait_stub_done\(int pid\)\n\{\n.*)$",
+        r"int held_by;\n\n\1\n\theld_by = 0;",
+        for_speed=True,
+    ),
+    Edit(
+        _REGISTERS,
+        r"(?m)^(static char xstate\[65536\].*)$",
+        r"\1\nstatic unsigned long held[FP_SIZE];\nextern int held_by;",
+        for_speed=True,
+    ),
+    Edit(
+        _REGISTERS,
+        r"(?m)^(int restore_(?:i387|fp)_registers\(int pid, unsigned long \*fp_regs\)\n\{)$",
+        r"\1\n\theld_by = 0;",
+        for_speed=True,
+        unless=_LENGTH_FROM_HOST,
+    ),
+    Edit(
+        _REGISTERS,
+        r"\n\treturn save_fp_registers\(pid, regs\);",
+        """
+	int err = save_fp_registers(pid, regs);
+
+	__builtin_memcpy(held, regs, sizeof(held));
+	held_by = err ? 0 : pid;
+	return err;""",
+        for_speed=True,
+    ),
+    Edit(
+        _REGISTERS,
+        r"\n\treturn restore_fp_registers\(pid, regs\);",
+        """
+	int err;
+
+	if (held_by == pid && !__builtin_memcmp(held, regs, sizeof(held)))
+		return 0;
+	err = restore_fp_registers(pid, regs);
+	__builtin_memcpy(held, regs, sizeof(held));
+	held_by = err ? 0 : pid;
+	return err;""",
+        for_speed=True,
+    ),
     # The kernel is linked below 2 GiB: no need to call each function through a register.
     Edit("arch/um/Makefile", "-mcmodel=large", "-mcmodel=small", for_speed=True),
     # A timer interrupt would zero room for all registers of the processor, 3 KB, to say that no program was running.
