@@ -30,7 +30,7 @@ demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where
 	$(BIN)/sawtooth run $(STUDY)
 
 test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of Rust and of Python
-	cargo test --locked --release --workspace --exclude sawtooth-python
+	cargo test --locked --profile checked --workspace --exclude sawtooth-python
 	$(BIN)/python -m pytest
 
 check: setup  ## Format, lint, types, and the core's stub against the built core
@@ -50,7 +50,8 @@ wheel: setup  ## Build dist/: the source distribution, and from it a wheel for L
 	tools/wheel
 
 FUZZ_SECONDS := 3600
-fuzz: setup  ## Mutated inputs for every reader of text, an hour; FUZZ_SECONDS=60 a minute
+fuzz: setup  ## Mutated inputs for every reader of text and every Rust target, an hour each; FUZZ_SECONDS=60 a minute
+	cargo run --locked --profile checked -p sawtooth-fuzzing -- --seconds $(FUZZ_SECONDS) --seed $$(date +%s)
 	$(BIN)/python -m fuzz.text --seconds $(FUZZ_SECONDS) --seed $$(date +%s) --keep target/fuzz
 
 bench:  ## Delivered data packets for each CPU second

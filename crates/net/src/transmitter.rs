@@ -35,8 +35,9 @@ pub struct Counters {
     pub packets: u64,
     pub bytes: u64,
     pub drops: u64,
-    /// Sum of all waiting times, in nanoseconds: divided by a length of time it is the mean queue (Little's law).
-    pub waited_ns: u64,
+    /// Sum of all waiting times, in nanoseconds: divided by a length of time it is the mean queue (Little's law). At 1 bit/s a
+    /// thousand packets in a long queue wait longer than 64 bits tell.
+    pub waited_ns: u128,
 }
 
 impl Transmitter {
@@ -95,7 +96,7 @@ impl Transmitter {
             }
             self.waiting.push((start, size));
             self.waiting_bytes += u64::from(size);
-            self.counters.waited_ns += (start - now_ps) / PICOS_PER_NANO;
+            self.counters.waited_ns += u128::from((start - now_ps) / PICOS_PER_NANO);
         }
         let duration = ((u128::from(size) * u128::from(self.per_byte)) >> FRACTION) as u64;
         self.free_ps = start.saturating_add(duration).min(NEVER_PS);

@@ -82,8 +82,10 @@ impl<'a> Cursor<'a> {
             }
         }
     }
+    /// What 32 bits hold, as everything in TCP's headers.
     pub fn number(&mut self) -> Result<u64, Unreadable> {
         let digits = self.take_while(|c| c.is_ascii_digit());
-        digits.parse().map_err(|_| self.unreadable("a number expected"))
+        let number: u32 = digits.parse().map_err(|_| self.unreadable("a number of at most 32 bits expected"))?;
+        Ok(u64::from(number))
     }
 }

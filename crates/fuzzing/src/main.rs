@@ -1,0 +1,67 @@
+//! `mutate [--seconds N] [--seed S] [--only I] [TARGET…]`: mutated inputs for each target, or one of them alone. What fails is
+//! written to `target/fuzz/`; with its mend it goes into the corpus.
+
+use sawtooth_fuzzing::mutate::{corpus, input, run};
+use sawtooth_fuzzing::{TARGETS, Target};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const USAGE: &str = "mutate [--seconds N] [--seed S] [--only I] [TARGET…]";
+
+struct Asked {
+    seconds: u64,
+    seed: u64,
+    only: Option<u64>,
+    targets: Vec<Target>,
+}
+
+fn asked(arguments: impl Iterator<Item = String>) -> Option<Asked> {
+    let mut asked = Asked { seconds: 60, seed: 1, only: None, targets: Vec::new() };
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        let mut number = || arguments.next()?.parse().ok();
+        match argument.as_str() {
+            "--seconds" => asked.seconds = number()?,
+            "--seed" => asked.seed = number()?,
+            "--only" => asked.only = Some(number()?),
+            name => asked.targets.push(*TARGETS.iter().find(|target| target.0 == name)?),
+        }
+    }
+    if asked.targets.is_empty() {
+        asked.targets = TARGETS.to_vec();
+    }
+    Some(asked)
+}
+
+fn main() -> ExitCode {
+    let Some(asked) = asked(std::env::args().skip(1)) else {
+        let names = TARGETS.map(|target| target.0).join(", ");
+        eprintln!("{USAGE}\ntargets: {names}");
+        return ExitCode::from(2);
+    };
+    let mut failed = false;
+    for target in asked.targets {
+        let name = target.0;
+        let seeds = match corpus(&sawtooth_fuzzing::corpus().join(name)) {
+            Ok(seeds) => seeds,
+            Err(error) => {
+                eprintln!("{name}: no corpus: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
+        if let Some(number) = asked.only {
+            (target.1)(&input(&seeds, asked.seed, number));
+            continue;
+        }
+        let outcome = run(target, &seeds, asked.seed, Duration::from_secs(asked.seconds));
+        println!("{name}: {} inputs in {} s, seed {}", outcome.inputs, asked.seconds, asked.seed);
+        if let Some((number, bytes, what)) = outcome.failure {
+            failed = true;
+            let kept = format!("target/fuzz/{name}-{}-{number}", asked.seed);
+            let written = std::fs::create_dir_all("target/fuzz").and_then(|()| std::fs::write(&kept, bytes));
+            println!("{name}: input {number}: {what}");
+            println!("{}", written.map_or_else(|error| error.to_string(), |()| format!("kept in {kept}")));
+        }
+    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
