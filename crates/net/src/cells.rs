@@ -7,6 +7,7 @@
 
 use crate::scenario::Scenario;
 use sawtooth_units::Span;
+use sawtooth_units::width::Fit;
 
 /// Links shorter than this part of the longest do not part cells.
 const SHORT: u64 = 8;
@@ -48,12 +49,12 @@ impl Cells {
         let mut names: Vec<usize> = group.clone();
         names.sort_unstable();
         names.dedup();
-        let of_host: Vec<u32> = group.iter().map(|g| names.partition_point(|name| name < g) as u32).collect();
+        let of_host: Vec<u32> = group.iter().map(|g| names.partition_point(|name| name < g).fit_u32()).collect();
         let mut cells = Cells { count: names.len(), inlets: vec![Vec::new(); names.len()], of_host };
         for link in &scenario.links {
             let (from, to) = (cells.of_host[link.from], cells.of_host[link.to]);
             if from != to {
-                let transmitter = link.transmitter.map(|t| t as u32);
+                let transmitter = link.transmitter.map(|t| t.fit_u32());
                 let inlet = Inlet { from, delay: Span::from_nanos(link.delay_ns), transmitter };
                 cells.inlets[to as usize].push(inlet);
             }

@@ -6,6 +6,7 @@ use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::packet::{Ack, Burst, Sack};
 use sawtooth_tcp::receiver::{Data, Receiver};
 use sawtooth_tcp::sender::{SUPER_PACKET_OVERHEAD, Sender};
+use sawtooth_units::width::Fit;
 
 impl Simulation {
     pub(crate) fn take_data(&mut self, packet: Packet) {
@@ -42,14 +43,14 @@ impl Simulation {
             seq: ack.next,
             tsval: ack.tsval,
             tsecr: ack.tsecr,
-            window: ack.window.min(u64::from(u32::MAX)) as u32,
+            window: ack.window.min(u64::from(u32::MAX)).fit_u32(),
             generation: connection.receiver_generation,
-            ..Packet::new(index, Kind::Ack, size as u16, connection.backward_at)
+            ..Packet::new(index, Kind::Ack, size.fit_u16(), connection.backward_at)
         };
         if ack.sack.count > 0 {
             let slot = self.free_sacks.pop().unwrap_or_else(|| {
                 self.sacks.push(Sack::default());
-                self.sacks.len() as u32 - 1
+                self.sacks.len().fit_u32() - 1
             });
             self.sacks[slot as usize] = ack.sack;
             packet.sack = slot + 1;
@@ -110,7 +111,7 @@ impl Simulation {
             tsval: burst.tsval,
             tsecr: burst.tsecr,
             generation: connection.generation,
-            ..Packet::new(index, Kind::Data, (mss + options) as u16, connection.forward_at)
+            ..Packet::new(index, Kind::Data, (mss + options).fit_u16(), connection.forward_at)
         };
         let first = self.routes.link(packet.at);
         let memory = u64::from(burst.count) * u64::from(mss) + SUPER_PACKET_OVERHEAD;
@@ -125,7 +126,7 @@ impl Simulation {
                 packet.seq = seq;
                 packet.push = burst.push && seq + 1 == burst.start + u64::from(burst.count);
                 if seq + 1 == total {
-                    packet.size = (last_size + options) as u16;
+                    packet.size = (last_size + options).fit_u16();
                 }
                 if tapped {
                     self.tap_sent(&packet);
@@ -144,7 +145,7 @@ impl Simulation {
             return;
         }
         if leaves > self.now {
-            connection.host_queue.push_back((leaves, memory as u32));
+            connection.host_queue.push_back((leaves, memory.fit_u32()));
         } else if let Some(sender) = connection.sender() {
             sender.host_queue -= memory;
         }

@@ -18,6 +18,7 @@ use crate::transmitter::Transmitter;
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::packet::{Burst, Sack};
 use sawtooth_tcp::sender::SenderStats;
+use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
 /// Timers of a connection.
@@ -113,8 +114,8 @@ impl Simulation {
             let total = config.bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss));
             for number in 0..config.count {
                 connections.push(Connection {
-                    flow: flow as u32,
-                    number: number as u32,
+                    flow: flow.fit_u32(),
+                    number: number.fit_u32(),
                     generation: 0,
                     phase: Phase::Idle,
                     receiver: None,
@@ -124,11 +125,11 @@ impl Simulation {
                     ends: Time::NEVER,
                     forward_at,
                     backward_at,
-                    from: from_host as u32,
-                    to: to_host as u32,
+                    from: from_host.fit_u32(),
+                    to: to_host.fit_u32(),
                     from_hz: from.hz,
                     to_hz: to.hz,
-                    mss: mss as u32,
+                    mss: mss.fit_u32(),
                     sack: from.sack && to.sack,
                     timestamps: from.timestamps && to.timestamps,
                     handshake: SenderStats::default(),
@@ -136,7 +137,7 @@ impl Simulation {
                     host_queued: first.transmitter.is_some(),
                     offload: from.offload,
                     total,
-                    last_size: config.bytes.map_or(mss, |bytes| bytes - (total - 1) * mss) as u32,
+                    last_size: config.bytes.map_or(mss, |bytes| bytes - (total - 1) * mss).fit_u32(),
                 });
             }
         }
@@ -156,12 +157,12 @@ impl Simulation {
         }
         let mut timers = Timers::new(cells.count, &homes);
         for (index, config) in scenario.probes.iter().enumerate() {
-            timers.set(index as u32, Time::from_nanos(config.start_ns));
+            timers.set(index.fit_u32(), Time::from_nanos(config.start_ns));
         }
-        let first_connection = scenario.probes.len() as u32;
+        let first_connection = scenario.probes.len().fit_u32();
         for (index, connection) in connections.iter().enumerate() {
             let start_ns = scenario.flows[connection.flow as usize].start_ns;
-            timers.set(first_connection + index as u32 * CONNECTION_TIMERS + LIFE, Time::from_nanos(start_ns));
+            timers.set(first_connection + index.fit_u32() * CONNECTION_TIMERS + LIFE, Time::from_nanos(start_ns));
         }
         let mut links: Vec<Link> =
             scenario.links.iter().enumerate().map(|(i, l)| Link::new(l, scenario.seed, i)).collect();
@@ -177,17 +178,13 @@ impl Simulation {
         taps.iter().flat_map(Taps::hosts).for_each(|host| inputs[cells.of_host[host] as usize].clear());
         let cell_of = |link: &scenario::Link| cells.of_host[link.to];
         let arrives_in = scenario.links.iter().map(|link| (cell_of(link), !inputs[cell_of(link) as usize].is_empty()));
-        let next = (0..cells.count as u32).map(|cell| timers.next_due(cell)).collect();
+        let next = (0..cells.count.fit_u32()).map(|cell| timers.next_due(cell)).collect();
         Simulation {
             now: Time::ZERO,
             end: Time::from_nanos(scenario.duration_ns),
             links,
             transmitters: scenario.transmitters.iter().map(Transmitter::new).collect(),
-            algorithms: scenario
-                .flows
-                .iter()
-                .map(|flow| Algorithm::from_name(&flow.cc).expect("checked when the scenario was parsed"))
-                .collect(),
+            algorithms: algorithms(&scenario),
             lifetimes: (0..scenario.flows.len())
                 .map(|i| Rng::new(scenario.seed, Purpose::Lifetime, i as u64))
                 .collect(),
@@ -288,7 +285,7 @@ impl Simulation {
                 self.reached[cell] = horizon;
                 if self.agenda.next[cell] < horizon {
                     if self.inputs[cell].is_empty() {
-                        self.run_cell(cell as u32, horizon);
+                        self.run_cell(cell.fit_u32(), horizon);
                     } else {
                         self.run_transit(cell, horizon);
                     }
@@ -430,13 +427,13 @@ impl Simulation {
     /// The end of the run: what is still open is reported as it stands.
     fn finish(&mut self) {
         self.sample();
-        for index in 0..self.connections.len() as u32 {
+        for index in 0..self.connections.len().fit_u32() {
             if !matches!(self.connections[index as usize].phase, Phase::Idle | Phase::Done) {
                 self.report_end(index, false);
             }
         }
         for (i, prober) in self.probers.iter_mut().enumerate() {
-            prober.give_up(i as u32, &mut self.tables.probes);
+            prober.give_up(i.fit_u32(), &mut self.tables.probes);
         }
         if let Some(taps) = &mut self.taps {
             taps.finish();
@@ -458,11 +455,17 @@ impl Simulation {
     }
 }
 
+#[expect(clippy::expect_used, reason = "the parser of scenarios refuses other names")]
+fn algorithms(scenario: &Scenario) -> Vec<Algorithm> {
+    let named = scenario.flows.iter().map(|flow| Algorithm::from_name(&flow.cc));
+    named.map(|algorithm| algorithm.expect("a congestion control")).collect()
+}
+
 /// For each cell in which no flow or probe begins or ends, and that few links lead into: those links in order.
 fn transit_inputs(scenario: &Scenario, cells: &Cells) -> Vec<Vec<u32>> {
     let mut inputs = vec![Vec::new(); cells.count];
     for (index, link) in scenario.links.iter().enumerate() {
-        inputs[cells.of_host[link.to] as usize].push(index as u32);
+        inputs[cells.of_host[link.to] as usize].push(index.fit_u32());
     }
     let routes = scenario.flows.iter().map(|f| (&f.forward, &f.backward));
     let routes = routes.chain(scenario.probes.iter().map(|p| (&p.forward, &p.backward)));

@@ -6,6 +6,7 @@ use crate::packet::{HEADERS, Kind, Packet, SYN_OPTIONS, TIMESTAMP_OPTION};
 use crate::rng::{Purpose, Rng};
 use sawtooth_tcp::receiver::Receiver;
 use sawtooth_tcp::sender::{Sender, SenderStats, Start};
+use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
 /// First retransmission timeout of a SYN (RFC 6298 section 2).
@@ -59,7 +60,7 @@ impl Simulation {
         let packet = Packet {
             generation: connection.generation,
             tsval: clock.timestamp(),
-            ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS) as u16, connection.forward_at)
+            ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS).fit_u16(), connection.forward_at)
         };
         self.timers.set(self.timer_index(index, LIFE), due);
         self.forward(packet);
@@ -81,8 +82,8 @@ impl Simulation {
             generation: packet.generation,
             tsval: if connection.timestamps { clock.timestamp() } else { 0 },
             tsecr: packet.tsval,
-            window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()) as u32,
-            ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS) as u16, connection.backward_at)
+            window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()).fit_u32(),
+            ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS).fit_u16(), connection.backward_at)
         };
         self.forward(reply);
     }
@@ -115,7 +116,7 @@ impl Simulation {
             generation: connection.generation,
             tsval: clock.timestamp(),
             tsecr: packet.tsval,
-            ..Packet::new(index, Kind::Established, size as u16, connection.forward_at)
+            ..Packet::new(index, Kind::Established, size.fit_u16(), connection.forward_at)
         };
         self.timers.set(self.timer_index(index, LIFE), ends);
         self.forward(established);
@@ -136,7 +137,7 @@ impl Simulation {
     /// `seq` segments.
     pub(crate) fn send_reset(&mut self, index: u32, generation: u32, seq: u64) {
         let at = self.connections[index as usize].forward_at;
-        let reset = Packet { generation, seq, ..Packet::new(index, Kind::Reset, HEADERS as u16, at) };
+        let reset = Packet { generation, seq, ..Packet::new(index, Kind::Reset, HEADERS.fit_u16(), at) };
         self.forward(reset);
     }
 

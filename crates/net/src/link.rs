@@ -5,6 +5,7 @@ use crate::ring::Ring;
 use crate::routes::END;
 use crate::scenario;
 use crate::transmitter::Transmitter;
+use sawtooth_units::width::{Fit, Low};
 use sawtooth_units::{Span, Time};
 
 /// A packet on a link: what a host needs to pass it on. Two whole words, which stay in registers.
@@ -26,7 +27,7 @@ impl Handle {
         (self.0 >> 32) as u32
     }
     pub fn size(self) -> u32 {
-        self.0 as u32
+        self.0.low_u32()
     }
 }
 
@@ -60,9 +61,9 @@ pub struct Link {
 impl Link {
     pub fn new(config: &scenario::Link, seed: u64, index: usize) -> Self {
         Link {
-            transmitter: config.transmitter.map(|t| t as u32),
+            transmitter: config.transmitter.map(|t| t.fit_u32()),
             delay: Span::from_nanos(config.delay_ns),
-            overhead: config.overhead_bytes as u32,
+            overhead: config.overhead_bytes.fit_u32(),
             loss: Loss::new(config, seed, index),
             head: Time::NEVER,
             on_way: Ring::new(),

@@ -2,6 +2,7 @@
 
 use crate::rng::{Purpose, Rng};
 use crate::scenario::{Link, LossPattern};
+use sawtooth_units::width::Fit;
 
 const BILLION: u64 = 1_000_000_000;
 
@@ -35,7 +36,7 @@ struct Chance(u64);
 
 impl Chance {
     fn of_billion(ppb: u64) -> Self {
-        Chance(if ppb >= BILLION { u64::MAX } else { ((u128::from(ppb) << 64) / u128::from(BILLION)) as u64 })
+        Chance(if ppb >= BILLION { u64::MAX } else { ((u128::from(ppb) << 64) / u128::from(BILLION)).fit_u64() })
     }
     fn hits(self, draw: u64) -> bool {
         draw < self.0 || self.0 == u64::MAX

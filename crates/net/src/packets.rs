@@ -3,6 +3,7 @@
 use crate::link::Handle;
 use crate::packet::Packet;
 use crate::ring::Ring;
+use sawtooth_units::width::Fit;
 
 #[derive(Clone, Debug)]
 pub struct Packets {
@@ -24,12 +25,12 @@ impl Packets {
             return Handle::new(slot, packet.size);
         }
         self.slots.push(packet);
-        Handle::new(self.slots.len() as u32 - 1, packet.size)
+        Handle::new(self.slots.len().fit_u32() - 1, packet.size)
     }
 
     /// Where the next packet will be kept.
     pub fn next_slot(&self) -> u32 {
-        self.free.front().copied().unwrap_or(self.slots.len() as u32)
+        self.free.front().copied().unwrap_or(self.slots.len().fit_u32())
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use crate::scenario;
 use crate::tables;
+use sawtooth_units::width::Approx;
 use sawtooth_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -32,7 +33,7 @@ impl Prober {
     }
 
     fn row(index: u32, sent: Time, rtt_s: f64) -> tables::Probe {
-        tables::Probe { t_s: sent.nanos() as f64 / 1e9, probe: i64::from(index), rtt_s }
+        tables::Probe { t_s: sent.nanos().approx() / 1e9, probe: i64::from(index), rtt_s }
     }
 
     /// The number of the probe to send now, if one is left.

@@ -1,5 +1,7 @@
 //! Routes as one flat list of links: a packet carries only its place in it.
 
+use sawtooth_units::width::Fit;
+
 /// No further link: the packet has arrived.
 pub const END: u32 = u32::MAX;
 /// Not all packets that come over the link go on alike: each one's route tells.
@@ -13,8 +15,8 @@ pub struct Routes {
 impl Routes {
     /// Adds a route; where a packet that takes it begins.
     pub fn add(&mut self, route: &[usize]) -> u32 {
-        let start = self.links.len() as u32;
-        self.links.extend(route.iter().map(|&link| link as u32));
+        let start = self.links.len().fit_u32();
+        self.links.extend(route.iter().map(|&link| link.fit_u32()));
         self.links.push(END);
         start
     }
@@ -36,9 +38,13 @@ impl Routes {
 
     /// The place after `link`, for a packet last known at place `at`, which is `link`'s or before it. It must be known only
     /// where links are [`MIXED`], and there it always is: the two passes over a link that a route takes twice are not confused.
+    #[expect(
+        clippy::expect_used,
+        reason = "a packet that comes over a link has it on its route, or the simulation is wrong"
+    )]
     pub fn after(&self, at: u32, link: u32) -> u32 {
         let ahead = self.links[at as usize..].iter().position(|&l| l == link).expect("the packet is on its route");
-        at + ahead as u32 + 1
+        at + ahead.fit_u32() + 1
     }
 }
 

@@ -7,6 +7,7 @@ use crate::tables::{FlowEnd, Interval, Loss, Queue, TcpInfo};
 use crate::transmitter::Counters;
 use sawtooth_tcp::sender::SenderStats;
 use sawtooth_tcp::window::{INFINITE_SSTHRESH, UNPACED};
+use sawtooth_units::width::{Approx, Fit};
 use sawtooth_units::{Span, Time};
 
 /// Of each flow only so many connections are sampled.
@@ -53,7 +54,7 @@ impl Simulation {
 
     /// Closes the interval that ends now; the run's last one may be shorter than the others.
     pub(crate) fn sample(&mut self) {
-        let t_s = self.now.nanos() as f64 / 1e9;
+        let t_s = self.now.nanos().approx() / 1e9;
         let interval = self.now.since(self.baseline.time);
         if interval == Span::ZERO {
             return;
@@ -65,12 +66,12 @@ impl Simulation {
             let (before, before_bytes) = self.baseline.flows[flow];
             self.tables.intervals.push(Interval {
                 t_s,
-                flow: flow as i64,
-                goodput_bps: (bytes - before_bytes) as f64 * 8.0 / interval_s,
-                segments_out: (stats.segments_out - before.segments_out) as i64,
-                retransmits: (stats.retransmits - before.retransmits) as i64,
-                timeouts: (stats.timeouts - before.timeouts) as i64,
-                tail_probes: (stats.tail_probes - before.tail_probes) as i64,
+                flow: flow.fit_i64(),
+                goodput_bps: (bytes - before_bytes).approx() * 8.0 / interval_s,
+                segments_out: (stats.segments_out - before.segments_out).cast_signed(),
+                retransmits: (stats.retransmits - before.retransmits).cast_signed(),
+                timeouts: (stats.timeouts - before.timeouts).cast_signed(),
+                tail_probes: (stats.tail_probes - before.tail_probes).cast_signed(),
             });
         }
         self.baseline.flows = totals;
@@ -80,20 +81,20 @@ impl Simulation {
             let (now, before) = (transmitter.counters, self.baseline.transmitters[i]);
             self.tables.queues.push(Queue {
                 t_s,
-                transmitter: i as i64,
-                packets: packets as i64,
-                bytes: bytes as i64,
-                mean_packets: (now.waited_ns - before.waited_ns) as f64 / interval.nanos() as f64,
-                drops: (now.drops - before.drops) as i64,
-                sent_packets: (now.packets - before.packets) as i64,
-                sent_bytes: (now.bytes - before.bytes) as i64,
+                transmitter: i.fit_i64(),
+                packets: packets.cast_signed(),
+                bytes: bytes.cast_signed(),
+                mean_packets: (now.waited_ns - before.waited_ns).approx() / interval.nanos().approx(),
+                drops: (now.drops - before.drops).cast_signed(),
+                sent_packets: (now.packets - before.packets).cast_signed(),
+                sent_bytes: (now.bytes - before.bytes).cast_signed(),
             });
             self.baseline.transmitters[i] = now;
         }
         for (i, link) in self.links.iter().enumerate() {
             if self.scenario.links[i].loss_ppb > 0 {
                 let lost = link.lost - self.baseline.links[i];
-                self.tables.links.push(Loss { t_s, link: i as i64, lost: lost as i64 });
+                self.tables.links.push(Loss { t_s, link: i.fit_i64(), lost: lost.fit_i64() });
                 self.baseline.links[i] = link.lost;
             }
         }
@@ -116,14 +117,14 @@ impl Simulation {
                 ssthresh_segments: if window.ssthresh >= INFINITE_SSTHRESH { -1 } else { i64::from(window.ssthresh) },
                 srtt_s: f64::from(window.srtt_us) / 8e6,
                 min_rtt_s: if window.min_rtt_us == u32::MAX { f64::NAN } else { f64::from(window.min_rtt_us) / 1e6 },
-                rto_s: sender.rto_us(clock) as f64 / 1e6,
+                rto_s: sender.rto_us(clock).approx() / 1e6,
                 in_flight_segments: i64::from(window.in_flight()),
-                pacing_bps: if unlimited { f64::NAN } else { window.pacing_rate as f64 * 8.0 },
-                delivered_segments: window.delivered as i64,
+                pacing_bps: if unlimited { f64::NAN } else { window.pacing_rate.approx() * 8.0 },
+                delivered_segments: window.delivered.cast_signed(),
                 lost_segments: i64::from(window.lost_out),
                 state: window.ca_state as i64,
-                rwnd_limited_s: rwnd as f64 / 1e9,
-                sndbuf_limited_s: sndbuf as f64 / 1e9,
+                rwnd_limited_s: rwnd.approx() / 1e9,
+                sndbuf_limited_s: sndbuf.approx() / 1e9,
             });
         }
     }
@@ -135,13 +136,13 @@ impl Simulation {
             flow: i64::from(connection.flow),
             connection: i64::from(connection.number),
             generation: i64::from(connection.generation),
-            start_s: connection.started.nanos() as f64 / 1e9,
-            end_s: self.now.nanos() as f64 / 1e9,
-            delivered_bytes: connection.acknowledged_bytes() as i64,
-            segments_out: stats.segments_out as i64,
-            retransmits: stats.retransmits as i64,
-            timeouts: stats.timeouts as i64,
-            tail_probes: stats.tail_probes as i64,
+            start_s: connection.started.nanos().approx() / 1e9,
+            end_s: self.now.nanos().approx() / 1e9,
+            delivered_bytes: connection.acknowledged_bytes().cast_signed(),
+            segments_out: stats.segments_out.cast_signed(),
+            retransmits: stats.retransmits.cast_signed(),
+            timeouts: stats.timeouts.cast_signed(),
+            tail_probes: stats.tail_probes.cast_signed(),
             completed: i64::from(completed),
         };
         self.tables.flows.push((self.now, row));

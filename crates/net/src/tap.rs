@@ -12,6 +12,7 @@ use sawtooth_capture::segment::{ACK, FIN, PSH, RST, SYN};
 use sawtooth_capture::{Endpoint, HEADERS_ONLY, Options, Ping, Segment, Writer};
 use sawtooth_tcp::packet::Burst;
 use sawtooth_units::Time;
+use sawtooth_units::width::{Fit, Low};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
@@ -69,8 +70,8 @@ impl Drawn {
         let mut rng = Rng::new(seed, Purpose::Capture, u64::from(connection) << 32 | u64::from(generation));
         let (numbers, identifications) = (rng.next(), rng.next());
         Drawn {
-            sequence: [numbers as u32, (numbers >> 32) as u32],
-            identification: [identifications as u16, (identifications >> 16) as u16],
+            sequence: [numbers.low_u32(), (numbers >> 32).low_u32()],
+            identification: [identifications.low_u16(), (identifications >> 16).low_u16()],
         }
     }
 }
@@ -85,7 +86,7 @@ impl Taps {
         for (host, output) in outputs {
             files[host] = Some(Writer::new(output, HEADERS_ONLY)?);
         }
-        let connections = scenario.flows.iter().map(|flow| flow.count as u32).sum();
+        let connections = scenario.flows.iter().map(|flow| flow.count.fit_u32()).sum();
         let first = |connection| {
             let drawn = Drawn::new(scenario.seed, connection, 0);
             drawn.identification.map(|next| Identification { generation: 0, next })
@@ -109,7 +110,7 @@ impl Taps {
             *identification = Identification { generation, next: drawn.identification[end] };
         }
         let first = identification.next;
-        identification.next = first.wrapping_add(count as u16);
+        identification.next = first.wrapping_add(count.low_u16());
         first
     }
 
@@ -138,7 +139,7 @@ impl Taps {
 
 /// Each host has one address, as in the testbed: 10.0.0.1 and so on.
 fn address(host: usize) -> Ipv4Addr {
-    Ipv4Addr::from_bits((10 << 24) + host as u32 + 1)
+    Ipv4Addr::from_bits((10 << 24) + host.fit_u32() + 1)
 }
 
 impl Kind {
@@ -235,8 +236,8 @@ impl Simulation {
             source: address(host),
             target: address(peer),
             reply: packet.kind == Kind::ProbeReply,
-            identifier: (packet.owner + 1) as u16,
-            sequence: packet.seq as u16,
+            identifier: (packet.owner + 1).low_u16(),
+            sequence: packet.seq.low_u16(),
             ttl: TTL,
             data: PROBE_SIZE - PING_HEADERS,
         }
@@ -258,7 +259,7 @@ impl Simulation {
         let mss = connection.mss + if timestamps { TIMESTAMP_OPTION } else { 0 };
         let edge = |segments: u64| {
             let fin = u64::from(segments == connection.total);
-            client.wrapping_add((1 + connection.bytes(segments) + fin) as u32)
+            client.wrapping_add((1 + connection.bytes(segments) + fin).low_u32())
         };
         let scale = from.window_scale();
         // The client receives no data: its window stays what it was, rounded up to its scale.
@@ -269,21 +270,21 @@ impl Simulation {
         let mut payload = 0;
         let (seq, ack, flags, window) = match kind {
             Kind::Syn => {
-                options.mss = Some(mss as u16);
+                options.mss = Some(mss.fit_u16());
                 options.sack_permitted = from.sack;
                 options.timestamps = from.timestamps.then_some((packet.tsval, 0));
-                options.window_scale = Some(scale as u8);
+                options.window_scale = Some(scale.fit_u8());
                 (client, 0, SYN, first_window)
             }
             Kind::SynAck => {
-                options.mss = Some(mss as u16);
+                options.mss = Some(mss.fit_u16());
                 options.sack_permitted = connection.sack;
-                options.window_scale = Some(to.window_scale() as u8);
+                options.window_scale = Some(to.window_scale().fit_u8());
                 (server, client.wrapping_add(1), SYN | ACK, u64::from(packet.window))
             }
             Kind::Data => {
                 let end = packet.seq + u64::from(count);
-                payload = (connection.bytes(end) - connection.bytes(packet.seq)) as u32;
+                payload = (connection.bytes(end) - connection.bytes(packet.seq)).fit_u32();
                 let push = if packet.push { PSH } else { 0 };
                 let fin = if end == connection.total { FIN } else { 0 };
                 (edge(packet.seq), server.wrapping_add(1), ACK | push | fin, client_window)
@@ -316,12 +317,12 @@ impl Simulation {
         Segment {
             frame: 0,
             time_ns: 0,
-            source: Endpoint { address: address(host).into(), port: ports.0 as u16 },
-            target: Endpoint { address: address(peer).into(), port: ports.1 as u16 },
+            source: Endpoint { address: address(host).into(), port: ports.0.fit_u16() },
+            target: Endpoint { address: address(peer).into(), port: ports.1.fit_u16() },
             seq,
             ack,
             flags,
-            window: window.min(u64::from(u16::MAX)) as u16,
+            window: window.min(u64::from(u16::MAX)).fit_u16(),
             payload,
             options,
             ip_id: Some(ip_id),

@@ -3,6 +3,7 @@
 use crate::ring::Ring;
 use crate::scenario;
 use sawtooth_units::Time;
+use sawtooth_units::width::Fit;
 
 const PICOS_PER_NANO: u64 = 1_000;
 /// Later than any run lasts.
@@ -44,14 +45,14 @@ impl Transmitter {
     pub fn new(config: &scenario::Transmitter) -> Self {
         Transmitter {
             // The slowest rate, 1 bit/s, makes 2^63 of it.
-            per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)) as u64,
+            per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)).fit_u64(),
             free_ps: 0,
             free: Time::ZERO,
             limit_packets: config.queue_packets.unwrap_or(u64::MAX),
             limit_bytes: config.queue_bytes.unwrap_or(u64::MAX),
             waiting: Ring::new(),
             waiting_bytes: 0,
-            look_at: config.queue_packets.map_or(LOOK_AT_LEAST, |limit| LOOK_AT_LEAST.min(limit as usize)),
+            look_at: config.queue_packets.map_or(LOOK_AT_LEAST, |limit| LOOK_AT_LEAST.min(limit.fit_usize())),
             counters: Counters::default(),
         }
     }
@@ -77,7 +78,7 @@ impl Transmitter {
         if self.waiting.len() < LOOK_AT_LEAST / 4 {
             self.waiting.rewind();
         }
-        self.look_at = self.limit_packets.min((2 * self.waiting.len()).max(LOOK_AT_LEAST) as u64) as usize;
+        self.look_at = self.limit_packets.min((2 * self.waiting.len()).max(LOOK_AT_LEAST) as u64).fit_usize();
         let full = self.full(size);
         self.counters.drops += u64::from(full);
         !full
@@ -98,7 +99,7 @@ impl Transmitter {
             self.waiting_bytes += u64::from(size);
             self.counters.waited_ns += u128::from((start - now_ps) / PICOS_PER_NANO);
         }
-        let duration = ((u128::from(size) * u128::from(self.per_byte)) >> FRACTION) as u64;
+        let duration = ((u128::from(size) * u128::from(self.per_byte)) >> FRACTION).fit_u64();
         self.free_ps = start.saturating_add(duration).min(NEVER_PS);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(size);

@@ -4,6 +4,7 @@
 //! exact: a wheel's slot is emptied into the heap before its time comes.
 
 use sawtooth_units::Time;
+use sawtooth_units::width::Fit;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -71,7 +72,7 @@ impl Wheel {
     /// Moves the earliest slot's entries into the heap, which is empty; nothing happens if there are none.
     fn bring_near(&mut self) {
         while let Some((level, slot)) = self.first_slot() {
-            let shift = GRAIN + SLOT_BITS * level as u32;
+            let shift = GRAIN + SLOT_BITS * level.fit_u32();
             let start = self.edge >> (shift + SLOT_BITS) << (shift + SLOT_BITS) | (slot as u64) << shift;
             if level > 0 {
                 self.edge = start;
@@ -113,7 +114,7 @@ impl Wheel {
 }
 
 fn slot_at(nanos: u64, level: usize) -> usize {
-    (nanos >> (GRAIN + SLOT_BITS * level as u32)) as usize % SLOTS
+    (nanos >> (GRAIN + SLOT_BITS * level.fit_u32())).fit_usize() % SLOTS
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The sender's clock: simulated time, the kernel's tick ("jiffy") and its timer wheel's grain.
 
 use sawtooth_units::Time;
+use sawtooth_units::width::{Fit, Low};
 
 /// Now, and how often the kernel's tick comes (`CONFIG_HZ`). Passed to everything that asks for the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ const MICROS_PER_SEC: u64 = 1_000_000;
 impl Clock {
     /// `tcp_jiffies32`: whole ticks since the start. 32 bits, wrapping, as in Linux.
     pub fn jiffies(self) -> u32 {
-        self.jiffies64() as u32
+        self.jiffies64().low_u32()
     }
     /// Whole ticks since the start.
     pub fn jiffies64(self) -> u64 {
@@ -25,7 +26,7 @@ impl Clock {
             100 => now / (NANOS_PER_SEC / 100),
             250 => now / (NANOS_PER_SEC / 250),
             1_000 => now / (NANOS_PER_SEC / 1_000),
-            hz => (u128::from(now) * u128::from(hz) / u128::from(NANOS_PER_SEC)) as u64,
+            hz => (u128::from(now) * u128::from(hz) / u128::from(NANOS_PER_SEC)).fit_u64(),
         }
     }
     /// `tcp_mstamp`: whole microseconds.
@@ -34,7 +35,7 @@ impl Clock {
     }
     /// `tcp_time_stamp_ms`: the unit of the timestamp option. Starts at 1: an echo of 0 means "none".
     pub fn timestamp(self) -> u32 {
-        (self.now.nanos() / 1_000_000) as u32 + 1
+        (self.now.nanos() / 1_000_000).low_u32() + 1
     }
 
     /// `usecs_to_jiffies`: rounds up.
@@ -64,7 +65,7 @@ impl Clock {
             100 => ticks * (NANOS_PER_SEC / 100),
             250 => ticks * (NANOS_PER_SEC / 250),
             1_000 => ticks * (NANOS_PER_SEC / 1_000),
-            hz => (u128::from(ticks) * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(hz)) as u64,
+            hz => (u128::from(ticks) * u128::from(NANOS_PER_SEC)).div_ceil(u128::from(hz)).fit_u64(),
         })
     }
 }

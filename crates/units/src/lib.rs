@@ -2,6 +2,8 @@
 //!
 //! `Time` is a point on the simulated clock, `Span` a distance between two, `Rate` bits per second, `Bytes` an amount.
 
+pub mod width;
+
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 

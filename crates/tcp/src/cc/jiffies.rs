@@ -7,7 +7,7 @@ pub(super) fn after(a: u32, b: u32) -> bool {
 
 /// Ticks from `earlier` to `now`, negative if the order is the other way.
 pub(super) fn elapsed(now: u32, earlier: u32) -> i32 {
-    now.wrapping_sub(earlier) as i32
+    now.wrapping_sub(earlier).cast_signed()
 }
 
 #[cfg(test)]

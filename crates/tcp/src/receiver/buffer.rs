@@ -3,6 +3,7 @@
 
 use crate::clock::Clock;
 use crate::options::{HostOptions, RECEIVE_BUFFER_START};
+use sawtooth_units::width::Fit;
 
 /// Kernel memory of a received buffer beyond its payload, for frames that arrive alone (no GRO): `sk_buff` and small head.
 /// From the share of a full buffer that Linux 6.12 offers behind a veth pair: 162/256 at 1448 bytes, 234/256 at 8948.
@@ -173,7 +174,7 @@ impl Buffer {
         if copied > self.space {
             let mut window = 2 * copied + 16 * self.mss;
             let grow = u128::from(window) * u128::from(copied - self.space) / u128::from(self.space.max(1));
-            window += (grow as u64) << 1;
+            window += (grow.fit_u64()) << 1;
             let size = ((window << RATIO_SHIFT) / self.ratio.max(1)).min(self.limit);
             if size > self.size {
                 self.size = size;

@@ -9,6 +9,7 @@ use crate::cc::AckSample;
 use crate::clock::Clock;
 use crate::packet::{Ack, Burst};
 use crate::window::{CaState, UNPACED};
+use sawtooth_units::width::{Fit, Low};
 
 // What an ACK turned out to do (`FLAG_…` in tcp_input.c).
 pub const WIN_UPDATE: u16 = 1;
@@ -112,8 +113,8 @@ impl Sender {
         if acking.flags & SET_XMIT_TIMER != 0 {
             self.set_xmit_timer(clock);
         }
-        let delivered = (self.window.delivered - delivered_before) as u32;
-        let losses = (self.window.lost - lost_before) as u32;
+        let delivered = (self.window.delivered - delivered_before).fit_u32();
+        let losses = (self.window.lost - lost_before).fit_u32();
         let sample = self.rate_generate(&acking.sampling, delivered, losses, clock);
         if self.congestion.has_cong_control() {
             self.congestion.cong_control(&mut self.window, &sample, clock);
@@ -180,7 +181,7 @@ impl Sender {
             } else if self.sack {
                 self.window.delivered += 1;
                 let spurious = flags & (RETRANS | EVER_RETRANS) != 0
-                    && self.echo_before(acking.tsecr, (segment.sent_us / 1_000) as u32 + 1);
+                    && self.echo_before(acking.tsecr, (segment.sent_us / 1_000).low_u32() + 1);
                 if !spurious {
                     self.rack_advance(flags, seq + 1, segment.sent_us, clock);
                 }
@@ -198,7 +199,7 @@ impl Sender {
                 self.super_packets -= 1;
             }
         }
-        let acked = (una - prior_una) as u32;
+        let acked = (una - prior_una).fit_u32();
         if acked > 0 {
             acking.flags |= DATA_ACKED;
             if self.retransmit_hint.is_some_and(|hint| hint < una) {
@@ -227,7 +228,7 @@ impl Sender {
         let sample = AckSample {
             pkts_acked: acked,
             rtt_us: acking.sampling.rtt_us.map_or(-1, i64::from),
-            in_flight: (self.window.delivered - acking.sampling.prior_delivered) as u32,
+            in_flight: (self.window.delivered - acking.sampling.prior_delivered).fit_u32(),
         };
         self.congestion.pkts_acked(&mut self.window, sample, clock);
     }
@@ -253,7 +254,7 @@ impl Sender {
             acking.flags |= ORIG_SACK_ACKED;
         }
         self.window.delivered += una - start;
-        self.window.packets_out -= (una - start) as u32;
+        self.window.packets_out -= (una - start).fit_u32();
         self.rack_advance(0, una, last_us, clock);
         self.rate_delivered(una - 1, &mut acking.sampling);
         self.board.pop_to(una);
@@ -267,7 +268,7 @@ impl Sender {
 
     /// `tcp_ack_update_rtt`: prefers the segments' own send times; falls back on the timestamp echo.
     fn take_rtt(&mut self, acked_us: Option<(u64, u64)>, acking: &mut Acking, clock: Clock) {
-        let since = |then: u64| clock.micros().saturating_sub(then) as u32;
+        let since = |then: u64| clock.micros().saturating_sub(then).low_u32();
         let mut sequence = None;
         let mut newest = None;
         if let Some((first, last)) = acked_us
@@ -315,7 +316,7 @@ impl Sender {
 
     /// `tcp_tsopt_ecr_before`.
     pub(super) fn echo_before(&self, tsecr: u32, when: u32) -> bool {
-        tsecr != 0 && (tsecr.wrapping_sub(when) as i32) < 0
+        tsecr != 0 && (tsecr.wrapping_sub(when).cast_signed()) < 0
     }
 
     /// `tcp_xmit_recovery`.

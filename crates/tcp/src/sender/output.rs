@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::packet::Burst;
 use crate::window::{CaState, UNPACED};
 use sawtooth_units::Time;
+use sawtooth_units::width::Fit;
 
 /// `sysctl_tcp_tso_rtt_log`: the shorter the round trip, the larger the super-packets.
 const TSO_RTT_LOG: u32 = 9;
@@ -63,7 +64,7 @@ impl Sender {
             {
                 break;
             }
-            let count = u64::from(quota).min(window).min(head) as u32;
+            let count = u64::from(quota).min(window).min(head).fit_u32();
             if self.host_queue_full(count, 0) {
                 break;
             }
@@ -177,7 +178,7 @@ impl Sender {
             return false;
         }
         let now = clock.now.nanos();
-        if now as i64 - self.window.wstamp_ns as i64 > 1_000_000 {
+        if now.cast_signed() - self.window.wstamp_ns.cast_signed() > 1_000_000 {
             return false;
         }
         let cong = u64::from(self.window.cwnd - self.window.in_flight());
@@ -193,7 +194,7 @@ impl Sender {
         let srtt_ns = 125 * u64::from(self.window.srtt_us);
         let expected = self.board.get(self.window.snd_una).sent_us * 1_000 + srtt_ns;
         let threshold = (srtt_ns >> 1).min(1_000_000);
-        if expected as i64 - now as i64 > threshold as i64 {
+        if expected.cast_signed() - now.cast_signed() > threshold.cast_signed() {
             return false;
         }
         if cong < window {
@@ -298,7 +299,7 @@ impl Sender {
     fn lost_together(&self, seq: u64, limit: u32) -> u32 {
         let end = self.window.snd_nxt.min(self.window_end).min(seq + u64::from(limit));
         let together = |seq: &u64| self.board.get(*seq).flags & (JOINED | LOST | SACKED | RETRANS) == JOINED | LOST;
-        1 + (seq + 1..end).take_while(together).count() as u32
+        1 + (seq + 1..end).take_while(together).count().fit_u32()
     }
 
     /// `tcp_xmit_retransmit_queue`: what is marked lost, oldest first, as far as the window allows.

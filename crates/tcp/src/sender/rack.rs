@@ -6,6 +6,7 @@ use super::timers::{Pending, TIMEOUT_MIN_US};
 use super::{REORDERING, Sender};
 use crate::clock::Clock;
 use crate::window::CaState;
+use sawtooth_units::width::{Fit, Low};
 
 /// For how many recoveries a widened reordering window stays (`TCP_RACK_RECOVERY_THRESH`).
 pub const RECOVERY_PERSIST: u32 = 16;
@@ -47,7 +48,7 @@ impl Sender {
     /// `tcp_rack_skb_timeout`: microseconds until segment `seq` counts as lost.
     pub(super) fn rack_remaining_us(&self, seq: u64, reordering_window_us: u32, clock: Clock) -> i64 {
         let elapsed = clock.micros().saturating_sub(self.board.get(seq).sent_us);
-        i64::from(self.rack.rtt_us) + i64::from(reordering_window_us) - elapsed as i64
+        i64::from(self.rack.rtt_us) + i64::from(reordering_window_us) - elapsed.cast_signed()
     }
 
     /// `tcp_rack_detect_loss`: marks what is lost; returns after how many microseconds to look again, 0 for never.
@@ -69,7 +70,7 @@ impl Sender {
                 self.mark_lost(seq);
                 self.board.unlink(seq);
             } else {
-                wait = wait.max(remaining as u64);
+                wait = wait.max(remaining.fit_u64());
             }
         }
         wait
@@ -91,7 +92,7 @@ impl Sender {
 
     /// `tcp_rack_advance`: a segment sent at `sent_us` with `flags` was delivered.
     pub(super) fn rack_advance(&mut self, flags: u8, end: u64, sent_us: u64, clock: Clock) {
-        let rtt_us = clock.micros().saturating_sub(sent_us) as u32;
+        let rtt_us = clock.micros().saturating_sub(sent_us).low_u32();
         if rtt_us < self.window.min_rtt_us && flags & (RETRANS | EVER_RETRANS) != 0 {
             return;
         }
@@ -143,7 +144,7 @@ impl Sender {
         }
         let distance = high - low;
         if distance > u64::from(self.reordering) {
-            self.reordering = distance.min(u64::from(super::MAX_REORDERING)) as u32;
+            self.reordering = distance.min(u64::from(super::MAX_REORDERING)).fit_u32();
         }
         self.reordering_seen = true;
     }

@@ -4,6 +4,7 @@ use super::Sender;
 use super::scoreboard::{APP_LIMITED, CONSUMED, EVER_RETRANS, SACKED, Segment};
 use crate::cc::RateSample;
 use crate::clock::Clock;
+use sawtooth_units::width::Low;
 
 /// The sample while an ACK is being processed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +35,7 @@ impl Sender {
         let ago = |then: u64| u32::try_from(sent_us.saturating_sub(then)).unwrap_or(CONSUMED - 1);
         let flags = if self.window.app_limited != 0 { flags | APP_LIMITED } else { flags & !APP_LIMITED };
         let (first_tx_ago, delivered_ago) = (ago(self.first_tx_us), ago(self.window.delivered_us));
-        Segment::new(sent_us, first_tx_ago, delivered_ago, self.window.delivered as u32, flags)
+        Segment::new(sent_us, first_tx_ago, delivered_ago, self.window.delivered.low_u32(), flags)
     }
 
     /// `tcp_rate_skb_delivered`: segment `seq` was acknowledged or SACKed.
@@ -45,7 +46,7 @@ impl Sender {
         }
         if sampling.prior_delivered == 0 || sent_after(segment.sent_us, seq + 1, self.first_tx_us, sampling.last_end) {
             let delivered = self.window.delivered;
-            sampling.prior_delivered = delivered - u64::from((delivered as u32).wrapping_sub(segment.delivered));
+            sampling.prior_delivered = delivered - u64::from(delivered.low_u32().wrapping_sub(segment.delivered));
             sampling.prior_delivered_us = segment.sent_us - u64::from(segment.delivered_ago_us);
             sampling.is_app_limited = segment.flags & APP_LIMITED != 0;
             sampling.is_retrans = segment.flags & EVER_RETRANS != 0;
@@ -90,12 +91,12 @@ impl Sender {
         if sampling.prior_delivered == 0 {
             return sample;
         }
-        sample.delivered = (window.delivered - sampling.prior_delivered) as i64;
+        sample.delivered = (window.delivered - sampling.prior_delivered).cast_signed();
         let ack_us = now_us.saturating_sub(sampling.prior_delivered_us);
         let interval_us = sampling.interval_us.max(ack_us);
         // Shorter than a round trip: the segment was acknowledged by an earlier transmission.
         if interval_us >= u64::from(window.min_rtt_us) {
-            sample.interval_us = interval_us as i64;
+            sample.interval_us = interval_us.cast_signed();
         }
         sample
     }

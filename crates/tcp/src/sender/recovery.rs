@@ -7,6 +7,7 @@ use super::scoreboard::{EVER_RETRANS, LOST};
 use crate::cc::Event;
 use crate::clock::Clock;
 use crate::window::{CaState, INFINITE_SSTHRESH};
+use sawtooth_units::width::Fit;
 
 impl Sender {
     /// `tcp_fastretrans_alert`: moves between the states; what is sent is decided later.
@@ -256,7 +257,7 @@ impl Sender {
         };
         // A fast retransmission goes out at once.
         send = send.max(i64::from(prr_out == 0));
-        self.window.cwnd = (in_flight + send).max(1) as u32;
+        self.window.cwnd = (in_flight + send).max(1).fit_u32();
     }
 
     /// `tcp_end_cwnd_reduction`.

@@ -4,6 +4,7 @@
 use crate::clock::Clock;
 use crate::minmax::WindowedMin;
 use crate::window::Window;
+use sawtooth_units::width::Low;
 
 /// `TCP_RTO_MIN` (HZ/5): also the floor of the variance term.
 pub const RTO_MIN_US: u32 = 200_000;
@@ -35,8 +36,8 @@ impl Rtt {
             min: WindowedMin::new(clock.jiffies(), u32::MAX),
         };
         if handshake_us > 0 {
-            rtt.update_min(window, handshake_us as u32, clock);
-            rtt.update(window, handshake_us as u32);
+            rtt.update_min(window, handshake_us.low_u32(), clock);
+            rtt.update(window, handshake_us.low_u32());
         }
         rtt
     }
@@ -46,21 +47,21 @@ impl Rtt {
         let sample = i64::from(sample_us);
         let srtt = i64::from(window.srtt_us);
         if srtt == 0 {
-            window.srtt_us = (sample << 3).max(1) as u32;
-            self.mdev_us = (sample << 1) as u32;
+            window.srtt_us = (sample << 3).max(1).low_u32();
+            self.mdev_us = (sample << 1).low_u32();
             self.rttvar_us = self.mdev_us.max(RTO_MIN_US);
             self.mdev_max_us = self.rttvar_us;
             self.rtt_seq = window.snd_nxt;
             return;
         }
         let error = sample - (srtt >> 3);
-        window.srtt_us = (srtt + error).max(1) as u32;
+        window.srtt_us = (srtt + error).max(1).low_u32();
         let mut deviation = error.abs() - i64::from(self.mdev_us >> 2);
         // A falling round-trip time raises the deviation eight times slower.
         if error < 0 && deviation > 0 {
             deviation >>= 3;
         }
-        self.mdev_us = (i64::from(self.mdev_us) + deviation) as u32;
+        self.mdev_us = (i64::from(self.mdev_us) + deviation).low_u32();
         if self.mdev_us > self.mdev_max_us {
             self.mdev_max_us = self.mdev_us;
             self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
@@ -76,7 +77,7 @@ impl Rtt {
 
     /// `tcp_update_rtt_min`.
     pub fn update_min(&mut self, window: &mut Window, sample_us: u32, clock: Clock) {
-        let value = if sample_us == 0 { clock.micros_from_jiffies(1) as u32 } else { sample_us };
+        let value = if sample_us == 0 { clock.micros_from_jiffies(1).low_u32() } else { sample_us };
         window.min_rtt_us = self.min.update(MIN_RTT_WINDOW_SECONDS * clock.hz, clock.jiffies(), value);
     }
 

@@ -6,6 +6,7 @@ use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use crate::clock::Clock;
 use crate::packet::{Ack, Block};
 use crate::window::CaState;
+use sawtooth_units::width::Fit;
 
 impl Sender {
     /// `tcp_sacktag_write_queue`.
@@ -134,13 +135,13 @@ impl Sender {
             self.rack.dsack_seen = true;
         }
         acking.flags |= DSACKING_ACK;
-        acking.sack_delivered += repeated as u32;
+        acking.sack_delivered += repeated.fit_u32();
         if let Some(marker) = self.undo_marker
             && self.undo_retrans > 0
             && block.end <= prior_una
             && block.end > marker
         {
-            self.undo_retrans = (self.undo_retrans - repeated as i64).max(0);
+            self.undo_retrans = (self.undo_retrans - repeated.cast_signed()).max(0);
         }
     }
 

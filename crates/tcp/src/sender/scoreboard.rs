@@ -1,6 +1,8 @@
 //! What is known of each segment in flight: a ring indexed by segment number, with the list in order of transmission time
 //! (`tsorted_sent_queue`) threaded through it while that order is not the one of numbers.
 
+use sawtooth_units::width::{Fit, Low};
+
 /// Received out of order, told by SACK.
 pub const SACKED: u8 = 1;
 /// Declared lost.
@@ -66,7 +68,7 @@ impl Scoreboard {
 
     fn slot(&self, seq: u64) -> usize {
         debug_assert!(seq >= self.una && seq < self.nxt, "segment {seq} not in {}..{}", self.una, self.nxt);
-        seq as usize & (self.ring.len() - 1)
+        seq.fit_usize() & (self.ring.len() - 1)
     }
     pub fn get(&self, seq: u64) -> &Segment {
         let slot = self.slot(seq);
@@ -111,7 +113,7 @@ impl Scoreboard {
             self.una += 1;
         }
         self.una = una;
-        if self.ring.len() > SMALLEST && (self.nxt - self.una) as usize * SLACK < self.ring.len() {
+        if self.ring.len() > SMALLEST && (self.nxt - self.una).fit_usize() * SLACK < self.ring.len() {
             self.resize(self.ring.len() / 4);
         }
     }
@@ -121,13 +123,13 @@ impl Scoreboard {
         let mut ring = vec![Segment::default(); slots.max(SMALLEST)];
         let mask = ring.len() - 1;
         for seq in self.una..self.nxt {
-            ring[seq as usize & mask] = *self.get(seq);
+            ring[seq.fit_usize() & mask] = *self.get(seq);
         }
         self.ring = ring;
     }
 
     fn widen(&self, low: u32) -> u64 {
-        self.una + u64::from(low.wrapping_sub(self.una as u32))
+        self.una + u64::from(low.wrapping_sub(self.una.low_u32()))
     }
 
     fn linked(&self) -> bool {
@@ -156,7 +158,7 @@ impl Scoreboard {
             return (seq + 1 < self.nxt).then_some(seq + 1);
         }
         let next = self.get(seq).next;
-        (next != seq as u32).then(|| self.widen(next))
+        (next != seq.low_u32()).then(|| self.widen(next))
     }
 
     /// Takes `seq` out of the order of transmission; nothing happens if it is not in it.
@@ -178,14 +180,14 @@ impl Scoreboard {
             return;
         }
         self.get_mut(seq).flags &= !LINKED;
-        let prev = (segment.prev != seq as u32).then(|| self.widen(segment.prev));
-        let next = (segment.next != seq as u32).then(|| self.widen(segment.next));
+        let prev = (segment.prev != seq.low_u32()).then(|| self.widen(segment.prev));
+        let next = (segment.next != seq.low_u32()).then(|| self.widen(segment.next));
         match prev {
-            Some(p) => self.get_mut(p).next = next.map_or(p as u32, |n| n as u32),
+            Some(p) => self.get_mut(p).next = next.map_or(p.low_u32(), |n| n.low_u32()),
             None => self.oldest = next,
         }
         match next {
-            Some(n) => self.get_mut(n).prev = prev.map_or(n as u32, |p| p as u32),
+            Some(n) => self.get_mut(n).prev = prev.map_or(n.low_u32(), |p| p.low_u32()),
             None => self.newest = prev,
         }
     }
@@ -195,10 +197,10 @@ impl Scoreboard {
         let newest = self.newest;
         let segment = self.get_mut(seq);
         segment.flags |= LINKED;
-        segment.next = seq as u32;
-        segment.prev = newest.unwrap_or(seq) as u32;
+        segment.next = seq.low_u32();
+        segment.prev = newest.unwrap_or(seq).low_u32();
         match newest {
-            Some(n) => self.get_mut(n).next = seq as u32,
+            Some(n) => self.get_mut(n).next = seq.low_u32(),
             None => self.oldest = Some(seq),
         }
         self.newest = Some(seq);

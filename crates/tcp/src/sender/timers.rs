@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::packet::Burst;
 use crate::window::CaState;
 use sawtooth_units::Time;
+use sawtooth_units::width::Fit;
 
 /// `TCP_TIMEOUT_MIN_US`.
 pub const TIMEOUT_MIN_US: u64 = 2_000;
@@ -46,7 +47,7 @@ impl Sender {
     /// `tcp_rto_delta_us`: how far ahead the timeout of the oldest segment is.
     fn rto_delta_us(&self, clock: Clock) -> i64 {
         let head_us = self.board.get(self.window.snd_una).sent_us;
-        (head_us + clock.micros_from_jiffies(self.rto)) as i64 - clock.micros() as i64
+        (head_us + clock.micros_from_jiffies(self.rto)).cast_signed() - clock.micros().cast_signed()
     }
 
     /// `tcp_rearm_rto`.
@@ -56,7 +57,7 @@ impl Sender {
         }
         let mut ticks = self.rto;
         if matches!(self.pending, Pending::Reordering | Pending::LossProbe) {
-            ticks = clock.jiffies_from_micros(self.rto_delta_us(clock).max(1) as u64);
+            ticks = clock.jiffies_from_micros(self.rto_delta_us(clock).max(1).fit_u64());
         }
         self.reset_xmit_timer(Pending::Retransmit, ticks, clock);
     }
@@ -76,9 +77,10 @@ impl Sender {
             let floor = if self.window.packets_out == 1 { u64::from(RTO_MIN_US) } else { TIMEOUT_MIN_US };
             ticks = clock.jiffies_from_micros(u64::from(self.window.srtt_us >> 2) + floor);
         }
-        let rto_us = if advancing { clock.micros_from_jiffies(self.rto) as i64 } else { self.rto_delta_us(clock) };
+        let rto_us =
+            if advancing { clock.micros_from_jiffies(self.rto).cast_signed() } else { self.rto_delta_us(clock) };
         if rto_us > 0 {
-            ticks = ticks.min(clock.jiffies_from_micros(rto_us as u64));
+            ticks = ticks.min(clock.jiffies_from_micros(rto_us.cast_unsigned()));
         }
         self.reset_xmit_timer(Pending::LossProbe, ticks, clock);
         true
@@ -115,7 +117,7 @@ impl Sender {
             if self.window.ca_state != CaState::Recovery {
                 self.enter_recovery(clock);
                 if !self.congestion.has_cong_control() {
-                    self.cwnd_reduction(1, (self.window.lost - lost) as u32, false);
+                    self.cwnd_reduction(1, (self.window.lost - lost).fit_u32(), false);
                 }
             }
             self.xmit_retransmit_queue(clock, out);

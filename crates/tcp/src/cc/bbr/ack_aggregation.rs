@@ -7,6 +7,7 @@ use super::Bbr;
 use super::pacing::BW_UNIT;
 use crate::cc::RateSample;
 use crate::window::Window;
+use sawtooth_units::width::Low;
 
 /// Rounds of each of the two halves of the maximum's window (`bbr_extra_acked_win_rtts`).
 const WINDOW_ROUNDS: u8 = 5;
@@ -52,8 +53,8 @@ impl AckAggregation {
     }
 
     fn on_acked(&mut self, acked: u32, bandwidth: u32, delivered_us: u64, cwnd: u32) {
-        let epoch_us = delivered_us.saturating_sub(self.epoch_us) as u32;
-        let mut expected = (u64::from(bandwidth).wrapping_mul(u64::from(epoch_us)) / BW_UNIT) as u32;
+        let epoch_us = delivered_us.saturating_sub(self.epoch_us).low_u32();
+        let mut expected = (u64::from(bandwidth).wrapping_mul(u64::from(epoch_us)) / BW_UNIT).low_u32();
         if self.epoch_acked <= expected || self.epoch_acked.wrapping_add(acked) >= EPOCH_RESET {
             self.epoch_acked = 0;
             self.epoch_us = delivered_us;
@@ -62,7 +63,7 @@ impl AckAggregation {
         self.epoch_acked = self.epoch_acked.wrapping_add(acked).min(MAX_EPOCH);
         let extra = self.epoch_acked.wrapping_sub(expected).min(cwnd);
         if extra > u32::from(self.extra[self.current]) {
-            self.extra[self.current] = extra as u16;
+            self.extra[self.current] = extra.low_u16();
         }
     }
 
@@ -88,7 +89,7 @@ impl Bbr {
         if !self.full_pipe.reached {
             return 0;
         }
-        let most = (u64::from(self.bandwidth()) * MAX_US / BW_UNIT) as u32;
+        let most = (u64::from(self.bandwidth()) * MAX_US / BW_UNIT).low_u32();
         self.aggregation.extra().min(most)
     }
 }

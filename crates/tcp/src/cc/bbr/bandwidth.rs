@@ -5,8 +5,10 @@ use super::mode::{CYCLE_LENGTH, UNIT, UNIT_SHIFT};
 use super::pacing::BW_UNIT;
 use crate::cc::RateSample;
 use crate::window::Window;
+use sawtooth_units::width::{Fit, Low};
 
 /// The maximum is over this many rounds: a cycle of gains and two more (`bbr_bw_rtts`).
+#[expect(clippy::cast_possible_truncation, reason = "8, and a constant")]
 const FILTER_ROUNDS: u32 = CYCLE_LENGTH as u32 + 2;
 /// Growth by a quarter shows that the pipe is not yet full, in 256ths (`bbr_full_bw_thresh`).
 const FULL_PIPE_GROWTH: u64 = (UNIT * 5 / 4) as u64;
@@ -36,7 +38,7 @@ pub(super) struct FullPipe {
 
 impl FullPipe {
     fn on_round(&mut self, bandwidth: u32) {
-        let enough = ((u64::from(self.bandwidth) * FULL_PIPE_GROWTH) >> UNIT_SHIFT) as u32;
+        let enough = ((u64::from(self.bandwidth) * FULL_PIPE_GROWTH) >> UNIT_SHIFT).low_u32();
         if bandwidth >= enough {
             self.bandwidth = bandwidth;
             self.rounds = 0;
@@ -68,9 +70,9 @@ impl Bbr {
         self.sample_long_term(window, sample.losses, sample.is_app_limited);
 
         // A sample that the application limited says little, unless it is the highest.
-        let bandwidth = (sample.delivered as u64).wrapping_mul(BW_UNIT) / sample.interval_us as u64;
+        let bandwidth = sample.delivered.fit_u64().wrapping_mul(BW_UNIT) / sample.interval_us.fit_u64();
         if !sample.is_app_limited || bandwidth >= u64::from(self.max_bandwidth.get()) {
-            self.max_bandwidth.update(FILTER_ROUNDS, self.rounds.count, bandwidth as u32);
+            self.max_bandwidth.update(FILTER_ROUNDS, self.rounds.count, bandwidth.low_u32());
         }
     }
 

@@ -7,6 +7,7 @@ use super::Bbr;
 use super::mode::{Mode, UNIT};
 use super::pacing::{BW_UNIT, bytes_per_second};
 use crate::window::Window;
+use sawtooth_units::width::Low;
 
 /// Fewest rounds of an interval (`bbr_lt_intvl_min_rtts`); four times as many are too long.
 const MIN_ROUNDS: u8 = 4;
@@ -67,9 +68,9 @@ impl LongTerm {
     }
 
     fn start_interval(&mut self, window: &Window) {
-        self.start_ms = (window.delivered_us / 1_000) as u32;
-        self.start_delivered = window.delivered as u32;
-        self.start_lost = window.lost as u32;
+        self.start_ms = (window.delivered_us / 1_000).low_u32();
+        self.start_delivered = window.delivered.low_u32();
+        self.start_lost = window.lost.low_u32();
         self.rounds = 0;
     }
 
@@ -117,8 +118,8 @@ impl LongTerm {
         if losses == 0 || !self.is_lossy(window) {
             return Verdict::None;
         }
-        let elapsed_ms = ((window.delivered_us / 1_000) as u32).wrapping_sub(self.start_ms);
-        if (elapsed_ms as i32) < 1 {
+        let elapsed_ms = ((window.delivered_us / 1_000).low_u32()).wrapping_sub(self.start_ms);
+        if (elapsed_ms.cast_signed()) < 1 {
             return Verdict::None;
         }
         if elapsed_ms >= MAX_INTERVAL_MS {
@@ -126,15 +127,15 @@ impl LongTerm {
             return Verdict::None;
         }
         let rate = u64::from(self.delivered(window)) * BW_UNIT / u64::from(elapsed_ms * 1_000);
-        self.end_interval(window, rate as u32)
+        self.end_interval(window, rate.low_u32())
     }
 
     fn delivered(&self, window: &Window) -> u32 {
-        (window.delivered as u32).wrapping_sub(self.start_delivered)
+        window.delivered.low_u32().wrapping_sub(self.start_delivered)
     }
 
     fn is_lossy(&self, window: &Window) -> bool {
-        let lost = (window.lost as u32).wrapping_sub(self.start_lost);
+        let lost = window.lost.low_u32().wrapping_sub(self.start_lost);
         let delivered = self.delivered(window);
         delivered > 0 && lost << 8 >= LOSS_THRESHOLD.wrapping_mul(delivered)
     }
@@ -142,7 +143,7 @@ impl LongTerm {
     /// `bbr_lt_bw_interval_done`.
     fn end_interval(&mut self, window: &Window, rate: u32) -> Verdict {
         if self.rate > 0 {
-            let difference = (rate.wrapping_sub(self.rate) as i32).unsigned_abs();
+            let difference = (rate.wrapping_sub(self.rate).cast_signed()).unsigned_abs();
             if difference.wrapping_mul(UNIT) <= SAME_RATIO.wrapping_mul(self.rate)
                 || bytes_per_second(window.mss, difference, UNIT) <= SAME_BYTES_PER_SECOND
             {

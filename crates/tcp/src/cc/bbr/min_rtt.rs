@@ -5,6 +5,7 @@ use super::mode::Mode;
 use crate::cc::{RateSample, jiffies};
 use crate::clock::Clock;
 use crate::window::Window;
+use sawtooth_units::width::Low;
 
 /// The minimum is over this many seconds (`bbr_min_rtt_win_sec`).
 const WINDOW_SECONDS: u32 = 10;
@@ -37,7 +38,7 @@ impl Bbr {
         let now = clock.jiffies();
         let expired = jiffies::after(now, self.min_rtt.at.wrapping_add(WINDOW_SECONDS * clock.hz));
         if sample.rtt_us >= 0 && (sample.rtt_us < i64::from(self.min_rtt.us) || (expired && !sample.is_ack_delayed)) {
-            self.min_rtt.us = sample.rtt_us as u32;
+            self.min_rtt.us = sample.rtt_us.low_u32();
             self.min_rtt.at = now;
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
@@ -60,7 +61,7 @@ impl Bbr {
         window.app_limited = (window.delivered + u64::from(window.in_flight())).max(1);
         match self.min_rtt.done_at {
             None if window.in_flight() <= MIN_CWND => {
-                self.min_rtt.done_at = Some(now.wrapping_add(clock.jiffies_from_micros(PROBE_RTT_US) as u32));
+                self.min_rtt.done_at = Some(now.wrapping_add(clock.jiffies_from_micros(PROBE_RTT_US).low_u32()));
                 self.min_rtt.round_done = false;
                 self.rounds.next_delivered = window.delivered;
             }

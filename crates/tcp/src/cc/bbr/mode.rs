@@ -4,6 +4,7 @@ use super::Bbr;
 use crate::cc::RateSample;
 use crate::clock::Clock;
 use crate::window::Window;
+use sawtooth_units::width::Low;
 
 /// Gains are in 256ths (`BBR_SCALE`).
 pub(super) const UNIT_SHIFT: u32 = 8;
@@ -102,7 +103,7 @@ impl Bbr {
     /// Each phase lasts a round-trip time; probing also waits until it has filled the pipe or lost something, and
     /// draining stops early once the pipe is no more than full (`bbr_is_next_cycle_phase`).
     fn is_phase_over(&self, window: &Window, sample: &RateSample, clock: Clock) -> bool {
-        let full_length = window.delivered_us.saturating_sub(self.cycle.start_us) as u32 > self.min_rtt.us;
+        let full_length = window.delivered_us.saturating_sub(self.cycle.start_us).low_u32() > self.min_rtt.us;
         if self.pacing_gain == UNIT {
             return full_length;
         }

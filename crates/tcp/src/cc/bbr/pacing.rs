@@ -4,6 +4,7 @@ use super::Bbr;
 use super::mode::{HIGH_GAIN, UNIT, UNIT_SHIFT};
 use crate::cc::gso::{MAX_PAYLOAD, PACING_SHIFT};
 use crate::window::Window;
+use sawtooth_units::width::{Fit, Low};
 
 /// Bandwidths are in segments per microsecond, times 2^24 (`BW_SCALE`).
 pub(super) const BW_SHIFT: u32 = 24;
@@ -32,7 +33,7 @@ pub(super) fn min_tso_segs(pacing_rate: u64) -> u32 {
 
 /// How large a super-packet is likely to be, in segments (`bbr_tso_segs_goal`).
 pub(super) fn tso_segs_goal(window: &Window) -> u32 {
-    let bytes = (window.pacing_rate >> PACING_SHIFT).min(u64::from(MAX_PAYLOAD)) as u32;
+    let bytes = (window.pacing_rate >> PACING_SHIFT).min(u64::from(MAX_PAYLOAD)).fit_u32();
     (bytes / window.mss).max(min_tso_segs(window.pacing_rate)).min(MAX_TSO_SEGMENTS)
 }
 
@@ -46,7 +47,7 @@ impl Bbr {
             NOMINAL_RTT_US
         };
         let bandwidth = u64::from(window.cwnd) * BW_UNIT / u64::from(rtt_us);
-        window.pacing_rate = bytes_per_second(window.mss, bandwidth as u32, HIGH_GAIN);
+        window.pacing_rate = bytes_per_second(window.mss, bandwidth.low_u32(), HIGH_GAIN);
     }
 
     /// Pace at `bandwidth` times `gain` (`bbr_set_pacing_rate`). Until the pipe is known to be full the rate only

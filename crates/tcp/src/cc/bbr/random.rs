@@ -1,5 +1,7 @@
 //! SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a few random bits for the phase of BBR's cycle.
 
+use sawtooth_units::width::Fit;
+
 #[derive(Clone, Debug)]
 pub(in crate::cc) struct Random {
     state: u64,
@@ -20,7 +22,7 @@ impl Random {
 
     /// A number from 0 to `bound` - 1.
     pub(in crate::cc) fn below(&mut self, bound: u32) -> u32 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u32
+        ((u128::from(self.next()) * u128::from(bound)) >> 64).fit_u32()
     }
 }
 

@@ -7,6 +7,7 @@ use super::pacing::{BW_SHIFT, BW_UNIT, tso_segs_goal};
 use crate::cc::RateSample;
 use crate::clock::Clock;
 use crate::window::{CaState, Window};
+use sawtooth_units::width::Low;
 
 /// The window before anything is known, in segments (`TCP_INIT_CWND`, RFC 6928).
 const INIT_CWND: u32 = 10;
@@ -41,7 +42,7 @@ impl Bbr {
     /// (`bbr_packets_in_net_at_edt`).
     pub(super) fn in_network_at_departure(&self, window: &Window, in_flight: u32, clock: Clock) -> u32 {
         let wait_us = window.wstamp_ns.saturating_sub(clock.now.nanos()) / 1_000;
-        let delivered = (u64::from(self.bandwidth()).wrapping_mul(wait_us) >> BW_SHIFT) as u32;
+        let delivered = (u64::from(self.bandwidth()).wrapping_mul(wait_us) >> BW_SHIFT).low_u32();
         let departing = if self.pacing_gain > UNIT { tso_segs_goal(window) } else { 0 };
         in_flight.wrapping_add(departing).saturating_sub(delivered)
     }
@@ -77,7 +78,7 @@ impl Bbr {
         let (before, now) = (self.prev_ca_state, window.ca_state);
         let mut cwnd = window.cwnd;
         if sample.losses > 0 {
-            cwnd = (cwnd.wrapping_sub(sample.losses) as i32).max(1) as u32;
+            cwnd = (cwnd.wrapping_sub(sample.losses).cast_signed()).max(1).cast_unsigned();
         }
         let conserving = window.in_flight().wrapping_add(sample.acked_sacked);
         if now == CaState::Recovery && before != CaState::Recovery {

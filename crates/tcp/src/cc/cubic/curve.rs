@@ -67,7 +67,7 @@ impl Curve {
         let idle = jiffies::elapsed(now, last_send);
         if idle > 0 {
             self.epoch_start = self.epoch_start.map(|start| {
-                let shifted = start.wrapping_add(idle as u32);
+                let shifted = start.wrapping_add(idle.cast_unsigned());
                 if jiffies::after(shifted, now) { now } else { shifted }
             });
         }
@@ -77,7 +77,7 @@ impl Curve {
     pub(super) fn update(&mut self, cwnd: u32, acked: u32, delay_min_us: u32, clock: Clock) {
         self.acked = self.acked.wrapping_add(acked);
         let now = clock.jiffies();
-        if self.last_cwnd == cwnd && jiffies::elapsed(now, self.last_jiffies) <= (clock.hz / 32) as i32 {
+        if self.last_cwnd == cwnd && jiffies::elapsed(now, self.last_jiffies) <= (clock.hz / 32).cast_signed() {
             return;
         }
         if self.epoch_start.is_none() || now != self.last_jiffies {
@@ -133,7 +133,7 @@ impl Curve {
 
 /// The time in the epoch that the window should be ready for: now and one smallest delay, in 1/1024 s.
 fn ahead(start: u32, delay_min_us: u32, clock: Clock) -> u64 {
-    let ticks = i64::from(jiffies::elapsed(clock.jiffies(), start)) as u64;
+    let ticks = i64::from(jiffies::elapsed(clock.jiffies(), start)).cast_unsigned();
     let ticks = ticks.wrapping_add(clock.jiffies_from_micros(u64::from(delay_min_us)));
     (ticks << TIME_SHIFT) / u64::from(clock.hz)
 }

@@ -76,7 +76,7 @@ impl HyStart {
     /// Whether ACKs have come in one train for longer than half of the round trip, or all of it where pacing spreads
     /// them.
     fn train_is_long(&mut self, window: &Window, delay_min_us: u32, now_us: u32) -> bool {
-        if now_us.wrapping_sub(self.last_ack_us) as i32 > ACK_DELTA_US {
+        if now_us.wrapping_sub(self.last_ack_us).cast_signed() > ACK_DELTA_US {
             return false;
         }
         self.last_ack_us = now_us;

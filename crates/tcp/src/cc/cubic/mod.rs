@@ -28,6 +28,7 @@ use crate::clock::Clock;
 use crate::window::{CaState, Window};
 use curve::Curve;
 use hystart::HyStart;
+use sawtooth_units::width::Low;
 
 /// One connection's CUBIC (`struct bictcp`).
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ pub struct Cubic {
 impl Cubic {
     /// `cubictcp_init`.
     pub(super) fn new(window: &Window, clock: Clock) -> Self {
-        Cubic { hystart: HyStart::new(window, clock.micros() as u32), curve: Curve::default(), delay_min_us: 0 }
+        Cubic { hystart: HyStart::new(window, clock.micros().low_u32()), curve: Curve::default(), delay_min_us: 0 }
     }
 
     /// The window times 0.7, at least 2 segments; ends the epoch (`cubictcp_recalc_ssthresh`).
@@ -70,14 +71,14 @@ impl Cubic {
         if sample.rtt_us < 0 {
             return;
         }
-        if self.curve.age(clock).is_some_and(|ticks| ticks < clock.hz as i32) {
+        if self.curve.age(clock).is_some_and(|ticks| ticks < clock.hz.cast_signed()) {
             return;
         }
-        let delay_us = (sample.rtt_us as u32).max(1);
+        let delay_us = sample.rtt_us.low_u32().max(1);
         if self.delay_min_us == 0 || delay_us < self.delay_min_us {
             self.delay_min_us = delay_us;
         }
-        self.hystart.on_sample(window, delay_us, self.delay_min_us, clock.micros() as u32);
+        self.hystart.on_sample(window, delay_us, self.delay_min_us, clock.micros().low_u32());
     }
 
     /// A timeout starts over (`cubictcp_state`).

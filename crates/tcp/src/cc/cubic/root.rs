@@ -6,6 +6,8 @@
 //! bits, one step of Newton's iteration, and a division by three that is a multiplication by 341/1024. This file
 //! follows Linux to the last bit, since K decides when the window is back at its plateau.
 
+use sawtooth_units::width::{Fit, Low};
+
 /// First guesses by the leading bits of the argument: 64 times the cube root of the index, less [`BIAS`].
 static GUESS: [u8; 64] = guesses();
 const BIAS: u32 = 10;
@@ -23,6 +25,12 @@ const TUNING: [i8; 56] = [
      1,  0,  0,  0,  1,  1,  0,  1,
 ];
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the roots of up to 63 * 2^18 are below 255"
+)]
 const fn guesses() -> [u8; 64] {
     let mut table = [0; 64];
     let mut i = 1;
@@ -41,6 +49,7 @@ const fn guesses() -> [u8; 64] {
 }
 
 /// The exact cube root, rounded down, of a number below 2^60.
+#[expect(clippy::cast_possible_truncation, reason = "a root below 2^20")]
 const fn floor_root(a: u64) -> u32 {
     let mut root: u64 = 0;
     let mut bit: u64 = 1 << 19;
@@ -59,15 +68,15 @@ const fn floor_root(a: u64) -> u32 {
 pub(super) fn cube_root(a: u64) -> u32 {
     let bits = u64::BITS - a.leading_zeros();
     if bits < 7 {
-        return (u32::from(GUESS[a as usize]) + 35) >> 6;
+        return (u32::from(GUESS[a.fit_usize()]) + 35) >> 6;
     }
     // bits / 3 by multiplication (84/256), less one: what is left of `a` after the shift has at most six bits.
     let digits = ((bits * 84) >> 8) - 1;
-    let leading = (a >> (digits * 3)) as usize;
+    let leading = (a >> (digits * 3)).fit_usize();
     let guess = ((u32::from(GUESS[leading]) + BIAS) << digits) >> 6;
 
     let quotient = a / (u64::from(guess) * u64::from(guess - 1));
-    let sum = guess.wrapping_mul(2).wrapping_add(quotient as u32);
+    let sum = guess.wrapping_mul(2).wrapping_add(quotient.low_u32());
     sum.wrapping_mul(341) >> 10
 }
 

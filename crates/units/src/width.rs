@@ -1,0 +1,99 @@
+//! Numbers in narrower types, with a word for what is meant: [`Fit`] where the value fits, [`Low`] where its low bits are
+//! wanted, [`Approx`] where a float need not tell all of it.
+
+/// The nearest float: exact up to 2^53.
+pub trait Approx {
+    fn approx(self) -> f64;
+}
+
+macro_rules! widths {
+    ($($fit:ident $low:ident $to:ty),+) => {
+        /// A value that fits another type, by what the program knows. Builds with debug assertions look whether it does; others
+        /// cut it, without a branch.
+        pub trait Fit {
+            $(fn $fit(self) -> $to;)+
+        }
+
+        /// The low bits: counters that wrap, as Linux's of 32 bits, and products that the kernel keeps in fewer bits.
+        pub trait Low {
+            $(fn $low(self) -> $to;)+
+        }
+    };
+}
+macro_rules! narrowed {
+    ($from:ty: $($fit:ident $low:ident $to:ty),+) => {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless,
+            trivial_numeric_casts, reason = "the one place where numbers are cut: looked at before, or meant")]
+        impl Fit for $from {
+            $(#[inline(always)]
+            fn $fit(self) -> $to {
+                debug_assert!(<$to>::try_from(self).is_ok(), concat!("{} does not fit ", stringify!($to)), self);
+                self as $to
+            })+
+        }
+
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless,
+            trivial_numeric_casts, reason = "the one place where numbers are cut: looked at before, or meant")]
+        impl Low for $from {
+            $(#[inline(always)]
+            fn $low(self) -> $to {
+                self as $to
+            })+
+        }
+    };
+}
+macro_rules! with_widths {
+    ($do:ident!($($before:tt)*)) => {
+        $do!($($before)* fit_u8 low_u8 u8, fit_u16 low_u16 u16, fit_u32 low_u32 u32, fit_u64 low_u64 u64,
+            fit_usize low_usize usize, fit_i64 low_i64 i64);
+    };
+}
+
+with_widths!(widths!());
+with_widths!(narrowed!(usize:));
+with_widths!(narrowed!(u128:));
+with_widths!(narrowed!(u64:));
+with_widths!(narrowed!(u32:));
+with_widths!(narrowed!(i64:));
+
+impl Approx for u64 {
+    #[inline(always)]
+    #[expect(clippy::cast_precision_loss, reason = "it is what is asked for")]
+    fn approx(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Approx for u128 {
+    #[inline(always)]
+    #[expect(clippy::cast_precision_loss, reason = "it is what is asked for")]
+    fn approx(self) -> f64 {
+        self as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_the_same_number() {
+        assert_eq!(u64::from(u32::MAX).fit_u32(), u32::MAX);
+        assert_eq!(65_535u32.fit_u16(), u16::MAX);
+        assert_eq!(7usize.fit_i64(), 7);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "4294967296 does not fit u32")]
+    fn what_does_not_fit_is_found_where_it_is_looked_for() {
+        (1u64 << 32).fit_u32();
+    }
+
+    #[test]
+    fn low_bits_wrap() {
+        assert_eq!(((1u64 << 32) + 5).low_u32(), 5);
+        assert_eq!(65_537u32.low_u16(), 1);
+        assert_eq!((-1i64).low_u32(), u32::MAX);
+    }
+}
