@@ -133,3 +133,20 @@ def test_any_override_makes_a_scenario_or_one_clear_error(key: str, value: objec
             scenario.set({key: value})
         except SawtoothError as error:
             assert error.fix
+
+
+def test_what_follows_a_list_that_is_set_whole_means_its_items() -> None:
+    before = Scenario(flows=[{"name": "a"}, {"name": "b"}])
+    changed = before.set({"flows": [{"name": "c", "cc": "reno"}], "flows.c.cc": "bbr", "flows.0.start": "1 s"})
+    assert [(flow.name, flow.cc, str(flow.start)) for flow in changed.flows] == [("c", "bbr", "1 s")]
+    for key in ("flows.b.cc", "flows.1.cc"):
+        with pytest.raises(SawtoothError) as caught:
+            before.set({"flows": [{"name": "c"}], key: "bbr"})
+        assert caught.value.code in ("unknown-name", "bad-override")
+
+
+@pytest.mark.parametrize("value", [3, "x", {"a": 1}, True])
+def test_below_a_list_that_is_set_to_something_else_nothing_can_be_set(value: object) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        Scenario().set({"flows": value, "flows.0.cc": "bbr"})
+    assert caught.value.code == "bad-override"

@@ -44,7 +44,7 @@ def sawtooth(*arguments: object, **options: object) -> subprocess.Popen[str]:
 
 def finished(arguments: list[object]) -> str:
     """Runs a command to its end, which must be a good one."""
-    program = sawtooth(*arguments)
+    program = sawtooth(*arguments, start_new_session=True)
     _, told = program.communicate()
     if program.returncode:
         raise SystemExit(f"{arguments}: status {program.returncode}: {told}")

@@ -46,6 +46,7 @@ def apply(tables: Mapping[str, Any], changes: Mapping[str, Any], names: Mapping[
     raises SawtoothError ``bad-override`` for a path that leads nowhere and ``unknown-name`` for an unknown item.
     """
     changed: dict[str, Any] = copy.deepcopy(dict(tables))
+    named = dict(names)
     for key, value in changes.items():
         steps = key.split(".")
         if not all(steps):
@@ -56,14 +57,21 @@ def apply(tables: Mapping[str, Any], changes: Mapping[str, Any], names: Mapping[
             message = f"no field is {len(steps)} tables deep"
             raise InputError("bad-override", message, field=key, fix="write it like path.rtt")
         if steps[0] in LISTS and len(steps) > 1:
-            _set_in_list(changed, key, steps, value, names.get(steps[0], ()))
-        else:
-            _set(changed, key, steps, value)
+            _set_in_list(changed, key, steps, value, named.get(steps[0], ()))
+            continue
+        _set(changed, key, steps, value)
+        if steps[0] in LISTS:
+            # Another list: what follows means its items, by the names that they were given.
+            items = value if isinstance(value, list) else []
+            named[steps[0]] = [item.get("name", "") if isinstance(item, dict) else "" for item in items]
     return changed
 
 
 def _set_in_list(tables: dict[str, Any], key: str, steps: list[str], value: Any, names: Sequence[str]) -> None:
     items = tables.get(steps[0]) or []
+    if not isinstance(items, list):
+        fix = f"give it as a list of tables, or set single fields, like {steps[0]}.0.{steps[-1][:20]}"
+        raise InputError("bad-override", f"{steps[0]} is no list of tables", field=key, fix=fix)
     if not items:
         fix = f"add [[{steps[0]}]] to the scenario first"
         raise InputError("bad-override", f"there are no {steps[0]} to set", field=key, fix=fix)
