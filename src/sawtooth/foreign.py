@@ -66,7 +66,7 @@ def regular(path: str | PathLike[str]) -> None:
     except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode):
-        fix = "give a regular file, or - for standard input where a scenario or study is read"
+        fix = "give a regular file, or - for standard input where that is read"
         raise InputError("file-unreadable", f"it is {_kind(mode)}, not a file", file=path, fix=fix)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -73,7 +74,8 @@ def _json(content: str) -> Any:
     try:
         return json_value(content)
     except ValueError as error:
-        message = f"this is not whole JSON: {error}"
+        what = "this is not whole JSON" if isinstance(error, json.JSONDecodeError) else "this JSON cannot be read"
+        message = f"{what}: {error}"
         raise InputError("not-a-measurement", message, fix=_FIX) from None
 
 
