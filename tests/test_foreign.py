@@ -153,6 +153,13 @@ def test_published_figures_with_more_values_than_names_are_refused(tmp_path: Pat
     assert caught.value.code == "bad-published"
 
 
+def test_published_figures_with_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(f"mean_mbps,{'a' * 300}b{'a' * 300},{'a' * 300}c{'a' * 300}\n1,2,3\n")
+    with pytest.raises(SawtoothError) as caught:
+        load("x.csv", beside=tmp_path)
+    assert caught.value.code == "bad-published"
+
+
 @pytest.mark.parametrize("number", NEVER)
 def test_a_number_that_nothing_has_is_no_result(tmp_path: Path, number: str) -> None:
     path = tmp_path / "run.json"

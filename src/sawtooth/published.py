@@ -116,6 +116,8 @@ def _table(text: str, origin: str) -> DataFrame:
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = pd.read_csv(io.StringIO(text), index_col=False)
         table.columns = pd.Index([plain(name) for name in table.columns])
+        if not table.columns.is_unique:
+            raise ValueError("two columns have the same name")
         for name in table.columns:
             if table[name].dtype.kind not in "iufb":
                 table[name] = table[name].map(plain, na_action="ignore")
