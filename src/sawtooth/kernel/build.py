@@ -128,6 +128,8 @@ def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: i
 
 def _remove(work: Path, tell: Progress) -> None:
     """1.5 GB in 80,000 files: minutes on a busy disk."""
+    if not work.exists():
+        return
     parts = sorted([*work.glob("tree/*/*"), *work.glob("tree*"), work])
     for number, part in enumerate(reversed(parts)):
         tell("removing the build's files", number / len(parts))
