@@ -137,7 +137,12 @@ def test_another_table_s_file_is_not_a_result_with_or_without_checksums(run, tmp
 
 
 @pytest.mark.parametrize(
-    "change", [{"tables": {}}, {"tables": 7}, {"tables": None}, {"scenario": {"x": 1}}, {"scenario": []}, {"meta": 7}]
+    "change",
+    [
+        *({"tables": {}}, {"tables": 7}, {"tables": None}, {"scenario": {"x": 1}}, {"scenario": []}, {"meta": 7}),
+        *({"meta": {"warnings": False}}, {"meta": {"warnings": [1]}}, {"meta": {"names": {"flow": 3}}}),
+        {"meta": {"names": ["flow"]}},
+    ],
 )
 def test_a_description_without_what_a_run_has_is_not_a_result(run, tmp_path, change):
     path = run.save(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Runs targets: ``python -m fuzz.text [--seconds N] [--seed S] [TARGET…]``.
+"""Runs targets: ``python -m fuzz.text [--seconds N | --inputs N] [--seed S] [TARGET…]``.
 
 Input number I of a seed is always the same: ``--only I`` runs it alone, with its traceback. What fails is kept in
 ``--keep``; with its mend it goes into the corpus. ``--replay`` runs the corpus itself.
@@ -66,12 +66,12 @@ def _place(trace: object) -> str:
     return f"{Path(ours[-1].filename).name}:{ours[-1].lineno}"
 
 
-def run(name: str, seconds: float, seed: int, keep: Path | None) -> tuple[int, dict[str, int]]:
+def run(name: str, most: int | None, seconds: float, seed: int, keep: Path | None) -> tuple[int, dict[str, int]]:
     """Inputs tried, and how often each kind of trouble came."""
     target, corpus = TARGETS[name], seeds(name)
     found: dict[str, int] = {}
     end, number = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+    while number < most if most is not None else time.monotonic() < end:
         data = mutated(Random(f"{name} {seed} {number}"), corpus)
         said = trouble(target, data)
         if said is not None:
@@ -92,6 +92,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz.text", description=__doc__)
     parser.add_argument("targets", nargs="*", help=f"all of them without it: {', '.join(TARGETS)}")
     parser.add_argument("--seconds", type=float, default=60.0, help="for all targets together")
+    parser.add_argument("--inputs", type=int, help="for each target, however long they take; instead of --seconds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="one input, with its traceback")
     parser.add_argument("--keep", type=Path, help="directory for inputs that fail")
@@ -117,7 +118,7 @@ def main() -> int:
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + MOST_BYTES, resource.RLIM_INFINITY))
     for name in names:
-        tried, found = run(name, given.seconds / len(names), given.seed, given.keep)
+        tried, found = run(name, given.inputs, given.seconds / len(names), given.seed, given.keep)
         failed += len(found)
         print(f"{name}: {tried} inputs, {sum(found.values())} failed in {len(found)} ways", flush=True)
     return bool(failed)

@@ -95,7 +95,7 @@ class Run:
             # Format 1 had a list of names.
             checksums = known if isinstance(known, dict) else dict.fromkeys(known)
             scenario = Scenario.from_dict(described["scenario"])
-            engine, meta = str(described["engine"]), dict(described["meta"])
+            engine, meta = str(described["engine"]), _meta(described["meta"])
         except (KeyError, TypeError, ValueError) as error:
             # A SawtoothError of the scenario is a ValueError too.
             raise not_a_result(f"is not the description of a run: {reason(error)}", path) from error
@@ -104,6 +104,16 @@ class Run:
         wanted = {name: digest for name, digest in checksums.items() if tables is None or name in tables}
         found = {name: _table(source / f"{name}.parquet", digest) for name, digest in wanted.items()}
         return cls(scenario, engine, rows.Tables(found), meta)
+
+
+def _meta(found: Any) -> dict[str, Any]:
+    """``found`` where it holds what readers of ``meta`` rely on, else TypeError or ValueError."""
+    meta = dict(found)
+    lists = {"warnings": meta.get("warnings", []), **dict(meta.get("names", {}))}
+    for name, value in lists.items():
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise TypeError(f"{name} is not a list of texts")
+    return meta
 
 
 def _table(path: Path, digest: str | None) -> DataFrame | rows.Stored:

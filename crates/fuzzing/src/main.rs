@@ -1,7 +1,7 @@
 //! `mutate [--seconds N] [--seed S] [--only I] [TARGET…]`: mutated inputs for each target, or one of them alone. What fails is
 //! written to `target/fuzz/`; with its mend it goes into the corpus.
 
-use sawtooth_fuzzing::mutate::{corpus, input, run};
+use sawtooth_fuzzing::mutate::{Until, corpus, input, run};
 use sawtooth_fuzzing::{TARGETS, Target};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
             (target.1)(&input(&seeds, asked.seed, number));
             continue;
         }
-        let outcome = run(target, &seeds, asked.seed, Duration::from_secs(asked.seconds));
+        let outcome = run(target, &seeds, asked.seed, Until::Elapsed(Duration::from_secs(asked.seconds)));
         println!("{name}: {} inputs in {} s, seed {}", outcome.inputs, asked.seconds, asked.seed);
         if let Some((number, bytes, what)) = outcome.failure {
             failed = true;

@@ -13,6 +13,14 @@ const LONGEST: usize = 4_096;
 /// An input may take so long; with a debugger's patience more.
 const MOST: Duration = Duration::from_secs(10);
 
+/// How long to try.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    /// The same inputs on every machine.
+    Inputs(u64),
+    Elapsed(Duration),
+}
+
 /// What became of a target's inputs.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -113,12 +121,15 @@ fn digits(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
     bytes.splice(start..end, text[random.below(text.len())].bytes());
 }
 
-/// Tries mutated inputs for so long, to the first that fails.
+/// Tries mutated inputs, to the first that fails.
 #[expect(clippy::disallowed_methods, reason = "how long to try is real time; no input depends on it")]
-pub fn run(target: Target, corpus: &[Vec<u8>], seed: u64, length: Duration) -> Outcome {
+pub fn run(target: Target, corpus: &[Vec<u8>], seed: u64, until: Until) -> Outcome {
     let begun = Instant::now();
     let mut outcome = Outcome::default();
-    while begun.elapsed() < length {
+    while match until {
+        Until::Inputs(most) => outcome.inputs < most,
+        Until::Elapsed(length) => begun.elapsed() < length,
+    } {
         let bytes = input(corpus, seed, outcome.inputs);
         let before = Instant::now();
         let failure = trouble(target, &bytes)
