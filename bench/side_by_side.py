@@ -125,9 +125,9 @@ def sim_speed(question: Question, seed: int) -> float:
     from sawtooth import _core
 
     compiled = question.scenario(seed).compile()
-    simulation = _core.Simulation(json.dumps(compiled))
+    simulation = _core.Simulation(compiled.to_json())
     begun = time.process_time()
-    while not simulation.advance(compiled["duration_ns"], 2**62):
+    while not simulation.advance(compiled.duration_ns, 2**62):
         pass
     return simulation.delivered_packets / (time.process_time() - begun)
 
@@ -276,7 +276,7 @@ def main() -> None:
     if options.only != "speed":
         rows = fidelity(options.ns3, FIDELITY)
         write_csv(options.output / "fidelity.csv", rows)
-        linux = kernel.find(FIDELITY[0].scenario(1).compile()["hosts"][0]["hz"]).describe()
+        linux = kernel.find(FIDELITY[0].scenario(1).compile().hosts[0].hz).describe()
         about = f"Linux {linux['version']}, HZ {linux['hz']}, seeds {SEEDS[0]} to {SEEDS[-1]}. {summary(rows)}"
         texts["fidelity"] = markdown(rows, FIDELITY_HEADS) + "\n\n" + about
     tables = "\n\n".join(texts.values()) + "\n"

@@ -28,6 +28,9 @@ class Fake:
         if scenario.chain_table.loss.ppb > 500_000_000:
             raise InputError("unsupported", "more than half is lost", field="chain.loss", fix="lower it")
 
+    def capturing(self, directory, at=()):
+        raise InputError("unsupported", "it writes no captures", field="capture", fix="leave it out")
+
     def run(self, scenario, *, progress=None, stop=None):
         if self.marks:
             (Path(self.marks) / f"{time.monotonic_ns()}-{os.getpid()}").touch()
@@ -58,7 +61,7 @@ class Fake:
 
     def shared(self, scenario, whole):
         """The n-th flow gets n parts of the whole; of its connections the last gets twice what each other one gets."""
-        flows = list(enumerate(scenario.compile()["flows"]))
+        flows = list(enumerate(scenario.compile().flows))
         parts = [whole.assign(flow=at, goodput_bps=whole["goodput_bps"] * (at + 1)) for at, _ in flows]
         rows = [
             {
@@ -67,10 +70,10 @@ class Fake:
                 "generation": 0,
                 "start_s": 0.0,
                 "end_s": scenario.duration.seconds,
-                "delivered_bytes": 1e6 * (2 if connection == flow["count"] - 1 else 1),
+                "delivered_bytes": 1e6 * (2 if connection == flow.count - 1 else 1),
             }
             for at, flow in flows
-            for connection in range(flow["count"])
+            for connection in range(flow.count)
         ]
         return {"intervals": pd.concat(parts, ignore_index=True), "flows": pd.DataFrame(rows)}
 

@@ -57,7 +57,7 @@ def test_usual_links_have_no_bbr_and_flows_of_one_to_five_seconds() -> None:
 def test_every_draw_is_a_scenario() -> None:
     for one in links(40):
         scenario = Scenario.from_dict(one.scenario(), source=one.name)
-        assert scenario.compile()["probes"][0]["count"] == 1000
+        assert scenario.compile().probes[0].count == 1000
 
 
 @pytest.fixture(scope="module")

@@ -36,18 +36,18 @@ class Probed:
         compiled = scenario.compile()
         ends = np.arange(1, scenario.duration.seconds + 1)
         rows = []
-        for index, flow in enumerate(compiled["flows"]):
-            alive = ends > flow["start_ns"] / 1e9
-            goodput_bps = np.where(alive, flow["count"] * (12e6 if index % 2 == 0 else 3e6), 0.0)
+        for index, flow in enumerate(compiled.flows):
+            alive = ends > flow.start_ns / 1e9
+            goodput_bps = np.where(alive, flow.count * (12e6 if index % 2 == 0 else 3e6), 0.0)
             rows.append(pd.DataFrame({"t_s": ends.astype(float), "flow": index, "goodput_bps": goodput_bps}))
         random = np.random.default_rng(scenario.seed)
         probes = []
-        for index, probe in enumerate(compiled["probes"]):
-            size_s = 0.02 / sum(flow["count"] for flow in compiled["flows"]) ** 0.5
-            walk = np.convolve(random.normal(0, size_s, probe["count"] + 4), np.exp(-np.arange(5) / 2), "valid")
+        for index, probe in enumerate(compiled.probes):
+            size_s = 0.02 / sum(flow.count for flow in compiled.flows) ** 0.5
+            walk = np.convolve(random.normal(0, size_s, probe.count + 4), np.exp(-np.arange(5) / 2), "valid")
             rtt_s = 0.06 + walk - walk.min()
             rtt_s[random.random(len(rtt_s)) < 0.02] = np.nan
-            sent_s = probe["start_ns"] / 1e9 + np.arange(probe["count"]) * probe["interval_ns"] / 1e9
+            sent_s = probe.start_ns / 1e9 + np.arange(probe.count) * probe.interval_ns / 1e9
             probes.append(pd.DataFrame({"t_s": sent_s, "probe": index, "rtt_s": rtt_s + 0.01 * index}))
         info = pd.DataFrame({"t_s": [1.0], "flow": [0], "connection": [0], "srtt_s": [0.02], "rwnd_limited_s": [0.0]})
         tables = {"intervals": pd.concat(rows), "tcp_info": info, "probes": pd.concat(probes)}
@@ -97,8 +97,8 @@ def test_a_shipped_study_has_probes_of_one_window_and_figures_of_them(file):
     found = Study.load(file)
     assert {"probe-curves", "probe-rtts"} & set(found.report.plots)
     for point in found.points():
-        for probe in point.scenario.compile()["probes"]:
-            assert (probe["count"], probe["interval_ns"]) == (1000, 10**8)
+        for probe in point.scenario.compile().probes:
+            assert (probe.count, probe.interval_ns) == (1000, 10**8)
     assert len(found.points(full=True)) >= 3 * len(found.points())
 
 

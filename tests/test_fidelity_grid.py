@@ -94,11 +94,11 @@ def test_the_grid_covers_what_is_not_a_single_flow_on_a_path() -> None:
     scenarios = [point.scenario for point in Grid.load(GRID).points()]
     compiled = [scenario.compile() for scenario in scenarios]
     assert {scenario.topology for scenario in scenarios} == {"path", "chain", "chain-asymmetric", "dumbbell"}
-    assert {one["hosts"][0]["hz"] for one in compiled} == {100, 250, 1000}
+    assert {one.hosts[0].hz for one in compiled} == {100, 250, 1000}
     assert any(scenario.path_table.ack_loss.ppb for scenario in scenarios if scenario.topology == "path")
-    meeting = {tuple(sorted({flow["cc"] for flow in one["flows"]})) for one in compiled}
+    meeting = {tuple(sorted({flow.cc for flow in one.flows})) for one in compiled}
     assert {("bbr", "cubic"), ("cubic", "reno")} <= meeting
-    assert {flow["count"] for one in compiled for flow in one["flows"] if flow["lifetime_ns"]} >= {10, 100}
+    assert {flow.count for one in compiled for flow in one.flows if flow.lifetime_ns} >= {10, 100}
 
 
 # Grid files.

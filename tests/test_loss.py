@@ -31,7 +31,7 @@ CUSTOM: dict[str, Any] = {
 
 def patterns(**tables: Any) -> dict[str, Any]:
     """The patterns of a compiled scenario's links, by name."""
-    links = Scenario(**tables).compile()["links"]
+    links = Scenario(**tables).compile().to_dict()["links"]
     return {link["name"]: link["loss_pattern"] for link in links if link["loss_pattern"]}
 
 
@@ -40,7 +40,7 @@ def custom(**link: Any) -> dict[str, Any]:
 
 
 def mean(loss: dict[str, Any]) -> float:
-    return Scenario(path={"loss": loss}).compile()["links"][2]["loss_ppb"] / 1e9
+    return Scenario(path={"loss": loss}).compile().to_dict()["links"][2]["loss_ppb"] / 1e9
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,8 @@ def test_a_table_may_stand_wherever_a_share_may(tables: dict[str, Any], links: l
 
 def test_one_direction_may_take_the_share_back() -> None:
     scenario = Scenario(**custom(loss=EVERY, forward={"loss": "1%"}))
-    found = {link["name"]: (link["loss_ppb"], link["loss_pattern"]) for link in scenario.compile()["links"][2:]}
+    links = scenario.compile().to_dict()["links"]
+    found = {link["name"]: (link["loss_ppb"], link["loss_pattern"]) for link in links[2:]}
     assert found == {"b>c": (10_000_000, None), "c>b": (10_000_000, EVERY)}
 
 

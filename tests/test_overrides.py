@@ -31,7 +31,7 @@ def test_a_field_of_a_table_is_set_whether_or_not_the_file_has_the_table() -> No
 
 
 def test_a_field_at_the_top_is_set() -> None:
-    assert Scenario().set({"seed": 9, "duration": "5 s"}).compile()["seed"] == 9
+    assert Scenario().set({"seed": 9, "duration": "5 s"}).compile().seed == 9
 
 
 def test_flows_without_a_name_or_number_means_every_flow() -> None:
@@ -50,22 +50,22 @@ def test_the_flow_that_a_scenario_has_by_default_can_be_set() -> None:
 
 def test_a_field_inside_a_table_of_a_flow_is_set() -> None:
     changed = TWO.set({"flows.replace.lifetime": ["1 s", "2 s"]})
-    assert [flow["lifetime_ns"] for flow in changed.compile()["flows"]] == [[10**9, 2 * 10**9]] * 2
+    assert [flow.lifetime_ns for flow in changed.compile().flows] == [(10**9, 2 * 10**9)] * 2
 
 
 def test_host_sets_all_hosts_and_hosts_sets_one() -> None:
     changed = Scenario(topology="chain").set({"host.hz": 1000, "hosts.h1.hz": 100})
-    assert [host["hz"] for host in changed.compile()["hosts"]] == [100, 1000, 1000, 1000, 1000]
+    assert [host.hz for host in changed.compile().hosts] == [100, 1000, 1000, 1000, 1000]
 
 
 def test_a_link_is_chosen_by_its_name_and_one_direction_of_it_by_forward() -> None:
     changed = CUSTOM.set({"links.a-b.loss": "1%", "links.a-b.forward.loss": "2%"})
-    assert [link["loss_ppb"] for link in changed.compile()["links"]] == [20_000_000, 10_000_000]
+    assert [link.loss_ppb for link in changed.compile().links] == [20_000_000, 10_000_000]
 
 
 def test_the_topology_can_be_changed_where_both_share_a_table() -> None:
     changed = Scenario(topology="chain", chain={"loss": "1%"}).set({"topology": "chain-asymmetric"})
-    assert len(changed.compile()["flows"][0]["backward"]) == 1
+    assert len(changed.compile().flows[0].backward) == 1
 
 
 def test_the_scenario_itself_stays_as_it_was() -> None:

@@ -73,7 +73,7 @@ def write(directory: Path, text: str) -> Path:
 
 
 def test_a_file_that_sets_everything_compiles_to_the_contract(tmp_path: Path) -> None:
-    compiled = Scenario.load(write(tmp_path, COMPLETE)).compile()
+    compiled = Scenario.load(write(tmp_path, COMPLETE)).compile().to_dict()
     assert {key: compiled[key] for key in ("duration_ns", "interval_ns", "seed")} == {
         "duration_ns": 60 * 10**9,
         "interval_ns": 10**9,
@@ -129,7 +129,7 @@ def test_a_file_that_sets_everything_compiles_to_the_contract(tmp_path: Path) ->
 
 
 def test_an_empty_file_is_one_cubic_flow_over_a_path(tmp_path: Path) -> None:
-    compiled = Scenario.load(write(tmp_path, "")).compile()
+    compiled = Scenario.load(write(tmp_path, "")).compile().to_dict()
     assert [(flow["name"], flow["cc"], flow["count"]) for flow in compiled["flows"]] == [("cubic", "cubic", 1)]
     # 100 Mbit/s x 20 ms in frames of 1514 bytes.
     assert compiled["transmitters"][0]["queue_packets"] == 165
@@ -143,23 +143,23 @@ def test_what_is_compiled_holds_integers_names_and_truths_only() -> None:
         else:
             assert value is None or type(value) in (int, str, bool)
 
-    check(Scenario().compile())
+    check(Scenario().compile().to_dict())
 
 
 def test_a_flow_without_a_name_is_called_by_its_congestion_control() -> None:
     flows = [{}, {"cc": "bbr"}, {}, {"name": "cubic-3"}, {}]
-    compiled = Scenario(flows=flows).compile()
+    compiled = Scenario(flows=flows).compile().to_dict()
     assert [flow["name"] for flow in compiled["flows"]] == ["cubic", "bbr", "cubic-2", "cubic-3", "cubic-4"]
 
 
 def test_probes_without_a_count_go_on_to_the_end() -> None:
     probes = [{"interval": "100 ms"}, {"start": "59.95 s", "interval": "100 ms"}]
-    compiled = Scenario(probes=probes).compile()
+    compiled = Scenario(probes=probes).compile().to_dict()
     assert [(probe["name"], probe["count"]) for probe in compiled["probes"]] == [("probe", 600), ("probe-2", 1)]
 
 
 def test_a_scenario_may_have_probes_and_no_flow() -> None:
-    assert Scenario(flows=[], probes=[{}], path={"queue": "5 packets"}).compile()["flows"] == []
+    assert Scenario(flows=[], probes=[{}], path={"queue": "5 packets"}).compile().to_dict()["flows"] == []
 
 
 def test_a_scenario_cannot_be_changed_in_place() -> None:

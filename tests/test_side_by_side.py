@@ -34,13 +34,13 @@ def test_ns3_is_asked_what_the_scenario_asks(bench: ModuleType) -> None:
     for question in (*bench.SPEED, *bench.FIDELITY):
         asked = dict(argument.removeprefix("--").split("=") for argument in question.arguments(7))
         compiled = question.scenario(7).compile()
-        assert {t["rate_bps"] for t in compiled["transmitters"]} == {int(asked["rate"])}
-        assert {t["queue_packets"] for t in compiled["transmitters"]} == {int(asked["queue"])}
-        assert sum(link["delay_ns"] for link in compiled["links"]) == int(asked["rtt"])
-        assert sum(link["loss_ppb"] for link in compiled["links"]) == round(float(asked["loss"]) * 1e9)
-        assert compiled["duration_ns"] == int(asked["seconds"]) * 10**9
-        assert [(f["cc"], f["count"]) for f in compiled["flows"]] == [(asked["cc"], int(asked["flows"]))]
-        assert compiled["seed"] == int(asked["seed"]) == 7
+        assert {t.rate_bps for t in compiled.transmitters} == {int(asked["rate"])}
+        assert {t.queue_packets for t in compiled.transmitters} == {int(asked["queue"])}
+        assert sum(link.delay_ns for link in compiled.links) == int(asked["rtt"])
+        assert sum(link.loss_ppb for link in compiled.links) == round(float(asked["loss"]) * 1e9)
+        assert compiled.duration_ns == int(asked["seconds"]) * 10**9
+        assert [(f.cc, f.count) for f in compiled.flows] == [(asked["cc"], int(asked["flows"]))]
+        assert compiled.seed == int(asked["seed"]) == 7
 
 
 def test_ns3_answers_a_line_of_json(bench: ModuleType, tmp_path: Path) -> None:

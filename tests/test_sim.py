@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sawtooth import engines
+from sawtooth.compiled import Compiled
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import CONGESTION_CONTROLS, Scenario
 
@@ -162,7 +163,7 @@ def test_whatever_a_scenario_can_say_is_simulated(tables: dict[str, Any]) -> Non
     SIM.check(scenario)
     run = SIM.run(scenario)
     delivered = run.tables["flows"].groupby("flow")["delivered_bytes"].sum()
-    assert len(delivered) == len(scenario.compile()["flows"])
+    assert len(delivered) == len(scenario.compile().flows)
     assert (delivered > 0).all()
 
 
@@ -245,14 +246,14 @@ def test_the_core_refuses_what_is_no_compiled_scenario(text: str) -> None:
 def test_the_core_refuses_nonsense_in_a_compiled_scenario(table: str, field: str, value: object) -> None:
     from sawtooth import _core
 
-    compiled = LOSSY.compile()
+    compiled = LOSSY.compile().to_dict()
     compiled[table][0][field] = value
     with pytest.raises(ValueError, match=r"."):
         _core.Simulation(json.dumps(compiled))
 
 
 def test_a_refusal_of_the_core_is_a_defect_with_a_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Scenario, "compile", lambda self: {"duration_ns": 1, "hosts": [], "flows": [], "links": []})
+    monkeypatch.setattr(Scenario, "compile", lambda self: Compiled(1, 1, 1, (), (), (), (), ()))
     with pytest.raises(SawtoothError) as caught:
         SIM.run(LOSSY)
     assert caught.value.code == "core-failed"

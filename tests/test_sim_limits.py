@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -134,7 +133,7 @@ def sound(asked: dict[str, Any]) -> Scenario | None:
 
 def stepped(scenario: Scenario, events: int, limit: int) -> Iterator[Any]:
     """The core after each step, up to the end or ``limit`` events."""
-    simulation = _core.Simulation(json.dumps(scenario.compile()))
+    simulation = _core.Simulation(scenario.compile().to_json())
     finished = False
     while not finished and simulation.events < limit:
         finished = simulation.advance(scenario.duration.ns, events)
@@ -218,7 +217,7 @@ def test_a_round_trip_that_takes_no_time_is_refused(asked: dict[str, Any], field
         assert f"take {took}" in caught.value.message
         assert "delay" in str(caught.value.fix)
     with pytest.raises(ValueError, match="round trip"):
-        _core.Simulation(json.dumps(scenario.compile()))
+        _core.Simulation(scenario.compile().to_json())
 
 
 @pytest.mark.parametrize("routed", [False, True])

@@ -199,7 +199,7 @@ def test_host_settings_are_sysctls_and_route_metrics() -> None:
         "initial_window": 3,
     }
     scenario = Scenario(host=settings)
-    given = sysctls(scenario.compile()["hosts"][0])
+    given = sysctls(scenario.compile().hosts[0])
     assert given["net/ipv4/tcp_rmem"] == "4096 65536 65536"
     assert given["net/ipv4/tcp_wmem"] == "4096 16384 1048576"
     assert (given["net/ipv4/tcp_sack"], given["net/ipv4/tcp_timestamps"]) == ("0", "0")
@@ -354,7 +354,7 @@ def captured_devices(host: str, **scenario: Any) -> list[str]:
     names = {f"ifindex {index}": name for (_, name), index in devices.items()}
     (program,) = captures(compiled, ports, devices, (host,), virtual=True)
     protocols, wanted = program.words[-1].split(" and ")
-    assert (protocols, program.namespace) == ("(tcp or icmp)", [one["name"] for one in compiled["hosts"]].index(host))
+    assert (protocols, program.namespace) == ("(tcp or icmp)", [one.name for one in compiled.hosts].index(host))
     return [names[one] for one in wanted.strip("()").split(" or ")]
 
 

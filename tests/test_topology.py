@@ -30,9 +30,11 @@ def lossy(compiled: dict[str, Any]) -> dict[str, int]:
 
 
 def test_a_path_has_its_rate_and_queue_at_the_router_and_its_loss_after_it() -> None:
-    compiled = Scenario(
-        path={"rate": "50 Mbit/s", "rtt": "21 ms", "queue": "10 packets", "loss": "1%", "ack_loss": "2%"}
-    ).compile()
+    compiled = (
+        Scenario(path={"rate": "50 Mbit/s", "rtt": "21 ms", "queue": "10 packets", "loss": "1%", "ack_loss": "2%"})
+        .compile()
+        .to_dict()
+    )
     assert hosts(compiled) == ["sender", "router", "loss", "delay", "receiver"]
     assert compiled["transmitters"] == [
         {"name": "router>loss", "rate_bps": 50_000_000, "queue_packets": 10, "queue_bytes": None}
@@ -44,12 +46,12 @@ def test_a_path_has_its_rate_and_queue_at_the_router_and_its_loss_after_it() -> 
 
 def test_the_way_back_of_a_path_has_a_rate_and_the_same_queue_of_its_own_where_it_is_given_one() -> None:
     path = {"rate": "100 Mbit/s", "reverse_rate": "10 Mbit/s", "rtt": "20 ms", "queue": "1 bdp"}
-    compiled = Scenario(path=path).compile()
+    compiled = Scenario(path=path).compile().to_dict()
     forward, reverse = compiled["transmitters"]
     assert (reverse["name"], reverse["rate_bps"]) == ("loss>router", 10_000_000)
     assert (forward["queue_packets"], reverse["queue_packets"]) == (165, 17)
     assert [link["name"] for link in compiled["links"] if link["transmitter"] == 1] == ["loss>router"]
-    compiled = Scenario(path=path | {"queue": "40 ms"}).compile()
+    compiled = Scenario(path=path | {"queue": "40 ms"}).compile().to_dict()
     assert [one["queue_bytes"] for one in compiled["transmitters"]] == [500_000, 50_000]
 
 
@@ -58,7 +60,7 @@ def test_a_path_without_a_reverse_rate_asks_what_it_asked_before_there_was_one()
 
 
 def test_a_chain_has_one_card_a_host_for_data_and_acknowledgements() -> None:
-    compiled = Scenario(topology="chain").compile()
+    compiled = Scenario(topology="chain").compile().to_dict()
     assert hosts(compiled) == ["h1", "h2", "h3", "h4", "h5"]
     assert [(one["name"], one["rate_bps"], one["queue_packets"]) for one in compiled["transmitters"]] == [
         (f"h{i}", 10**9, 1000) for i in range(1, 6)
@@ -70,28 +72,28 @@ def test_a_chain_has_one_card_a_host_for_data_and_acknowledgements() -> None:
 
 
 def test_the_asymmetric_chain_answers_directly_from_the_last_host_with_the_same_base_rtt() -> None:
-    compiled = Scenario(topology="chain-asymmetric", chain={"loss": "1%"}).compile()
+    compiled = Scenario(topology="chain-asymmetric", chain={"loss": "1%"}).compile().to_dict()
     assert way(compiled, "forward") == ["h1>h2", "h2>h3", "h3>h4", "h4>h5"]
     assert way(compiled, "backward") == ["h5>h1"]
     assert compiled["links"][compiled["flows"][0]["backward"][0]]["transmitter"] == 4
-    assert base_rtt_ns(compiled) == base_rtt_ns(Scenario(topology="chain").compile()) == 400_000
+    assert base_rtt_ns(compiled) == base_rtt_ns(Scenario(topology="chain").compile().to_dict()) == 400_000
 
 
 @pytest.mark.parametrize("topology", ["chain", "chain-asymmetric"])
 def test_loss_in_a_chain_is_on_the_third_link_in_the_direction_of_the_data_only(topology: str) -> None:
-    assert lossy(Scenario(topology=topology, chain={"loss": "3%"}).compile()) == {"h3>h4": 30_000_000}
+    assert lossy(Scenario(topology=topology, chain={"loss": "3%"}).compile().to_dict()) == {"h3>h4": 30_000_000}
 
 
 @given(st.integers(0, 10**10), st.sampled_from(["path", "chain", "chain-asymmetric", "dumbbell"]))
 def test_the_base_rtt_is_the_one_asked_for_to_the_nanosecond(rtt_ns: int, topology: str) -> None:
     table = "chain" if topology.startswith("chain") else topology
-    compiled = Scenario.from_dict({"topology": topology, table: {"rtt": f"{rtt_ns} ns"}}).compile()
+    compiled = Scenario.from_dict({"topology": topology, table: {"rtt": f"{rtt_ns} ns"}}).compile().to_dict()
     assert base_rtt_ns(compiled) == rtt_ns
 
 
 def test_a_dumbbell_joins_its_pairs_over_one_bottleneck() -> None:
     flows = [{"from": "s1"}, {"from": "s2", "to": "r2", "cc": "bbr"}]
-    compiled = Scenario(topology="dumbbell", dumbbell={"pairs": 2, "loss": "1%"}, flows=flows).compile()
+    compiled = Scenario(topology="dumbbell", dumbbell={"pairs": 2, "loss": "1%"}, flows=flows).compile().to_dict()
     assert way(compiled, "forward", 0) == ["s1>left", "left>right", "right>r1"]
     assert way(compiled, "backward", 1) == ["r2>right", "right>left", "left>s2"]
     assert lossy(compiled) == {"left>right": 10_000_000}
@@ -99,14 +101,14 @@ def test_a_dumbbell_joins_its_pairs_over_one_bottleneck() -> None:
 
 
 def test_access_links_of_a_dumbbell_have_a_transmitter_each_when_they_have_a_rate() -> None:
-    compiled = Scenario(topology="dumbbell", dumbbell={"pairs": 3, "access_rate": "1 Gbit/s"}).compile()
+    compiled = Scenario(topology="dumbbell", dumbbell={"pairs": 3, "access_rate": "1 Gbit/s"}).compile().to_dict()
     assert len(compiled["transmitters"]) == 2 + 4 * 3
     assert all(link["transmitter"] is not None for link in compiled["links"])
 
 
 def test_flows_of_a_dumbbell_are_spread_over_the_pairs_in_turn() -> None:
     flows = [{"count": 5}, {"cc": "bbr", "count": 2}]
-    compiled = Scenario(topology="dumbbell", dumbbell={"pairs": 3}, flows=flows).compile()
+    compiled = Scenario(topology="dumbbell", dumbbell={"pairs": 3}, flows=flows).compile().to_dict()
     placed = [
         (flow["name"], flow["count"], compiled["links"][flow["forward"][0]]["name"]) for flow in compiled["flows"]
     ]
@@ -122,7 +124,7 @@ def test_flows_of_a_dumbbell_are_spread_over_the_pairs_in_turn() -> None:
 def test_a_thousand_pairs_compile_without_noticeable_delay() -> None:
     flows = [{"count": 1000}]
     scenario = Scenario(topology="dumbbell", dumbbell={"pairs": 1000, "access_rate": "1 Gbit/s"}, flows=flows)
-    assert len(scenario.compile()["flows"]) == 1000
+    assert len(scenario.compile().to_dict()["flows"]) == 1000
 
 
 CUSTOM: dict[str, Any] = {
@@ -143,7 +145,7 @@ def custom(**changes: Any) -> Scenario:
 def test_a_link_is_two_directions_and_overrides_hold_for_one() -> None:
     link = {"from": "a", "to": "b", "rate": "1 Gbit/s", "delay": "1 ms", "loss": "1%", "overhead": "24 bytes"}
     link |= {"forward": {"loss": "2%", "delay": "0 s", "rate": "2 Gbit/s", "queue": "5 packets", "overhead": "0 bytes"}}
-    compiled = custom(hosts={"a": {}, "b": {}}, links=[link], flows=[{"from": "a", "to": "b"}]).compile()
+    compiled = custom(hosts={"a": {}, "b": {}}, links=[link], flows=[{"from": "a", "to": "b"}]).compile().to_dict()
     out, back = compiled["links"]
     assert (out["loss_ppb"], out["delay_ns"], out["overhead_bytes"]) == (20_000_000, 0, 0)
     assert (back["loss_ppb"], back["delay_ns"], back["overhead_bytes"]) == (10_000_000, 1_000_000, 24)
@@ -155,26 +157,26 @@ def test_a_link_is_two_directions_and_overrides_hold_for_one() -> None:
 
 def test_links_that_leave_a_host_with_a_card_share_its_transmitter() -> None:
     links = [{"from": "a", "to": "b"}, {"from": "b", "to": "c"}]
-    compiled = custom(links=links, cards={"b": {"rate": "1 Gbit/s", "queue": "7 packets"}}).compile()
+    compiled = custom(links=links, cards={"b": {"rate": "1 Gbit/s", "queue": "7 packets"}}).compile().to_dict()
     assert [link["transmitter"] for link in compiled["links"]] == [None, 0, 0, None]
 
 
 def test_the_way_with_the_fewest_hops_is_taken() -> None:
     links = [*CUSTOM["links"], {"from": "a", "to": "c", "delay": "50 ms"}]
-    assert way(custom(links=links).compile(), "forward") == ["a>c"]
+    assert way(custom(links=links).compile().to_dict(), "forward") == ["a>c"]
 
 
 def test_of_equally_short_ways_the_one_first_in_the_file_is_taken() -> None:
     square = {"a": {}, "x": {}, "y": {}, "c": {}}
     sides = [{"from": "a", "to": "y"}, {"from": "a", "to": "x"}, {"from": "x", "to": "c"}, {"from": "y", "to": "c"}]
-    assert way(custom(hosts=square, links=sides).compile(), "forward") == ["a>y", "y>c"]
+    assert way(custom(hosts=square, links=sides).compile().to_dict(), "forward") == ["a>y", "y>c"]
     sides[0], sides[1] = sides[1], sides[0]
-    assert way(custom(hosts=square, links=sides).compile(), "forward") == ["a>x", "x>c"]
+    assert way(custom(hosts=square, links=sides).compile().to_dict(), "forward") == ["a>x", "x>c"]
 
 
 def test_a_route_holds_for_one_direction_so_that_the_way_back_can_differ() -> None:
     links = [*CUSTOM["links"], {"from": "a", "to": "c"}]
-    compiled = custom(links=links, routes=[{"from": "c", "to": "a", "via": ["b"]}]).compile()
+    compiled = custom(links=links, routes=[{"from": "c", "to": "a", "via": ["b"]}]).compile().to_dict()
     assert way(compiled, "forward") == ["a>c"]
     assert way(compiled, "backward") == ["c>b", "b>a"]
 
@@ -182,8 +184,8 @@ def test_a_route_holds_for_one_direction_so_that_the_way_back_can_differ() -> No
 def test_a_route_names_the_link_where_two_join_the_same_hosts() -> None:
     pair = [{"from": "a", "to": "b", "name": "one"}, {"from": "b", "to": "a", "name": "two", "delay": "9 ms"}]
     base = {"hosts": {"a": {}, "b": {}}, "links": pair, "flows": [{"from": "a", "to": "b"}]}
-    assert way(custom(**base).compile(), "forward") == ["one:a>b"]
-    compiled = custom(**base, routes=[{"from": "a", "to": "b", "via": ["link:two"]}]).compile()
+    assert way(custom(**base).compile().to_dict(), "forward") == ["one:a>b"]
+    compiled = custom(**base, routes=[{"from": "a", "to": "b", "via": ["link:two"]}]).compile().to_dict()
     assert way(compiled, "forward") == ["two:a>b"]
     assert way(compiled, "backward") == ["one:b>a"]
 
@@ -194,18 +196,18 @@ def test_a_bdp_queue_of_a_custom_link_goes_by_the_base_rtt_of_the_first_flow_acr
         {"from": "b", "to": "c", "delay": "40 ms"},
     ]
     near, far = {"from": "a", "to": "b"}, {"from": "a", "to": "c"}
-    queues = [custom(links=links, flows=flows).compile()["transmitters"][0] for flows in ([near, far], [far, near])]
+    made = [custom(links=links, flows=flows).compile().transmitters[0] for flows in ([near, far], [far, near])]
     # 100 Mbit/s x 20 ms and x 100 ms, in frames of 1514 bytes.
-    assert [queue["queue_packets"] for queue in queues] == [165, 826]
+    assert [one.queue_packets for one in made] == [165, 826]
 
 
 def test_a_bdp_queue_holds_at_least_one_packet() -> None:
-    compiled = Scenario(path={"rtt": "0 s"}).compile()
+    compiled = Scenario(path={"rtt": "0 s"}).compile().to_dict()
     assert compiled["transmitters"][0]["queue_packets"] == 1
 
 
 def test_a_queue_in_time_is_the_bytes_that_its_transmitter_sends_in_it() -> None:
-    compiled = Scenario(path={"rate": "100 Mbit/s", "queue": "48 ms"}).compile()
+    compiled = Scenario(path={"rate": "100 Mbit/s", "queue": "48 ms"}).compile().to_dict()
     assert compiled["transmitters"][0]["queue_bytes"] == 600_000
     assert compiled["transmitters"][0]["queue_packets"] is None
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sawtooth.compiled import Compiled
 from sawtooth.rows import groups
 
 if TYPE_CHECKING:
@@ -13,13 +14,17 @@ if TYPE_CHECKING:
 _LIMITED_SHARE = 0.1
 
 
-def names(compiled: dict[str, Any]) -> dict[str, list[str]]:
+def names(compiled: Compiled) -> dict[str, list[str]]:
     """For ``meta["names"]``: of each column of indices in a run's tables, the names behind the numbers."""
-    groups = {"flow": "flows", "transmitter": "transmitters", "link": "links", "probe": "probes"}
-    return {column: [one["name"] for one in compiled[group]] for column, group in groups.items()}
+    return {
+        "flow": [one.name for one in compiled.flows],
+        "transmitter": [one.name for one in compiled.transmitters],
+        "link": [one.name for one in compiled.links],
+        "probe": [one.name for one in compiled.probes],
+    }
 
 
-def warnings(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[str]:
+def warnings(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
     """Sentences, what makes the figures meaningless first: nothing limits a flow's rate, a socket buffer was the limit,
     a flow delivered nothing, a loss took whole super-packets.
     """
@@ -31,22 +36,20 @@ def warnings(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[
     ]
 
 
-def _unlimited(compiled: dict[str, Any]) -> list[str]:
+def _unlimited(compiled: Compiled) -> list[str]:
     """Flows whose data passes no transmitter: what they get says how the engine computes, not what a path gives."""
-    links, hosts = compiled["links"], compiled["hosts"]
     found = []
-    for flow in compiled["flows"]:
-        way = [links[index] for index in flow["forward"]]
-        if all(link["transmitter"] is None for link in way):
-            ends = f"{hosts[way[0]['from']]['name']} to {hosts[way[-1]['to']]['name']}"
+    for flow in compiled.flows:
+        if not compiled.transmitters_of(flow.forward):
+            ends = f"{compiled.hosts[compiled.source(flow)].name} to {compiled.hosts[compiled.target(flow)].name}"
             found.append(
-                f'flow "{flow["name"]}" sends from {ends}, where no link has a rate: its throughput is no path\'s '
+                f'flow "{flow.name}" sends from {ends}, where no link has a rate: its throughput is no path\'s '
                 "(path.reverse_rate limits the way back of a path, rate a link)"
             )
     return found
 
 
-def _limited(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[str]:
+def _limited(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
     import pandas as pd
 
     found = []
@@ -55,33 +58,33 @@ def _limited(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[
     last = pd.concat(each).groupby(connection, sort=True).last()
     for column, buffer in (("rwnd_limited_s", "receive"), ("sndbuf_limited_s", "send")):
         for flow, limited in last.groupby("flow")[column].mean().items():
-            given = compiled["flows"][int(str(flow))]
-            longest_ns = compiled["duration_ns"] - given["start_ns"]
-            share = limited * 1e9 / min(longest_ns, given["duration_ns"] or longest_ns)
+            given = compiled.flows[int(str(flow))]
+            longest_ns = compiled.duration_ns - given.start_ns
+            share = limited * 1e9 / min(longest_ns, given.duration_ns or longest_ns)
             if share >= _LIMITED_SHARE:
-                name = given["name"]
+                name = given.name
                 found.append(
                     f'the {buffer} buffer limited flow "{name}" {share:.0%} of the time: see host.{buffer}_buffer'
                 )
     return found
 
 
-def _silent(compiled: dict[str, Any], tables: Mapping[str, DataFrame]) -> list[str]:
+def _silent(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
     import pandas as pd
 
     each = [group.groupby("flow")["goodput_bps"].sum() for group in groups(tables, "intervals")]
     delivered = pd.concat(each).groupby("flow").sum()
-    return [f'flow "{compiled["flows"][flow]["name"]}" delivered nothing' for flow in delivered.index[delivered == 0]]
+    return [f'flow "{compiled.flows[flow].name}" delivered nothing' for flow in delivered.index[delivered == 0]]
 
 
-def _offloaded(compiled: dict[str, Any]) -> list[str]:
+def _offloaded(compiled: Compiled) -> list[str]:
     """TCP hands whole super-packets to its own host's queueing discipline."""
     found = []
-    for flow in compiled["flows"]:
-        first = compiled["links"][flow["forward"][0]]
-        if compiled["hosts"][first["from"]]["offload"] and first["loss_ppb"]:
+    for flow in compiled.flows:
+        first = compiled.links[flow.forward[0]]
+        if compiled.hosts[first.source].offload and first.loss_ppb:
             found.append(
-                f'flow "{flow["name"]}": with segmentation offload, loss on the sending host\'s own link drops whole '
+                f'flow "{flow.name}": with segmentation offload, loss on the sending host\'s own link drops whole '
                 "super-packets, not single ones"
             )
     return found

@@ -161,7 +161,7 @@ def show(file: str, settings: tuple[str, ...], as_json: bool) -> None:
         scenario, points = all_points[0].scenario, len(all_points)
         if not as_json:
             say(f"study {loaded.name}: {points} points; the first one is")
-    say(json.dumps(scenario.compile(), indent=2) if as_json else describe(scenario))
+    say(json.dumps(scenario.compile().to_dict(), indent=2) if as_json else describe(scenario))
 
 
 @sawtooth.command()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+from sawtooth.compiled import Compiled, Flow, Link, Probe, Transmitter
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
 
 
@@ -15,57 +16,50 @@ def describe(scenario: Scenario) -> str:
         f"warm-up {scenario.warmup}, seed {scenario.seed}"
     ]
     ways = _Ways(compiled)
-    for flow in compiled["flows"]:
-        connections = "1 connection" if flow["count"] == 1 else f"{flow['count']} connections"
-        lines += ["", f"flow {flow['name']}: {connections} of {flow['cc']}, {_time(flow)}"]
+    for flow in compiled.flows:
+        connections = "1 connection" if flow.count == 1 else f"{flow.count} connections"
+        lines += ["", f"flow {flow.name}: {connections} of {flow.cc}, {_time(flow)}"]
         lines += ways.of(flow)
-    for probe in compiled["probes"]:
-        lines += ["", f"probe {probe['name']}: {probe['count']} packets, one every {Span(probe['interval_ns'])}"]
+    for probe in compiled.probes:
+        lines += ["", f"probe {probe.name}: {probe.count} packets, one every {Span(probe.interval_ns)}"]
         lines += ways.of(probe)
-    if compiled["transmitters"]:
+    if compiled.transmitters:
         lines += ["", "transmitters"]
-        lines += [
-            f"  {one['name']}: {Rate(one['rate_bps'])}, queue of {_queue(one)}" for one in compiled["transmitters"]
-        ]
+        lines += [f"  {one.name}: {Rate(one.rate_bps)}, queue of {_queue(one)}" for one in compiled.transmitters]
     return "\n".join(lines)
 
 
-def _time(flow: dict[str, Any]) -> str:
-    if flow["bytes"] is not None:
-        ends = f"{Size(flow['bytes'])} each"
-    elif flow["duration_ns"] is not None:
-        ends = f"for {Span(flow['duration_ns'])}"
+def _time(flow: Flow) -> str:
+    if flow.bytes is not None:
+        ends = f"{Size(flow.bytes)} each"
+    elif flow.duration_ns is not None:
+        ends = f"for {Span(flow.duration_ns)}"
     else:
         ends = "to the end"
-    if flow["lifetime_ns"] is not None:
-        low, high = flow["lifetime_ns"]
+    if flow.lifetime_ns is not None:
+        low, high = flow.lifetime_ns
         ends += f", each for {Span(low)} to {Span(high)}, then replaced"
-    return f"from {Span(flow['start_ns'])}, {ends}"
+    return f"from {Span(flow.start_ns)}, {ends}"
 
 
 class _Ways:
     """The lines on a flow's way; those that take the same are told the same."""
 
-    def __init__(self, compiled: dict[str, Any]) -> None:
+    def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
         self._told: dict[tuple[int, ...], list[str]] = {}
 
-    def of(self, item: dict[str, Any]) -> list[str]:
-        key = (*item["forward"], -1, *item["backward"])
+    def of(self, item: Flow | Probe) -> list[str]:
+        key = (*item.forward, -1, *item.backward)
         if key not in self._told:
             self._told[key] = _ways(item, self._compiled)
         return self._told[key]
 
 
-def _ways(item: dict[str, Any], compiled: dict[str, Any]) -> list[str]:
-    links, transmitters = compiled["links"], compiled["transmitters"]
-    rtt_ns = sum(links[index]["delay_ns"] for index in (*item["forward"], *item["backward"]))
-    rates = [
-        transmitters[links[index]["transmitter"]]["rate_bps"]
-        for index in item["forward"]
-        if links[index]["transmitter"] is not None
-    ]
-    lines = [f"  out   {_way(item['forward'], compiled)}", f"  back  {_way(item['backward'], compiled)}"]
+def _ways(item: Flow | Probe, compiled: Compiled) -> list[str]:
+    rtt_ns = sum(link.delay_ns for link in compiled.way((*item.forward, *item.backward)))
+    rates = [one.rate_bps for one in compiled.transmitters_of(item.forward)]
+    lines = [f"  out   {_way(item.forward, compiled)}", f"  back  {_way(item.backward, compiled)}"]
     lines.append(f"  base RTT {Span(rtt_ns)}")
     if rates:
         bdp = min(rates) * rtt_ns // 8 // 10**9
@@ -75,25 +69,23 @@ def _ways(item: dict[str, Any], compiled: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _way(indices: list[int], compiled: dict[str, Any]) -> str:
-    links, hosts = compiled["links"], compiled["hosts"]
-    text = str(hosts[links[indices[0]]["from"]]["name"])
-    for index in indices:
-        link = links[index]
-        arrow = f"–[loss {_loss(link)}]→" if link["loss_ppb"] else "→"
-        text += f" {arrow} {hosts[link['to']]['name']}"
+def _way(indices: Sequence[int], compiled: Compiled) -> str:
+    hosts, way = compiled.hosts, compiled.way(indices)
+    text = hosts[way[0].source].name
+    for link in way:
+        arrow = f"–[loss {_loss(link)}]→" if link.loss_ppb else "→"
+        text += f" {arrow} {hosts[link.target].name}"
     return text
 
 
-def _loss(link: dict[str, Any]) -> str:
-    pattern = link["loss_pattern"] or {}
-    if "every" in pattern:
-        return f"every {pattern['every']} packets"
-    return f"{Loss(link['loss_ppb'])}{' in bursts' if pattern else ''}"
+def _loss(link: Link) -> str:
+    if link.every is not None:
+        return f"every {link.every} packets"
+    return f"{Loss(link.loss_ppb)}{' in bursts' if link.gilbert_elliott is not None else ''}"
 
 
-def _queue(transmitter: dict[str, Any]) -> str:
-    if transmitter["queue_packets"] is not None:
-        packets = transmitter["queue_packets"]
+def _queue(transmitter: Transmitter) -> str:
+    if transmitter.queue_packets is not None:
+        packets = transmitter.queue_packets
         return "1 packet" if packets == 1 else f"{packets} packets"
-    return str(Size(transmitter["queue_bytes"]))
+    return str(Size(transmitter.queue_bytes or 0))

@@ -22,12 +22,13 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from sawtooth.congestion.draw import FRAME_BYTES, PACE_S, PROBES, Group, Link
+from sawtooth.congestion.draw import PACE_S, PROBES, Group, Link
 from sawtooth.congestion.features import FEATURES, features
 from sawtooth.congestion.model import COLUMNS, CongestionModel
 from sawtooth.congestion.series import RttSeries
 from sawtooth.congestion.surrogate import surrogates
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.frames import FULL_FRAME
 from sawtooth.storage import ASIDE, writing
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Measurement:
 
     @property
     def queue_s(self) -> float:
-        return self.queue_packets * FRAME_BYTES * 8 / self.rate_bps
+        return self.queue_packets * FULL_FRAME * 8 / self.rate_bps
 
     @property
     def control(self) -> str:
@@ -138,7 +139,7 @@ def grid(
     made = []
     for seed in seeds:
         for rate_bps in rates_bps:
-            packets = max(2, round(queue_s * rate_bps / 8 / FRAME_BYTES))
+            packets = max(2, round(queue_s * rate_bps / 8 / FULL_FRAME))
             for rtt_s in rtts_s:
                 for share in cubic_shares:
                     for count in flows:

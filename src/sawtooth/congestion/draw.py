@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sawtooth.frames import FULL_FRAME, MSS
+
 PROBES = 1000
 PACE_S = 0.1
 SETTLE_S = 8
-FRAME_BYTES = 1514
 """Of a full segment: 1,448 bytes of payload, and headers."""
 _DEAR_BPS = 2e9
 _LEAST_BPS = 1e6
@@ -32,7 +33,7 @@ _MIXES = {
     ("cubic", "reno", "bbr"): 0.08,
 }
 _LEAST_WINDOW_BYTES = 5000
-_GOODPUT = 1448 / FRAME_BYTES
+_GOODPUT = MSS / FULL_FRAME
 
 Kind = Literal["congested", "held", "bursts"]
 """Flows as fast as they can; flows that their receive windows hold below the rate; one transfer now and then."""
@@ -100,7 +101,7 @@ class Link:
 
     @property
     def queue_s(self) -> float:
-        return self.queue_packets * FRAME_BYTES * 8 / self.rate_bps
+        return self.queue_packets * FULL_FRAME * 8 / self.rate_bps
 
     def scenario(self) -> dict[str, Any]:
         """As a scenario file has it. Flow group ``g0`` and so on; the link's way there is ``near>far``."""
@@ -162,7 +163,7 @@ def draw(purpose: str, number: int, within: Within = ALL, *, engine: str = "sim"
     if (chance := random.random()) < within.quiet:
         kind = "held" if chance < within.quiet * 5 / 7 else "bursts"
     queue_s = _log_uniform(random, *within.queues_s)
-    packets = max(2, round(queue_s * rate_bps / 8 / FRAME_BYTES))
+    packets = max(2, round(queue_s * rate_bps / 8 / FULL_FRAME))
     rtts_s = _rtts(random, within)
     lifetime_s = (1.0, 5.0)
     if random.random() < within.other_lives:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from sawtooth.errors import InputError, suggestion
@@ -28,6 +29,12 @@ class Engine(Protocol):
 
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field, for what this engine cannot do."""
+
+    def capturing(self, directory: Path, at: Sequence[str] = ()) -> Engine:
+        """This engine, keeping packet headers in ``directory``: of both ends of every flow, or of the hosts ``at``.
+
+        Raises SawtoothError ``unsupported`` where it writes no captures.
+        """
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """Answers the scenario. Raises SawtoothError: as ``check``, ``interrupted``, or the engine's own failure."""

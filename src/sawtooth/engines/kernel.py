@@ -6,8 +6,8 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,10 @@ class Kernel:
     capture_at: tuple[str, ...] = ()
     name: str = "kernel"
 
+    def capturing(self, directory: Path, at: Sequence[str] = ()) -> Kernel:
+        """This engine with captures, as its fields say."""
+        return replace(self, capture=directory, capture_at=tuple(at))
+
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``."""
         from sawtooth import kernel
@@ -46,11 +50,11 @@ class Kernel:
 
         compiled = scenario.compile()
         check(compiled, scenario.traffic, Place(), where="the engine kernel")
-        found = kernel.find(compiled["hosts"][0]["hz"])
-        for index, flow in enumerate(compiled["flows"]):
-            if flow["cc"] not in found.algorithms:
-                fix = suggestion(flow["cc"], found.algorithms)
-                raise InputError("unsupported", f"this kernel has no {flow['cc']}", field=f"flows.{index}.cc", fix=fix)
+        found = kernel.find(compiled.hosts[0].hz)
+        for index, flow in enumerate(compiled.flows):
+            if flow.cc not in found.algorithms:
+                fix = suggestion(flow.cc, found.algorithms)
+                raise InputError("unsupported", f"this kernel has no {flow.cc}", field=f"flows.{index}.cc", fix=fix)
         check_tools(scenario.traffic, capture=self.capture is not None)
         captured_hosts(compiled, self.capture_at)
         source()
@@ -66,7 +70,7 @@ class Kernel:
 
         self.check(scenario)
         captured = [] if self.capture is None else captured_hosts(scenario.compile(), self.capture_at)
-        found = kernel.find(scenario.compile()["hosts"][0]["hz"])
+        found = kernel.find(scenario.compile().hosts[0].hz)
 
         def look() -> None:
             if stop is not None and stop():

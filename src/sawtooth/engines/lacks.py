@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
+from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError
 
 _FIX = "use --engine kernel, or netns"
 
 
-def check(compiled: dict[str, Any], engine: str, controls: Collection[str]) -> None:
+def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
     """Raises SawtoothError ``unsupported``: a compiled scenario has another congestion control, or aggregates."""
-    for index, flow in enumerate(compiled["flows"]):
-        if flow["cc"] not in controls:
-            message = f"the engine {engine} has no {flow['cc']}, only {', '.join(controls)}"
+    for index, flow in enumerate(compiled.flows):
+        if flow.cc not in controls:
+            message = f"the engine {engine} has no {flow.cc}, only {', '.join(controls)}"
             raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=_FIX)
-    for link in compiled["links"]:
-        for kind, field in (("aggregation_ns", "aggregation"), ("opportunity_bytes", "opportunity")):
-            if link.get(kind):
-                message = f'the link "{link["name"]}" sends in bursts, and the engine {engine} cannot'
+    for link in compiled.links:
+        for bursts, field in ((link.aggregation_ns, "aggregation"), (link.opportunity_bytes, "opportunity")):
+            if bursts:
+                message = f'the link "{link.name}" sends in bursts, and the engine {engine} cannot'
                 raise InputError("unsupported", message, field=f"links.{field}", fix=_FIX)

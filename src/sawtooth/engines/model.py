@@ -15,11 +15,15 @@ round trip, and the spread around the mean. Where two limits meet, the smaller o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.compiled import Compiled, Host, Link
 from sawtooth.engines import lacks
 from sawtooth.errors import InputError, suggestion
+from sawtooth.frames import MSS, frame_bytes
 from sawtooth.run import Run
 from sawtooth.scenario import CONGESTION_CONTROLS, Loss, Queue, Rate, Scenario, Size, Span
 
@@ -30,8 +34,7 @@ if TYPE_CHECKING:
 
 CONTROLS = ("reno", "cubic", "bbr")
 """Those with a formula here."""
-HEADERS_BYTES = 66
-"""Ethernet 14, IPv4 20, TCP 20 and timestamps 12, as Linux counts a frame."""
+HEADERS_BYTES = frame_bytes(0, timestamps=True)
 MATHIS_C = math.sqrt(3 / 2)
 """Every segment counted when acknowledged, as Linux does; with Mathis's delayed ACKs it would be sqrt(3/4)."""
 RENO_C = 1.2
@@ -127,7 +130,7 @@ def predict(
     loss: str | Loss,
     cc: str | None = None,
     queue: str | Queue | None = None,
-    mss: int = 1448,
+    mss: int = MSS,
     hz: int = 250,
     receive_buffer: str | Size = "64 MiB",
 ) -> DataFrame:
@@ -174,36 +177,43 @@ class Model:
 
     name = "model"
 
+    def capturing(self, directory: Path, at: Sequence[str] = ()) -> Model:
+        """Raises SawtoothError ``unsupported``: there are no packets."""
+        fix = "leave it out, or use the engine sim, kernel or netns"
+        raise InputError("unsupported", "the engine model writes no captures", field="capture", fix=fix)
+
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field that no closed form here covers."""
         compiled = scenario.compile()
         lacks.check(compiled, self.name, CONTROLS)
-        flows = compiled["flows"]
-        if len(flows) != 1 or flows[0]["count"] != 1:
+        flows = compiled.flows
+        if len(flows) != 1 or flows[0].count != 1:
             raise _unsupported("flows", "several flows that share a path", "leave one flow of count 1")
-        for field in ("bytes", "lifetime", "duration", "start"):
-            if flows[0][f"{field}_ns" if field != "bytes" else field]:
-                name = "replace" if field == "lifetime" else field
+        flow = flows[0]
+        parts = {"bytes": flow.bytes, "replace": flow.lifetime_ns, "duration": flow.duration_ns, "start": flow.start_ns}
+        for name, given in parts.items():
+            if given:
                 raise _unsupported(f"flows.0.{name}", "a flow that does not last the whole time", "leave it out")
-        if compiled["probes"]:
+        if compiled.probes:
             raise _unsupported("probes", "probes", "leave them out")
         way, back = _way(compiled)
-        if any(link["loss_ppb"] for link in back):
+        if any(link.loss_ppb for link in back):
             raise _unsupported("loss", "loss of acknowledgements", "set the loss on the way back to 0%")
-        if all(link["transmitter"] is None for link in way):
+        if all(link.transmitter is None for link in way):
             raise _unsupported("rate", "a path without any rate", "give one link a rate")
-        if sum(link["delay_ns"] for link in (*way, *back)) == 0:
+        if sum(link.delay_ns for link in (*way, *back)) == 0:
             raise _unsupported("delay", "a path without delay", "give it a round-trip time")
         sender, receiver = _ends(compiled)
-        for field in ("sack", "timestamps"):
-            if not sender[field] or not receiver[field]:
+        every = {"sack": sender.sack and receiver.sack, "timestamps": sender.timestamps and receiver.timestamps}
+        for field, on in every.items():
+            if not on:
                 raise _unsupported(f"host.{field}", f"TCP without {field}", "leave it on")
-        if sender["offload"]:
+        if sender.offload:
             raise _unsupported("host.offload", "segmentation offload", "leave it off")
-        predicted = _chosen(_rows(flows[0]["cc"], _asked(compiled)))["goodput_bps"]
+        predicted = _chosen(_rows(flow.cc, _asked(compiled)))["goodput_bps"]
         # At best one acknowledgement for two segments.
-        acknowledgements = predicted * HEADERS_BYTES / (2 * sender["mss"])
-        if any(rate < acknowledgements for rate in _rates(compiled, back)):
+        acknowledgements = predicted * HEADERS_BYTES / (2 * sender.mss)
+        if any(one.rate_bps < acknowledgements for one in compiled.transmitters_of(flow.backward)):
             raise _unsupported("rate", "acknowledgements that fill the way back", "give the way back a higher rate")
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
@@ -212,22 +222,22 @@ class Model:
 
         self.check(scenario)
         compiled = scenario.compile()
-        flow = compiled["flows"][0]
-        row = _chosen(_rows(flow["cc"], _asked(compiled)))
-        ends = list(range(compiled["interval_ns"], compiled["duration_ns"] + 1, compiled["interval_ns"]))
+        flow = compiled.flows[0]
+        row = _chosen(_rows(flow.cc, _asked(compiled)))
+        ends = list(range(compiled.interval_ns, compiled.duration_ns + 1, compiled.interval_ns))
         times = [end / 1e9 for end in ends]
         intervals = pd.DataFrame({"t_s": times, "flow": 0, "goodput_bps": row["goodput_bps"]})
         if progress is not None:
             progress(1.0)
         meta: dict[str, Any] = {
-            "names": {"flow": [flow["name"]]},
+            "names": {"flow": [flow.name]},
             "formula": row["formula"],
             "limit": row["limit"],
             "source": row["source"],
             "warnings": [_MEAN_ONLY, *_bursts(compiled)],
         }
         if math.isnan(row["goodput_bps"]):
-            raise _unsupported("loss", f"{flow['cc']} at this loss", "lower it: no closed form holds there")
+            raise _unsupported("loss", f"{flow.cc} at this loss", "lower it: no closed form holds there")
         return Run(scenario, self.name, {"intervals": intervals}, meta)
 
 
@@ -268,13 +278,13 @@ def _rows(cc: str, asked: _Asked) -> list[dict[str, Any]]:
     return [row("ceiling: line rate · (1 − p), p < 20%", math.inf, source)]
 
 
-def _bursts(compiled: dict[str, Any]) -> list[str]:
+def _bursts(compiled: Compiled) -> list[str]:
     """Evenly spaced losses need no warning: Mathis and RFC 9438 derive their formulas from them."""
     return [
-        f'the link "{link["name"]}" loses packets in bursts: the formula takes their mean, {Loss(link["loss_ppb"])}, '
+        f'the link "{link.name}" loses packets in bursts: the formula takes their mean, {Loss(link.loss_ppb)}, '
         "for independent losses"
         for link in _way(compiled)[0]
-        if "gilbert_elliott" in (link["loss_pattern"] or {})
+        if link.gilbert_elliott is not None
     ]
 
 
@@ -302,35 +312,28 @@ def _packets(queue: Queue, asked: _Asked) -> float:
     return asked.rate_bps * time_s / 8 / frame
 
 
-def _way(compiled: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    flow, links = compiled["flows"][0], compiled["links"]
-    return [links[index] for index in flow["forward"]], [links[index] for index in flow["backward"]]
+def _way(compiled: Compiled) -> tuple[list[Link], list[Link]]:
+    flow = compiled.flows[0]
+    return compiled.way(flow.forward), compiled.way(flow.backward)
 
 
-def _rates(compiled: dict[str, Any], way: list[dict[str, Any]]) -> list[int]:
-    """Of the links on a way that have a transmitter, bit/s."""
-    wires = compiled["transmitters"]
-    return [wires[link["transmitter"]]["rate_bps"] for link in way if link["transmitter"] is not None]
+def _ends(compiled: Compiled) -> tuple[Host, Host]:
+    flow = compiled.flows[0]
+    return compiled.hosts[compiled.source(flow)], compiled.hosts[compiled.target(flow)]
 
 
-def _ends(compiled: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    way, _ = _way(compiled)
-    return compiled["hosts"][way[0]["from"]], compiled["hosts"][way[-1]["to"]]
-
-
-def _asked(compiled: dict[str, Any]) -> _Asked:
+def _asked(compiled: Compiled) -> _Asked:
     way, back = _way(compiled)
     sender, receiver = _ends(compiled)
-    wires = [compiled["transmitters"][link["transmitter"]] for link in way if link["transmitter"] is not None]
-    slowest = min(wires, key=lambda wire: wire["rate_bps"])
-    through = math.prod(1 - link["loss_ppb"] / 1e9 for link in way)
-    frame = sender["mss"] + HEADERS_BYTES
-    packets = slowest["queue_packets"]
-    if packets is None and slowest["queue_bytes"] is not None:
-        packets = slowest["queue_bytes"] / frame
-    rtt_s = sum(link["delay_ns"] for link in (*way, *back)) / 1e9
-    buffer = receiver["receive_buffer"]
-    return _Asked(slowest["rate_bps"], rtt_s, 1 - through, packets, sender["mss"], sender["hz"], buffer)
+    slowest = min(compiled.transmitters_of(compiled.flows[0].forward), key=lambda one: one.rate_bps)
+    through = math.prod(1 - link.loss_ppb / 1e9 for link in way)
+    frame = sender.mss + HEADERS_BYTES
+    packets: float | None = slowest.queue_packets
+    if packets is None and slowest.queue_bytes is not None:
+        packets = slowest.queue_bytes / frame
+    rtt_s = sum(link.delay_ns for link in (*way, *back)) / 1e9
+    buffer = receiver.receive_buffer
+    return _Asked(slowest.rate_bps, rtt_s, 1 - through, packets, sender.mss, sender.hz, buffer)
 
 
 def _unsupported(field: str, what: str, fix: str) -> InputError:

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,10 @@ class Netns:
     capture_at: tuple[str, ...] = ()
     name: str = "netns"
 
+    def capturing(self, directory: Path, at: Sequence[str] = ()) -> Netns:
+        """This engine with captures, as its fields say."""
+        return replace(self, capture=directory, capture_at=tuple(at))
+
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
         from sawtooth.testbed import survey
@@ -46,15 +51,15 @@ class Netns:
         compiled = scenario.compile()
         check(compiled, scenario.traffic, survey.place(), where="this host's kernel")
         hz = survey.hz()
-        if hz is not None and hz != compiled["hosts"][0]["hz"]:
+        if hz is not None and hz != compiled.hosts[0].hz:
             message = f"this host's kernel has HZ {hz}, and nothing can change that"
             raise InputError(
                 "unsupported", message, field="host.hz", fix=f"set host.hz to {hz}, or use --engine kernel"
             )
-        for index, flow in enumerate(compiled["flows"]):
-            if not survey.has_congestion_control(flow["cc"]):
-                fix = f"modprobe tcp_{flow['cc']}, or use --engine kernel"
-                message = f"this host's kernel has no {flow['cc']}"
+        for index, flow in enumerate(compiled.flows):
+            if not survey.has_congestion_control(flow.cc):
+                fix = f"modprobe tcp_{flow.cc}, or use --engine kernel"
+                message = f"this host's kernel has no {flow.cc}"
                 raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)
         check_tools(scenario.traffic, capture=self.capture is not None)
         captured_hosts(compiled, self.capture_at)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth import meta
+from sawtooth.compiled import Compiled
 from sawtooth.engines import lacks
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.frames import CLIENT_PORT, PORTS, frame_bytes
 from sawtooth.rows import Growing
 from sawtooth.run import Run
-from sawtooth.scenario.compiled import frame_bytes
 from sawtooth.storage import ASIDE, writing
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ SLICE_S = 0.05
 """So long shall they take; fewer are asked for where they take longer. When the engine looks up changes no result."""
 ROUND_TRIP_MIN_S = 1e-6
 """TCP's clock counts microseconds. Without a round trip of one, time would hardly go on, or not at all."""
-_PORTS = 65_536 - 20_000
+_PORTS = PORTS - CLIENT_PORT
 """Of clients, in captures: each connection of a flow has its own."""
 
 
@@ -44,6 +44,10 @@ class Sim:
     capture_at: tuple[str, ...] = ()
     name: str = "sim"
 
+    def capturing(self, directory: Path, at: Sequence[str] = ()) -> Sim:
+        """This engine with captures, as its fields say."""
+        return replace(self, capture=directory, capture_at=tuple(at))
+
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError: ``unsupported`` for a congestion control that the core lacks, a round trip of less
         than ROUND_TRIP_MIN_S, or more connections than captures have ports for; ``unknown-name`` for a host of
@@ -55,9 +59,9 @@ class Sim:
         lacks.check(compiled, self.name, _core().congestion_controls())
         _check_round_trips(compiled, scenario.topology)
         captured_hosts(compiled, self.capture_at)
-        for index, flow in enumerate(compiled["flows"]):
-            if self.capture is not None and flow["count"] > _PORTS:
-                message = f"{flow['count']} connections: a capture has ports for {_PORTS} of each flow"
+        for index, flow in enumerate(compiled.flows):
+            if self.capture is not None and flow.count > _PORTS:
+                message = f"{flow.count} connections: a capture has ports for {_PORTS} of each flow"
                 raise InputError("unsupported", message, field=f"flows.{index}.count", fix="leave the capture out")
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
@@ -79,7 +83,7 @@ class Sim:
         begun = time.perf_counter()
         growing = Growing()
         try:
-            simulation = core.Simulation(json.dumps(compiled), files)
+            simulation = core.Simulation(compiled.to_json(), files)
             finished = False
             events = EVENTS_A_SLICE // 10
             while not finished:
@@ -87,12 +91,12 @@ class Sim:
                     fix = "run it again"
                     raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
                 before = time.perf_counter()
-                finished = simulation.advance(compiled["duration_ns"], events)
+                finished = simulation.advance(compiled.duration_ns, events)
                 slower = (time.perf_counter() - before) / SLICE_S
                 events = min(EVENTS_A_SLICE, max(1_000, int(events / max(slower, 0.5))))
                 growing.add(simulation.take())
                 if progress is not None:
-                    progress(min(1.0, simulation.now_ns / compiled["duration_ns"]))
+                    progress(min(1.0, simulation.now_ns / compiled.duration_ns))
         except ValueError as error:
             raise SawtoothError("core-failed", f"the core refused the scenario: {error}", fix=_REPORT_IT) from error
         except BaseException as error:
@@ -112,14 +116,14 @@ class Sim:
         return Run(scenario=scenario, engine=self.name, tables=tables, meta=described)
 
     @contextlib.contextmanager
-    def _captures(self, compiled: dict[str, Any]) -> Iterator[dict[int, str] | None]:
+    def _captures(self, compiled: Compiled) -> Iterator[dict[int, str] | None]:
         """Files by the index of the host that they are of. They get their names when the run has come to its end."""
         from sawtooth.testbed.traffic import captured_hosts
 
         if self.capture is None:
             yield None
             return
-        numbers = {host["name"]: number for number, host in enumerate(compiled["hosts"])}
+        numbers = {host.name: number for number, host in enumerate(compiled.hosts)}
         final = {
             numbers[name]: self.capture / f"capture-{name}.pcap" for name in captured_hosts(compiled, self.capture_at)
         }
@@ -140,28 +144,28 @@ ENGINE = Sim()
 _WHERE = {"path": "path.rtt", "dumbbell": "dumbbell.rtt", "custom": "links"}
 
 
-def _check_round_trips(compiled: dict[str, Any], topology: str) -> None:
+def _check_round_trips(compiled: Compiled, topology: str) -> None:
     """Refuses a flow whose full segment and acknowledgement, alone on their way, are back before TCP's clock moves."""
-    for flow in compiled["flows"]:
-        ends = [compiled["hosts"][compiled["links"][flow[way][0]]["from"]] for way in ("forward", "backward")]
-        acknowledgement = frame_bytes(0, timestamps=all(end["timestamps"] for end in ends))
-        segment = acknowledgement + min(end["mss"] for end in ends)
-        took_s = _takes_s(compiled, flow["forward"], segment) + _takes_s(compiled, flow["backward"], acknowledgement)
+    for flow in compiled.flows:
+        ends = [compiled.hosts[host] for host in (compiled.source(flow), compiled.target(flow))]
+        acknowledgement = frame_bytes(0, timestamps=all(end.timestamps for end in ends))
+        segment = acknowledgement + min(end.mss for end in ends)
+        took_s = _takes_s(compiled, flow.forward, segment) + _takes_s(compiled, flow.backward, acknowledgement)
         if took_s < ROUND_TRIP_MIN_S:
-            message = f'flow "{flow["name"]}": a segment and its acknowledgement take {float(took_s * 10**9):.3g} ns'
+            message = f'flow "{flow.name}": a segment and its acknowledgement take {float(took_s * 10**9):.3g} ns'
             message += ", and the engine sim needs 1 us for them"
             fix = "give the path a delay, e.g. 0.1 ms, or a lower rate"
             raise InputError("unsupported", message, field=_WHERE.get(topology, "chain.rtt"), fix=fix)
 
 
-def _takes_s(compiled: dict[str, Any], route: list[int], size: int) -> Fraction:
+def _takes_s(compiled: Compiled, route: Sequence[int], size: int) -> Fraction:
     """How long a frame of so many bytes is on its way where nothing else is."""
     took = Fraction(0)
-    for link in (compiled["links"][index] for index in route):
-        took += Fraction(link["delay_ns"], 10**9)
-        if link["transmitter"] is not None:
-            rate_bps = compiled["transmitters"][link["transmitter"]]["rate_bps"]
-            took += Fraction(8 * (size + link["overhead_bytes"]), rate_bps)
+    for link in compiled.way(route):
+        took += Fraction(link.delay_ns, 10**9)
+        if link.transmitter is not None:
+            rate_bps = compiled.transmitters[link.transmitter].rate_bps
+            took += Fraction(8 * (size + link.overhead_bytes), rate_bps)
     return took
 
 

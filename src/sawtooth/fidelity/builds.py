@@ -22,7 +22,7 @@ def build(engine: str, scenario: Scenario) -> tuple[str, dict[str, Any]]:
     Raises SawtoothError ``kernel-missing``, and ValueError for another engine.
     """
     if engine == "kernel":
-        about = _kernel(scenario.compile()["hosts"][0]["hz"]) | {"traffic": scenario.traffic}
+        about = _kernel(scenario.compile().hosts[0].hz) | {"traffic": scenario.traffic}
     elif engine == "sim":
         about = {"core": versions()["core"], "compiler": _sources("scenario")}
     else:

@@ -51,7 +51,7 @@ class Answer:
 
     def shares(self) -> dict[str, Estimate]:
         """Of the throughput, by congestion control; where there is only one, nothing."""
-        ccs = [flow["cc"] for flow in self.point.scenario.compile()["flows"]]
+        ccs = [flow.cc for flow in self.point.scenario.compile().flows]
         by_run = [[float(part) for part in row["shares"].split()] for row in self.rows]
         if len(set(ccs)) == 1:
             return {}

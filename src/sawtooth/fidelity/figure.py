@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.canvas import settle
 from sawtooth.fidelity.measures import MEASURES
+from sawtooth.frames import FULL_FRAME
 from sawtooth.report.palette import GRID, INK, MUTED, colour, shown
 from sawtooth.report.plots import STYLE, save
 
@@ -31,7 +32,7 @@ _LEAST_LOSS = 0.004
 _BESIDE = {"reno": 0.92, "cubic": 1.0, "bbr": 1.08}
 """Points of the same place are drawn beside each other."""
 _MIXED = "several"
-_FRAME_BITS = 1514 * 8
+_FRAME_BITS = FULL_FRAME * 8
 _EDGE = math.log(2)
 """Ratios beyond 2 are drawn at the edge."""
 
@@ -109,19 +110,17 @@ def _colour(cc: str) -> str:
 def _place(point: Point) -> dict[str, Any]:
     """Where a point lies on the axes, by its first flow's way out."""
     compiled = point.scenario.compile()
-    flow = compiled["flows"][0]
-    ways = [compiled["links"][index] for index in (*flow["forward"], *flow["backward"])]
-    rtt_s = sum(link["delay_ns"] for link in ways) / 1e9
-    kept = math.prod(1 - compiled["links"][index]["loss_ppb"] / 1e9 for index in flow["forward"])
-    used = [compiled["links"][index]["transmitter"] for index in flow["forward"]]
-    slowest = min((compiled["transmitters"][index] for index in used if index is not None), key=lambda t: t["rate_bps"])
-    packets = slowest["queue_packets"] or slowest["queue_bytes"] * 8 / _FRAME_BITS
-    ccs = {flow["cc"] for flow in compiled["flows"]}
+    flow = compiled.flows[0]
+    rtt_s = sum(link.delay_ns for link in compiled.way((*flow.forward, *flow.backward))) / 1e9
+    kept = math.prod(1 - link.loss_ppb / 1e9 for link in compiled.way(flow.forward))
+    slowest = min(compiled.transmitters_of(flow.forward), key=lambda one: one.rate_bps)
+    packets = slowest.queue_packets or (slowest.queue_bytes or 0) * 8 / _FRAME_BITS
+    ccs = {flow.cc for flow in compiled.flows}
     return {
         "point": point.name,
         "cc": ccs.pop() if len(ccs) == 1 else _MIXED,
         "loss": max(100 * (1 - kept), _LEAST_LOSS),
         "rtt_ms": 1e3 * rtt_s,
-        "rate_mbps": slowest["rate_bps"] / 1e6,
-        "queue_bdp": packets * _FRAME_BITS / (slowest["rate_bps"] * rtt_s),
+        "rate_mbps": slowest.rate_bps / 1e6,
+        "queue_bdp": packets * _FRAME_BITS / (slowest.rate_bps * rtt_s),
     }

@@ -10,6 +10,7 @@ from sawtooth.stats import throughput, throughput_by_flow
 from sawtooth.stats.throughput import after_warmup
 
 if TYPE_CHECKING:
+    from sawtooth.compiled import Compiled
     from sawtooth.run import Run
 
 EDITION = 1
@@ -97,8 +98,8 @@ def _tail_probes(run: Run, intervals: Any) -> float:
     return float(sum(host["tail_probes"] for host in run.meta["hosts"].values()))
 
 
-def _bottleneck(compiled: dict[str, Any]) -> int | None:
+def _bottleneck(compiled: Compiled) -> int | None:
     """The slowest transmitter on the first flow's way out, the first of them."""
-    used = [compiled["links"][index]["transmitter"] for index in compiled["flows"][0]["forward"]]
+    used = [compiled.links[index].transmitter for index in compiled.flows[0].forward]
     rated = [index for index in used if index is not None]
-    return min(rated, key=lambda index: compiled["transmitters"][index]["rate_bps"], default=None)
+    return min(rated, key=lambda index: compiled.transmitters[index].rate_bps, default=None)

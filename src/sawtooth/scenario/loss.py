@@ -10,6 +10,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_va
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from sawtooth import compiled
 from sawtooth.errors import InputError
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.units import Loss
@@ -64,13 +65,12 @@ class LossPattern(Part):
         mean = model.mean if model is not None else Fraction(1, self.every or 1)
         return max(round(mean * PPB), int(mean > 0))
 
-    def compile(self) -> dict[str, Any]:
-        """What the core reads: docs/design.md, "The core's contract"."""
+    def compile(self) -> compiled.Every | compiled.GilbertElliott:
+        """As engines take it."""
         model = self.gilbert_elliott
         if model is None:
-            return {"every": self.every}
-        chances = {"p_ppb": model.p, "r_ppb": model.r, "bad_ppb": model.bad, "good_ppb": model.good}
-        return {"gilbert_elliott": {name: chance.ppb for name, chance in chances.items()}}
+            return compiled.Every(self.every or 1)
+        return compiled.GilbertElliott(model.p.ppb, model.r.ppb, model.bad.ppb, model.good.ppb)
 
 
 class _TextOrTable:

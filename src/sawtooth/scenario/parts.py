@@ -7,6 +7,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from sawtooth.errors import InputError, suggestion
+from sawtooth.frames import MSS
 from sawtooth.plain import is_plain, plain
 from sawtooth.scenario.loss import LossModel
 from sawtooth.scenario.part import Part
@@ -142,7 +143,7 @@ class Host(Part):
     hz: Annotated[int, AfterValidator(_known_hz)] = Field(
         250, description="timer tick of its kernel: 100, 250, 300 or 1000", json_schema_extra={"enum": list(HZ)}
     )
-    mss: int = Field(1448, ge=48, le=65400, description="payload bytes of a full segment")
+    mss: int = Field(MSS, ge=48, le=65400, description="payload bytes of a full segment")
     initial_window: int = Field(10, ge=1, le=1000, description="segments")
     receive_buffer: Buffer = Field(Size.parse("64 MiB"), description="maximum, as tcp_rmem[2]")
     send_buffer: Buffer = Field(Size.parse("64 MiB"), description="maximum, as tcp_wmem[2]")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import weakref
+from collections import deque
 from collections.abc import Mapping
 from os import PathLike
 from typing import Annotated, Any, Literal, Self
@@ -11,9 +13,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, ValidationError, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
+from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import overrides
-from sawtooth.scenario.compiled import compile_scenario, flow_names, probe_names
+from sawtooth.scenario.compiler import compile_scenario, flow_names, probe_names
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.parts import (
     MAX_SAMPLES,
@@ -39,6 +42,10 @@ Topology = Literal["path", "chain", "chain-asymmetric", "dumbbell", "custom"]
 Traffic = Literal["iperf3", "native"]
 _TABLE_OF = {"path": "path", "chain": "chain", "chain-asymmetric": "chain", "dumbbell": "dumbbell"}
 _DRAWN = ("cards", "links", "routes")
+_KEPT = 16
+_latest: deque[weakref.ref[Scenario]] = deque()
+"""Scenarios that keep their compiled form. A run asks for it often; a study holds thousands of scenarios, and the form
+of a thousand pairs of hosts takes a megabyte."""
 
 
 class _TextDefaults(GenerateJsonSchema):
@@ -90,6 +97,7 @@ class Scenario(Part):
     probes: tuple[Probe, ...] = Field((), strict=False, description="absent: none")
 
     _source: str | None = PrivateAttr(None)
+    _compiled: Compiled | None = PrivateAttr(None)
 
     def __init__(self, /, **tables: Any) -> None:
         try:
@@ -153,9 +161,15 @@ class Scenario(Part):
             raise error.at(file=self._source) from None
         return type(self).from_dict(changed, source=self._source)
 
-    def compile(self) -> dict[str, Any]:
-        """What the core reads: integers in ns, bit/s, bytes and parts per billion; see docs/design.md."""
-        return compile_scenario(self)
+    def compile(self) -> Compiled:
+        """As engines take it: integers in ns, bit/s, bytes and parts per billion; see docs/design.md. Made once."""
+        made = self._compiled
+        if made is None:
+            made = self._compiled = compile_scenario(self)
+            _latest.append(weakref.ref(self))
+            if len(_latest) > _KEPT and (oldest := _latest.popleft()()) is not None:
+                oldest._compiled = None
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """Every field that has a value, defaults included, quantities as canonical text: fit for JSON and TOML."""
@@ -183,6 +197,10 @@ class Scenario(Part):
         schema = cls.model_json_schema(by_alias=True, schema_generator=_TextDefaults)
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
+    def __getstate__(self) -> dict[Any, Any]:
+        state = super().__getstate__()
+        return state | {"__pydantic_private__": {**(state["__pydantic_private__"] or {}), "_compiled": None}}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self.to_dict() == other.to_dict()
 
@@ -195,7 +213,7 @@ class Scenario(Part):
         self._check_times()
         for index, flow in enumerate(self.flows):
             self._check_flow(flow, f"flows.{index}")
-        compile_scenario(self)
+        self.compile()
         return self
 
     def _check_tables(self) -> None:

@@ -14,6 +14,7 @@ from sawtooth.study import store
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from sawtooth.compiled import Compiled, Probe
     from sawtooth.congestion.estimate import Estimate
     from sawtooth.congestion.model import CongestionModel
     from sawtooth.congestion.series import RttSeries
@@ -52,7 +53,7 @@ def measured(study: Study, directory: Path, places: Sequence[Place]) -> DataFram
         run = Run.load(where, tables=("intervals",))
         compiled = run.scenario.compile()
         series = {one.label: one for one in read(where)}
-        rates = {probe["name"]: _rate_bps(compiled, probe) for probe in compiled["probes"]}
+        rates = {probe.name: _rate_bps(compiled, probe) for probe in compiled.probes}
         if {"near", "far"} <= set(series):
             series["far - near"] = difference(series["far"], series["near"])
             rates["far - near"] = rates["far"]
@@ -94,25 +95,22 @@ def _said(part: RttSeries, model: CongestionModel, rate_bps: float | None) -> _S
     return _Said(None, None, values)
 
 
-def _rate_bps(compiled: dict[str, Any], probe: dict[str, Any]) -> float | None:
+def _rate_bps(compiled: Compiled, probe: Probe) -> float | None:
     """Of the slowest transmitter on its way there and back."""
-    links = (compiled["links"][index] for index in (*probe["forward"], *probe["backward"]))
-    crossed = {link["transmitter"] for link in links if link["transmitter"] is not None}
-    return min((float(compiled["transmitters"][index]["rate_bps"]) for index in crossed), default=None)
+    crossed = compiled.transmitters_of((*probe.forward, *probe.backward))
+    return min((float(one.rate_bps) for one in crossed), default=None)
 
 
-def _true_bps(run: Run, compiled: dict[str, Any], flow: str, part: RttSeries) -> float:
+def _true_bps(run: Run, compiled: Compiled, flow: str, part: RttSeries) -> float:
     """What a flow got while it was probed: bits that arrived over seconds that connections lived. NaN: none did."""
-    chosen = [
-        index for index, one in enumerate(compiled["flows"]) if flow in (ALL_FLOWS, one["name"].partition("@")[0])
-    ]
+    chosen = [index for index, one in enumerate(compiled.flows) if flow in (ALL_FLOWS, one.name.partition("@")[0])]
     start_s, end_s = float(part.sent_s.min()), float(part.sent_s.max() + part.pace_s)
     lived_s = 0.0
     for index in chosen:
-        one = compiled["flows"][index]
-        born_s = one["start_ns"] / 1e9
-        gone_s = math.inf if one["duration_ns"] is None else born_s + one["duration_ns"] / 1e9
-        lived_s += one["count"] * max(0.0, min(end_s, gone_s) - max(start_s, born_s))
+        one = compiled.flows[index]
+        born_s = one.start_ns / 1e9
+        gone_s = math.inf if one.duration_ns is None else born_s + one.duration_ns / 1e9
+        lived_s += one.count * max(0.0, min(end_s, gone_s) - max(start_s, born_s))
     table = run.tables["intervals"]
     half_s = run.scenario.interval.seconds / 2
     during = table["flow"].isin(chosen) & (table["t_s"] > start_s + half_s) & (table["t_s"] <= end_s + half_s)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from sawtooth.engines import Engine, get
 from sawtooth.errors import InputError, SawtoothError
@@ -61,12 +60,9 @@ def run_study(
         message = f"worker processes can't find the engine {chosen.name}: the script itself defines it"
         fix = "put it into a module of its own, or give an executor of threads"
         raise InputError("unsupported", message, field="engine", fix=fix)
-    if capture and not hasattr(chosen, "capture"):
-        fix = "leave it out, or use the engine sim, kernel or netns"
-        raise InputError("unsupported", f"the engine {chosen.name} writes no captures", field="capture", fix=fix)
-    if capture_at:
-        taking: Any = chosen
-        chosen = cast(Engine, dataclasses.replace(taking, capture_at=tuple(capture_at)))
+    if capture:
+        # Where is not known yet; what they need is asked for before anything starts.
+        chosen = chosen.capturing(Path(out), capture_at)
     points = study.points(full=full, seeds=seeds, overrides=overrides)
     for point in points:
         try:
@@ -80,10 +76,7 @@ def run_study(
         published = load_published(study.published.file, beside=beside, source=study.published.source)
 
     def at(point: str, directory: Path) -> str | Engine:
-        if not capture:
-            return engine
-        taking: Any = chosen
-        return cast(Engine, dataclasses.replace(taking, capture=directory / "captures" / point))
+        return chosen.capturing(directory / "captures" / point, capture_at) if capture else engine
 
     described = _described(study, chosen.name, points, full, seeds, overrides)
     with results_directory(Path(out), study.directory, _identity(described), described) as directory:

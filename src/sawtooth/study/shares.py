@@ -13,6 +13,8 @@ from sawtooth.stats import describe, independent, jain, throughput_by_flow
 if TYPE_CHECKING:
     from numpy import ndarray
 
+    from sawtooth.compiled import Flow
+
 SHARE_COLUMNS = (
     "flow",
     "flow_cc",
@@ -43,17 +45,17 @@ class Shares:
         """From a run with its tables ``intervals`` and, for the fairness, ``flows``."""
         import numpy as np
 
-        compiled = run.scenario.compile()["flows"]
+        compiled = run.scenario.compile().flows
         parts: dict[str, list[int]] = {}
         for index, flow in enumerate(compiled):
             # A flow that is spread over the pairs of a dumbbell is compiled to one for each: NAME@s1 …
-            parts.setdefault(flow["name"].partition("@")[0], []).append(index)
+            parts.setdefault(flow.name.partition("@")[0], []).append(index)
         each = throughput_by_flow(run).reindex(columns=range(len(compiled)), fill_value=0.0).to_numpy()
         rates = [_rates(run, compiled, indices) for indices in parts.values()]
         return cls(
             tuple(parts),
-            tuple(compiled[indices[0]]["cc"] for indices in parts.values()),
-            tuple(sum(compiled[index]["count"] for index in indices) for indices in parts.values()),
+            tuple(compiled[indices[0]].cc for indices in parts.values()),
+            tuple(sum(compiled[index].count for index in indices) for indices in parts.values()),
             np.stack([each[:, indices].sum(axis=1) for indices in parts.values()], axis=1),
             tuple(math.nan if one is None else jain(one) for one in rates),
             math.nan if None in rates else jain([rate for one in rates if one is not None for rate in one]),
@@ -99,16 +101,16 @@ def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Shares]) -> lis
     return found
 
 
-def _rates(run: Run, compiled: Sequence[Mapping[str, Any]], indices: Sequence[int]) -> list[float] | None:
+def _rates(run: Run, compiled: Sequence[Flow], indices: Sequence[int]) -> list[float] | None:
     """Bytes a second of each connection over its life. None where that is not known, and where connections replace
     each other: lives of different lengths at different times are no shares of one thing.
     """
-    if "flows" not in run.tables or any(compiled[index]["lifetime_ns"] for index in indices):
+    if "flows" not in run.tables or any(compiled[index].lifetime_ns for index in indices):
         return None
     ended = run.tables["flows"]
     own = ended[ended["flow"].isin(indices)]
     lives = own["end_s"] - own["start_s"]
-    if len(own) != sum(compiled[index]["count"] for index in indices) or not (lives > 0).all():
+    if len(own) != sum(compiled[index].count for index in indices) or not (lives > 0).all():
         return None
     return [float(rate) for rate in own["delivered_bytes"] / lives]
 

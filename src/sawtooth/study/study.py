@@ -21,7 +21,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.plain import is_plain, plain
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiled import flow_names
+from sawtooth.scenario.compiler import flow_names
 from sawtooth.scenario.parts import one_line
 from sawtooth.scenario.problems import first_problem
 from sawtooth.stats import COUNTERS, STATISTICS

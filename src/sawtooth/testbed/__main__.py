@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sawtooth.compiled import Compiled
 from sawtooth.testbed.names import NAMESPACES
 from sawtooth.testbed.plan import Place, build
 from sawtooth.testbed.traffic import orders
@@ -31,7 +32,7 @@ def main(directory: Path) -> int:
     task = json.loads((directory / TASK).read_text(encoding="utf-8"))
     if not task["place"]["virtual"]:
         _end_with(task["owner"])
-    compiled = task["compiled"]
+    compiled = Compiled.from_dict(task["compiled"])
     plan = build(compiled, Place(**task["place"]), task["prefix"])
     names = [namespace.name for namespace in plan.namespaces]
     from sawtooth.testbed.apply import apply, remove

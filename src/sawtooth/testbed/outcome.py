@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.compiled import Compiled
 from sawtooth.errors import SawtoothError
 from sawtooth.meta import names
 from sawtooth.run import Run
@@ -31,7 +32,7 @@ _AGAIN = "run it again; if it ends this way each time, report it with this messa
 def prepare(directory: Path, scenario: Scenario, place: Place, prefix: str, *, capture: Sequence[str]) -> None:
     """Writes the task and lays the traffic source beside it. ``capture``: hosts where packet headers are kept."""
     task = {
-        "compiled": scenario.compile(),
+        "compiled": scenario.compile().to_dict(),
         "traffic": scenario.traffic,
         "place": vars(place),
         "prefix": prefix,
@@ -97,9 +98,9 @@ def progress(directory: Path) -> float:
         return 0.0
 
 
-def _ends(directory: Path, scenario: Scenario, compiled: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+def _ends(directory: Path, scenario: Scenario, compiled: Compiled) -> tuple[dict[str, str], dict[str, Any]]:
     """Congestion controls used, by flow, and what each of iperf3's two ends reports at its end."""
-    flows = [flow["name"] for flow in compiled["flows"]]
+    flows = [flow.name for flow in compiled.flows]
     if scenario.traffic == "native":
         lines = (directory / "controls.csv").read_text().splitlines()[1:]
         used = {flows[int(flow)]: cc for flow, cc in (line.split(",") for line in lines)}

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any
 
+from sawtooth.compiled import Compiled, Host
+from sawtooth.frames import IPV4, TCP, packet_bytes
 from sawtooth.testbed.ports import Ports
 
-HEADERS = 40
-"""Of IPv4 and TCP."""
-TIMESTAMPS = 12
 MAIN_TABLE = 254
 _FIRST_TABLE = 1000
 
@@ -75,10 +73,10 @@ class Plan:
         return self.namespaces[host].name
 
 
-def build(compiled: dict[str, Any], place: Place, prefix: str) -> Plan:
+def build(compiled: Compiled, place: Place, prefix: str) -> Plan:
     """The plan of a compiled scenario, whose namespaces are named ``prefix`` + host. Pure."""
     namespaces = [
-        Namespace(prefix + host["name"], address(index), sysctls(host)) for index, host in enumerate(compiled["hosts"])
+        Namespace(prefix + host.name, address(index), sysctls(host)) for index, host in enumerate(compiled.hosts)
     ]
     ports = Ports.build(compiled, place, largest_packet(compiled))
     routes, rules = _routes(compiled, ports)
@@ -91,14 +89,14 @@ def address(host: int) -> str:
     return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
 
 
-def sysctls(host: dict[str, Any]) -> dict[str, str]:
+def sysctls(host: Host) -> dict[str, str]:
     """A host's settings. What is not named keeps the kernel's default, like CUBIC's and the timers' parameters."""
-    receive, send = host["receive_buffer"], host["send_buffer"]
+    receive, send = host.receive_buffer, host.send_buffer
     return {
         "net/ipv4/tcp_rmem": f"{min(4096, receive)} {min(131072, receive)} {receive}",
         "net/ipv4/tcp_wmem": f"{min(4096, send)} {min(16384, send)} {send}",
-        "net/ipv4/tcp_sack": str(int(host["sack"])),
-        "net/ipv4/tcp_timestamps": str(int(host["timestamps"])),
+        "net/ipv4/tcp_sack": str(int(host.sack)),
+        "net/ipv4/tcp_timestamps": str(int(host.timestamps)),
         "net/ipv4/tcp_ecn": "0",
         "net/ipv4/tcp_no_metrics_save": "1",
         "net/ipv4/tcp_max_syn_backlog": "65536",
@@ -114,34 +112,28 @@ def sysctls(host: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def segment(one: dict[str, Any], other: dict[str, Any]) -> tuple[int, int]:
+def segment(one: Host, other: Host) -> tuple[int, int]:
     """Payload bytes of a full segment between two hosts, and the IP packet that it makes."""
-    mss = min(one["mss"], other["mss"])
-    return mss, mss + HEADERS + (TIMESTAMPS if one["timestamps"] and other["timestamps"] else 0)
+    mss = min(one.mss, other.mss)
+    return mss, packet_bytes(mss, timestamps=one.timestamps and other.timestamps)
 
 
-def largest_packet(compiled: dict[str, Any]) -> int:
+def largest_packet(compiled: Compiled) -> int:
     """Bytes of IP: the MTU of all devices."""
-    hosts = compiled["hosts"]
-    pairs = [(hosts[source], hosts[target]) for source, target in _ends(compiled, "flows")]
+    hosts = compiled.hosts
+    pairs = [(hosts[compiled.source(flow)], hosts[compiled.target(flow)]) for flow in compiled.flows]
     return max([84, *(segment(one, other)[1] for one, other in pairs)])
 
 
-def _ends(compiled: dict[str, Any], group: str) -> list[tuple[int, int]]:
-    links = compiled["links"]
-    return [(links[one["forward"][0]]["from"], links[one["forward"][-1]]["to"]) for one in compiled[group]]
-
-
-def _routes(compiled: dict[str, Any], ports: Ports) -> tuple[list[Route], list[Rule]]:
+def _routes(compiled: Compiled, ports: Ports) -> tuple[list[Route], list[Rule]]:
     """A host forwards by destination; only where sources part on their way to one destination, also by source."""
-    links, hosts = compiled["links"], compiled["hosts"]
+    links, hosts = compiled.links, compiled.hosts
     hops: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-    for group in ("flows", "probes"):
-        for one in compiled[group]:
-            for path in (one["forward"], one["backward"]):
-                source, target = links[path[0]]["from"], links[path[-1]]["to"]
-                for link in path:
-                    hops[links[link]["from"], target][source] = link
+    for one in compiled.senders:
+        for path in (one.forward, one.backward):
+            source, target = links[path[0]].source, links[path[-1]].target
+            for link in path:
+                hops[links[link].source, target][source] = link
     mtu = largest_packet(compiled)
     routes: list[Route] = []
     rules: list[Rule] = []
@@ -160,13 +152,13 @@ def _routes(compiled: dict[str, Any], ports: Ports) -> tuple[list[Route], list[R
     return routes, rules
 
 
-def _metrics(host: dict[str, Any], other: dict[str, Any], mtu: int) -> dict[str, int]:
+def _metrics(host: Host, other: Host, mtu: int) -> dict[str, int]:
     """What a route says of TCP: initial window, delayed acknowledgements off, a segment smaller than the largest."""
-    metrics = {"initcwnd": host["initial_window"]}
-    if not host["delayed_ack"]:
+    metrics = {"initcwnd": host.initial_window}
+    if not host.delayed_ack:
         metrics["quickack"] = 1
     packet = segment(host, other)[1]
     if packet != mtu:
         metrics["mtu"] = packet
-        metrics["advmss"] = packet - HEADERS
+        metrics["advmss"] = packet - IPV4 - TCP
     return metrics

@@ -17,8 +17,10 @@ netem does not know, is an nftables rule on the way to the device.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
+from sawtooth.compiled import Compiled, Link
+from sawtooth.frames import ETHERNET
 from sawtooth.testbed import qdisc
 from sawtooth.testbed.seed import link_seed
 
@@ -29,7 +31,6 @@ ROOT = 0xFFFFFFFF
 LOSS, RATE, FIFO, WIRE = 0x10, 0x20, 0x30, 0x40
 """Handles (major numbers) of a device's queueing disciplines."""
 MAX_BANDS = 16
-_ETHERNET = 14
 _STAGE_TAG, _CUT_TAG, _FIRST_LINK_TAG = 2, 3, 10
 MAX_LINKS_A_CARD = 4000
 _VIRTUAL_LATENESS_S = 1e-6
@@ -136,19 +137,19 @@ class Ports:
     gateways: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def build(cls, compiled: dict[str, Any], place: Place, mtu: int) -> Ports:
+    def build(cls, compiled: Compiled, place: Place, mtu: int) -> Ports:
         ports = cls(mtu)
         by_transmitter: dict[int, list[int]] = {}
         groups: list[list[int]] = []
-        for index, link in enumerate(compiled["links"]):
-            transmitter = link["transmitter"]
+        for index, link in enumerate(compiled.links):
+            transmitter = link.transmitter
             if transmitter is None or transmitter not in by_transmitter:
                 groups.append([index])
                 if transmitter is not None:
                     by_transmitter[transmitter] = groups[-1]
             else:
                 by_transmitter[transmitter].append(index)
-        sending = {flow["forward"][0] for flow in compiled["flows"]}
+        sending = {flow.forward[0] for flow in compiled.flows}
         for number, links in enumerate(groups):
             _Port(compiled, place, ports, number, links, sending).build()
         return ports
@@ -160,19 +161,9 @@ class Ports:
         return both + [(sub.target, sub.name) for sub in self.subs]
 
 
-def every(link: dict[str, Any]) -> int | None:
-    """Of how many packets a link loses the last; None for another loss."""
-    return (link["loss_pattern"] or {}).get("every")
-
-
-def gilbert_elliott(link: dict[str, Any]) -> dict[str, int] | None:
-    """A link's chances in parts per billion; None for another loss."""
-    return (link["loss_pattern"] or {}).get("gilbert_elliott")
-
-
-def loses_by_netem(link: dict[str, Any], place: Place) -> bool:
+def loses_by_netem(link: Link, place: Place) -> bool:
     """Whether netem drops what a link loses: it does not count packets, so not every n-th one."""
-    return bool(link["loss_ppb"]) and place.netem and every(link) is None
+    return bool(link.loss_ppb) and place.netem and link.every is None
 
 
 def gateway(link: int) -> str:
@@ -186,31 +177,36 @@ def mac(port: int, link: int) -> str:
     return f"02:{port >> 16 & 255:02x}:{port >> 8 & 255:02x}:{port & 255:02x}:{link >> 8 & 255:02x}:{link & 255:02x}"
 
 
+class _Rate(TypedDict, total=False):
+    rate_bps: int
+    overhead_bytes: int
+
+
 class _Port:
     """One veth pair, from the transmitter (or the link without one) to the link's other end."""
 
     def __init__(
-        self, compiled: dict[str, Any], place: Place, ports: Ports, number: int, links: list[int], sending: set[int]
+        self, compiled: Compiled, place: Place, ports: Ports, number: int, links: list[int], sending: set[int]
     ) -> None:
         self.place, self.ports, self.number, self.links = place, ports, number, links
-        self.seed = compiled["seed"]
-        self.all = compiled["links"]
-        self.of = [compiled["links"][index] for index in links]
-        self.home = self.of[0]["from"]
-        self.offload = compiled["hosts"][self.home]["offload"]
+        self.seed = compiled.seed
+        self.all = compiled.links
+        self.of = [compiled.links[index] for index in links]
+        self.home = self.of[0].source
+        self.offload = compiled.hosts[self.home].offload
         self.sends = {index for index in links if index in sending}
-        self.index = self.of[0]["transmitter"]
-        self.transmitter = None if self.index is None else compiled["transmitters"][self.index]
+        self.index = self.of[0].transmitter
+        self.transmitter = None if self.index is None else compiled.transmitters[self.index]
         self.near, self.far = f"x{number}", f"y{number}"
         # A card of several links ends at home; its sub-interfaces lead to the hosts.
-        self.away = self.home if len(links) > 1 else self.of[0]["to"]
+        self.away = self.home if len(links) > 1 else self.of[0].target
         self.macs = mac(number, 0)
 
     def build(self) -> None:
         self.ports.veths.append(Veth(self.home, self.near, self.away, self.far, mac(self.number, 0)))
         rated = self.transmitter is not None
         bucket = rated and not self._opportunity_bytes() and (bool(self.sends) or self._short() or not self.place.netem)
-        delayed = any(link["delay_ns"] or link.get("aggregation_ns") for link in self.of)
+        delayed = any(link.delay_ns or link.aggregation_ns for link in self.of)
         wire = self.place.netem and (bucket or delayed)
         alone = len(self.links) == 1
         ends = self.near, self.far
@@ -228,12 +224,13 @@ class _Port:
             self._link(position, index, ends)
 
     def _short(self) -> bool:
-        transmitter = self.transmitter or {}
-        packets, size = transmitter["queue_packets"], transmitter["queue_bytes"]
+        if self.transmitter is None:
+            return False
+        packets, size = self.transmitter.queue_packets, self.transmitter.queue_bytes
         return size is not None or (packets is not None and packets <= _FEW)
 
     def _opportunity_bytes(self) -> int:
-        return int(self.of[0].get("opportunity_bytes", 0))
+        return self.of[0].opportunity_bytes
 
     def _layer(self, ends: tuple[str, str], name: str, tag: int, where: int, to: int) -> tuple[str, str]:
         """A VLAN sub-interface at each end; the far one, made in the namespace ``where``, goes to ``to``."""
@@ -251,17 +248,17 @@ class _Port:
         if len(self.links) > 1:
             self.macs = mac(self.number, 1 + position)
             if place.vlan:
-                ends = self._layer(ends, f"v{position}", _FIRST_LINK_TAG + position, self.away, link["to"])
+                ends = self._layer(ends, f"v{position}", _FIRST_LINK_TAG + position, self.away, link.target)
                 if by_netem:
                     self._loss(ends[0], index, LOSS, 0)
             else:
                 arrival = f"{ends[1]}m{position}"
-                self.ports.subs.append(Sub("macvlan", self.away, ends[1], arrival, link["to"], mac=self.macs))
-            where = link["to"]
+                self.ports.subs.append(Sub("macvlan", self.away, ends[1], arrival, link.target, mac=self.macs))
+            where = link.target
         if by_netem and index in self.sends and not self.offload:
-            ends = self._layer(ends, "c", _CUT_TAG, where, link["to"])
-        if link["loss_ppb"] and not by_netem:
-            rule = LossRule(self.home, gateway(index), f"link{index}", link["loss_ppb"], every(link))
+            ends = self._layer(ends, "c", _CUT_TAG, where, link.target)
+        if link.loss_ppb and not by_netem:
+            rule = LossRule(self.home, gateway(index), f"link{index}", link.loss_ppb, link.every)
             self.ports.rules.append(rule)
         self.ports.tops[index] = ends[0]
         self.ports.arrivals[index] = arrival or ends[1]
@@ -271,8 +268,8 @@ class _Port:
     def _loss(self, device: str, index: int, handle: int, child: int) -> int:
         """netem for the loss only. Returns the parent for what queues behind it."""
         link = self.all[index]
-        model = gilbert_elliott(link)
-        loss_ppb = 0 if model else link["loss_ppb"]
+        model = link.gilbert_elliott
+        loss_ppb = 0 if model else link.loss_ppb
         options = qdisc.netem(loss_ppb=loss_ppb, gilbert_elliott=model, seed=link_seed(self.seed, index))
         self.ports.qdiscs.append(Qdisc(self.home, device, handle << 16, ROOT, "netem", options))
         self.ports.losses.append(WatchLink(index, self.home, device, handle << 16, child << 16))
@@ -281,8 +278,9 @@ class _Port:
     def _rate(self, device: str, parent: int, bucket: bool) -> None:
         transmitter, handle = self.transmitter, RATE << 16
         assert transmitter is not None
-        packets, size = transmitter["queue_packets"], transmitter["queue_bytes"]
-        rate_bps, overhead = transmitter["rate_bps"], self.of[0]["overhead_bytes"]
+        assert self.index is not None
+        packets, size = transmitter.queue_packets, transmitter.queue_bytes
+        rate_bps, overhead = transmitter.rate_bps, self.of[0].overhead_bytes
         add = self.ports.qdiscs.append
         if served := self._opportunity_bytes():
             each_ns = round(served * 8 * 10**9 / rate_bps)
@@ -300,8 +298,8 @@ class _Port:
 
     def _bucket(self) -> bytes:
         assert self.transmitter is not None
-        overhead, rate_bps = self.of[0]["overhead_bytes"], self.transmitter["rate_bps"]
-        burst = self.ports.mtu + _ETHERNET
+        overhead, rate_bps = self.of[0].overhead_bytes, self.transmitter.rate_bps
+        burst = self.ports.mtu + ETHERNET
         # A timer is late now and then, a user-mode kernel's by up to half a microsecond; a bucket of just one frame
         # would lose the rate of that time.
         if self.place.virtual:
@@ -312,13 +310,13 @@ class _Port:
 
     def _wire(self, bucket: bool) -> None:
         """Propagation, one netem for each delay that links of a card have."""
-        rate: dict[str, Any] = {}
+        rate: _Rate = {}
         if bucket and self.transmitter is not None:
-            rate = {"rate_bps": self.transmitter["rate_bps"], "overhead_bytes": self.of[0]["overhead_bytes"]}
-        delays = sorted({link["delay_ns"] for link in self.of})
+            rate = {"rate_bps": self.transmitter.rate_bps, "overhead_bytes": self.of[0].overhead_bytes}
+        delays = sorted({link.delay_ns for link in self.of})
         add, handle = self.ports.qdiscs.append, WIRE << 16
         if len(delays) == 1:
-            options = qdisc.netem(delay_ns=delays[0], slot_ns=self.of[0].get("aggregation_ns", 0), **rate)
+            options = qdisc.netem(delay_ns=delays[0], slot_ns=self.of[0].aggregation_ns, **rate)
             add(Qdisc(self.home, self.near, handle, ROOT, "netem", options))
             return
         add(Qdisc(self.home, self.near, handle, ROOT, "prio", qdisc.prio(len(delays))))
@@ -326,6 +324,6 @@ class _Port:
             options = qdisc.netem(delay_ns=delay_ns, **rate)
             add(Qdisc(self.home, self.near, handle + (band << 16), handle | band, "netem", options))
         for position, link in enumerate(self.of):
-            band = 1 + delays.index(link["delay_ns"])
+            band = 1 + delays.index(link.delay_ns)
             options = qdisc.by_destination(mac(self.number, 1 + position), handle | band)
             self.ports.filters.append(Filter(self.home, self.near, handle, options))

@@ -6,7 +6,9 @@ Packed here because pyroute2 knows neither netem's seed nor its 64-bit attribute
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from dataclasses import astuple
+
+from sawtooth.compiled import GilbertElliott
 
 UNLIMITED = 2**31 - 1
 """Packets: a queue that nothing fills."""
@@ -25,7 +27,7 @@ def netem(
     *,
     limit: int = UNLIMITED,
     loss_ppb: int = 0,
-    gilbert_elliott: Mapping[str, int] | None = None,
+    gilbert_elliott: GilbertElliott | None = None,
     seed: int | None = None,
     rate_bps: int = 0,
     overhead_bytes: int = 0,
@@ -41,7 +43,7 @@ def netem(
     """
     options = struct.pack("=6I", 0, limit, _chance(loss_ppb), 0, 0, 0)
     if gilbert_elliott is not None:
-        p, r, bad, good = (_chance(gilbert_elliott[f"{name}_ppb"]) for name in ("p", "r", "bad", "good"))
+        p, r, bad, good = map(_chance, astuple(gilbert_elliott))
         # The third is the chance that a packet survives the bad state.
         model = struct.pack("=4I", p, r, _CERTAIN - bad, good)
         options += _attribute(_NETEM_LOSS, _attribute(_NETEM_LOSS_GE, model))

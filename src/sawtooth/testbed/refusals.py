@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from typing import Any
 
+from sawtooth.compiled import Compiled, Link
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.testbed.plan import HEADERS, Place, largest_packet
-from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, every, gilbert_elliott, loses_by_netem
+from sawtooth.frames import PACKET_LARGEST, packet_bytes
+from sawtooth.testbed.plan import Place, largest_packet
+from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, loses_by_netem
 from sawtooth.testbed.traffic import MAX_FLOWS
 
 MAX_HOSTS = 1000
 MAX_CONNECTIONS = 10_000
 MAX_IPERF3_STREAMS = 128
-_LARGEST_PACKET = 65535
-_WAYS = ("forward", "backward")
 
 
-def check(compiled: dict[str, Any], traffic: str, place: Place, *, where: str) -> None:
+def check(compiled: Compiled, traffic: str, place: Place, *, where: str) -> None:
     """Raises SawtoothError ``unsupported``; ``where`` names the engine or its kernel in the message."""
     _hosts(compiled, where)
     _links(compiled, place, where)
@@ -34,72 +33,77 @@ def check_tools(traffic: str, *, capture: bool) -> None:
         raise SawtoothError("tool-missing", "a capture needs tcpdump", fix="on Debian: apt install tcpdump")
 
 
-def _hosts(compiled: dict[str, Any], where: str) -> None:
-    hosts = compiled["hosts"]
+def _hosts(compiled: Compiled, where: str) -> None:
+    hosts = compiled.hosts
     if len(hosts) > MAX_HOSTS:
         raise _no("topology", f"{where} takes at most {MAX_HOSTS} hosts, not {len(hosts)}", "use fewer pairs or hosts")
     for host in hosts:
-        if host["hz"] != hosts[0]["hz"]:
+        if host.hz != hosts[0].hz:
             message = f"one kernel runs all hosts in {where}, so that they share one timer tick"
-            raise _no(f"hosts.{host['name']}.hz", message, f"set it to {hosts[0]['hz']}, as on {hosts[0]['name']}")
+            raise _no(f"hosts.{host.name}.hz", message, f"set it to {hosts[0].hz}, as on {hosts[0].name}")
     packet = largest_packet(compiled)
-    if packet > _LARGEST_PACKET:
-        raise _no("host.mss", f"a packet of {packet} bytes does not exist", f"choose at most {65535 - HEADERS - 12}")
+    if packet > PACKET_LARGEST:
+        most = PACKET_LARGEST - packet_bytes(0, timestamps=True)
+        raise _no("host.mss", f"a packet of {packet} bytes does not exist", f"choose at most {most}")
 
 
-def _links(compiled: dict[str, Any], place: Place, where: str) -> None:
+def _links(compiled: Compiled, place: Place, where: str) -> None:
     by_card: dict[int, list[int]] = defaultdict(list)
-    for index, link in enumerate(compiled["links"]):
-        if link["transmitter"] is not None:
-            by_card[link["transmitter"]].append(index)
+    for index, link in enumerate(compiled.links):
+        if link.transmitter is not None:
+            by_card[link.transmitter].append(index)
     for card, members in by_card.items():
-        links = [compiled["links"][index] for index in members]
-        name = compiled["transmitters"][card]["name"]
-        if len({link["overhead_bytes"] for link in links}) > 1:
+        links = [compiled.links[index] for index in members]
+        name = compiled.transmitters[card].name
+        if len({link.overhead_bytes for link in links}) > 1:
             message = f'the links of the card "{name}" have different overheads, which {where} cannot count'
             raise _no("links.overhead", message, "give them the same overhead")
         if len(links) > MAX_LINKS_A_CARD:
             raise _no(f"cards.{name}", f"more than {MAX_LINKS_A_CARD} links share it", "use several cards")
-        if len({link["delay_ns"] for link in links}) > MAX_BANDS:
+        if len({link.delay_ns for link in links}) > MAX_BANDS:
             raise _no("links.delay", f'links of the card "{name}" have more than {MAX_BANDS} delays', "use fewer")
         if len(links) > 1 and not (place.vlan or place.macvlan):
             message = f'several links share the card "{name}", and {where} has neither VLAN nor macvlan sub-interfaces'
             raise _no(f"cards.{name}", message, "modprobe 8021q, or give each link a rate of its own")
-    sending = {flow["forward"][0] for flow in compiled["flows"]}
-    starting = {one[way][0] for group in ("flows", "probes") for one in compiled[group] for way in _WAYS}
-    for index, link in enumerate(compiled["links"]):
-        name = link["name"]
-        if link["loss_ppb"] and not loses_by_netem(link, place):
+    sending = {flow.forward[0] for flow in compiled.flows}
+    starting = {way[0] for one in compiled.senders for way in (one.forward, one.backward)}
+    for index, link in enumerate(compiled.links):
+        name = link.name
+        if link.loss_ppb and not loses_by_netem(link, place):
             _rule(link, index in starting, place, where)
         if place.netem and not place.vlan:
-            lossy, rated = loses_by_netem(link, place), link["transmitter"] is not None
-            if lossy or (rated and (link["delay_ns"] or index in sending)):
+            lossy, rated = loses_by_netem(link, place), link.transmitter is not None
+            if lossy or (rated and (link.delay_ns or index in sending)):
                 message = f'the link "{name}" needs a VLAN sub-interface, which {where} does not have'
                 raise _no("links", message, "modprobe 8021q")
-        if link.get("aggregation_ns") and (len(by_card.get(link["transmitter"], ())) > 1 or not place.netem):
+        if link.aggregation_ns and (_shared(link, by_card) or not place.netem):
             lacks = "shares a card with others" if place.netem else f"sends in bursts, and {where} has no netem"
             raise _no("links.aggregation", f'the link "{name}" {lacks}', "leave it out")
-        if link.get("opportunity_bytes"):
+        if link.opportunity_bytes:
             if not place.netem:
                 lacks = f'the link "{name}" sends in bursts, and {where} has no netem'
                 raise _no("links.opportunity", lacks, "leave it out")
-            if compiled["transmitters"][link["transmitter"]]["queue_packets"] is None:
+            if link.transmitter is not None and compiled.transmitters[link.transmitter].queue_packets is None:
                 lacks = f'the queue of the link "{name}" is in bytes, and netem counts packets'
                 raise _no("links.queue", lacks, 'write it in packets: "100 packets"')
         if place.netem:
             continue
-        if link["delay_ns"]:
+        if link.delay_ns:
             message = f'the link "{name}" has a delay, and {where} has no netem'
             raise _no("delay", message, 'modprobe sch_netem, set the delays (rtt) to "0 s", or use --engine kernel')
 
 
-def _rule(link: dict[str, Any], starts: bool, place: Place, where: str) -> None:
+def _shared(link: Link, by_card: dict[int, list[int]]) -> bool:
+    return link.transmitter is not None and len(by_card[link.transmitter]) > 1
+
+
+def _rule(link: Link, starts: bool, place: Place, where: str) -> None:
     """Loss that netem is not there for, or cannot do. nftables drops on the way through only: TCP is told of a packet
     that is dropped where it starts.
     """
-    name, counted = link["name"], every(link) is not None
+    name, counted = link.name, link.every is not None
     other = "use --engine sim" if counted else "use --engine kernel"
-    if gilbert_elliott(link):
+    if link.gilbert_elliott is not None:
         message = f'the link "{name}" loses packets in bursts, and {where} has no netem'
         raise _no("loss", message, f"modprobe sch_netem, or {other}")
     if not place.nftables:
@@ -113,25 +117,25 @@ def _rule(link: dict[str, Any], starts: bool, place: Place, where: str) -> None:
         raise _no("loss", message, f"put the loss on a link that forwards, or {other}")
 
 
-def _flows(compiled: dict[str, Any], traffic: str, where: str) -> None:
-    flows = compiled["flows"]
+def _flows(compiled: Compiled, traffic: str, where: str) -> None:
+    flows = compiled.flows
     if len(flows) > MAX_FLOWS:
         raise _no("flows", f"{where} takes at most {MAX_FLOWS} flows", "give some a count instead")
-    if sum(flow["count"] for flow in flows) > MAX_CONNECTIONS:
+    if sum(flow.count for flow in flows) > MAX_CONNECTIONS:
         raise _no("flows.count", f"{where} takes at most {MAX_CONNECTIONS} connections", "lower the counts")
     if traffic != "iperf3":
         return
     fix = 'set traffic = "native"'
     for index, flow in enumerate(flows):
         at = f"flows.{index}"
-        if flow["lifetime_ns"]:
+        if flow.lifetime_ns:
             raise _no(f"{at}.replace", "iperf3 does not replace flows that end", fix)
-        if flow["count"] > MAX_IPERF3_STREAMS:
+        if flow.count > MAX_IPERF3_STREAMS:
             raise _no(f"{at}.count", f"iperf3 has at most {MAX_IPERF3_STREAMS} connections in a flow", fix)
-        if flow["bytes"] is not None and flow["count"] > 1:
+        if flow.bytes is not None and flow.count > 1:
             raise _no(f"{at}.bytes", "iperf3 counts the bytes of all connections of a flow together", fix)
-        ends = [flow["start_ns"], *([flow["duration_ns"]] if flow["duration_ns"] else [])]
-        if flow["duration_ns"] and ends[1] % 10**9:
+        ends = [flow.start_ns, *([flow.duration_ns] if flow.duration_ns else [])]
+        if flow.duration_ns and ends[1] % 10**9:
             raise _no(f"{at}.duration", "iperf3 runs for whole seconds", fix)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sawtooth import meta
 from sawtooth.testbed.traffic import sending_hosts
@@ -10,25 +10,26 @@ from sawtooth.testbed.traffic import sending_hosts
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from sawtooth.compiled import Compiled
     from sawtooth.testbed.plan import Place
 
 _BUSY = 0.9
 
 
-def warnings(compiled: dict[str, Any], tables: dict[str, DataFrame], controls: dict[str, str]) -> list[str]:
+def warnings(compiled: Compiled, tables: dict[str, DataFrame], controls: dict[str, str]) -> list[str]:
     """Sentences for the reader. ``controls``: the congestion control that each flow really used, by its name."""
     found = meta.warnings(compiled, tables)
-    for flow in compiled["flows"]:
-        name, used = flow["name"], controls.get(flow["name"])
-        if used and used != flow["cc"]:
-            found.append(f'flow "{name}" asked for {flow["cc"]} and got {used}')
+    for flow in compiled.flows:
+        name, used = flow.name, controls.get(flow.name)
+        if used and used != flow.cc:
+            found.append(f'flow "{name}" asked for {flow.cc} and got {used}')
     senders = sending_hosts(compiled)
-    for index, transmitter in enumerate(compiled["transmitters"]):
-        starts = {link["from"] for link in compiled["links"] if link["transmitter"] == index}
+    for index, transmitter in enumerate(compiled.transmitters):
+        starts = {link.source for link in compiled.links if link.transmitter == index}
         drops = int(tables["queues"].query("transmitter == @index")["drops"].sum())
         if drops and starts <= set(senders):
             found.append(
-                f'the sending host\'s own queue "{transmitter["name"]}" dropped {drops} packets: is it too short?'
+                f'the sending host\'s own queue "{transmitter.name}" dropped {drops} packets: is it too short?'
             )
     return found
 
@@ -40,11 +41,11 @@ def busy(share: float) -> list[str]:
     return [f"this host's processors were {share:.0%} busy: they, not TCP, may have been the limit"]
 
 
-def real_time(place: Place, compiled: dict[str, Any]) -> list[str]:
+def real_time(place: Place, compiled: Compiled) -> list[str]:
     """How a measurement in real time on this kernel differs from the scenario."""
     found = []
     if not place.netem:
         found.append("this kernel has no netem: losses come from nftables and do not follow the seed")
-        if compiled["transmitters"]:
+        if compiled.transmitters:
             found.append("this kernel has no netem: a token bucket sends up to 0.5 ms of its rate at once")
     return found

@@ -11,6 +11,8 @@ from sawtooth.testbed.traffic import sending_hosts
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from sawtooth.compiled import Compiled
+
 _NO_SSTHRESH = 0x7FFFFFFF
 _NO_MIN_RTT = 0xFFFFFFFF
 _UNPACED_BYTES = 2**62
@@ -19,7 +21,7 @@ TIMEOUTS_SINCE = (6, 7)
 """The kernel whose tcp_info first counts timeouts; before it, only hosts count them."""
 
 
-def read(directory: Path, compiled: dict[str, Any], kernel: tuple[int, int]) -> dict[str, DataFrame]:
+def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[str, DataFrame]:
     """The six tables. ``kernel``: major and minor version of the one that was measured.
 
     Tail loss probes are counted by hosts, not by connections (neither tcp_info nor inet_diag has them), so they are NaN
@@ -39,13 +41,13 @@ def read(directory: Path, compiled: dict[str, Any], kernel: tuple[int, int]) -> 
     }
 
 
-def by_host(directory: Path, compiled: dict[str, Any]) -> dict[str, dict[str, int]]:
+def by_host(directory: Path, compiled: Compiled) -> dict[str, dict[str, int]]:
     """Timeouts and tail loss probes of all connections of each sending host together, by the host's name."""
     counted = _csv(directory, "hosts").sort_values("t_ns")
     totals = {}
     for host in sending_hosts(compiled):
         first, *_, last = counted[counted["namespace"] == host][["timeouts", "tail_probes"]].to_dict("records")
-        totals[compiled["hosts"][host]["name"]] = {str(name): last[name] - first[name] for name in last}
+        totals[compiled.hosts[host].name] = {str(name): last[name] - first[name] for name in last}
     return totals
 
 
@@ -60,9 +62,9 @@ def _at_ends(table: DataFrame) -> DataFrame:
     return table
 
 
-def _intervals(raw: DataFrame, hosts: DataFrame, compiled: dict[str, Any], kernel: tuple[int, int]) -> DataFrame:
+def _intervals(raw: DataFrame, hosts: DataFrame, compiled: Compiled, kernel: tuple[int, int]) -> DataFrame:
     table = _at_ends(raw.copy())
-    length_s = (raw["t_ns"] - (raw["t_ns"] - 1) // compiled["interval_ns"] * compiled["interval_ns"]) / 1e9
+    length_s = (raw["t_ns"] - (raw["t_ns"] - 1) // compiled.interval_ns * compiled.interval_ns) / 1e9
     table["goodput_bps"] = table.pop("bytes") * 8 / length_s
     table["tail_probes"] = _by_host("tail_probes", table, hosts, compiled)
     if kernel < TIMEOUTS_SINCE:
@@ -70,7 +72,7 @@ def _intervals(raw: DataFrame, hosts: DataFrame, compiled: dict[str, Any], kerne
     return table[["t_s", "flow", "goodput_bps", "segments_out", "retransmits", "timeouts", "tail_probes"]]
 
 
-def _by_host(counter: str, table: DataFrame, hosts: DataFrame, compiled: dict[str, Any]) -> Any:
+def _by_host(counter: str, table: DataFrame, hosts: DataFrame, compiled: Compiled) -> Any:
     """A host's counter in each interval, for the flows that are alone on their host."""
     import pandas as pd
 
@@ -83,9 +85,8 @@ def _by_host(counter: str, table: DataFrame, hosts: DataFrame, compiled: dict[st
     return values.astype("int64") if values.notna().all() else values
 
 
-def _flows_of(host: int, compiled: dict[str, Any]) -> list[int]:
-    links = compiled["links"]
-    return [index for index, flow in enumerate(compiled["flows"]) if links[flow["forward"][0]]["from"] == host]
+def _flows_of(host: int, compiled: Compiled) -> list[int]:
+    return [index for index, flow in enumerate(compiled.flows) if compiled.source(flow) == host]
 
 
 def _tcp_info(raw: DataFrame) -> DataFrame:
@@ -103,16 +104,16 @@ def _tcp_info(raw: DataFrame) -> DataFrame:
     return table[columns.split()]
 
 
-def _probes(raw: DataFrame, compiled: dict[str, Any]) -> DataFrame:
+def _probes(raw: DataFrame, compiled: Compiled) -> DataFrame:
     """All that were due before the end; those without an answer are lost."""
     import numpy as np
     import pandas as pd
 
     tables = []
-    for index, probe in enumerate(compiled["probes"]):
-        due = -(-(compiled["duration_ns"] - probe["start_ns"]) // probe["interval_ns"])
-        count = min(probe["count"], due)
-        sent = (probe["start_ns"] + np.arange(count) * probe["interval_ns"]) / 1e9
+    for index, probe in enumerate(compiled.probes):
+        due = -(-(compiled.duration_ns - probe.start_ns) // probe.interval_ns)
+        count = min(probe.count, due)
+        sent = (probe.start_ns + np.arange(count) * probe.interval_ns) / 1e9
         rtt = np.full(count, math.nan)
         answers = raw[(raw["probe"] == index) & (raw["number"] < count)]
         rtt[answers["number"].to_numpy()] = answers["rtt_ns"].to_numpy() / 1e9
@@ -123,7 +124,7 @@ def _probes(raw: DataFrame, compiled: dict[str, Any]) -> DataFrame:
     return pd.concat(tables, ignore_index=True).sort_values(["t_s", "probe"], ignore_index=True)
 
 
-def _flows(raw: DataFrame, intervals: DataFrame, compiled: dict[str, Any], kernel: tuple[int, int]) -> DataFrame:
+def _flows(raw: DataFrame, intervals: DataFrame, compiled: Compiled, kernel: tuple[int, int]) -> DataFrame:
     for end in ("start", "end"):
         raw[f"{end}_s"] = raw.pop(f"{end}_ns") / 1e9
     alone = raw["flow"].map(raw["flow"].value_counts()) == 1

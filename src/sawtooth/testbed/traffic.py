@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, suggestion
+from sawtooth.frames import CLIENT_PORT, FIRST_PORT, IPV4, TCP_LONGEST
 from sawtooth.testbed.plan import Plan, address
 from sawtooth.testbed.ports import Ports
 
 ENDLESS = -1
-FIRST_PORT = 5201
-CLIENT_PORT = 20000
 CLIENT_PORTS = 256
 """A flow's iperf3 client has so many ports, one a connection; iperf3 has at most 128 of these."""
 SERVER_LEAD_NS = 500_000_000
 CAPTURE_LEAD_NS = 400_000_000
-SNAP_BYTES = 20 + 20 + 60
+SNAP_BYTES = 20 + IPV4 + TCP_LONGEST
 """Of a packet that is captured: tcpdump's own header of any device, IPv4's, and the longest of TCP."""
 GUEST_BUFFER_KIB, HOST_BUFFER_KIB = 4096, 65536
 """Of tcpdump. In virtual time it always keeps up, and every page of a buffer costs a guest a mapping."""
@@ -42,7 +41,7 @@ class Program:
 
 
 def orders(
-    compiled: dict[str, Any],
+    compiled: Compiled,
     plan: Plan,
     traffic: str,
     directory: Path,
@@ -56,30 +55,28 @@ def orders(
 
     ``devices``: their indices by namespace and name.
     """
-    links = compiled["links"]
     lines = [
         f"directory {directory}",
-        f"duration {compiled['duration_ns']}",
-        f"interval {compiled['interval_ns']}",
-        f"seed {compiled['seed']}",
+        f"duration {compiled.duration_ns}",
+        f"interval {compiled.interval_ns}",
+        f"seed {compiled.seed}",
         f"lead {LEAD_NS}",
     ]
     lines += [f"namespace {namespaces / namespace.name}" for namespace in plan.namespaces]
     programs: list[Program] = []
-    for index, flow in enumerate(compiled["flows"]):
-        source, target = links[flow["forward"][0]]["from"], links[flow["forward"][-1]]["to"]
+    for index, flow in enumerate(compiled.flows):
+        source, target = compiled.source(flow), compiled.target(flow)
         port, first = FIRST_PORT + index, CLIENT_PORT + index * CLIENT_PORTS
-        low, high = flow["lifetime_ns"] or (0, 0)
+        low, high = flow.lifetime_ns or (0, 0)
         ends = f"{source} {target} {address(source)} {address(target)} {port} {first}"
-        times = f"{flow['start_ns']} {_or_endless(flow['duration_ns'])} {_or_endless(flow['bytes'])} {low} {high}"
-        lines.append(f"flow {int(traffic == 'native')} {flow['cc']} {ends} {flow['count']} {times}")
+        times = f"{flow.start_ns} {_or_endless(flow.duration_ns)} {_or_endless(flow.bytes)} {low} {high}"
+        lines.append(f"flow {int(traffic == 'native')} {flow.cc} {ends} {flow.count} {times}")
         if traffic == "iperf3":
             programs += iperf3(compiled, index, source, target)
-    for probe in compiled["probes"]:
-        source, target = links[probe["forward"][0]]["from"], links[probe["forward"][-1]]["to"]
+    for probe in compiled.probes:
+        source, target = compiled.source(probe), compiled.target(probe)
         lines.append(
-            f"probe {source} {address(source)} {address(target)} {probe['start_ns']} {probe['interval_ns']} "
-            f"{probe['count']}"
+            f"probe {source} {address(source)} {address(target)} {probe.start_ns} {probe.interval_ns} {probe.count}"
         )
     lines += [f"host {host}" for host in sending_hosts(compiled)]
     for queue in plan.ports.queues:
@@ -95,52 +92,50 @@ def orders(
     return "\n".join(lines) + "\n"
 
 
-def sending_hosts(compiled: dict[str, Any]) -> list[int]:
+def sending_hosts(compiled: Compiled) -> list[int]:
     """Hosts that send a flow's data, each once."""
-    return sorted({compiled["links"][flow["forward"][0]]["from"] for flow in compiled["flows"]})
+    return sorted({compiled.source(flow) for flow in compiled.flows})
 
 
-def iperf3(compiled: dict[str, Any], index: int, source: int, target: int) -> list[Program]:
+def iperf3(compiled: Compiled, index: int, source: int, target: int) -> list[Program]:
     """The server, started a little earlier, and the client of one flow; both report as JSON at the end."""
-    flow = compiled["flows"][index]
+    flow = compiled.flows[index]
     port, first = FIRST_PORT + index, CLIENT_PORT + index * CLIENT_PORTS
-    interval = f"{max(0.1, compiled['interval_ns'] / 1e9):g}"
+    interval = f"{max(0.1, compiled.interval_ns / 1e9):g}"
     server = ["iperf3", "-s", "-1", "-J", "-B", address(target), "-p", str(port), "-i", interval]
     client = ["iperf3", "-c", address(target), "-B", address(source), "-p", str(port), "--cport", str(first), "-J"]
-    client += ["-C", flow["cc"], "-P", str(flow["count"]), "-i", interval]
-    if flow["bytes"] is not None:
-        client += ["-n", str(flow["bytes"])]
+    client += ["-C", flow.cc, "-P", str(flow.count), "-i", interval]
+    if flow.bytes is not None:
+        client += ["-n", str(flow.bytes)]
     else:
-        left_ns = compiled["duration_ns"] - flow["start_ns"]
+        left_ns = compiled.duration_ns - flow.start_ns
         # Whole seconds only; what is sent after the end of the run is not sampled.
-        client += ["-t", str(-(-min(flow["duration_ns"] or left_ns, left_ns) // 10**9))]
-    start_ns = flow["start_ns"]
+        client += ["-t", str(-(-min(flow.duration_ns or left_ns, left_ns) // 10**9))]
+    start_ns = flow.start_ns
     return [
         Program(target, start_ns - SERVER_LEAD_NS, f"iperf3-server-{index}.json", server),
         Program(source, start_ns, f"iperf3-client-{index}.json", client),
     ]
 
 
-def captured_hosts(compiled: dict[str, Any], at: Sequence[str]) -> list[str]:
+def captured_hosts(compiled: Compiled, at: Sequence[str]) -> list[str]:
     """Names of the hosts whose packets are captured: those asked for, or both ends of every flow.
 
     Raises SawtoothError ``unknown-name`` for a host that the scenario does not have.
     """
-    names = [host["name"] for host in compiled["hosts"]]
+    names = [host.name for host in compiled.hosts]
     for name in at:
         if name not in names:
             message = f'the scenario has no host "{name[:60]}"'
             raise InputError("unknown-name", message, field="capture-at", fix=suggestion(name, names))
     if at:
         return list(dict.fromkeys(at))
-    links = compiled["links"]
-    ends = {links[flow["forward"][0]]["from"] for flow in compiled["flows"]}
-    ends |= {links[flow["forward"][-1]]["to"] for flow in compiled["flows"]}
+    ends = {host for flow in compiled.flows for host in (compiled.source(flow), compiled.target(flow))}
     return [names[host] for host in sorted(ends)]
 
 
 def captures(
-    compiled: dict[str, Any],
+    compiled: Compiled,
     ports: Ports,
     devices: Mapping[tuple[int, str], int],
     hosts: Sequence[str],
@@ -151,13 +146,13 @@ def captures(
     by first. Where packets are only forwarded, each is seen as it comes in.
     """
     ends = captured_hosts(compiled, ())
-    numbers = {host["name"]: number for number, host in enumerate(compiled["hosts"])}
+    numbers = {host.name: number for number, host in enumerate(compiled.hosts)}
     programs = []
     for name in hosts:
         host = numbers[name]
-        seen = [ports.arrivals[index] for index, link in enumerate(compiled["links"]) if link["to"] == host]
+        seen = [ports.arrivals[index] for index, link in enumerate(compiled.links) if link.target == host]
         if name in ends:
-            seen += [ports.tops[index] for index, link in enumerate(compiled["links"]) if link["from"] == host]
+            seen += [ports.tops[index] for index, link in enumerate(compiled.links) if link.source == host]
         where = " or ".join(f"ifindex {devices[host, device]}" for device in seen or ["lo"])
         wanted = f"(tcp or icmp) and ({where})"
         buffer = GUEST_BUFFER_KIB if virtual else HOST_BUFFER_KIB

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth import foreign
 from sawtooth.errors import InputError
+from sawtooth.frames import MSS
 from sawtooth.whatif.observed import Observed
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _read(report: _Report) -> Observed:
     count = max(1, asked.count("num_streams", 1))
     mss = start.count("tcp_mss", 0) or start.count("tcp_mss_default", 0)
     if not 48 <= mss <= 65400:
-        mss = 1448
+        mss = MSS
     retransmits = sent.count("retransmits") if streams and "retransmits" in sent.values else None
     goodput, duration = total.number("bits_per_second", least=0), total.number("seconds", least=0)
     ends = [stream.optional("sender") for stream in end.records("streams")]

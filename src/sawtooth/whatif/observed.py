@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sawtooth import frames
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Observed:
     since_data: bool = False
     cc: str | None = None
     cc_how: str = ""
-    mss: int = 1448
+    mss: int = frames.MSS
     timestamps: bool = True
     segments: int | None = None
     retransmits: int | None = None
@@ -104,7 +105,7 @@ class Observed:
     @property
     def frame_bytes(self) -> int:
         """A full segment's Ethernet frame as Linux counts it: what the scenario's rate is counted in."""
-        return self.mss + (66 if self.timestamps else 54)
+        return frames.frame_bytes(self.mss, timestamps=self.timestamps)
 
     @property
     def retransmitted(self) -> float | None:

@@ -17,7 +17,7 @@ def read(directory: Path) -> list[RttSeries]:
     if points.is_dir():
         return [one for point in sorted(points.iterdir()) for one in read(point)]
     made = Run.load(directory, tables=["probes"])
-    compiled = made.scenario.compile()["probes"]
+    compiled = made.scenario.compile().probes
     table = made.tables.get("probes")
     if table is None or not compiled:
         fix = "give the scenario a [[probes]] and run it again"
@@ -28,9 +28,9 @@ def read(directory: Path) -> list[RttSeries]:
             RttSeries(
                 groups[index]["t_s"].to_numpy(),
                 groups[index]["rtt_s"].to_numpy(),
-                one["interval_ns"] / 1e9,
+                one.interval_ns / 1e9,
                 str(directory),
-                label=str(one["name"]),
+                label=str(one.name),
                 clock="start",
             )
             for index, one in enumerate(compiled)

@@ -1,7 +1,4 @@
-"""From a scenario to what the core reads: integers, indices, and names for messages only.
-
-The shape is in docs/design.md, "The core's contract".
-"""
+"""From a scenario to what engines take: names resolved, ways found, queues and counts as numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sawtooth import compiled
+from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, suggestion
+from sawtooth.frames import frame_bytes
 from sawtooth.scenario import topology
 from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter
@@ -22,9 +22,6 @@ from sawtooth.scenario.units import Size, Span
 if TYPE_CHECKING:
     from sawtooth.scenario.scenario import Scenario
 
-# What Linux counts of a frame beside the payload: Ethernet 14, IPv4 20, TCP 20, and 12 with timestamps.
-_HEADERS_WITH_TIMESTAMPS = 66
-_HEADERS = 54
 _MAX_QUEUE_PACKETS = 10**9
 
 
@@ -69,12 +66,7 @@ def host_settings(scenario: Scenario, name: str) -> Host:
     return scenario.host.model_copy(update={field: getattr(own, field) for field in own.model_fields_set})
 
 
-def frame_bytes(payload: int, *, timestamps: bool) -> int:
-    """A segment as a transmitter counts it."""
-    return payload + (_HEADERS_WITH_TIMESTAMPS if timestamps else _HEADERS)
-
-
-def compile_scenario(scenario: Scenario) -> dict[str, Any]:
+def compile_scenario(scenario: Scenario) -> Compiled:
     """The compiled scenario. Raises SawtoothError for what only the whole can tell: names, routes, queues, totals."""
     network = build(scenario)
     router = Router(network)
@@ -82,34 +74,33 @@ def compile_scenario(scenario: Scenario) -> dict[str, Any]:
     probes = _place_probes(scenario, network, router)
     index_of = {name: index for index, name in enumerate(network.hosts)}
     crossing = _first_crossing(network, flows)
-    return {
-        "duration_ns": scenario.duration.ns,
-        "interval_ns": scenario.interval.ns,
-        "seed": scenario.seed,
-        "hosts": [_host(name, host_settings(scenario, name)) for name in network.hosts],
-        "transmitters": [
+    return Compiled(
+        duration_ns=scenario.duration.ns,
+        interval_ns=scenario.interval.ns,
+        seed=scenario.seed,
+        hosts=tuple(_host(name, host_settings(scenario, name)) for name in network.hosts),
+        transmitters=tuple(
             _transmitter(transmitter, crossing.get(index), scenario, network)
             for index, transmitter in enumerate(network.transmitters)
-        ],
-        "links": [
-            {
-                "name": wire.name,
-                "from": index_of[wire.source],
-                "to": index_of[wire.target],
-                "transmitter": wire.transmitter,
-                "delay_ns": wire.delay_ns,
-                "loss_ppb": wire.loss.ppb,
-                "loss_pattern": wire.loss.compile() if isinstance(wire.loss, LossPattern) else None,
-                "overhead_bytes": wire.overhead_bytes,
-                # The core's links have none.
-                **({"aggregation_ns": wire.aggregation_ns} if wire.aggregation_ns else {}),
-                **({"opportunity_bytes": wire.opportunity_bytes} if wire.opportunity_bytes else {}),
-            }
+        ),
+        links=tuple(
+            compiled.Link(
+                name=wire.name,
+                source=index_of[wire.source],
+                target=index_of[wire.target],
+                transmitter=wire.transmitter,
+                delay_ns=wire.delay_ns,
+                loss_ppb=wire.loss.ppb,
+                loss_pattern=wire.loss.compile() if isinstance(wire.loss, LossPattern) else None,
+                overhead_bytes=wire.overhead_bytes,
+                aggregation_ns=wire.aggregation_ns,
+                opportunity_bytes=wire.opportunity_bytes,
+            )
             for wire in network.wires
-        ],
-        "flows": [_flow(placed, scenario.flows[placed.index]) for placed in flows],
-        "probes": [_probe(placed, scenario.probes[placed.index], scenario) for placed in probes],
-    }
+        ),
+        flows=tuple(_flow(placed, scenario.flows[placed.index]) for placed in flows),
+        probes=tuple(_probe(placed, scenario.probes[placed.index]) for placed in probes),
+    )
 
 
 def base_rtt_ns(network: Network, placed: Placed) -> int:
@@ -247,7 +238,7 @@ def _first_crossing(network: Network, flows: Sequence[Placed]) -> dict[int, Plac
 
 def _transmitter(
     transmitter: Transmitter, crossing: Placed | None, scenario: Scenario, network: Network
-) -> dict[str, Any]:
+) -> compiled.Transmitter:
     queue = transmitter.queue
     sender = scenario.host if crossing is None else host_settings(scenario, crossing.source)
     frame = frame_bytes(sender.mss, timestamps=sender.timestamps)
@@ -272,58 +263,55 @@ def _transmitter(
             message = f'"{Size(limit)}" does not hold one full frame of {frame} bytes'
             fix = f'choose at least "{frame} bytes", or "1 packet"'
             raise InputError("zero-queue", message, field=transmitter.where, fix=fix)
-    return {
-        "name": transmitter.name,
-        "rate_bps": transmitter.rate_bps,
-        "queue_packets": packets,
-        "queue_bytes": limit,
-    }
+    return compiled.Transmitter(
+        name=transmitter.name, rate_bps=transmitter.rate_bps, queue_packets=packets, queue_bytes=limit
+    )
 
 
-SEGMENT_OVERHEAD = 936
+_SEGMENT_OVERHEAD = 936
 """Bytes of kernel memory that a received segment takes beyond its payload."""
 
 
-def _host(name: str, host: Host) -> dict[str, Any]:
+def _host(name: str, host: Host) -> compiled.Host:
     # With less than two segments of window the sender could wait for ever: the simulator has no window probes.
-    least = 2 * (host.mss + SEGMENT_OVERHEAD)
+    least = 2 * (host.mss + _SEGMENT_OVERHEAD)
     if host.receive_buffer.bytes < least:
         message = f'host {name}: "{host.receive_buffer}" does not hold two segments of {host.mss} bytes'
         raise InputError("out-of-range", message, field="host.receive_buffer", fix=f'choose at least "{least} bytes"')
-    return {
-        "name": name,
-        "hz": host.hz,
-        "mss": host.mss,
-        "initial_window": host.initial_window,
-        "receive_buffer": host.receive_buffer.bytes,
-        "send_buffer": host.send_buffer.bytes,
-        "delayed_ack": host.delayed_ack,
-        "sack": host.sack,
-        "timestamps": host.timestamps,
-        "offload": host.offload,
-    }
+    return compiled.Host(
+        name=name,
+        hz=host.hz,
+        mss=host.mss,
+        initial_window=host.initial_window,
+        receive_buffer=host.receive_buffer.bytes,
+        send_buffer=host.send_buffer.bytes,
+        delayed_ack=host.delayed_ack,
+        sack=host.sack,
+        timestamps=host.timestamps,
+        offload=host.offload,
+    )
 
 
-def _flow(placed: Placed, flow: Flow) -> dict[str, Any]:
-    return {
-        "name": placed.name,
-        "cc": flow.cc,
-        "count": placed.count,
-        "start_ns": flow.start.ns,
-        "duration_ns": None if flow.duration is None else flow.duration.ns,
-        "bytes": None if flow.bytes is None else flow.bytes.bytes,
-        "lifetime_ns": None if flow.replace is None else [span.ns for span in flow.replace.lifetime],
-        "forward": list(placed.forward),
-        "backward": list(placed.backward),
-    }
+def _flow(placed: Placed, flow: Flow) -> compiled.Flow:
+    return compiled.Flow(
+        name=placed.name,
+        cc=flow.cc,
+        count=placed.count,
+        start_ns=flow.start.ns,
+        duration_ns=None if flow.duration is None else flow.duration.ns,
+        bytes=None if flow.bytes is None else flow.bytes.bytes,
+        lifetime_ns=None if flow.replace is None else (flow.replace.lifetime[0].ns, flow.replace.lifetime[1].ns),
+        forward=placed.forward,
+        backward=placed.backward,
+    )
 
 
-def _probe(placed: Placed, probe: Probe, scenario: Scenario) -> dict[str, Any]:
-    return {
-        "name": placed.name,
-        "start_ns": probe.start.ns,
-        "interval_ns": probe.interval.ns,
-        "count": placed.count,
-        "forward": list(placed.forward),
-        "backward": list(placed.backward),
-    }
+def _probe(placed: Placed, probe: Probe) -> compiled.Probe:
+    return compiled.Probe(
+        name=placed.name,
+        start_ns=probe.start.ns,
+        interval_ns=probe.interval.ns,
+        count=placed.count,
+        forward=placed.forward,
+        backward=placed.backward,
+    )
