@@ -8,6 +8,7 @@ use crate::problems::ReadError;
 use crate::reader::Reader;
 use crate::shared::{MOST_LOSS_ROWS, MOST_OUTSTANDING};
 use crate::tables::{self, Table};
+use sawtooth_units::width::Approx;
 
 /// A capture that is being read. Memory grows with its connections, and with the segments of the detailed one.
 pub struct Analysis {
@@ -60,8 +61,8 @@ impl Analysis {
             file: self.file,
             packets: counts.packets,
             bytes: counts.bytes_on_wire,
-            first_s: counts.first_ns as f64 / 1e9,
-            last_s: counts.last_ns as f64 / 1e9,
+            first_s: counts.first_ns.approx() / 1e9,
+            last_s: counts.last_ns.approx() / 1e9,
             link_types: counts.link_types.iter().map(ToString::to_string).collect(),
             truncated_packets: counts.truncated,
             not_tcp: counts.not_tcp,

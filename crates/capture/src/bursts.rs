@@ -2,6 +2,7 @@
 //! of them: in numbers the one is many runs, in time both are one burst.
 
 use crate::losses::Lost;
+use sawtooth_units::width::{Approx, Whole};
 
 /// Losses no further apart than a round trip are a burst, and than this share of the mean time between losses: what is lost
 /// at random is as near now and then.
@@ -28,8 +29,8 @@ pub struct Bursts {
 impl Bursts {
     /// `runs` in order of their numbers; the transfer took `duration_ns`, a round trip of it `trip_ns`.
     pub fn of(runs: &[Lost], duration_ns: u64, trip_ns: Option<f64>) -> Self {
-        let mean_ns = duration_ns as f64 / runs.len().max(1) as f64;
-        let near_ns = trip_ns.map_or(mean_ns * NEAR, |trip| trip.min(mean_ns * NEAR)) as u64;
+        let mean_ns = duration_ns.approx() / runs.len().max(1).approx();
+        let near_ns = trip_ns.map_or(mean_ns * NEAR, |trip| trip.min(mean_ns * NEAR)).whole();
         let mut all: Vec<Burst> = Vec::new();
         for run in runs {
             let lost = u64::from(run.run);

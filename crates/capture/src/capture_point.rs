@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::connection::Connection;
+use sawtooth_units::width::Approx;
 
 /// Share of the round trip up to which the capture point is called an end.
 const AT_END: f64 = 0.1;
@@ -25,7 +26,7 @@ impl CapturePoint {
             let peer = connection.flows[1 - side].as_ref().map(|flow| &flow.trips);
             let acked = peer.and_then(|trips| trips.sequence.min_ns());
             let echoed = peer.and_then(|trips| trips.receiver_echo.min_ns());
-            [own, acked, echoed, handshake_ns].into_iter().flatten().min().map(|ns| ns as f64 / 1e9)
+            [own, acked, echoed, handshake_ns].into_iter().flatten().min().map(|ns| ns.approx() / 1e9)
         };
         let (to_client_s, to_server_s) = (shortest(0, client_ns), shortest(1, server_ns));
         let at = match to_client_s.zip(to_server_s) {

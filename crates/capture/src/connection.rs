@@ -10,6 +10,7 @@ use crate::segment::{self, Endpoint, Segment};
 use crate::sequence::Sequence;
 use crate::series;
 use crate::shared::Shared;
+use sawtooth_units::width::{Approx, Fit};
 
 /// Payload of a segment that any host takes (RFC 9293 section 3.7.1): a smaller one counts as one segment.
 const ANY_HOST: u32 = 536;
@@ -96,7 +97,7 @@ impl Connection {
                 let seen = Acknowledgement { segment, ack, window, mss };
                 let (of_ack, trip) = flow.acknowledge(&seen, shared);
                 (kind, trip_ns) = (of_ack, trip);
-                shared.keep_runs(self.index, 1 - side as u8);
+                shared.keep_runs(self.index, 1 - side.fit_u8());
             }
             self.ends[side].acknowledges(ack);
         }
@@ -129,9 +130,9 @@ impl Connection {
         end.fin |= fin;
         end.reset |= has(segment::RST);
         if let Some(details) = &mut shared.details {
-            let t_s = segment.time_ns.saturating_sub(shared.start_ns) as f64 / 1e9;
-            let rtt_s = trip_ns.map_or(f64::NAN, |ns| ns as f64 / 1e9);
-            details.push(segment, Row { t_s, direction: side as u8, seq: first, ack, window, kind, rtt_s });
+            let t_s = segment.time_ns.saturating_sub(shared.start_ns).approx() / 1e9;
+            let rtt_s = trip_ns.map_or(f64::NAN, |ns| ns.approx() / 1e9);
+            details.push(segment, Row { t_s, direction: side.fit_u8(), seq: first, ack, window, kind, rtt_s });
         }
     }
 
@@ -159,7 +160,7 @@ impl Connection {
         let before = Before { sent: own.sent(), fin: own.fin, acked };
         let packets = segment.payload.div_ceil(mss).clamp(1, 64) as u16;
         let place = match before.sent {
-            Some((sent, _)) if seq > sent => Place::AfterHole(((seq - sent) as u64).div_ceil(u64::from(mss))),
+            Some((sent, _)) if seq > sent => Place::AfterHole(((seq - sent).fit_u64()).div_ceil(u64::from(mss))),
             Some((sent, _)) if seq < sent => Place::Below,
             _ => Place::Next,
         };
@@ -281,7 +282,7 @@ impl Connection {
         for (direction, flow) in self.flows.iter_mut().enumerate() {
             if let Some(flow) = flow {
                 flow.finish(shared);
-                shared.keep_runs(self.index, direction as u8);
+                shared.keep_runs(self.index, direction.fit_u8());
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::connection::Connection;
 use crate::details::Details;
 use crate::segment::{Endpoint, Segment};
 use crate::shared::Shared;
+use sawtooth_units::width::Fit;
 
 /// Connections at most: the memory of a flood of SYNs is bounded by it, at some 500 to 900 bytes each.
 pub const MOST_CONNECTIONS: usize = 1 << 20;
@@ -101,7 +102,7 @@ impl Connections {
         if self.all.len() >= MOST_CONNECTIONS {
             return None;
         }
-        let index = self.all.len() as u32;
+        let index = self.all.len().fit_u32();
         self.all.push(Connection::new(index, first));
         self.by_endpoints.insert(key, index);
         Some(index)

@@ -27,7 +27,7 @@ impl Echo {
             if let Some(last) = self.waiting.back_mut() {
                 last.ack = last.ack.max(ack);
             }
-        } else if self.latest.is_none_or(|latest| (tsval.wrapping_sub(latest) as i32) > 0) {
+        } else if self.latest.is_none_or(|latest| (tsval.wrapping_sub(latest).cast_signed()) > 0) {
             self.latest = Some(tsval);
             if self.waiting.len() == MOST {
                 self.waiting.pop_front();
@@ -40,7 +40,7 @@ impl Echo {
     /// with it.
     pub fn echoed(&mut self, tsecr: u32, now_ns: u64) -> Option<(u64, i64)> {
         while let Some(&stamp) = self.waiting.front() {
-            let age = tsecr.wrapping_sub(stamp.tsval) as i32;
+            let age = tsecr.wrapping_sub(stamp.tsval).cast_signed();
             if age < 0 {
                 return None;
             }

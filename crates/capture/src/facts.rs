@@ -13,6 +13,7 @@ use crate::loss_facts::LossFacts;
 use crate::round_trips::Far;
 use crate::segment::Endpoint;
 use crate::spread::Summary;
+use sawtooth_units::width::Approx;
 
 #[derive(Debug, Serialize)]
 pub struct Facts {
@@ -168,7 +169,7 @@ impl Limited {
 impl ConnectionFacts {
     /// `start_ns` is the capture's start.
     pub fn of(connection: &Connection, start_ns: u64) -> Self {
-        let since = |ns: u64| ns.saturating_sub(start_ns) as f64 / 1e9;
+        let since = |ns: u64| ns.saturating_sub(start_ns).approx() / 1e9;
         let [client, server] = connection.endpoints;
         ConnectionFacts {
             index: connection.index,
@@ -257,7 +258,7 @@ impl DataFacts {
             first_data_s: since(flow.first_ns),
             last_data_s: since(flow.last_ns),
             duration_s,
-            goodput_bps: (duration_s > 0.0).then(|| bytes as f64 * 8.0 / duration_s),
+            goodput_bps: (duration_s > 0.0).then(|| bytes.approx() * 8.0 / duration_s),
             retransmits: counts.retransmits,
             retransmitted_bytes: counts.retransmitted_bytes,
             fast: counts.fast,
@@ -305,5 +306,5 @@ impl DataFacts {
 }
 
 fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
+    ns.approx() / 1e9
 }

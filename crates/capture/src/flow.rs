@@ -23,6 +23,7 @@ use crate::sack_blocks::Blocks;
 use crate::segment::Segment;
 use crate::series::Series;
 use crate::shared::{ALL_OUTSTANDING, FEW, MOST_OUTSTANDING, Shared};
+use sawtooth_units::width::{Approx, Fit};
 
 /// A window that has not been told yet limits nothing.
 pub const UNTOLD: u64 = u64::MAX;
@@ -64,7 +65,7 @@ impl Data<'_> {
 
     /// Packets, and bytes of payload, that its part below `end` stands for.
     fn below(&self, end: i64) -> (u64, u64) {
-        let bytes = (end - self.start).clamp(0, i64::from(self.segment.payload)) as u64;
+        let bytes = (end - self.start).clamp(0, i64::from(self.segment.payload)).fit_u64();
         (bytes.div_ceil(u64::from(self.mss)).max(1), bytes)
     }
 }
@@ -173,7 +174,7 @@ impl Flow {
     /// there is none, what was acknowledged here counts.
     pub fn in_flight(&self) -> u64 {
         let known = self.echoed_ack.map_or(self.una, |ack| ack.min(self.una));
-        (self.highest - known - self.outstanding.sacked_bytes()).max(0) as u64
+        (self.highest - known - self.outstanding.sacked_bytes()).max(0).fit_u64()
     }
 
     /// Takes a segment with data, or a FIN.
@@ -191,9 +192,9 @@ impl Flow {
         let interval = self.series.at(shared.since_start(now_ns), shared.intervals);
         interval.packets += packets;
         interval.retransmits += if retransmitted { packets } else { 0 };
-        interval.in_flight = interval.in_flight.max(in_flight.min(u64::from(u32::MAX)) as u32);
+        interval.in_flight = interval.in_flight.max(in_flight.min(u64::from(u32::MAX)).fit_u32());
         if self.window != UNTOLD {
-            interval.window(self.window.min(u64::from(u32::MAX)) as u32);
+            interval.window(self.window.min(u64::from(u32::MAX)).fit_u32());
         }
         self.last_full = data.full;
         // A FIN waits for nothing, and may come long after the last data.
@@ -293,7 +294,7 @@ impl Flow {
         self.hole(data.start, seen, shared);
         let from = self.highest;
         self.put(data.end, seen, true, shared);
-        let bytes = (data.end - from) as u64;
+        let bytes = (data.end - from).fit_u64();
         self.counts.new_bytes += bytes;
         self.series.at(shared.since_start(seen.time_ns), shared.intervals).sent += bytes;
         self.keep_bounds(shared);
@@ -342,7 +343,7 @@ impl Flow {
     fn acknowledged_unseen(&mut self, ack: i64, segment: &Segment) {
         let start = self.highest.max(self.una);
         if ack > start {
-            self.counts.unseen_bytes += (ack - start) as u64;
+            self.counts.unseen_bytes += (ack - start).fit_u64();
             let Seen { time_ns: found_ns, tsval } = Seen::of(segment);
             self.gaps.add(Gap { start, end: ack, found_ns, tsval });
         }
@@ -367,7 +368,7 @@ impl Flow {
     pub fn sender_echo(&mut self, ns: u64, ack: i64, now_ns: u64, shared: &Shared) {
         self.echoed_ack = Some(ack);
         self.trips.by_sender_echo(ns);
-        self.series.at(shared.since_start(now_ns), shared.intervals).sender(ns as f32 / 1e9);
+        self.series.at(shared.since_start(now_ns), shared.intervals).sender(ns.approx_f32() / 1e9);
     }
 
     /// Its losses by time.

@@ -1,6 +1,7 @@
 //! Numbers that the receiver has acknowledged although no segment with them was seen here: the capture lost them, they went
 //! another way, or it shows them after their acknowledgement.
 
+use sawtooth_units::width::Fit;
 use std::collections::VecDeque;
 
 /// Stretches remembered for segments that come after all; older ones stay uncounted among what was never seen.
@@ -45,7 +46,7 @@ impl Gaps {
                 place += 1;
                 continue;
             }
-            filled += (high - low) as u64;
+            filled += (high - low).fit_u64();
             let rest = Gap { start: high, ..*gap };
             gap.end = low;
             match (gap.start < gap.end, rest.start < rest.end) {

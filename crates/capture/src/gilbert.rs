@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::bursts::Burst;
 use crate::losses::Lost;
+use sawtooth_units::width::{Approx, Fit, Whole};
 
 /// Runs below which bursts can't be told from chance.
 const ENOUGH_RUNS: usize = 20;
@@ -36,7 +37,7 @@ impl Sequence<'_> {
     }
 
     fn arrived(&self) -> f64 {
-        self.runs.iter().map(|lost| f64::from(lost.gap)).sum::<f64>() + self.last_gap as f64
+        self.runs.iter().map(|lost| f64::from(lost.gap)).sum::<f64>() + self.last_gap.approx()
     }
 
     /// The model of bursts that explains the sequence better than independent losses do, by the Bayesian information
@@ -50,7 +51,7 @@ impl Sequence<'_> {
         let share = lost / packets;
         let criterion = |parameters: f64, likelihood: f64| parameters * packets.ln() - 2.0 * likelihood;
         let independent = criterion(1.0, lost * share.ln() + arrived * (1.0 - share).ln());
-        let runs = self.runs.len() as f64;
+        let runs = self.runs.len().approx();
         // All packets of the bad state are lost: run lengths and gaps say it all.
         let simple = GilbertElliott { p: (runs / arrived).min(1.0), r: runs / lost, bad: 1.0, good: 0.0 };
         let from_simple = criterion(2.0, self.likelihood(simple));
@@ -73,8 +74,8 @@ impl Sequence<'_> {
 
     /// The model whose bad state lasts as long as the bursts do.
     fn by_time(&self, lost: f64, arrived: f64) -> Option<GilbertElliott> {
-        let span = self.bursts.iter().map(|burst| burst.span as f64).sum::<f64>();
-        let bursts = self.bursts.len() as f64;
+        let span = self.bursts.iter().map(|burst| burst.span.approx()).sum::<f64>();
+        let bursts = self.bursts.len().approx();
         (span > lost && bursts > 0.0).then(|| GilbertElliott {
             p: (bursts / arrived).min(1.0),
             r: (bursts / span).min(1.0),
@@ -200,7 +201,7 @@ pub fn scenario(model: Option<GilbertElliott>, rate: f64) -> String {
 fn percent(share: f64) -> String {
     let value = share.clamp(0.0, 1.0) * 100.0;
     let digits = if value > 0.0 { (2.0 - value.log10().floor()).clamp(0.0, 7.0) } else { 0.0 };
-    let text = format!("{value:.*}", digits as usize);
+    let text = format!("{value:.*}", digits.whole().fit_usize());
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text}%")
 }

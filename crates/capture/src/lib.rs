@@ -1,5 +1,17 @@
 //! Captures: frames read from pcap and pcapng, TCP connections out of them, and what is told of each.
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::unwrap_used
+    )
+)]
+
 mod analysis;
 mod buffer;
 mod bursts;

@@ -1,6 +1,7 @@
 //! What keeps a sender from sending more, over time.
 
 use crate::series::Series;
+use sawtooth_units::width::Approx;
 
 /// In the order of numbers that the table `series` has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub struct Limits {
 impl Limits {
     /// Takes a sample of the round trip, both halves.
     pub fn trip(&mut self, ns: u64, now_ns: u64, base_ns: f64) {
-        if now_ns.saturating_sub(self.turn_ns) as f64 > base_ns {
+        if now_ns.saturating_sub(self.turn_ns).approx() > base_ns {
             self.trips = [self.trips[1], None];
             self.turn_ns = now_ns;
         }
@@ -81,7 +82,7 @@ impl Limits {
 
     /// Since when nothing was in flight, where that was long enough not to be the sender's answering an acknowledgement.
     fn idle_from(&self, last: &Moment, moment: &Moment) -> Option<u64> {
-        let idle_ns = moment.now_ns.saturating_sub(moment.emptied_ns.max(last.now_ns)) as f64;
+        let idle_ns = moment.now_ns.saturating_sub(moment.emptied_ns.max(last.now_ns)).approx();
         let enough_ns = (moment.base_ns.unwrap_or(0.0) / 8.0).max(1e6);
         // The receiver may have closed its window meanwhile, which is no idleness.
         let open = moment.least_window.min(last.window) >= u64::from(last.mss);
@@ -100,7 +101,7 @@ impl Limits {
         let latest = self.trips.iter().flatten().min();
         let standing_ns = (base_ns * STANDING_SHARE).max(STANDING_NS);
         match latest {
-            Some(&trip) if trip as f64 > base_ns + standing_ns => Limit::Path,
+            Some(&trip) if trip.approx() > base_ns + standing_ns => Limit::Path,
             _ => Limit::CongestionWindow,
         }
     }

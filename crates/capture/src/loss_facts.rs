@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::connection::Connection;
 use crate::flow::Flow;
 use crate::gilbert::{self, GilbertElliott, Sequence};
+use sawtooth_units::width::Approx;
 
 /// Losses of the data that one end sends; the acknowledgements are its peer's.
 #[derive(Debug, Serialize)]
@@ -44,7 +45,7 @@ pub struct LossFacts {
 impl LossFacts {
     pub fn of(connection: &Connection, side: usize, flow: &Flow) -> Self {
         let losses = &flow.losses;
-        let rate = (losses.segments > 0).then(|| losses.first_copies as f64 / losses.segments as f64);
+        let rate = (losses.segments > 0).then(|| losses.first_copies.approx() / losses.segments.approx());
         let bursts = flow.bursts();
         let largest = bursts.largest().unwrap_or_default();
         let model = Sequence { runs: &losses.runs, bursts: &bursts.all, last_gap: losses.last_gap() }.fit();
@@ -59,11 +60,11 @@ impl LossFacts {
             rate,
             runs: losses.run_count,
             longest_run: losses.longest,
-            mean_run: (losses.run_count > 0).then(|| losses.first_copies as f64 / losses.run_count as f64),
+            mean_run: (losses.run_count > 0).then(|| losses.first_copies.approx() / losses.run_count.approx()),
             bursts: bursts.all.len() as u64,
             largest_burst: largest.lost,
-            largest_burst_s: (largest.last_ns - largest.first_ns) as f64 / 1e9,
-            longest_burst_s: bursts.longest_ns() as f64 / 1e9,
+            largest_burst_s: (largest.last_ns - largest.first_ns).approx() / 1e9,
+            longest_burst_s: bursts.longest_ns().approx() / 1e9,
             gilbert_elliott: model,
             scenario: rate.map(|rate| gilbert::scenario(model, rate)),
             before,
@@ -85,7 +86,7 @@ fn never_seen(connection: &Connection, side: usize) -> Option<u64> {
 
 /// Nine in ten decide; below that, both.
 fn place(flow: &Flow, before: u64, acks_missing: Option<u64>) -> &'static str {
-    let (before, after) = (before as f64, flow.losses.after as f64);
+    let (before, after) = (before.approx(), flow.losses.after.approx());
     let all = before + after;
     if all == 0.0 {
         // A retransmission that was not needed, with no probe as its reason: what was lost is an acknowledgement.

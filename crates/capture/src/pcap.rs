@@ -8,6 +8,7 @@ use pcap_parser::nom::{Err, IResult, Needed};
 use pcap_parser::{
     LegacyPcapBlock, PcapError, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header,
 };
+use sawtooth_units::width::Low;
 
 type ParseRecord = fn(&[u8]) -> IResult<&[u8], LegacyPcapBlock<'_>, PcapError<&[u8]>>;
 
@@ -33,7 +34,7 @@ impl Pcap {
         };
         buffer.pass(FILE_HEADER);
         // Above the link type are flags and the length of the frame check sequence.
-        let link = LinkType::from_number(header.network.0 as u16);
+        let link = LinkType::from_number(header.network.0.cast_unsigned().low_u16());
         let fraction_ns = if header.is_nanosecond_precision() { 1 } else { 1_000 };
         let parse: ParseRecord = match () {
             () if header.is_modified_format() => parse_pcap_frame_modified,

@@ -5,6 +5,7 @@ use crate::frames::{Broken, Record};
 use crate::link::LinkType;
 use crate::problems::Problems;
 use pcap_parser::{Block, InterfaceDescriptionBlock, parse_block_be, parse_block_le};
+use sawtooth_units::width::{Fit, Low};
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
@@ -219,7 +220,7 @@ impl Pcapng {
         if self.interfaces.len() == INTERFACES {
             return Err(format!("more than {INTERFACES} interfaces: this one's packets are left out"));
         }
-        let link = LinkType::from_number(block.linktype.0 as u16);
+        let link = LinkType::from_number(block.linktype.0.cast_unsigned().low_u16());
         let exponent = block.if_tsresol & 0x7f;
         let resolution =
             if block.if_tsresol & 0x80 == 0 { Resolution::Decimal(exponent) } else { Resolution::Binary(exponent) };
@@ -240,7 +241,7 @@ impl Pcapng {
             byte,
             time_ns: self.time_ns,
             link: interface.link,
-            interface: (self.interfaces.len() > 1).then_some(packet.interface as u32),
+            interface: (self.interfaces.len() > 1).then_some(packet.interface.fit_u32()),
             wire: packet.wire,
             kept: packet.kept,
             behind: length - packet.start - packet.kept,

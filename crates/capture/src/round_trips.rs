@@ -1,6 +1,7 @@
 //! The round-trip time of one direction's data, in the two halves that the capture point sees.
 
 use crate::spread::{Spread, Summary};
+use sawtooth_units::width::{Approx, Whole};
 
 /// Of the retransmission timer and of the probe's, before the first sample (RFC 6298 section 2.1, RFC 8985 section 7.2).
 const UNKNOWN_NS: f64 = 1e9;
@@ -66,7 +67,7 @@ impl RoundTrips {
 
     /// RFC 6298 section 2.
     fn smooth(&mut self, ns: u64) {
-        let sample = ns as f64;
+        let sample = ns.approx();
         match &mut self.smoothed_ns {
             Some(smoothed) => {
                 self.variation_ns += ((*smoothed - sample).abs() - self.variation_ns) / 4.0;
@@ -97,13 +98,13 @@ impl RoundTrips {
 
     /// Both halves, smoothed; None before the first sample.
     pub fn smoothed_ns(&self) -> Option<f64> {
-        self.smoothed_ns.map(|smoothed| smoothed + self.sender_ns() as f64)
+        self.smoothed_ns.map(|smoothed| smoothed + self.sender_ns().approx())
     }
 
     /// Both halves at their shortest, of data; without timestamps the sender's is that of the handshake.
     pub fn base_ns(&self) -> Option<f64> {
         let receiver = self.sequence.min_ns()?;
-        Some(receiver as f64 + self.sender_echo.min_ns().or(self.handshake.1).unwrap_or(0) as f64)
+        Some(receiver.approx() + self.sender_echo.min_ns().or(self.handshake.1).unwrap_or(0).approx())
     }
 
     /// Which half is the farther one; None without a sample of the receiver's.
@@ -129,7 +130,7 @@ impl RoundTrips {
     pub fn soonest_ns(&self) -> Option<u64> {
         let receiver = self.sequence.min_ns().into_iter().chain(self.handshake.0).min()?;
         let sender = self.sender_echo.min_ns().into_iter().chain(self.handshake.1).min().unwrap_or(0);
-        Some((0.8 * (receiver + sender) as f64) as u64)
+        Some((0.8 * (receiver + sender).approx()).whole())
     }
 
     /// What the sender's retransmission timer is at least: Linux adds four deviations, 200 ms or more, to the smoothed

@@ -1,5 +1,7 @@
 //! TCP's 32-bit sequence numbers as 64-bit ones that don't wrap, relative to the first one seen.
 
+use sawtooth_units::width::Low;
+
 /// The numbers that one end sends by. Its SYN is number 0; where that was not captured, the first number seen is 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence {
@@ -20,7 +22,7 @@ impl Sequence {
 
     /// The number nearest to the highest so far that `raw` can mean (RFC 9293 section 3.4: comparison modulo 2^32).
     pub fn relative(&self, raw: u32) -> i64 {
-        let distance = raw.wrapping_sub(self.origin).wrapping_sub(self.highest as u32) as i32;
+        let distance = raw.wrapping_sub(self.origin).wrapping_sub(self.highest.low_u32()).cast_signed();
         self.highest + i64::from(distance)
     }
 

@@ -1,5 +1,7 @@
 //! What happened over time, in intervals that double in length so that there are never too many.
 
+use sawtooth_units::width::Fit;
+
 /// Length of the first intervals.
 const SHORTEST_NS: u64 = 10_000_000;
 
@@ -120,7 +122,7 @@ impl Series {
         while (at_ns / self.length_ns()).saturating_sub(self.first) >= most as u64 {
             self.fold();
         }
-        let place = (at_ns / self.length_ns()).saturating_sub(self.first) as usize;
+        let place = (at_ns / self.length_ns()).saturating_sub(self.first).fit_usize();
         if place >= self.intervals.len() {
             self.intervals.resize(place + 1, Interval::default());
         }

@@ -3,6 +3,7 @@
 use crate::details::Details;
 use crate::losses::Run;
 use crate::series;
+use sawtooth_units::width::Fit;
 
 /// Rows of the table of losses, at most.
 pub const MOST_LOSS_ROWS: usize = 1 << 19;
@@ -56,7 +57,7 @@ impl Shared {
 
     /// The row that the current segment will have in the details.
     pub fn row(&self) -> u32 {
-        self.details.as_ref().map_or(u32::MAX, |details| details.t_s.len() as u32)
+        self.details.as_ref().map_or(u32::MAX, |details| details.t_s.len().fit_u32())
     }
 
     /// Takes over the runs that ended, as rows of one direction.

@@ -1,5 +1,6 @@
 //! How durations are spread: count, mean, extremes and quantiles in bounded memory.
 
+use sawtooth_units::width::{Approx, Fit, Whole};
 use serde::Serialize;
 
 /// Buckets in each doubling of the duration: a quantile is off by at most 1/64 of itself.
@@ -30,7 +31,7 @@ pub struct Summary {
 impl Summary {
     /// The same of durations that are all longer by `ns`.
     pub fn longer_by(self, ns: u64) -> Self {
-        let s = ns as f64 / 1e9;
+        let s = ns.approx() / 1e9;
         Summary {
             min_s: self.min_s + s,
             mean_s: self.mean_s + s,
@@ -75,12 +76,12 @@ impl Spread {
 
     /// The duration in nanoseconds that the share `q` (0 … 1) of all do not exceed.
     pub fn quantile_ns(&self, q: f64) -> Option<f64> {
-        let wanted = (q * self.count as f64).ceil().max(1.0) as u64;
+        let wanted = (q * self.count.approx()).ceil().max(1.0).whole();
         let mut passed = 0;
         for (place, &count) in self.counts.iter().enumerate() {
             passed += u64::from(count);
             if passed >= wanted {
-                return Some(middle(self.first + place).clamp(self.min_ns as f64, self.max_ns as f64));
+                return Some(middle(self.first + place).clamp(self.min_ns.approx(), self.max_ns.approx()));
             }
         }
         None
@@ -89,32 +90,32 @@ impl Spread {
     pub fn summary(&self) -> Option<Summary> {
         (self.count > 0).then(|| Summary {
             samples: self.count,
-            min_s: self.min_ns as f64 / 1e9,
-            mean_s: self.sum_ns as f64 / self.count as f64 / 1e9,
+            min_s: self.min_ns.approx() / 1e9,
+            mean_s: self.sum_ns.approx() / self.count.approx() / 1e9,
             median_s: self.quantile_ns(0.5).unwrap_or(0.0) / 1e9,
             p95_s: self.quantile_ns(0.95).unwrap_or(0.0) / 1e9,
-            max_s: self.max_ns as f64 / 1e9,
+            max_s: self.max_ns.approx() / 1e9,
         })
     }
 }
 
 fn bucket(ns: u64) -> usize {
     if ns < BUCKETS {
-        return ns as usize;
+        return ns.fit_usize();
     }
     let octave = u64::from(ns.ilog2() - BUCKETS.ilog2());
-    (octave * BUCKETS + (ns >> octave)) as usize
+    (octave * BUCKETS + (ns >> octave)).fit_usize()
 }
 
 /// The middle of a bucket's durations.
 fn middle(bucket: usize) -> f64 {
     let bucket = bucket as u64;
     if bucket < 2 * BUCKETS {
-        return bucket as f64;
+        return bucket.approx();
     }
     let octave = bucket / BUCKETS - 1;
     let lowest = (bucket - octave * BUCKETS) << octave;
-    lowest as f64 + (1_u64 << octave) as f64 / 2.0
+    lowest.approx() + (1_u64 << octave).approx() / 2.0
 }
 
 #[cfg(test)]

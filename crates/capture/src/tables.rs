@@ -4,6 +4,7 @@ use crate::connections::Connections;
 use crate::round_trips::Far;
 use crate::series::Interval;
 use crate::shared::LossRow;
+use sawtooth_units::width::{Approx, Fit};
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,16 +82,16 @@ fn series(connections: &Connections) -> Table {
     for one in &connections.all {
         for (side, flow) in one.flows.iter().enumerate() {
             let Some(flow) = flow else { continue };
-            let length_s = flow.series.length_ns() as f64 / 1e9;
+            let length_s = flow.series.length_ns().approx() / 1e9;
             let acknowledged = flow.counts.acks > 0;
             let far = flow.trips.far();
             for (end_ns, interval) in flow.series.iter() {
                 let bytes = if acknowledged { interval.acknowledged } else { interval.sent };
                 let (mean, least) = rtt(interval, far);
                 connection.push(one.index);
-                direction.push(side as u8);
-                t_s.push(end_ns as f64 / 1e9);
-                goodput_bps.push(bytes as f64 * 8.0 / length_s);
+                direction.push(side.fit_u8());
+                t_s.push(end_ns.approx() / 1e9);
+                goodput_bps.push(bytes.approx() * 8.0 / length_s);
                 packets.push(interval.packets);
                 retransmits.push(interval.retransmits);
                 rtt_s.push(mean);
@@ -124,7 +125,7 @@ fn rtt(interval: &Interval, far: Option<Far>) -> (f64, f64) {
         Some(Far::Receiver { .. }) => (interval.rtt_sum, interval.rtt_count, interval.rtt_min),
         Some(Far::Sender { .. }) => (interval.sender_sum, interval.sender_count, interval.sender_min),
     };
-    let near_s = far.map_or(0.0, |far| far.near_ns() as f64 / 1e9);
+    let near_s = far.map_or(0.0, |far| far.near_ns().approx() / 1e9);
     if count == 0 {
         return (f64::NAN, f64::NAN);
     }
@@ -133,7 +134,7 @@ fn rtt(interval: &Interval, far: Option<Far>) -> (f64, f64) {
 
 fn losses(connections: &Connections) -> Table {
     let rows = &connections.shared.losses;
-    let since = |ns: u64| connections.shared.since_start(ns) as f64 / 1e9;
+    let since = |ns: u64| connections.shared.since_start(ns).approx() / 1e9;
     vec![
         ("connection", Column::Medium(rows.iter().map(|row| row.connection).collect())),
         ("direction", Column::Small(rows.iter().map(|row| row.direction).collect())),

@@ -1,6 +1,7 @@
 //! pcap files of TCP segments and echoes, for any tool that reads captures: Ethernet, nanoseconds, payloads of zeros.
 
 use crate::segment::{Options, Segment};
+use sawtooth_units::width::{Fit, Low};
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -59,7 +60,7 @@ impl<W: Write> Writer<W> {
     pub fn write(&mut self, segment: &Segment) -> io::Result<()> {
         let record = self.begin(segment.source.address, segment.target.address);
         let tcp = tcp_header(segment);
-        let length = segment.payload.saturating_add(tcp.len() as u32);
+        let length = segment.payload.saturating_add(tcp.len().fit_u32());
         match (segment.source.address, segment.target.address) {
             (IpAddr::V4(source), IpAddr::V4(target)) => {
                 let fields = [segment.ecn, segment.ttl, TCP];
@@ -105,7 +106,7 @@ impl<W: Write> Writer<W> {
         let seconds = u32::try_from(time_ns / 1_000_000_000).map_err(|_| invalid("a time after 2106"))?;
         let nanos = (time_ns % 1_000_000_000) as u32;
         let record = &mut self.record;
-        let wire = payload.saturating_add((record.len() - RECORD_HEADER) as u32);
+        let wire = payload.saturating_add((record.len() - RECORD_HEADER).fit_u32());
         let kept = wire.min(self.snaplen);
         record.resize(RECORD_HEADER + kept as usize, 0);
         for (place, value) in record.chunks_exact_mut(4).zip([seconds, nanos, kept, wire]) {
@@ -179,7 +180,7 @@ fn tcp_header(segment: &Segment) -> Vec<u8> {
     // Checksum and urgent pointer.
     header.extend_from_slice(&[0; 4]);
     add_options(&mut header, &segment.options);
-    header[12] = (header.len() as u8 / 4) << 4;
+    header[12] = (header.len().fit_u8() / 4) << 4;
     header
 }
 
@@ -211,7 +212,7 @@ fn add_options(header: &mut Vec<u8>, options: &Options) {
     let room = (OPTIONS_ROOM - (header.len() - start)).saturating_sub(4) / 8;
     let sacks = &options.sacks()[..options.sacks().len().min(room)];
     if !sacks.is_empty() {
-        header.extend_from_slice(&[NOP, NOP, 5, 2 + 8 * sacks.len() as u8]);
+        header.extend_from_slice(&[NOP, NOP, 5, 2 + 8 * sacks.len().fit_u8()]);
         for (left, right) in sacks {
             header.extend_from_slice(&left.to_be_bytes());
             header.extend_from_slice(&right.to_be_bytes());
@@ -233,5 +234,5 @@ fn checksum(parts: &[&[u8]]) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    !(sum as u16)
+    !(sum.low_u16())
 }

@@ -1,9 +1,23 @@
 //! Numbers in narrower types, with a word for what is meant: [`Fit`] where the value fits, [`Low`] where its low bits are
 //! wanted, [`Approx`] where a float need not tell all of it.
 
-/// The nearest float: exact up to 2^53.
+/// The nearest float: exact up to 2^53, of 32 bits up to 2^24.
 pub trait Approx {
     fn approx(self) -> f64;
+    fn approx_f32(self) -> f32;
+}
+
+/// The whole part of a float: 0 of what is negative or no number, the largest number of what is larger.
+pub trait Whole {
+    fn whole(self) -> u64;
+}
+
+impl Whole for f64 {
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is what is asked for")]
+    fn whole(self) -> u64 {
+        self as u64
+    }
 }
 
 macro_rules! widths {
@@ -56,21 +70,24 @@ with_widths!(narrowed!(u64:));
 with_widths!(narrowed!(u32:));
 with_widths!(narrowed!(i64:));
 
-impl Approx for u64 {
-    #[inline(always)]
-    #[expect(clippy::cast_precision_loss, reason = "it is what is asked for")]
-    fn approx(self) -> f64 {
-        self as f64
-    }
+macro_rules! approximated {
+    ($($from:ty),+) => {
+        $(impl Approx for $from {
+            #[inline(always)]
+            #[expect(clippy::cast_precision_loss, reason = "it is what is asked for")]
+            fn approx(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            #[expect(clippy::cast_precision_loss, reason = "it is what is asked for")]
+            fn approx_f32(self) -> f32 {
+                self as f32
+            }
+        })+
+    };
 }
 
-impl Approx for u128 {
-    #[inline(always)]
-    #[expect(clippy::cast_precision_loss, reason = "it is what is asked for")]
-    fn approx(self) -> f64 {
-        self as f64
-    }
-}
+approximated!(u64, u128, usize);
 
 #[cfg(test)]
 mod tests {
@@ -88,6 +105,11 @@ mod tests {
     #[should_panic(expected = "4294967296 does not fit u32")]
     fn what_does_not_fit_is_found_where_it_is_looked_for() {
         (1u64 << 32).fit_u32();
+    }
+
+    #[test]
+    fn a_float_s_whole_part_stays_within_what_can_be_told() {
+        assert_eq!([2.9, -1.0, f64::NAN, 1e300].map(Whole::whole), [2, 0, 0, u64::MAX]);
     }
 
     #[test]

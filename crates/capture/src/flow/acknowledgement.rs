@@ -7,6 +7,7 @@ use crate::losses::{Passed, Where};
 use crate::sack_blocks::{Blocks, is_duplicate, news};
 use crate::segment::Segment;
 use crate::shared::Shared;
+use sawtooth_units::width::{Approx, Fit, Whole};
 
 /// What a flow has to know of a segment that acknowledges.
 #[derive(Clone, Copy, Debug)]
@@ -62,9 +63,9 @@ impl Flow {
             self.limits.trip(both_ns, now_ns, self.trips.base_ns().unwrap_or(0.0));
         }
         let interval = self.series.at(shared.since_start(now_ns), shared.intervals);
-        interval.window(seen.window.min(u64::from(u32::MAX)) as u32);
+        interval.window(seen.window.min(u64::from(u32::MAX)).fit_u32());
         if let Some(ns) = trip {
-            interval.rtt(ns as f32 / 1e9);
+            interval.rtt(ns.approx_f32() / 1e9);
         }
         let kind = if advanced || seen.ack < self.una {
             Kind::Plain
@@ -95,13 +96,13 @@ impl Flow {
 
     fn advance(&mut self, seen: &Acknowledgement, shared: &mut Shared) -> Option<u64> {
         let now_ns = seen.segment.time_ns;
-        let hold_ns = self.trips.smoothed_ns().map_or(1e9, |trip| (4.0 * trip).max(1e9)) as u64;
+        let hold_ns = self.trips.smoothed_ns().map_or(1e9, |trip| (4.0 * trip).max(1e9)).whole();
         let (losses, runs) = (&mut self.losses, &mut shared.runs);
         let (mut newest, mut ambiguous, mut unseen) = (None, false, 0);
         let mut missed = Vec::new();
         let before = self.outstanding.len();
         self.outstanding.acknowledge(seen.ack, |sent| {
-            let bytes = (sent.end - sent.start) as u64;
+            let bytes = (sent.end - sent.start).fit_u64();
             if sent.unseen {
                 unseen += bytes;
                 missed.push(Gap { start: sent.start, end: sent.end, found_ns: sent.first_ns, tsval: sent.tsval });
@@ -134,7 +135,7 @@ impl Flow {
         let beyond = seen.ack > self.highest;
         self.counts.unseen_bytes += unseen;
         self.acknowledged_unseen(seen.ack, seen.segment);
-        let bytes = (seen.ack - self.una) as u64;
+        let bytes = (seen.ack - self.una).fit_u64();
         self.counts.acknowledged_bytes += bytes;
         self.series.at(shared.since_start(now_ns), shared.intervals).acknowledged += bytes;
         self.una = seen.ack;
@@ -153,7 +154,7 @@ impl Flow {
             return false;
         }
         let now_ns = seen.segment.time_ns;
-        let absolute = |raw: u32| seen.ack + i64::from(raw.wrapping_sub(seen.segment.ack) as i32);
+        let absolute = |raw: u32| seen.ack + i64::from(raw.wrapping_sub(seen.segment.ack).cast_signed());
         let mut all: Blocks = [(0, 0); 4];
         for (place, &(left, right)) in all.iter_mut().zip(blocks) {
             *place = (absolute(left), absolute(right));

@@ -3,6 +3,7 @@
 use super::{Copy, Data, Flow};
 use crate::kind::{Cause, Kind};
 use crate::shared::Shared;
+use sawtooth_units::width::Fit;
 
 /// Retransmissions that a report of duplicates is looked up in.
 const MOST_COPIES: usize = 1024;
@@ -43,7 +44,7 @@ impl Flow {
         for sent in self.outstanding.within(data.start, end) {
             seen |= !sent.unseen;
             sacked &= sent.sacked;
-            unseen_bytes += if sent.unseen { (sent.end - sent.start) as u64 } else { 0 };
+            unseen_bytes += if sent.unseen { (sent.end - sent.start).fit_u64() } else { 0 };
             first.get_or_insert(*sent);
         }
         shared.outstanding += self.outstanding.len() - before;
@@ -83,7 +84,7 @@ impl Flow {
     /// Counts data that was sent before what is seen after it, which came `found_ns` by.
     fn overtaken(&mut self, data: &Data, found_ns: u64) {
         self.counts.out_of_order += u64::from(data.packets());
-        self.counts.overtaken_by_bytes = self.counts.overtaken_by_bytes.max((self.highest - data.end).max(0) as u64);
+        self.counts.overtaken_by_bytes = self.counts.overtaken_by_bytes.max((self.highest - data.end).max(0).fit_u64());
         let by_ns = data.segment.time_ns.saturating_sub(found_ns);
         self.counts.overtaken_by_ns = self.counts.overtaken_by_ns.max(by_ns);
     }

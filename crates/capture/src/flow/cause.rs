@@ -4,6 +4,7 @@ use super::{Data, Flow};
 use crate::identification::Order;
 use crate::kind::Cause;
 use crate::outstanding::Sent;
+use sawtooth_units::width::Approx;
 
 /// A segment that comes so soon after those sent after it was overtaken, where no round trip is known yet.
 pub(super) const OVERTAKEN_NS: u64 = 3_000_000;
@@ -40,7 +41,7 @@ impl Flow {
     /// How long the sender has been waiting when it sends `data`: since it sent at `sent_ns`, and since what passed here at
     /// `heard_ns` reached it.
     fn quiet_ns(&self, data: &Data, sent_ns: u64, heard_ns: u64) -> f64 {
-        data.segment.time_ns.saturating_sub(sent_ns.max(heard_ns.saturating_add(self.trips.sender_ns()))) as f64
+        data.segment.time_ns.saturating_sub(sent_ns.max(heard_ns.saturating_add(self.trips.sender_ns()))).approx()
     }
 
     /// Whether an acknowledgement that shows a loss has just reached the sender: by RACK it waits a quarter of a round trip
@@ -65,7 +66,7 @@ impl Flow {
             Order::Unknown | Order::Again => (),
         }
         if let Some((own, _)) = data.segment.options.timestamps {
-            let later = own.wrapping_sub(tsval) as i32;
+            let later = own.wrapping_sub(tsval).cast_signed();
             if later != 0 {
                 return later < 0;
             }
