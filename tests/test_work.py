@@ -142,6 +142,21 @@ def test_when_a_worker_dies_those_that_do_not_stop_by_themselves_are_ended_by_fo
     assert time.monotonic() - begun < 20
 
 
+def test_the_death_of_a_worker_that_was_slow_to_start_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started = work._Process.start, []
+
+    def slow(process: work._Process) -> None:
+        # By then the pool has looked at the processes that there are.
+        time.sleep(1.0 if started else 0.0)
+        start(process)
+        started.append(process)
+
+    monkeypatch.setattr(work, "GRACE_S", 0.5)
+    monkeypatch.setattr(work._Process, "start", slow)
+    with pytest.raises(BrokenExecutor):
+        fan_out(die_or_stay, ["stay", "die"], done=lambda *_: None, jobs=2)
+
+
 def test_what_was_finished_while_a_worker_died_counts_as_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "GRACE_S", 15.0)
     with pytest.raises(SawtoothError) as caught:
@@ -172,3 +187,14 @@ class Dying(Fake):
 def wait_for(file: Path) -> None:
     while not file.exists():
         time.sleep(0.02)
+
+
+def test_a_system_without_named_semaphores_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr("_multiprocessing.SemLock", refused)
+    with pytest.raises(SawtoothError) as caught:
+        results(abs, [-1, 2])
+    assert caught.value.code == "no-workers"
+    assert "/dev/shm" in str(caught.value)

@@ -65,6 +65,7 @@ CODES: dict[str, int] = {
     # What was given is fine; doing it failed.
     "unwritable-output": FAILURE,
     "disk-full": FAILURE,
+    "no-workers": FAILURE,
     "worker-died": FAILURE,
     "core-missing": FAILURE,
     "core-failed": FAILURE,

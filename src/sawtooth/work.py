@@ -12,11 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from multiprocessing import connection, parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import TypeVar
+
+from sawtooth.errors import SawtoothError
 
 POLL_S = 0.25
 GRACE_S = 5.0
@@ -49,7 +51,8 @@ def fan_out(
     ``done`` gets each task's number and result, in order where several are there; ``poll`` is called some times a
     second. When anything raises (a task, these two, Ctrl-C, a worker that dies), ``stop`` is called, which passes the
     word on to the tasks. Those that do not end within ``GRACE_S`` are ended by force, if the processes are ours. Then
-    it is raised: ``concurrent.futures.BrokenExecutor`` where a worker died.
+    it is raised: ``concurrent.futures.BrokenExecutor`` where a worker died. SawtoothError ``no-workers`` where this
+    system gives Python none.
 
     For our processes ``function``, tasks and results are pickled, and come from modules that can be imported: what a
     script itself defines is unknown there.
@@ -60,15 +63,23 @@ def fan_out(
     if executor is None:
         context, safe = _Context(), os.environ.get(_SAFE_PATH)
         count = min(jobs or cores(), len(tasks))
-        own = executor = ProcessPoolExecutor(count, mp_context=context, initializer=_prepare, initargs=(safe,))
+        try:
+            own = executor = ProcessPoolExecutor(count, mp_context=context, initializer=_prepare, initargs=(safe,))
+        except (NotImplementedError, ImportError, OSError) as error:
+            # Python's pools need semaphores with names: a directory /dev/shm, and a build that knows of it.
+            fix = "mount /dev/shm (in a container: give it shared memory), and use a Python that was built where it is"
+            raise SawtoothError("no-workers", f"no worker process can be had here: {error}", fix=fix) from error
     numbers: dict[Future[Result], int] = {}
     try:
         with contextlib.nullcontext() if own is None else _deaf_to_signals():
             for number, task in enumerate(tasks):
                 numbers[executor.submit(function, task)] = number
-        waiting = set(numbers)
+        waiting, ended = set(numbers), False
         while waiting:
             finished, waiting = wait(waiting, POLL_S, FIRST_COMPLETED)
+            if waiting and not finished and ended:
+                raise BrokenExecutor("a worker process died")
+            ended = own is not None and bool(_ended(own))
             for future in sorted(finished, key=numbers.__getitem__):
                 done(numbers[future], future.result())
             poll()
@@ -88,6 +99,15 @@ def results(function: Callable[[Task], Result], tasks: Sequence[Task], *, jobs: 
     found: dict[int, Result] = {}
     fan_out(function, tasks, done=found.__setitem__, jobs=jobs)
     return [found[number] for number in range(len(tasks))]
+
+
+def _ended(own: ProcessPoolExecutor) -> list[object]:
+    """Of its processes those that live no more: none before the end, but for one that died.
+
+    The pool does not look at a process that took long to start (CPython's ``submit`` wakes its manager before it starts
+    one): if that one dies, the pool waits for ever.
+    """
+    return list(connection.wait([process.sentinel for process in list((own._processes or {}).values())], 0))
 
 
 def _end(futures: set[Future[Result]], own: ProcessPoolExecutor | None) -> None:
