@@ -1,5 +1,6 @@
 //! Compiled scenarios made out of any bytes: most of them are ones that the core takes, at the edges of what it does.
 
+use sawtooth_tcp::cc::Algorithm;
 use serde_json::{Value, json};
 
 const MS: u64 = 1_000_000;
@@ -121,7 +122,7 @@ fn ends(draw: &mut Draw, count: usize) -> (usize, usize) {
 }
 
 fn flow(draw: &mut Draw, links: &[Value], count: usize) -> Value {
-    let cc = ["cubic", "reno", "bbr"][draw.byte() % 3];
+    let cc = Algorithm::ALL[draw.byte() % Algorithm::ALL.len()].name();
     let (from, to) = ends(draw, count);
     let lifetime = draw.perhaps(&SPANS).map(|low| [low, low.max(draw.of(&SPANS))]);
     json!({"name": cc, "cc": cc, "count": draw.of(&COUNTS), "start_ns": draw.of(&STARTS),

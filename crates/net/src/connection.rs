@@ -89,7 +89,7 @@ impl Connection {
     /// Payload bytes that the sender knows to have been delivered.
     pub fn acknowledged_bytes(&self) -> u64 {
         match &self.phase {
-            Phase::Established(sender) => self.bytes(sender.window.snd_una),
+            Phase::Established(sender) => self.bytes(sender.flight.snd_una),
             _ => 0,
         }
     }

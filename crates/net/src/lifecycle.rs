@@ -159,7 +159,7 @@ impl Simulation {
         connection.handshake = SenderStats::default();
         connection.host_queue.clear();
         let closed = connection.generation;
-        let sent = connection.sender().map_or(0, |sender| sender.window.snd_nxt);
+        let sent = connection.sender().map_or(0, |sender| sender.flight.snd_nxt);
         connection.generation += 1;
         let replaced = self.scenario.flows[connection.flow as usize].lifetime_ns.is_some();
         connection.phase = if replaced { Phase::Idle } else { Phase::Done };

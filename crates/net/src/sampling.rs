@@ -106,7 +106,7 @@ impl Simulation {
                 continue;
             };
             let clock = connection.sender_clock(self.now);
-            let window = &sender.window;
+            let (flight, window) = (&sender.flight, &sender.window);
             let (rwnd, sndbuf) = sender.limited_ns(clock);
             let unlimited = window.pacing_rate == UNPACED;
             self.tables.tcp_info.push(TcpInfo {
@@ -115,14 +115,14 @@ impl Simulation {
                 connection: i64::from(connection.number),
                 cwnd_segments: i64::from(window.cwnd),
                 ssthresh_segments: if window.ssthresh >= INFINITE_SSTHRESH { -1 } else { i64::from(window.ssthresh) },
-                srtt_s: f64::from(window.srtt_us) / 8e6,
-                min_rtt_s: if window.min_rtt_us == u32::MAX { f64::NAN } else { f64::from(window.min_rtt_us) / 1e6 },
+                srtt_s: f64::from(flight.srtt_us) / 8e6,
+                min_rtt_s: if flight.min_rtt_us == u32::MAX { f64::NAN } else { f64::from(flight.min_rtt_us) / 1e6 },
                 rto_s: sender.rto_us(clock).approx() / 1e6,
-                in_flight_segments: i64::from(window.in_flight()),
+                in_flight_segments: i64::from(flight.in_flight()),
                 pacing_bps: if unlimited { f64::NAN } else { window.pacing_rate.approx() * 8.0 },
-                delivered_segments: window.delivered.cast_signed(),
-                lost_segments: i64::from(window.lost_out),
-                state: window.ca_state as i64,
+                delivered_segments: flight.delivered.cast_signed(),
+                lost_segments: i64::from(flight.lost_out),
+                state: flight.ca_state as i64,
                 rwnd_limited_s: rwnd.approx() / 1e9,
                 sndbuf_limited_s: sndbuf.approx() / 1e9,
             });

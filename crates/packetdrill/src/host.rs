@@ -101,7 +101,7 @@ impl Host {
 
     /// Whether Linux would have sent, or be about to send, a last segment that is not full.
     pub fn needs_partial_segment(&self) -> bool {
-        let sent = self.sender.window.snd_nxt * self.agreement.mss;
+        let sent = self.sender.flight.snd_nxt * self.agreement.mss;
         sent < self.written && self.written - sent < self.agreement.mss
     }
 
@@ -192,12 +192,12 @@ impl Host {
 
     /// Whether byte `start` was already acknowledged.
     pub fn acknowledged(&self, start: u64) -> bool {
-        start < 1 + self.sender.window.snd_una * self.agreement.mss
+        start < 1 + self.sender.flight.snd_una * self.agreement.mss
     }
 
     /// A field of `struct tcp_info` by its name, and the names of the values of `tcpi_ca_state`.
     pub fn read(&self, name: &str) -> Option<i64> {
-        let window = &self.sender.window;
+        let (flight, window) = (&self.sender.flight, &self.sender.window);
         let stats = &self.sender.stats;
         let clock = self.clock();
         let (rwnd_limited_ns, sndbuf_limited_ns) = self.sender.limited_ns(clock);
@@ -207,23 +207,23 @@ impl Host {
             "TCP_CA_CWR" => 2,
             "TCP_CA_Recovery" => 3,
             "TCP_CA_Loss" => 4,
-            "tcpi_ca_state" => window.ca_state as i64,
-            "tcpi_delivered" => window.delivered as i64,
-            "tcpi_lost" => i64::from(window.lost_out),
-            "tcpi_min_rtt" => i64::from(window.min_rtt_us),
-            "tcpi_notsent_bytes" => self.written as i64 - (window.snd_nxt * self.agreement.mss) as i64,
+            "tcpi_ca_state" => flight.ca_state as i64,
+            "tcpi_delivered" => flight.delivered as i64,
+            "tcpi_lost" => i64::from(flight.lost_out),
+            "tcpi_min_rtt" => i64::from(flight.min_rtt_us),
+            "tcpi_notsent_bytes" => self.written as i64 - (flight.snd_nxt * self.agreement.mss) as i64,
             "tcpi_reordering" => i64::from(self.sender.reordering()),
-            "tcpi_retrans" => i64::from(window.retrans_out),
+            "tcpi_retrans" => i64::from(flight.retrans_out),
             "tcpi_rto" => self.sender.rto_us(clock) as i64,
-            "tcpi_rtt" => i64::from(window.srtt_us >> 3),
+            "tcpi_rtt" => i64::from(flight.srtt_us >> 3),
             "tcpi_rwnd_limited" => (rwnd_limited_ns / 1_000) as i64,
-            "tcpi_sacked" => i64::from(window.sacked_out),
+            "tcpi_sacked" => i64::from(flight.sacked_out),
             "tcpi_snd_cwnd" => i64::from(window.cwnd),
-            "tcpi_snd_mss" => i64::from(window.mss),
+            "tcpi_snd_mss" => i64::from(flight.mss),
             "tcpi_snd_ssthresh" => i64::from(window.ssthresh),
             "tcpi_sndbuf_limited" => (sndbuf_limited_ns / 1_000) as i64,
             "tcpi_total_retrans" => stats.retransmits as i64,
-            "tcpi_unacked" => i64::from(window.packets_out),
+            "tcpi_unacked" => i64::from(flight.packets_out),
             _ => return None,
         })
     }

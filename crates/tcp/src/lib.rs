@@ -14,6 +14,7 @@
 
 pub mod cc;
 pub mod clock;
+pub mod flight;
 pub mod minmax;
 pub mod options;
 pub mod packet;

@@ -71,7 +71,7 @@ impl Case {
             ack_repeats: random.pick(&[0, 5]),
             data_repeats: random.pick(&[0, 0, 5]),
         };
-        Case { algorithm: random.pick(&Algorithm::ALL), options, channel, total: 1 + random.below(1_500) }
+        Case { algorithm: random.pick(Algorithm::ALL), options, channel, total: 1 + random.below(1_500) }
     }
 }
 
@@ -157,15 +157,15 @@ impl Pair {
     }
 
     fn check_sender(&self) {
-        let w = &self.sender.window;
+        let (f, w) = (&self.sender.flight, &self.sender.window);
         let context = || format!("{:?} {w:?} {:?}", self.case, self.sender.stats);
-        assert!(w.sacked_out + w.lost_out <= w.packets_out, "{}", context());
-        assert!(w.packets_out + w.retrans_out >= w.sacked_out + w.lost_out, "{}", context());
-        assert_eq!(u64::from(w.packets_out), w.snd_nxt - w.snd_una, "{}", context());
-        assert!(w.snd_nxt <= self.case.total && w.cwnd >= 1, "{}", context());
-        assert!(w.snd_una <= self.receiver.delivered(), "{}", context());
+        assert!(f.sacked_out + f.lost_out <= f.packets_out, "{}", context());
+        assert!(f.packets_out + f.retrans_out >= f.sacked_out + f.lost_out, "{}", context());
+        assert_eq!(u64::from(f.packets_out), f.snd_nxt - f.snd_una, "{}", context());
+        assert!(f.snd_nxt <= self.case.total && w.cwnd >= 1, "{}", context());
+        assert!(f.snd_una <= self.receiver.delivered(), "{}", context());
         let stats = self.sender.stats;
-        assert_eq!(stats.segments_out - stats.retransmits, w.snd_nxt, "{}", context());
+        assert_eq!(stats.segments_out - stats.retransmits, f.snd_nxt, "{}", context());
     }
 
     fn with_receiver(&mut self, act: impl FnOnce(&mut Receiver, Clock, &mut Vec<Ack>)) {
@@ -228,8 +228,8 @@ impl Pair {
         }
         assert_eq!(self.receiver.delivered(), self.case.total);
         assert_eq!(self.sender.timer(), Time::NEVER);
-        let w = &self.sender.window;
-        assert_eq!((w.packets_out, w.sacked_out, w.lost_out, w.retrans_out), (0, 0, 0, 0), "{:?}", self.case);
+        let f = &self.sender.flight;
+        assert_eq!((f.packets_out, f.sacked_out, f.lost_out, f.retrans_out), (0, 0, 0, 0), "{:?}", self.case);
     }
 }
 
@@ -249,7 +249,7 @@ fn all_data_arrives_in_order_exactly_once_whatever_the_channel_does() {
 
 #[test]
 fn it_does_for_every_algorithm_tick_and_option() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         for hz in [100, 250, 1000] {
             for (sack, timestamps) in [(false, false), (false, true), (true, false), (true, true)] {
                 run_cases(2, 6, |case| {

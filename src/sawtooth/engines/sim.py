@@ -56,7 +56,7 @@ class Sim:
         from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
-        lacks.check(compiled, self.name, _core().congestion_controls())
+        lacks.check(compiled, self.name, controls())
         _check_round_trips(compiled, scenario.topology)
         captured_hosts(compiled, self.capture_at)
         for index, flow in enumerate(compiled.flows):
@@ -170,6 +170,14 @@ def _takes_s(compiled: Compiled, route: Sequence[int], size: int) -> Fraction:
 
 
 _REPORT_IT = "this is a defect of sawtooth: please report it with the scenario"
+
+
+def controls() -> tuple[str, ...]:
+    """The congestion controls that the simulator has, as the core lists them (``crates/tcp/src/cc/list.rs``).
+
+    Raises SawtoothError where the core is not built.
+    """
+    return tuple(_core().congestion_controls())
 
 
 def _core() -> Any:

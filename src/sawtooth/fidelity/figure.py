@@ -60,7 +60,7 @@ def draw(found: Fidelity, directory: Path) -> list[Path]:
             line[0].set_ylabel(f"{titles[name]}\nsim / kernel")
         for axes, label in zip(grid[-1], ("points, sorted, %", *(label for label, _ in _AXES.values())), strict=True):
             axes.set_xlabel(label)
-        ccs = [cc for cc in ("reno", "cubic", "bbr", _MIXED) if cc in set(places["cc"])]
+        ccs = [cc for cc in (*_BESIDE, _MIXED) if cc in set(places["cc"])]
         marks = [Line2D([], [], ls="", marker="o", ms=5, color=_colour(cc), label=shown(cc)) for cc in ccs]
         marks.append(Line2D([], [], ls="", marker="o", ms=5, mfc="none", color=INK, label="within the noise"))
         canvas.legend(handles=marks, loc="outside upper center", ncols=len(marks))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sawtooth import frames
+from sawtooth.engines.sim import controls
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
     from sawtooth.whatif.estimated import Estimated
 
-CONTROLS = ("reno", "cubic", "bbr")
-"""Those that the engine sim has: what can be replayed."""
+CONTROLS = controls()
+"""What can be replayed."""
 SHORTEST_S = 2.0
 FEWEST_SEGMENTS = 100
 _PLAUSIBLE = {

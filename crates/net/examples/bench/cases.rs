@@ -1,5 +1,7 @@
 //! The cases: topologies and loads that users run.
 
+use sawtooth_tcp::cc::Algorithm;
+
 /// What is measured.
 pub struct Case {
     pub name: String,
@@ -25,7 +27,7 @@ pub fn all() -> Vec<Case> {
     let mut add = |name: String, bar: f64, seconds: u64, scenario: Box<dyn Fn(u64) -> String>| {
         cases.push(Case { name, bar, scenario, seconds });
     };
-    for cc in ["reno", "cubic", "bbr"] {
+    for cc in Algorithm::ALL.iter().map(|algorithm| algorithm.name()) {
         for gigabits in [1, 10] {
             for percent in [0, 1] {
                 let bar = match (percent, cc) {

@@ -1,6 +1,7 @@
 //! Rates, queues and delays are what the scenario says.
 
 use crate::common::{FRAME, GIGABIT, MS, MSS, PERCENT, Path, Run, SECOND, chain, probe};
+use sawtooth_tcp::cc::Algorithm;
 use serde_json::{Value, json};
 
 fn probed(path: Path, flows: bool) -> Value {
@@ -35,7 +36,7 @@ fn a_shared_card_costs_the_acknowledgements_share() {
 
 #[test]
 fn goodput_never_exceeds_the_line_rate() {
-    for cc in ["reno", "cubic", "bbr"] {
+    for cc in Algorithm::ALL.iter().map(|algorithm| algorithm.name()) {
         let run = Path { cc, count: 5, ..Path::default() }.run();
         let mut per_interval = std::collections::BTreeMap::new();
         for (t_s, bytes) in run.floats("queues", "t_s").iter().zip(run.integers("queues", "sent_bytes")) {

@@ -1,26 +1,27 @@
 //! Window growth that Reno and CUBIC share, as in Linux 6.12 (`tcp_cong.c`).
 
+use crate::flight::Flight;
 use crate::window::Window;
 
 /// Whether the window, not the application, held the sender back (`tcp_is_cwnd_limited`). In slow start it is enough
 /// that more than half of the window was in flight, so that the window may reach twice what was used.
-pub(super) fn is_cwnd_limited(window: &Window) -> bool {
-    window.is_cwnd_limited || (window.in_slow_start() && window.cwnd < window.max_packets_out.wrapping_mul(2))
+pub(super) fn is_cwnd_limited(flight: &Flight, window: &Window) -> bool {
+    flight.is_cwnd_limited || (window.in_slow_start() && window.cwnd < flight.max_packets_out.wrapping_mul(2))
 }
 
 /// Slow start (`tcp_slow_start`): one segment for each segment acknowledged, up to `ssthresh`.
 /// Returns the acknowledged segments that are left for congestion avoidance.
-pub(super) fn slow_start(window: &mut Window, acked: u32) -> u32 {
+pub(super) fn slow_start(flight: &Flight, window: &mut Window, acked: u32) -> u32 {
     let cwnd = window.cwnd.wrapping_add(acked).min(window.ssthresh);
     let left = acked.wrapping_sub(cwnd.wrapping_sub(window.cwnd));
-    window.cwnd = cwnd.min(window.cwnd_clamp);
+    window.cwnd = cwnd.min(flight.cwnd_clamp);
     left
 }
 
 /// Additive increase (`tcp_cong_avoid_ai`): one segment for every `per_increase` (at least 1) segments acknowledged.
 ///
 /// Credit that was gathered under a larger `per_increase` counts as one increase at most.
-pub(super) fn additive_increase(window: &mut Window, per_increase: u32, acked: u32) {
+pub(super) fn additive_increase(flight: &Flight, window: &mut Window, per_increase: u32, acked: u32) {
     if window.cwnd_cnt >= per_increase {
         window.cwnd_cnt = 0;
         window.cwnd += 1;
@@ -31,67 +32,67 @@ pub(super) fn additive_increase(window: &mut Window, per_increase: u32, acked: u
         window.cwnd_cnt -= increase * per_increase;
         window.cwnd = window.cwnd.wrapping_add(increase);
     }
-    window.cwnd = window.cwnd.min(window.cwnd_clamp);
+    window.cwnd = window.cwnd.min(flight.cwnd_clamp);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::window;
+    use crate::cc::testing::{flight, window};
 
     #[test]
     fn slow_start_grows_by_what_was_acked_and_stops_at_ssthresh() {
-        let mut w = window();
+        let (f, mut w) = (flight(), window());
         w.ssthresh = 15;
-        assert_eq!(slow_start(&mut w, 3), 0);
+        assert_eq!(slow_start(&f, &mut w, 3), 0);
         assert_eq!(w.cwnd, 13);
-        assert_eq!(slow_start(&mut w, 7), 5, "the rest is for congestion avoidance");
+        assert_eq!(slow_start(&f, &mut w, 7), 5, "the rest is for congestion avoidance");
         assert_eq!(w.cwnd, 15);
     }
 
     #[test]
     fn slow_start_respects_the_clamp() {
-        let mut w = window();
-        w.cwnd_clamp = 12;
-        assert_eq!(slow_start(&mut w, 9), 0);
+        let (mut f, mut w) = (flight(), window());
+        f.cwnd_clamp = 12;
+        assert_eq!(slow_start(&f, &mut w, 9), 0);
         assert_eq!(w.cwnd, 12);
     }
 
     #[test]
     fn one_window_of_acks_adds_one_segment() {
-        let mut w = window();
+        let (f, mut w) = (flight(), window());
         for _ in 0..9 {
-            additive_increase(&mut w, 10, 1);
+            additive_increase(&f, &mut w, 10, 1);
         }
         assert_eq!((w.cwnd, w.cwnd_cnt), (10, 9));
-        additive_increase(&mut w, 10, 1);
+        additive_increase(&f, &mut w, 10, 1);
         assert_eq!((w.cwnd, w.cwnd_cnt), (11, 0));
     }
 
     #[test]
     fn credit_from_a_slower_rate_is_spent_gently() {
-        let mut w = window();
+        let (f, mut w) = (flight(), window());
         w.cwnd_cnt = 90;
-        additive_increase(&mut w, 10, 1);
+        additive_increase(&f, &mut w, 10, 1);
         assert_eq!((w.cwnd, w.cwnd_cnt), (11, 1), "90 acked segments buy one, not nine");
     }
 
     #[test]
     fn one_stretched_ack_may_add_several_segments() {
-        let mut w = window();
-        additive_increase(&mut w, 2, 7);
+        let (f, mut w) = (flight(), window());
+        additive_increase(&f, &mut w, 2, 7);
         assert_eq!((w.cwnd, w.cwnd_cnt), (13, 1));
     }
 
     #[test]
     fn an_application_limited_window_is_not_cwnd_limited() {
-        let mut w = window();
-        w.is_cwnd_limited = false;
-        w.max_packets_out = 5;
-        assert!(!is_cwnd_limited(&w), "half of the window is not enough");
-        w.max_packets_out = 6;
-        assert!(is_cwnd_limited(&w), "more than half is, in slow start");
+        let (mut f, mut w) = (flight(), window());
+        f.is_cwnd_limited = false;
+        f.max_packets_out = 5;
+        assert!(!is_cwnd_limited(&f, &w), "half of the window is not enough");
+        f.max_packets_out = 6;
+        assert!(is_cwnd_limited(&f, &w), "more than half is, in slow start");
         w.ssthresh = 10;
-        assert!(!is_cwnd_limited(&w), "but not in congestion avoidance");
+        assert!(!is_cwnd_limited(&f, &w), "but not in congestion avoidance");
     }
 }

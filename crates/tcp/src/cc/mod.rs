@@ -1,26 +1,26 @@
 //! Congestion control: the seam between the sender and its algorithm.
 //!
-//! The sender owns the flight, loss detection, recovery and the pacer; an algorithm answers with a window and, if it paces,
-//! a rate. Dispatch is by enum, so that a call costs a branch. Each method names the hook of Linux's
-//! `struct tcp_congestion_ops` that it mirrors.
+//! The sender owns the flight, loss detection, recovery and the pacer; an algorithm reads its [`Flight`] and answers with a
+//! [`Window`]: how much may be in flight and, if it paces, how fast. A new algorithm is one file or folder beside these and one
+//! line in [`list`], which the core, the Python side, the documentation and their tests read.
 
 use crate::clock::Clock;
-use crate::window::{CaState, Window};
+use crate::flight::{CaState, Flight};
+use crate::window::Window;
 
 mod bbr;
 mod cubic;
 mod growth;
 pub(crate) mod gso;
 mod jiffies;
+mod list;
 #[cfg(test)]
 mod model_fuzz;
 mod reno;
 #[cfg(test)]
 mod testing;
 
-pub use bbr::Bbr;
-pub use cubic::Cubic;
-pub use reno::Reno;
+pub use list::{Algorithm, Congestion};
 
 /// What one ACK told about delivery (`struct rate_sample`).
 #[derive(Clone, Copy, Debug)]
@@ -63,124 +63,47 @@ pub enum Event {
     CompleteCwr,
 }
 
-/// An algorithm by name. The names are those that Linux's `net.ipv4.tcp_congestion_control` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    Reno,
-    Cubic,
-    Bbr,
-}
+/// The smallest super-packet, in segments (`sysctl_tcp_min_tso_segs`).
+const MIN_TSO_SEGS: u32 = 2;
+/// Windows that the send buffer holds (`tcp_sndbuf_expand`).
+const SNDBUF_EXPAND: u32 = 2;
 
-impl Algorithm {
-    pub const ALL: [Algorithm; 3] = [Algorithm::Reno, Algorithm::Cubic, Algorithm::Bbr];
+/// What an algorithm does. Each method names the hook of Linux's `struct tcp_congestion_ops` that it mirrors. What answers a
+/// question every algorithm has to say; what is only told may be left out, as in Linux.
+pub trait Control: Sized {
+    /// As Linux's `net.ipv4.tcp_congestion_control` takes it.
+    const NAME: &'static str;
+    /// Whether it sets window and pacing rate by itself on each ACK (`cong_control` is set): then neither proportional rate
+    /// reduction nor [`Self::cong_avoid`] nor the generic pacing rate apply.
+    const HAS_CONG_CONTROL: bool;
 
-    pub fn name(self) -> &'static str {
-        match self {
-            Algorithm::Reno => "reno",
-            Algorithm::Cubic => "cubic",
-            Algorithm::Bbr => "bbr",
-        }
-    }
-    pub fn from_name(name: &str) -> Option<Algorithm> {
-        Self::ALL.into_iter().find(|a| a.name() == name)
-    }
-}
-
-/// One connection's congestion control.
-#[derive(Clone, Debug)]
-pub enum Congestion {
-    Reno(Reno),
-    Cubic(Cubic),
-    Bbr(Box<Bbr>),
-}
-
-impl Congestion {
     /// `init`: called once the connection is established. `seed` is the only randomness an algorithm gets.
-    pub fn new(algorithm: Algorithm, window: &mut Window, clock: Clock, seed: u64) -> Self {
-        match algorithm {
-            Algorithm::Reno => Congestion::Reno(Reno),
-            Algorithm::Cubic => Congestion::Cubic(Cubic::new(window, clock)),
-            Algorithm::Bbr => Congestion::Bbr(Box::new(Bbr::new(window, clock, seed))),
-        }
-    }
+    fn new(flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Self;
 
     /// `ssthresh`: the slow-start threshold after a loss, in segments.
-    pub fn ssthresh(&mut self, window: &mut Window) -> u32 {
-        match self {
-            Congestion::Reno(cc) => cc.ssthresh(window),
-            Congestion::Cubic(cc) => cc.ssthresh(window),
-            Congestion::Bbr(cc) => cc.ssthresh(window),
-        }
-    }
-
-    /// `cong_avoid`: grow the window by `acked` newly delivered segments. Not called where [`Self::has_cong_control`].
-    pub fn cong_avoid(&mut self, window: &mut Window, acked: u32, clock: Clock) {
-        match self {
-            Congestion::Reno(cc) => cc.cong_avoid(window, acked),
-            Congestion::Cubic(cc) => cc.cong_avoid(window, acked, clock),
-            Congestion::Bbr(_) => {}
-        }
-    }
-
-    /// Whether the algorithm sets window and pacing rate by itself on each ACK (`cong_control` is set): then neither PRR nor
-    /// `cong_avoid` nor the generic pacing rate apply.
-    pub fn has_cong_control(&self) -> bool {
-        matches!(self, Congestion::Bbr(_))
-    }
-
-    /// `cong_control`.
-    pub fn cong_control(&mut self, window: &mut Window, sample: &RateSample, clock: Clock) {
-        if let Congestion::Bbr(cc) = self {
-            cc.cong_control(window, sample, clock);
-        }
-    }
-
-    /// `pkts_acked`.
-    pub fn pkts_acked(&mut self, window: &mut Window, sample: AckSample, clock: Clock) {
-        if let Congestion::Cubic(cc) = self {
-            cc.pkts_acked(window, sample, clock);
-        }
-    }
-
-    /// `set_state`: called *before* `window.ca_state` changes to `new`.
-    pub fn set_state(&mut self, window: &mut Window, new: CaState, clock: Clock) {
-        match self {
-            Congestion::Reno(_) => {}
-            Congestion::Cubic(cc) => cc.set_state(window, new, clock),
-            Congestion::Bbr(cc) => cc.set_state(window, new),
-        }
-    }
-
-    /// `cwnd_event`.
-    pub fn event(&mut self, window: &mut Window, event: Event, clock: Clock) {
-        match self {
-            Congestion::Reno(_) => {}
-            Congestion::Cubic(cc) => cc.event(event, clock),
-            Congestion::Bbr(cc) => cc.event(window, event, clock),
-        }
-    }
+    fn ssthresh(&mut self, flight: &Flight, window: &Window) -> u32;
 
     /// `undo_cwnd`: the window to return to after a spurious recovery, in segments.
-    pub fn undo_cwnd(&mut self, window: &mut Window) -> u32 {
-        match self {
-            Congestion::Reno(_) | Congestion::Cubic(_) => window.cwnd.max(window.prior_cwnd),
-            Congestion::Bbr(cc) => cc.undo_cwnd(window),
-        }
-    }
+    fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32;
 
-    /// `min_tso_segs`: the smallest super-packet that auto-sizing may make.
-    pub fn min_tso_segs(&self, window: &Window) -> u32 {
-        match self {
-            Congestion::Bbr(cc) => cc.min_tso_segs(window),
-            _ => 2,
-        }
-    }
+    /// `min_tso_segs`: the smallest super-packet that auto-sizing may make; [`MIN_TSO_SEGS`] where Linux's hook is not set.
+    fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32;
 
-    /// `sndbuf_expand`: by how many windows the send buffer grows.
-    pub fn sndbuf_expand(&self) -> u32 {
-        match self {
-            Congestion::Bbr(_) => 3,
-            _ => 2,
-        }
-    }
+    /// `sndbuf_expand`: by how many windows the send buffer grows; [`SNDBUF_EXPAND`] where Linux's hook is not set.
+    fn sndbuf_expand(&self) -> u32;
+
+    /// `cong_avoid`: grow the window by `acked` newly delivered segments. Not called where [`Self::HAS_CONG_CONTROL`].
+    fn cong_avoid(&mut self, _flight: &Flight, _window: &mut Window, _acked: u32, _clock: Clock) {}
+
+    /// `cong_control`. Called only where [`Self::HAS_CONG_CONTROL`].
+    fn cong_control(&mut self, _flight: &Flight, _window: &mut Window, _sample: &RateSample, _clock: Clock) {}
+
+    /// `pkts_acked`.
+    fn pkts_acked(&mut self, _flight: &Flight, _window: &mut Window, _sample: AckSample, _clock: Clock) {}
+
+    /// `set_state`: called *before* `flight.ca_state` changes to `new`.
+    fn set_state(&mut self, _flight: &Flight, _window: &mut Window, _new: CaState, _clock: Clock) {}
+
+    /// `cwnd_event`.
+    fn event(&mut self, _flight: &Flight, _window: &mut Window, _event: Event, _clock: Clock) {}
 }

@@ -1,9 +1,10 @@
 //! Every algorithm under random operations: what a sender may rely on whatever happens.
 
 use super::bbr::random::Random;
-use super::testing::{clock, window};
+use super::testing::{clock, flight, window};
 use super::{AckSample, Algorithm, Congestion, Event, RateSample};
-use crate::window::{CaState, Window};
+use crate::flight::{CaState, Flight};
+use crate::window::Window;
 
 const STEPS: usize = 2_000;
 const SEEDS: u64 = 60;
@@ -40,6 +41,7 @@ fn operation(random: &mut Random) -> Operation {
 /// A sender without a network: keeps the counters of the window consistent with what it is told.
 struct Model {
     cc: Congestion,
+    f: Flight,
     w: Window,
     random: Random,
     now_us: u64,
@@ -51,12 +53,12 @@ impl Model {
     fn new(algorithm: Algorithm, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let hz = [100, 250, 300, 1_000][random.below(4) as usize];
-        let mut w = window();
+        let (mut f, mut w) = (flight(), window());
         // More than a path holds, and little enough for the counters of a whole run.
-        w.cwnd_clamp = 100_000;
-        w.mss = [100, 536, 1_448, 8_960][random.below(4) as usize];
-        let cc = Congestion::new(algorithm, &mut w, clock(0, hz), seed);
-        Model { cc, w, random, now_us: 0, hz, last_send: 0 }
+        f.cwnd_clamp = 100_000;
+        f.mss = [100, 536, 1_448, 8_960][random.below(4) as usize];
+        let cc = Congestion::new(algorithm, &f, &mut w, clock(0, hz), seed);
+        Model { cc, f, w, random, now_us: 0, hz, last_send: 0 }
     }
 
     fn step(&mut self) -> Operation {
@@ -70,26 +72,26 @@ impl Model {
         let now = clock(self.now_us, self.hz);
         match operation {
             Operation::Ack { acked, rtt_us, interval_us, losses } => self.ack(acked, rtt_us, interval_us, losses),
-            Operation::EnterRecovery if self.w.ca_state < CaState::Recovery => self.reduce(CaState::Recovery),
+            Operation::EnterRecovery if self.f.ca_state < CaState::Recovery => self.reduce(CaState::Recovery),
             Operation::EnterRecovery => {}
             Operation::Timeout => {
                 self.reduce(CaState::Loss);
-                self.w.cwnd = self.w.in_flight() + 1;
-                self.cc.event(&mut self.w, Event::Loss, now);
+                self.w.cwnd = self.f.in_flight() + 1;
+                self.cc.event(&self.f, &mut self.w, Event::Loss, now);
             }
-            Operation::Undo => self.w.cwnd = self.cc.undo_cwnd(&mut self.w),
+            Operation::Undo => self.w.cwnd = self.cc.undo_cwnd(&self.f, &self.w),
             Operation::Recover => {
-                self.cc.set_state(&mut self.w, CaState::Open, now);
-                self.w.ca_state = CaState::Open;
+                self.cc.set_state(&self.f, &mut self.w, CaState::Open, now);
+                self.f.ca_state = CaState::Open;
             }
             Operation::Idle => {
                 self.now_us += u64::from(self.random.below(3_000_000));
                 let event = Event::TxStart { last_send_jiffies: self.last_send };
-                self.cc.event(&mut self.w, event, clock(self.now_us, self.hz));
+                self.cc.event(&self.f, &mut self.w, event, clock(self.now_us, self.hz));
             }
             Operation::Limit => {
-                self.w.is_cwnd_limited = !self.w.is_cwnd_limited;
-                self.w.app_limited = if self.w.app_limited > 0 { 0 } else { self.w.delivered + 3 };
+                self.f.is_cwnd_limited = !self.f.is_cwnd_limited;
+                self.w.app_limited = if self.w.app_limited > 0 { 0 } else { self.f.delivered + 3 };
             }
         }
         self.last_send = clock(self.now_us, self.hz).jiffies();
@@ -97,24 +99,24 @@ impl Model {
     }
 
     fn fill_flight(&mut self) {
-        let w = &mut self.w;
-        w.packets_out = if self.random.below(20) == 0 { self.random.below(5) } else { w.cwnd };
-        w.max_packets_out = w.packets_out;
-        w.snd_nxt = w.snd_una + u64::from(w.packets_out);
-        w.sacked_out = self.random.below(w.packets_out / 2 + 1);
-        w.lost_out = self.random.below(w.packets_out / 2 + 1);
-        w.retrans_out = self.random.below(w.lost_out + 1);
-        w.wstamp_ns = (self.now_us + u64::from(self.random.below(5_000))) * 1_000;
+        let (f, w) = (&mut self.f, &mut self.w);
+        f.packets_out = if self.random.below(20) == 0 { self.random.below(5) } else { w.cwnd };
+        f.max_packets_out = f.packets_out;
+        f.snd_nxt = f.snd_una + u64::from(f.packets_out);
+        f.sacked_out = self.random.below(f.packets_out / 2 + 1);
+        f.lost_out = self.random.below(f.packets_out / 2 + 1);
+        f.retrans_out = self.random.below(f.lost_out + 1);
+        f.wstamp_ns = (self.now_us + u64::from(self.random.below(5_000))) * 1_000;
     }
 
     /// What a sender does around `ssthresh` when it reduces its window.
     fn reduce(&mut self, to: CaState) {
         let now = clock(self.now_us, self.hz);
-        self.w.prior_cwnd = self.w.cwnd;
-        self.w.ssthresh = self.cc.ssthresh(&mut self.w);
+        self.f.prior_cwnd = self.w.cwnd;
+        self.w.ssthresh = self.cc.ssthresh(&self.f, &self.w);
         assert!(self.w.ssthresh >= 2);
-        self.cc.set_state(&mut self.w, to, now);
-        self.w.ca_state = to;
+        self.cc.set_state(&self.f, &mut self.w, to, now);
+        self.f.ca_state = to;
         if !self.cc.has_cong_control() {
             self.w.cwnd = self.w.ssthresh;
         }
@@ -123,56 +125,56 @@ impl Model {
 
     fn ack(&mut self, acked: u32, rtt_us: Option<u32>, interval_us: u32, losses: u32) {
         let now = clock(self.now_us, self.hz);
-        let w = &mut self.w;
-        let prior_delivered = w.delivered.saturating_sub(u64::from(self.random.below(w.cwnd)));
-        w.delivered += u64::from(acked);
-        w.delivered_us = self.now_us;
-        w.snd_una += u64::from(acked);
-        w.snd_nxt = w.snd_nxt.max(w.snd_una);
-        w.lost += u64::from(losses);
+        let (f, w) = (&mut self.f, &mut self.w);
+        let prior_delivered = f.delivered.saturating_sub(u64::from(self.random.below(w.cwnd)));
+        f.delivered += u64::from(acked);
+        f.delivered_us = self.now_us;
+        f.snd_una += u64::from(acked);
+        f.snd_nxt = f.snd_nxt.max(f.snd_una);
+        f.lost += u64::from(losses);
         if let Some(rtt_us) = rtt_us {
-            w.srtt_us = rtt_us << 3;
-            w.min_rtt_us = w.min_rtt_us.min(rtt_us);
+            f.srtt_us = rtt_us << 3;
+            f.min_rtt_us = f.min_rtt_us.min(rtt_us);
         }
         let rtt_us = rtt_us.map_or(-1, i64::from);
-        self.cc.pkts_acked(w, AckSample { pkts_acked: acked, rtt_us, in_flight: w.in_flight() }, now);
+        self.cc.pkts_acked(f, w, AckSample { pkts_acked: acked, rtt_us, in_flight: f.in_flight() }, now);
         if self.cc.has_cong_control() {
             let valid = acked > 0;
             let sample = RateSample {
-                delivered: if valid { (w.delivered - prior_delivered) as i64 } else { -1 },
+                delivered: if valid { (f.delivered - prior_delivered) as i64 } else { -1 },
                 interval_us: if valid { i64::from(interval_us) } else { -1 },
                 prior_delivered,
                 rtt_us,
                 losses,
                 acked_sacked: acked,
-                prior_in_flight: w.in_flight() + acked,
+                prior_in_flight: f.in_flight() + acked,
                 is_app_limited: w.app_limited > 0,
                 is_retrans: false,
                 is_ack_delayed: self.random.below(4) == 0,
             };
-            self.cc.cong_control(w, &sample, now);
-        } else if acked > 0 && w.ca_state <= CaState::Disorder {
-            self.cc.cong_avoid(w, acked, now);
-            w.pacing_rate = u64::from(w.mss) * u64::from(w.cwnd) * 1_000;
+            self.cc.cong_control(f, w, &sample, now);
+        } else if acked > 0 && f.ca_state <= CaState::Disorder {
+            self.cc.cong_avoid(f, w, acked, now);
+            w.pacing_rate = u64::from(f.mss) * u64::from(w.cwnd) * 1_000;
         }
     }
 }
 
 #[test]
 fn a_window_is_never_empty_a_threshold_never_below_two_and_a_rate_never_zero() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let mut windows = std::collections::BTreeSet::new();
         for seed in 0..SEEDS {
             let mut model = Model::new(algorithm, seed);
             for step in 0..STEPS {
                 let operation = model.step();
-                let w = &model.w;
+                let (f, w) = (&model.f, &model.w);
                 let context = (algorithm, seed, step, &operation);
                 assert!(w.cwnd >= 1, "{context:?}: an empty window");
-                assert!(w.cwnd <= w.cwnd_clamp, "{context:?}: {} segments", w.cwnd);
+                assert!(w.cwnd <= f.cwnd_clamp, "{context:?}: {} segments", w.cwnd);
                 assert!(w.ssthresh >= 2, "{context:?}: a threshold of {}", w.ssthresh);
                 assert!(w.pacing_rate > 0, "{context:?}: no rate");
-                assert!((1..=2).contains(&model.cc.min_tso_segs(w)), "{context:?}");
+                assert!((1..=2).contains(&model.cc.min_tso_segs(f, w)), "{context:?}");
                 windows.insert(w.cwnd);
             }
         }
@@ -182,13 +184,13 @@ fn a_window_is_never_empty_a_threshold_never_below_two_and_a_rate_never_zero() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::ALL {
         let run = |seed| {
             let mut model = Model::new(algorithm, seed);
             for _ in 0..STEPS {
                 model.step();
             }
-            format!("{:?} {:?}", model.cc, model.w)
+            format!("{:?} {:?} {:?}", model.cc, model.f, model.w)
         };
         assert_eq!(run(9), run(9));
         assert_ne!(run(9), run(10));

@@ -11,54 +11,81 @@
 //! - The window grows only while it is what holds the sender back.
 
 use super::growth::{additive_increase, is_cwnd_limited, slow_start};
+use super::{Control, MIN_TSO_SEGS, SNDBUF_EXPAND};
+use crate::clock::Clock;
+use crate::flight::Flight;
 use crate::window::Window;
 
 /// Reno keeps no state of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Reno;
 
-impl Reno {
+/// Back to the window before the reduction, which may have grown since (`tcp_reno_undo_cwnd`).
+pub(super) fn undo_cwnd(flight: &Flight, window: &Window) -> u32 {
+    window.cwnd.max(flight.prior_cwnd)
+}
+
+impl Control for Reno {
+    const NAME: &'static str = "reno";
+    const HAS_CONG_CONTROL: bool = false;
+
+    fn new(_: &Flight, _: &mut Window, _: Clock, _: u64) -> Self {
+        Reno
+    }
+
     /// Half of the window, at least 2 segments (`tcp_reno_ssthresh`).
-    pub(super) fn ssthresh(self, window: &Window) -> u32 {
+    fn ssthresh(&mut self, _: &Flight, window: &Window) -> u32 {
         (window.cwnd >> 1).max(2)
     }
 
+    fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32 {
+        undo_cwnd(flight, window)
+    }
+
+    fn min_tso_segs(&self, _: &Flight, _: &Window) -> u32 {
+        MIN_TSO_SEGS
+    }
+
+    fn sndbuf_expand(&self) -> u32 {
+        SNDBUF_EXPAND
+    }
+
     /// One segment per acknowledged segment below `ssthresh`, above it one segment a window (`tcp_reno_cong_avoid`).
-    pub(super) fn cong_avoid(self, window: &mut Window, mut acked: u32) {
-        if !is_cwnd_limited(window) {
+    fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, mut acked: u32, _: Clock) {
+        if !is_cwnd_limited(flight, window) {
             return;
         }
         if window.in_slow_start() {
-            acked = slow_start(window, acked);
+            acked = slow_start(flight, window, acked);
             if acked == 0 {
                 return;
             }
         }
-        additive_increase(window, window.cwnd, acked);
+        additive_increase(flight, window, window.cwnd, acked);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::window;
+    use crate::cc::testing::{clock, flight, window};
 
     #[test]
     fn a_loss_halves_the_window_but_not_below_two() {
-        let mut w = window();
+        let (f, mut w) = (flight(), window());
         for (cwnd, expected) in [(100, 50), (11, 5), (5, 2), (3, 2), (1, 2)] {
             w.cwnd = cwnd;
-            assert_eq!(Reno.ssthresh(&w), expected);
+            assert_eq!(Reno.ssthresh(&f, &w), expected);
         }
     }
 
     #[test]
     fn the_window_doubles_a_round_in_slow_start() {
-        let mut w = window();
+        let (f, mut w) = (flight(), window());
         let mut rounds = Vec::new();
         for _ in 0..4 {
             for _ in 0..w.cwnd {
-                Reno.cong_avoid(&mut w, 1);
+                Reno.cong_avoid(&f, &mut w, 1, clock(0, 250));
             }
             rounds.push(w.cwnd);
         }
@@ -67,12 +94,12 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_one_segment_a_round_in_congestion_avoidance() {
-        let mut w = window();
+        let (f, mut w) = (flight(), window());
         w.ssthresh = 10;
         let mut rounds = Vec::new();
         for _ in 0..4 {
             for _ in 0..w.cwnd / 2 {
-                Reno.cong_avoid(&mut w, 2);
+                Reno.cong_avoid(&f, &mut w, 2, clock(0, 250));
             }
             rounds.push((w.cwnd, w.cwnd_cnt));
         }
@@ -81,18 +108,18 @@ mod tests {
 
     #[test]
     fn what_slow_start_leaves_goes_to_congestion_avoidance() {
-        let mut w = window();
+        let (f, mut w) = (flight(), window());
         w.ssthresh = 12;
-        Reno.cong_avoid(&mut w, 5);
+        Reno.cong_avoid(&f, &mut w, 5, clock(0, 250));
         assert_eq!((w.cwnd, w.cwnd_cnt), (12, 3));
     }
 
     #[test]
     fn an_unused_window_does_not_grow() {
-        let mut w = window();
-        w.is_cwnd_limited = false;
-        w.max_packets_out = 3;
-        Reno.cong_avoid(&mut w, 5);
+        let (mut f, mut w) = (flight(), window());
+        f.is_cwnd_limited = false;
+        f.max_packets_out = 3;
+        Reno.cong_avoid(&f, &mut w, 5, clock(0, 250));
         assert_eq!((w.cwnd, w.cwnd_cnt), (10, 0));
     }
 }

@@ -7,8 +7,9 @@ use super::timers::Pending;
 use super::{REORDERING, Sender};
 use crate::cc::AckSample;
 use crate::clock::Clock;
+use crate::flight::CaState;
 use crate::packet::{Ack, Burst};
-use crate::window::{CaState, UNPACED};
+use crate::window::UNPACED;
 use sawtooth_units::width::{Fit, Low};
 
 // What an ACK turned out to do (`FLAG_…` in tcp_input.c).
@@ -55,7 +56,7 @@ const PACING_AVOIDANCE_PERCENT: u64 = 120;
 impl Sender {
     /// Takes an acknowledgement; appends to `out` what is to be sent.
     pub fn on_ack(&mut self, ack: &Ack, clock: Clock, out: &mut Vec<Burst>) {
-        if ack.next > self.window.snd_nxt {
+        if ack.next > self.flight.snd_nxt {
             return;
         }
         if ack.tsval != 0 {
@@ -67,25 +68,25 @@ impl Sender {
     }
 
     fn take_ack(&mut self, ack: &Ack, clock: Clock, out: &mut Vec<Burst>) {
-        let prior_una = self.window.snd_una;
+        let prior_una = self.flight.snd_una;
         let mut acking = Acking { tsecr: ack.tsecr, ..Acking::default() };
         if ack.next < prior_una {
             return self.take_old_ack(ack, &mut acking, clock, out);
         }
-        let delivered_before = self.window.delivered;
-        let lost_before = self.window.lost;
-        let prior_packets = self.window.packets_out;
+        let delivered_before = self.flight.delivered;
+        let lost_before = self.flight.lost;
+        let prior_packets = self.flight.packets_out;
         if ack.next > prior_una {
             acking.flags |= SND_UNA_ADVANCED;
             self.retransmits = 0;
         }
         let prior_fack = if self.sack { self.highest_sack() } else { prior_una };
-        acking.sampling.prior_in_flight = self.window.in_flight();
+        acking.sampling.prior_in_flight = self.flight.in_flight();
         self.update_window(ack, &mut acking);
-        self.window.snd_una = ack.next;
+        self.flight.snd_una = ack.next;
         if ack.sack.count > 0 {
             self.sack_tag(ack, prior_una, &mut acking, clock);
-            self.window.delivered += u64::from(acking.sack_delivered);
+            self.flight.delivered += u64::from(acking.sack_delivered);
         }
         let mut recover = Recover::Nothing;
         if prior_packets == 0 {
@@ -105,7 +106,7 @@ impl Sender {
             self.take_tlp_ack(ack.next, acking.flags, clock);
         }
         let dubious =
-            acking.flags & NOT_DUP == 0 || acking.flags & CA_ALERT != 0 || self.window.ca_state != CaState::Open;
+            acking.flags & NOT_DUP == 0 || acking.flags & CA_ALERT != 0 || self.flight.ca_state != CaState::Open;
         if dubious {
             let duplicates = u32::from(acking.flags & (SND_UNA_ADVANCED | NOT_DUP | DSACKING_ACK) == 0);
             self.alert(prior_una, duplicates, &mut acking, &mut recover, clock);
@@ -113,16 +114,16 @@ impl Sender {
         if acking.flags & SET_XMIT_TIMER != 0 {
             self.set_xmit_timer(clock);
         }
-        let delivered = (self.window.delivered - delivered_before).fit_u32();
-        let losses = (self.window.lost - lost_before).fit_u32();
+        let delivered = (self.flight.delivered - delivered_before).fit_u32();
+        let losses = (self.flight.lost - lost_before).fit_u32();
         let sample = self.rate_generate(&acking.sampling, delivered, losses, clock);
         if self.congestion.has_cong_control() {
-            self.congestion.cong_control(&mut self.window, &sample, clock);
+            self.congestion.cong_control(&self.flight, &mut self.window, &sample, clock);
         } else {
             if self.in_cwnd_reduction() {
                 self.cwnd_reduction(delivered, losses, acking.flags & SND_UNA_ADVANCED != 0);
             } else if self.may_raise_cwnd(acking.flags) {
-                self.congestion.cong_avoid(&mut self.window, delivered, clock);
+                self.congestion.cong_avoid(&self.flight, &mut self.window, delivered, clock);
             }
             self.update_pacing_rate();
         }
@@ -135,14 +136,14 @@ impl Sender {
             return;
         }
         let mut recover = Recover::Nothing;
-        self.sack_tag(ack, self.window.snd_una, acking, clock);
-        self.alert(self.window.snd_una, 0, acking, &mut recover, clock);
+        self.sack_tag(ack, self.flight.snd_una, acking, clock);
+        self.alert(self.flight.snd_una, 0, acking, &mut recover, clock);
         self.xmit_recovery(recover, clock, out);
     }
 
     /// `tcp_ack_update_window`.
     fn update_window(&mut self, ack: &Ack, acking: &mut Acking) {
-        if ack.next > self.window.snd_una || ack.window > self.send_window || ack.window == 0 {
+        if ack.next > self.flight.snd_una || ack.window > self.send_window || ack.window == 0 {
             acking.flags |= WIN_UPDATE;
             self.send_window = ack.window;
             self.note_window(ack.window);
@@ -152,8 +153,8 @@ impl Sender {
 
     /// `tcp_clean_rtx_queue`: drops what was acknowledged, samples round-trip time and rate.
     fn clean_queue(&mut self, prior_una: u64, prior_fack: u64, acking: &mut Acking, clock: Clock) {
-        let una = self.window.snd_una;
-        let mut reordered = self.window.snd_nxt;
+        let una = self.flight.snd_una;
+        let mut reordered = self.flight.snd_nxt;
         let (mut first_us, mut last_us) = (None, 0);
         let mut from = prior_una;
         if let Some((first, last)) = self.clean_untouched(acking, clock) {
@@ -165,7 +166,7 @@ impl Sender {
             let flags = segment.flags;
             if flags & (RETRANS | EVER_RETRANS) != 0 {
                 if flags & RETRANS != 0 {
-                    self.window.retrans_out -= 1;
+                    self.flight.retrans_out -= 1;
                 }
                 acking.flags |= RETRANS_DATA_ACKED;
             } else if flags & SACKED == 0 {
@@ -177,9 +178,9 @@ impl Sender {
                 }
             }
             if flags & SACKED != 0 {
-                self.window.sacked_out = self.window.sacked_out.saturating_sub(1);
+                self.flight.sacked_out = self.flight.sacked_out.saturating_sub(1);
             } else if self.sack {
-                self.window.delivered += 1;
+                self.flight.delivered += 1;
                 let spurious = flags & (RETRANS | EVER_RETRANS) != 0
                     && self.echo_before(acking.tsecr, (segment.sent_us / 1_000).low_u32() + 1);
                 if !spurious {
@@ -187,13 +188,13 @@ impl Sender {
                 }
             }
             if flags & LOST != 0 {
-                self.window.lost_out -= 1;
+                self.flight.lost_out -= 1;
             }
-            self.window.packets_out -= 1;
+            self.flight.packets_out -= 1;
             self.rate_delivered(seq, &mut acking.sampling);
             self.board.pop_to(seq + 1);
             // What is left of a super-packet is one still (`tcp_trim_head`).
-            if seq + 1 < self.window.snd_nxt && self.board.get(seq + 1).flags & JOINED != 0 {
+            if seq + 1 < self.flight.snd_nxt && self.board.get(seq + 1).flags & JOINED != 0 {
                 self.board.get_mut(seq + 1).flags &= !JOINED;
             } else {
                 self.super_packets -= 1;
@@ -228,15 +229,15 @@ impl Sender {
         let sample = AckSample {
             pkts_acked: acked,
             rtt_us: acking.sampling.rtt_us.map_or(-1, i64::from),
-            in_flight: (self.window.delivered - acking.sampling.prior_delivered).fit_u32(),
+            in_flight: (self.flight.delivered - acking.sampling.prior_delivered).fit_u32(),
         };
-        self.congestion.pkts_acked(&mut self.window, sample, clock);
+        self.congestion.pkts_acked(&self.flight, &mut self.window, sample, clock);
     }
 
     /// The usual case of [`Self::clean_queue`] at once: nothing of what was acknowledged was ever SACKed, lost or sent again.
     /// Then the last segment alone says what all do. The first and last send times, or `None` in any other case.
     fn clean_untouched(&mut self, acking: &mut Acking, clock: Clock) -> Option<(u64, u64)> {
-        let (start, una) = (self.board.una(), self.window.snd_una);
+        let (start, una) = (self.board.una(), self.flight.snd_una);
         if !self.sack || start == una {
             return None;
         }
@@ -253,13 +254,13 @@ impl Sender {
         if start < self.high_seq {
             acking.flags |= ORIG_SACK_ACKED;
         }
-        self.window.delivered += una - start;
-        self.window.packets_out -= (una - start).fit_u32();
+        self.flight.delivered += una - start;
+        self.flight.packets_out -= (una - start).fit_u32();
         self.rack_advance(0, una, last_us, clock);
         self.rate_delivered(una - 1, &mut acking.sampling);
         self.board.pop_to(una);
         self.super_packets -= super_packets;
-        if una < self.window.snd_nxt {
+        if una < self.flight.snd_nxt {
             // What is left of a super-packet is one still (`tcp_trim_head`).
             self.part(una);
         }
@@ -288,9 +289,9 @@ impl Sender {
         }
         acking.sampling.rtt_us = newest;
         if let (Some(sequence), Some(newest)) = (sequence, newest) {
-            self.rtt.update_min(&mut self.window, newest, clock);
-            self.rtt.update(&mut self.window, sequence);
-            self.rto = self.rtt.rto(&self.window, clock);
+            self.rtt.update_min(&mut self.flight, newest, clock);
+            self.rtt.update(&mut self.flight, sequence);
+            self.rto = self.rtt.rto(&self.flight, clock);
             self.backoff = 0;
         }
     }
@@ -302,16 +303,16 @@ impl Sender {
 
     /// `tcp_update_pacing_rate`: sizes super-packets where the algorithm does not pace.
     pub(super) fn update_pacing_rate(&mut self) {
-        let window = &mut self.window;
-        if window.srtt_us == 0 {
+        let (flight, window) = (&self.flight, &mut self.window);
+        if flight.srtt_us == 0 {
             window.pacing_rate = UNPACED;
             return;
         }
         let percent =
             if window.cwnd < window.ssthresh / 2 { PACING_SLOW_START_PERCENT } else { PACING_AVOIDANCE_PERCENT };
-        let per_hundred = u64::from(window.mss) * (1_000_000 / 100 * 8) * percent;
-        let flight = u64::from(window.cwnd.max(window.packets_out));
-        window.pacing_rate = per_hundred.saturating_mul(flight) / u64::from(window.srtt_us);
+        let per_hundred = u64::from(flight.mss) * (1_000_000 / 100 * 8) * percent;
+        let segments = u64::from(window.cwnd.max(flight.packets_out));
+        window.pacing_rate = per_hundred.saturating_mul(segments) / u64::from(flight.srtt_us);
     }
 
     /// `tcp_tsopt_ecr_before`.
@@ -325,7 +326,7 @@ impl Sender {
             Recover::Nothing => return,
             Recover::New => {
                 self.xmit(Push::Normal, clock, out);
-                if self.window.snd_nxt > self.high_seq {
+                if self.flight.snd_nxt > self.high_seq {
                     return;
                 }
                 self.frto = false;

@@ -20,9 +20,10 @@ mod writer;
 
 use crate::cc::{Algorithm, Congestion};
 use crate::clock::Clock;
+use crate::flight::{CaState, Flight};
 use crate::options::HostOptions;
 use crate::packet::{Block, Burst};
-use crate::window::{CaState, INFINITE_SSTHRESH, UNPACED, Window};
+use crate::window::Window;
 pub use output::SUPER_PACKET_OVERHEAD;
 use rtt::Rtt;
 use sawtooth_units::Time;
@@ -84,6 +85,7 @@ struct Rack {
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
+    pub flight: Flight,
     pub window: Window,
 
     // Timers, in ticks and as the time at which the wheel fires.
@@ -168,37 +170,11 @@ impl Sender {
     /// `total` is how many segments it has to send (`u64::MAX`: endless), `sack` whether both ends agreed on SACK.
     pub fn new(algorithm: Algorithm, options: HostOptions, sack: bool, total: u64, start: Start, clock: Clock) -> Self {
         let now_us = clock.micros();
-        let mut window = Window {
-            mss: options.mss,
-            cwnd: options.initial_window,
-            cwnd_cnt: 0,
-            cwnd_clamp: u32::MAX,
-            ssthresh: INFINITE_SSTHRESH,
-            prior_cwnd: 0,
-            prior_ssthresh: 0,
-            srtt_us: 0,
-            min_rtt_us: u32::MAX,
-            ca_state: CaState::Open,
-            snd_una: 0,
-            snd_nxt: 0,
-            packets_out: 0,
-            sacked_out: 0,
-            lost_out: 0,
-            retrans_out: 0,
-            is_cwnd_limited: false,
-            max_packets_out: 0,
-            // The handshake counts as one delivery; the application has not filled the buffer yet.
-            delivered: 1,
-            delivered_us: now_us,
-            lost: 0,
-            app_limited: 1,
-            pacing_rate: UNPACED,
-            pacing: false,
-            wstamp_ns: clock.now.nanos(),
-        };
-        let rtt = Rtt::new(&mut window, start.handshake_us, clock);
-        let rto = rtt.rto(&window, clock);
-        let congestion = Congestion::new(algorithm, &mut window, clock, start.seed);
+        let mut flight = Flight::new(options.mss, clock.now.nanos());
+        let mut window = Window::new(options.initial_window);
+        let rtt = Rtt::new(&mut flight, start.handshake_us, clock);
+        let rto = rtt.rto(&flight, clock);
+        let congestion = Congestion::new(algorithm, &flight, &mut window, clock, start.seed);
         let mut sender = Sender {
             stats: SenderStats::default(),
             congestion,
@@ -256,6 +232,7 @@ impl Sender {
             host_queue: 0,
             throttled: false,
             ts_recent: start.ts_recent,
+            flight,
             window,
             options,
         };
@@ -287,7 +264,7 @@ impl Sender {
 
     /// Whether everything was acknowledged.
     pub fn is_done(&self) -> bool {
-        self.window.snd_una >= self.total
+        self.flight.snd_una >= self.total
     }
     /// When [`Self::on_timer`] wants to be called next.
     pub fn timer(&self) -> Time {
@@ -309,13 +286,13 @@ impl Sender {
     }
 
     fn set_state(&mut self, state: CaState, clock: Clock) {
-        self.congestion.set_state(&mut self.window, state, clock);
-        self.window.ca_state = state;
+        self.congestion.set_state(&self.flight, &mut self.window, state, clock);
+        self.flight.ca_state = state;
     }
 
     /// `tcp_in_cwnd_reduction`.
     fn in_cwnd_reduction(&self) -> bool {
-        matches!(self.window.ca_state, CaState::Cwr | CaState::Recovery)
+        matches!(self.flight.ca_state, CaState::Cwr | CaState::Recovery)
     }
 
     fn loss_probe_pending(&self) -> bool {
@@ -324,7 +301,7 @@ impl Sender {
 
     /// `tcp_left_out`.
     fn left_out(&self) -> u32 {
-        self.window.sacked_out + self.window.lost_out
+        self.flight.sacked_out + self.flight.lost_out
     }
 }
 

@@ -4,8 +4,9 @@ use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, SACKED};
 use super::{Limit, Sender};
 use crate::cc::{Event, gso};
 use crate::clock::Clock;
+use crate::flight::CaState;
 use crate::packet::Burst;
-use crate::window::{CaState, UNPACED};
+use crate::window::UNPACED;
 use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
 
@@ -52,7 +53,7 @@ impl Sender {
                 quota = 1;
             }
             let quota = quota.min(max_segs);
-            let window = self.window_end.saturating_sub(self.window.snd_nxt);
+            let window = self.window_end.saturating_sub(self.flight.snd_nxt);
             if window == 0 {
                 rwnd_limited = true;
                 break;
@@ -74,7 +75,7 @@ impl Sender {
                 break;
             }
         }
-        cwnd_limited |= self.window.in_flight() >= self.window.cwnd;
+        cwnd_limited |= self.flight.in_flight() >= self.window.cwnd;
         self.note_limit(rwnd_limited, cwnd_limited, clock);
         if sent > 0 || cwnd_limited {
             self.validate_cwnd(cwnd_limited);
@@ -95,7 +96,7 @@ impl Sender {
             self.pacing_timer = Time::NEVER;
         }
         self.throttled = false;
-        if self.window.lost_out > self.window.retrans_out && self.window.cwnd > self.window.in_flight() {
+        if self.flight.lost_out > self.flight.retrans_out && self.window.cwnd > self.flight.in_flight() {
             self.xmit_retransmit_queue(clock, out);
         }
         self.xmit(Push::Normal, clock, out);
@@ -105,28 +106,28 @@ impl Sender {
     /// `tcp_tso_segs` with `tcp_tso_autosize`.
     fn tso_segs(&self) -> u32 {
         let mut bytes = self.window.pacing_rate >> gso::PACING_SHIFT;
-        let shift = self.window.min_rtt_us >> TSO_RTT_LOG;
+        let shift = self.flight.min_rtt_us >> TSO_RTT_LOG;
         if shift < u32::BITS {
             bytes = bytes.saturating_add(GSO_MAX_SIZE >> shift);
         }
-        let segs = bytes.min(GSO_MAX_SIZE) / u64::from(self.window.mss);
-        (segs as u32).max(self.congestion.min_tso_segs(&self.window))
+        let segs = bytes.min(GSO_MAX_SIZE) / u64::from(self.flight.mss);
+        (segs as u32).max(self.congestion.min_tso_segs(&self.flight, &self.window))
     }
 
     /// `tcp_cwnd_test`: at most half a window at once.
     fn cwnd_quota(&self) -> u32 {
-        let in_flight = self.window.in_flight();
+        let in_flight = self.flight.in_flight();
         let cwnd = self.window.cwnd;
         if in_flight >= cwnd { 0 } else { (cwnd >> 1).max(1).min(cwnd - in_flight) }
     }
 
     /// `tcp_pacing_check`; sets the pacing timer when it holds back.
     fn pacing_blocks(&mut self, clock: Clock) -> bool {
-        if !self.window.pacing || self.window.wstamp_ns <= clock.now.nanos() {
+        if !self.window.pacing || self.flight.wstamp_ns <= clock.now.nanos() {
             return false;
         }
         if self.pacing_timer == Time::NEVER {
-            self.pacing_timer = Time::from_nanos(self.window.wstamp_ns);
+            self.pacing_timer = Time::from_nanos(self.flight.wstamp_ns);
         }
         true
     }
@@ -139,12 +140,12 @@ impl Sender {
     }
 
     fn exceeds_small_queue(&self, count: u32, factor: u32) -> bool {
-        let size = u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
+        let size = u64::from(count) * u64::from(self.flight.mss) + SUPER_PACKET_OVERHEAD;
         let mut limit = (2 * size).max(self.window.pacing_rate >> gso::PACING_SHIFT);
         if !self.window.pacing {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
         }
-        self.host_queue > limit << factor && self.window.packets_out > 0
+        self.host_queue > limit << factor && self.flight.packets_out > 0
     }
 
     /// When [`Self::on_room`] wants to be called next, if the first of what waits in the host's queue leaves it at `leaves`.
@@ -154,7 +155,7 @@ impl Sender {
             return self.pacing_timer.min(leaves);
         }
         if self.host_queue > 0 && self.pacing_timer < leaves {
-            let retransmits = self.window.lost_out > self.window.retrans_out;
+            let retransmits = self.flight.lost_out > self.flight.retrans_out;
             if self.exceeds_small_queue(self.tso_segs(), u32::from(retransmits)) {
                 return leaves;
             }
@@ -174,25 +175,25 @@ impl Sender {
         cwnd_limited: &mut bool,
         rwnd_limited: &mut bool,
     ) -> bool {
-        if self.window.ca_state >= CaState::Recovery {
+        if self.flight.ca_state >= CaState::Recovery {
             return false;
         }
         let now = clock.now.nanos();
-        if now.cast_signed() - self.window.wstamp_ns.cast_signed() > 1_000_000 {
+        if now.cast_signed() - self.flight.wstamp_ns.cast_signed() > 1_000_000 {
             return false;
         }
-        let cong = u64::from(self.window.cwnd - self.window.in_flight());
+        let cong = u64::from(self.window.cwnd - self.flight.in_flight());
         let limit = cong.min(window);
         if limit >= u64::from(max_segs) || (head < unsent && limit >= head) {
             return false;
         }
-        let mss = u64::from(self.window.mss);
+        let mss = u64::from(self.flight.mss);
         let chunk = self.send_window.min(u64::from(self.window.cwnd) * mss) / TSO_WIN_DIVISOR;
         if limit * mss >= chunk || self.board.is_empty() {
             return false;
         }
-        let srtt_ns = 125 * u64::from(self.window.srtt_us);
-        let expected = self.board.get(self.window.snd_una).sent_us * 1_000 + srtt_ns;
+        let srtt_ns = 125 * u64::from(self.flight.srtt_us);
+        let expected = self.board.get(self.flight.snd_una).sent_us * 1_000 + srtt_ns;
         let threshold = (srtt_ns >> 1).min(1_000_000);
         if expected.cast_signed() - now.cast_signed() > threshold.cast_signed() {
             return false;
@@ -207,20 +208,20 @@ impl Sender {
 
     /// `tcp_cwnd_validate`; the sender's application never starves, so the window is never reduced for it.
     fn validate_cwnd(&mut self, cwnd_limited: bool) {
-        let window = &mut self.window;
-        if window.snd_una >= self.cwnd_usage_seq
+        let flight = &mut self.flight;
+        if flight.snd_una >= self.cwnd_usage_seq
             || cwnd_limited
-            || (!window.is_cwnd_limited && window.packets_out > window.max_packets_out)
+            || (!flight.is_cwnd_limited && flight.packets_out > flight.max_packets_out)
         {
-            window.is_cwnd_limited = cwnd_limited;
-            window.max_packets_out = window.packets_out;
-            self.cwnd_usage_seq = window.snd_nxt;
+            flight.is_cwnd_limited = cwnd_limited;
+            flight.max_packets_out = flight.packets_out;
+            self.cwnd_usage_seq = flight.snd_nxt;
         }
     }
 
     /// `tcp_chrono_start` and `…_stop`.
     fn note_limit(&mut self, rwnd_limited: bool, cwnd_limited: bool, clock: Clock) {
-        let starved = !cwnd_limited && self.unsent() == 0 && self.window.snd_nxt < self.total;
+        let starved = !cwnd_limited && self.unsent() == 0 && self.flight.snd_nxt < self.total;
         let limit = if rwnd_limited {
             Some(Limit::ReceiveWindow)
         } else if starved {
@@ -243,10 +244,10 @@ impl Sender {
             segment.flags |= if at == 0 { 0 } else { JOINED };
             self.board.push(segment);
         }
-        let first = self.window.packets_out == 0;
-        self.emit(self.window.snd_nxt, count, clock, out);
-        self.window.snd_nxt += u64::from(count);
-        self.window.packets_out += count;
+        let first = self.flight.packets_out == 0;
+        self.emit(self.flight.snd_nxt, count, clock, out);
+        self.flight.snd_nxt += u64::from(count);
+        self.flight.packets_out += count;
         self.super_packets += 1;
         self.drop_sent_buffers();
         if first || self.loss_probe_pending() {
@@ -266,7 +267,7 @@ impl Sender {
             self.board.link_newest(seq);
         }
         self.part(seq);
-        if end < self.window.snd_nxt {
+        if end < self.flight.snd_nxt {
             self.part(end);
         }
         self.stats.retransmits += u64::from(count);
@@ -279,7 +280,7 @@ impl Sender {
         for seq in seq..seq + u64::from(count) {
             // After an undo an earlier retransmission may still count as in flight.
             let flags = &mut self.board.get_mut(seq).flags;
-            self.window.retrans_out += u32::from(*flags & RETRANS == 0);
+            self.flight.retrans_out += u32::from(*flags & RETRANS == 0);
             *flags |= RETRANS;
         }
         if self.retrans_stamp == 0 {
@@ -297,22 +298,22 @@ impl Sender {
 
     /// Segments from `seq` on that are lost, of one buffer, and go out as one super-packet; at most `limit`.
     fn lost_together(&self, seq: u64, limit: u32) -> u32 {
-        let end = self.window.snd_nxt.min(self.window_end).min(seq + u64::from(limit));
+        let end = self.flight.snd_nxt.min(self.window_end).min(seq + u64::from(limit));
         let together = |seq: &u64| self.board.get(*seq).flags & (JOINED | LOST | SACKED | RETRANS) == JOINED | LOST;
         1 + (seq + 1..end).take_while(together).count().fit_u32()
     }
 
     /// `tcp_xmit_retransmit_queue`: what is marked lost, oldest first, as far as the window allows.
     pub(super) fn xmit_retransmit_queue(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        if self.window.packets_out == 0 {
+        if self.flight.packets_out == 0 {
             return;
         }
-        let head = self.window.snd_una;
+        let head = self.flight.snd_una;
         let max_segs = self.tso_segs();
         let mut hole = false;
         let mut restart = false;
         let mut next = self.retransmit_hint.unwrap_or(head).max(head);
-        while next < self.window.snd_nxt {
+        while next < self.flight.snd_nxt {
             let seq = next;
             next += 1;
             if self.pacing_blocks(clock) {
@@ -321,7 +322,7 @@ impl Sender {
             if !hole {
                 self.retransmit_hint = Some(seq);
             }
-            if self.window.in_flight() >= self.window.cwnd || self.window.retrans_out >= self.window.lost_out {
+            if self.flight.in_flight() >= self.window.cwnd || self.flight.retrans_out >= self.flight.lost_out {
                 break;
             }
             let flags = self.board.get(seq).flags;
@@ -337,7 +338,7 @@ impl Sender {
             if seq >= self.window_end && seq != head {
                 break;
             }
-            let count = self.lost_together(seq, max_segs.min(self.window.cwnd - self.window.in_flight()));
+            let count = self.lost_together(seq, max_segs.min(self.window.cwnd - self.flight.in_flight()));
             if self.host_queue_full(count, 1) {
                 break;
             }
@@ -355,21 +356,21 @@ impl Sender {
 
     /// Stamps a departure of `count` segments and moves the pacer on (`tcp_update_skb_after_send`); microseconds.
     fn stamp_departure(&mut self, count: u32, clock: Clock) -> u64 {
-        let before = self.window.wstamp_ns;
-        self.window.wstamp_ns = before.max(clock.now.nanos());
-        let sent_us = self.window.wstamp_ns / 1_000;
-        if self.window.in_flight() == 0 {
+        let before = self.flight.wstamp_ns;
+        self.flight.wstamp_ns = before.max(clock.now.nanos());
+        let sent_us = self.flight.wstamp_ns / 1_000;
+        if self.flight.in_flight() == 0 {
             let event = Event::TxStart { last_send_jiffies: self.last_send_jiffies };
-            self.congestion.event(&mut self.window, event, clock);
+            self.congestion.event(&self.flight, &mut self.window, event, clock);
         }
         self.last_send_jiffies = clock.jiffies();
         self.stats.segments_out += u64::from(count);
         let rate = self.window.pacing_rate;
         if self.window.pacing && rate != UNPACED && rate > 0 && self.stats.segments_out >= UNPACED_SEGMENTS {
-            let bytes = u64::from(count) * u64::from(self.window.mss);
+            let bytes = u64::from(count) * u64::from(self.flight.mss);
             let length = bytes * NANOS_PER_SEC / rate;
-            let credit = self.window.wstamp_ns - before;
-            self.window.wstamp_ns += length - (length / 2).min(credit);
+            let credit = self.flight.wstamp_ns - before;
+            self.flight.wstamp_ns += length - (length / 2).min(credit);
         }
         sent_us
     }
@@ -377,7 +378,7 @@ impl Sender {
     fn emit(&mut self, start: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
         let tsval = if self.options.timestamps { clock.timestamp() } else { 0 };
         if self.host_queued {
-            self.host_queue += u64::from(count) * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
+            self.host_queue += u64::from(count) * u64::from(self.flight.mss) + SUPER_PACKET_OVERHEAD;
         }
         // Linux sets PSH on every super-packet of more than one segment.
         out.push(Burst { start, count, push: count > 1, tsval, tsecr: self.ts_recent });

@@ -5,7 +5,7 @@ use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::timers::{Pending, TIMEOUT_MIN_US};
 use super::{REORDERING, Sender};
 use crate::clock::Clock;
-use crate::window::CaState;
+use crate::flight::CaState;
 use sawtooth_units::width::{Fit, Low};
 
 /// For how many recoveries a widened reordering window stays (`TCP_RACK_RECOVERY_THRESH`).
@@ -19,30 +19,30 @@ impl Sender {
             return;
         }
         match self.retransmit_hint {
-            None if self.window.retrans_out >= self.window.lost_out => self.retransmit_hint = Some(seq),
+            None if self.flight.retrans_out >= self.flight.lost_out => self.retransmit_hint = Some(seq),
             Some(hint) if seq < hint => self.retransmit_hint = Some(seq),
             _ => {}
         }
         if flags & LOST == 0 {
             self.board.get_mut(seq).flags |= LOST;
-            self.window.lost_out += 1;
-            self.window.lost += 1;
+            self.flight.lost_out += 1;
+            self.flight.lost += 1;
         } else if flags & RETRANS != 0 {
             // The retransmission was lost, too.
             self.board.get_mut(seq).flags &= !RETRANS;
-            self.window.retrans_out -= 1;
-            self.window.lost += 1;
+            self.flight.retrans_out -= 1;
+            self.flight.lost += 1;
         }
     }
 
     /// `tcp_rack_reo_wnd` in microseconds.
     fn reordering_window_us(&self) -> u32 {
         if !self.reordering_seen
-            && (self.window.ca_state >= CaState::Recovery || self.window.sacked_out >= self.reordering)
+            && (self.flight.ca_state >= CaState::Recovery || self.flight.sacked_out >= self.reordering)
         {
             return 0;
         }
-        ((self.window.min_rtt_us >> 2).saturating_mul(self.rack.reorder_steps)).min(self.window.srtt_us >> 3)
+        ((self.flight.min_rtt_us >> 2).saturating_mul(self.rack.reorder_steps)).min(self.flight.srtt_us >> 3)
     }
 
     /// `tcp_rack_skb_timeout`: microseconds until segment `seq` counts as lost.
@@ -93,7 +93,7 @@ impl Sender {
     /// `tcp_rack_advance`: a segment sent at `sent_us` with `flags` was delivered.
     pub(super) fn rack_advance(&mut self, flags: u8, end: u64, sent_us: u64, clock: Clock) {
         let rtt_us = clock.micros().saturating_sub(sent_us).low_u32();
-        if rtt_us < self.window.min_rtt_us && flags & (RETRANS | EVER_RETRANS) != 0 {
+        if rtt_us < self.flight.min_rtt_us && flags & (RETRANS | EVER_RETRANS) != 0 {
             return;
         }
         self.rack.advanced = true;
@@ -116,7 +116,7 @@ impl Sender {
         if rack.dsack_seen {
             rack.reorder_steps = (rack.reorder_steps + 1).min(255);
             rack.dsack_seen = false;
-            rack.last_delivered = self.window.delivered;
+            rack.last_delivered = self.flight.delivered;
             rack.reorder_persist = RECOVERY_PERSIST;
         } else if rack.reorder_persist == 0 {
             rack.reorder_steps = 1;
@@ -125,11 +125,11 @@ impl Sender {
 
     /// `tcp_newreno_mark_lost`.
     pub(super) fn newreno_mark_lost(&mut self, una_advanced: bool) {
-        let state = self.window.ca_state;
-        if (state < CaState::Recovery && self.window.sacked_out >= self.reordering)
+        let state = self.flight.ca_state;
+        if (state < CaState::Recovery && self.flight.sacked_out >= self.reordering)
             || (state == CaState::Recovery && una_advanced)
         {
-            let head = self.window.snd_una;
+            let head = self.flight.snd_una;
             if self.board.get(head).flags & LOST == 0 {
                 self.mark_lost(head);
             }
@@ -151,12 +151,12 @@ impl Sender {
 
     /// `tcp_highest_sack_seq`: the end of the highest SACKed segment, the unacknowledged edge without one.
     pub(super) fn highest_sack(&self) -> u64 {
-        if self.window.sacked_out == 0 { self.window.snd_una } else { self.highest_sack.max(self.window.snd_una) }
+        if self.flight.sacked_out == 0 { self.flight.snd_una } else { self.highest_sack.max(self.flight.snd_una) }
     }
 
     /// Reordering falls back to its default when a timeout proves it overestimated (`tcp_enter_loss`).
     pub(super) fn limit_reordering_after_timeout(&mut self) {
-        if self.window.ca_state <= CaState::Disorder && self.window.sacked_out >= REORDERING {
+        if self.flight.ca_state <= CaState::Disorder && self.flight.sacked_out >= REORDERING {
             self.reordering = self.reordering.min(REORDERING);
         }
     }

@@ -28,14 +28,14 @@ pub fn sent_after(sent_us: u64, end: u64, other_us: u64, other_end: u64) -> bool
 impl Sender {
     /// `tcp_rate_skb_sent`: the snapshot that segment gets which leaves at `sent_us`.
     pub(super) fn rate_snapshot(&mut self, sent_us: u64, flags: u8) -> Segment {
-        if self.window.packets_out == 0 {
+        if self.flight.packets_out == 0 {
             self.first_tx_us = sent_us;
-            self.window.delivered_us = sent_us;
+            self.flight.delivered_us = sent_us;
         }
         let ago = |then: u64| u32::try_from(sent_us.saturating_sub(then)).unwrap_or(CONSUMED - 1);
         let flags = if self.window.app_limited != 0 { flags | APP_LIMITED } else { flags & !APP_LIMITED };
-        let (first_tx_ago, delivered_ago) = (ago(self.first_tx_us), ago(self.window.delivered_us));
-        Segment::new(sent_us, first_tx_ago, delivered_ago, self.window.delivered.low_u32(), flags)
+        let (first_tx_ago, delivered_ago) = (ago(self.first_tx_us), ago(self.flight.delivered_us));
+        Segment::new(sent_us, first_tx_ago, delivered_ago, self.flight.delivered.low_u32(), flags)
     }
 
     /// `tcp_rate_skb_delivered`: segment `seq` was acknowledged or SACKed.
@@ -45,7 +45,7 @@ impl Sender {
             return;
         }
         if sampling.prior_delivered == 0 || sent_after(segment.sent_us, seq + 1, self.first_tx_us, sampling.last_end) {
-            let delivered = self.window.delivered;
+            let delivered = self.flight.delivered;
             sampling.prior_delivered = delivered - u64::from(delivered.low_u32().wrapping_sub(segment.delivered));
             sampling.prior_delivered_us = segment.sent_us - u64::from(segment.delivered_ago_us);
             sampling.is_app_limited = segment.flags & APP_LIMITED != 0;
@@ -67,13 +67,13 @@ impl Sender {
         losses: u32,
         clock: Clock,
     ) -> RateSample {
-        let window = &mut self.window;
-        if window.app_limited != 0 && window.delivered > window.app_limited {
+        let (flight, window) = (&mut self.flight, &mut self.window);
+        if window.app_limited != 0 && flight.delivered > window.app_limited {
             window.app_limited = 0;
         }
         let now_us = clock.micros();
         if acked_sacked > 0 {
-            window.delivered_us = now_us;
+            flight.delivered_us = now_us;
         }
         let mut sample = RateSample {
             delivered: -1,
@@ -91,11 +91,11 @@ impl Sender {
         if sampling.prior_delivered == 0 {
             return sample;
         }
-        sample.delivered = (window.delivered - sampling.prior_delivered).cast_signed();
+        sample.delivered = (flight.delivered - sampling.prior_delivered).cast_signed();
         let ack_us = now_us.saturating_sub(sampling.prior_delivered_us);
         let interval_us = sampling.interval_us.max(ack_us);
         // Shorter than a round trip: the segment was acknowledged by an earlier transmission.
-        if interval_us >= u64::from(window.min_rtt_us) {
+        if interval_us >= u64::from(flight.min_rtt_us) {
             sample.interval_us = interval_us.cast_signed();
         }
         sample

@@ -6,7 +6,8 @@ use super::rack::RECOVERY_PERSIST;
 use super::scoreboard::{EVER_RETRANS, LOST};
 use crate::cc::Event;
 use crate::clock::Clock;
-use crate::window::{CaState, INFINITE_SSTHRESH};
+use crate::flight::CaState;
+use crate::window::INFINITE_SSTHRESH;
 use sawtooth_units::width::Fit;
 
 impl Sender {
@@ -20,20 +21,20 @@ impl Sender {
         clock: Clock,
     ) {
         let advanced = acking.flags & SND_UNA_ADVANCED != 0;
-        if self.window.packets_out == 0 {
-            self.window.sacked_out = 0;
+        if self.flight.packets_out == 0 {
+            self.flight.sacked_out = 0;
         }
-        if self.window.ca_state == CaState::Open {
+        if self.flight.ca_state == CaState::Open {
             self.retrans_stamp = 0;
-        } else if self.window.snd_una >= self.high_seq {
-            match self.window.ca_state {
-                CaState::Cwr if self.window.snd_una != self.high_seq => {
+        } else if self.flight.snd_una >= self.high_seq {
+            match self.flight.ca_state {
+                CaState::Cwr if self.flight.snd_una != self.high_seq => {
                     self.end_cwnd_reduction(clock);
                     self.set_state(CaState::Open, clock);
                 }
                 CaState::Recovery => {
                     if !self.sack {
-                        self.window.sacked_out = 0;
+                        self.flight.sacked_out = 0;
                     }
                     if self.try_undo_recovery(acking.tsecr, clock) {
                         return;
@@ -43,7 +44,7 @@ impl Sender {
                 _ => {}
             }
         }
-        match self.window.ca_state {
+        match self.flight.ca_state {
             CaState::Recovery => {
                 if !advanced {
                     if !self.sack {
@@ -56,8 +57,8 @@ impl Sender {
                     self.try_to_open(clock);
                 }
                 self.identify_loss(acking, clock);
-                if self.window.ca_state != CaState::Recovery {
-                    if self.window.lost_out == 0 {
+                if self.flight.ca_state != CaState::Recovery {
+                    if self.flight.lost_out == 0 {
                         return;
                     }
                     self.enter_recovery(clock);
@@ -66,7 +67,7 @@ impl Sender {
             CaState::Loss => {
                 self.process_loss(acking, duplicates, recover, clock);
                 self.identify_loss(acking, clock);
-                if self.window.ca_state != CaState::Open && acking.flags & LOST_RETRANS == 0 {
+                if self.flight.ca_state != CaState::Open && acking.flags & LOST_RETRANS == 0 {
                     return;
                 }
                 if self.alert_default(duplicates, acking, clock) {
@@ -86,15 +87,15 @@ impl Sender {
     fn alert_default(&mut self, duplicates: u32, acking: &mut Acking, clock: Clock) -> bool {
         if !self.sack {
             if acking.flags & SND_UNA_ADVANCED != 0 {
-                self.window.sacked_out = 0;
+                self.flight.sacked_out = 0;
             }
             self.add_reno_sack(duplicates);
         }
-        if self.window.ca_state <= CaState::Disorder {
+        if self.flight.ca_state <= CaState::Disorder {
             self.try_undo_dsack();
         }
         self.identify_loss(acking, clock);
-        if self.window.lost_out == 0 {
+        if self.flight.lost_out == 0 {
             self.try_to_open(clock);
             return true;
         }
@@ -111,18 +112,18 @@ impl Sender {
             self.newreno_mark_lost(acking.flags & SND_UNA_ADVANCED != 0);
             return;
         }
-        let retransmitted = self.window.retrans_out;
+        let retransmitted = self.flight.retrans_out;
         if self.rack_mark_lost(clock) {
             acking.flags &= !SET_XMIT_TIMER;
         }
-        if retransmitted > self.window.retrans_out {
+        if retransmitted > self.flight.retrans_out {
             acking.flags |= LOST_RETRANS;
         }
     }
 
     /// `tcp_process_loss`.
     fn process_loss(&mut self, acking: &mut Acking, duplicates: u32, recover: &mut Recover, clock: Clock) {
-        let recovered = self.window.snd_una >= self.high_seq;
+        let recovered = self.flight.snd_una >= self.high_seq;
         let advanced = acking.flags & SND_UNA_ADVANCED != 0;
         if advanced && self.try_undo_loss(false, acking.tsecr, clock) {
             return;
@@ -132,13 +133,13 @@ impl Sender {
             if acking.flags & ORIG_SACK_ACKED != 0 && self.try_undo_loss(true, acking.tsecr, clock) {
                 return;
             }
-            if self.window.snd_nxt > self.high_seq {
+            if self.flight.snd_nxt > self.high_seq {
                 if acking.flags & DATA_SACKED != 0 || duplicates > 0 {
                     self.frto = false;
                 }
             } else if advanced && !recovered {
-                self.high_seq = self.window.snd_nxt;
-                if self.unsent() > 0 && self.window_end > self.window.snd_nxt {
+                self.high_seq = self.flight.snd_nxt;
+                if self.unsent() > 0 && self.window_end > self.flight.snd_nxt {
                     *recover = Recover::New;
                     return;
                 }
@@ -150,10 +151,10 @@ impl Sender {
             return;
         }
         if !self.sack {
-            if self.window.snd_nxt > self.high_seq && duplicates > 0 {
+            if self.flight.snd_nxt > self.high_seq && duplicates > 0 {
                 self.add_reno_sack(duplicates);
             } else if advanced {
-                self.window.sacked_out = 0;
+                self.flight.sacked_out = 0;
             }
         }
         *recover = Recover::Lost;
@@ -164,10 +165,10 @@ impl Sender {
         if !self.any_retransmitted() {
             self.retrans_stamp = 0;
         }
-        self.window.prior_ssthresh = 0;
+        self.flight.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_cwnd_reduction() {
-            self.window.prior_ssthresh = self.current_ssthresh();
+            self.flight.prior_ssthresh = self.current_ssthresh();
             self.init_cwnd_reduction();
         }
         self.set_state(CaState::Recovery, clock);
@@ -175,24 +176,24 @@ impl Sender {
 
     /// `tcp_enter_loss`: the retransmission timeout fired.
     pub(super) fn enter_loss(&mut self, clock: Clock) {
-        let new_recovery = self.window.ca_state < CaState::Recovery;
+        let new_recovery = self.flight.ca_state < CaState::Recovery;
         self.timeout_mark_lost(clock);
-        let state = self.window.ca_state;
+        let state = self.flight.ca_state;
         if state <= CaState::Disorder
-            || self.high_seq <= self.window.snd_una
+            || self.high_seq <= self.flight.snd_una
             || (state == CaState::Loss && self.retransmits == 0)
         {
-            self.window.prior_ssthresh = self.current_ssthresh();
-            self.window.prior_cwnd = self.window.cwnd;
-            self.window.ssthresh = self.congestion.ssthresh(&mut self.window);
-            self.congestion.event(&mut self.window, Event::Loss, clock);
+            self.flight.prior_ssthresh = self.current_ssthresh();
+            self.flight.prior_cwnd = self.window.cwnd;
+            self.window.ssthresh = self.congestion.ssthresh(&self.flight, &self.window);
+            self.congestion.event(&self.flight, &mut self.window, Event::Loss, clock);
             self.init_undo();
         }
-        self.window.cwnd = self.window.in_flight() + 1;
+        self.window.cwnd = self.flight.in_flight() + 1;
         self.window.cwnd_cnt = 0;
         self.limit_reordering_after_timeout();
         self.set_state(CaState::Loss, clock);
-        self.high_seq = self.window.snd_nxt;
+        self.high_seq = self.flight.snd_nxt;
         self.tlp_high_seq = None;
         self.frto = new_recovery || self.retransmits > 0;
     }
@@ -200,10 +201,10 @@ impl Sender {
     /// `tcp_timeout_mark_lost`.
     fn timeout_mark_lost(&mut self, clock: Clock) {
         if !self.sack {
-            self.window.sacked_out = 0;
+            self.flight.sacked_out = 0;
         }
-        let head = self.window.snd_una;
-        for seq in head..self.window.snd_nxt {
+        let head = self.flight.snd_una;
+        for seq in head..self.flight.snd_nxt {
             // Sent too recently to be judged.
             if seq != head && self.rack_remaining_us(seq, 0, clock) > 0 {
                 continue;
@@ -215,8 +216,8 @@ impl Sender {
 
     /// `tcp_init_undo`.
     fn init_undo(&mut self) {
-        self.undo_marker = Some(self.window.snd_una);
-        self.undo_retrans = i64::from(self.window.retrans_out);
+        self.undo_marker = Some(self.flight.snd_una);
+        self.undo_retrans = i64::from(self.flight.retrans_out);
         if self.tlp_high_seq.is_some() && self.tlp_retrans {
             self.undo_retrans += 1;
         }
@@ -227,24 +228,24 @@ impl Sender {
 
     /// `tcp_init_cwnd_reduction`.
     pub(super) fn init_cwnd_reduction(&mut self) {
-        self.high_seq = self.window.snd_nxt;
+        self.high_seq = self.flight.snd_nxt;
         self.tlp_high_seq = None;
         self.window.cwnd_cnt = 0;
-        self.window.prior_cwnd = self.window.cwnd;
+        self.flight.prior_cwnd = self.window.cwnd;
         self.prr_delivered = 0;
         self.prr_out = 0;
-        self.window.ssthresh = self.congestion.ssthresh(&mut self.window);
+        self.window.ssthresh = self.congestion.ssthresh(&self.flight, &self.window);
     }
 
     /// `tcp_cwnd_reduction`: proportional rate reduction (RFC 6937), with the reduction bound by slow start when the ACK
     /// advanced without new losses.
     pub(super) fn cwnd_reduction(&mut self, delivered: u32, losses: u32, advanced: bool) {
-        if delivered == 0 || self.window.prior_cwnd == 0 {
+        if delivered == 0 || self.flight.prior_cwnd == 0 {
             return;
         }
-        let in_flight = i64::from(self.window.in_flight());
+        let in_flight = i64::from(self.flight.in_flight());
         let ssthresh = i64::from(self.window.ssthresh);
-        let prior_cwnd = i64::from(self.window.prior_cwnd);
+        let prior_cwnd = i64::from(self.flight.prior_cwnd);
         self.prr_delivered += delivered;
         let prr_out = i64::from(self.prr_out);
         let prr_delivered = i64::from(self.prr_delivered);
@@ -266,11 +267,11 @@ impl Sender {
             return;
         }
         if self.window.ssthresh < INFINITE_SSTHRESH
-            && (self.window.ca_state == CaState::Cwr || self.undo_marker.is_some())
+            && (self.flight.ca_state == CaState::Cwr || self.undo_marker.is_some())
         {
             self.window.cwnd = self.window.ssthresh;
         }
-        self.congestion.event(&mut self.window, Event::CompleteCwr, clock);
+        self.congestion.event(&self.flight, &mut self.window, Event::CompleteCwr, clock);
     }
 
     /// `tcp_current_ssthresh`.
@@ -285,8 +286,8 @@ impl Sender {
 
     /// `tcp_any_retrans_done`.
     fn any_retransmitted(&self) -> bool {
-        self.window.retrans_out > 0
-            || (!self.board.is_empty() && self.board.get(self.window.snd_una).flags & EVER_RETRANS != 0)
+        self.flight.retrans_out > 0
+            || (!self.board.is_empty() && self.board.get(self.flight.snd_una).flags & EVER_RETRANS != 0)
     }
 
     /// `tcp_packet_delayed`: the echo shows that the original arrived.
@@ -294,7 +295,7 @@ impl Sender {
         if self.retrans_stamp != 0 {
             return self.echo_before(tsecr, self.retrans_stamp);
         }
-        self.sack || self.window.snd_una < self.high_seq
+        self.sack || self.flight.snd_una < self.high_seq
     }
 
     /// `tcp_may_undo`.
@@ -305,15 +306,15 @@ impl Sender {
     /// `tcp_undo_cwnd_reduction`.
     fn undo_cwnd_reduction(&mut self, unmark: bool) {
         if unmark {
-            for seq in self.window.snd_una..self.window.snd_nxt {
+            for seq in self.flight.snd_una..self.flight.snd_nxt {
                 self.board.get_mut(seq).flags &= !LOST;
             }
-            self.window.lost_out = 0;
+            self.flight.lost_out = 0;
             self.retransmit_hint = None;
         }
-        if self.window.prior_ssthresh != 0 {
-            self.window.cwnd = self.congestion.undo_cwnd(&mut self.window);
-            self.window.ssthresh = self.window.ssthresh.max(self.window.prior_ssthresh);
+        if self.flight.prior_ssthresh != 0 {
+            self.window.cwnd = self.congestion.undo_cwnd(&self.flight, &self.window);
+            self.window.ssthresh = self.window.ssthresh.max(self.flight.prior_ssthresh);
         }
         self.undo_marker = None;
         self.rack.advanced = true;
@@ -321,7 +322,7 @@ impl Sender {
 
     /// `tcp_is_non_sack_preventing_reopen`.
     fn holds_until_above_high(&mut self) -> bool {
-        if self.sack || self.window.snd_una != self.high_seq {
+        if self.sack || self.flight.snd_una != self.high_seq {
             return false;
         }
         if !self.any_retransmitted() {
@@ -373,7 +374,7 @@ impl Sender {
             return false;
         }
         self.check_sack_reordering(prior_una);
-        if self.window.retrans_out > 0 {
+        if self.flight.retrans_out > 0 {
             return true;
         }
         if !self.any_retransmitted() {
@@ -389,7 +390,7 @@ impl Sender {
         if !self.any_retransmitted() {
             self.retrans_stamp = 0;
         }
-        if self.window.ca_state != CaState::Cwr {
+        if self.flight.ca_state != CaState::Cwr {
             self.try_keep_open(clock);
         }
     }
@@ -397,9 +398,9 @@ impl Sender {
     /// `tcp_try_keep_open`.
     pub(super) fn try_keep_open(&mut self, clock: Clock) {
         let state = if self.left_out() > 0 || self.any_retransmitted() { CaState::Disorder } else { CaState::Open };
-        if self.window.ca_state != state {
+        if self.flight.ca_state != state {
             self.set_state(state, clock);
-            self.high_seq = self.window.snd_nxt;
+            self.high_seq = self.flight.snd_nxt;
         }
     }
 }

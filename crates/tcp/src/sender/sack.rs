@@ -4,14 +4,14 @@ use super::Sender;
 use super::ack::{Acking, DATA_SACKED, DSACK_TLP, DSACKING_ACK, ORIG_SACK_ACKED};
 use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use crate::clock::Clock;
+use crate::flight::CaState;
 use crate::packet::{Ack, Block};
-use crate::window::CaState;
 use sawtooth_units::width::Fit;
 
 impl Sender {
     /// `tcp_sacktag_write_queue`.
     pub(super) fn sack_tag(&mut self, ack: &Ack, prior_una: u64, acking: &mut Acking, clock: Clock) {
-        let mut reordered = self.window.snd_nxt;
+        let mut reordered = self.flight.snd_nxt;
         let mut blocks = [Block::default(); 4];
         let mut count = 0;
         let mut duplicate = None;
@@ -20,13 +20,13 @@ impl Sender {
                 self.see_dsack(block, prior_una, acking);
                 duplicate = Some(block);
             }
-            if !block.is_empty() && block.end <= self.window.snd_nxt && block.end > self.window.snd_una {
-                blocks[count] = Block { start: block.start.max(self.window.snd_una), end: block.end };
+            if !block.is_empty() && block.end <= self.flight.snd_nxt && block.end > self.flight.snd_una {
+                blocks[count] = Block { start: block.start.max(self.flight.snd_una), end: block.end };
                 count += 1;
             }
         }
         if let Some(block) = duplicate {
-            for seq in block.start.max(self.window.snd_una)..block.end.min(self.window.snd_nxt) {
+            for seq in block.start.max(self.flight.snd_una)..block.end.min(self.flight.snd_nxt) {
                 self.tag_duplicate(seq, &mut reordered);
             }
         }
@@ -48,7 +48,7 @@ impl Sender {
         }
         self.sack_cache = [Block::default(); 4];
         self.sack_cache[..blocks.len()].copy_from_slice(blocks);
-        if self.window.ca_state != CaState::Loss || self.undo_marker.is_some() {
+        if self.flight.ca_state != CaState::Loss || self.undo_marker.is_some() {
             self.check_sack_reordering(reordered);
         }
     }
@@ -72,8 +72,8 @@ impl Sender {
             // Not marked lost: the retransmission may still be on its way.
             if flags & LOST != 0 {
                 cleared = LOST | RETRANS;
-                self.window.lost_out -= 1;
-                self.window.retrans_out -= 1;
+                self.flight.lost_out -= 1;
+                self.flight.retrans_out -= 1;
             }
         } else {
             if flags & EVER_RETRANS == 0 {
@@ -88,14 +88,14 @@ impl Sender {
             }
             if flags & LOST != 0 {
                 cleared = LOST;
-                self.window.lost_out -= 1;
+                self.flight.lost_out -= 1;
             }
         }
         let tagged = self.board.get_mut(seq);
         tagged.flags = (flags & !cleared) | SACKED;
         acking.flags |= DATA_SACKED;
         acking.sack_delivered += 1;
-        self.window.sacked_out += 1;
+        self.flight.sacked_out += 1;
         self.highest_sack = self.highest_sack.max(seq + 1);
         self.rate_delivered(seq, &mut acking.sampling);
         self.board.unlink(seq);
@@ -114,7 +114,7 @@ impl Sender {
         }
         if flags & SACKED != 0 && flags & RETRANS != 0 {
             self.board.get_mut(seq).flags &= !RETRANS;
-            self.window.retrans_out -= 1;
+            self.flight.retrans_out -= 1;
         }
     }
 
@@ -150,29 +150,29 @@ impl Sender {
         if duplicates == 0 {
             return;
         }
-        let before = self.window.sacked_out;
-        self.window.sacked_out += duplicates;
+        let before = self.flight.sacked_out;
+        self.flight.sacked_out += duplicates;
         self.check_reno_reordering(0);
-        self.window.delivered += u64::from(self.window.sacked_out.saturating_sub(before));
+        self.flight.delivered += u64::from(self.flight.sacked_out.saturating_sub(before));
     }
 
     /// `tcp_remove_reno_sacks`: `acked` segments were acknowledged cumulatively.
     pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
         if acked > 0 {
-            let sacked = self.window.sacked_out;
-            self.window.delivered += u64::from(acked.saturating_sub(sacked).max(1));
-            self.window.sacked_out = sacked.saturating_sub(acked - 1);
+            let sacked = self.flight.sacked_out;
+            self.flight.delivered += u64::from(acked.saturating_sub(sacked).max(1));
+            self.flight.sacked_out = sacked.saturating_sub(acked - 1);
         }
         self.check_reno_reordering(acked);
     }
 
     /// `tcp_check_reno_reordering` with `tcp_limit_reno_sacked`: more duplicates than holes can explain.
     fn check_reno_reordering(&mut self, addend: u32) {
-        let window = &mut self.window;
-        let holes = window.lost_out.max(1).min(window.packets_out);
-        if window.sacked_out + holes > window.packets_out {
-            window.sacked_out = window.packets_out - holes;
-            self.reordering = (window.packets_out + addend).min(super::MAX_REORDERING);
+        let flight = &mut self.flight;
+        let holes = flight.lost_out.max(1).min(flight.packets_out);
+        if flight.sacked_out + holes > flight.packets_out {
+            flight.sacked_out = flight.packets_out - holes;
+            self.reordering = (flight.packets_out + addend).min(super::MAX_REORDERING);
             self.reordering_seen = true;
         }
     }

@@ -4,8 +4,8 @@ use super::Sender;
 use super::output::Push;
 use super::rtt::{RTO_MIN_US, Rtt};
 use crate::clock::Clock;
+use crate::flight::CaState;
 use crate::packet::Burst;
-use crate::window::CaState;
 use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
 
@@ -34,8 +34,8 @@ impl Sender {
     /// `tcp_reset_xmit_timer`: counts from when the pacer lets the last segment go.
     fn reset_xmit_timer(&mut self, purpose: Pending, ticks: u64, clock: Clock) {
         let now = clock.now.nanos();
-        let ahead = self.window.wstamp_ns > now;
-        let pacing_ticks = if ahead { (self.window.wstamp_ns - now) * u64::from(clock.hz) / 1_000_000_000 } else { 0 };
+        let ahead = self.flight.wstamp_ns > now;
+        let pacing_ticks = if ahead { (self.flight.wstamp_ns - now) * u64::from(clock.hz) / 1_000_000_000 } else { 0 };
         self.set_timer(purpose, ticks + pacing_ticks, clock);
     }
 
@@ -46,13 +46,13 @@ impl Sender {
 
     /// `tcp_rto_delta_us`: how far ahead the timeout of the oldest segment is.
     fn rto_delta_us(&self, clock: Clock) -> i64 {
-        let head_us = self.board.get(self.window.snd_una).sent_us;
+        let head_us = self.board.get(self.flight.snd_una).sent_us;
         (head_us + clock.micros_from_jiffies(self.rto)).cast_signed() - clock.micros().cast_signed()
     }
 
     /// `tcp_rearm_rto`.
     pub(super) fn rearm_rto(&mut self, clock: Clock) {
-        if self.window.packets_out == 0 {
+        if self.flight.packets_out == 0 {
             return self.clear_timer();
         }
         let mut ticks = self.rto;
@@ -69,13 +69,13 @@ impl Sender {
 
     /// `tcp_schedule_loss_probe` (RFC 8985 section 7.2).
     pub(super) fn schedule_loss_probe(&mut self, advancing: bool, clock: Clock) -> bool {
-        if self.window.packets_out == 0 || !self.sack || !matches!(self.window.ca_state, CaState::Open | CaState::Cwr) {
+        if self.flight.packets_out == 0 || !self.sack || !matches!(self.flight.ca_state, CaState::Open | CaState::Cwr) {
             return false;
         }
         let mut ticks = u64::from(clock.hz);
-        if self.window.srtt_us > 0 {
-            let floor = if self.window.packets_out == 1 { u64::from(RTO_MIN_US) } else { TIMEOUT_MIN_US };
-            ticks = clock.jiffies_from_micros(u64::from(self.window.srtt_us >> 2) + floor);
+        if self.flight.srtt_us > 0 {
+            let floor = if self.flight.packets_out == 1 { u64::from(RTO_MIN_US) } else { TIMEOUT_MIN_US };
+            ticks = clock.jiffies_from_micros(u64::from(self.flight.srtt_us >> 2) + floor);
         }
         let rto_us =
             if advancing { clock.micros_from_jiffies(self.rto).cast_signed() } else { self.rto_delta_us(clock) };
@@ -110,14 +110,14 @@ impl Sender {
 
     /// `tcp_rack_reo_timeout`.
     fn on_reordering_timeout(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        let in_flight = self.window.in_flight();
-        let lost = self.window.lost;
+        let in_flight = self.flight.in_flight();
+        let lost = self.flight.lost;
         self.rack_detect_loss(clock);
-        if in_flight != self.window.in_flight() {
-            if self.window.ca_state != CaState::Recovery {
+        if in_flight != self.flight.in_flight() {
+            if self.flight.ca_state != CaState::Recovery {
                 self.enter_recovery(clock);
                 if !self.congestion.has_cong_control() {
-                    self.cwnd_reduction(1, (self.window.lost - lost).fit_u32(), false);
+                    self.cwnd_reduction(1, (self.flight.lost - lost).fit_u32(), false);
                 }
             }
             self.xmit_retransmit_queue(clock, out);
@@ -129,22 +129,22 @@ impl Sender {
 
     /// `tcp_send_loss_probe`: new data if there is some, else the last segment again.
     fn send_loss_probe(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        if self.tlp_high_seq.is_some() || self.window.packets_out == 0 {
+        if self.tlp_high_seq.is_some() || self.flight.packets_out == 0 {
             return self.rearm_rto(clock);
         }
         self.tlp_retrans = false;
-        if self.unsent() > 0 && self.window_end > self.window.snd_nxt {
-            let packets = self.window.packets_out;
+        if self.unsent() > 0 && self.window_end > self.flight.snd_nxt {
+            let packets = self.flight.packets_out;
             self.xmit(Push::Probe, clock, out);
-            if self.window.packets_out == packets {
+            if self.flight.packets_out == packets {
                 return self.rearm_rto(clock);
             }
         } else {
-            let last = self.window.snd_nxt - 1;
+            let last = self.flight.snd_nxt - 1;
             self.transmit_again(last, 1, clock, out);
             self.tlp_retrans = true;
         }
-        self.tlp_high_seq = Some(self.window.snd_nxt);
+        self.tlp_high_seq = Some(self.flight.snd_nxt);
         self.stats.tail_probes += 1;
         // From now, not from when the segment was first sent.
         self.pending = Pending::None;
@@ -153,13 +153,13 @@ impl Sender {
 
     /// `tcp_retransmit_timer`.
     fn on_retransmission_timeout(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        if self.window.packets_out == 0 {
+        if self.flight.packets_out == 0 {
             return;
         }
         self.stats.timeouts += 1;
         self.enter_loss(clock);
         self.retransmits += 1;
-        let head = self.window.snd_una;
+        let head = self.flight.snd_una;
         self.retransmit(head, 1, clock, out);
         self.backoff += 1;
         self.rto = (self.rto << 1).min(Rtt::rto_max(clock));

@@ -21,19 +21,19 @@ const TINY_WINDOW: u64 = 536;
 impl Sender {
     /// Segments that the application has written and that were never sent.
     pub(super) fn unsent(&self) -> u64 {
-        self.written - self.window.snd_nxt
+        self.written - self.flight.snd_nxt
     }
 
     /// Segments of the first unsent buffer, of which `quota` are wanted: so many are taken from the next buffer if it has
     /// fewer (`tcp_grow_skb`).
     pub(super) fn head_buffer(&self, quota: u32) -> u64 {
         let end = self.buffer_ends.front().copied().unwrap_or(self.written);
-        (end - self.window.snd_nxt).max(u64::from(quota).min(self.unsent()))
+        (end - self.flight.snd_nxt).max(u64::from(quota).min(self.unsent()))
     }
 
     /// Buffers of which all is sent are no longer the application's.
     pub(super) fn drop_sent_buffers(&mut self) {
-        while self.buffer_ends.front().is_some_and(|&end| end <= self.window.snd_nxt) {
+        while self.buffer_ends.front().is_some_and(|&end| end <= self.flight.snd_nxt) {
             self.buffer_ends.pop_front();
         }
     }
@@ -51,20 +51,20 @@ impl Sender {
         self.widest_window = window;
         let half = if window > TINY_WINDOW { window / 2 } else { window };
         let bytes = u64::from(gso::MAX_PAYLOAD).min(half);
-        self.buffer_segments = (bytes / u64::from(self.window.mss)).max(1);
+        self.buffer_segments = (bytes / u64::from(self.flight.mss)).max(1);
     }
 
     /// How many segments fill a window of so many bytes: Linux ends with a shorter one, here it is whole or not sent.
     #[inline]
     pub(super) fn whole_segments(&self, window: u64) -> u64 {
-        let mss = u64::from(self.window.mss);
+        let mss = u64::from(self.flight.mss);
         (window + mss / 2) / mss
     }
 
     /// Memory that is queued, sent or not (`sk_wmem_queued`).
     fn queued(&self) -> u64 {
         let unsent = self.unsent();
-        let payload = (u64::from(self.window.packets_out) + unsent) * u64::from(self.window.mss);
+        let payload = (u64::from(self.flight.packets_out) + unsent) * u64::from(self.flight.mss);
         payload + (u64::from(self.super_packets) + self.buffer_ends.len() as u64) * SUPER_PACKET_OVERHEAD
     }
 
@@ -74,7 +74,7 @@ impl Sender {
     pub(super) fn write(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         if self.writer_sleeps {
             // `tcp_new_space`: the send buffer follows the window while the window is not full.
-            if self.window.in_flight() < self.window.cwnd {
+            if self.flight.in_flight() < self.window.cwnd {
                 self.expand_send_buffer();
             }
             let queued = self.queued();
@@ -91,7 +91,7 @@ impl Sender {
     fn write_awake(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         while self.fill() {
             // `forced_push`: half a window has been written since all was pushed.
-            if (self.written - self.pushed) * u64::from(self.window.mss) > self.widest_window / 2 {
+            if (self.written - self.pushed) * u64::from(self.flight.mss) > self.widest_window / 2 {
                 self.pushed = self.written;
                 self.xmit(Push::Normal, clock, out);
             } else {
@@ -103,7 +103,7 @@ impl Sender {
             let count = self.buffer_segments.min(self.total - self.written);
             self.written += count;
             self.buffer_ends.push_back(self.written);
-            queued += count * u64::from(self.window.mss) + SUPER_PACKET_OVERHEAD;
+            queued += count * u64::from(self.flight.mss) + SUPER_PACKET_OVERHEAD;
         }
         self.pushed = self.written;
         self.writer_sleeps = self.written < self.total;
@@ -112,7 +112,7 @@ impl Sender {
 
     /// Fills up the last buffer, or begins one if none is unsent and there is memory for it. False: neither.
     fn fill(&mut self) -> bool {
-        let next = self.window.snd_nxt;
+        let next = self.flight.snd_nxt;
         if self.written == next {
             if self.written == self.total || self.queued() >= self.send_buffer {
                 return false;
@@ -134,7 +134,7 @@ impl Sender {
     pub(super) fn expand_send_buffer(&mut self) {
         let segments = self.window.cwnd.max(INITIAL_WINDOW).max(self.reordering + 1);
         let options = if self.options.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let segment = u64::from(self.window.mss) + options + SEND_MEMORY_HEADERS;
+        let segment = u64::from(self.flight.mss) + options + SEND_MEMORY_HEADERS;
         let segment = segment.next_power_of_two() + SEND_MEMORY_BUFFER;
         let wanted = u64::from(self.congestion.sndbuf_expand()) * u64::from(segments) * segment;
         if self.send_buffer < wanted {
@@ -158,7 +158,7 @@ mod tests {
         let options = HostOptions { send_buffer, ..HostOptions::default() };
         let mut sender = Sender::new(Algorithm::Reno, options, true, u64::MAX, start, clock);
         sender.start(clock, &mut Vec::new());
-        assert_eq!(sender.window.snd_nxt, 10);
+        assert_eq!(sender.flight.snd_nxt, 10);
         sender
     }
 
@@ -195,7 +195,7 @@ mod tests {
         let mut sender = started(65_160, 4 << 20);
         sender.buffer_ends = [12, 32].into();
         assert_eq!([1, 2, 5, 30].map(|quota| sender.head_buffer(quota)), [2, 2, 5, 22]);
-        sender.window.snd_nxt = 13;
+        sender.flight.snd_nxt = 13;
         sender.drop_sent_buffers();
         assert_eq!(sender.buffer_ends, [32]);
         assert_eq!(sender.head_buffer(5), 19);

@@ -141,11 +141,11 @@ impl Driver {
 
     /// What must hold after every step.
     pub fn check(&self) {
-        let w = &self.sender.window;
-        assert!(w.sacked_out + w.lost_out <= w.packets_out, "{w:?}");
-        assert!(w.retrans_out <= w.lost_out.max(1), "{w:?}");
-        assert_eq!(u64::from(w.packets_out), w.snd_nxt - w.snd_una, "{w:?}");
-        assert!(w.cwnd >= 1, "{w:?}");
+        let f = &self.sender.flight;
+        assert!(f.sacked_out + f.lost_out <= f.packets_out, "{f:?}");
+        assert!(f.retrans_out <= f.lost_out.max(1), "{f:?}");
+        assert_eq!(u64::from(f.packets_out), f.snd_nxt - f.snd_una, "{f:?}");
+        assert!(self.sender.window.cwnd >= 1, "{f:?}");
     }
 
     /// A cumulative acknowledgement.
@@ -181,9 +181,9 @@ impl Driver {
             assert_ne!(due, Time::NEVER, "no timer is set");
             assert!(due >= self.now, "a timer is never in the past");
             self.now = due;
-            let before = (self.sender.stats, self.sender.window.lost);
+            let before = (self.sender.stats, self.sender.flight.lost);
             let sent = self.act(|sender, clock, out| sender.on_timer(clock, out));
-            if !sent.is_empty() || before != (self.sender.stats, self.sender.window.lost) {
+            if !sent.is_empty() || before != (self.sender.stats, self.sender.flight.lost) {
                 return sent;
             }
         }

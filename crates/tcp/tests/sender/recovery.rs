@@ -2,7 +2,7 @@
 
 use crate::common::{Setup, runs, segments};
 use sawtooth_tcp::cc::Algorithm;
-use sawtooth_tcp::window::CaState;
+use sawtooth_tcp::flight::CaState;
 
 #[test]
 fn a_single_loss_is_retransmitted_once_and_the_window_reduced_once() {
@@ -11,23 +11,23 @@ fn a_single_loss_is_retransmitted_once_and_the_window_reduced_once() {
     // Segment 0 is lost. Two new segments leave for the first two that were SACKed (limited transmit, RFC 3042).
     assert_eq!(runs(&driver.sack(0, &[(1, 2)])), [(10, 1)]);
     assert_eq!(runs(&driver.soon().sack(0, &[(1, 3)])), [(11, 1)]);
-    assert_eq!(driver.sender.window.ca_state, CaState::Disorder);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Disorder);
     let mut windows = Vec::new();
     let mut sent = Vec::new();
     for end in 4..=12 {
         sent.extend(runs(&driver.soon().sack(0, &[(1, end)])));
         windows.push(driver.sender.window.cwnd);
     }
-    assert_eq!(driver.sender.window.ca_state, CaState::Recovery);
-    assert_eq!((driver.sender.window.prior_cwnd, driver.sender.window.ssthresh), (10, 5));
+    assert_eq!(driver.sender.flight.ca_state, CaState::Recovery);
+    assert_eq!((driver.sender.flight.prior_cwnd, driver.sender.window.ssthresh), (10, 5));
     // One segment leaves for two delivered until five are in flight, then one for one (RFC 6937 section 3).
     assert_eq!(windows, [9, 8, 8, 7, 7, 6, 5, 5, 5]);
     assert_eq!(sent, [(0, 1), (12, 1), (13, 1), (14, 1), (15, 1)]);
     driver.at_ms(200).ack(12);
-    assert_eq!(driver.sender.window.ca_state, CaState::Open);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Open);
     assert_eq!((driver.sender.window.cwnd, driver.sender.window.ssthresh), (5, 5));
     assert_eq!((driver.sender.stats.retransmits, driver.sender.stats.timeouts), (1, 0));
-    assert_eq!(driver.sender.window.lost, 1);
+    assert_eq!(driver.sender.flight.lost, 1);
 }
 
 #[test]
@@ -41,28 +41,28 @@ fn several_losses_in_one_window_reduce_it_once() {
     for end in 8..=10 {
         driver.soon().sack(0, &[(5, end), (3, 4), (1, 2)]);
     }
-    assert_eq!(driver.sender.window.lost, 3);
+    assert_eq!(driver.sender.flight.lost, 3);
     assert_eq!(driver.sender.window.ssthresh, 5);
     driver.at_ms(200);
     driver.sack(2, &[(3, 4), (5, 12)]);
     driver.sack(4, &[(5, 12)]);
-    driver.ack(driver.sender.window.snd_nxt);
+    driver.ack(driver.sender.flight.snd_nxt);
     assert_eq!(driver.sender.stats.retransmits, 3);
     assert_eq!(driver.sender.window.ssthresh, 5);
-    assert_eq!(driver.sender.window.ca_state, CaState::Open);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Open);
 }
 
 #[test]
 fn bbr_keeps_its_window_through_a_single_loss() {
     let mut driver = Setup::default().algorithm(Algorithm::Bbr).open();
     driver.at_ms(100).sack(0, &[(1, 4)]);
-    assert_eq!(driver.sender.window.ca_state, CaState::Recovery);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Recovery);
     for end in 5..=10 {
         driver.sack(0, &[(1, end)]);
     }
-    let end = driver.sender.window.snd_nxt;
+    let end = driver.sender.flight.snd_nxt;
     driver.at_ms(200).ack(end);
-    assert_eq!(driver.sender.window.ca_state, CaState::Open);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Open);
     assert!(driver.sender.window.cwnd >= 10, "{}", driver.sender.window.cwnd);
 }
 
@@ -70,28 +70,28 @@ fn bbr_keeps_its_window_through_a_single_loss() {
 fn only_what_was_sent_before_a_delivered_segment_is_marked_lost() {
     let mut driver = Setup::default().open();
     driver.at_ms(100).ack(4);
-    let later = driver.sender.window.snd_nxt;
+    let later = driver.sender.flight.snd_nxt;
     assert!(later > 14);
     // 4 is lost; of the same flight 5, 6, 7 arrived, 8 and 9 are still out, as is all that left at 100 ms.
     driver.at_ms(101);
     let sent = driver.sack(4, &[(5, 8)]);
-    assert_eq!(driver.sender.window.lost_out, 1);
+    assert_eq!(driver.sender.flight.lost_out, 1);
     assert!(runs(&sent).contains(&(4, 1)));
     // A segment of the later flight arrives: 8 and 9 were sent before it and a round trip has passed.
     driver.at_ms(200).sack(4, &[(10, 11), (5, 8)]);
-    assert_eq!(driver.sender.window.lost, 3);
+    assert_eq!(driver.sender.flight.lost, 3);
 }
 
 #[test]
 fn one_sacked_segment_starts_the_reordering_timer() {
     let mut driver = Setup::default().open();
     driver.at_ms(100).sack(0, &[(1, 2)]);
-    assert_eq!(driver.sender.window.lost, 0);
+    assert_eq!(driver.sender.flight.lost, 0);
     let sent = driver.fire();
     // A quarter of 100 ms, 2 ms, and the tick after.
     assert_eq!(driver.elapsed_ms(), 100 + 25 + 2 + 1);
     assert_eq!(runs(&sent), [(0, 1)]);
-    assert_eq!(driver.sender.window.ca_state, CaState::Recovery);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Recovery);
     assert_eq!((driver.sender.stats.retransmits, driver.sender.stats.timeouts), (1, 0));
 }
 
@@ -102,8 +102,8 @@ fn a_segment_that_comes_within_the_reordering_window_is_not_retransmitted() {
     driver.at_ms(120).ack(2);
     driver.at_ms(121).ack(10);
     assert_eq!(driver.sender.stats.retransmits, 0);
-    assert_eq!(driver.sender.window.lost, 0);
-    assert_eq!(driver.sender.window.ca_state, CaState::Open);
+    assert_eq!(driver.sender.flight.lost, 0);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Open);
     assert_eq!(driver.sender.window.ssthresh, sawtooth_tcp::window::INFINITE_SSTHRESH);
 }
 
@@ -114,10 +114,10 @@ fn once_reordering_was_seen_three_sacked_segments_no_longer_prove_a_loss() {
     // 1 was sent once and comes after 2: the path reorders.
     driver.sack(0, &[(1, 3)]);
     driver.sack(0, &[(1, 9)]);
-    assert_eq!(driver.sender.window.sacked_out, 8);
-    assert_eq!(driver.sender.window.lost, 0);
+    assert_eq!(driver.sender.flight.sacked_out, 8);
+    assert_eq!(driver.sender.flight.lost, 0);
     driver.fire();
-    assert_eq!(driver.sender.window.lost, 1);
+    assert_eq!(driver.sender.flight.lost, 1);
     assert_eq!(driver.elapsed_ms(), 128);
 }
 
@@ -128,13 +128,13 @@ fn a_lost_retransmission_is_detected_and_sent_again() {
     (2..=10).for_each(|end| drop(driver.soon().sack(0, &[(1, end)])));
     assert_eq!(driver.sender.stats.retransmits, 1);
     // What left after the retransmission of 0 arrives; 0 does not.
-    let newest = driver.sender.window.snd_nxt;
+    let newest = driver.sender.flight.snd_nxt;
     assert!(newest > 12);
     driver.at_ms(201);
     let sent = driver.sack(0, &[(1, newest)]);
     assert!(runs(&sent).contains(&(0, 1)), "{sent:?}");
     assert_eq!(driver.sender.stats.retransmits, 2);
-    assert_eq!(driver.sender.window.lost, 2);
+    assert_eq!(driver.sender.flight.lost, 2);
     assert_eq!((driver.sender.stats.timeouts, driver.sender.window.ssthresh), (0, 5));
 }
 
@@ -153,7 +153,7 @@ fn a_retransmission_in_flight_is_not_sent_again_by_more_sack() {
 fn a_sack_block_beyond_what_was_sent_is_ignored() {
     let mut driver = Setup::default().open();
     driver.at_ms(100).sack(0, &[(5, 50)]);
-    assert_eq!(driver.sender.window.sacked_out, 0);
+    assert_eq!(driver.sender.flight.sacked_out, 0);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn without_sack_the_third_duplicate_retransmits_the_first_hole() {
     assert_eq!(driver.sender.stats.retransmits, 0);
     let sent = driver.soon().ack(0);
     assert_eq!(runs(&sent), [(0, 1)]);
-    assert_eq!(driver.sender.window.ca_state, CaState::Recovery);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Recovery);
     assert_eq!(driver.sender.window.ssthresh, 5);
 }
 
@@ -183,10 +183,10 @@ fn without_sack_one_hole_is_repaired_each_round_trip() {
         assert_eq!(sent.into_iter().filter(|&(start, _)| start < 10).collect::<Vec<_>>(), [(hole, 1)]);
         assert_eq!(driver.sender.stats.retransmits, round);
     }
-    let end = driver.sender.window.snd_nxt;
+    let end = driver.sender.flight.snd_nxt;
     driver.at_ms(400).ack(end);
     assert_eq!(driver.sender.stats.retransmits, 3);
-    assert_eq!(driver.sender.window.ca_state, CaState::Open);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Open);
     assert_eq!((driver.sender.window.ssthresh, driver.sender.stats.timeouts), (5, 0));
 }
 

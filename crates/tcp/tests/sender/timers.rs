@@ -2,7 +2,7 @@
 //! tick after the one that it was set for, and past 63 ticks on a coarser grain (kernel/time/timer.c).
 
 use crate::common::{MSS, Setup, runs};
-use sawtooth_tcp::window::CaState;
+use sawtooth_tcp::flight::CaState;
 use sawtooth_units::{Span, Time};
 
 #[test]
@@ -76,9 +76,9 @@ fn a_timeout_leaves_a_window_of_one_and_half_the_threshold() {
     let mut driver = Setup::default().sack(false).open();
     let sent = driver.fire();
     assert_eq!(runs(&sent), [(0, 1)]);
-    assert_eq!(driver.sender.window.ca_state, CaState::Loss);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Loss);
     assert_eq!((driver.sender.window.cwnd, driver.sender.window.ssthresh), (1, 5));
-    assert_eq!((driver.sender.window.lost_out, driver.sender.window.retrans_out), (10, 1));
+    assert_eq!((driver.sender.flight.lost_out, driver.sender.flight.retrans_out), (10, 1));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_tail_loss_probe_is_new_data_if_there_is_some() {
     let sent = driver.fire();
     assert_eq!(runs(&sent), [(10, 1)]);
     assert_eq!(driver.sender.stats.retransmits, 0);
-    assert_eq!(driver.sender.window.in_flight(), 11, "it may exceed the window");
+    assert_eq!(driver.sender.flight.in_flight(), 11, "it may exceed the window");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn the_probe_s_sack_repairs_a_lost_tail_without_a_timeout() {
     // 6, 7 and 8 are lost, and 9 too; the probe repeats 9.
     driver.at_ms(driver.elapsed_ms() + 100);
     let sent = driver.sack(6, &[(9, 10)]);
-    assert_eq!(driver.sender.window.lost, 3);
+    assert_eq!(driver.sender.flight.lost, 3);
     assert_eq!(sent[0].start, 6);
     let answered_ms = driver.elapsed_ms();
     driver.at_ms(answered_ms + 100).ack(10);
@@ -187,7 +187,7 @@ fn a_probe_that_repaired_a_loss_reduces_the_window_once() {
     let before = driver.sender.window.cwnd;
     driver.at_ms(driver.elapsed_ms() + 100).ack(12);
     assert_eq!(driver.sender.window.ssthresh, before / 2);
-    assert_eq!(driver.sender.window.ca_state, CaState::Open);
+    assert_eq!(driver.sender.flight.ca_state, CaState::Open);
     assert_eq!(driver.sender.stats.timeouts, 0);
 }
 

@@ -6,6 +6,7 @@
 use super::Bbr;
 use super::pacing::BW_UNIT;
 use crate::cc::RateSample;
+use crate::flight::Flight;
 use crate::window::Window;
 use sawtooth_units::width::Low;
 
@@ -74,14 +75,14 @@ impl AckAggregation {
 
 impl Bbr {
     /// `bbr_update_ack_aggregation`.
-    pub(super) fn update_ack_aggregation(&mut self, window: &Window, sample: &RateSample) {
+    pub(super) fn update_ack_aggregation(&mut self, flight: &Flight, window: &Window, sample: &RateSample) {
         if sample.acked_sacked == 0 || sample.delivered < 0 || sample.interval_us <= 0 {
             return;
         }
         if self.rounds.started {
             self.aggregation.on_round();
         }
-        self.aggregation.on_acked(sample.acked_sacked, self.bandwidth(), window.delivered_us, window.cwnd);
+        self.aggregation.on_acked(sample.acked_sacked, self.bandwidth(), flight.delivered_us, window.cwnd);
     }
 
     /// Segments that the window has room for on account of aggregation (`bbr_ack_aggregation_cwnd`).

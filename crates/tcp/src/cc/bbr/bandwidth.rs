@@ -4,7 +4,7 @@ use super::Bbr;
 use super::mode::{CYCLE_LENGTH, UNIT, UNIT_SHIFT};
 use super::pacing::BW_UNIT;
 use crate::cc::RateSample;
-use crate::window::Window;
+use crate::flight::Flight;
 use sawtooth_units::width::{Fit, Low};
 
 /// The maximum is over this many rounds: a cycle of gains and two more (`bbr_bw_rtts`).
@@ -56,18 +56,18 @@ impl Bbr {
     }
 
     /// `bbr_update_bw`.
-    pub(super) fn update_bandwidth(&mut self, window: &Window, sample: &RateSample) {
+    pub(super) fn update_bandwidth(&mut self, flight: &Flight, sample: &RateSample) {
         self.rounds.started = false;
         if sample.delivered < 0 || sample.interval_us <= 0 {
             return;
         }
         if sample.prior_delivered >= self.rounds.next_delivered {
-            self.rounds.next_delivered = window.delivered;
+            self.rounds.next_delivered = flight.delivered;
             self.rounds.count = self.rounds.count.wrapping_add(1);
             self.rounds.started = true;
             self.packet_conservation = false;
         }
-        self.sample_long_term(window, sample.losses, sample.is_app_limited);
+        self.sample_long_term(flight, sample.losses, sample.is_app_limited);
 
         // A sample that the application limited says little, unless it is the highest.
         let bandwidth = sample.delivered.fit_u64().wrapping_mul(BW_UNIT) / sample.interval_us.fit_u64();
@@ -88,31 +88,31 @@ impl Bbr {
 mod tests {
     use super::*;
     use crate::cc::bbr::tests::{sample, startup};
-    use crate::cc::testing::window;
+    use crate::cc::testing::{flight, window};
 
     #[test]
     fn a_sample_is_segments_per_microsecond_with_24_fraction_bits() {
-        let (mut bbr, w) = startup(window());
-        bbr.update_bandwidth(&w, &RateSample { delivered: 10, interval_us: 3_000, ..sample() });
+        let (mut bbr, f, _) = startup(flight(), window());
+        bbr.update_bandwidth(&f, &RateSample { delivered: 10, interval_us: 3_000, ..sample() });
         assert_eq!(bbr.bandwidth(), 55_924);
     }
 
     #[test]
     fn an_invalid_sample_ends_the_round_start_and_nothing_else() {
         for (delivered, interval_us) in [(-1, 1_000), (5, 0), (5, -1)] {
-            let (mut bbr, w) = startup(window());
+            let (mut bbr, f, _) = startup(flight(), window());
             bbr.rounds.started = true;
-            bbr.update_bandwidth(&w, &RateSample { delivered, interval_us, ..sample() });
+            bbr.update_bandwidth(&f, &RateSample { delivered, interval_us, ..sample() });
             assert_eq!((bbr.bandwidth(), bbr.rounds.count, bbr.rounds.started), (0, 0, false));
         }
     }
 
     #[test]
     fn a_round_ends_with_a_segment_sent_after_it_began() {
-        let (mut bbr, mut w) = startup(window());
+        let (mut bbr, mut f, _) = startup(flight(), window());
         let mut ack = |prior_delivered, delivered| {
-            w.delivered = delivered;
-            bbr.update_bandwidth(&w, &RateSample { prior_delivered, ..sample() });
+            f.delivered = delivered;
+            bbr.update_bandwidth(&f, &RateSample { prior_delivered, ..sample() });
             bbr.rounds.count
         };
         assert_eq!([ack(0, 1), ack(0, 10), ack(1, 11), ack(10, 20), ack(11, 21)], [1, 1, 2, 2, 3]);
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn the_maximum_is_over_ten_rounds() {
-        let (mut bbr, mut w) = startup(window());
+        let (mut bbr, mut f, _) = startup(flight(), window());
         let mut seen = Vec::new();
         for round in 0..13 {
-            w.delivered = round + 1;
+            f.delivered = round + 1;
             let delivered = if round == 0 { 20 } else { 10 };
-            bbr.update_bandwidth(&w, &RateSample { delivered, prior_delivered: round, ..sample() });
+            bbr.update_bandwidth(&f, &RateSample { delivered, prior_delivered: round, ..sample() });
             seen.push(bbr.bandwidth() == (BW_UNIT * 20 / 1_000) as u32);
         }
         assert_eq!(seen.iter().filter(|&&high| high).count(), 11, "the round of the sample and ten more");
@@ -133,10 +133,10 @@ mod tests {
 
     #[test]
     fn an_application_limited_sample_counts_only_if_it_is_the_highest() {
-        let (mut bbr, w) = startup(window());
+        let (mut bbr, f, _) = startup(flight(), window());
         let rate = |delivered| (BW_UNIT * delivered / 1_000) as u32;
         let mut ack = |delivered, is_app_limited| {
-            bbr.update_bandwidth(&w, &RateSample { delivered, is_app_limited, ..sample() });
+            bbr.update_bandwidth(&f, &RateSample { delivered, is_app_limited, ..sample() });
             bbr.bandwidth()
         };
         assert_eq!([ack(10, false), ack(5, true), ack(12, true)], [rate(10), rate(10), rate(12)]);

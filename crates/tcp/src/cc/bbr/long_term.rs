@@ -6,7 +6,7 @@
 use super::Bbr;
 use super::mode::{Mode, UNIT};
 use super::pacing::{BW_UNIT, bytes_per_second};
-use crate::window::Window;
+use crate::flight::Flight;
 use sawtooth_units::width::Low;
 
 /// Fewest rounds of an interval (`bbr_lt_intvl_min_rtts`); four times as many are too long.
@@ -48,7 +48,7 @@ enum Verdict {
 }
 
 impl LongTerm {
-    pub(super) fn new(window: &Window) -> Self {
+    pub(super) fn new(flight: &Flight) -> Self {
         let mut long_term = LongTerm {
             sampling: false,
             rounds: 0,
@@ -58,7 +58,7 @@ impl LongTerm {
             start_lost: 0,
             start_ms: 0,
         };
-        long_term.start_interval(window);
+        long_term.start_interval(flight);
         long_term
     }
 
@@ -67,16 +67,16 @@ impl LongTerm {
         self.in_use.then_some(self.rate)
     }
 
-    fn start_interval(&mut self, window: &Window) {
-        self.start_ms = (window.delivered_us / 1_000).low_u32();
-        self.start_delivered = window.delivered.low_u32();
-        self.start_lost = window.lost.low_u32();
+    fn start_interval(&mut self, flight: &Flight) {
+        self.start_ms = (flight.delivered_us / 1_000).low_u32();
+        self.start_delivered = flight.delivered.low_u32();
+        self.start_lost = flight.lost.low_u32();
         self.rounds = 0;
     }
 
     fn sample(
         &mut self,
-        window: &Window,
+        flight: &Flight,
         losses: u32,
         is_app_limited: bool,
         round_started: bool,
@@ -86,7 +86,7 @@ impl LongTerm {
             if probing && round_started {
                 self.rounds += 1;
                 if self.rounds >= MAX_ROUNDS {
-                    *self = LongTerm::new(window);
+                    *self = LongTerm::new(flight);
                     return Verdict::Unpoliced;
                 }
             }
@@ -97,11 +97,11 @@ impl LongTerm {
             if losses == 0 {
                 return Verdict::None;
             }
-            self.start_interval(window);
+            self.start_interval(flight);
             self.sampling = true;
         }
         if is_app_limited {
-            *self = LongTerm::new(window);
+            *self = LongTerm::new(flight);
             return Verdict::None;
         }
         if round_started {
@@ -111,41 +111,41 @@ impl LongTerm {
             return Verdict::None;
         }
         if self.rounds > 4 * MIN_ROUNDS {
-            *self = LongTerm::new(window);
+            *self = LongTerm::new(flight);
             return Verdict::None;
         }
         // An interval ends with a loss, as it began with one.
-        if losses == 0 || !self.is_lossy(window) {
+        if losses == 0 || !self.is_lossy(flight) {
             return Verdict::None;
         }
-        let elapsed_ms = ((window.delivered_us / 1_000).low_u32()).wrapping_sub(self.start_ms);
+        let elapsed_ms = ((flight.delivered_us / 1_000).low_u32()).wrapping_sub(self.start_ms);
         if (elapsed_ms.cast_signed()) < 1 {
             return Verdict::None;
         }
         if elapsed_ms >= MAX_INTERVAL_MS {
-            *self = LongTerm::new(window);
+            *self = LongTerm::new(flight);
             return Verdict::None;
         }
-        let rate = u64::from(self.delivered(window)) * BW_UNIT / u64::from(elapsed_ms * 1_000);
-        self.end_interval(window, rate.low_u32())
+        let rate = u64::from(self.delivered(flight)) * BW_UNIT / u64::from(elapsed_ms * 1_000);
+        self.end_interval(flight, rate.low_u32())
     }
 
-    fn delivered(&self, window: &Window) -> u32 {
-        window.delivered.low_u32().wrapping_sub(self.start_delivered)
+    fn delivered(&self, flight: &Flight) -> u32 {
+        flight.delivered.low_u32().wrapping_sub(self.start_delivered)
     }
 
-    fn is_lossy(&self, window: &Window) -> bool {
-        let lost = window.lost.low_u32().wrapping_sub(self.start_lost);
-        let delivered = self.delivered(window);
+    fn is_lossy(&self, flight: &Flight) -> bool {
+        let lost = flight.lost.low_u32().wrapping_sub(self.start_lost);
+        let delivered = self.delivered(flight);
         delivered > 0 && lost << 8 >= LOSS_THRESHOLD.wrapping_mul(delivered)
     }
 
     /// `bbr_lt_bw_interval_done`.
-    fn end_interval(&mut self, window: &Window, rate: u32) -> Verdict {
+    fn end_interval(&mut self, flight: &Flight, rate: u32) -> Verdict {
         if self.rate > 0 {
             let difference = (rate.wrapping_sub(self.rate).cast_signed()).unsigned_abs();
             if difference.wrapping_mul(UNIT) <= SAME_RATIO.wrapping_mul(self.rate)
-                || bytes_per_second(window.mss, difference, UNIT) <= SAME_BYTES_PER_SECOND
+                || bytes_per_second(flight.mss, difference, UNIT) <= SAME_BYTES_PER_SECOND
             {
                 self.rate = rate.wrapping_add(self.rate) >> 1;
                 self.in_use = true;
@@ -154,19 +154,19 @@ impl LongTerm {
             }
         }
         self.rate = rate;
-        self.start_interval(window);
+        self.start_interval(flight);
         Verdict::None
     }
 }
 
 impl Bbr {
     /// `bbr_lt_bw_sampling`.
-    pub(super) fn sample_long_term(&mut self, window: &Window, losses: u32, is_app_limited: bool) {
+    pub(super) fn sample_long_term(&mut self, flight: &Flight, losses: u32, is_app_limited: bool) {
         let probing = self.mode == Mode::ProbeBw;
-        match self.long_term.sample(window, losses, is_app_limited, self.rounds.started, probing) {
+        match self.long_term.sample(flight, losses, is_app_limited, self.rounds.started, probing) {
             Verdict::None => {}
             Verdict::Policed => self.pacing_gain = UNIT,
-            Verdict::Unpoliced => self.enter_probe_bw(window),
+            Verdict::Unpoliced => self.enter_probe_bw(flight),
         }
     }
 }
@@ -174,11 +174,11 @@ impl Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::window;
+    use crate::cc::testing::flight;
 
     /// A path that delivers 10 segments a round of 10 ms and loses `lost` of them.
     struct Path {
-        w: Window,
+        f: Flight,
         lt: LongTerm,
         lost: u32,
         delivered: u32,
@@ -186,15 +186,15 @@ mod tests {
 
     impl Path {
         fn new(lost: u32) -> Self {
-            let w = window();
-            Path { lt: LongTerm::new(&w), w, lost, delivered: 10 }
+            let f = flight();
+            Path { lt: LongTerm::new(&f), f, lost, delivered: 10 }
         }
 
         fn round(&mut self) -> Verdict {
-            self.w.delivered += u64::from(self.delivered);
-            self.w.lost += u64::from(self.lost);
-            self.w.delivered_us += 10_000;
-            self.lt.sample(&self.w, self.lost, false, true, true)
+            self.f.delivered += u64::from(self.delivered);
+            self.f.lost += u64::from(self.lost);
+            self.f.delivered_us += 10_000;
+            self.lt.sample(&self.f, self.lost, false, true, true)
         }
 
         fn rounds_until_policed(&mut self) -> Option<u32> {
@@ -245,9 +245,9 @@ mod tests {
     fn slow_rates_are_the_same_within_four_kilobits() {
         // One segment of 1448 bytes in 5 s, then one in 4 s: 72 bytes/s more. One in 1 s: 1158 bytes/s more.
         for (seconds, expected) in [(4, Verdict::Policed), (1, Verdict::None)] {
-            let mut lt = LongTerm::new(&window());
+            let mut lt = LongTerm::new(&flight());
             lt.rate = (BW_UNIT / 5_000_000) as u32;
-            assert_eq!(lt.end_interval(&window(), (BW_UNIT / (seconds * 1_000_000)) as u32), expected);
+            assert_eq!(lt.end_interval(&flight(), (BW_UNIT / (seconds * 1_000_000)) as u32), expected);
         }
     }
 
@@ -265,7 +265,7 @@ mod tests {
         let mut path = Path::new(2);
         path.round();
         assert!(path.lt.sampling);
-        path.lt.sample(&path.w, 1, true, false, true);
+        path.lt.sample(&path.f, 1, true, false, true);
         assert!(!path.lt.sampling);
     }
 

@@ -24,9 +24,10 @@ mod pacing;
 pub(in crate::cc) mod random;
 mod window;
 
-use super::{Event, RateSample};
+use super::{Control, Event, RateSample};
 use crate::clock::Clock;
-use crate::window::{CaState, INFINITE_SSTHRESH, Window};
+use crate::flight::{CaState, Flight};
+use crate::window::{INFINITE_SSTHRESH, Window};
 use ack_aggregation::AckAggregation;
 use bandwidth::{FullPipe, Rounds};
 use long_term::LongTerm;
@@ -60,19 +61,22 @@ pub struct Bbr {
     random: Random,
 }
 
-impl Bbr {
+impl Control for Bbr {
+    const NAME: &'static str = "bbr";
+    const HAS_CONG_CONTROL: bool = true;
+
     /// `bbr_init`: from here on the sender paces.
-    pub(super) fn new(window: &mut Window, clock: Clock, seed: u64) -> Self {
+    fn new(flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Self {
         let mut bbr = Bbr {
             mode: Mode::Startup,
             // As in the kernel, gains are set with the first ACK.
             pacing_gain: 0,
             cwnd_gain: 0,
-            rounds: Rounds { count: 0, next_delivered: window.delivered, started: false },
+            rounds: Rounds { count: 0, next_delivered: flight.delivered, started: false },
             max_bandwidth: MaxFilter::new(0, 0),
             full_pipe: FullPipe::default(),
-            long_term: LongTerm::new(window),
-            min_rtt: MinRtt::new(window.min_rtt_us, clock.jiffies()),
+            long_term: LongTerm::new(flight),
+            min_rtt: MinRtt::new(flight.min_rtt_us, clock.jiffies()),
             cycle: Cycle::default(),
             aggregation: AckAggregation::new(clock.micros()),
             prior_cwnd: 0,
@@ -83,66 +87,71 @@ impl Bbr {
             random: Random::new(seed),
         };
         window.ssthresh = INFINITE_SSTHRESH;
-        bbr.init_pacing_rate(window);
+        bbr.init_pacing_rate(flight, window);
         window.pacing = true;
         bbr
     }
 
     /// `bbr_main`: update the model of the path, then rate and window.
-    pub(super) fn cong_control(&mut self, window: &mut Window, sample: &RateSample, clock: Clock) {
-        self.update_bandwidth(window, sample);
-        self.update_ack_aggregation(window, sample);
-        self.update_cycle(window, sample, clock);
+    fn cong_control(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
+        self.update_bandwidth(flight, sample);
+        self.update_ack_aggregation(flight, window, sample);
+        self.update_cycle(flight, window, sample, clock);
         self.check_full_pipe(sample);
-        self.check_drain(window, clock);
-        self.update_min_rtt(window, sample, clock);
+        self.check_drain(flight, window, clock);
+        self.update_min_rtt(flight, window, sample, clock);
         self.update_gains();
 
         let bandwidth = self.bandwidth();
-        self.set_pacing_rate(window, bandwidth, self.pacing_gain);
-        self.set_cwnd(window, sample, bandwidth, self.cwnd_gain);
+        self.set_pacing_rate(flight, window, bandwidth, self.pacing_gain);
+        self.set_cwnd(flight, window, sample, bandwidth, self.cwnd_gain);
     }
 
     /// Loss changes no threshold; the window before it is kept (`bbr_ssthresh`).
-    pub(super) fn ssthresh(&mut self, window: &Window) -> u32 {
+    fn ssthresh(&mut self, _: &Flight, window: &Window) -> u32 {
         self.save_cwnd(window);
         window.ssthresh
     }
 
     /// A timeout ends a round and is a loss to the policer's detector (`bbr_set_state`).
-    pub(super) fn set_state(&mut self, window: &Window, new: CaState) {
+    fn set_state(&mut self, flight: &Flight, _: &mut Window, new: CaState, _: Clock) {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full_pipe.bandwidth = 0;
             self.rounds.started = true;
-            self.sample_long_term(window, 1, false);
+            self.sample_long_term(flight, 1, false);
         }
     }
 
     /// Restart after the application was idle (`bbr_cwnd_event`).
-    pub(super) fn event(&mut self, window: &mut Window, event: Event, clock: Clock) {
+    fn event(&mut self, flight: &Flight, window: &mut Window, event: Event, clock: Clock) {
         if !matches!(event, Event::TxStart { .. }) || window.app_limited == 0 {
             return;
         }
         self.idle_restart = true;
         self.aggregation.restart_epoch(clock.micros());
         match self.mode {
-            Mode::ProbeBw => self.pace_at_bandwidth(window),
-            Mode::ProbeRtt => self.check_probe_rtt_done(window, clock.jiffies()),
+            Mode::ProbeBw => self.pace_at_bandwidth(flight, window),
+            Mode::ProbeRtt => self.check_probe_rtt_done(flight, window, clock.jiffies()),
             Mode::Startup | Mode::Drain => {}
         }
     }
 
     /// The recovery was spurious: whether the pipe is full is asked anew; the window stays (`bbr_undo_cwnd`).
-    pub(super) fn undo_cwnd(&mut self, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32 {
         self.full_pipe.bandwidth = 0;
         self.full_pipe.rounds = 0;
-        self.long_term = LongTerm::new(window);
+        self.long_term = LongTerm::new(flight);
         window.cwnd
     }
 
-    pub(super) fn min_tso_segs(&self, window: &Window) -> u32 {
+    fn min_tso_segs(&self, _: &Flight, window: &Window) -> u32 {
         pacing::min_tso_segs(window.pacing_rate)
+    }
+
+    /// `bbr_sndbuf_expand`.
+    fn sndbuf_expand(&self) -> u32 {
+        3
     }
 }
 

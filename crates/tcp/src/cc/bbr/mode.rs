@@ -3,6 +3,7 @@
 use super::Bbr;
 use crate::cc::RateSample;
 use crate::clock::Clock;
+use crate::flight::Flight;
 use crate::window::Window;
 use sawtooth_units::width::Low;
 
@@ -64,56 +65,56 @@ impl Bbr {
     }
 
     /// Start the cycle in a random phase (`bbr_reset_probe_bw_mode`).
-    pub(super) fn enter_probe_bw(&mut self, window: &Window) {
+    pub(super) fn enter_probe_bw(&mut self, flight: &Flight) {
         self.mode = Mode::ProbeBw;
         self.cycle.phase = CYCLE_LENGTH - 1 - self.random.below(START_PHASES) as usize;
-        self.cycle.advance(window.delivered_us);
+        self.cycle.advance(flight.delivered_us);
     }
 
     /// Back to what was before PROBE_RTT (`bbr_reset_mode`).
-    pub(super) fn leave_probe_rtt(&mut self, window: &Window) {
+    pub(super) fn leave_probe_rtt(&mut self, flight: &Flight) {
         if self.full_pipe.reached {
-            self.enter_probe_bw(window);
+            self.enter_probe_bw(flight);
         } else {
             self.mode = Mode::Startup;
         }
     }
 
     /// `bbr_check_drain`.
-    pub(super) fn check_drain(&mut self, window: &mut Window, clock: Clock) {
+    pub(super) fn check_drain(&mut self, flight: &Flight, window: &mut Window, clock: Clock) {
         if self.mode == Mode::Startup && self.full_pipe.reached {
             self.mode = Mode::Drain;
-            window.ssthresh = self.inflight(window, self.max_bandwidth.get(), UNIT);
+            window.ssthresh = self.inflight(flight, window, self.max_bandwidth.get(), UNIT);
         }
         if self.mode == Mode::Drain
-            && self.in_network_at_departure(window, window.in_flight(), clock)
-                <= self.inflight(window, self.max_bandwidth.get(), UNIT)
+            && self.in_network_at_departure(flight, window, flight.in_flight(), clock)
+                <= self.inflight(flight, window, self.max_bandwidth.get(), UNIT)
         {
-            self.enter_probe_bw(window);
+            self.enter_probe_bw(flight);
         }
     }
 
     /// `bbr_update_cycle_phase`.
-    pub(super) fn update_cycle(&mut self, window: &Window, sample: &RateSample, clock: Clock) {
-        if self.mode == Mode::ProbeBw && self.is_phase_over(window, sample, clock) {
-            self.cycle.advance(window.delivered_us);
+    pub(super) fn update_cycle(&mut self, flight: &Flight, window: &Window, sample: &RateSample, clock: Clock) {
+        if self.mode == Mode::ProbeBw && self.is_phase_over(flight, window, sample, clock) {
+            self.cycle.advance(flight.delivered_us);
         }
     }
 
     /// Each phase lasts a round-trip time; probing also waits until it has filled the pipe or lost something, and
     /// draining stops early once the pipe is no more than full (`bbr_is_next_cycle_phase`).
-    fn is_phase_over(&self, window: &Window, sample: &RateSample, clock: Clock) -> bool {
-        let full_length = window.delivered_us.saturating_sub(self.cycle.start_us).low_u32() > self.min_rtt.us;
+    fn is_phase_over(&self, flight: &Flight, window: &Window, sample: &RateSample, clock: Clock) -> bool {
+        let full_length = flight.delivered_us.saturating_sub(self.cycle.start_us).low_u32() > self.min_rtt.us;
         if self.pacing_gain == UNIT {
             return full_length;
         }
-        let in_network = self.in_network_at_departure(window, sample.prior_in_flight, clock);
+        let in_network = self.in_network_at_departure(flight, window, sample.prior_in_flight, clock);
         let bandwidth = self.max_bandwidth.get();
         if self.pacing_gain > UNIT {
             return full_length
-                && (sample.losses > 0 || in_network >= self.inflight(window, bandwidth, self.pacing_gain));
+                && (sample.losses > 0 || in_network >= self.inflight(flight, window, bandwidth, self.pacing_gain));
         }
-        full_length || in_network <= self.inflight(window, bandwidth, UNIT)
+        full_length || in_network <= self.inflight(flight, window, bandwidth, UNIT)
     }
 }
 
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_gains_are_the_kernels() {
-        let (mut bbr, _) = full();
+        let (mut bbr, ..) = full();
         let gains = [Mode::Startup, Mode::Drain, Mode::ProbeBw, Mode::ProbeRtt].map(|mode| {
             bbr.mode = mode;
             bbr.update_gains();
@@ -143,10 +144,10 @@ mod tests {
 
     #[test]
     fn the_cycle_starts_anywhere_but_in_the_draining_phase() {
-        let (mut bbr, w) = full();
+        let (mut bbr, f, _) = full();
         let mut seen = [0; CYCLE_LENGTH];
         for _ in 0..700 {
-            bbr.enter_probe_bw(&w);
+            bbr.enter_probe_bw(&f);
             seen[bbr.cycle.phase] += 1;
         }
         assert_eq!(seen[1], 0);
@@ -155,12 +156,12 @@ mod tests {
 
     /// In a phase for longer or shorter than the round-trip time, with so many in flight and so many lost: is it over?
     fn is_over(phase: usize, longer: bool, prior_in_flight: u32, losses: u32) -> bool {
-        let (mut bbr, mut w) = full();
+        let (mut bbr, mut f, w) = full();
         bbr.cycle.phase = phase;
-        bbr.cycle.start_us = w.delivered_us;
+        bbr.cycle.start_us = f.delivered_us;
         bbr.update_gains();
-        w.delivered_us += u64::from(bbr.min_rtt.us) + u64::from(longer);
-        bbr.is_phase_over(&w, &RateSample { prior_in_flight, losses, ..sample() }, clock(w.delivered_us, 250))
+        f.delivered_us += u64::from(bbr.min_rtt.us) + u64::from(longer);
+        bbr.is_phase_over(&f, &w, &RateSample { prior_in_flight, losses, ..sample() }, clock(f.delivered_us, 250))
     }
 
     #[test]

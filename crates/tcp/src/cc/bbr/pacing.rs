@@ -3,6 +3,7 @@
 use super::Bbr;
 use super::mode::{HIGH_GAIN, UNIT, UNIT_SHIFT};
 use crate::cc::gso::{MAX_PAYLOAD, PACING_SHIFT};
+use crate::flight::Flight;
 use crate::window::Window;
 use sawtooth_units::width::{Fit, Low};
 
@@ -32,30 +33,30 @@ pub(super) fn min_tso_segs(pacing_rate: u64) -> u32 {
 }
 
 /// How large a super-packet is likely to be, in segments (`bbr_tso_segs_goal`).
-pub(super) fn tso_segs_goal(window: &Window) -> u32 {
+pub(super) fn tso_segs_goal(flight: &Flight, window: &Window) -> u32 {
     let bytes = (window.pacing_rate >> PACING_SHIFT).min(u64::from(MAX_PAYLOAD)).fit_u32();
-    (bytes / window.mss).max(min_tso_segs(window.pacing_rate)).min(MAX_TSO_SEGMENTS)
+    (bytes / flight.mss).max(min_tso_segs(window.pacing_rate)).min(MAX_TSO_SEGMENTS)
 }
 
 impl Bbr {
     /// Pace the window over the round-trip time, times the high gain (`bbr_init_pacing_rate_from_rtt`).
-    pub(super) fn init_pacing_rate(&mut self, window: &mut Window) {
-        let rtt_us = if window.srtt_us > 0 {
+    pub(super) fn init_pacing_rate(&mut self, flight: &Flight, window: &mut Window) {
+        let rtt_us = if flight.srtt_us > 0 {
             self.has_seen_rtt = true;
-            (window.srtt_us >> 3).max(1)
+            (flight.srtt_us >> 3).max(1)
         } else {
             NOMINAL_RTT_US
         };
         let bandwidth = u64::from(window.cwnd) * BW_UNIT / u64::from(rtt_us);
-        window.pacing_rate = bytes_per_second(window.mss, bandwidth.low_u32(), HIGH_GAIN);
+        window.pacing_rate = bytes_per_second(flight.mss, bandwidth.low_u32(), HIGH_GAIN);
     }
 
     /// Pace at `bandwidth` times `gain` (`bbr_set_pacing_rate`). Until the pipe is known to be full the rate only
     /// rises.
-    pub(super) fn set_pacing_rate(&mut self, window: &mut Window, bandwidth: u32, gain: u32) {
-        let rate = bytes_per_second(window.mss, bandwidth, gain);
-        if !self.has_seen_rtt && window.srtt_us > 0 {
-            self.init_pacing_rate(window);
+    pub(super) fn set_pacing_rate(&mut self, flight: &Flight, window: &mut Window, bandwidth: u32, gain: u32) {
+        let rate = bytes_per_second(flight.mss, bandwidth, gain);
+        if !self.has_seen_rtt && flight.srtt_us > 0 {
+            self.init_pacing_rate(flight, window);
         }
         if self.full_pipe.reached || rate > window.pacing_rate {
             window.pacing_rate = rate;
@@ -63,8 +64,8 @@ impl Bbr {
     }
 
     /// Pace at the estimated bandwidth, neither probing nor draining.
-    pub(super) fn pace_at_bandwidth(&mut self, window: &mut Window) {
-        self.set_pacing_rate(window, self.bandwidth(), UNIT);
+    pub(super) fn pace_at_bandwidth(&mut self, flight: &Flight, window: &mut Window) {
+        self.set_pacing_rate(flight, window, self.bandwidth(), UNIT);
     }
 }
 
@@ -72,7 +73,7 @@ impl Bbr {
 mod tests {
     use super::*;
     use crate::cc::bbr::tests::startup;
-    use crate::cc::testing::window;
+    use crate::cc::testing::{flight, window};
 
     #[test]
     fn the_rate_is_one_percent_below_the_bandwidth() {
@@ -95,19 +96,19 @@ mod tests {
 
     #[test]
     fn a_super_packet_is_a_millisecond_long_up_to_64_kilobytes() {
-        let mut w = window();
+        let (mut f, mut w) = (flight(), window());
         let goals = [100_000, 1_000_000, 12_500_000, 125_000_000].map(|rate| {
             w.pacing_rate = rate;
-            tso_segs_goal(&w)
+            tso_segs_goal(&f, &w)
         });
         assert_eq!(goals, [1, 2, 8, 45]);
-        w.mss = 100;
-        assert_eq!(tso_segs_goal(&w), 127);
+        f.mss = 100;
+        assert_eq!(tso_segs_goal(&f, &w), 127);
     }
 
     #[test]
     fn the_first_rate_assumes_a_millisecond() {
-        let (_, w) = startup(window());
+        let (_, _, w) = startup(flight(), window());
         // 10 segments * 1448 bytes / 1 ms * 2.887 * 0.99
         assert_eq!(w.pacing_rate, 41_381_651);
         assert!(w.pacing);
@@ -115,22 +116,22 @@ mod tests {
 
     #[test]
     fn the_first_sample_corrects_the_rate_downwards() {
-        let (mut bbr, mut w) = startup(window());
-        w.srtt_us = 40_000 << 3;
-        bbr.set_pacing_rate(&mut w, 0, HIGH_GAIN);
+        let (mut bbr, mut f, mut w) = startup(flight(), window());
+        f.srtt_us = 40_000 << 3;
+        bbr.set_pacing_rate(&f, &mut w, 0, HIGH_GAIN);
         assert_eq!(w.pacing_rate, 1_034_467);
-        w.srtt_us = 80_000 << 3;
-        bbr.set_pacing_rate(&mut w, 0, HIGH_GAIN);
+        f.srtt_us = 80_000 << 3;
+        bbr.set_pacing_rate(&f, &mut w, 0, HIGH_GAIN);
         assert_eq!(w.pacing_rate, 1_034_467, "only the first");
     }
 
     #[test]
     fn the_rate_only_rises_until_the_pipe_is_full() {
-        let (mut bbr, mut w) = startup(window());
-        bbr.set_pacing_rate(&mut w, 1_000, UNIT);
+        let (mut bbr, f, mut w) = startup(flight(), window());
+        bbr.set_pacing_rate(&f, &mut w, 1_000, UNIT);
         assert_eq!(w.pacing_rate, 41_381_651);
         bbr.full_pipe.reached = true;
-        bbr.set_pacing_rate(&mut w, 1_000, UNIT);
+        bbr.set_pacing_rate(&f, &mut w, 1_000, UNIT);
         assert_eq!(w.pacing_rate, bytes_per_second(1_448, 1_000, UNIT));
     }
 }

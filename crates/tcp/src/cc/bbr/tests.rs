@@ -2,21 +2,21 @@
 
 use super::pacing::BW_UNIT;
 use super::*;
-use crate::cc::testing::{clock, window};
+use crate::cc::testing::{clock, flight, window};
 use std::collections::VecDeque;
 
 const HZ: u32 = 250;
 
 /// BBR in its first mode on `window`, at 1 s.
-pub(super) fn startup(mut window: Window) -> (Bbr, Window) {
-    let bbr = Bbr::new(&mut window, clock(1_000_000, HZ), 1);
-    (bbr, window)
+pub(super) fn startup(flight: Flight, mut window: Window) -> (Bbr, Flight, Window) {
+    let bbr = Bbr::new(&flight, &mut window, clock(1_000_000, HZ), 1);
+    (bbr, flight, window)
 }
 
 /// BBR at 2 s in the last phase of PROBE_BW on a path of 10 segments a millisecond and 10 ms, with a window of 200
 /// segments, 100 of them in flight.
-pub(super) fn full() -> (Bbr, Window) {
-    let (mut bbr, mut w) = startup(window());
+pub(super) fn full() -> (Bbr, Flight, Window) {
+    let (mut bbr, mut f, mut w) = startup(flight(), window());
     bbr.full_pipe.reached = true;
     bbr.mode = Mode::ProbeBw;
     bbr.cycle.phase = 7;
@@ -24,9 +24,9 @@ pub(super) fn full() -> (Bbr, Window) {
     bbr.min_rtt = MinRtt::new(10_000, clock(2_000_000, HZ).jiffies());
     bbr.has_seen_rtt = true;
     bbr.update_gains();
-    (w.cwnd, w.packets_out, w.srtt_us, w.delivered_us) = (200, 100, 80_000, 2_000_000);
-    bbr.pace_at_bandwidth(&mut w);
-    (bbr, w)
+    (w.cwnd, f.packets_out, f.srtt_us, f.delivered_us) = (200, 100, 80_000, 2_000_000);
+    bbr.pace_at_bandwidth(&f, &mut w);
+    (bbr, f, w)
 }
 
 /// Ten segments in a millisecond, and nothing remarkable.
@@ -56,6 +56,7 @@ struct Packet {
 /// A sender that always has data, one bottleneck with an endless queue, and an ACK for each segment.
 struct Path {
     bbr: Bbr,
+    f: Flight,
     w: Window,
     flying: VecDeque<Packet>,
     now_ns: u64,
@@ -66,60 +67,60 @@ struct Path {
 
 impl Path {
     fn new(segments_per_ms: u64, rtt_us: u64) -> Self {
-        let (bbr, mut w) = startup(window());
+        let (bbr, mut f, w) = startup(flight(), window());
         let now_ns = 1_000_000_000;
-        w.delivered_us = now_ns / 1_000;
+        f.delivered_us = now_ns / 1_000;
         let segment_ns = 1_000_000 / segments_per_ms;
-        Path { bbr, w, flying: VecDeque::new(), now_ns, link_free_ns: 0, segment_ns, rtt_ns: rtt_us * 1_000 }
+        Path { bbr, f, w, flying: VecDeque::new(), now_ns, link_free_ns: 0, segment_ns, rtt_ns: rtt_us * 1_000 }
     }
 
     /// The next thing that happens: a segment leaves or an ACK comes.
     fn step(&mut self) {
-        let send_ns = if self.w.packets_out < self.w.cwnd { self.w.wstamp_ns.max(self.now_ns) } else { u64::MAX };
+        let send_ns = if self.f.packets_out < self.w.cwnd { self.f.wstamp_ns.max(self.now_ns) } else { u64::MAX };
         let back_ns = self.flying.front().map_or(u64::MAX, |p| p.back_ns);
         self.now_ns = send_ns.min(back_ns);
         if send_ns < back_ns { self.send() } else { self.ack() }
     }
 
     fn send(&mut self) {
-        let w = &mut self.w;
-        if w.packets_out == 0 {
-            w.delivered_us = self.now_ns / 1_000;
+        let (f, w) = (&mut self.f, &mut self.w);
+        if f.packets_out == 0 {
+            f.delivered_us = self.now_ns / 1_000;
         }
         self.link_free_ns = self.link_free_ns.max(self.now_ns) + self.segment_ns;
         self.flying.push_back(Packet {
             back_ns: self.link_free_ns + self.rtt_ns - self.segment_ns,
             sent_ns: self.now_ns,
-            delivered: w.delivered,
-            delivered_us: w.delivered_us,
+            delivered: f.delivered,
+            delivered_us: f.delivered_us,
             app_limited: w.app_limited > 0,
         });
-        w.packets_out += 1;
-        w.wstamp_ns = self.now_ns + u64::from(w.mss) * 1_000_000_000 / w.pacing_rate;
+        f.packets_out += 1;
+        f.wstamp_ns = self.now_ns + u64::from(f.mss) * 1_000_000_000 / w.pacing_rate;
     }
 
     fn ack(&mut self) {
         let packet = self.flying.pop_front().expect("an ACK is for a segment");
-        let w = &mut self.w;
-        let prior_in_flight = w.in_flight();
-        w.packets_out -= 1;
-        w.delivered += 1;
-        w.delivered_us = self.now_ns / 1_000;
-        if w.app_limited > 0 && w.delivered > w.app_limited {
+        let (f, w) = (&mut self.f, &mut self.w);
+        let prior_in_flight = f.in_flight();
+        f.packets_out -= 1;
+        f.delivered += 1;
+        f.delivered_us = self.now_ns / 1_000;
+        if w.app_limited > 0 && f.delivered > w.app_limited {
             w.app_limited = 0;
         }
         let rtt_us = (self.now_ns - packet.sent_ns) / 1_000;
-        w.srtt_us = rtt_us as u32 * 8;
+        f.srtt_us = rtt_us as u32 * 8;
         let sample = RateSample {
-            delivered: (w.delivered - packet.delivered) as i64,
-            interval_us: (w.delivered_us - packet.delivered_us) as i64,
+            delivered: (f.delivered - packet.delivered) as i64,
+            interval_us: (f.delivered_us - packet.delivered_us) as i64,
             prior_delivered: packet.delivered,
             rtt_us: rtt_us as i64,
             prior_in_flight,
             is_app_limited: packet.app_limited,
             ..sample()
         };
-        self.bbr.cong_control(w, &sample, clock(self.now_ns / 1_000, HZ));
+        self.bbr.cong_control(f, w, &sample, clock(self.now_ns / 1_000, HZ));
     }
 
     fn run_until_ms(&mut self, ms: u64) {
@@ -165,13 +166,13 @@ fn the_estimate_is_the_paths_rate() {
 fn in_probe_bw_the_rate_is_the_paths_and_the_queue_short() {
     let mut path = Path::new(10, 20_000);
     path.run_until_ms(3_000);
-    let before = path.w.delivered;
+    let before = path.f.delivered;
     let mut most_in_flight = 0;
     while path.now_ns < 9_000_000_000 {
         path.step();
-        most_in_flight = most_in_flight.max(path.w.in_flight());
+        most_in_flight = most_in_flight.max(path.f.in_flight());
     }
-    let share = (path.w.delivered - before) * 100 / 60_000;
+    let share = (path.f.delivered - before) * 100 / 60_000;
     assert!((98..=100).contains(&share), "{share}% of 6 s at 10 segments a millisecond");
     assert!((225..300).contains(&most_in_flight), "a quarter more than 200 while probing: {most_in_flight}");
 }
@@ -193,9 +194,9 @@ fn after_ten_seconds_the_pipe_is_emptied_for_200_ms() {
 fn another_seed_gives_another_phase() {
     let phases: std::collections::BTreeSet<usize> = (0..20)
         .map(|seed| {
-            let mut w = window();
-            let mut bbr = Bbr::new(&mut w, clock(1_000_000, HZ), seed);
-            bbr.enter_probe_bw(&w);
+            let (f, mut w) = (flight(), window());
+            let mut bbr = Bbr::new(&f, &mut w, clock(1_000_000, HZ), seed);
+            bbr.enter_probe_bw(&f);
             bbr.cycle.phase
         })
         .collect();
@@ -204,60 +205,60 @@ fn another_seed_gives_another_phase() {
 
 #[test]
 fn a_loss_changes_no_threshold_and_saves_the_window() {
-    let (mut bbr, mut w) = full();
+    let (mut bbr, f, mut w) = full();
     w.ssthresh = 77;
-    assert_eq!(bbr.ssthresh(&w), 77);
+    assert_eq!(bbr.ssthresh(&f, &w), 77);
     assert_eq!(bbr.prior_cwnd, 200);
 }
 
 #[test]
 fn a_timeout_starts_a_round_and_the_detection_of_a_full_pipe() {
-    let (mut bbr, mut w) = full();
+    let (mut bbr, mut f, mut w) = full();
     bbr.full_pipe.bandwidth = 100;
-    bbr.ssthresh(&w);
-    bbr.set_state(&w, CaState::Recovery);
+    bbr.ssthresh(&f, &w);
+    bbr.set_state(&f, &mut w, CaState::Recovery, clock(2_000_000, HZ));
     assert!(!bbr.rounds.started);
-    bbr.set_state(&w, CaState::Loss);
+    bbr.set_state(&f, &mut w, CaState::Loss, clock(2_000_000, HZ));
     assert!(bbr.rounds.started);
     assert_eq!((bbr.full_pipe.bandwidth, bbr.prev_ca_state), (0, CaState::Loss));
 
     // The sender goes back to one segment; when the recovery ends the window is restored.
-    (w.cwnd, w.packets_out, w.ca_state) = (1, 0, CaState::Open);
-    bbr.cong_control(&mut w, &sample(), clock(2_000_000, HZ));
+    (w.cwnd, f.packets_out, f.ca_state) = (1, 0, CaState::Open);
+    bbr.cong_control(&f, &mut w, &sample(), clock(2_000_000, HZ));
     assert_eq!(w.cwnd, 201);
 }
 
 #[test]
 fn a_restart_from_idle_paces_at_the_bandwidth() {
-    let (mut bbr, mut w) = full();
+    let (mut bbr, f, mut w) = full();
     let at_bandwidth = w.pacing_rate;
     let restart = Event::TxStart { last_send_jiffies: 0 };
     w.pacing_rate = 1;
-    bbr.event(&mut w, restart, clock(3_000_000, HZ));
+    bbr.event(&f, &mut w, restart, clock(3_000_000, HZ));
     assert_eq!((w.pacing_rate, bbr.idle_restart), (1, false), "only where the application was the limit");
     w.app_limited = 5;
-    bbr.event(&mut w, Event::Loss, clock(3_000_000, HZ));
+    bbr.event(&f, &mut w, Event::Loss, clock(3_000_000, HZ));
     assert!(!bbr.idle_restart);
-    bbr.event(&mut w, restart, clock(3_000_000, HZ));
+    bbr.event(&f, &mut w, restart, clock(3_000_000, HZ));
     assert_eq!((w.pacing_rate, bbr.idle_restart), (at_bandwidth, true));
 }
 
 #[test]
 fn idle_time_counts_as_emptying_the_pipe() {
-    let (mut bbr, mut w) = full();
+    let (mut bbr, mut f, mut w) = full();
     let expired = clock(12_100_000, HZ);
-    bbr.update_min_rtt(&mut w, &sample(), expired);
-    w.packets_out = 3;
-    bbr.update_min_rtt(&mut w, &sample(), expired);
+    bbr.update_min_rtt(&f, &mut w, &sample(), expired);
+    f.packets_out = 3;
+    bbr.update_min_rtt(&f, &mut w, &sample(), expired);
     w.cwnd = 4;
-    bbr.event(&mut w, Event::TxStart { last_send_jiffies: 0 }, clock(12_400_000, HZ));
+    bbr.event(&f, &mut w, Event::TxStart { last_send_jiffies: 0 }, clock(12_400_000, HZ));
     assert_eq!((bbr.mode, w.cwnd), (Mode::ProbeBw, 200));
 }
 
 #[test]
 fn an_undo_asks_anew_whether_the_pipe_is_full_and_keeps_the_window() {
-    let (mut bbr, w) = full();
+    let (mut bbr, f, w) = full();
     (bbr.full_pipe.bandwidth, bbr.full_pipe.rounds) = (100, 2);
-    assert_eq!(bbr.undo_cwnd(&w), 200);
+    assert_eq!(bbr.undo_cwnd(&f, &w), 200);
     assert_eq!((bbr.full_pipe.bandwidth, bbr.full_pipe.rounds), (0, 0));
 }

@@ -12,6 +12,7 @@
 //! - The round's delay is held against the smallest delay since the last timeout, not against the last round's.
 
 use crate::cc::gso::MAX_PAYLOAD;
+use crate::flight::Flight;
 use crate::window::Window;
 
 /// Below this window, in segments, slow start goes on (`hystart_low_window`).
@@ -41,25 +42,32 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    pub(super) fn new(window: &Window, now_us: u32) -> Self {
+    pub(super) fn new(flight: &Flight, now_us: u32) -> Self {
         HyStart {
             found: false,
             samples: 0,
             round_start_us: now_us,
             last_ack_us: now_us,
-            end_seq: window.snd_nxt,
+            end_seq: flight.snd_nxt,
             round_delay_us: u32::MAX,
         }
     }
 
     /// Look at one round-trip sample (`hystart_update`). `delay_min_us` is the path's smallest delay, this sample
     /// included. Sets `ssthresh` to the window where slow start should end.
-    pub(super) fn on_sample(&mut self, window: &mut Window, delay_us: u32, delay_min_us: u32, now_us: u32) {
+    pub(super) fn on_sample(
+        &mut self,
+        flight: &Flight,
+        window: &mut Window,
+        delay_us: u32,
+        delay_min_us: u32,
+        now_us: u32,
+    ) {
         if self.found || !window.in_slow_start() {
             return;
         }
-        if window.snd_una > self.end_seq {
-            *self = HyStart::new(window, now_us);
+        if flight.snd_una > self.end_seq {
+            *self = HyStart::new(flight, now_us);
         }
         if window.cwnd < LOW_WINDOW {
             return;
@@ -110,22 +118,22 @@ fn ack_delay_us(pacing_rate: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::window;
+    use crate::cc::testing::{flight, window};
     use crate::window::{INFINITE_SSTHRESH, UNPACED};
 
     const DELAY_US: u32 = 20_000;
 
-    fn wide() -> Window {
-        let mut w = window();
+    fn wide() -> (Flight, Window) {
+        let (f, mut w) = (flight(), window());
         w.cwnd = 32;
-        w
+        (f, w)
     }
 
     /// Feeds one sample each `gap_us` until slow start ends; the time at which it did, if within 100 ms.
-    fn exit_at_us(w: &mut Window, gap_us: usize) -> Option<u32> {
-        let mut h = HyStart::new(w, 0);
+    fn exit_at_us(f: &Flight, w: &mut Window, gap_us: usize) -> Option<u32> {
+        let mut h = HyStart::new(f, 0);
         (0..100_000).step_by(gap_us).find(|&now| {
-            h.on_sample(w, DELAY_US, DELAY_US, now);
+            h.on_sample(f, w, DELAY_US, DELAY_US, now);
             h.found
         })
     }
@@ -139,36 +147,36 @@ mod tests {
 
     #[test]
     fn a_train_of_half_the_delay_ends_slow_start() {
-        let mut w = wide();
-        assert_eq!(exit_at_us(&mut w, 100), Some(10_100));
+        let (f, mut w) = wide();
+        assert_eq!(exit_at_us(&f, &mut w, 100), Some(10_100));
         assert_eq!(w.ssthresh, 32);
     }
 
     #[test]
     fn the_train_may_last_longer_by_the_allowance() {
-        let mut w = wide();
+        let (f, mut w) = wide();
         w.pacing_rate = 10_000_000;
-        assert_eq!(exit_at_us(&mut w, 100), Some(10_600), "half of 20 ms and 1 ms");
+        assert_eq!(exit_at_us(&f, &mut w, 100), Some(10_600), "half of 20 ms and 1 ms");
     }
 
     #[test]
     fn pacing_doubles_how_long_a_train_may_last() {
-        let mut w = wide();
+        let (f, mut w) = wide();
         w.pacing = true;
-        assert_eq!(exit_at_us(&mut w, 100), Some(20_100));
+        assert_eq!(exit_at_us(&f, &mut w, 100), Some(20_100));
     }
 
     #[test]
     fn acks_more_than_two_milliseconds_apart_are_no_train() {
-        assert_eq!(exit_at_us(&mut wide(), 2_000), Some(12_000));
-        assert_eq!(exit_at_us(&mut wide(), 2_001), None);
+        let exit_at_us = |gap| exit_at_us(&wide().0, &mut wide().1, gap);
+        assert_eq!([2_000, 2_001].map(exit_at_us), [Some(12_000), None]);
     }
 
     #[test]
     fn a_window_below_sixteen_segments_stays_in_slow_start() {
-        let mut w = wide();
+        let (f, mut w) = wide();
         w.cwnd = 15;
-        assert_eq!(exit_at_us(&mut w, 100), None);
+        assert_eq!(exit_at_us(&f, &mut w, 100), None);
         assert_eq!(w.ssthresh, INFINITE_SSTHRESH);
     }
 
@@ -176,13 +184,13 @@ mod tests {
     fn the_ninth_sample_of_a_slower_round_ends_slow_start() {
         for (min, last_allowed) in [(8_000, 12_000), (80_000, 90_000), (800_000, 816_000)] {
             for (delay, exits) in [(last_allowed, false), (last_allowed + 1, true)] {
-                let mut w = wide();
-                let mut h = HyStart::new(&w, 0);
+                let (f, mut w) = wide();
+                let mut h = HyStart::new(&f, 0);
                 for _ in 0..8 {
-                    h.on_sample(&mut w, delay, min, 5_000);
+                    h.on_sample(&f, &mut w, delay, min, 5_000);
                     assert!(!h.found);
                 }
-                h.on_sample(&mut w, delay, min, 5_000);
+                h.on_sample(&f, &mut w, delay, min, 5_000);
                 assert_eq!(h.found, exits, "{delay} us over {min} us");
             }
         }
@@ -190,49 +198,49 @@ mod tests {
 
     #[test]
     fn one_quick_sample_keeps_the_round_quick() {
-        let mut w = wide();
-        let mut h = HyStart::new(&w, 0);
-        h.on_sample(&mut w, 20_000, 20_000, 5_000);
+        let (f, mut w) = wide();
+        let mut h = HyStart::new(&f, 0);
+        h.on_sample(&f, &mut w, 20_000, 20_000, 5_000);
         for _ in 0..20 {
-            h.on_sample(&mut w, 60_000, 20_000, 5_000);
+            h.on_sample(&f, &mut w, 60_000, 20_000, 5_000);
         }
         assert!(!h.found);
     }
 
     #[test]
     fn a_round_ends_when_its_last_segment_is_acknowledged() {
-        let mut w = wide();
-        w.snd_nxt = 40;
-        let mut h = HyStart::new(&w, 0);
-        w.snd_una = 40;
-        h.on_sample(&mut w, 20_000, 20_000, 9_000);
+        let (mut f, mut w) = wide();
+        f.snd_nxt = 40;
+        let mut h = HyStart::new(&f, 0);
+        f.snd_una = 40;
+        h.on_sample(&f, &mut w, 20_000, 20_000, 9_000);
         assert_eq!((h.round_start_us, h.samples), (0, 1));
-        w.snd_una = 41;
-        w.snd_nxt = 90;
-        h.on_sample(&mut w, 20_000, 20_000, 9_500);
+        f.snd_una = 41;
+        f.snd_nxt = 90;
+        h.on_sample(&f, &mut w, 20_000, 20_000, 9_500);
         assert_eq!((h.round_start_us, h.end_seq, h.samples), (9_500, 90, 1));
     }
 
     #[test]
     fn nothing_happens_after_the_exit_or_outside_slow_start() {
-        let mut w = wide();
-        let mut h = HyStart::new(&w, 0);
+        let (f, mut w) = wide();
+        let mut h = HyStart::new(&f, 0);
         h.found = true;
-        h.on_sample(&mut w, 20_000, 20_000, 1_500);
+        h.on_sample(&f, &mut w, 20_000, 20_000, 1_500);
         assert_eq!(h.last_ack_us, 0);
         h.found = false;
         w.ssthresh = 32;
-        h.on_sample(&mut w, 20_000, 20_000, 1_500);
+        h.on_sample(&f, &mut w, 20_000, 20_000, 1_500);
         assert_eq!(h.last_ack_us, 0);
     }
 
     #[test]
     fn the_microsecond_clock_may_wrap() {
-        let mut w = wide();
+        let (f, mut w) = wide();
         let start = u32::MAX - 5_000;
-        let mut h = HyStart::new(&w, start);
+        let mut h = HyStart::new(&f, start);
         let exit = (0..20_000).step_by(100).find(|&d| {
-            h.on_sample(&mut w, DELAY_US, DELAY_US, start.wrapping_add(d));
+            h.on_sample(&f, &mut w, DELAY_US, DELAY_US, start.wrapping_add(d));
             h.found
         });
         assert_eq!(exit, Some(10_100));

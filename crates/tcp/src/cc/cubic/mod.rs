@@ -23,9 +23,10 @@ mod hystart;
 mod root;
 
 use super::growth::{additive_increase, is_cwnd_limited, slow_start};
-use super::{AckSample, Event};
+use super::{AckSample, Control, Event, MIN_TSO_SEGS, SNDBUF_EXPAND, reno};
 use crate::clock::Clock;
-use crate::window::{CaState, Window};
+use crate::flight::{CaState, Flight};
+use crate::window::Window;
 use curve::Curve;
 use hystart::HyStart;
 use sawtooth_units::width::Low;
@@ -40,34 +41,55 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// `cubictcp_init`.
-    pub(super) fn new(window: &Window, clock: Clock) -> Self {
-        Cubic { hystart: HyStart::new(window, clock.micros().low_u32()), curve: Curve::default(), delay_min_us: 0 }
+    /// Nothing learnt yet (`cubictcp_init`, `bictcp_reset`).
+    fn fresh(flight: &Flight, clock: Clock) -> Self {
+        Cubic { hystart: HyStart::new(flight, clock.micros().low_u32()), curve: Curve::default(), delay_min_us: 0 }
+    }
+}
+
+impl Control for Cubic {
+    const NAME: &'static str = "cubic";
+    const HAS_CONG_CONTROL: bool = false;
+
+    fn new(flight: &Flight, _: &mut Window, clock: Clock, _: u64) -> Self {
+        Cubic::fresh(flight, clock)
+    }
+
+    fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32 {
+        reno::undo_cwnd(flight, window)
+    }
+
+    fn min_tso_segs(&self, _: &Flight, _: &Window) -> u32 {
+        MIN_TSO_SEGS
+    }
+
+    fn sndbuf_expand(&self) -> u32 {
+        SNDBUF_EXPAND
     }
 
     /// The window times 0.7, at least 2 segments; ends the epoch (`cubictcp_recalc_ssthresh`).
-    pub(super) fn ssthresh(&mut self, window: &Window) -> u32 {
+    fn ssthresh(&mut self, _: &Flight, window: &Window) -> u32 {
         self.curve.on_loss(window.cwnd);
         curve::decreased(window.cwnd)
     }
 
     /// `cubictcp_cong_avoid`.
-    pub(super) fn cong_avoid(&mut self, window: &mut Window, mut acked: u32, clock: Clock) {
-        if !is_cwnd_limited(window) {
+    fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, mut acked: u32, clock: Clock) {
+        if !is_cwnd_limited(flight, window) {
             return;
         }
         if window.in_slow_start() {
-            acked = slow_start(window, acked);
+            acked = slow_start(flight, window, acked);
             if acked == 0 {
                 return;
             }
         }
         self.curve.update(window.cwnd, acked, self.delay_min_us, clock);
-        additive_increase(window, self.curve.per_increase(), acked);
+        additive_increase(flight, window, self.curve.per_increase(), acked);
     }
 
     /// Learn the delay (`cubictcp_acked`). Samples in the first second of an epoch still carry the recovery's queue.
-    pub(super) fn pkts_acked(&mut self, window: &mut Window, sample: AckSample, clock: Clock) {
+    fn pkts_acked(&mut self, flight: &Flight, window: &mut Window, sample: AckSample, clock: Clock) {
         if sample.rtt_us < 0 {
             return;
         }
@@ -78,18 +100,18 @@ impl Cubic {
         if self.delay_min_us == 0 || delay_us < self.delay_min_us {
             self.delay_min_us = delay_us;
         }
-        self.hystart.on_sample(window, delay_us, self.delay_min_us, clock.micros().low_u32());
+        self.hystart.on_sample(flight, window, delay_us, self.delay_min_us, clock.micros().low_u32());
     }
 
     /// A timeout starts over (`cubictcp_state`).
-    pub(super) fn set_state(&mut self, window: &Window, new: CaState, clock: Clock) {
+    fn set_state(&mut self, flight: &Flight, _: &mut Window, new: CaState, clock: Clock) {
         if new == CaState::Loss {
-            *self = Cubic::new(window, clock);
+            *self = Cubic::fresh(flight, clock);
         }
     }
 
     /// After idle time the curve goes on where it was (`cubictcp_cwnd_event`).
-    pub(super) fn event(&mut self, event: Event, clock: Clock) {
+    fn event(&mut self, _: &Flight, _: &mut Window, event: Event, clock: Clock) {
         if let Event::TxStart { last_send_jiffies } = event {
             self.curve.skip_idle(last_send_jiffies, clock.jiffies());
         }
@@ -99,25 +121,25 @@ impl Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::{clock, window};
+    use crate::cc::testing::{clock, flight, window};
     use crate::window::INFINITE_SSTHRESH;
 
     /// A second after the start, so that tick 0 is past.
     const START_US: u64 = 1_000_000;
 
-    fn avoiding(cwnd: u32, hz: u32) -> (Cubic, Window) {
-        let mut w = window();
+    fn avoiding(cwnd: u32, hz: u32) -> (Cubic, Flight, Window) {
+        let (f, mut w) = (flight(), window());
         w.cwnd = cwnd;
         w.ssthresh = cwnd;
-        (Cubic::new(&w, clock(START_US, hz)), w)
+        (Cubic::fresh(&f, clock(START_US, hz)), f, w)
     }
 
     /// One loss at `before` segments, then ACKs for two segments each, evenly over rounds of `rtt_us`. The window after
     /// each span of `every_us`.
     fn after_loss(before: u32, rtt_us: u64, hz: u32, every_us: u64, spans: usize) -> Vec<u32> {
-        let (mut cc, mut w) = avoiding(before, hz);
+        let (mut cc, f, mut w) = avoiding(before, hz);
         cc.delay_min_us = rtt_us as u32;
-        w.ssthresh = cc.ssthresh(&w);
+        w.ssthresh = cc.ssthresh(&f, &w);
         w.cwnd = w.ssthresh;
         let mut windows = Vec::new();
         let mut elapsed_ns = 0;
@@ -126,7 +148,7 @@ mod tests {
             if elapsed_ns >= every_us * 1_000 * (windows.len() as u64 + 1) {
                 windows.push(w.cwnd);
             }
-            cc.cong_avoid(&mut w, 2, clock(START_US + elapsed_ns / 1_000, hz));
+            cc.cong_avoid(&f, &mut w, 2, clock(START_US + elapsed_ns / 1_000, hz));
         }
         windows
     }
@@ -155,32 +177,32 @@ mod tests {
 
     #[test]
     fn delays_in_the_first_second_of_an_epoch_are_not_learnt() {
-        let (mut cc, mut w) = avoiding(100, 250);
+        let (mut cc, f, mut w) = avoiding(100, 250);
         let sample = |rtt_us| AckSample { pkts_acked: 1, rtt_us, in_flight: 10 };
-        cc.pkts_acked(&mut w, sample(-1), clock(START_US, 250));
+        cc.pkts_acked(&f, &mut w, sample(-1), clock(START_US, 250));
         assert_eq!(cc.delay_min_us, 0);
-        cc.pkts_acked(&mut w, sample(500), clock(START_US, 250));
-        cc.pkts_acked(&mut w, sample(700), clock(START_US, 250));
+        cc.pkts_acked(&f, &mut w, sample(500), clock(START_US, 250));
+        cc.pkts_acked(&f, &mut w, sample(700), clock(START_US, 250));
         assert_eq!(cc.delay_min_us, 500);
         cc.curve.update(100, 1, 500, clock(START_US, 250));
-        cc.pkts_acked(&mut w, sample(0), clock(START_US + 999_999, 250));
+        cc.pkts_acked(&f, &mut w, sample(0), clock(START_US + 999_999, 250));
         assert_eq!(cc.delay_min_us, 500);
-        cc.pkts_acked(&mut w, sample(0), clock(START_US + 1_000_000, 250));
+        cc.pkts_acked(&f, &mut w, sample(0), clock(START_US + 1_000_000, 250));
         assert_eq!(cc.delay_min_us, 1, "a delay is a microsecond at least");
     }
 
     #[test]
     fn a_timeout_forgets_the_loss_and_the_delay() {
-        let (mut cc, mut w) = avoiding(100, 250);
+        let (mut cc, f, mut w) = avoiding(100, 250);
         cc.delay_min_us = 500;
-        cc.ssthresh(&w);
+        cc.ssthresh(&f, &w);
         let before = cc.clone();
-        cc.set_state(&w, CaState::Recovery, clock(START_US, 250));
+        cc.set_state(&f, &mut w, CaState::Recovery, clock(START_US, 250));
         assert_eq!(format!("{cc:?}"), format!("{before:?}"), "a recovery does not");
-        cc.set_state(&w, CaState::Loss, clock(START_US, 250));
-        assert_eq!(format!("{cc:?}"), format!("{:?}", Cubic::new(&w, clock(START_US, 250))));
+        cc.set_state(&f, &mut w, CaState::Loss, clock(START_US, 250));
+        assert_eq!(format!("{cc:?}"), format!("{:?}", Cubic::fresh(&f, clock(START_US, 250))));
         w.ssthresh = INFINITE_SSTHRESH;
-        cc.cong_avoid(&mut w, 5, clock(START_US, 250));
+        cc.cong_avoid(&f, &mut w, 5, clock(START_US, 250));
         assert_eq!((w.cwnd, cc.curve.age(clock(START_US, 250))), (105, None), "slow start leaves the curve alone");
     }
 }

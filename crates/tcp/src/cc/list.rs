@@ -1,0 +1,129 @@
+//! The list of all algorithms. Dispatch is by enum, so that a call costs a branch.
+
+use super::{AckSample, Control, Event, RateSample, bbr, cubic, reno};
+use crate::clock::Clock;
+use crate::flight::{CaState, Flight};
+use crate::window::Window;
+
+/// A line an algorithm: its variant, its type, and how a connection holds it (boxed, where it is large).
+macro_rules! controls {
+    ($($variant:ident: $control:ty as $held:ty,)+) => {
+        /// An algorithm by name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Algorithm {
+            $($variant,)+
+        }
+
+        impl Algorithm {
+            pub const ALL: &[Algorithm] = &[$(Algorithm::$variant,)+];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Algorithm::$variant => <$control>::NAME,)+
+                }
+            }
+        }
+
+        /// One connection's congestion control.
+        #[derive(Clone, Debug)]
+        pub enum Congestion {
+            $($variant($held),)+
+        }
+
+        /// See [`Control`].
+        impl Congestion {
+            pub fn new(algorithm: Algorithm, flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Self {
+                match algorithm {
+                    $(Algorithm::$variant => {
+                        Congestion::$variant(<$control>::new(flight, window, clock, seed).into())
+                    })+
+                }
+            }
+
+            pub fn has_cong_control(&self) -> bool {
+                match self {
+                    $(Congestion::$variant(_) => <$control>::HAS_CONG_CONTROL,)+
+                }
+            }
+
+            pub fn ssthresh(&mut self, flight: &Flight, window: &Window) -> u32 {
+                match self {
+                    $(Congestion::$variant(control) => control.ssthresh(flight, window),)+
+                }
+            }
+
+            pub fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32 {
+                match self {
+                    $(Congestion::$variant(control) => control.undo_cwnd(flight, window),)+
+                }
+            }
+
+            pub fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, clock: Clock) {
+                match self {
+                    $(Congestion::$variant(control) => control.cong_avoid(flight, window, acked, clock),)+
+                }
+            }
+
+            pub fn cong_control(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
+                match self {
+                    $(Congestion::$variant(control) => control.cong_control(flight, window, sample, clock),)+
+                }
+            }
+
+            pub fn pkts_acked(&mut self, flight: &Flight, window: &mut Window, sample: AckSample, clock: Clock) {
+                match self {
+                    $(Congestion::$variant(control) => control.pkts_acked(flight, window, sample, clock),)+
+                }
+            }
+
+            pub fn set_state(&mut self, flight: &Flight, window: &mut Window, new: CaState, clock: Clock) {
+                match self {
+                    $(Congestion::$variant(control) => control.set_state(flight, window, new, clock),)+
+                }
+            }
+
+            pub fn event(&mut self, flight: &Flight, window: &mut Window, event: Event, clock: Clock) {
+                match self {
+                    $(Congestion::$variant(control) => control.event(flight, window, event, clock),)+
+                }
+            }
+
+            pub fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32 {
+                match self {
+                    $(Congestion::$variant(control) => control.min_tso_segs(flight, window),)+
+                }
+            }
+
+            pub fn sndbuf_expand(&self) -> u32 {
+                match self {
+                    $(Congestion::$variant(control) => control.sndbuf_expand(),)+
+                }
+            }
+        }
+    };
+}
+
+controls! {
+    Reno: reno::Reno as reno::Reno,
+    Cubic: cubic::Cubic as cubic::Cubic,
+    Bbr: bbr::Bbr as Box<bbr::Bbr>,
+}
+
+impl Algorithm {
+    pub fn from_name(name: &str) -> Option<Algorithm> {
+        Self::ALL.iter().copied().find(|algorithm| algorithm.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_one_algorithm() {
+        for &algorithm in Algorithm::ALL {
+            assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
+        }
+        assert_eq!(Algorithm::from_name("cubik"), None);
+    }
+}

@@ -1,0 +1,47 @@
+"""The simulator's congestion controls are listed once, in the core: what else names them is held against that list."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sawtooth import _core
+from sawtooth.engines import model, sim
+from sawtooth.fidelity import figure
+from sawtooth.report import palette
+from sawtooth.scenario import CONGESTION_CONTROLS
+from sawtooth.whatif import observed
+
+ROOT = Path(__file__).parents[1]
+CONTROLS = tuple(_core.congestion_controls())
+IN_TEXT = {
+    "README.md": r"^- (.*) behave as in Linux",
+    "docs/design.md": r'^cc = "cubic" +# (.*)$',
+    "docs/reference/scenario.md": r"congestion control; `sim` and `model` have (.*) \|",
+    "docs/reference/whatif.md": r"or it is another than (.*) \|",
+}
+"""Where a page says which controls there are."""
+
+
+def test_the_engine_has_what_the_core_lists_and_replay_uses_all_of_it() -> None:
+    assert sim.controls() == CONTROLS == observed.CONTROLS
+    assert set(CONTROLS) <= set(CONGESTION_CONTROLS)
+
+
+def test_the_closed_forms_are_of_controls_that_the_simulator_has() -> None:
+    assert set(model.CONTROLS) <= set(CONTROLS)
+
+
+def test_each_has_a_name_a_colour_and_a_place_of_its_own_in_figures() -> None:
+    assert len({palette.colour(cc, 0) for cc in CONTROLS}) == len(CONTROLS)
+    assert all(palette.shown(cc) != cc for cc in CONTROLS)
+    assert set(figure._BESIDE) == set(CONTROLS)
+
+
+@pytest.mark.parametrize("page", IN_TEXT)
+def test_the_pages_name_all_of_them_and_no_other(page: str) -> None:
+    found = re.search(IN_TEXT[page], (ROOT / page).read_text(), re.MULTILINE)
+    assert found, f"{page} no longer says it as {IN_TEXT[page]}"
+    assert set(re.findall(r"[a-z0-9]+", found[1])) - {"and"} == set(CONTROLS)
