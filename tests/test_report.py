@@ -2,6 +2,7 @@
 
 import html.parser
 import re
+import sys
 import warnings
 
 import pandas as pd
@@ -91,6 +92,24 @@ def test_figures_are_the_same_bytes_each_time(result):
     before = {path.name: path.read_bytes() for path in (result.directory / "plots").iterdir()}
     write_report(StudyResult.load(result.directory))
     assert {path.name: path.read_bytes() for path in (result.directory / "plots").iterdir()} == before
+
+
+def test_a_line_over_time_has_neighbours_averaged_until_a_page_can_draw_it(result, monkeypatch):
+    def over_time():
+        return next(figure for figure in figures(result) if figure.name == "throughput-over-time")
+
+    all_of_it = over_time()
+    monkeypatch.setattr(sys.modules[figures.__module__], "MOST_POINTS", 7)
+    thinned = over_time()
+    keys = ["cc", "path", "loss_percent"]
+    together = {name: lines["mbps"].to_numpy() for name, lines in all_of_it.table.groupby(keys)}
+    for name, line in thinned.table.groupby(keys):
+        assert 3 < len(line) <= 7
+        means = [together[name][at : at + 3].mean() for at in range(0, len(together[name]), 3)]
+        assert line["mbps"].tolist() == pytest.approx(means)
+        assert line["t_s"].max() == all_of_it.table["t_s"].max()
+    assert "(3 together)" in thinned.caption
+    assert "together" not in all_of_it.caption
 
 
 def test_the_page_is_well_formed_and_fetches_nothing(page):

@@ -26,6 +26,7 @@ from sawtooth.stats import (
     throughput_by_flow,
 )
 from sawtooth.stats.interval import batch_count
+from sawtooth.stats.settling import MOST
 
 
 def made(rows, *, warmup="0 s", duration="10 s", info=None):
@@ -192,6 +193,16 @@ def test_a_beginning_that_changes_the_mean_is_told_with_its_length_and_both_mean
         assert found.samples in (3, 4)
         assert found.whole == pytest.approx(np.mean(runs))
         assert found.rest == pytest.approx(np.mean([run[found.samples :] for run in runs]))
+
+
+def test_the_beginning_of_a_very_long_series_is_found_to_within_a_batch():
+    rng = np.random.default_rng(5)
+    series = np.concatenate([rng.normal(20, 2, 40_000), rng.normal(100, 2, 4 * MOST)])
+    found = settling([series])
+    batch = -(-series.size // MOST)
+    assert batch > 1
+    assert abs(found.samples - 40_000) <= batch
+    assert found.whole == pytest.approx(series.mean())
 
 
 def test_chance_and_what_changes_the_mean_by_less_than_a_hundredth_are_no_beginning():

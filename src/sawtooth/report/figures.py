@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 THROUGHPUT = "throughput, Mbit/s"
 SHARE = "share of the sum, %"
+MOST_POINTS = 20_000
+"""Of a line over time: more than any screen shows apart, and few enough for a page to draw."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +170,24 @@ def _time(result: StudyResult, layout: Layout) -> Figure:
     against = " and ".join(layout.x_text(value) for value in wanted)
     omitted = result.records[0]["from_s"]
     after = f", after the first {omitted:g} s" if omitted else ""
-    caption = f"Throughput at the receiver in each sampling interval, {against}; seed {seed}{after}."
+    table, together = _thinned(table, _keys(layout))
+    each = "each sampling interval" if together == 1 else f"sampling intervals ({together} together)"
+    caption = f"Throughput at the receiver in {each}, {against}; seed {seed}{after}."
     return Figure("throughput-over-time", "Throughput over time", caption, table, layout)
+
+
+def _thinned(samples: DataFrame, keys: list[str]) -> tuple[DataFrame, int]:
+    """``samples`` with as many neighbours averaged as leave each line ``MOST_POINTS`` at most, and how many those are.
+
+    An average stands at the end of its last interval.
+    """
+    place = samples.groupby(keys, sort=False).cumcount()
+    together = int(place.max()) // MOST_POINTS + 1 if len(place) else 1
+    if together == 1:
+        return samples, together
+    how = dict.fromkeys(samples.columns, "last") | {"mbps": "mean"}
+    groups = samples.groupby([*keys, place // together], sort=False)
+    return groups.agg(how).reset_index(drop=True), together
 
 
 def _distribution(result: StudyResult, layout: Layout) -> Figure:

@@ -3,7 +3,8 @@
 Where the beginning ends is found by the marginal standard error rule, MSER (White 1997, *An effective truncation
 heuristic for bias reduction in simulation output*, Simulation 69): the cut that makes the rest's own standard error
 smallest; here the earliest one that comes within a tenth of that, so that chance does not move it. Several seeds are
-averaged second by second first (Welch 1983), because they begin alike.
+averaged second by second first (Welch 1983), because they begin alike; of very long series neighbours are averaged
+(MSER-m, White and Spratt 2000), which moves the cut by less than one such batch.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _NO_ERROR = 1e-6
 """Of the mean: rounding."""
 FEWEST = 10
 """Samples. Of fewer, half of them say nothing of the rest."""
+MOST = 1 << 16
+"""Samples, or batches of them, among which the cut is looked for."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ def settling(series: Sequence[ArrayLike], *, least: float = MATERIAL) -> Settlin
     if shortest < FEWEST:
         return None
     together: Samples = np.mean([run[:shortest] for run in runs], axis=0)
-    cut = _truncation(together)
+    batch = -(-shortest // MOST)
+    cut = batch * _truncation(_batched(together, batch))
     rest = together[cut:]
     found = Settling(cut, float(together.mean()), float(rest.mean()))
     if not cut or found.change < least:
@@ -68,6 +72,12 @@ def settling(series: Sequence[ArrayLike], *, least: float = MATERIAL) -> Settlin
     if math.isnan(spread.low):
         spread = independent(rest.tolist())
     return None if spread.low <= found.whole <= spread.high else found
+
+
+def _batched(series: Samples, size: int) -> Samples:
+    """Means of ``size`` neighbours; what is left over at the end has none."""
+    whole = series.size // size
+    return series[: whole * size].reshape(whole, size).mean(axis=1) if size > 1 else series
 
 
 def _truncation(series: Samples) -> int:
