@@ -12,28 +12,14 @@
     )
 )]
 
-mod agenda;
-mod cells;
-mod connection;
-mod endpoints;
+mod ends;
 mod engine;
-mod lifecycle;
-mod link;
-mod loss;
-mod packet;
-mod packets;
-mod passage;
-mod probe;
-mod ring;
+mod frames;
+mod network;
+mod observe;
 mod rng;
-mod routes;
-mod sampling;
 pub mod scenario;
-mod schedule;
-pub mod tables;
-mod tap;
-mod transmitter;
-mod wheel;
 
-pub use engine::Simulation;
-pub use tap::{Output, Taps};
+pub use engine::clock::Simulation;
+pub use observe::tables;
+pub use observe::tap::{Output, Taps};

@@ -1,7 +1,7 @@
 //! The compiled scenario: integers only. Validated here against what would crash or hang the core; what a user got wrong is
 //! told before, where files and fields are known.
 
-use crate::packet::{HEADERS, TIMESTAMP_OPTION};
+use crate::frames::{HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::options::HostOptions;
 use serde::Deserialize;

@@ -1,8 +1,9 @@
 //! A connection's life: handshake, end, replacement.
 
-use crate::connection::Phase;
-use crate::engine::{LIFE, RECEIVER, ROOM, SENDER, Simulation};
-use crate::packet::{HEADERS, Kind, Packet, SYN_OPTIONS, TIMESTAMP_OPTION};
+use crate::ends::connection::Phase;
+use crate::engine::clock::{LIFE, RECEIVER, ROOM, SENDER, Simulation};
+use crate::frames::{HEADERS, SYN_OPTIONS, TIMESTAMP_OPTION};
+use crate::network::packet::{Kind, Packet};
 use crate::rng::{Purpose, Rng};
 use sawtooth_tcp::receiver::Receiver;
 use sawtooth_tcp::sender::{Sender, SenderStats, Start};

@@ -1,7 +1,7 @@
 //! Probes: an echo request at a fixed pace, through the same queues as everybody else.
 
+use crate::observe::tables;
 use crate::scenario;
-use crate::tables;
 use sawtooth_units::width::Approx;
 use sawtooth_units::{Span, Time};
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! When each cell has something to do.
 
-use crate::schedule::LinkHeap;
+use crate::engine::schedule::LinkHeap;
 use sawtooth_units::Time;
 
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! One direction of a link: loss, transmitter (its own or a shared card's), propagation delay, and what is on its way.
 
-use crate::loss::Loss;
-use crate::ring::Ring;
-use crate::routes::END;
+use crate::network::loss::Loss;
+use crate::network::ring::Ring;
+use crate::network::routes::END;
+use crate::network::transmitter::Transmitter;
 use crate::scenario;
-use crate::transmitter::Transmitter;
 use sawtooth_units::width::{Fit, Low};
 use sawtooth_units::{Span, Time};
 
@@ -52,7 +52,7 @@ pub struct Link {
     head: Time,
     /// Packets on their way, in order of arrival at the other end.
     on_way: Ring<OnWay>,
-    /// Where its packets go on: a link, [`END`] or [`MIXED`] (see [`crate::routes`]).
+    /// Where its packets go on: a link, [`END`] or [`MIXED`] (see [`crate::network::routes`]).
     pub next: u32,
     /// Packets dropped by the loss model since the start.
     pub lost: u64,

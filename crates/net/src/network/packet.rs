@@ -31,7 +31,7 @@ pub struct Packet {
     pub window: u32,
     /// ACK: where its SACK blocks are, plus one; 0: none.
     pub sack: u32,
-    /// Where it is on its route (see [`crate::routes`]).
+    /// Where it is on its route (see [`crate::network::routes`]).
     pub at: u32,
     /// Frame bytes as Linux counts them: payload and headers, Ethernet's 14 included.
     pub size: u16,
@@ -49,18 +49,4 @@ impl Packet {
     pub fn new(owner: u32, kind: Kind, size: u16, at: u32) -> Self {
         Packet { owner, kind, push: false, size, seq: 0, tsval: 0, tsecr: 0, window: 0, sack: 0, generation: 0, at }
     }
-}
-
-/// Ethernet, IPv4 and TCP headers without options.
-pub const HEADERS: u32 = 14 + 20 + 20;
-/// The timestamp option, padded.
-pub const TIMESTAMP_OPTION: u32 = 12;
-/// Options of a SYN: MSS, SACK permitted, timestamps, window scale, padded.
-pub const SYN_OPTIONS: u32 = 20;
-/// An ICMP echo of ping's default size: 56 bytes of data.
-pub const PROBE_SIZE: u16 = 98;
-
-/// Bytes of a SACK option with `blocks` blocks, padded.
-pub const fn sack_option(blocks: u8) -> u32 {
-    if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 }
 }

@@ -1,20 +1,21 @@
 //! The simulation: takes events in order of time and moves packets between links and endpoints.
 
-use crate::agenda::Agenda;
-use crate::cells::{Cells, Inlet};
-use crate::connection::{Connection, Phase};
-use crate::link::Link;
-use crate::packet::{Kind, PROBE_SIZE, Packet};
-use crate::packets::Packets;
-use crate::probe::Prober;
+use crate::ends::connection::{Connection, Phase};
+use crate::ends::probe::Prober;
+use crate::engine::agenda::Agenda;
+use crate::engine::cells::{Cells, Inlet};
+use crate::engine::schedule::Timers;
+use crate::frames::PROBE_SIZE;
+use crate::network::link::Link;
+use crate::network::packet::{Kind, Packet};
+use crate::network::packets::Packets;
+use crate::network::routes::{END, Routes};
+use crate::network::transmitter::Transmitter;
+use crate::observe::sampling::Baseline;
+use crate::observe::tables::{Table, Tables};
+use crate::observe::tap::Taps;
 use crate::rng::{Purpose, Rng};
-use crate::routes::{END, Routes};
-use crate::sampling::Baseline;
 use crate::scenario::{self, Scenario};
-use crate::schedule::Timers;
-use crate::tables::{Table, Tables};
-use crate::tap::Taps;
-use crate::transmitter::Transmitter;
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::packet::{Burst, Sack};
 use sawtooth_tcp::sender::SenderStats;

@@ -1,10 +1,10 @@
 //! The end of an interval: one row for each flow, sender, transmitter and lossy link.
 
-use crate::connection::Phase;
-use crate::engine::Simulation;
+use crate::ends::connection::Phase;
+use crate::engine::clock::Simulation;
+use crate::network::transmitter::Counters;
+use crate::observe::tables::{FlowEnd, Interval, Loss, Queue, TcpInfo};
 use crate::scenario::Scenario;
-use crate::tables::{FlowEnd, Interval, Loss, Queue, TcpInfo};
-use crate::transmitter::Counters;
 use sawtooth_tcp::sender::SenderStats;
 use sawtooth_tcp::window::{INFINITE_SSTHRESH, UNPACED};
 use sawtooth_units::width::{Approx, Fit};

@@ -1,6 +1,6 @@
 //! What happens next in a cell: a heap of links (one entry each, by their next arrival) and timers, re-armed lazily.
 
-use crate::wheel::Wheel;
+use crate::engine::wheel::Wheel;
 use sawtooth_units::Time;
 
 /// Links with packets on their way, the earliest arrival first; ties go to the lower index. A link's next arrival only

@@ -1,6 +1,6 @@
 //! A transmitter with its tail-drop queue. It has no events: departures are computed on arrival (first in, first out).
 
-use crate::ring::Ring;
+use crate::network::ring::Ring;
 use crate::scenario;
 use sawtooth_units::Time;
 use sawtooth_units::width::Fit;

@@ -1,10 +1,10 @@
 //! How packets get from link to link.
 
-use crate::engine::Simulation;
-use crate::link::{Handle, OnWay, Transmitted};
-use crate::packet::Packet;
-use crate::packets::Packets;
-use crate::routes::{END, MIXED};
+use crate::engine::clock::Simulation;
+use crate::network::link::{Handle, OnWay, Transmitted};
+use crate::network::packet::Packet;
+use crate::network::packets::Packets;
+use crate::network::routes::{END, MIXED};
 use sawtooth_units::{Span, Time};
 
 impl Simulation {

@@ -1,7 +1,8 @@
 //! What hosts do with data and acknowledgements, and how what they answer gets onto their first link.
 
-use crate::engine::{RECEIVER, ROOM, SENDER, Simulation};
-use crate::packet::{HEADERS, Kind, Packet, TIMESTAMP_OPTION, sack_option};
+use crate::engine::clock::{RECEIVER, ROOM, SENDER, Simulation};
+use crate::frames::{HEADERS, TIMESTAMP_OPTION, sack_option};
+use crate::network::packet::{Kind, Packet};
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::packet::{Ack, Burst, Sack};
 use sawtooth_tcp::receiver::{Data, Receiver};

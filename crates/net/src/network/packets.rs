@@ -1,8 +1,8 @@
 //! Where packets are kept while they travel: links hold only handles.
 
-use crate::link::Handle;
-use crate::packet::Packet;
-use crate::ring::Ring;
+use crate::network::link::Handle;
+use crate::network::packet::Packet;
+use crate::network::ring::Ring;
 use sawtooth_units::width::Fit;
 
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Kind;
+    use crate::network::packet::Kind;
 
     #[test]
     fn a_freed_slot_is_used_again() {

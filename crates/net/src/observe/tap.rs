@@ -3,9 +3,10 @@
 //! What a packet says on the wire beyond what the simulation needs (addresses, ports, bytes instead of segments,
 //! identifications) is worked out once, when it is sent, and kept while it travels. Nothing here acts on what it sees.
 
-use crate::engine::Simulation;
-use crate::link::Handle;
-use crate::packet::{Kind, PROBE_SIZE, Packet, TIMESTAMP_OPTION};
+use crate::engine::clock::Simulation;
+use crate::frames::{PROBE_SIZE, TIMESTAMP_OPTION};
+use crate::network::link::Handle;
+use crate::network::packet::{Kind, Packet};
 use crate::rng::{Purpose, Rng};
 use crate::scenario::Scenario;
 use sawtooth_capture::segment::{ACK, FIN, PSH, RST, SYN};

@@ -1,0 +1,15 @@
+//! Sizes of frames, stated once.
+
+/// Ethernet, IPv4 and TCP headers without options.
+pub const HEADERS: u32 = 14 + 20 + 20;
+/// The timestamp option, padded.
+pub const TIMESTAMP_OPTION: u32 = 12;
+/// Options of a SYN: MSS, SACK permitted, timestamps, window scale, padded.
+pub const SYN_OPTIONS: u32 = 20;
+/// An ICMP echo of ping's default size: 56 bytes of data.
+pub const PROBE_SIZE: u16 = 98;
+
+/// Bytes of a SACK option with `blocks` blocks, padded.
+pub const fn sack_option(blocks: u8) -> u32 {
+    if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 }
+}
