@@ -15,9 +15,9 @@
 pub mod cc;
 pub mod clock;
 pub mod flight;
-pub mod minmax;
 pub mod options;
 pub mod packet;
 pub mod receiver;
 pub mod sender;
 pub mod window;
+pub mod windowed;

@@ -20,6 +20,8 @@ mod reno;
 #[cfg(test)]
 mod testing;
 
+#[cfg(test)]
+pub(crate) use bbr::random::Random;
 pub use list::{Algorithm, Congestion};
 
 /// What one ACK told about delivery (`struct rate_sample`).

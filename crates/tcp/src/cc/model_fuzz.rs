@@ -1,6 +1,6 @@
 //! Every algorithm under random operations: what a sender may rely on whatever happens.
 
-use super::bbr::random::Random;
+use super::Random;
 use super::testing::{clock, flight, window};
 use super::{AckSample, Algorithm, Congestion, Event, RateSample};
 use crate::flight::{CaState, Flight};

@@ -3,7 +3,7 @@
 
 use crate::clock::Clock;
 use crate::flight::Flight;
-use crate::minmax::WindowedMin;
+use crate::windowed::WindowedMin;
 use sawtooth_units::width::Low;
 
 /// `TCP_RTO_MIN` (HZ/5): also the floor of the variance term.

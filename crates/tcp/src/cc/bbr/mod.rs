@@ -1,6 +1,6 @@
 //! BBR version 1, Linux 6.12 (`tcp_bbr.c`): paces at the bandwidth that it measures.
 //!
-//! One file a part, as the draft has its sections: [`bandwidth`] with [`max_filter`], [`min_rtt`], [`mode`],
+//! One file a part, as the draft has its sections: [`bandwidth`], [`min_rtt`], [`mode`],
 //! [`pacing`], [`window`], and what the draft lacks: [`long_term`], [`ack_aggregation`].
 //!
 //! # Where Linux differs
@@ -17,21 +17,20 @@
 mod ack_aggregation;
 mod bandwidth;
 mod long_term;
-mod max_filter;
 mod min_rtt;
 mod mode;
 mod pacing;
-pub(in crate::cc) mod random;
+pub(crate) mod random;
 mod window;
 
 use super::{Control, Event, RateSample};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::{INFINITE_SSTHRESH, Window};
+use crate::windowed::WindowedMax;
 use ack_aggregation::AckAggregation;
 use bandwidth::{FullPipe, Rounds};
 use long_term::LongTerm;
-use max_filter::MaxFilter;
 use min_rtt::MinRtt;
 use mode::{Cycle, Mode};
 use random::Random;
@@ -46,7 +45,7 @@ pub struct Bbr {
     cwnd_gain: u32,
     rounds: Rounds,
     /// In 2^-24 segments per microsecond.
-    max_bandwidth: MaxFilter,
+    max_bandwidth: WindowedMax,
     full_pipe: FullPipe,
     long_term: LongTerm,
     min_rtt: MinRtt,
@@ -73,7 +72,7 @@ impl Control for Bbr {
             pacing_gain: 0,
             cwnd_gain: 0,
             rounds: Rounds { count: 0, next_delivered: flight.delivered, started: false },
-            max_bandwidth: MaxFilter::new(0, 0),
+            max_bandwidth: WindowedMax::new(0, 0),
             full_pipe: FullPipe::default(),
             long_term: LongTerm::new(flight),
             min_rtt: MinRtt::new(flight.min_rtt_us, clock.jiffies()),

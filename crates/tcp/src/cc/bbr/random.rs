@@ -3,12 +3,12 @@
 use sawtooth_units::width::Fit;
 
 #[derive(Clone, Debug)]
-pub(in crate::cc) struct Random {
+pub(crate) struct Random {
     state: u64,
 }
 
 impl Random {
-    pub(in crate::cc) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Random { state: seed }
     }
 
@@ -21,7 +21,7 @@ impl Random {
     }
 
     /// A number from 0 to `bound` - 1.
-    pub(in crate::cc) fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64).fit_u32()
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn full() -> (Bbr, Flight, Window) {
     bbr.full_pipe.reached = true;
     bbr.mode = Mode::ProbeBw;
     bbr.cycle.phase = 7;
-    bbr.max_bandwidth = MaxFilter::new(0, (10 * BW_UNIT / 1_000) as u32);
+    bbr.max_bandwidth = WindowedMax::new(0, (10 * BW_UNIT / 1_000) as u32);
     bbr.min_rtt = MinRtt::new(10_000, clock(2_000_000, HZ).jiffies());
     bbr.has_seen_rtt = true;
     bbr.update_gains();
