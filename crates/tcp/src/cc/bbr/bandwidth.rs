@@ -1,4 +1,4 @@
-//! BBR's bandwidth estimate in packet-timed rounds, Linux 6.12 (`bbr_update_bw` in `tcp_bbr.c`).
+//! BBR's bandwidth estimate in packet-timed rounds (the draft's BtlBw, section 4.1.1), as in Linux 6.12 (`bbr_update_bw`).
 
 use super::Bbr;
 use super::mode::{CYCLE_LENGTH, UNIT, UNIT_SHIFT};
@@ -36,47 +36,57 @@ pub(super) struct FullPipe {
     pub(super) rounds: u8,
 }
 
+impl Rounds {
+    /// Whether the round ends with the delivery of a segment that was sent when so many had been delivered.
+    fn ends_with(&self, delivered_when_sent: u64) -> bool {
+        delivered_when_sent >= self.next_delivered
+    }
+
+    fn begin(&mut self, delivered: u64) {
+        self.next_delivered = delivered;
+        self.count = self.count.wrapping_add(1);
+    }
+}
+
 impl FullPipe {
     fn on_round(&mut self, bandwidth: u32) {
-        let enough = ((u64::from(self.bandwidth) * FULL_PIPE_GROWTH) >> UNIT_SHIFT).low_u32();
-        if bandwidth >= enough {
-            self.bandwidth = bandwidth;
-            self.rounds = 0;
-            return;
+        let grown = ((u64::from(self.bandwidth) * FULL_PIPE_GROWTH) >> UNIT_SHIFT).low_u32();
+        if bandwidth < grown {
+            self.rounds += 1;
+        } else {
+            (self.bandwidth, self.rounds) = (bandwidth, 0);
         }
-        self.rounds += 1;
         self.reached = self.rounds >= FULL_PIPE_ROUNDS;
     }
 }
 
 impl Bbr {
-    /// The bandwidth to use: the policer's, if there is one, or the recent maximum (`bbr_bw`).
+    /// The bandwidth to use: the policer's, if there is one, or the recent maximum.
     pub(super) fn bandwidth(&self) -> u32 {
-        self.long_term.bandwidth().unwrap_or_else(|| self.max_bandwidth.get())
+        self.policer.rate().unwrap_or_else(|| self.max_bandwidth.get())
     }
 
-    /// `bbr_update_bw`.
+    /// BBRUpdateBtlBw.
     pub(super) fn update_bandwidth(&mut self, flight: &Flight, sample: &RateSample) {
-        self.rounds.started = false;
-        if sample.delivered < 0 || sample.interval_us <= 0 {
+        let is_valid = sample.delivered >= 0 && sample.interval_us > 0;
+        self.rounds.started = is_valid && self.rounds.ends_with(sample.prior_delivered);
+        if !is_valid {
             return;
         }
-        if sample.prior_delivered >= self.rounds.next_delivered {
-            self.rounds.next_delivered = flight.delivered;
-            self.rounds.count = self.rounds.count.wrapping_add(1);
-            self.rounds.started = true;
+        if self.rounds.started {
+            self.rounds.begin(flight.delivered);
             self.packet_conservation = false;
         }
-        self.sample_long_term(flight, sample.losses, sample.is_app_limited);
-
+        self.watch_policer(flight, sample.losses, sample.is_app_limited);
+        let rate = sample.delivered.fit_u64().wrapping_mul(BW_UNIT) / sample.interval_us.fit_u64();
         // A sample that the application limited says little, unless it is the highest.
-        let bandwidth = sample.delivered.fit_u64().wrapping_mul(BW_UNIT) / sample.interval_us.fit_u64();
-        if !sample.is_app_limited || bandwidth >= u64::from(self.max_bandwidth.get()) {
-            self.max_bandwidth.update(FILTER_ROUNDS, self.rounds.count, bandwidth.low_u32());
+        if sample.is_app_limited && rate < u64::from(self.max_bandwidth.get()) {
+            return;
         }
+        self.max_bandwidth.update(FILTER_ROUNDS, self.rounds.count, rate.low_u32());
     }
 
-    /// `bbr_check_full_bw_reached`.
+    /// BBRCheckFullPipe.
     pub(super) fn check_full_pipe(&mut self, sample: &RateSample) {
         if !self.full_pipe.reached && self.rounds.started && !sample.is_app_limited {
             self.full_pipe.on_round(self.max_bandwidth.get());

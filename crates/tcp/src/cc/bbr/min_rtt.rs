@@ -1,4 +1,4 @@
-//! BBR's smallest round-trip time and PROBE_RTT, Linux 6.12 (`bbr_update_min_rtt` in `tcp_bbr.c`).
+//! BBR's smallest round-trip time (the draft's RTprop, section 4.1.2) and PROBE_RTT (4.3.5), as in Linux 6.12 (`bbr_update_min_rtt`).
 
 use super::Bbr;
 use super::mode::Mode;
@@ -8,81 +8,101 @@ use crate::flight::Flight;
 use crate::window::Window;
 use sawtooth_units::width::Low;
 
-/// The minimum is over this many seconds (`bbr_min_rtt_win_sec`).
+/// RTpropFilterLen: the minimum is over this many seconds (`bbr_min_rtt_win_sec`).
 const WINDOW_SECONDS: u32 = 10;
-/// PROBE_RTT lasts this many microseconds at least (`bbr_probe_rtt_mode_ms`).
+/// ProbeRTTDuration: PROBE_RTT lasts this many microseconds at least (`bbr_probe_rtt_mode_ms`).
 const PROBE_RTT_US: u64 = 200_000;
-/// The window in PROBE_RTT, and the smallest of any mode, in segments (`bbr_cwnd_min_target`).
+/// BBRMinPipeCwnd: the window in PROBE_RTT, and the smallest of any mode, in segments (`bbr_cwnd_min_target`).
 pub(super) const MIN_CWND: u32 = 4;
 
 #[derive(Clone, Debug)]
 pub(super) struct MinRtt {
     /// Microseconds; `u32::MAX` before the first sample.
     pub(super) us: u32,
-    /// Tick of that sample.
+    /// Tick of that sample, or of the end of the last PROBE_RTT.
     pub(super) at: u32,
-    /// Tick at which PROBE_RTT may end, once the flight is small.
-    done_at: Option<u32>,
-    /// Whether a whole round has passed since.
-    round_done: bool,
+    /// PROBE_RTT's, once the flight is small.
+    small: Option<Small>,
+}
+
+/// How long the flight has been small enough to see the path's own delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Small {
+    /// The tick after which it has been for 200 ms.
+    until: u32,
+    /// Whether a round began since.
+    round_began: bool,
 }
 
 impl MinRtt {
     pub(super) fn new(us: u32, now: u32) -> Self {
-        MinRtt { us, at: now, done_at: None, round_done: false }
+        MinRtt { us, at: now, small: None }
+    }
+
+    fn is_expired(&self, clock: Clock) -> bool {
+        jiffies::after(clock.jiffies(), self.at.wrapping_add(WINDOW_SECONDS * clock.hz))
+    }
+
+    fn take(&mut self, us: u32, now: u32) {
+        (self.us, self.at) = (us, now);
     }
 }
 
 impl Bbr {
-    /// `bbr_update_min_rtt`.
+    /// The minimum is also due to be seen again when it has expired, unless the application's silence showed it just now.
     pub(super) fn update_min_rtt(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
-        let now = clock.jiffies();
-        let expired = jiffies::after(now, self.min_rtt.at.wrapping_add(WINDOW_SECONDS * clock.hz));
-        if sample.rtt_us >= 0 && (sample.rtt_us < i64::from(self.min_rtt.us) || (expired && !sample.is_ack_delayed)) {
-            self.min_rtt.us = sample.rtt_us.low_u32();
-            self.min_rtt.at = now;
+        let is_expired = self.min_rtt.is_expired(clock);
+        if let Ok(rtt_us) = u64::try_from(sample.rtt_us)
+            && (rtt_us < u64::from(self.min_rtt.us) || is_expired && !sample.is_ack_delayed)
+        {
+            self.min_rtt.take(rtt_us.low_u32(), clock.jiffies());
         }
-        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.mode = Mode::ProbeRtt;
-            self.save_cwnd(window);
-            self.min_rtt.done_at = None;
+        if is_expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.enter_probe_rtt(window);
         }
         if self.mode == Mode::ProbeRtt {
-            self.probe_rtt(flight, window, clock);
+            self.hold_probe_rtt(flight, window, clock);
         }
-        if sample.delivered > 0 {
-            self.idle_restart = false;
-        }
+        self.idle_restart &= sample.delivered <= 0;
+    }
+
+    /// The window that is saved counts as one that PROBE_RTT has cut: an earlier, larger one stays.
+    fn enter_probe_rtt(&mut self, window: &Window) {
+        self.mode = Mode::ProbeRtt;
+        self.min_rtt.small = None;
+        self.save_cwnd(window);
     }
 
     /// Keep the flight small for 200 ms and a round.
-    fn probe_rtt(&mut self, flight: &Flight, window: &mut Window, clock: Clock) {
-        let now = clock.jiffies();
+    fn hold_probe_rtt(&mut self, flight: &Flight, window: &mut Window, clock: Clock) {
         // The low rate of this mode is not the path's.
         window.app_limited = (flight.delivered + u64::from(flight.in_flight())).max(1);
-        match self.min_rtt.done_at {
-            None if flight.in_flight() <= MIN_CWND => {
-                self.min_rtt.done_at = Some(now.wrapping_add(clock.jiffies_from_micros(PROBE_RTT_US).low_u32()));
-                self.min_rtt.round_done = false;
-                self.rounds.next_delivered = flight.delivered;
+        let Some(small) = &mut self.min_rtt.small else {
+            if flight.in_flight() <= MIN_CWND {
+                self.note_small_flight(flight, clock);
             }
-            None => {}
-            Some(_) => {
-                self.min_rtt.round_done |= self.rounds.started;
-                if self.min_rtt.round_done {
-                    self.check_probe_rtt_done(flight, window, now);
-                }
-            }
+            return;
+        };
+        small.round_began |= self.rounds.started;
+        if small.round_began {
+            self.check_probe_rtt_done(flight, window, clock.jiffies());
         }
     }
 
-    /// `bbr_check_probe_rtt_done`.
+    fn note_small_flight(&mut self, flight: &Flight, clock: Clock) {
+        let until = clock.jiffies().wrapping_add(clock.jiffies_from_micros(PROBE_RTT_US).low_u32());
+        self.min_rtt.small = Some(Small { until, round_began: false });
+        self.rounds.next_delivered = flight.delivered;
+    }
+
+    /// Ends PROBE_RTT where the flight was small for long enough: the window is what it was.
     pub(super) fn check_probe_rtt_done(&mut self, flight: &Flight, window: &mut Window, now: u32) {
-        if self.min_rtt.done_at.is_some_and(|done| jiffies::after(now, done)) {
-            self.min_rtt.at = now;
-            window.cwnd = window.cwnd.max(self.prior_cwnd);
-            self.leave_probe_rtt(flight);
+        if self.min_rtt.small.is_none_or(|small| !jiffies::after(now, small.until)) {
+            return;
         }
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
+        self.min_rtt.at = now;
+        self.leave_probe_rtt(flight);
     }
 }
 
@@ -141,13 +161,14 @@ mod tests {
         ack(&mut bbr, &f, &mut w, 30_000, start);
         w.cwnd = MIN_CWND;
         ack(&mut bbr, &f, &mut w, 30_000, start + 100_000);
-        assert_eq!(bbr.min_rtt.done_at, None, "100 segments are still in flight");
+        assert_eq!(bbr.min_rtt.small, None, "100 segments are still in flight");
         assert_eq!(w.app_limited, f.delivered + 100);
 
         f.packets_out = 4;
         let small = start + 150_000;
         ack(&mut bbr, &f, &mut w, 30_000, small);
-        assert_eq!(bbr.min_rtt.done_at, Some(clock(small + 200_000, 250).jiffies()));
+        let until = clock(small + 200_000, 250).jiffies();
+        assert_eq!(bbr.min_rtt.small, Some(Small { until, round_began: false }));
         assert_eq!(bbr.rounds.next_delivered, f.delivered);
 
         bbr.rounds.started = false;
@@ -163,7 +184,7 @@ mod tests {
         let (mut bbr, f, mut w) = full();
         bbr.full_pipe.reached = false;
         bbr.mode = Mode::ProbeRtt;
-        bbr.min_rtt.done_at = Some(500);
+        bbr.min_rtt.small = Some(Small { until: 500, round_began: false });
         bbr.check_probe_rtt_done(&f, &mut w, 501);
         assert_eq!((bbr.mode, bbr.min_rtt.at), (Mode::Startup, 501));
     }

@@ -1,25 +1,25 @@
 //! BBR version 1, Linux 6.12 (`tcp_bbr.c`): paces at the bandwidth that it measures.
 //!
 //! One file a part, as the draft has its sections: [`bandwidth`], [`min_rtt`], [`mode`],
-//! [`pacing`], [`window`], and what the draft lacks: [`long_term`], [`ack_aggregation`].
+//! [`pacing`], [`window`], and what the draft lacks: [`policer`], [`aggregation`].
 //!
 //! # Where Linux differs
 //!
 //! From draft-cardwell-iccrg-bbr-congestion-control-00; this folder follows Linux, with its integers.
 //!
 //! - It paces 1% below the estimate.
-//! - A policer is looked for, and its rate taken over ([`long_term`]).
-//! - The window has room for aggregated ACKs ([`ack_aggregation`]), is even, and is two segments larger while probing.
+//! - A policer is looked for, and its rate taken over ([`policer`]).
+//! - The window has room for aggregated ACKs ([`aggregation`]), is even, and is two segments larger while probing.
 //! - What the pacer has already scheduled counts as delivered by then, where the draft looks at the flight.
 //! - The smallest round-trip time expires by the tick, so the 10 s and 200 ms are rounded to ticks.
 //! - Fractions are 256ths; a bandwidth has 24 fraction bits.
 
-mod ack_aggregation;
+mod aggregation;
 mod bandwidth;
-mod long_term;
 mod min_rtt;
 mod mode;
 mod pacing;
+mod policer;
 pub(crate) mod random;
 mod window;
 
@@ -28,11 +28,11 @@ use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::{INFINITE_SSTHRESH, Window};
 use crate::windowed::WindowedMax;
-use ack_aggregation::AckAggregation;
+use aggregation::Aggregation;
 use bandwidth::{FullPipe, Rounds};
-use long_term::LongTerm;
 use min_rtt::MinRtt;
 use mode::{Cycle, Mode};
+use policer::Policer;
 use random::Random;
 
 /// One connection's BBR (`struct bbr`).
@@ -47,10 +47,10 @@ pub struct Bbr {
     /// In 2^-24 segments per microsecond.
     max_bandwidth: WindowedMax,
     full_pipe: FullPipe,
-    long_term: LongTerm,
+    policer: Policer,
     min_rtt: MinRtt,
     cycle: Cycle,
-    aggregation: AckAggregation,
+    aggregation: Aggregation,
     /// Window before recovery or PROBE_RTT, in segments.
     prior_cwnd: u32,
     prev_ca_state: CaState,
@@ -74,10 +74,10 @@ impl Control for Bbr {
             rounds: Rounds { count: 0, next_delivered: flight.delivered, started: false },
             max_bandwidth: WindowedMax::new(0, 0),
             full_pipe: FullPipe::default(),
-            long_term: LongTerm::new(flight),
+            policer: Policer::Unsuspected,
             min_rtt: MinRtt::new(flight.min_rtt_us, clock.jiffies()),
             cycle: Cycle::default(),
-            aggregation: AckAggregation::new(clock.micros()),
+            aggregation: Aggregation::new(clock.micros()),
             prior_cwnd: 0,
             prev_ca_state: CaState::Open,
             packet_conservation: false,
@@ -91,10 +91,10 @@ impl Control for Bbr {
         bbr
     }
 
-    /// `bbr_main`: update the model of the path, then rate and window.
+    /// On each ACK (the draft's section 3.5.2, whose order this is): update the model of the path, then rate and window.
     fn cong_control(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
         self.update_bandwidth(flight, sample);
-        self.update_ack_aggregation(flight, window, sample);
+        self.update_aggregation(flight, window, sample);
         self.update_cycle(flight, window, sample, clock);
         self.check_full_pipe(sample);
         self.check_drain(flight, window, clock);
@@ -118,7 +118,7 @@ impl Control for Bbr {
             self.prev_ca_state = CaState::Loss;
             self.full_pipe.bandwidth = 0;
             self.rounds.started = true;
-            self.sample_long_term(flight, 1, false);
+            self.watch_policer(flight, 1, false);
         }
     }
 
@@ -137,10 +137,10 @@ impl Control for Bbr {
     }
 
     /// The recovery was spurious: whether the pipe is full is asked anew; the window stays (`bbr_undo_cwnd`).
-    fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32 {
+    fn undo_cwnd(&mut self, _: &Flight, window: &Window) -> u32 {
         self.full_pipe.bandwidth = 0;
         self.full_pipe.rounds = 0;
-        self.long_term = LongTerm::new(flight);
+        self.policer = Policer::Unsuspected;
         window.cwnd
     }
 

@@ -1,4 +1,4 @@
-//! BBR's modes, gains and the cycle of PROBE_BW, Linux 6.12 (`tcp_bbr.c`).
+//! BBR's modes, gains and the cycle of PROBE_BW (the draft's sections 4.3 and 4.3.4), with Linux 6.12's constants.
 
 use super::Bbr;
 use crate::cc::RateSample;
@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::flight::Flight;
 use crate::window::Window;
 use sawtooth_units::width::Low;
+use std::cmp::Ordering;
 
 /// Gains are in 256ths (`BBR_SCALE`).
 pub(super) const UNIT_SHIFT: u32 = 8;
@@ -53,12 +54,12 @@ impl Cycle {
 }
 
 impl Bbr {
-    /// `bbr_update_gains`.
+    /// The gains of the mode; with a policer's rate there is nothing to probe for.
     pub(super) fn update_gains(&mut self) {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw if self.long_term.bandwidth().is_some() => (UNIT, PROBE_BW_CWND_GAIN),
+            Mode::ProbeBw if self.policer.rate().is_some() => (UNIT, PROBE_BW_CWND_GAIN),
             Mode::ProbeBw => (CYCLE[self.cycle.phase], PROBE_BW_CWND_GAIN),
             Mode::ProbeRtt => (UNIT, UNIT),
         };
@@ -80,41 +81,47 @@ impl Bbr {
         }
     }
 
-    /// `bbr_check_drain`.
+    /// BBRCheckDrain: a full pipe ends startup; an empty queue ends draining, which may be at once.
     pub(super) fn check_drain(&mut self, flight: &Flight, window: &mut Window, clock: Clock) {
-        if self.mode == Mode::Startup && self.full_pipe.reached {
-            self.mode = Mode::Drain;
-            window.ssthresh = self.inflight(flight, window, self.max_bandwidth.get(), UNIT);
+        if !matches!(self.mode, Mode::Startup | Mode::Drain) {
+            return;
         }
-        if self.mode == Mode::Drain
-            && self.in_network_at_departure(flight, window, flight.in_flight(), clock)
-                <= self.inflight(flight, window, self.max_bandwidth.get(), UNIT)
-        {
+        if self.mode == Mode::Startup {
+            if !self.full_pipe.reached {
+                return;
+            }
+            self.mode = Mode::Drain;
+            window.ssthresh = self.full(flight, window, UNIT);
+        }
+        if self.in_network_at_departure(flight, window, flight.in_flight(), clock) <= self.full(flight, window, UNIT) {
             self.enter_probe_bw(flight);
         }
     }
 
-    /// `bbr_update_cycle_phase`.
+    /// What fills the path at its bandwidth times `gain`, in segments.
+    fn full(&self, flight: &Flight, window: &Window, gain: u32) -> u32 {
+        self.inflight(flight, window, self.max_bandwidth.get(), gain)
+    }
+
+    /// BBRCheckCyclePhase.
     pub(super) fn update_cycle(&mut self, flight: &Flight, window: &Window, sample: &RateSample, clock: Clock) {
         if self.mode == Mode::ProbeBw && self.is_phase_over(flight, window, sample, clock) {
             self.cycle.advance(flight.delivered_us);
         }
     }
 
-    /// Each phase lasts a round-trip time; probing also waits until it has filled the pipe or lost something, and
-    /// draining stops early once the pipe is no more than full (`bbr_is_next_cycle_phase`).
+    /// BBRIsNextCyclePhase. A phase lasts a round-trip time. Probing lasts longer, until the pipe holds what the gain asks for, or
+    /// shows by a loss that it cannot; draining ends as soon as the pipe holds no more than it should.
     fn is_phase_over(&self, flight: &Flight, window: &Window, sample: &RateSample, clock: Clock) -> bool {
-        let full_length = flight.delivered_us.saturating_sub(self.cycle.start_us).low_u32() > self.min_rtt.us;
-        if self.pacing_gain == UNIT {
-            return full_length;
+        let is_long = flight.delivered_us.saturating_sub(self.cycle.start_us).low_u32() > self.min_rtt.us;
+        let held = || self.in_network_at_departure(flight, window, sample.prior_in_flight, clock);
+        match self.pacing_gain.cmp(&UNIT) {
+            Ordering::Equal => is_long,
+            Ordering::Less => is_long || held() <= self.full(flight, window, UNIT),
+            Ordering::Greater => {
+                is_long && (sample.losses > 0 || held() >= self.full(flight, window, self.pacing_gain))
+            }
         }
-        let in_network = self.in_network_at_departure(flight, window, sample.prior_in_flight, clock);
-        let bandwidth = self.max_bandwidth.get();
-        if self.pacing_gain > UNIT {
-            return full_length
-                && (sample.losses > 0 || in_network >= self.inflight(flight, window, bandwidth, self.pacing_gain));
-        }
-        full_length || in_network <= self.inflight(flight, window, bandwidth, UNIT)
     }
 }
 

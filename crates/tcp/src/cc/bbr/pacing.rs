@@ -1,4 +1,4 @@
-//! BBR's pacing rate and super-packet size, Linux 6.12 (`tcp_bbr.c`).
+//! BBR's pacing rate and super-packet size (the draft's sections 4.2.1 and 4.2.2), as in Linux 6.12.
 
 use super::Bbr;
 use super::mode::{HIGH_GAIN, UNIT, UNIT_SHIFT};
@@ -39,28 +39,22 @@ pub(super) fn tso_segs_goal(flight: &Flight, window: &Window) -> u32 {
 }
 
 impl Bbr {
-    /// Pace the window over the round-trip time, times the high gain (`bbr_init_pacing_rate_from_rtt`).
+    /// BBRInitPacingRate: the window over the round-trip time, times the high gain.
     pub(super) fn init_pacing_rate(&mut self, flight: &Flight, window: &mut Window) {
-        let rtt_us = if flight.srtt_us > 0 {
-            self.has_seen_rtt = true;
-            (flight.srtt_us >> 3).max(1)
-        } else {
-            NOMINAL_RTT_US
-        };
-        let bandwidth = u64::from(window.cwnd) * BW_UNIT / u64::from(rtt_us);
+        self.has_seen_rtt = flight.srtt_us > 0;
+        let rtt_us = if self.has_seen_rtt { (flight.srtt_us >> 3).max(1) } else { NOMINAL_RTT_US };
+        let bandwidth = (u64::from(window.cwnd) << BW_SHIFT) / u64::from(rtt_us);
         window.pacing_rate = bytes_per_second(flight.mss, bandwidth.low_u32(), HIGH_GAIN);
     }
 
-    /// Pace at `bandwidth` times `gain` (`bbr_set_pacing_rate`). Until the pipe is known to be full the rate only
-    /// rises.
+    /// BBRSetPacingRateWithGain. Until the pipe is known to be full the rate only rises, but for the first round-trip time that is
+    /// seen, which corrects what was assumed.
     pub(super) fn set_pacing_rate(&mut self, flight: &Flight, window: &mut Window, bandwidth: u32, gain: u32) {
-        let rate = bytes_per_second(flight.mss, bandwidth, gain);
-        if !self.has_seen_rtt && flight.srtt_us > 0 {
+        if flight.srtt_us > 0 && !self.has_seen_rtt {
             self.init_pacing_rate(flight, window);
         }
-        if self.full_pipe.reached || rate > window.pacing_rate {
-            window.pacing_rate = rate;
-        }
+        let least = if self.full_pipe.reached { 0 } else { window.pacing_rate };
+        window.pacing_rate = bytes_per_second(flight.mss, bandwidth, gain).max(least);
     }
 
     /// Pace at the estimated bandwidth, neither probing nor draining.

@@ -1,4 +1,4 @@
-//! BBR's window: how much may be in flight, Linux 6.12 (`bbr_set_cwnd` in `tcp_bbr.c`).
+//! BBR's window: how much may be in flight (the draft's section 4.2.3), as in Linux 6.12 (`bbr_set_cwnd`).
 
 use super::Bbr;
 use super::min_rtt::MIN_CWND;
@@ -10,37 +10,46 @@ use crate::flight::{CaState, Flight};
 use crate::window::Window;
 use sawtooth_units::width::Low;
 
-/// The window before anything is known, in segments (`TCP_INIT_CWND`, RFC 6928).
+/// InitialCwnd: the window before anything is known, in segments (RFC 6928).
 const INIT_CWND: u32 = 10;
+/// Super-packets that offload and delayed ACKs hold back: in the sender's queue, in its card, at the receiver.
+const HELD_BACK: u32 = 3;
+/// Room that probing has beyond the others, in segments.
+const PROBING_ROOM: u32 = 2;
+
+/// What an ACK did to loss recovery, as BBR sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    None,
+    Entered,
+    Left,
+}
 
 impl Bbr {
-    /// Bandwidth-delay product times `gain`, in segments, rounded up (`bbr_bdp`).
+    /// Bandwidth-delay product times `gain`, in segments, rounded up (BBRInflight without quanta).
     fn bdp(&self, bandwidth: u32, gain: u32) -> u32 {
         if self.min_rtt.us == u32::MAX {
             return INIT_CWND;
         }
-        let product = u64::from(bandwidth).wrapping_mul(u64::from(self.min_rtt.us));
-        let scaled = product.wrapping_mul(u64::from(gain)) >> UNIT_SHIFT;
-        (scaled.wrapping_add(BW_UNIT - 1) / BW_UNIT) as u32
+        let product = u64::from(bandwidth).wrapping_mul(u64::from(self.min_rtt.us)).wrapping_mul(u64::from(gain));
+        ((product >> UNIT_SHIFT).wrapping_add(BW_UNIT - 1) >> BW_SHIFT).low_u32()
     }
 
-    /// Room for what offload at both ends and delayed ACKs hold back (`bbr_quantization_budget`).
-    fn with_quantization(&self, flight: &Flight, window: &Window, segments: u32) -> u32 {
-        let mut segments = segments.wrapping_add(3 * tso_segs_goal(flight, window));
-        segments = segments.wrapping_add(1) & !1;
-        if self.mode == Mode::ProbeBw && self.cycle.phase == 0 {
-            segments = segments.wrapping_add(2);
-        }
-        segments
+    /// `segments` and the quanta of both ends, even so that delayed ACKs come in time.
+    fn with_quanta(&self, flight: &Flight, window: &Window, segments: u32) -> u32 {
+        let is_probing = self.mode == Mode::ProbeBw && self.cycle.phase == 0;
+        let whole = segments.wrapping_add(HELD_BACK * tso_segs_goal(flight, window));
+        let even = whole.wrapping_add(whole & 1);
+        even.wrapping_add(if is_probing { PROBING_ROOM } else { 0 })
     }
 
-    /// What may be in flight at `bandwidth` and `gain`, in segments (`bbr_inflight`).
+    /// BBRInflight: what may be in flight at `bandwidth` and `gain`, in segments.
     pub(super) fn inflight(&self, flight: &Flight, window: &Window, bandwidth: u32, gain: u32) -> u32 {
-        self.with_quantization(flight, window, self.bdp(bandwidth, gain))
+        self.with_quanta(flight, window, self.bdp(bandwidth, gain))
     }
 
-    /// Of `in_flight` segments, those that will still be in the network when the pacer lets the next one go
-    /// (`bbr_packets_in_net_at_edt`).
+    /// Of `in_flight` segments, those that will still be in the network when the pacer lets the next super-packet go, which is
+    /// one of them where the rate is above the bandwidth (`bbr_packets_in_net_at_edt`).
     pub(super) fn in_network_at_departure(
         &self,
         flight: &Flight,
@@ -48,22 +57,20 @@ impl Bbr {
         in_flight: u32,
         clock: Clock,
     ) -> u32 {
-        let wait_us = flight.wstamp_ns.saturating_sub(clock.now.nanos()) / 1_000;
-        let delivered = (u64::from(self.bandwidth()).wrapping_mul(wait_us) >> BW_SHIFT).low_u32();
-        let departing = if self.pacing_gain > UNIT { tso_segs_goal(flight, window) } else { 0 };
-        in_flight.wrapping_add(departing).saturating_sub(delivered)
+        let next = if self.pacing_gain > UNIT { tso_segs_goal(flight, window) } else { 0 };
+        let until_then_us = flight.wstamp_ns.saturating_sub(clock.now.nanos()) / 1_000;
+        let delivered_by_then = u64::from(self.bandwidth()).wrapping_mul(until_then_us) >> BW_SHIFT;
+        in_flight.wrapping_add(next).saturating_sub(delivered_by_then.low_u32())
     }
 
-    /// Remember the window before recovery or PROBE_RTT cuts it (`bbr_save_cwnd`).
+    /// BBRSaveCwnd: the window to return to after recovery or PROBE_RTT, either of which may have cut it already.
     pub(super) fn save_cwnd(&mut self, window: &Window) {
-        if self.prev_ca_state < CaState::Recovery && self.mode != Mode::ProbeRtt {
-            self.prior_cwnd = window.cwnd;
-        } else {
-            self.prior_cwnd = self.prior_cwnd.max(window.cwnd);
-        }
+        let is_cut = self.mode == Mode::ProbeRtt || self.prev_ca_state >= CaState::Recovery;
+        let kept = if is_cut { self.prior_cwnd } else { 0 };
+        self.prior_cwnd = window.cwnd.max(kept);
     }
 
-    /// `bbr_set_cwnd`.
+    /// BBRSetCwnd.
     pub(super) fn set_cwnd(
         &mut self,
         flight: &Flight,
@@ -72,54 +79,58 @@ impl Bbr {
         bandwidth: u32,
         gain: u32,
     ) {
-        let mut cwnd = window.cwnd;
-        if sample.acked_sacked > 0 {
-            cwnd = self.recover_or_restore(flight, window, sample);
-            if !self.packet_conservation {
-                cwnd = self.toward_target(flight, window, cwnd, sample.acked_sacked, bandwidth, gain);
-            }
-        }
-        window.cwnd = cwnd.min(flight.cwnd_clamp);
-        if self.mode == Mode::ProbeRtt {
-            window.cwnd = window.cwnd.min(MIN_CWND);
-        }
-    }
-
-    /// In the first round of recovery one segment goes out for each one delivered; when recovery ends the window is
-    /// what it was before (`bbr_set_cwnd_to_recover_or_restore`). Returns the window, to which
-    /// [`Self::packet_conservation`] tells whether it is to grow further.
-    fn recover_or_restore(&mut self, flight: &Flight, window: &Window, sample: &RateSample) -> u32 {
-        let (before, now) = (self.prev_ca_state, flight.ca_state);
-        let mut cwnd = window.cwnd;
-        if sample.losses > 0 {
-            cwnd = (cwnd.wrapping_sub(sample.losses).cast_signed()).max(1).cast_unsigned();
-        }
-        let conserving = flight.in_flight().wrapping_add(sample.acked_sacked);
-        if now == CaState::Recovery && before != CaState::Recovery {
-            self.packet_conservation = true;
-            self.rounds.next_delivered = flight.delivered;
-            cwnd = conserving;
-        } else if before >= CaState::Recovery && now < CaState::Recovery {
-            cwnd = cwnd.max(self.prior_cwnd);
-            self.packet_conservation = false;
-        }
-        self.prev_ca_state = now;
-        if self.packet_conservation { cwnd.max(conserving) } else { cwnd }
-    }
-
-    /// Grow to the target by what was delivered; come down to it at once, but only when the pipe is known to be full.
-    fn toward_target(&self, flight: &Flight, window: &Window, cwnd: u32, acked: u32, bandwidth: u32, gain: u32) -> u32 {
-        let segments = self.bdp(bandwidth, gain).wrapping_add(self.aggregation_allowance());
-        let target = self.with_quantization(flight, window, segments);
-        let grown = cwnd.wrapping_add(acked);
-        let cwnd = if self.full_pipe.reached {
-            grown.min(target)
-        } else if cwnd < target || flight.delivered < u64::from(INIT_CWND) {
-            grown
-        } else {
-            cwnd
+        let most = if self.mode == Mode::ProbeRtt { MIN_CWND } else { u32::MAX };
+        let cwnd = match sample.acked_sacked {
+            0 => window.cwnd,
+            _ => self.next_cwnd(flight, window, sample, bandwidth, gain),
         };
-        cwnd.max(MIN_CWND)
+        window.cwnd = cwnd.min(flight.cwnd_clamp).min(most);
+    }
+
+    /// Each lost segment takes one off. In the first round of recovery one goes out for each that was delivered (packet
+    /// conservation), later two at most; after recovery the window is what it was before.
+    fn next_cwnd(&mut self, flight: &Flight, window: &Window, sample: &RateSample, bandwidth: u32, gain: u32) -> u32 {
+        let conserved = flight.in_flight().wrapping_add(sample.acked_sacked);
+        let reduced = if sample.losses > 0 { window.cwnd.saturating_sub(sample.losses).max(1) } else { window.cwnd };
+        let cwnd = match self.turn(flight) {
+            Turn::Entered => conserved,
+            Turn::Left => reduced.max(self.prior_cwnd),
+            Turn::None => reduced,
+        };
+        if self.packet_conservation {
+            return cwnd.max(conserved);
+        }
+        let wanted = self.bdp(bandwidth, gain).wrapping_add(self.aggregation_allowance());
+        let target = self.with_quanta(flight, window, wanted);
+        self.toward(target, cwnd, sample.acked_sacked, flight).max(MIN_CWND)
+    }
+
+    /// Where recovery stands beside what the last ACK found; its beginning begins a round.
+    fn turn(&mut self, flight: &Flight) -> Turn {
+        let before = std::mem::replace(&mut self.prev_ca_state, flight.ca_state);
+        match flight.ca_state {
+            CaState::Recovery if before != CaState::Recovery => {
+                self.rounds.next_delivered = flight.delivered;
+                self.packet_conservation = true;
+                Turn::Entered
+            }
+            CaState::Open | CaState::Disorder | CaState::Cwr if before >= CaState::Recovery => {
+                self.packet_conservation = false;
+                Turn::Left
+            }
+            _ => Turn::None,
+        }
+    }
+
+    /// Up by what was delivered. Only a pipe that is known to be full holds the window at the target, or brings it down.
+    fn toward(&self, target: u32, cwnd: u32, acked: u32, flight: &Flight) -> u32 {
+        let grown = cwnd.wrapping_add(acked);
+        let is_beginning = flight.delivered < u64::from(INIT_CWND);
+        match self.full_pipe.reached {
+            true => target.min(grown),
+            false if is_beginning || cwnd < target => grown,
+            false => cwnd,
+        }
     }
 }
 
@@ -150,10 +161,10 @@ mod tests {
     fn three_super_packets_are_added_and_the_sum_made_even() {
         let (mut bbr, f, mut w) = full();
         w.pacing_rate = 14_500_000; // 14160 bytes, 9 segments
-        assert_eq!(bbr.with_quantization(&f, &w, 100), 128);
-        assert_eq!(bbr.with_quantization(&f, &w, 101), 128);
+        assert_eq!(bbr.with_quanta(&f, &w, 100), 128);
+        assert_eq!(bbr.with_quanta(&f, &w, 101), 128);
         bbr.cycle.phase = 0;
-        assert_eq!(bbr.with_quantization(&f, &w, 100), 130, "and two more while probing");
+        assert_eq!(bbr.with_quanta(&f, &w, 100), 130, "and two more while probing");
     }
 
     #[test]
