@@ -1,8 +1,9 @@
-//! CUBIC's window adjustment, Linux 6.12 (`bictcp_update` in `tcp_cubic.c`). [`super`] says where Linux differs.
+//! CUBIC's window adjustment (RFC 9438 sections 4.2 to 4.7), as in Linux 6.12. [`super`] says where Linux differs.
 
 use super::root::cube_root;
 use crate::cc::jiffies;
 use crate::clock::Clock;
+use sawtooth_units::width::Low;
 
 /// Scale of beta and of C (`BICTCP_BETA_SCALE`, and `bic_scale`'s 1024).
 const SCALE: u32 = 1024;
@@ -24,118 +25,131 @@ const MIN_PER_INCREASE: u32 = 2;
 /// Most acknowledged segments an increase takes before the first loss: 5% in a round.
 const MAX_PER_INCREASE_AT_FIRST: u32 = 20;
 
-/// Where the window is on the cubic function.
+/// How fast the window grows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curve {
-    /// Acknowledged segments that an increase takes (`cnt`).
+    /// Acknowledged segments that an increase takes.
     per_increase: u32,
-    /// Window before the last loss, reduced by fast convergence (`last_max_cwnd`, RFC 9438's `W_max`); 0: none
-    /// remembered.
+    /// `W_max`: the window before the last loss, reduced by fast convergence; 0: none remembered.
     w_max: u32,
-    /// Window and tick when `per_increase` was last computed.
-    last_cwnd: u32,
-    last_jiffies: u32,
-    /// The plateau (`bic_origin_point`), in segments.
-    origin: u32,
-    /// From the epoch's start to the plateau, in 1/1024 s.
+    /// Window and tick when `per_increase` was last taken from the curve.
+    seen_cwnd: u32,
+    seen_at: u32,
+    epoch: Option<Epoch>,
+}
+
+/// The growth since a reduction of the window.
+#[derive(Clone, Debug)]
+struct Epoch {
+    /// Tick at which it began.
+    start: u32,
+    /// Where the curve is flat, in segments, and how long after the start it is, in 1/1024 s: `K`.
+    plateau: u32,
     k: u32,
-    /// Tick at which this epoch began.
-    epoch_start: Option<u32>,
-    /// Acknowledged segments not yet counted into `w_est` (`ack_cnt`).
-    acked: u32,
-    /// The window that Reno would have (`tcp_cwnd`, RFC 9438's `W_est`).
+    /// `W_est`: the window that Reno would have, and the acknowledged segments that are not counted in it yet.
     w_est: u32,
+    acked: u32,
+}
+
+impl Epoch {
+    /// The curve passes through the window now (RFC 9438 section 4.2, equation 2).
+    fn beginning(cwnd: u32, w_max: u32, now: u32) -> Self {
+        let plateau = w_max.max(cwnd);
+        let k = cube_root(CUBE_FACTOR.wrapping_mul(u64::from(plateau - cwnd)));
+        Epoch { start: now, plateau, k, w_est: cwnd, acked: 0 }
+    }
+
+    /// `W_cubic(t) = C (t - K)^3 + W_max` (equation 1), `t` in 1/1024 s. 64 bits wrap, as in the kernel, when `t` and K are more
+    /// than 347 s apart.
+    fn w_cubic(&self, t: u64) -> u32 {
+        let k = u64::from(self.k);
+        let distance = t.abs_diff(k);
+        let height = C.wrapping_mul(distance).wrapping_mul(distance).wrapping_mul(distance) >> CUBE_SHIFT;
+        let height = height.low_u32();
+        if k > t { self.plateau.wrapping_sub(height) } else { self.plateau.wrapping_add(height) }
+    }
+
+    /// `W_est` (section 4.3), to which each `per_segment` acknowledged segments add one once more than that are there: 1 to
+    /// `per_segment` stay over.
+    fn reno_window(&mut self, cwnd: u32) -> u32 {
+        let per_segment = (cwnd.wrapping_mul(RENO_EIGHTHS) >> 3).max(1);
+        let segments = self.acked.saturating_sub(1) / per_segment;
+        self.acked -= segments * per_segment;
+        self.w_est = self.w_est.wrapping_add(segments);
+        self.w_est
+    }
+
+    /// Time without anything in flight is no part of the epoch, which began at `now` at the latest.
+    fn skip(&mut self, ticks: u32, now: u32) {
+        let later = self.start.wrapping_add(ticks);
+        self.start = if jiffies::after(later, now) { now } else { later };
+    }
 }
 
 impl Curve {
-    /// The tick of this epoch, if one has begun.
+    /// Ticks since the epoch's beginning, if there is one.
     pub(super) fn age(&self, clock: Clock) -> Option<i32> {
-        self.epoch_start.map(|start| jiffies::elapsed(clock.jiffies(), start))
+        self.epoch.as_ref().map(|epoch| jiffies::elapsed(clock.jiffies(), epoch.start))
     }
 
     pub(super) fn per_increase(&self) -> u32 {
         self.per_increase
     }
 
+    /// Ends the epoch. A flow that lost below its last plateau makes room (fast convergence, section 4.7).
     pub(super) fn on_loss(&mut self, cwnd: u32) {
-        self.epoch_start = None;
-        // Fast convergence (RFC 9438 section 4.7): a flow that lost below its last plateau makes room.
-        self.w_max = if cwnd < self.w_max { cwnd.wrapping_mul(SCALE + BETA) / (2 * SCALE) } else { cwnd };
+        let makes_room = cwnd < self.w_max;
+        self.w_max = if makes_room { cwnd.wrapping_mul(SCALE + BETA) / (2 * SCALE) } else { cwnd };
+        self.epoch = None;
     }
 
     pub(super) fn skip_idle(&mut self, last_send: u32, now: u32) {
-        let idle = jiffies::elapsed(now, last_send);
-        if idle > 0 {
-            self.epoch_start = self.epoch_start.map(|start| {
-                let shifted = start.wrapping_add(idle.cast_unsigned());
-                if jiffies::after(shifted, now) { now } else { shifted }
-            });
+        let idle = jiffies::elapsed(now, last_send).max(0).cast_unsigned();
+        if let Some(epoch) = &mut self.epoch {
+            epoch.skip(idle, now);
         }
     }
 
-    /// How many acknowledged segments the next increase takes (`bictcp_update`).
+    /// How many acknowledged segments the next increase takes, `acked` more being there. The curve is looked at once a tick, and
+    /// where the window is what it was, not for a thirty-second of a second.
     pub(super) fn update(&mut self, cwnd: u32, acked: u32, delay_min_us: u32, clock: Clock) {
-        self.acked = self.acked.wrapping_add(acked);
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acked = epoch.acked.wrapping_add(acked);
+        }
         let now = clock.jiffies();
-        if self.last_cwnd == cwnd && jiffies::elapsed(now, self.last_jiffies) <= (clock.hz / 32).cast_signed() {
+        let patience = (clock.hz / 32).cast_signed();
+        if cwnd == self.seen_cwnd && jiffies::elapsed(now, self.seen_at) <= patience {
             return;
         }
-        if self.epoch_start.is_none() || now != self.last_jiffies {
-            self.last_cwnd = cwnd;
-            self.last_jiffies = now;
-            let start = match self.epoch_start {
-                Some(start) => start,
-                None => self.begin_epoch(cwnd, acked, now),
-            };
-            let target = self.w_cubic(ahead(start, delay_min_us, clock));
-            self.per_increase = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.wrapping_mul(100) };
-            if self.w_max == 0 {
-                self.per_increase = self.per_increase.min(MAX_PER_INCREASE_AT_FIRST);
-            }
+        let is_due = self.epoch.is_none() || now != self.seen_at;
+        let w_max = self.w_max;
+        let epoch = self.epoch.get_or_insert_with(|| Epoch { acked, ..Epoch::beginning(cwnd, w_max, now) });
+        if is_due {
+            (self.seen_cwnd, self.seen_at) = (cwnd, now);
+            let on_curve = epoch.w_cubic(ahead(epoch.start, delay_min_us, clock));
+            // Above the curve the window hardly grows.
+            let slow = cwnd.wrapping_mul(100);
+            let most = if w_max == 0 { MAX_PER_INCREASE_AT_FIRST } else { u32::MAX };
+            self.per_increase = per_increase_to(on_curve, cwnd).unwrap_or(slow).min(most);
         }
-        self.keep_up_with_reno(cwnd);
+        // The Reno-friendly region (section 4.3).
+        if let Some(as_reno) = per_increase_to(epoch.reno_window(cwnd), cwnd) {
+            self.per_increase = self.per_increase.min(as_reno);
+        }
         self.per_increase = self.per_increase.max(MIN_PER_INCREASE);
     }
+}
 
-    /// The curve passes through the window now, and its plateau is `K` away (RFC 9438 section 4.2).
-    fn begin_epoch(&mut self, cwnd: u32, acked: u32, now: u32) -> u32 {
-        self.epoch_start = Some(now);
-        self.acked = acked;
-        self.w_est = cwnd;
-        self.k = cube_root(CUBE_FACTOR.wrapping_mul(u64::from(self.w_max.saturating_sub(cwnd))));
-        self.origin = self.w_max.max(cwnd);
-        now
-    }
-
-    /// `W_cubic(t) = C (t - K)^3 + W_max` (RFC 9438 section 4.2), `t` in 1/1024 s. 64 bits wrap, as in the kernel, when
-    /// `t` and K are more than 347 s apart.
-    fn w_cubic(&self, t: u64) -> u32 {
-        let offset = t.abs_diff(u64::from(self.k));
-        let cubed = C.wrapping_mul(offset).wrapping_mul(offset).wrapping_mul(offset);
-        let delta = (cubed >> CUBE_SHIFT) as u32;
-        if t < u64::from(self.k) { self.origin.wrapping_sub(delta) } else { self.origin.wrapping_add(delta) }
-    }
-
-    /// The Reno-friendly region (RFC 9438 section 4.3): grow at least so fast as to reach `W_est` in one window.
-    fn keep_up_with_reno(&mut self, cwnd: u32) {
-        let per_segment = (cwnd.wrapping_mul(RENO_EIGHTHS) >> 3).max(1);
-        if self.acked > per_segment {
-            // 1 to `per_segment` are left over: the kernel subtracts while there is more than that.
-            let segments = (self.acked - 1) / per_segment;
-            self.acked -= segments * per_segment;
-            self.w_est = self.w_est.wrapping_add(segments);
-        }
-        if self.w_est > cwnd {
-            self.per_increase = self.per_increase.min(cwnd / (self.w_est - cwnd));
-        }
-    }
+/// Acknowledged segments an increase takes where the window is to reach `target` once all of it is acknowledged.
+fn per_increase_to(target: u32, cwnd: u32) -> Option<u32> {
+    (target > cwnd).then(|| cwnd / (target - cwnd))
 }
 
 /// The time in the epoch that the window should be ready for: now and one smallest delay, in 1/1024 s.
 fn ahead(start: u32, delay_min_us: u32, clock: Clock) -> u64 {
-    let ticks = i64::from(jiffies::elapsed(clock.jiffies(), start)).cast_unsigned();
-    let ticks = ticks.wrapping_add(clock.jiffies_from_micros(u64::from(delay_min_us)));
-    (ticks << TIME_SHIFT) / u64::from(clock.hz)
+    let delay = clock.jiffies_from_micros(u64::from(delay_min_us));
+    let age = i64::from(jiffies::elapsed(clock.jiffies(), start)).cast_unsigned();
+    (age.wrapping_add(delay) << TIME_SHIFT) / u64::from(clock.hz)
 }
 
 /// The window after a loss, in segments (RFC 9438 section 4.6), at least 2.
@@ -157,11 +171,10 @@ mod tests {
 
     #[test]
     fn the_curve_is_flat_at_the_plateau_and_steep_around_it() {
-        let mut curve = Curve { w_max: 1_000, ..Curve::default() };
-        curve.begin_epoch(700, 1, 0);
+        let epoch = Epoch::beginning(700, 1_000, 0);
         // (300 / 0.4)^(1/3) = 9.086 s, 9304 units; the kernel's root is 0.1% less.
-        assert_eq!(curve.k, 9294);
-        let seconds = [0, 3, 6, 8, 9, 10, 12, 15, 18].map(|s| curve.w_cubic(s << TIME_SHIFT));
+        assert_eq!(epoch.k, 9294);
+        let seconds = [0, 3, 6, 8, 9, 10, 12, 15, 18].map(|s| epoch.w_cubic(s << TIME_SHIFT));
         assert_eq!(seconds, [701, 911, 989, 1000, 1000, 1000, 1010, 1083, 1284]);
     }
 
@@ -187,7 +200,7 @@ mod tests {
             let tick_us = 1_000_000 / u64::from(hz);
             let mut update = |tick| {
                 curve.update(100, 1, 600, clock(START_US + tick * tick_us, hz));
-                curve.last_jiffies
+                curve.seen_at
             };
             let first = update(0);
             let next = (1..100).find(|&tick| update(tick) != first);
@@ -200,7 +213,7 @@ mod tests {
         let mut curve = Curve::default();
         let seen = [(100, 0), (101, 3_999), (101, 4_000)].map(|(cwnd, after_us)| {
             curve.update(cwnd, 1, 600, clock(START_US + after_us, 250));
-            curve.last_cwnd
+            curve.seen_cwnd
         });
         assert_eq!(seen, [100, 100, 101]);
     }
@@ -211,7 +224,7 @@ mod tests {
         curve.update(100, 1, 600, clock(START_US, 250));
         curve.on_loss(100);
         curve.update(70, 1, 600, clock(START_US, 250));
-        assert_eq!((curve.last_cwnd, curve.origin), (70, 100));
+        assert_eq!((curve.seen_cwnd, curve.epoch.map(|epoch| epoch.plateau)), (70, Some(100)));
     }
 
     #[test]
@@ -231,27 +244,25 @@ mod tests {
 
     #[test]
     fn reno_would_have_grown_by_eight_fifteenths_of_a_segment_a_window() {
-        let mut curve = Curve { w_est: 100, ..Curve::default() };
+        let mut epoch = Epoch::beginning(100, 0, 0);
         for _ in 0..15 {
-            curve.acked += 100;
-            curve.per_increase = 10_000;
-            curve.keep_up_with_reno(100);
+            epoch.acked += 100;
+            epoch.reno_window(100);
         }
-        assert_eq!((curve.w_est, curve.acked), (108, 4), "187 segments an increase: 100 * 15 / 8");
-        assert_eq!(curve.per_increase, 12, "eight segments behind: 100 / 8");
+        assert_eq!((epoch.w_est, epoch.acked), (108, 4), "187 segments an increase: 100 * 15 / 8");
+        assert_eq!(per_increase_to(epoch.w_est, 100), Some(12), "eight segments behind: 100 / 8");
     }
 
     #[test]
     fn idle_time_shifts_the_epoch_but_not_into_the_future() {
-        let mut curve = Curve { epoch_start: Some(100), ..Curve::default() };
-        curve.skip_idle(150, 200);
-        assert_eq!(curve.epoch_start, Some(150));
-        curve.skip_idle(100, 200);
-        assert_eq!(curve.epoch_start, Some(200));
-        curve.skip_idle(200, 200);
-        assert_eq!(curve.epoch_start, Some(200));
+        let mut curve = Curve { epoch: Some(Epoch::beginning(10, 0, 100)), ..Curve::default() };
+        let starts = [(150, 200), (100, 200), (200, 200)].map(|(last_send, now)| {
+            curve.skip_idle(last_send, now);
+            curve.epoch.as_ref().map(|epoch| epoch.start)
+        });
+        assert_eq!(starts, [Some(150), Some(200), Some(200)]);
         let mut none = Curve::default();
         none.skip_idle(100, 200);
-        assert_eq!(none.epoch_start, None);
+        assert!(none.epoch.is_none());
     }
 }

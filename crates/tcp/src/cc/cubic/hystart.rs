@@ -1,4 +1,4 @@
-//! HyStart, Linux 6.12 (`tcp_cubic.c`): ends slow start before the queue overflows.
+//! HyStart (Ha and Rhee, 2008), as in Linux 6.12: ends slow start before the queue overflows.
 //!
 //! Two signs end slow start: a train of closely spaced ACKs that lasts as long as the path's delay, and a round-trip
 //! time that grew by an eighth (4 to 16 ms).
@@ -31,29 +31,51 @@ const MAX_ACK_DELAY_US: u64 = 1_000;
 pub(super) struct HyStart {
     /// Whether the exit was found.
     found: bool,
-    samples: u8,
-    /// Microseconds (32 bits, wrapping) at which the round started, and at the last ACK of its train.
-    round_start_us: u32,
-    last_ack_us: u32,
+    round: Round,
+}
+
+/// What is seen from a window's first acknowledgement to its last. Times are in microseconds, 32 bits, wrapping.
+#[derive(Clone, Debug)]
+struct Round {
+    start_us: u32,
+    /// The last ACK of the train with which the round began.
+    train_us: u32,
     /// The round ends when this segment is acknowledged.
-    end_seq: u64,
-    /// Smallest delay of this round, in microseconds.
-    round_delay_us: u32,
+    end: u64,
+    /// The smallest delay, and of how many samples up to [`MIN_SAMPLES`].
+    delay_us: u32,
+    samples: u8,
+}
+
+impl Round {
+    fn starting(flight: &Flight, now_us: u32) -> Self {
+        Round { start_us: now_us, train_us: now_us, end: flight.snd_nxt, delay_us: u32::MAX, samples: 0 }
+    }
+
+    /// How long the train of ACKs is, if one that comes now still belongs to it.
+    fn train(&mut self, now_us: u32) -> Option<u32> {
+        let gap_us = now_us.wrapping_sub(self.train_us).cast_signed();
+        (gap_us <= ACK_DELTA_US).then(|| {
+            self.train_us = now_us;
+            now_us.wrapping_sub(self.start_us)
+        })
+    }
+
+    /// The smallest delay with this one, if enough came before it.
+    fn delay(&mut self, delay_us: u32) -> Option<u32> {
+        let is_enough = self.samples == MIN_SAMPLES;
+        self.samples += u8::from(!is_enough);
+        self.delay_us = self.delay_us.min(delay_us);
+        is_enough.then_some(self.delay_us)
+    }
 }
 
 impl HyStart {
     pub(super) fn new(flight: &Flight, now_us: u32) -> Self {
-        HyStart {
-            found: false,
-            samples: 0,
-            round_start_us: now_us,
-            last_ack_us: now_us,
-            end_seq: flight.snd_nxt,
-            round_delay_us: u32::MAX,
-        }
+        HyStart { found: false, round: Round::starting(flight, now_us) }
     }
 
-    /// Look at one round-trip sample (`hystart_update`). `delay_min_us` is the path's smallest delay, this sample
+    /// Look at one round-trip sample. `delay_min_us` is the path's smallest delay, this sample
     /// included. Sets `ssthresh` to the window where slow start should end.
     pub(super) fn on_sample(
         &mut self,
@@ -66,44 +88,30 @@ impl HyStart {
         if self.found || !window.in_slow_start() {
             return;
         }
-        if flight.snd_una > self.end_seq {
+        if flight.snd_una > self.round.end {
             *self = HyStart::new(flight, now_us);
         }
         if window.cwnd < LOW_WINDOW {
             return;
         }
-        // Both are looked at, even when the first has found the exit: each keeps its own record of the round.
-        let train = self.train_is_long(window, delay_min_us, now_us);
-        let delay = self.delay_rose(delay_us, delay_min_us);
+        let train = self.round.train(now_us).is_some_and(|us| us > longest_train_us(window, delay_min_us));
+        let delay = self.round.delay(delay_us).is_some_and(|us| us > longest_delay_us(delay_min_us));
         if train || delay {
             self.found = true;
             window.ssthresh = window.cwnd;
         }
     }
+}
 
-    /// Whether ACKs have come in one train for longer than half of the round trip, or all of it where pacing spreads
-    /// them.
-    fn train_is_long(&mut self, window: &Window, delay_min_us: u32, now_us: u32) -> bool {
-        if now_us.wrapping_sub(self.last_ack_us).cast_signed() > ACK_DELTA_US {
-            return false;
-        }
-        self.last_ack_us = now_us;
-        let mut threshold = delay_min_us.wrapping_add(ack_delay_us(window.pacing_rate));
-        if !window.pacing {
-            threshold >>= 1;
-        }
-        now_us.wrapping_sub(self.round_start_us) > threshold
-    }
+/// A train may last half of the round trip, or all of it where pacing spreads the segments.
+fn longest_train_us(window: &Window, delay_min_us: u32) -> u32 {
+    let whole = delay_min_us.wrapping_add(ack_delay_us(window.pacing_rate));
+    if window.pacing { whole } else { whole / 2 }
+}
 
-    fn delay_rose(&mut self, delay_us: u32, delay_min_us: u32) -> bool {
-        self.round_delay_us = self.round_delay_us.min(delay_us);
-        if self.samples < MIN_SAMPLES {
-            self.samples += 1;
-            return false;
-        }
-        let rise = (delay_min_us >> 3).clamp(DELAY_RISE_US.0, DELAY_RISE_US.1);
-        self.round_delay_us > delay_min_us.wrapping_add(rise)
-    }
+/// The delay may rise by an eighth, within bounds.
+fn longest_delay_us(delay_min_us: u32) -> u32 {
+    delay_min_us.wrapping_add((delay_min_us / 8).clamp(DELAY_RISE_US.0, DELAY_RISE_US.1))
 }
 
 /// What aggregation may add to the delay, in microseconds (`hystart_ack_delay`): four full super-packets at the pacing
@@ -214,11 +222,11 @@ mod tests {
         let mut h = HyStart::new(&f, 0);
         f.snd_una = 40;
         h.on_sample(&f, &mut w, 20_000, 20_000, 9_000);
-        assert_eq!((h.round_start_us, h.samples), (0, 1));
+        assert_eq!((h.round.start_us, h.round.samples), (0, 1));
         f.snd_una = 41;
         f.snd_nxt = 90;
         h.on_sample(&f, &mut w, 20_000, 20_000, 9_500);
-        assert_eq!((h.round_start_us, h.end_seq, h.samples), (9_500, 90, 1));
+        assert_eq!((h.round.start_us, h.round.end, h.round.samples), (9_500, 90, 1));
     }
 
     #[test]
@@ -227,11 +235,11 @@ mod tests {
         let mut h = HyStart::new(&f, 0);
         h.found = true;
         h.on_sample(&f, &mut w, 20_000, 20_000, 1_500);
-        assert_eq!(h.last_ack_us, 0);
+        assert_eq!(h.round.train_us, 0);
         h.found = false;
         w.ssthresh = 32;
         h.on_sample(&f, &mut w, 20_000, 20_000, 1_500);
-        assert_eq!(h.last_ack_us, 0);
+        assert_eq!(h.round.train_us, 0);
     }
 
     #[test]
