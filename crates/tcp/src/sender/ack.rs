@@ -1,4 +1,5 @@
-//! An acknowledgement arrives (`tcp_ack`): tag, clean the retransmission queue, judge, set the window, send.
+//! An acknowledgement arrives (RFC 9293 section 3.10.7.4 for its edges and its window): tag what it SACKs, take out what it
+//! acknowledges, judge what is lost, set the window, send.
 
 use super::output::Push;
 use super::rate::Sampling;
@@ -12,21 +13,6 @@ use crate::packet::{Ack, Burst};
 use crate::window::UNPACED;
 use sawtooth_units::width::{Fit, Low};
 
-// What an ACK turned out to do (`FLAG_…` in tcp_input.c).
-pub const WIN_UPDATE: u16 = 1;
-pub const DATA_ACKED: u16 = 1 << 1;
-pub const RETRANS_DATA_ACKED: u16 = 1 << 2;
-pub const DATA_SACKED: u16 = 1 << 3;
-pub const LOST_RETRANS: u16 = 1 << 4;
-pub const ORIG_SACK_ACKED: u16 = 1 << 5;
-pub const SND_UNA_ADVANCED: u16 = 1 << 6;
-pub const DSACKING_ACK: u16 = 1 << 7;
-pub const SET_XMIT_TIMER: u16 = 1 << 8;
-pub const DSACK_TLP: u16 = 1 << 9;
-const NOT_DUP: u16 = WIN_UPDATE | DATA_ACKED;
-const CA_ALERT: u16 = DATA_SACKED | DSACKING_ACK;
-const FORWARD_PROGRESS: u16 = DATA_ACKED | DATA_SACKED;
-
 /// What to send beyond new data once the window is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recover {
@@ -37,19 +23,44 @@ pub enum Recover {
     New,
 }
 
-/// The state of one ACK's processing.
+/// What one ACK turned out to do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Acking {
-    pub flags: u16,
     pub sampling: Sampling,
     /// Send times of the first and last segment newly SACKed that was never retransmitted.
-    pub first_sacked_us: Option<u64>,
-    pub last_sacked_us: u64,
+    pub sacked_us: Option<(u64, u64)>,
+    /// Segments that SACK and DSACK blocks newly tell of.
     pub sack_delivered: u32,
     pub tsecr: u32,
+    /// It moved the unacknowledged edge.
+    pub advanced: bool,
+    /// It moved that edge, or the window: so it is no duplicate.
+    told_window: bool,
+    /// It newly SACKed something.
+    pub sacked: bool,
+    /// It reported something as received twice; as it happens, the tail loss probe.
+    pub dsacked: bool,
+    pub dsacked_probe: bool,
+    /// It acknowledged something that had been sent again.
+    acked_retransmission: bool,
+    /// It acknowledged or SACKed something never sent again that was in flight when recovery began.
+    pub delivered_original: bool,
+    /// A retransmission turned out to be lost.
+    pub lost_retransmission: bool,
+    /// The timer is to be set anew.
+    pub sets_timer: bool,
 }
 
-/// `sysctl_tcp_pacing_ss_ratio` and `…_ca_ratio`, in percent.
+/// What is known of the segments that an ACK took out and that had been sent but once.
+#[derive(Clone, Copy, Debug)]
+struct Originals {
+    /// Send times of the first and the last.
+    sent_us: Option<(u64, u64)>,
+    /// The lowest that was not SACKed before.
+    lowest: u64,
+}
+
+/// The pacing rate in percent of the window's rate (`sysctl_tcp_pacing_ss_ratio` and `…_ca_ratio`).
 const PACING_SLOW_START_PERCENT: u64 = 200;
 const PACING_AVOIDANCE_PERCENT: u64 = 120;
 
@@ -62,25 +73,29 @@ impl Sender {
         if ack.tsval != 0 {
             self.ts_recent = ack.tsval;
         }
-        self.take_ack(ack, clock, out);
+        let recover = self.take_ack(ack, clock);
+        self.xmit_recovery(recover, clock, out);
         self.xmit(Push::Normal, clock, out);
         self.write(clock, out);
     }
 
-    fn take_ack(&mut self, ack: &Ack, clock: Clock, out: &mut Vec<Burst>) {
+    fn take_ack(&mut self, ack: &Ack, clock: Clock) -> Recover {
         let prior_una = self.flight.snd_una;
-        let mut acking = Acking { tsecr: ack.tsecr, ..Acking::default() };
+        let mut acking = Acking { tsecr: ack.tsecr, advanced: ack.next > prior_una, ..Acking::default() };
         if ack.next < prior_una {
-            return self.take_old_ack(ack, &mut acking, clock, out);
+            // It is old, but can still carry SACK blocks.
+            if ack.sack.count == 0 {
+                return Recover::Nothing;
+            }
+            self.sack_tag(ack, prior_una, &mut acking, clock);
+            return self.alert(prior_una, 0, &mut acking, clock);
         }
-        let delivered_before = self.flight.delivered;
-        let lost_before = self.flight.lost;
-        let prior_packets = self.flight.packets_out;
-        if ack.next > prior_una {
-            acking.flags |= SND_UNA_ADVANCED;
+        let (delivered, lost) = (self.flight.delivered, self.flight.lost);
+        if acking.advanced {
             self.retransmits = 0;
         }
-        let prior_fack = if self.sack { self.highest_sack() } else { prior_una };
+        let is_idle = self.flight.packets_out == 0;
+        let highest_sack = if self.sack { self.highest_sack() } else { prior_una };
         acking.sampling.prior_in_flight = self.flight.in_flight();
         self.update_window(ack, &mut acking);
         self.flight.snd_una = ack.next;
@@ -88,155 +103,141 @@ impl Sender {
             self.sack_tag(ack, prior_una, &mut acking, clock);
             self.flight.delivered += u64::from(acking.sack_delivered);
         }
-        let mut recover = Recover::Nothing;
-        if prior_packets == 0 {
-            if acking.flags & DSACKING_ACK != 0 {
-                self.alert(prior_una, 0, &mut acking, &mut recover, clock);
+        if is_idle {
+            if acking.dsacked {
+                self.alert(prior_una, 0, &mut acking, clock);
             }
-            if self.tlp_high_seq.is_some() {
-                self.take_tlp_ack(ack.next, acking.flags, clock);
-            }
-            return;
+            self.take_tlp_ack(ack.next, &acking, clock);
+            return Recover::Nothing;
         }
-        self.clean_queue(prior_una, prior_fack, &mut acking, clock);
+        self.clean_queue(prior_una, highest_sack, &mut acking, clock);
         if self.sack {
-            self.rack_update_reordering_window(acking.sampling.prior_delivered);
+            self.rack_adapt(acking.sampling.prior_delivered());
         }
-        if self.tlp_high_seq.is_some() {
-            self.take_tlp_ack(ack.next, acking.flags, clock);
-        }
-        let dubious =
-            acking.flags & NOT_DUP == 0 || acking.flags & CA_ALERT != 0 || self.flight.ca_state != CaState::Open;
-        if dubious {
-            let duplicates = u32::from(acking.flags & (SND_UNA_ADVANCED | NOT_DUP | DSACKING_ACK) == 0);
-            self.alert(prior_una, duplicates, &mut acking, &mut recover, clock);
-        }
-        if acking.flags & SET_XMIT_TIMER != 0 {
+        self.take_tlp_ack(ack.next, &acking, clock);
+        let is_usual = self.flight.ca_state == CaState::Open && acking.told_window && !acking.sacked && !acking.dsacked;
+        let recover = if is_usual {
+            Recover::Nothing
+        } else {
+            let duplicates = u32::from(!acking.told_window && !acking.dsacked);
+            self.alert(prior_una, duplicates, &mut acking, clock)
+        };
+        if acking.sets_timer {
             self.set_xmit_timer(clock);
         }
-        let delivered = (self.flight.delivered - delivered_before).fit_u32();
-        let losses = (self.flight.lost - lost_before).fit_u32();
+        let (delivered, lost) = (self.flight.delivered - delivered, self.flight.lost - lost);
+        self.control(&acking, delivered.fit_u32(), lost.fit_u32(), clock);
+        recover
+    }
+
+    /// Lets the algorithm, or the reduction that goes on, set the window. So many segments were newly delivered and marked lost.
+    fn control(&mut self, acking: &Acking, delivered: u32, losses: u32, clock: Clock) {
         let sample = self.rate_generate(&acking.sampling, delivered, losses, clock);
         if self.congestion.has_cong_control() {
-            self.congestion.cong_control(&self.flight, &mut self.window, &sample, clock);
-        } else {
-            if self.in_cwnd_reduction() {
-                self.cwnd_reduction(delivered, losses, acking.flags & SND_UNA_ADVANCED != 0);
-            } else if self.may_raise_cwnd(acking.flags) {
-                self.congestion.cong_avoid(&self.flight, &mut self.window, delivered, clock);
-            }
-            self.update_pacing_rate();
+            return self.congestion.cong_control(&self.flight, &mut self.window, &sample, clock);
         }
-        self.xmit_recovery(recover, clock, out);
+        if self.in_cwnd_reduction() {
+            self.cwnd_reduction(delivered, losses, acking.advanced);
+        } else if acking.advanced || acking.sacked && self.reordering > REORDERING {
+            // With much reordering a SACK is as good as an ACK.
+            self.congestion.cong_avoid(&self.flight, &mut self.window, delivered, clock);
+        }
+        self.update_pacing_rate();
     }
 
-    /// An ACK below the unacknowledged edge can still carry SACK blocks.
-    fn take_old_ack(&mut self, ack: &Ack, acking: &mut Acking, clock: Clock, out: &mut Vec<Burst>) {
-        if ack.sack.count == 0 {
-            return;
-        }
-        let mut recover = Recover::Nothing;
-        self.sack_tag(ack, self.flight.snd_una, acking, clock);
-        self.alert(self.flight.snd_una, 0, acking, &mut recover, clock);
-        self.xmit_recovery(recover, clock, out);
-    }
-
-    /// `tcp_ack_update_window`.
+    /// The window is told anew where the ACK advances, and where it grows or closes.
     fn update_window(&mut self, ack: &Ack, acking: &mut Acking) {
-        if ack.next > self.flight.snd_una || ack.window > self.send_window || ack.window == 0 {
-            acking.flags |= WIN_UPDATE;
+        acking.told_window = acking.advanced || ack.window > self.send_window || ack.window == 0;
+        if acking.told_window {
             self.send_window = ack.window;
             self.note_window(ack.window);
             self.window_end = ack.next + self.whole_segments(ack.window);
         }
     }
 
-    /// `tcp_clean_rtx_queue`: drops what was acknowledged, samples round-trip time and rate.
-    fn clean_queue(&mut self, prior_una: u64, prior_fack: u64, acking: &mut Acking, clock: Clock) {
+    /// Takes out what was acknowledged; samples round-trip time and rate; sees reordering and whether to set the timer.
+    fn clean_queue(&mut self, prior_una: u64, highest_sack: u64, acking: &mut Acking, clock: Clock) {
         let una = self.flight.snd_una;
-        let mut reordered = self.flight.snd_nxt;
-        let (mut first_us, mut last_us) = (None, 0);
-        let mut from = prior_una;
-        if let Some((first, last)) = self.clean_untouched(acking, clock) {
-            (first_us, last_us) = (Some(first), last);
-            (from, reordered) = (una, prior_una);
-        }
-        for seq in from..una {
-            let segment = *self.board.get(seq);
-            let flags = segment.flags;
-            if flags & (RETRANS | EVER_RETRANS) != 0 {
-                if flags & RETRANS != 0 {
-                    self.flight.retrans_out -= 1;
-                }
-                acking.flags |= RETRANS_DATA_ACKED;
-            } else if flags & SACKED == 0 {
-                last_us = segment.sent_us;
-                first_us.get_or_insert(last_us);
-                reordered = reordered.min(seq);
-                if seq < self.high_seq {
-                    acking.flags |= ORIG_SACK_ACKED;
-                }
-            }
-            if flags & SACKED != 0 {
-                self.flight.sacked_out = self.flight.sacked_out.saturating_sub(1);
-            } else if self.sack {
-                self.flight.delivered += 1;
-                let spurious = flags & (RETRANS | EVER_RETRANS) != 0
-                    && self.echo_before(acking.tsecr, (segment.sent_us / 1_000).low_u32() + 1);
-                if !spurious {
-                    self.rack_advance(flags, seq + 1, segment.sent_us, clock);
-                }
-            }
-            if flags & LOST != 0 {
-                self.flight.lost_out -= 1;
-            }
-            self.flight.packets_out -= 1;
-            self.rate_delivered(seq, &mut acking.sampling);
-            self.board.pop_to(seq + 1);
-            // What is left of a super-packet is one still (`tcp_trim_head`).
-            if seq + 1 < self.flight.snd_nxt && self.board.get(seq + 1).flags & JOINED != 0 {
-                self.board.get_mut(seq + 1).flags &= !JOINED;
-            } else {
-                self.super_packets -= 1;
-            }
-        }
+        let originals = match self.take_out_untouched(acking, clock) {
+            Some(originals) => originals,
+            None => self.take_out_each(prior_una, acking, clock),
+        };
         let acked = (una - prior_una).fit_u32();
-        if acked > 0 {
-            acking.flags |= DATA_ACKED;
-            if self.retransmit_hint.is_some_and(|hint| hint < una) {
-                self.retransmit_hint = None;
-            }
+        if self.retransmit_hint.is_some_and(|hint| acked > 0 && hint < una) {
+            self.retransmit_hint = None;
         }
-        self.take_rtt(first_us.map(|first| (first, last_us)), acking, clock);
+        self.take_rtt(originals.sent_us, acking, clock);
+        acking.sets_timer = acked > 0 || self.sack_restarts_timer(acking);
         if acked > 0 {
-            acking.flags |= SET_XMIT_TIMER;
-            if self.sack {
-                if reordered < prior_fack {
-                    self.check_sack_reordering(reordered);
-                }
-            } else {
+            if !self.sack {
                 self.remove_reno_sacks(acked);
-                if acking.flags & RETRANS_DATA_ACKED != 0 {
-                    acking.flags &= !ORIG_SACK_ACKED;
-                }
-            }
-        } else if let (Some(sacked_us), false) = (acking.first_sacked_us, self.board.is_empty()) {
-            // A SACK of data sent before the head's last transmission must not extend the timeout.
-            if acking.sampling.rtt_us.is_some() && sacked_us < self.board.get(una).sent_us {
-                acking.flags |= SET_XMIT_TIMER;
+                // Which of them had arrived before is not known.
+                acking.delivered_original &= !acking.acked_retransmission;
+            } else if originals.lowest < highest_sack {
+                self.check_sack_reordering(originals.lowest);
             }
         }
         let sample = AckSample {
             pkts_acked: acked,
             rtt_us: acking.sampling.rtt_us.map_or(-1, i64::from),
-            in_flight: (self.flight.delivered - acking.sampling.prior_delivered).fit_u32(),
+            in_flight: (self.flight.delivered - acking.sampling.prior_delivered()).fit_u32(),
         };
         self.congestion.pkts_acked(&self.flight, &mut self.window, sample, clock);
     }
 
-    /// The usual case of [`Self::clean_queue`] at once: nothing of what was acknowledged was ever SACKed, lost or sent again.
-    /// Then the last segment alone says what all do. The first and last send times, or `None` in any other case.
-    fn clean_untouched(&mut self, acking: &mut Acking, clock: Clock) -> Option<(u64, u64)> {
+    /// A SACK restarts the timer if it measured a round trip, but not of something sent after the oldest: that would put the timeout
+    /// off again and again.
+    fn sack_restarts_timer(&self, acking: &Acking) -> bool {
+        let Some((first_us, _)) = acking.sacked_us else { return false };
+        acking.sampling.rtt_us.is_some()
+            && !self.board.is_empty()
+            && first_us < self.board.get(self.flight.snd_una).sent_us
+    }
+
+    fn take_out_each(&mut self, prior_una: u64, acking: &mut Acking, clock: Clock) -> Originals {
+        let mut originals = Originals { sent_us: None, lowest: self.flight.snd_nxt };
+        for seq in prior_una..self.flight.snd_una {
+            self.take_out(seq, &mut originals, acking, clock);
+        }
+        originals
+    }
+
+    fn take_out(&mut self, seq: u64, originals: &mut Originals, acking: &mut Acking, clock: Clock) {
+        let segment = *self.board.get(seq);
+        let is = |flags: u8| segment.flags & flags != 0;
+        let (was_sacked, was_sent_again) = (is(SACKED), is(RETRANS | EVER_RETRANS));
+        acking.acked_retransmission |= was_sent_again;
+        if !was_sent_again && !was_sacked {
+            let (first_us, _) = originals.sent_us.unwrap_or((segment.sent_us, 0));
+            originals.sent_us = Some((first_us, segment.sent_us));
+            originals.lowest = originals.lowest.min(seq);
+            acking.delivered_original |= seq < self.high_seq;
+        }
+        if was_sacked {
+            self.flight.sacked_out = self.flight.sacked_out.saturating_sub(1);
+        } else if self.sack {
+            self.flight.delivered += 1;
+            // An echo from before the retransmission: it is the original that came.
+            let resent = (segment.sent_us / 1_000).low_u32() + 1;
+            if !(was_sent_again && self.echo_before(acking.tsecr, resent)) {
+                self.rack_advance(segment.flags, seq + 1, segment.sent_us, clock);
+            }
+        }
+        self.flight.retrans_out -= u32::from(is(RETRANS));
+        self.flight.lost_out -= u32::from(is(LOST));
+        self.flight.packets_out -= 1;
+        self.rate_delivered(seq, &mut acking.sampling);
+        self.board.pop_to(seq + 1);
+        self.super_packets -= 1;
+        // What is left of its super-packet is one still.
+        if seq + 1 < self.flight.snd_nxt {
+            self.part(seq + 1);
+        }
+    }
+
+    /// The usual case of [`Self::take_out_each`] at once: nothing of what was acknowledged was ever SACKed, lost or sent again.
+    /// Then the last segment alone says what all do. `None` in any other case.
+    fn take_out_untouched(&mut self, acking: &mut Acking, clock: Clock) -> Option<Originals> {
         let (start, una) = (self.board.una(), self.flight.snd_una);
         if !self.sack || start == una {
             return None;
@@ -251,9 +252,7 @@ impl Sender {
             return None;
         }
         let (first_us, last_us) = (self.board.get(start).sent_us, self.board.get(una - 1).sent_us);
-        if start < self.high_seq {
-            acking.flags |= ORIG_SACK_ACKED;
-        }
+        acking.delivered_original |= start < self.high_seq;
         self.flight.delivered += una - start;
         self.flight.packets_out -= (una - start).fit_u32();
         self.rack_advance(0, una, last_us, clock);
@@ -261,47 +260,38 @@ impl Sender {
         self.board.pop_to(una);
         self.super_packets -= super_packets;
         if una < self.flight.snd_nxt {
-            // What is left of a super-packet is one still (`tcp_trim_head`).
             self.part(una);
         }
-        Some((first_us, last_us))
+        Some(Originals { sent_us: Some((first_us, last_us)), lowest: start })
     }
 
-    /// `tcp_ack_update_rtt`: prefers the segments' own send times; falls back on the timestamp echo.
+    /// Samples the round-trip time: of segments sent but once by their send times, else by the timestamps' echo (RFC 6298 section 3).
+    /// The estimate takes the first of them, the minimum and the algorithm the last.
     fn take_rtt(&mut self, acked_us: Option<(u64, u64)>, acking: &mut Acking, clock: Clock) {
+        let acked_us = acked_us.filter(|_| !acking.acked_retransmission);
+        let sent_us = match (acked_us, acking.sacked_us) {
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (acked, sacked) => acked.or(sacked),
+        };
         let since = |then: u64| clock.micros().saturating_sub(then).low_u32();
-        let mut sequence = None;
-        let mut newest = None;
-        if let Some((first, last)) = acked_us
-            && acking.flags & RETRANS_DATA_ACKED == 0
-        {
-            sequence = Some(since(first));
-            newest = Some(since(last));
-        }
-        if let Some(first) = acking.first_sacked_us {
-            sequence = sequence.or(Some(since(first)));
-            newest = Some(since(acking.last_sacked_us));
-        }
-        if sequence.is_none() && acking.tsecr != 0 && acking.flags & DATA_ACKED != 0 {
-            let millis = clock.timestamp().wrapping_sub(acking.tsecr).max(1);
-            sequence = Some(millis.saturating_mul(1_000));
-            newest = sequence;
-        }
-        acking.sampling.rtt_us = newest;
-        if let (Some(sequence), Some(newest)) = (sequence, newest) {
-            self.rtt.update_min(&mut self.flight, newest, clock);
-            self.rtt.update(&mut self.flight, sequence);
+        let sample = match sent_us {
+            Some((first, last)) => Some((since(first), since(last))),
+            None if acking.advanced && acking.tsecr != 0 => {
+                let millis = clock.timestamp().wrapping_sub(acking.tsecr).max(1);
+                let micros = millis.saturating_mul(1_000);
+                Some((micros, micros))
+            }
+            None => None,
+        };
+        acking.sampling.rtt_us = sample.map(|(_, last)| last);
+        if let Some((first, last)) = sample {
+            self.rtt.update_min(&mut self.flight, last, clock);
+            self.rtt.update(&mut self.flight, first);
             self.rto = self.rtt.rto(&self.flight, clock);
-            self.backoff = 0;
         }
     }
 
-    /// `tcp_may_raise_cwnd`.
-    fn may_raise_cwnd(&self, flags: u16) -> bool {
-        if self.reordering > REORDERING { flags & FORWARD_PROGRESS != 0 } else { flags & DATA_ACKED != 0 }
-    }
-
-    /// `tcp_update_pacing_rate`: sizes super-packets where the algorithm does not pace.
+    /// Sizes super-packets where the algorithm does not pace.
     pub(super) fn update_pacing_rate(&mut self) {
         let (flight, window) = (&self.flight, &mut self.window);
         if flight.srtt_us == 0 {
@@ -315,12 +305,11 @@ impl Sender {
         window.pacing_rate = per_hundred.saturating_mul(segments) / u64::from(flight.srtt_us);
     }
 
-    /// `tcp_tsopt_ecr_before`.
+    /// Whether the echo `tsecr`, if there is one, is of a timestamp before `when`.
     pub(super) fn echo_before(&self, tsecr: u32, when: u32) -> bool {
         tsecr != 0 && (tsecr.wrapping_sub(when).cast_signed()) < 0
     }
 
-    /// `tcp_xmit_recovery`.
     fn xmit_recovery(&mut self, recover: Recover, clock: Clock, out: &mut Vec<Burst>) {
         match recover {
             Recover::Nothing => return,
@@ -329,6 +318,7 @@ impl Sender {
                 if self.flight.snd_nxt > self.high_seq {
                     return;
                 }
+                // There was nothing to send: conventional recovery.
                 self.frto = false;
             }
             Recover::Lost => {}
@@ -336,26 +326,21 @@ impl Sender {
         self.xmit_retransmit_queue(clock, out);
     }
 
-    /// `tcp_process_tlp_ack`.
-    fn take_tlp_ack(&mut self, ack: u64, flags: u16, clock: Clock) {
-        let Some(high) = self.tlp_high_seq else { return };
-        if ack < high {
-            return;
-        }
-        if !self.tlp_retrans || flags & DSACK_TLP != 0 {
+    /// Whether a tail loss probe repaired a loss (RFC 8985 section 7.4): the window is then reduced once.
+    fn take_tlp_ack(&mut self, ack: u64, acking: &Acking, clock: Clock) {
+        let Some(high) = self.tlp_high_seq.filter(|&high| ack >= high) else { return };
+        let both_arrived = acking.dsacked_probe || ack == high && !acking.told_window && !acking.sacked;
+        if !self.tlp_retrans || both_arrived {
             self.tlp_high_seq = None;
         } else if ack > high {
-            // The probe repaired a loss: reduce the window once.
             self.init_cwnd_reduction();
             self.set_state(CaState::Cwr, clock);
             self.end_cwnd_reduction(clock);
             self.try_keep_open(clock);
-        } else if flags & (SND_UNA_ADVANCED | NOT_DUP | DATA_SACKED) == 0 {
-            self.tlp_high_seq = None;
         }
     }
 
-    /// `tcp_set_xmit_timer`: a tail loss probe, or else the retransmission timeout.
+    /// A tail loss probe, or else the retransmission timeout.
     fn set_xmit_timer(&mut self, clock: Clock) {
         if !self.schedule_loss_probe(true, clock) {
             self.rearm_rto(clock);

@@ -12,10 +12,12 @@ mod output;
 mod rack;
 mod rate;
 mod recovery;
+mod reduction;
 mod rtt;
 mod sack;
 mod scoreboard;
 mod timers;
+mod undo;
 mod writer;
 
 use crate::cc::{Algorithm, Congestion};
@@ -25,6 +27,7 @@ use crate::options::HostOptions;
 use crate::packet::{Block, Burst};
 use crate::window::Window;
 pub use output::SUPER_PACKET_OVERHEAD;
+use rack::Rack;
 use rtt::Rtt;
 use sawtooth_units::Time;
 use scoreboard::Scoreboard;
@@ -64,20 +67,6 @@ impl std::ops::Add for SenderStats {
             sndbuf_limited_ns: self.sndbuf_limited_ns + other.sndbuf_limited_ns,
         }
     }
-}
-
-/// `struct tcp_rack`.
-#[derive(Clone, Copy, Debug)]
-struct Rack {
-    /// Send time (microseconds) and end of the most recently sent segment that was delivered.
-    sent_us: u64,
-    end: u64,
-    rtt_us: u32,
-    advanced: bool,
-    reorder_steps: u32,
-    reorder_persist: u32,
-    dsack_seen: bool,
-    last_delivered: u64,
 }
 
 /// One connection's sender. With many of them each packet finds its own out of the cache: the fields lie in lines of 64 bytes,
@@ -134,7 +123,6 @@ pub struct Sender {
     high_seq: u64,
     highest_sack: u64,
     reordering: u32,
-    backoff: u32,
     retransmits: u32,
     retrans_stamp: u32,
 
@@ -188,22 +176,12 @@ impl Sender {
             cwnd_usage_seq: 0,
             limited_since: None,
             rto,
-            backoff: 0,
             retransmits: 0,
             pending: Pending::None,
             timeout: 0,
             timer: Time::NEVER,
             pacing_timer: Time::NEVER,
-            rack: Rack {
-                sent_us: 0,
-                end: 0,
-                rtt_us: 0,
-                advanced: false,
-                reorder_steps: 1,
-                reorder_persist: 0,
-                dsack_seen: false,
-                last_delivered: 0,
-            },
+            rack: Rack::new(),
             reordering: REORDERING,
             reordering_seen: false,
             highest_sack: 0,
@@ -288,11 +266,6 @@ impl Sender {
     fn set_state(&mut self, state: CaState, clock: Clock) {
         self.congestion.set_state(&self.flight, &mut self.window, state, clock);
         self.flight.ca_state = state;
-    }
-
-    /// `tcp_in_cwnd_reduction`.
-    fn in_cwnd_reduction(&self) -> bool {
-        matches!(self.flight.ca_state, CaState::Cwr | CaState::Recovery)
     }
 
     fn loss_probe_pending(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What leaves: new data in super-packets (`tcp_write_xmit`), retransmissions (`tcp_xmit_retransmit_queue`), pacing.
+//! What leaves: new data in super-packets, retransmissions, pacing.
 
 use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, SACKED};
 use super::{Limit, Sender};
@@ -27,58 +27,39 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Push {
     Normal,
-    /// One super-packet, at once (`tcp_push_one`).
+    /// One super-packet, at once.
     One,
     /// One super-packet as a tail loss probe, even if the window is full.
     Probe,
 }
 
+/// Nothing waits for a fuller super-packet for longer than this, in nanoseconds.
+const LONGEST_WAIT_NS: u64 = 1_000_000;
+
+/// What kept a pass of sending from sending more.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    by_cwnd: bool,
+    by_receiver: bool,
+}
+
 impl Sender {
-    /// `tcp_write_xmit`: new data as far as window, pacing and host queue allow.
+    /// Sends new data as far as window, pacing and host queue allow.
     pub(super) fn xmit(&mut self, push: Push, clock: Clock, out: &mut Vec<Burst>) {
         let max_segs = self.tso_segs();
-        let mut sent = 0;
-        let mut cwnd_limited = false;
-        let mut rwnd_limited = false;
-        loop {
-            let unsent = self.unsent();
-            if unsent == 0 || self.pacing_blocks(clock) {
-                break;
-            }
-            let mut quota = self.cwnd_quota();
-            if quota == 0 {
-                if push != Push::Probe {
-                    break;
-                }
-                quota = 1;
-            }
-            let quota = quota.min(max_segs);
-            let window = self.window_end.saturating_sub(self.flight.snd_nxt);
-            if window == 0 {
-                rwnd_limited = true;
-                break;
-            }
-            let head = self.head_buffer(quota);
-            if head > 1
-                && push == Push::Normal
-                && self.tso_defers(head, unsent, window, max_segs, clock, &mut cwnd_limited, &mut rwnd_limited)
-            {
-                break;
-            }
-            let count = u64::from(quota).min(window).min(head).fit_u32();
-            if self.host_queue_full(count, 0) {
-                break;
-            }
+        let first = self.flight.snd_nxt;
+        let mut held = Held::default();
+        while let Some(count) = self.next_burst(push, max_segs, &mut held, clock) {
             self.transmit_new(count, clock, out);
-            sent += count;
             if push != Push::Normal {
                 break;
             }
         }
-        cwnd_limited |= self.flight.in_flight() >= self.window.cwnd;
-        self.note_limit(rwnd_limited, cwnd_limited, clock);
-        if sent > 0 || cwnd_limited {
-            self.validate_cwnd(cwnd_limited);
+        let sent = (self.flight.snd_nxt - first).fit_u32();
+        held.by_cwnd |= self.flight.in_flight() >= self.window.cwnd;
+        self.note_limit(held, clock);
+        if sent > 0 || held.by_cwnd {
+            self.validate_cwnd(held.by_cwnd);
         }
         if sent > 0 {
             if self.in_cwnd_reduction() {
@@ -90,7 +71,34 @@ impl Sender {
         }
     }
 
-    /// To be called at [`Self::next_room`]: the pacer lets go, or the host's queue has room again (`tcp_tsq_write`).
+    /// How many segments the next super-packet takes, if it may go now.
+    fn next_burst(&mut self, push: Push, max_segs: u32, held: &mut Held, clock: Clock) -> Option<u32> {
+        let unsent = self.unsent();
+        if unsent == 0 || self.pacing_blocks(clock) {
+            return None;
+        }
+        let quota = match self.cwnd_quota() {
+            0 if push == Push::Probe => 1,
+            0 => return None,
+            quota => quota.min(max_segs),
+        };
+        let window = self.window_end.saturating_sub(self.flight.snd_nxt);
+        if window == 0 {
+            held.by_receiver = true;
+            return None;
+        }
+        let head = self.head_buffer(quota);
+        if head > 1 && push == Push::Normal && self.waits_for_more(head, head < unsent, window, max_segs, clock) {
+            let room = self.cwnd_room();
+            held.by_cwnd |= room < window && room <= head;
+            held.by_receiver |= window <= room.min(head);
+            return None;
+        }
+        let count = u64::from(quota).min(window).min(head).fit_u32();
+        (!self.host_queue_full(count, 0)).then_some(count)
+    }
+
+    /// To be called at [`Self::next_room`]: the pacer lets go, or the host's queue has room again.
     pub fn on_room(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         if self.pacing_timer <= clock.now {
             self.pacing_timer = Time::NEVER;
@@ -103,7 +111,7 @@ impl Sender {
         self.write(clock, out);
     }
 
-    /// `tcp_tso_segs` with `tcp_tso_autosize`.
+    /// Most segments of a super-packet: a part of a second at the pacing rate, and more on short paths.
     fn tso_segs(&self) -> u32 {
         let mut bytes = self.window.pacing_rate >> gso::PACING_SHIFT;
         let shift = self.flight.min_rtt_us >> TSO_RTT_LOG;
@@ -114,14 +122,18 @@ impl Sender {
         (segs as u32).max(self.congestion.min_tso_segs(&self.flight, &self.window))
     }
 
-    /// `tcp_cwnd_test`: at most half a window at once.
-    fn cwnd_quota(&self) -> u32 {
-        let in_flight = self.flight.in_flight();
-        let cwnd = self.window.cwnd;
-        if in_flight >= cwnd { 0 } else { (cwnd >> 1).max(1).min(cwnd - in_flight) }
+    /// Segments that the window has room for.
+    fn cwnd_room(&self) -> u64 {
+        u64::from(self.window.cwnd.saturating_sub(self.flight.in_flight()))
     }
 
-    /// `tcp_pacing_check`; sets the pacing timer when it holds back.
+    /// Of them, those that may go at once: half a window.
+    fn cwnd_quota(&self) -> u32 {
+        let half = (self.window.cwnd / 2).max(1);
+        self.window.cwnd.saturating_sub(self.flight.in_flight()).min(half)
+    }
+
+    /// Whether the pacer holds back; sets its timer then.
     fn pacing_blocks(&mut self, clock: Clock) -> bool {
         if !self.window.pacing || self.flight.wstamp_ns <= clock.now.nanos() {
             return false;
@@ -132,7 +144,7 @@ impl Sender {
         true
     }
 
-    /// `tcp_small_queue_check`: whether too much of this connection waits in the host's own queue.
+    /// Whether too much of this connection waits in the host's own queue.
     fn host_queue_full(&mut self, count: u32, factor: u32) -> bool {
         let full = self.exceeds_small_queue(count, factor);
         self.throttled |= full;
@@ -163,71 +175,48 @@ impl Sender {
         self.pacing_timer
     }
 
-    /// `tcp_tso_should_defer`: wait a little for a fuller super-packet. Sizes are in segments.
-    #[expect(clippy::too_many_arguments, reason = "the state of one pass of write_xmit")]
-    fn tso_defers(
-        &self,
-        head: u64,
-        unsent: u64,
-        window: u64,
-        max_segs: u32,
-        clock: Clock,
-        cwnd_limited: &mut bool,
-        rwnd_limited: &mut bool,
-    ) -> bool {
-        if self.flight.ca_state >= CaState::Recovery {
-            return false;
-        }
-        let now = clock.now.nanos();
-        if now.cast_signed() - self.flight.wstamp_ns.cast_signed() > 1_000_000 {
-            return false;
-        }
-        let cong = u64::from(self.window.cwnd - self.flight.in_flight());
-        let limit = cong.min(window);
-        if limit >= u64::from(max_segs) || (head < unsent && limit >= head) {
-            return false;
-        }
+    /// Whether to wait a little for a fuller super-packet: as the next ACK, which makes room for it, is near. Of `head` segments in
+    /// the first buffer, the last unless `has_more`, and in a receiver's window of so many.
+    fn waits_for_more(&self, head: u64, has_more: bool, window: u64, max_segs: u32, clock: Clock) -> bool {
+        let room = self.cwnd_room().min(window);
         let mss = u64::from(self.flight.mss);
-        let chunk = self.send_window.min(u64::from(self.window.cwnd) * mss) / TSO_WIN_DIVISOR;
-        if limit * mss >= chunk || self.board.is_empty() {
-            return false;
-        }
-        let srtt_ns = 125 * u64::from(self.flight.srtt_us);
-        let expected = self.board.get(self.flight.snd_una).sent_us * 1_000 + srtt_ns;
-        let threshold = (srtt_ns >> 1).min(1_000_000);
-        if expected.cast_signed() - now.cast_signed() > threshold.cast_signed() {
-            return false;
-        }
-        if cong < window {
-            *cwnd_limited |= cong <= head;
-        } else {
-            *rwnd_limited |= window <= head;
-        }
-        true
+        let largest_window = self.send_window.min(u64::from(self.window.cwnd) * mss);
+        let is_enough =
+            room >= u64::from(max_segs) || has_more && room >= head || room * mss >= largest_window / TSO_WIN_DIVISOR;
+        let since_last_ns = clock.now.nanos().saturating_sub(self.flight.wstamp_ns);
+        let may_wait = self.flight.ca_state < CaState::Recovery && since_last_ns <= LONGEST_WAIT_NS;
+        may_wait && !is_enough && self.ack_is_near(clock)
     }
 
-    /// `tcp_cwnd_validate`; the sender's application never starves, so the window is never reduced for it.
+    /// Whether the ACK of the oldest segment is due within a millisecond, and half a round trip.
+    fn ack_is_near(&self, clock: Clock) -> bool {
+        if self.board.is_empty() {
+            return false;
+        }
+        let srtt_ns = u64::from(self.flight.srtt_us) * 1_000 / 8;
+        let due_ns = self.board.get(self.flight.snd_una).sent_us * 1_000 + srtt_ns;
+        due_ns.saturating_sub(clock.now.nanos()) <= LONGEST_WAIT_NS.min(srtt_ns / 2)
+    }
+
+    /// Window validation (RFC 7661 in its purpose): whether the window was the limit is judged by the fullest flight of a window. The
+    /// sender's application never starves, so the window is never reduced for it.
     fn validate_cwnd(&mut self, cwnd_limited: bool) {
         let flight = &mut self.flight;
-        if flight.snd_una >= self.cwnd_usage_seq
-            || cwnd_limited
-            || (!flight.is_cwnd_limited && flight.packets_out > flight.max_packets_out)
-        {
-            flight.is_cwnd_limited = cwnd_limited;
-            flight.max_packets_out = flight.packets_out;
+        let is_over = flight.snd_una >= self.cwnd_usage_seq;
+        let is_fuller = flight.packets_out > flight.max_packets_out && !flight.is_cwnd_limited;
+        if is_over || cwnd_limited || is_fuller {
+            (flight.is_cwnd_limited, flight.max_packets_out) = (cwnd_limited, flight.packets_out);
             self.cwnd_usage_seq = flight.snd_nxt;
         }
     }
 
-    /// `tcp_chrono_start` and `…_stop`.
-    fn note_limit(&mut self, rwnd_limited: bool, cwnd_limited: bool, clock: Clock) {
-        let starved = !cwnd_limited && self.unsent() == 0 && self.flight.snd_nxt < self.total;
-        let limit = if rwnd_limited {
-            Some(Limit::ReceiveWindow)
-        } else if starved {
-            Some(Limit::SendBuffer)
-        } else {
-            None
+    /// Counts the time in which something other than the window is the limit.
+    fn note_limit(&mut self, held: Held, clock: Clock) {
+        let is_starved = self.unsent() == 0 && self.flight.snd_nxt < self.total;
+        let limit = match held {
+            Held { by_receiver: true, .. } => Some(Limit::ReceiveWindow),
+            Held { by_cwnd: false, .. } if is_starved => Some(Limit::SendBuffer),
+            Held { .. } => None,
         };
         if self.limited_since.map(|(l, _)| l) != limit {
             (self.stats.rwnd_limited_ns, self.stats.sndbuf_limited_ns) = self.limited_ns(clock);
@@ -235,7 +224,7 @@ impl Sender {
         }
     }
 
-    /// Takes `count` new segments out (`tcp_transmit_skb`, `tcp_event_new_data_sent`).
+    /// Takes `count` new segments out.
     fn transmit_new(&mut self, count: u32, clock: Clock, out: &mut Vec<Burst>) {
         let sent_us = self.stamp_departure(count, clock);
         let snapshot = self.rate_snapshot(sent_us, 0);
@@ -255,7 +244,7 @@ impl Sender {
         }
     }
 
-    /// `__tcp_retransmit_skb` of `count` segments, without the accounting of a recovery (as a tail loss probe is sent).
+    /// Sends `count` segments again, without the accounting of a recovery (as a tail loss probe is sent).
     /// What of their buffer is left over is a buffer of its own from now on.
     pub(super) fn transmit_again(&mut self, seq: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
         let sent_us = self.stamp_departure(count, clock);
@@ -274,7 +263,7 @@ impl Sender {
         self.emit(seq, count, clock, out);
     }
 
-    /// `tcp_retransmit_skb`.
+    /// Sends `count` segments again that are lost.
     pub(super) fn retransmit(&mut self, seq: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
         self.transmit_again(seq, count, clock, out);
         for seq in seq..seq + u64::from(count) {
@@ -289,7 +278,7 @@ impl Sender {
         self.undo_retrans = self.undo_retrans.max(0) + i64::from(count);
     }
 
-    /// Makes `seq` the first of its buffer (`tcp_fragment`).
+    /// Makes `seq` the first of its buffer.
     pub(super) fn part(&mut self, seq: u64) {
         let flags = &mut self.board.get_mut(seq).flags;
         self.super_packets += u32::from(*flags & JOINED != 0);
@@ -303,58 +292,44 @@ impl Sender {
         1 + (seq + 1..end).take_while(together).count().fit_u32()
     }
 
-    /// `tcp_xmit_retransmit_queue`: what is marked lost, oldest first, as far as the window allows.
+    /// Sends again what is marked lost, oldest first, as far as the window allows. The search goes on where it ended, but never
+    /// passes what may yet be lost (a hole).
     pub(super) fn xmit_retransmit_queue(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        if self.flight.packets_out == 0 {
-            return;
-        }
         let head = self.flight.snd_una;
-        let max_segs = self.tso_segs();
-        let mut hole = false;
-        let mut restart = false;
-        let mut next = self.retransmit_hint.unwrap_or(head).max(head);
-        while next < self.flight.snd_nxt {
-            let seq = next;
-            next += 1;
-            if self.pacing_blocks(clock) {
+        let max_segs = if self.flight.packets_out > 0 { self.tso_segs() } else { 0 };
+        let mut next = self.retransmit_hint.map_or(head, |hint| hint.max(head));
+        let (mut has_hole, mut restarts_timer) = (false, false);
+        while next < self.flight.snd_nxt && !self.pacing_blocks(clock) {
+            if !has_hole {
+                self.retransmit_hint = Some(next);
+            }
+            let room = self.window.cwnd.saturating_sub(self.flight.in_flight());
+            if room == 0 || self.flight.retrans_out >= self.flight.lost_out {
                 break;
             }
-            if !hole {
-                self.retransmit_hint = Some(seq);
-            }
-            if self.flight.in_flight() >= self.window.cwnd || self.flight.retrans_out >= self.flight.lost_out {
-                break;
-            }
-            let flags = self.board.get(seq).flags;
-            if flags & LOST == 0 {
-                if flags & (RETRANS | SACKED) == 0 {
-                    hole = true;
-                }
+            let state = self.board.get(next).flags & (LOST | SACKED | RETRANS);
+            if state != LOST {
+                has_hole |= state == 0;
+                next += 1;
                 continue;
             }
-            if flags & (SACKED | RETRANS) != 0 {
-                continue;
-            }
-            if seq >= self.window_end && seq != head {
+            let count = self.lost_together(next, room.min(max_segs));
+            if next >= self.window_end.max(head + 1) || self.host_queue_full(count, 1) {
                 break;
             }
-            let count = self.lost_together(seq, max_segs.min(self.window.cwnd - self.flight.in_flight()));
-            if self.host_queue_full(count, 1) {
-                break;
-            }
-            self.retransmit(seq, count, clock, out);
-            next = seq + u64::from(count);
+            self.retransmit(next, count, clock, out);
             if self.in_cwnd_reduction() {
                 self.prr_out += count;
             }
-            restart |= seq == head && !self.reordering_timer_pending();
+            restarts_timer |= next == head && !self.reordering_timer_pending();
+            next += u64::from(count);
         }
-        if restart {
+        if restarts_timer {
             self.restart_rto(clock);
         }
     }
 
-    /// Stamps a departure of `count` segments and moves the pacer on (`tcp_update_skb_after_send`); microseconds.
+    /// Stamps a departure of `count` segments and moves the pacer on, by up to half less where it is late; microseconds.
     fn stamp_departure(&mut self, count: u32, clock: Clock) -> u64 {
         let before = self.flight.wstamp_ns;
         self.flight.wstamp_ns = before.max(clock.now.nanos());

@@ -1,4 +1,4 @@
-//! RACK loss detection (RFC 8985; `tcp_recovery.c`) and, without SACK, NewReno's (RFC 6582).
+//! RACK loss detection (RFC 8985) and, without SACK, NewReno's (RFC 6582).
 
 use super::rate::sent_after;
 use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
@@ -8,153 +8,229 @@ use crate::clock::Clock;
 use crate::flight::CaState;
 use sawtooth_units::width::{Fit, Low};
 
-/// For how many recoveries a widened reordering window stays (`TCP_RACK_RECOVERY_THRESH`).
-pub const RECOVERY_PERSIST: u32 = 16;
+/// For how many recoveries a widened reordering window stays (RFC 8985 section 6.2, step 4).
+const PERSISTENCE: u32 = 16;
+/// Most steps of the reordering window.
+const MOST_STEPS: u32 = 255;
+
+/// What RACK knows of delivery (RFC 8985 section 5.2).
+#[derive(Clone, Copy, Debug)]
+pub struct Rack {
+    /// RACK.xmit_ts (microseconds) and RACK.end_seq: of the segment sent last of those delivered.
+    sent_us: u64,
+    end: u64,
+    /// RACK.rtt: of the segment delivered last.
+    rtt_us: u32,
+    /// Something was delivered since losses were last looked for.
+    advanced: bool,
+    /// RACK.reo_wnd_mult, and for how many recoveries more it stays (RACK.reo_wnd_persist).
+    steps: u32,
+    persistence: u32,
+    /// A DSACK told of a needless retransmission, in the round trip after so many deliveries.
+    dsack_seen: bool,
+    widened_at: u64,
+}
+
+/// How a segment in flight stands beside what was delivered.
+#[derive(Clone, Copy, Debug)]
+enum Standing {
+    /// It is known to be lost, and was not sent again.
+    Known,
+    /// Nothing that was sent after it has been delivered.
+    Unproven,
+    Lost,
+    /// It is lost if it is not heard of within so many microseconds.
+    Suspect(u64),
+}
+
+impl Rack {
+    pub fn new() -> Self {
+        Rack {
+            sent_us: 0,
+            end: 0,
+            rtt_us: 0,
+            advanced: false,
+            steps: 1,
+            persistence: 0,
+            dsack_seen: false,
+            widened_at: 0,
+        }
+    }
+
+    /// Losses are to be looked for with the next ACK, whatever it delivers.
+    pub fn look_again(&mut self) {
+        self.advanced = true;
+    }
+
+    pub fn see_dsack(&mut self) {
+        self.dsack_seen = true;
+    }
+
+    /// A recovery ended.
+    pub fn count_recovery(&mut self) {
+        self.persistence = self.persistence.saturating_sub(1);
+    }
+
+    /// A recovery was undone, and does not count.
+    pub fn discount_recovery(&mut self) {
+        self.persistence = (self.persistence + 1).min(PERSISTENCE);
+    }
+
+    /// Step 4: the reordering window grows by a step for a DSACK, once a round trip, and falls back when that was long ago.
+    /// `prior_delivered`: what was delivered when the ACK's segment was sent; `delivered`: now.
+    fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
+        let is_same_round = prior_delivered < self.widened_at;
+        if self.dsack_seen && !is_same_round {
+            self.steps = (self.steps + 1).min(MOST_STEPS);
+            (self.persistence, self.widened_at) = (PERSISTENCE, delivered);
+        } else if self.persistence == 0 {
+            self.steps = 1;
+        }
+        self.dsack_seen = false;
+    }
+}
 
 impl Sender {
-    /// `tcp_mark_skb_lost`.
+    /// Marks segment `seq` lost; if it was marked already, its retransmission is lost, too.
     pub(super) fn mark_lost(&mut self, seq: u64) {
-        let flags = self.board.get(seq).flags;
-        if flags & SACKED != 0 {
+        let segment = self.board.get_mut(seq);
+        let (before, flags) = (segment.flags, &mut segment.flags);
+        if before & SACKED != 0 {
             return;
         }
-        match self.retransmit_hint {
-            None if self.flight.retrans_out >= self.flight.lost_out => self.retransmit_hint = Some(seq),
-            Some(hint) if seq < hint => self.retransmit_hint = Some(seq),
-            _ => {}
+        let is_first_to_repair = match self.retransmit_hint {
+            Some(hint) => seq < hint,
+            None => self.flight.retrans_out >= self.flight.lost_out,
+        };
+        if is_first_to_repair {
+            self.retransmit_hint = Some(seq);
         }
-        if flags & LOST == 0 {
-            self.board.get_mut(seq).flags |= LOST;
-            self.flight.lost_out += 1;
-            self.flight.lost += 1;
-        } else if flags & RETRANS != 0 {
-            // The retransmission was lost, too.
-            self.board.get_mut(seq).flags &= !RETRANS;
-            self.flight.retrans_out -= 1;
-            self.flight.lost += 1;
+        match before & (LOST | RETRANS) {
+            LOST => return,
+            0 | RETRANS => {
+                *flags |= LOST;
+                self.flight.lost_out += 1;
+            }
+            _ => {
+                *flags &= !RETRANS;
+                self.flight.retrans_out -= 1;
+            }
         }
+        self.flight.lost += 1;
     }
 
-    /// `tcp_rack_reo_wnd` in microseconds.
+    /// RACK.reo_wnd in microseconds: none before any reordering where three segments were SACKed or recovery goes on.
     fn reordering_window_us(&self) -> u32 {
-        if !self.reordering_seen
-            && (self.flight.ca_state >= CaState::Recovery || self.flight.sacked_out >= self.reordering)
-        {
+        let is_proven = self.flight.ca_state >= CaState::Recovery || self.flight.sacked_out >= self.reordering;
+        if is_proven && !self.reordering_seen {
             return 0;
         }
-        ((self.flight.min_rtt_us >> 2).saturating_mul(self.rack.reorder_steps)).min(self.flight.srtt_us >> 3)
+        let step = self.flight.min_rtt_us >> 2;
+        step.saturating_mul(self.rack.steps).min(self.flight.srtt_us >> 3)
     }
 
-    /// `tcp_rack_skb_timeout`: microseconds until segment `seq` counts as lost.
+    /// In how many microseconds segment `seq` counts as lost.
     pub(super) fn rack_remaining_us(&self, seq: u64, reordering_window_us: u32, clock: Clock) -> i64 {
-        let elapsed = clock.micros().saturating_sub(self.board.get(seq).sent_us);
-        i64::from(self.rack.rtt_us) + i64::from(reordering_window_us) - elapsed.cast_signed()
+        let patience_us = i64::from(self.rack.rtt_us) + i64::from(reordering_window_us);
+        let since_us = clock.micros().saturating_sub(self.board.get(seq).sent_us);
+        patience_us - since_us.cast_signed()
     }
 
-    /// `tcp_rack_detect_loss`: marks what is lost; returns after how many microseconds to look again, 0 for never.
+    fn rack_standing(&self, seq: u64, reordering_window_us: u32, clock: Clock) -> Standing {
+        let segment = self.board.get(seq);
+        if segment.flags & (LOST | RETRANS) == LOST {
+            return Standing::Known;
+        }
+        if !sent_after(self.rack.sent_us, self.rack.end, segment.sent_us, seq + 1) {
+            return Standing::Unproven;
+        }
+        match self.rack_remaining_us(seq, reordering_window_us, clock) {
+            ..=0 => Standing::Lost,
+            left => Standing::Suspect(left.fit_u64()),
+        }
+    }
+
+    /// Step 5: marks what is lost, from the one sent first on; returns after how many microseconds to look again, 0 for never.
     pub(super) fn rack_detect_loss(&mut self, clock: Clock) -> u64 {
-        let reordering_window = self.reordering_window_us();
-        let mut wait = 0;
+        let reordering_window_us = self.reordering_window_us();
+        let mut look_again_us = 0;
         let mut at = self.board.oldest_sent();
         while let Some(seq) = at {
             at = self.board.sent_after(seq);
-            let segment = *self.board.get(seq);
-            if segment.flags & (LOST | RETRANS) == LOST {
-                continue;
-            }
-            if !sent_after(self.rack.sent_us, self.rack.end, segment.sent_us, seq + 1) {
-                break;
-            }
-            let remaining = self.rack_remaining_us(seq, reordering_window, clock);
-            if remaining <= 0 {
-                self.mark_lost(seq);
-                self.board.unlink(seq);
-            } else {
-                wait = wait.max(remaining.fit_u64());
+            match self.rack_standing(seq, reordering_window_us, clock) {
+                Standing::Known => {}
+                Standing::Unproven => break,
+                Standing::Suspect(left_us) => look_again_us = left_us.max(look_again_us),
+                Standing::Lost => {
+                    self.mark_lost(seq);
+                    self.board.unlink(seq);
+                }
             }
         }
-        wait
+        look_again_us
     }
 
-    /// `tcp_rack_mark_lost`: true when the reordering timer was set.
+    /// After an ACK: marks what is lost. True when the reordering timer was set, because something may yet be.
     pub(super) fn rack_mark_lost(&mut self, clock: Clock) -> bool {
-        if !self.rack.advanced {
+        let look_again_us = if std::mem::take(&mut self.rack.advanced) { self.rack_detect_loss(clock) } else { 0 };
+        if look_again_us == 0 {
             return false;
         }
-        self.rack.advanced = false;
-        let wait = self.rack_detect_loss(clock);
-        if wait > 0 {
-            let ticks = clock.jiffies_from_micros(wait + TIMEOUT_MIN_US).min(self.rto);
-            self.set_timer(Pending::Reordering, ticks, clock);
-        }
-        wait > 0
+        let ticks = clock.jiffies_from_micros(look_again_us + TIMEOUT_MIN_US);
+        self.set_timer(Pending::Reordering, ticks.min(self.rto), clock);
+        true
     }
 
-    /// `tcp_rack_advance`: a segment sent at `sent_us` with `flags` was delivered.
+    /// Steps 1 and 2: the segment before `end`, sent at `sent_us`, was delivered. If it was sent again, and too recently to have
+    /// come back, it is the original that was.
     pub(super) fn rack_advance(&mut self, flags: u8, end: u64, sent_us: u64, clock: Clock) {
         let rtt_us = clock.micros().saturating_sub(sent_us).low_u32();
-        if rtt_us < self.flight.min_rtt_us && flags & (RETRANS | EVER_RETRANS) != 0 {
-            return;
-        }
-        self.rack.advanced = true;
-        self.rack.rtt_us = rtt_us;
-        if sent_after(sent_us, end, self.rack.sent_us, self.rack.end) {
-            self.rack.sent_us = sent_us;
-            self.rack.end = end;
-        }
-    }
-
-    /// `tcp_rack_update_reo_wnd`.
-    pub(super) fn rack_update_reordering_window(&mut self, prior_delivered: u64) {
-        if prior_delivered == 0 {
+        let was_sent_again = flags & (RETRANS | EVER_RETRANS) != 0;
+        if was_sent_again && rtt_us < self.flight.min_rtt_us {
             return;
         }
         let rack = &mut self.rack;
-        if prior_delivered < rack.last_delivered {
-            rack.dsack_seen = false;
-        }
-        if rack.dsack_seen {
-            rack.reorder_steps = (rack.reorder_steps + 1).min(255);
-            rack.dsack_seen = false;
-            rack.last_delivered = self.flight.delivered;
-            rack.reorder_persist = RECOVERY_PERSIST;
-        } else if rack.reorder_persist == 0 {
-            rack.reorder_steps = 1;
+        (rack.rtt_us, rack.advanced) = (rtt_us, true);
+        if sent_after(sent_us, end, rack.sent_us, rack.end) {
+            (rack.sent_us, rack.end) = (sent_us, end);
         }
     }
 
-    /// `tcp_newreno_mark_lost`.
+    /// See [`Rack::adapt`]; `prior_delivered` of 0: no segment gave a sample.
+    pub(super) fn rack_adapt(&mut self, prior_delivered: u64) {
+        if prior_delivered > 0 {
+            self.rack.adapt(prior_delivered, self.flight.delivered);
+        }
+    }
+
+    /// RFC 6582: the oldest segment is lost when three others were received, and in recovery when an ACK is only partial.
     pub(super) fn newreno_mark_lost(&mut self, una_advanced: bool) {
-        let state = self.flight.ca_state;
-        if (state < CaState::Recovery && self.flight.sacked_out >= self.reordering)
-            || (state == CaState::Recovery && una_advanced)
-        {
-            let head = self.flight.snd_una;
-            if self.board.get(head).flags & LOST == 0 {
-                self.mark_lost(head);
-            }
+        let is_lost = match self.flight.ca_state {
+            CaState::Open | CaState::Disorder | CaState::Cwr => self.flight.sacked_out >= self.reordering,
+            CaState::Recovery => una_advanced,
+            CaState::Loss => false,
+        };
+        let oldest = self.flight.snd_una;
+        if is_lost && self.board.get(oldest).flags & LOST == 0 {
+            self.mark_lost(oldest);
         }
     }
 
-    /// `tcp_check_sack_reordering`: segment `low`, never retransmitted, arrived after a higher one.
+    /// Segment `low`, never retransmitted, arrived: after a higher one, if there is one that was SACKed.
     pub(super) fn check_sack_reordering(&mut self, low: u64) {
-        let high = self.highest_sack();
-        if low >= high {
-            return;
-        }
-        let distance = high - low;
-        if distance > u64::from(self.reordering) {
-            self.reordering = distance.min(u64::from(super::MAX_REORDERING)).fit_u32();
-        }
+        let Some(distance @ 1..) = self.highest_sack().checked_sub(low) else { return };
+        let most = u64::from(super::MAX_REORDERING);
+        self.reordering = self.reordering.max(distance.min(most).fit_u32());
         self.reordering_seen = true;
     }
 
-    /// `tcp_highest_sack_seq`: the end of the highest SACKed segment, the unacknowledged edge without one.
+    /// The end of the highest SACKed segment, the unacknowledged edge without one.
     pub(super) fn highest_sack(&self) -> u64 {
-        if self.flight.sacked_out == 0 { self.flight.snd_una } else { self.highest_sack.max(self.flight.snd_una) }
+        let highest = if self.flight.sacked_out > 0 { self.highest_sack } else { 0 };
+        highest.max(self.flight.snd_una)
     }
 
-    /// Reordering falls back to its default when a timeout proves it overestimated (`tcp_enter_loss`).
+    /// Three segments had been SACKed and no loss was seen until the timeout: reordering was overestimated.
     pub(super) fn limit_reordering_after_timeout(&mut self) {
         if self.flight.ca_state <= CaState::Disorder && self.flight.sacked_out >= REORDERING {
             self.reordering = self.reordering.min(REORDERING);

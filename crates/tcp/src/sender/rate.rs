@@ -1,4 +1,7 @@
-//! Delivery rate samples (`tcp_rate.c`; draft-cheng-iccrg-delivery-rate-estimation).
+//! Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation).
+//!
+//! Each segment keeps what was known when it was sent: the draft's P.delivered, P.delivered_time and P.first_sent_time. An ACK's
+//! sample is taken from the segment sent last of all that it delivers.
 
 use super::Sender;
 use super::scoreboard::{APP_LIMITED, CONSUMED, EVER_RETRANS, SACKED, Segment};
@@ -9,57 +12,76 @@ use sawtooth_units::width::Low;
 /// The sample while an ACK is being processed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sampling {
-    /// 0: no segment gave a sample yet (the handshake counts as the first delivery).
-    pub prior_delivered: u64,
-    prior_delivered_us: u64,
-    interval_us: u64,
-    last_end: u64,
-    is_app_limited: bool,
-    is_retrans: bool,
+    last: Option<Last>,
     pub prior_in_flight: u32,
     pub rtt_us: Option<u32>,
 }
 
-/// `tcp_skb_sent_after`.
+/// Of the segments that the ACK delivers, the one sent last.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    end: u64,
+    /// P.delivered and P.delivered_time. The handshake counts as the first delivery, so there always is one.
+    delivered: u64,
+    delivered_us: u64,
+    /// From P.first_sent_time to its own transmission.
+    send_elapsed_us: u64,
+    is_app_limited: bool,
+    is_retrans: bool,
+}
+
+impl Sampling {
+    /// What was delivered when the sampled segment was sent; 0 where no segment gave a sample.
+    pub fn prior_delivered(&self) -> u64 {
+        self.last.map_or(0, |last| last.delivered)
+    }
+}
+
+/// RFC 8985 section 6.2's RACK_sent_after: of two segments sent at one time the higher is later.
 pub fn sent_after(sent_us: u64, end: u64, other_us: u64, other_end: u64) -> bool {
-    sent_us > other_us || (sent_us == other_us && end > other_end)
+    (sent_us, end) > (other_us, other_end)
 }
 
 impl Sender {
-    /// `tcp_rate_skb_sent`: the snapshot that segment gets which leaves at `sent_us`.
+    /// What a segment keeps that leaves at `sent_us`. With nothing in flight the sample begins with it.
     pub(super) fn rate_snapshot(&mut self, sent_us: u64, flags: u8) -> Segment {
         if self.flight.packets_out == 0 {
-            self.first_tx_us = sent_us;
-            self.flight.delivered_us = sent_us;
+            (self.first_tx_us, self.flight.delivered_us) = (sent_us, sent_us);
         }
-        let ago = |then: u64| u32::try_from(sent_us.saturating_sub(then)).unwrap_or(CONSUMED - 1);
-        let flags = if self.window.app_limited != 0 { flags | APP_LIMITED } else { flags & !APP_LIMITED };
-        let (first_tx_ago, delivered_ago) = (ago(self.first_tx_us), ago(self.flight.delivered_us));
-        Segment::new(sent_us, first_tx_ago, delivered_ago, self.flight.delivered.low_u32(), flags)
+        let since = |then: u64| u32::try_from(sent_us.saturating_sub(then)).unwrap_or(CONSUMED - 1);
+        let limited = if self.window.app_limited > 0 { APP_LIMITED } else { 0 };
+        let (sending, delivering) = (since(self.first_tx_us), since(self.flight.delivered_us));
+        Segment::new(sent_us, sending, delivering, self.flight.delivered.low_u32(), flags & !APP_LIMITED | limited)
     }
 
-    /// `tcp_rate_skb_delivered`: segment `seq` was acknowledged or SACKed.
+    /// Segment `seq` was delivered: acknowledged or SACKed, the first time that the connection hears of it.
     pub(super) fn rate_delivered(&mut self, seq: u64, sampling: &mut Sampling) {
-        let segment = *self.board.get(seq);
+        let (segment, end) = (*self.board.get(seq), seq + 1);
         if segment.delivered_ago_us == CONSUMED {
             return;
         }
-        if sampling.prior_delivered == 0 || sent_after(segment.sent_us, seq + 1, self.first_tx_us, sampling.last_end) {
-            let delivered = self.flight.delivered;
-            sampling.prior_delivered = delivered - u64::from(delivered.low_u32().wrapping_sub(segment.delivered));
-            sampling.prior_delivered_us = segment.sent_us - u64::from(segment.delivered_ago_us);
-            sampling.is_app_limited = segment.flags & APP_LIMITED != 0;
-            sampling.is_retrans = segment.flags & EVER_RETRANS != 0;
-            sampling.last_end = seq + 1;
-            sampling.interval_us = u64::from(segment.first_tx_ago_us);
+        if sampling.last.is_none_or(|last| sent_after(segment.sent_us, end, self.first_tx_us, last.end)) {
             self.first_tx_us = segment.sent_us;
+            sampling.last = Some(self.take_snapshot(&segment, end));
         }
         if segment.flags & SACKED != 0 {
             self.board.get_mut(seq).delivered_ago_us = CONSUMED;
         }
     }
 
-    /// `tcp_rate_gen`: closes the sample of an ACK that newly delivered `acked_sacked` segments and marked `losses` lost.
+    fn take_snapshot(&self, segment: &Segment, end: u64) -> Last {
+        let since = self.flight.delivered.low_u32().wrapping_sub(segment.delivered);
+        Last {
+            end,
+            delivered: self.flight.delivered - u64::from(since),
+            delivered_us: segment.sent_us - u64::from(segment.delivered_ago_us),
+            send_elapsed_us: u64::from(segment.first_tx_ago_us),
+            is_app_limited: segment.flags & APP_LIMITED != 0,
+            is_retrans: segment.flags & EVER_RETRANS != 0,
+        }
+    }
+
+    /// Closes the sample of an ACK that newly delivered `acked_sacked` segments and marked `losses` lost.
     pub(super) fn rate_generate(
         &mut self,
         sampling: &Sampling,
@@ -67,37 +89,36 @@ impl Sender {
         losses: u32,
         clock: Clock,
     ) -> RateSample {
-        let (flight, window) = (&mut self.flight, &mut self.window);
-        if window.app_limited != 0 && flight.delivered > window.app_limited {
-            window.app_limited = 0;
-        }
-        let now_us = clock.micros();
         if acked_sacked > 0 {
-            flight.delivered_us = now_us;
+            self.flight.delivered_us = clock.micros();
         }
-        let mut sample = RateSample {
-            delivered: -1,
-            interval_us: -1,
-            prior_delivered: sampling.prior_delivered,
+        // The bubble that the application left has been delivered.
+        if self.flight.delivered > self.window.app_limited {
+            self.window.app_limited = 0;
+        }
+        let (delivered, interval_us) = sampling.last.map_or((-1, -1), |last| self.delivered_since(&last, clock));
+        RateSample {
+            delivered,
+            interval_us,
+            prior_delivered: sampling.prior_delivered(),
             rtt_us: sampling.rtt_us.map_or(-1, i64::from),
             losses,
             acked_sacked,
             prior_in_flight: sampling.prior_in_flight,
-            is_app_limited: sampling.is_app_limited,
-            is_retrans: sampling.is_retrans,
+            is_app_limited: sampling.last.is_some_and(|last| last.is_app_limited),
+            is_retrans: sampling.last.is_some_and(|last| last.is_retrans),
             // Linux suspects a delayed ACK only for a segment shorter than the MSS.
             is_ack_delayed: false,
-        };
-        if sampling.prior_delivered == 0 {
-            return sample;
         }
-        sample.delivered = (flight.delivered - sampling.prior_delivered).cast_signed();
-        let ack_us = now_us.saturating_sub(sampling.prior_delivered_us);
-        let interval_us = sampling.interval_us.max(ack_us);
-        // Shorter than a round trip: the segment was acknowledged by an earlier transmission.
-        if interval_us >= u64::from(flight.min_rtt_us) {
-            sample.interval_us = interval_us.cast_signed();
-        }
-        sample
+    }
+
+    /// Segments delivered, and in how many microseconds: as long as sending them took or as their ACKs did, whichever was longer;
+    /// -1 where that is shorter than a round trip, for then an earlier transmission was acknowledged.
+    fn delivered_since(&self, last: &Last, clock: Clock) -> (i64, i64) {
+        let ack_elapsed_us = clock.micros().saturating_sub(last.delivered_us);
+        let interval_us = last.send_elapsed_us.max(ack_elapsed_us);
+        let is_plausible = interval_us >= u64::from(self.flight.min_rtt_us);
+        let delivered = self.flight.delivered - last.delivered;
+        (delivered.cast_signed(), if is_plausible { interval_us.cast_signed() } else { -1 })
     }
 }

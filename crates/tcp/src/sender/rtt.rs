@@ -1,5 +1,9 @@
-//! Round-trip time and retransmission timeout: `tcp_rtt_estimator`, `tcp_update_rtt_min`, `__tcp_set_rto` (RFC 6298 with
-//! Linux's variance and its 200 ms floor under the variance, not under the timeout).
+//! Round-trip time and retransmission timeout (RFC 6298).
+//!
+//! # Where Linux differs
+//!
+//! - The floor of 200 ms is under the variance, not under the timeout.
+//! - The variance follows the largest deviation of each round trip; a falling round-trip time raises it slowly.
 
 use crate::clock::Clock;
 use crate::flight::Flight;
@@ -15,78 +19,83 @@ const RTO_INITIAL_SECONDS: u64 = 1;
 /// `sysctl_tcp_min_rtt_wlen`.
 const MIN_RTT_WINDOW_SECONDS: u32 = 300;
 
+/// SRTT is in `Flight`. Deviations are four times the mean deviation, in microseconds, as K in RFC 6298 is 4.
 #[derive(Clone, Copy, Debug)]
 pub struct Rtt {
-    mdev_us: u32,
-    mdev_max_us: u32,
-    rttvar_us: u32,
-    /// The variance may fall again once this is acknowledged.
-    rtt_seq: u64,
+    deviation_us: u32,
+    /// The largest deviation of this round trip, and at least the floor.
+    peak_us: u32,
+    /// What the timeout adds to the round-trip time (K RTTVAR): it follows the peaks, at once up and slowly down.
+    variance_us: u32,
+    /// The round trip ends when this segment is acknowledged.
+    round_end: u64,
     min: WindowedMin,
 }
 
 impl Rtt {
     /// Starts from the handshake's round trip (0: none was measured).
     pub fn new(flight: &mut Flight, handshake_us: u64, clock: Clock) -> Self {
-        let mut rtt = Rtt {
-            mdev_us: 1_000_000,
-            mdev_max_us: 0,
-            rttvar_us: 0,
-            rtt_seq: 0,
-            min: WindowedMin::new(clock.jiffies(), u32::MAX),
-        };
+        let min = WindowedMin::new(clock.jiffies(), u32::MAX);
+        let mut rtt = Rtt { deviation_us: 1_000_000, peak_us: 0, variance_us: 0, round_end: 0, min };
         if handshake_us > 0 {
-            rtt.update_min(flight, handshake_us.low_u32(), clock);
-            rtt.update(flight, handshake_us.low_u32());
+            let handshake_us = handshake_us.low_u32();
+            rtt.update_min(flight, handshake_us, clock);
+            rtt.update(flight, handshake_us);
         }
         rtt
     }
 
-    /// `tcp_rtt_estimator`.
+    /// Takes a sample (RFC 6298 section 2.2, then 2.3).
     pub fn update(&mut self, flight: &mut Flight, sample_us: u32) {
-        let sample = i64::from(sample_us);
-        let srtt = i64::from(flight.srtt_us);
-        if srtt == 0 {
-            flight.srtt_us = (sample << 3).max(1).low_u32();
-            self.mdev_us = (sample << 1).low_u32();
-            self.rttvar_us = self.mdev_us.max(RTO_MIN_US);
-            self.mdev_max_us = self.rttvar_us;
-            self.rtt_seq = flight.snd_nxt;
-            return;
+        if flight.srtt_us == 0 {
+            return self.begin(flight, sample_us);
         }
-        let error = sample - (srtt >> 3);
-        flight.srtt_us = (srtt + error).max(1).low_u32();
-        let mut deviation = error.abs() - i64::from(self.mdev_us >> 2);
-        // A falling round-trip time raises the deviation eight times slower.
-        if error < 0 && deviation > 0 {
-            deviation >>= 3;
-        }
-        self.mdev_us = (i64::from(self.mdev_us) + deviation).low_u32();
-        if self.mdev_us > self.mdev_max_us {
-            self.mdev_max_us = self.mdev_us;
-            self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
-        }
-        if flight.snd_una > self.rtt_seq {
-            if self.mdev_max_us < self.rttvar_us {
-                self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) >> 2;
-            }
-            self.rtt_seq = flight.snd_nxt;
-            self.mdev_max_us = RTO_MIN_US;
+        let error_us = i64::from(sample_us) - i64::from(flight.srtt_us >> 3);
+        flight.srtt_us = (i64::from(flight.srtt_us) + error_us).max(1).low_u32();
+        self.deviate(error_us);
+        if flight.snd_una > self.round_end {
+            self.end_round(flight.snd_nxt);
         }
     }
 
-    /// `tcp_update_rtt_min`.
+    fn begin(&mut self, flight: &mut Flight, sample_us: u32) {
+        let sample_us = u64::from(sample_us);
+        flight.srtt_us = (8 * sample_us).max(1).low_u32();
+        // Four times half of it.
+        self.deviation_us = (2 * sample_us).low_u32();
+        self.variance_us = self.deviation_us.max(RTO_MIN_US);
+        self.peak_us = self.variance_us;
+        self.round_end = flight.snd_nxt;
+    }
+
+    /// A quarter towards `|error|`; eight times slower where a falling round-trip time would raise it.
+    fn deviate(&mut self, error_us: i64) {
+        let change = error_us.abs() - i64::from(self.deviation_us >> 2);
+        let change = if change > 0 && error_us < 0 { change >> 3 } else { change };
+        self.deviation_us = (i64::from(self.deviation_us) + change).low_u32();
+        self.peak_us = self.peak_us.max(self.deviation_us);
+        self.variance_us = self.variance_us.max(self.peak_us);
+    }
+
+    /// Once a round trip the variance goes a quarter down to the round's peak.
+    fn end_round(&mut self, end: u64) {
+        self.variance_us -= (self.variance_us - self.peak_us) >> 2;
+        self.peak_us = RTO_MIN_US;
+        self.round_end = end;
+    }
+
+    /// A round trip shorter than the clock can tell counts as a tick.
     pub fn update_min(&mut self, flight: &mut Flight, sample_us: u32, clock: Clock) {
         let value = if sample_us == 0 { clock.micros_from_jiffies(1).low_u32() } else { sample_us };
         flight.min_rtt_us = self.min.update(MIN_RTT_WINDOW_SECONDS * clock.hz, clock.jiffies(), value);
     }
 
-    /// `__tcp_set_rto`, bounded, in ticks.
+    /// The timeout in ticks (section 2.4 without its floor, and 2.5).
     pub fn rto(&self, flight: &Flight, clock: Clock) -> u64 {
         if flight.srtt_us == 0 {
             return RTO_INITIAL_SECONDS * u64::from(clock.hz);
         }
-        let us = u64::from(flight.srtt_us >> 3) + u64::from(self.rttvar_us);
+        let us = u64::from(flight.srtt_us >> 3) + u64::from(self.variance_us);
         clock.jiffies_from_micros(us).min(Self::rto_max(clock))
     }
 

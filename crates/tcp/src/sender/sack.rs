@@ -1,7 +1,7 @@
-//! Tagging the scoreboard from SACK blocks (`tcp_sacktag_write_queue`) and its imitation without SACK.
+//! Tagging the scoreboard from SACK blocks (RFC 2018, RFC 2883, RFC 6675), and its imitation without SACK.
 
 use super::Sender;
-use super::ack::{Acking, DATA_SACKED, DSACK_TLP, DSACKING_ACK, ORIG_SACK_ACKED};
+use super::ack::Acking;
 use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
 use crate::clock::Clock;
 use crate::flight::CaState;
@@ -9,7 +9,7 @@ use crate::packet::{Ack, Block};
 use sawtooth_units::width::Fit;
 
 impl Sender {
-    /// `tcp_sacktag_write_queue`.
+    /// Takes an ACK's blocks: tags what they newly cover.
     pub(super) fn sack_tag(&mut self, ack: &Ack, prior_una: u64, acking: &mut Acking, clock: Clock) {
         let mut reordered = self.flight.snd_nxt;
         let mut blocks = [Block::default(); 4];
@@ -59,120 +59,109 @@ impl Sender {
         }
     }
 
-    /// `tcp_sacktag_one` for a segment that a block covers.
+    /// Segment `seq` was received: by a block that covers it. `reordered`: the lowest segment that came after a higher one.
     fn tag(&mut self, seq: u64, reordered: &mut u64, acking: &mut Acking, clock: Clock) {
         let segment = *self.board.get(seq);
-        let flags = segment.flags;
-        if flags & SACKED != 0 {
+        let is = |flags: u8| segment.flags & flags != 0;
+        if is(SACKED) {
             return;
         }
-        self.rack_advance(flags, seq + 1, segment.sent_us, clock);
-        let mut cleared = 0;
-        if flags & RETRANS != 0 {
-            // Not marked lost: the retransmission may still be on its way.
-            if flags & LOST != 0 {
-                cleared = LOST | RETRANS;
-                self.flight.lost_out -= 1;
-                self.flight.retrans_out -= 1;
-            }
-        } else {
-            if flags & EVER_RETRANS == 0 {
-                if seq < self.highest_sack() {
-                    *reordered = (*reordered).min(seq);
-                }
-                if seq < self.high_seq {
-                    acking.flags |= ORIG_SACK_ACKED;
-                }
-                acking.first_sacked_us.get_or_insert(segment.sent_us);
-                acking.last_sacked_us = segment.sent_us;
-            }
-            if flags & LOST != 0 {
-                cleared = LOST;
-                self.flight.lost_out -= 1;
-            }
+        self.rack_advance(segment.flags, seq + 1, segment.sent_us, clock);
+        if !is(RETRANS | EVER_RETRANS) {
+            self.tag_original(seq, segment.sent_us, reordered, acking);
         }
-        let tagged = self.board.get_mut(seq);
-        tagged.flags = (flags & !cleared) | SACKED;
-        acking.flags |= DATA_SACKED;
-        acking.sack_delivered += 1;
+        // A retransmission counts as on its way still, unless it was sent for a loss.
+        let settled = if is(LOST) { LOST | RETRANS } else { 0 };
+        self.flight.lost_out -= u32::from(is(LOST));
+        self.flight.retrans_out -= u32::from(is(LOST) && is(RETRANS));
+        self.board.get_mut(seq).flags = segment.flags & !settled | SACKED;
         self.flight.sacked_out += 1;
         self.highest_sack = self.highest_sack.max(seq + 1);
+        acking.sacked = true;
+        acking.sack_delivered += 1;
         self.rate_delivered(seq, &mut acking.sampling);
         self.board.unlink(seq);
     }
 
-    /// `tcp_sacktag_one` for a segment reported as received twice.
+    /// It was sent but once, at `sent_us`: what its arrival says of reordering, of a timeout, of the round trip.
+    fn tag_original(&mut self, seq: u64, sent_us: u64, reordered: &mut u64, acking: &mut Acking) {
+        if seq < self.highest_sack() {
+            *reordered = seq.min(*reordered);
+        }
+        acking.delivered_original |= seq < self.high_seq;
+        let (first_us, _) = acking.sacked_us.unwrap_or((sent_us, 0));
+        acking.sacked_us = Some((first_us, sent_us));
+    }
+
+    /// Segment `seq` was received twice. If it was sent again, that was needless; if it was SACKed, too, it came late.
     fn tag_duplicate(&mut self, seq: u64, reordered: &mut u64) {
         let flags = self.board.get(seq).flags;
-        if flags & (EVER_RETRANS | RETRANS) != 0 {
-            if self.undo_retrans > 0 && self.undo_marker.is_some_and(|marker| seq + 1 > marker) {
-                self.undo_retrans -= 1;
-            }
-            if flags & SACKED != 0 {
-                *reordered = (*reordered).min(seq);
-            }
+        let is_counted = self.undo_marker.is_some_and(|marker| seq >= marker) && self.undo_retrans > 0;
+        if flags & (RETRANS | EVER_RETRANS) == 0 {
+            return;
         }
-        if flags & SACKED != 0 && flags & RETRANS != 0 {
+        self.undo_retrans -= i64::from(is_counted);
+        if flags & SACKED == 0 {
+            return;
+        }
+        *reordered = seq.min(*reordered);
+        if flags & RETRANS != 0 {
             self.board.get_mut(seq).flags &= !RETRANS;
             self.flight.retrans_out -= 1;
         }
     }
 
-    /// `tcp_dsack_seen` and the counting in `tcp_check_dsack`.
+    /// A DSACK tells of as many needless retransmissions as it has segments; more than there were are not believed.
     fn see_dsack(&mut self, block: Block, prior_una: u64, acking: &mut Acking) {
         if block.is_empty() {
             return;
         }
         let repeated = block.len();
-        if repeated == 1 && self.tlp_high_seq == Some(block.end) {
-            acking.flags |= DSACK_TLP;
-        }
+        acking.dsacked_probe |= repeated == 1 && self.tlp_high_seq == Some(block.end);
         self.dsack_dups += repeated;
         if self.dsack_dups > self.stats.retransmits {
             return;
         }
-        if self.reordering_seen && acking.flags & DSACK_TLP == 0 {
-            self.rack.dsack_seen = true;
-        }
-        acking.flags |= DSACKING_ACK;
+        acking.dsacked = true;
         acking.sack_delivered += repeated.fit_u32();
-        if let Some(marker) = self.undo_marker
-            && self.undo_retrans > 0
-            && block.end <= prior_una
-            && block.end > marker
-        {
+        // A probe is sent by the clock: reordering did not cause it.
+        if self.reordering_seen && !acking.dsacked_probe {
+            self.rack.see_dsack();
+        }
+        // What it tells of may be acknowledged, and no longer on the scoreboard.
+        let is_of_this_recovery = self.undo_marker.is_some_and(|marker| marker < block.end && block.end <= prior_una);
+        if is_of_this_recovery && self.undo_retrans > 0 {
             self.undo_retrans = (self.undo_retrans - repeated.cast_signed()).max(0);
         }
     }
 
-    /// `tcp_add_reno_sack`: a duplicate ACK stands for one segment received out of order.
+    /// Without SACK a duplicate ACK stands for one segment received out of order (RFC 5681 section 3.2).
     pub(super) fn add_reno_sack(&mut self, duplicates: u32) {
-        if duplicates == 0 {
-            return;
+        if duplicates > 0 {
+            let before = self.flight.sacked_out;
+            self.flight.sacked_out += duplicates;
+            self.limit_reno_sacks(0);
+            self.flight.delivered += u64::from(self.flight.sacked_out.saturating_sub(before));
         }
-        let before = self.flight.sacked_out;
-        self.flight.sacked_out += duplicates;
-        self.check_reno_reordering(0);
-        self.flight.delivered += u64::from(self.flight.sacked_out.saturating_sub(before));
     }
 
-    /// `tcp_remove_reno_sacks`: `acked` segments were acknowledged cumulatively.
+    /// `acked` segments were acknowledged: the first filled a hole, the others are what the duplicates stood for.
     pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
         if acked > 0 {
-            let sacked = self.flight.sacked_out;
-            self.flight.delivered += u64::from(acked.saturating_sub(sacked).max(1));
-            self.flight.sacked_out = sacked.saturating_sub(acked - 1);
+            let known = self.flight.sacked_out;
+            self.flight.delivered += u64::from(acked.saturating_sub(known).max(1));
+            self.flight.sacked_out = (known + 1).saturating_sub(acked);
         }
-        self.check_reno_reordering(acked);
+        self.limit_reno_sacks(acked);
     }
 
-    /// `tcp_check_reno_reordering` with `tcp_limit_reno_sacked`: more duplicates than holes can explain.
-    fn check_reno_reordering(&mut self, addend: u32) {
-        let flight = &mut self.flight;
-        let holes = flight.lost_out.max(1).min(flight.packets_out);
-        if flight.sacked_out + holes > flight.packets_out {
-            flight.sacked_out = flight.packets_out - holes;
-            self.reordering = (flight.packets_out + addend).min(super::MAX_REORDERING);
+    /// There is a hole, and room for no more duplicates than beside it: more of them are reordering. `acked` were just taken out.
+    fn limit_reno_sacks(&mut self, acked: u32) {
+        let holes = self.flight.lost_out.max(1).min(self.flight.packets_out);
+        let most = self.flight.packets_out - holes;
+        if self.flight.sacked_out > most {
+            self.flight.sacked_out = most;
+            self.reordering = (self.flight.packets_out + acked).min(super::MAX_REORDERING);
             self.reordering_seen = true;
         }
     }

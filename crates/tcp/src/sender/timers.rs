@@ -1,4 +1,5 @@
-//! The sender's one timer in its three purposes (`icsk_retransmit_timer`): reordering, tail loss probe, retransmission.
+//! The sender's one timer in its three purposes: reordering (RFC 8985 section 6.3), tail loss probe (section 7), retransmission
+//! timeout (RFC 6298 section 5).
 
 use super::Sender;
 use super::output::Push;
@@ -31,11 +32,10 @@ impl Sender {
         }
     }
 
-    /// `tcp_reset_xmit_timer`: counts from when the pacer lets the last segment go.
-    fn reset_xmit_timer(&mut self, purpose: Pending, ticks: u64, clock: Clock) {
-        let now = clock.now.nanos();
-        let ahead = self.flight.wstamp_ns > now;
-        let pacing_ticks = if ahead { (self.flight.wstamp_ns - now) * u64::from(clock.hz) / 1_000_000_000 } else { 0 };
+    /// Sets the timer so many ticks after the pacer lets the last segment go.
+    fn set_timer_after_pacing(&mut self, purpose: Pending, ticks: u64, clock: Clock) {
+        let ahead_ns = self.flight.wstamp_ns.saturating_sub(clock.now.nanos());
+        let pacing_ticks = ahead_ns * u64::from(clock.hz) / 1_000_000_000;
         self.set_timer(purpose, ticks + pacing_ticks, clock);
     }
 
@@ -44,45 +44,51 @@ impl Sender {
         self.timer = Time::NEVER;
     }
 
-    /// `tcp_rto_delta_us`: how far ahead the timeout of the oldest segment is.
-    fn rto_delta_us(&self, clock: Clock) -> i64 {
-        let head_us = self.board.get(self.flight.snd_una).sent_us;
-        (head_us + clock.micros_from_jiffies(self.rto)).cast_signed() - clock.micros().cast_signed()
+    /// In how many microseconds the oldest segment times out, from when it was last sent.
+    fn until_timeout_us(&self, clock: Clock) -> i64 {
+        let sent_us = self.board.get(self.flight.snd_una).sent_us;
+        let due_us = sent_us + clock.micros_from_jiffies(self.rto);
+        due_us.cast_signed() - clock.micros().cast_signed()
     }
 
-    /// `tcp_rearm_rto`.
+    /// The retransmission timeout (RFC 6298 section 5): from now, or from the oldest segment's transmission where the timer was
+    /// set for something else since.
     pub(super) fn rearm_rto(&mut self, clock: Clock) {
         if self.flight.packets_out == 0 {
             return self.clear_timer();
         }
-        let mut ticks = self.rto;
-        if matches!(self.pending, Pending::Reordering | Pending::LossProbe) {
-            ticks = clock.jiffies_from_micros(self.rto_delta_us(clock).max(1).fit_u64());
-        }
-        self.reset_xmit_timer(Pending::Retransmit, ticks, clock);
+        let ticks = match self.pending {
+            Pending::Reordering | Pending::LossProbe => {
+                clock.jiffies_from_micros(self.until_timeout_us(clock).max(1).fit_u64())
+            }
+            Pending::None | Pending::Retransmit => self.rto,
+        };
+        self.set_timer_after_pacing(Pending::Retransmit, ticks, clock);
     }
 
     /// Restarts the timeout from now, because the head was retransmitted.
     pub(super) fn restart_rto(&mut self, clock: Clock) {
-        self.reset_xmit_timer(Pending::Retransmit, self.rto, clock);
+        self.set_timer_after_pacing(Pending::Retransmit, self.rto, clock);
     }
 
-    /// `tcp_schedule_loss_probe` (RFC 8985 section 7.2).
+    /// A tail loss probe after two round trips, and longer where the ACK of a lone segment may be delayed; never after the timeout
+    /// (RFC 8985 section 7.2). `advancing`: the timeout counts from now. False: none is to be sent.
     pub(super) fn schedule_loss_probe(&mut self, advancing: bool, clock: Clock) -> bool {
-        if self.flight.packets_out == 0 || !self.sack || !matches!(self.flight.ca_state, CaState::Open | CaState::Cwr) {
+        let may_probe = self.sack && matches!(self.flight.ca_state, CaState::Open | CaState::Cwr);
+        if !may_probe || self.flight.packets_out == 0 {
             return false;
         }
-        let mut ticks = u64::from(clock.hz);
-        if self.flight.srtt_us > 0 {
-            let floor = if self.flight.packets_out == 1 { u64::from(RTO_MIN_US) } else { TIMEOUT_MIN_US };
-            ticks = clock.jiffies_from_micros(u64::from(self.flight.srtt_us >> 2) + floor);
-        }
-        let rto_us =
-            if advancing { clock.micros_from_jiffies(self.rto).cast_signed() } else { self.rto_delta_us(clock) };
-        if rto_us > 0 {
-            ticks = ticks.min(clock.jiffies_from_micros(rto_us.cast_unsigned()));
-        }
-        self.reset_xmit_timer(Pending::LossProbe, ticks, clock);
+        let probe = match self.flight.srtt_us {
+            0 => u64::from(clock.hz),
+            srtt_us => {
+                let delayed_us = if self.flight.packets_out == 1 { u64::from(RTO_MIN_US) } else { TIMEOUT_MIN_US };
+                clock.jiffies_from_micros(u64::from(srtt_us >> 2) + delayed_us)
+            }
+        };
+        let timeout_us =
+            if advancing { clock.micros_from_jiffies(self.rto).cast_signed() } else { self.until_timeout_us(clock) };
+        let timeout = if timeout_us > 0 { clock.jiffies_from_micros(timeout_us.cast_unsigned()) } else { u64::MAX };
+        self.set_timer_after_pacing(Pending::LossProbe, probe.min(timeout), clock);
         true
     }
 
@@ -108,16 +114,16 @@ impl Sender {
         }
     }
 
-    /// `tcp_rack_reo_timeout`.
+    /// What was suspected is lost now: it is sent again, in a recovery.
     fn on_reordering_timeout(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        let in_flight = self.flight.in_flight();
-        let lost = self.flight.lost;
+        let (in_flight, lost) = (self.flight.in_flight(), self.flight.lost);
         self.rack_detect_loss(clock);
-        if in_flight != self.flight.in_flight() {
+        if self.flight.in_flight() != in_flight {
             if self.flight.ca_state != CaState::Recovery {
+                let losses = (self.flight.lost - lost).fit_u32();
                 self.enter_recovery(clock);
                 if !self.congestion.has_cong_control() {
-                    self.cwnd_reduction(1, (self.flight.lost - lost).fit_u32(), false);
+                    self.cwnd_reduction(1, losses, false);
                 }
             }
             self.xmit_retransmit_queue(clock, out);
@@ -127,42 +133,39 @@ impl Sender {
         }
     }
 
-    /// `tcp_send_loss_probe`: new data if there is some, else the last segment again.
+    /// A tail loss probe (RFC 8985 section 7.3): new data if there is some, else the last segment again.
     fn send_loss_probe(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        if self.tlp_high_seq.is_some() || self.flight.packets_out == 0 {
-            return self.rearm_rto(clock);
+        if self.flight.packets_out > 0 && self.tlp_high_seq.is_none() && self.probe(clock, out) {
+            self.tlp_high_seq = Some(self.flight.snd_nxt);
+            self.stats.tail_probes += 1;
+            // The timeout counts from now, not from when the segment was first sent.
+            self.pending = Pending::None;
         }
-        self.tlp_retrans = false;
-        if self.unsent() > 0 && self.window_end > self.flight.snd_nxt {
-            let packets = self.flight.packets_out;
-            self.xmit(Push::Probe, clock, out);
-            if self.flight.packets_out == packets {
-                return self.rearm_rto(clock);
-            }
-        } else {
-            let last = self.flight.snd_nxt - 1;
-            self.transmit_again(last, 1, clock, out);
-            self.tlp_retrans = true;
-        }
-        self.tlp_high_seq = Some(self.flight.snd_nxt);
-        self.stats.tail_probes += 1;
-        // From now, not from when the segment was first sent.
-        self.pending = Pending::None;
         self.rearm_rto(clock);
     }
 
-    /// `tcp_retransmit_timer`.
+    /// False: nothing could be sent.
+    fn probe(&mut self, clock: Clock, out: &mut Vec<Burst>) -> bool {
+        let next = self.flight.snd_nxt;
+        self.tlp_retrans = self.unsent() == 0 || self.window_end <= next;
+        if self.tlp_retrans {
+            self.transmit_again(next - 1, 1, clock, out);
+        } else {
+            self.xmit(Push::Probe, clock, out);
+        }
+        self.tlp_retrans || self.flight.snd_nxt > next
+    }
+
+    /// RFC 6298 section 5.4 to 5.6: all counts as lost, the oldest is sent again, the timeout doubles.
     fn on_retransmission_timeout(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         if self.flight.packets_out == 0 {
             return;
         }
-        self.stats.timeouts += 1;
         self.enter_loss(clock);
+        self.retransmit(self.flight.snd_una, 1, clock, out);
         self.retransmits += 1;
-        let head = self.flight.snd_una;
-        self.retransmit(head, 1, clock, out);
-        self.backoff += 1;
-        self.rto = (self.rto << 1).min(Rtt::rto_max(clock));
+        self.stats.timeouts += 1;
+        self.rto = (2 * self.rto).min(Rtt::rto_max(clock));
         self.set_timer(Pending::Retransmit, self.rto, clock);
     }
 }

@@ -1,0 +1,118 @@
+//! Recoveries that turn out to have been needless are undone: by the timestamps' echo (Eifel, RFC 3522), by DSACKs (RFC 3708),
+//! or by F-RTO (RFC 5682).
+
+use super::Sender;
+use super::scoreboard::LOST;
+use crate::clock::Clock;
+use crate::flight::CaState;
+
+impl Sender {
+    /// A recovery begins: remembers from where on retransmissions count, and how many are out.
+    pub(super) fn init_undo(&mut self) {
+        let probes = i64::from(self.tlp_retrans && self.tlp_high_seq.is_some());
+        let out = i64::from(self.flight.retrans_out) + probes;
+        self.undo_marker = Some(self.flight.snd_una);
+        self.undo_retrans = if out == 0 { -1 } else { out };
+    }
+
+    /// Whether what was acknowledged is an original, not its retransmission: it was sent before that. Without an echo (and nothing
+    /// sent again) it is.
+    fn packet_delayed(&self, tsecr: u32) -> bool {
+        match self.retrans_stamp {
+            0 => self.sack || self.flight.snd_una < self.high_seq,
+            stamp => self.echo_before(tsecr, stamp),
+        }
+    }
+
+    /// Every retransmission was needless.
+    fn all_were_duplicates(&self) -> bool {
+        self.undo_marker.is_some() && self.undo_retrans == 0
+    }
+
+    fn may_undo(&self, tsecr: u32) -> bool {
+        self.all_were_duplicates() || self.undo_marker.is_some() && self.packet_delayed(tsecr)
+    }
+
+    /// Window and threshold are what they were.
+    fn undo_cwnd_reduction(&mut self) {
+        self.undo_marker = None;
+        self.rack.look_again();
+        if self.flight.prior_ssthresh == 0 {
+            return;
+        }
+        self.window.cwnd = self.congestion.undo_cwnd(&self.flight, &self.window);
+        self.window.ssthresh = self.window.ssthresh.max(self.flight.prior_ssthresh);
+    }
+
+    /// Nothing counts as lost any more.
+    fn unmark_lost(&mut self) {
+        self.retransmit_hint = None;
+        self.flight.lost_out = 0;
+        for seq in self.flight.snd_una..self.flight.snd_nxt {
+            self.board.get_mut(seq).flags &= !LOST;
+        }
+    }
+
+    /// Without SACK the end of what was in flight must be passed, or else old duplicates began a recovery (RFC 6582 section 4.1).
+    fn holds_until_above_high(&mut self) -> bool {
+        let holds = !self.sack && self.flight.snd_una == self.high_seq;
+        if holds {
+            self.forget_retransmissions();
+        }
+        holds
+    }
+
+    /// All that was in flight is acknowledged. True: the state stays nevertheless.
+    pub(super) fn try_undo_recovery(&mut self, tsecr: u32, clock: Clock) -> bool {
+        if self.may_undo(tsecr) {
+            self.undo_cwnd_reduction();
+        } else {
+            self.rack.count_recovery();
+        }
+        let holds = self.holds_until_above_high();
+        if !holds {
+            self.set_state(CaState::Open, clock);
+        }
+        holds
+    }
+
+    pub(super) fn try_undo_dsack(&mut self) -> bool {
+        let undone = self.all_were_duplicates();
+        if undone {
+            self.rack.discount_recovery();
+            self.undo_cwnd_reduction();
+        }
+        undone
+    }
+
+    /// After a timeout; `frto`: F-RTO has shown that it was spurious.
+    pub(super) fn try_undo_loss(&mut self, frto: bool, tsecr: u32, clock: Clock) -> bool {
+        if !(frto || self.may_undo(tsecr)) {
+            return false;
+        }
+        self.unmark_lost();
+        self.undo_cwnd_reduction();
+        self.retransmits = 0;
+        let holds = self.holds_until_above_high();
+        if !holds && (self.sack || frto) {
+            self.set_state(CaState::Open, clock);
+        }
+        true
+    }
+
+    /// The ACK filled a hole below what was in flight. True: by a delayed original, and retransmissions are still out.
+    pub(super) fn try_undo_partial(&mut self, prior_una: u64, tsecr: u32, clock: Clock) -> bool {
+        let was_delayed = self.undo_marker.is_some() && self.packet_delayed(tsecr);
+        if was_delayed {
+            self.check_sack_reordering(prior_una);
+            if self.flight.retrans_out > 0 {
+                return true;
+            }
+            self.forget_retransmissions();
+            self.unmark_lost();
+            self.undo_cwnd_reduction();
+            self.try_keep_open(clock);
+        }
+        false
+    }
+}
