@@ -1,38 +1,47 @@
-//! Window growth that Reno and CUBIC share, as in Linux 6.12 (`tcp_cong.c`).
+//! Window growth that Reno and CUBIC share (RFC 5681 section 3.1), as in Linux 6.12.
 
 use crate::flight::Flight;
 use crate::window::Window;
 
-/// Whether the window, not the application, held the sender back (`tcp_is_cwnd_limited`). In slow start it is enough
+/// Whether the window, not the application, held the sender back. In slow start it is enough
 /// that more than half of the window was in flight, so that the window may reach twice what was used.
 pub(super) fn is_cwnd_limited(flight: &Flight, window: &Window) -> bool {
     flight.is_cwnd_limited || (window.in_slow_start() && window.cwnd < flight.max_packets_out.wrapping_mul(2))
 }
 
-/// Slow start (`tcp_slow_start`): one segment for each segment acknowledged, up to `ssthresh`.
-/// Returns the acknowledged segments that are left for congestion avoidance.
-pub(super) fn slow_start(flight: &Flight, window: &mut Window, acked: u32) -> u32 {
-    let cwnd = window.cwnd.wrapping_add(acked).min(window.ssthresh);
-    let left = acked.wrapping_sub(cwnd.wrapping_sub(window.cwnd));
-    window.cwnd = cwnd.min(flight.cwnd_clamp);
-    left
+/// What of `acked` segments is left for congestion avoidance, where the window may grow at all: slow start takes the others.
+pub(super) fn beyond_slow_start(flight: &Flight, window: &mut Window, acked: u32) -> Option<u32> {
+    if !is_cwnd_limited(flight, window) {
+        None
+    } else if window.in_slow_start() {
+        Some(slow_start(flight, window, acked)).filter(|&left| left > 0)
+    } else {
+        Some(acked)
+    }
 }
 
-/// Additive increase (`tcp_cong_avoid_ai`): one segment for every `per_increase` (at least 1) segments acknowledged.
+/// Slow start (RFC 5681 section 3.1): one segment for each segment acknowledged, up to `ssthresh`. Returns the acknowledged
+/// segments that are left.
+fn slow_start(flight: &Flight, window: &mut Window, acked: u32) -> u32 {
+    let used = window.ssthresh.wrapping_sub(window.cwnd).min(acked);
+    window.cwnd = window.cwnd.wrapping_add(used).min(flight.cwnd_clamp);
+    acked - used
+}
+
+/// Additive increase: one segment for every `per_increase` (at least 1) segments acknowledged.
 ///
 /// Credit that was gathered under a larger `per_increase` counts as one increase at most.
 pub(super) fn additive_increase(flight: &Flight, window: &mut Window, per_increase: u32, acked: u32) {
+    let mut increases = 0;
     if window.cwnd_cnt >= per_increase {
-        window.cwnd_cnt = 0;
-        window.cwnd += 1;
+        (increases, window.cwnd_cnt) = (1, 0);
     }
     window.cwnd_cnt = window.cwnd_cnt.wrapping_add(acked);
     if window.cwnd_cnt >= per_increase {
-        let increase = window.cwnd_cnt / per_increase;
-        window.cwnd_cnt -= increase * per_increase;
-        window.cwnd = window.cwnd.wrapping_add(increase);
+        increases += window.cwnd_cnt / per_increase;
+        window.cwnd_cnt %= per_increase;
     }
-    window.cwnd = window.cwnd.min(flight.cwnd_clamp);
+    window.cwnd = window.cwnd.wrapping_add(increases).min(flight.cwnd_clamp);
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //!   limit of two a stretched ACK.
 //! - The window grows only while it is what holds the sender back.
 
-use super::growth::{additive_increase, is_cwnd_limited, slow_start};
+use super::growth::{additive_increase, beyond_slow_start};
 use super::{Control, MIN_TSO_SEGS, SNDBUF_EXPAND};
 use crate::clock::Clock;
 use crate::flight::Flight;
@@ -20,7 +20,7 @@ use crate::window::Window;
 #[derive(Clone, Copy, Debug)]
 pub struct Reno;
 
-/// Back to the window before the reduction, which may have grown since (`tcp_reno_undo_cwnd`).
+/// Back to the window before the reduction, which may have grown since.
 pub(super) fn undo_cwnd(flight: &Flight, window: &Window) -> u32 {
     window.cwnd.max(flight.prior_cwnd)
 }
@@ -33,9 +33,9 @@ impl Control for Reno {
         Reno
     }
 
-    /// Half of the window, at least 2 segments (`tcp_reno_ssthresh`).
+    /// Half of the window, at least 2 segments.
     fn ssthresh(&mut self, _: &Flight, window: &Window) -> u32 {
-        (window.cwnd >> 1).max(2)
+        (window.cwnd / 2).max(2)
     }
 
     fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32 {
@@ -50,18 +50,11 @@ impl Control for Reno {
         SNDBUF_EXPAND
     }
 
-    /// One segment per acknowledged segment below `ssthresh`, above it one segment a window (`tcp_reno_cong_avoid`).
-    fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, mut acked: u32, _: Clock) {
-        if !is_cwnd_limited(flight, window) {
-            return;
+    /// One segment per acknowledged segment below `ssthresh`, above it one segment a window.
+    fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, _: Clock) {
+        if let Some(acked) = beyond_slow_start(flight, window, acked) {
+            additive_increase(flight, window, window.cwnd, acked);
         }
-        if window.in_slow_start() {
-            acked = slow_start(flight, window, acked);
-            if acked == 0 {
-                return;
-            }
-        }
-        additive_increase(flight, window, window.cwnd, acked);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The receive window and its auto-tuning: `tcp_rcv_space_adjust`, `tcp_grow_window`, `__tcp_select_window`.
+//! The receive window (RFC 9293 section 3.8.6.2) and its auto-tuning, as in Linux 6.12.
 //! The application reads at once, so only out-of-order data takes memory.
 
 use crate::clock::Clock;
@@ -90,17 +90,15 @@ impl Buffer {
         (memory * self.ratio) >> RATIO_SHIFT
     }
 
-    /// `tcp_grow_window`: true when the offer grew, which also asks for an acknowledgement at once.
+    /// Offers two segments more, as far as there is memory. True when the offer grew, which also asks for an acknowledgement at once.
     pub fn grow(&mut self, held: u64) -> bool {
-        let room = self.clamp.min(self.free(held)).saturating_sub(self.offered);
-        if room == 0 {
-            return false;
-        }
-        self.offered += room.min(2 * self.mss);
-        true
+        let most = self.free(held).min(self.clamp);
+        let more = most.saturating_sub(self.offered).min(2 * self.mss);
+        self.offered += more;
+        more > 0
     }
 
-    /// The first full segment fixes the share of memory that is payload (`tcp_measure_rcv_mss`).
+    /// The first full segment fixes the share of memory that is payload.
     pub fn measure(&mut self) {
         self.clamp = self.window_from(self.size);
         self.space = self.space.min(self.clamp);
@@ -110,17 +108,17 @@ impl Buffer {
         self.window_from(self.size.saturating_sub(held))
     }
 
-    /// `__tcp_select_window`: what could be offered, in bytes, while `held` bytes of memory are taken.
+    /// What could be offered, in bytes, while `held` bytes of memory are taken. Where more than half is taken, whole units of the
+    /// window's scale only, and nothing rather than little (RFC 9293 section 3.8.6.2.2).
     pub fn select(&self, held: u64) -> u64 {
-        let full = self.clamp.min(self.window_from(self.size));
-        let mut free = self.free(held);
-        if free < full / 2 {
-            free = free >> self.window_scale << self.window_scale;
-            if free < self.window_from(self.size) >> 4 || free < self.mss {
-                return 0;
-            }
+        let whole = self.window_from(self.size);
+        let free = self.free(held);
+        if free >= self.clamp.min(whole) / 2 {
+            return self.scaled(free.min(self.offered));
         }
-        self.scaled(free.min(self.offered))
+        let units = free >> self.window_scale << self.window_scale;
+        let least = self.mss.max(whole >> 4);
+        if units < least { 0 } else { self.scaled(units.min(self.offered)) }
     }
 
     /// Whether at least twice `window`, now offered, could be.
@@ -133,56 +131,63 @@ impl Buffer {
         window.next_multiple_of(1 << self.window_scale).min(65_535 << self.window_scale)
     }
 
-    /// `tcp_rcv_rtt_measure_ts`: from the echo of our own timestamp in the data.
+    /// Round-trip time from the echo of our own timestamp in the data, smoothed by an eighth; a lower one counts at once.
     pub fn sample_rtt_echo(&mut self, echo: u32, clock: Clock) {
-        if echo == 0 || echo == self.last_echo {
+        if echo == 0 || std::mem::replace(&mut self.last_echo, echo) == echo {
             return;
         }
-        self.last_echo = echo;
         let millis = clock.timestamp().wrapping_sub(echo);
         if millis > 0 {
             let sample = u64::from(millis) * 1_000;
-            let old = self.rtt_us;
-            self.rtt_us = if old == 0 || sample << 3 < old { sample << 3 } else { old - (old >> 3) + sample };
+            let is_lower = self.rtt_us == 0 || 8 * sample < self.rtt_us;
+            self.rtt_us = if is_lower { 8 * sample } else { self.rtt_us - self.rtt_us / 8 + sample };
         }
     }
 
-    /// `tcp_rcv_rtt_measure`: from the time that a whole window takes; only ever lowers the estimate.
+    /// Round-trip time from the time that a whole window takes; only ever lowers the estimate.
     pub fn sample_rtt_window(&mut self, next: u64, window: u64, clock: Clock) {
         let now = clock.micros();
         if let Some(since) = self.rtt_since_us {
             if next < self.rtt_seq {
                 return;
             }
-            let sample = now.saturating_sub(since).max(1) << 3;
-            if self.rtt_us == 0 || sample < self.rtt_us {
-                self.rtt_us = sample;
-            }
+            let sample = 8 * now.saturating_sub(since).max(1);
+            self.rtt_us = if self.rtt_us == 0 { sample } else { sample.min(self.rtt_us) };
         }
         self.rtt_seq = next + window / self.mss;
         self.rtt_since_us = Some(now);
     }
 
-    /// `tcp_rcv_space_adjust`: once a round trip, twice what was read, and more while it grows. Everything before the segment
-    /// `read` was read, `waiting` segments from there on are still to be.
+    /// Dynamic right-sizing (Fisk and Feng, 2001): once a round trip the buffer is given room for twice what was read in it, and
+    /// for more while that grows. Everything before the segment `read` was read, `waiting` segments from there on are still to be.
     pub fn adjust(&mut self, read: u64, waiting: u64, clock: Clock) {
         let now = clock.micros();
-        if self.rtt_us == 0 || now - self.space_since_us < self.rtt_us >> 3 {
+        let is_round = self.rtt_us > 0 && now - self.space_since_us >= self.rtt_us / 8;
+        if !is_round {
             return;
         }
         let copied = (read - self.space_seq).saturating_sub(waiting) * self.mss;
         if copied > self.space {
-            let mut window = 2 * copied + 16 * self.mss;
-            let grow = u128::from(window) * u128::from(copied - self.space) / u128::from(self.space.max(1));
-            window += (grow.fit_u64()) << 1;
-            let size = ((window << RATIO_SHIFT) / self.ratio.max(1)).min(self.limit);
-            if size > self.size {
-                self.size = size;
-                self.clamp = self.window_from(size);
-            }
+            self.widen(self.window_for(copied));
             self.space = copied;
         }
-        self.space_seq = read;
-        self.space_since_us = now;
+        (self.space_seq, self.space_since_us) = (read, now);
+    }
+
+    /// The window for a sender that had `copied` bytes read in this round trip: twice that and a cushion, since its own may double,
+    /// and in proportion twice as much more as it read more than in the last one.
+    fn window_for(&self, copied: u64) -> u64 {
+        let window = 2 * copied + 16 * self.mss;
+        let growth = u128::from(window) * u128::from(copied - self.space) / u128::from(self.space.max(1));
+        window + 2 * growth.fit_u64()
+    }
+
+    fn widen(&mut self, window: u64) {
+        let memory = (window << RATIO_SHIFT) / self.ratio.max(1);
+        let size = memory.min(self.limit);
+        if size > self.size {
+            self.size = size;
+            self.clamp = self.window_from(size);
+        }
     }
 }

@@ -24,6 +24,14 @@ const COMPRESS_DELAY_NS: u64 = 1_000_000;
 /// `sysctl_tcp_comp_sack_slack_ns`: how late the timer may be, and is: hrtimers run in order of their latest time.
 const COMPRESS_SLACK_NS: u64 = 100_000;
 
+/// The shortest and the longest delay of an acknowledgement, in ticks: 40 and 200 ms (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
+fn shortest_delay(clock: Clock) -> u64 {
+    u64::from(clock.hz / 25)
+}
+fn longest_delay(clock: Clock) -> u64 {
+    u64::from(clock.hz / 5)
+}
+
 /// A data segment as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
@@ -127,7 +135,7 @@ impl Receiver {
     /// Takes a data segment; `emit` gets the acknowledgements that leave at once.
     pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let Data { seq, push, tsval, tsecr } = data;
-        // `tcp_replace_ts_recent`: the echo belongs to the oldest segment not yet acknowledged.
+        // RFC 7323 section 4.3: the echo belongs to the oldest segment not yet acknowledged.
         if seq <= self.acked {
             self.ts_recent = tsval;
         }
@@ -161,7 +169,7 @@ impl Receiver {
         self.decide(come, filled, clock, emit);
         // What lay beyond the gap is read buffer by buffer.
         self.buffer.adjust(before + first, come - first, clock);
-        // `tcp_cleanup_rbuf`: the application has read. Two segments, or pushed data and nothing else held, are acknowledged,
+        // The application has read. Two segments, or pushed data and nothing else held, are acknowledged,
         // and a window that reading has doubled is told.
         let unacked = self.next - self.acked;
         let window = self.right_edge.saturating_sub(self.next * self.mss());
@@ -173,31 +181,40 @@ impl Receiver {
         }
     }
 
-    /// `tcp_event_data_recv`.
+    /// A segment came in order: what follows for the buffer, and for how long acknowledgements may be delayed.
     fn receive_event(&mut self, tsecr: u32, clock: Clock) {
-        let now = clock.jiffies64();
-        let ato_min = u64::from(clock.hz / 25);
-        self.buffer.sample_rtt_window(self.next, self.right_edge.saturating_sub(self.acked * self.mss()), clock);
+        let offered = self.right_edge.saturating_sub(self.acked * self.mss());
+        self.buffer.sample_rtt_window(self.next, offered, clock);
         self.buffer.sample_rtt_echo(tsecr, clock);
+        let now = clock.jiffies64();
         if self.ato == 0 {
             self.buffer.measure();
-            self.increase_quick();
-            self.ato = ato_min;
+            self.enter_quick_mode(clock);
         } else {
-            let since = now - self.last_received;
-            if since <= ato_min / 2 {
-                self.ato = self.ato / 2 + ato_min / 2;
-            } else if since < self.ato {
-                self.ato = (self.ato / 2 + since).min(self.rto_ticks(clock)).min(u64::from(clock.hz / 5));
-            } else if since > self.rto_ticks(clock) {
-                self.increase_quick();
-            }
+            self.follow_pace(now - self.last_received, clock);
         }
         self.last_received = now;
         // The segment is not read yet.
         if self.buffer.grow(self.held(1)) {
             self.quick |= 1;
         }
+    }
+
+    /// The delay follows the time between segments, as far as that is shorter; after a long silence the sender may be in slow start
+    /// again and is answered at once.
+    fn follow_pace(&mut self, gap: u64, clock: Clock) {
+        let least = shortest_delay(clock);
+        if gap <= least / 2 {
+            self.ato = self.ato / 2 + least / 2;
+        } else if gap < self.ato {
+            self.ato = self.bounded(self.ato / 2 + gap, clock);
+        } else if gap > self.rto_ticks(clock) {
+            self.increase_quick();
+        }
+    }
+
+    fn bounded(&self, ticks: u64, clock: Clock) -> u64 {
+        ticks.min(self.rto_ticks(clock)).min(longest_delay(clock))
     }
 
     /// The receiving end's own timeout: it only ever measured the handshake.
@@ -211,71 +228,77 @@ impl Receiver {
         self.quick = self.quick.max(acks);
     }
 
-    /// `tcp_enter_quickack_mode`.
     fn enter_quick_mode(&mut self, clock: Clock) {
         self.increase_quick();
-        self.ato = u64::from(clock.hz / 25);
+        self.ato = shortest_delay(clock);
     }
 
-    /// `__tcp_ack_snd_check`: now, later, or compressed with others. `unread` segments have just come in order; they still
-    /// take memory, which may keep the window from being offered again in full.
+    /// Whether to acknowledge now, later, or together with others (RFC 9293 section 3.8.6.3). `unread` segments have just come in
+    /// order; they still take memory, which may keep the window from being offered again in full.
     fn decide(&mut self, unread: u64, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let two = self.next - self.acked > 1
-            && self.buffer.select(self.held(unread)) >= self.right_edge - self.acked * self.mss();
-        if two || self.quick > 0 || at_once || !self.options.delayed_ack {
-            return self.send(unread, clock, emit);
+        let is_due = at_once || self.quick > 0 || !self.options.delayed_ack || self.is_second_segment(unread);
+        if is_due || !self.reassembly.is_empty() && !self.compresses(clock) {
+            self.send(unread, clock, emit);
+        } else if self.reassembly.is_empty() {
+            self.delay(unread, clock, emit);
         }
-        if self.reassembly.is_empty() {
-            return self.delay(unread, clock, emit);
-        }
+    }
+
+    /// Two segments are to be acknowledged, and the whole window could be offered again; otherwise reading will do it.
+    fn is_second_segment(&self, unread: u64) -> bool {
+        self.next - self.acked > 1 && self.buffer.select(self.held(unread)) >= self.right_edge - self.acked * self.mss()
+    }
+
+    /// Beside a gap every segment is acknowledged, but after three that repeat the last they are left to one that a timer sends (SACK
+    /// compression). True: this one is.
+    fn compresses(&mut self, clock: Clock) -> bool {
         if !self.sack || self.compressed >= COMPRESSED_MAX {
-            return self.send(unread, clock, emit);
+            return false;
         }
         if self.compressed_next != self.next {
-            self.compressed_next = self.next;
-            self.duplicates = 0;
+            (self.compressed_next, self.duplicates) = (self.next, 0);
         }
         if self.duplicates < DUPLICATE_THRESHOLD {
             self.duplicates += 1;
-            return self.send(unread, clock, emit);
+            return false;
         }
         self.compressed += 1;
         if self.compress_until == Time::NEVER {
-            let mut rtt_us = self.buffer.rtt_us();
-            if self.handshake_us > 0 {
-                rtt_us = rtt_us.min(self.handshake_us << 3);
-            }
-            // 5% of a round trip that is kept times eight.
-            let delay = (rtt_us * 125 / 20).min(COMPRESS_DELAY_NS);
-            self.compress_until = clock.now + Span::from_nanos(delay + COMPRESS_SLACK_NS);
+            self.compress_until = clock.now + Span::from_nanos(self.compress_delay_ns() + COMPRESS_SLACK_NS);
         }
+        true
     }
 
-    /// `tcp_send_delayed_ack`.
+    /// 5% of the round trip, which is kept times eight.
+    fn compress_delay_ns(&self) -> u64 {
+        let handshake_us = if self.handshake_us > 0 { 8 * self.handshake_us } else { u64::MAX };
+        let rtt_us = self.buffer.rtt_us().min(handshake_us);
+        (rtt_us * 125 / 20).min(COMPRESS_DELAY_NS)
+    }
+
+    /// Acknowledges later, unless it would be soon that what was delayed before is due.
     fn delay(&mut self, unread: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let now = clock.jiffies64();
-        let min = u64::from(clock.hz / 25);
-        let max = u64::from(clock.hz / 5);
-        let mut ato = self.ato;
-        if ato > min {
-            let mut limit = u64::from(clock.hz / 2);
-            if self.handshake_us > 0 {
-                limit = limit.min(clock.jiffies_from_micros(self.handshake_us).max(min));
-            }
-            ato = ato.min(limit);
-        }
-        ato = ato.min(max);
-        let mut until = now + ato;
-        if let Some(earlier) = self.delayed_until {
-            if earlier <= now + ato / 4 {
-                return self.send(unread, clock, emit);
-            }
-            until = until.min(earlier);
-        }
+        let delay = self.delay_ticks(clock);
+        let until = match self.delayed_until {
+            Some(earlier) if earlier <= now + delay / 4 => return self.send(unread, clock, emit),
+            earlier => earlier.map_or(now + delay, |earlier| earlier.min(now + delay)),
+        };
         if self.delayed_until != Some(until) {
             self.delayed_until = Some(until);
             self.timer = clock.wheel_time(until);
         }
+    }
+
+    /// A delay that is longer than the shortest is no longer than half a second, and a round trip.
+    fn delay_ticks(&self, clock: Clock) -> u64 {
+        let least = shortest_delay(clock);
+        let round_trip = match self.handshake_us {
+            0 => u64::MAX,
+            us => clock.jiffies_from_micros(us).max(least),
+        };
+        let most = if self.ato > least { round_trip.min(u64::from(clock.hz / 2)) } else { u64::MAX };
+        self.ato.min(most).min(longest_delay(clock))
     }
 
     /// To be called when [`Self::timer`] is reached.
@@ -291,14 +314,14 @@ impl Receiver {
             Some(until) if until > clock.jiffies64() => self.timer = clock.wheel_time(until),
             Some(_) => {
                 // The delay was too short for the sender's pace: stretch it.
-                self.ato = (self.ato * 2).min(self.rto_ticks(clock)).min(u64::from(clock.hz / 5));
+                self.ato = self.bounded(self.ato * 2, clock);
                 self.send(0, clock, emit);
             }
             None => {}
         }
     }
 
-    /// `tcp_send_ack`, with `unread` segments in order that still take memory.
+    /// Acknowledges, with `unread` segments in order that still take memory.
     fn send(&mut self, unread: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let mss = self.mss();
         let left_edge = self.next * mss;
@@ -316,13 +339,11 @@ impl Receiver {
         self.compressed = 0;
         self.compress_until = Time::NEVER;
         self.pushed = false;
-        // `tcp_dec_quickack_mode`: leaving it deflates the delay.
-        if self.quick > 0 {
-            self.quick -= 1;
-            if self.quick == 0 {
-                self.ato = u64::from(clock.hz / 25);
-            }
+        // The last of those that are sent at once: the delay begins small.
+        if self.quick == 1 {
+            self.ato = shortest_delay(clock);
         }
+        self.quick = self.quick.saturating_sub(1);
         self.delayed_until = None;
         self.timer = Time::NEVER;
         let (tsval, tsecr, room) =

@@ -22,7 +22,7 @@ mod curve;
 mod hystart;
 mod root;
 
-use super::growth::{additive_increase, is_cwnd_limited, slow_start};
+use super::growth::{additive_increase, beyond_slow_start};
 use super::{AckSample, Control, Event, MIN_TSO_SEGS, SNDBUF_EXPAND, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
@@ -31,7 +31,7 @@ use curve::Curve;
 use hystart::HyStart;
 use sawtooth_units::width::Low;
 
-/// One connection's CUBIC (`struct bictcp`).
+/// One connection's CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     hystart: HyStart,
@@ -41,7 +41,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// Nothing learnt yet (`cubictcp_init`, `bictcp_reset`).
+    /// Nothing learnt yet.
     fn fresh(flight: &Flight, clock: Clock) -> Self {
         Cubic { hystart: HyStart::new(flight, clock.micros().low_u32()), curve: Curve::default(), delay_min_us: 0 }
     }
@@ -67,50 +67,39 @@ impl Control for Cubic {
         SNDBUF_EXPAND
     }
 
-    /// The window times 0.7, at least 2 segments; ends the epoch (`cubictcp_recalc_ssthresh`).
+    /// The window times 0.7, at least 2 segments; ends the epoch.
     fn ssthresh(&mut self, _: &Flight, window: &Window) -> u32 {
         self.curve.on_loss(window.cwnd);
         curve::decreased(window.cwnd)
     }
 
-    /// `cubictcp_cong_avoid`.
-    fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, mut acked: u32, clock: Clock) {
-        if !is_cwnd_limited(flight, window) {
-            return;
+    fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, clock: Clock) {
+        if let Some(acked) = beyond_slow_start(flight, window, acked) {
+            self.curve.update(window.cwnd, acked, self.delay_min_us, clock);
+            additive_increase(flight, window, self.curve.per_increase(), acked);
         }
-        if window.in_slow_start() {
-            acked = slow_start(flight, window, acked);
-            if acked == 0 {
-                return;
-            }
-        }
-        self.curve.update(window.cwnd, acked, self.delay_min_us, clock);
-        additive_increase(flight, window, self.curve.per_increase(), acked);
     }
 
-    /// Learn the delay (`cubictcp_acked`). Samples in the first second of an epoch still carry the recovery's queue.
+    /// Learn the delay. Samples in the first second of an epoch still carry the recovery's queue.
     fn pkts_acked(&mut self, flight: &Flight, window: &mut Window, sample: AckSample, clock: Clock) {
-        if sample.rtt_us < 0 {
-            return;
-        }
-        if self.curve.age(clock).is_some_and(|ticks| ticks < clock.hz.cast_signed()) {
+        let is_young = self.curve.age(clock).is_some_and(|ticks| ticks < clock.hz.cast_signed());
+        if is_young || sample.rtt_us < 0 {
             return;
         }
         let delay_us = sample.rtt_us.low_u32().max(1);
-        if self.delay_min_us == 0 || delay_us < self.delay_min_us {
-            self.delay_min_us = delay_us;
-        }
+        let known_us = if self.delay_min_us > 0 { self.delay_min_us } else { u32::MAX };
+        self.delay_min_us = delay_us.min(known_us);
         self.hystart.on_sample(flight, window, delay_us, self.delay_min_us, clock.micros().low_u32());
     }
 
-    /// A timeout starts over (`cubictcp_state`).
+    /// A timeout starts over.
     fn set_state(&mut self, flight: &Flight, _: &mut Window, new: CaState, clock: Clock) {
         if new == CaState::Loss {
             *self = Cubic::fresh(flight, clock);
         }
     }
 
-    /// After idle time the curve goes on where it was (`cubictcp_cwnd_event`).
+    /// After idle time the curve goes on where it was.
     fn event(&mut self, _: &Flight, _: &mut Window, event: Event, clock: Clock) {
         if let Event::TxStart { last_send_jiffies } = event {
             self.curve.skip_idle(last_send_jiffies, clock.jiffies());
