@@ -199,6 +199,16 @@ def test_the_text_names_every_part_with_its_unit(file: Path) -> None:
     assert 'as a scenario loss = "5%"' in text
 
 
+def test_a_connection_without_data_is_told_as_such(tmp_path: Path) -> None:
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 101)
+    packets = [_packet(time_s, True, 100, 0, SYN, 0) for time_s in (1.0, 2.0)]
+    path = tmp_path / "silent.pcap"
+    path.write_bytes(head + b"".join(packets))
+    facts = sawtooth.read_capture(path).facts
+    line = "connection 0: 10.0.0.1:40000 → 10.0.0.2:80, no data, 1 packet sent again, open"
+    assert describe(facts).splitlines()[1:] == describe(facts, 0).splitlines()[1:] == ["", line]
+
+
 def test_every_fact_is_in_the_reference(file: Path) -> None:
     reference = (ROOT / "docs" / "reference" / "capture.md").read_text(encoding="utf-8")
     told = sawtooth.read_capture(file).facts["connections"][0]["directions"][0]

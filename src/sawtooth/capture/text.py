@@ -34,7 +34,11 @@ def describe(facts: dict[str, Any], connection: int | None = None) -> str:
     lines = [_capture(facts), *(f"problem: {plain.sentence(problem)}" for problem in facts["problems"])]
     transfers = [(one, way) for one in wanted for way in one["directions"] if "data_packets" in way]
     transfers.sort(key=lambda transfer: transfer[1]["payload_bytes"], reverse=True)
-    if connection is None and len(transfers) != 1:
+    if not transfers:
+        lines += ["", *map(_empty, wanted[:LISTED])] if wanted else []
+        if len(wanted) > LISTED:
+            lines.append(f"… and {len(wanted) - LISTED} more; --json has all")
+    elif connection is None and len(transfers) != 1:
         lines += ["", _HEAD, *(_line(one, way) for one, way in transfers[:LISTED])]
         if len(transfers) > LISTED:
             lines.append(f"… and {len(transfers) - LISTED} more; --json has all")
@@ -70,6 +74,14 @@ def _line(one: dict[str, Any], way: dict[str, Any]) -> str:
         f"{_time(way['rtt']['base_s']):>9} {'–' if lost is None else f'{lost:.2%}':>7} {way['retransmits']:>11} "
         f"{_longest(one, way)}"
     )
+
+
+def _empty(one: dict[str, Any]) -> str:
+    shaken = one["handshake"]
+    sent = [*one["directions"], *(shaken[end] for end in ("client", "server") if shaken[end])]
+    again = sum(end["retransmits"] for end in sent)
+    told = f", {again} packet{'' if again == 1 else 's'} sent again" if again else ""
+    return f"connection {one['index']}: {one['client']} → {one['server']}, no data{told}, {one['closed']}"
 
 
 def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
