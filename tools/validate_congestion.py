@@ -1,8 +1,9 @@
 """Trains and validates ``sawtooth congestion``: the model that is shipped, and its errors on links that it never saw.
 
-    python tools/validate_congestion.py measure DIRECTORY [--links N] [--kernel N] [--jobs N]   # kept, resumable
+    python tools/validate_congestion.py measure DIRECTORY [--links N] [--kernel N] [--only SET] [--jobs N]   # resumable
     python tools/validate_congestion.py train DIRECTORY                  # src/sawtooth/data/congestion.json
     python tools/validate_congestion.py table DIRECTORY [--figures DIR]  # Markdown, and a picture
+    python tools/validate_congestion.py features DIRECTORY               # what a model of fewer features would be worth
     python tools/validate_congestion.py field DIRECTORY OUT              # the kernel's series for fidelity/field
 
 Links are drawn at random (sawtooth.congestion.draw). Errors are |estimate / truth − 1|, truth being the mean goodput of
@@ -25,7 +26,9 @@ from sawtooth.congestion import RttSeries
 from sawtooth.congestion.calibrate import Measured, corpus, learn, make, read
 from sawtooth.congestion.draw import ALL, PROBES, USUAL, Link, Within, draw
 from sawtooth.congestion.estimate import Estimate, estimate
-from sawtooth.congestion.model import CongestionModel
+from sawtooth.congestion.features import FEATURES, OF_LOSS, features, vector
+from sawtooth.congestion.gaussian import Gaussian
+from sawtooth.congestion.model import COLUMNS, CongestionModel
 from sawtooth.congestion.surrogate import surrogates
 
 MODEL = Path(__file__).resolve().parents[1] / "src" / "sawtooth" / "data" / "congestion.json"
@@ -54,6 +57,22 @@ SPLITS: dict[str, Callable[[Measured], bool]] = {
     "below 2 Mbit/s a flow": lambda one: one.throughput_bps < 2e6,
     "2 to 20 Mbit/s a flow": lambda one: 2e6 <= one.throughput_bps < 20e6,
     "above 20 Mbit/s a flow": lambda one: one.throughput_bps >= 20e6,
+}
+
+LAGS = tuple(name for name in FEATURES if name.startswith("lag"))
+SOURCES = ("std_s", "increasing")
+SUBSETS: dict[str, tuple[str, ...]] = {
+    "standard deviation": ("std_s",),
+    "mean, standard deviation": ("mean_s", "std_s"),
+    "standard deviation, percent increasing": SOURCES,
+    "these and loss": (*SOURCES, "loss"),
+    "these, loss and asymmetry": (*SOURCES, "loss", "asymmetry"),
+    "these, loss, asymmetry and autocorrelation": (*SOURCES, "loss", "asymmetry", *LAGS),
+    "all": tuple(FEATURES),
+    "all but the standard deviation": tuple(name for name in FEATURES if name != "std_s"),
+    "all but percent increasing": tuple(name for name in FEATURES if name != "increasing"),
+    "all but the losses": tuple(name for name in FEATURES if name not in OF_LOSS),
+    "all but mean and range": tuple(name for name in FEATURES if name not in ("mean_s", "range_s")),
 }
 
 
@@ -204,6 +223,22 @@ def question(found: Sequence[Measured], model: CongestionModel) -> Iterator[str]
         yield f"| {'1' if name == 'slow' else '100'} Mbit/s ({len(chosen)}) | {' | '.join(cells)} |"
 
 
+def worth(found: Sequence[Measured], model: CongestionModel) -> Iterator[str]:
+    """A process for each subset, learnt from the model's own rows, the rate known: links left out, and the kernel's."""
+    yield "| features | links left out: median | 90th percentile | kernel: median | 90th percentile |"
+    yield "|---|---|---|---|---|"
+    known = [one for one in found if one.state == "congested"]
+    asked = np.array([[*vector(features(one.series)), 0.0, np.log(one.one.rate_bps)] for one in known])
+    truth = np.log([one.throughput_bps for one in known])
+    groups = np.round(30 * model.log_).astype(int)
+    for name, chosen in SUBSETS.items():
+        places = [COLUMNS.index(one) for one in (*chosen, "rate_bps")]
+        process = Gaussian.learn(model.rows_[:, places], model.log_)
+        pairs = ((process.held_out(groups)[0], model.log_), (process.predict(asked[:, places])[0], truth))
+        errors = [np.abs(np.exp(mean - log) - 1) for mean, log in pairs]
+        yield f"| {name} | {' | '.join(f'{np.median(one):.0%} | {np.quantile(one, 0.9):.0%}' for one in errors)} |"
+
+
 def field(found: Sequence[Measured], out: Path) -> None:
     """The folder that ``python -m fidelity.field probes`` reads."""
     out.mkdir(parents=True, exist_ok=True)
@@ -265,16 +300,19 @@ def picture(model: CongestionModel, found: dict[str, list[Measured]], out: Path)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("measure", "train", "table", "field"))
+    parser.add_argument("what", choices=("measure", "train", "table", "features", "field"))
     parser.add_argument("directory", type=Path)
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--links", type=int, default=1000)
     parser.add_argument("--kernel", type=int, default=0)
+    parser.add_argument("--only", action="append", help="of the sets, like test; may be repeated (measure)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--figures", type=Path)
     asked = parser.parse_args()
     if asked.what == "measure":
         for name, links in sets(asked.links, asked.kernel).items():
+            if asked.only is not None and name not in asked.only:
+                continue
             print(f"{name}: {len(links)}", flush=True)
             make(asked.directory / name, links, jobs=asked.jobs)
         return 0
@@ -288,6 +326,10 @@ def main() -> int:
         field(found["kernel"], asked.out)
         return 0
     model = CongestionModel.load(MODEL)
+    if asked.what == "features":
+        for line in worth(found["kernel"], model):
+            print(line, flush=True)
+        return 0
     heads = "answered | median error | 90th percentile | inside | factor"
     print(f"| links | {heads} | no rate: {heads} |\n|---|{'---|' * 10}")
     for name in ("test", "kernel"):
