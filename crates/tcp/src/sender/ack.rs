@@ -311,19 +311,14 @@ impl Sender {
     }
 
     fn xmit_recovery(&mut self, recover: Recover, clock: Clock, out: &mut Vec<Burst>) {
-        match recover {
-            Recover::Nothing => return,
-            Recover::New => {
-                self.xmit(Push::Normal, clock, out);
-                if self.flight.snd_nxt > self.high_seq {
-                    return;
-                }
-                // There was nothing to send: conventional recovery.
-                self.frto = false;
-            }
-            Recover::Lost => {}
+        if recover == Recover::New {
+            self.xmit(Push::Normal, clock, out);
+            // Where nothing new could be sent, recovery is the conventional one.
+            self.frto = self.flight.snd_nxt > self.high_seq;
         }
-        self.xmit_retransmit_queue(clock, out);
+        if recover == Recover::Lost || recover == Recover::New && !self.frto {
+            self.xmit_retransmit_queue(clock, out);
+        }
     }
 
     /// Whether a tail loss probe repaired a loss (RFC 8985 section 7.4): the window is then reduced once.
