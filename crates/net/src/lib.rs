@@ -12,6 +12,7 @@
     )
 )]
 
+mod calendar;
 mod ends;
 mod engine;
 mod frames;

@@ -1,9 +1,11 @@
 //! One connection: handshake, sender, receiver, and what waits in the sending host's own queue.
 
+use crate::scenario::Scenario;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::receiver::Receiver;
 use sawtooth_tcp::sender::{Sender, SenderStats};
 use sawtooth_units::Time;
+use sawtooth_units::width::Fit;
 use std::collections::VecDeque;
 
 /// Where a connection is in its life.
@@ -65,6 +67,42 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// The `number`-th of a flow, before its start; where its ways there and back begin.
+    pub fn new(scenario: &Scenario, flow: usize, number: usize, [forward_at, backward_at]: [u32; 2]) -> Self {
+        let config = &scenario.flows[flow];
+        let first = &scenario.links[config.forward[0]];
+        let ends = [first.from, scenario.links[config.backward[0]].from];
+        let [from, to] = ends.map(|host| &scenario.hosts[host]);
+        let mss = u64::from(from.mss.min(to.mss));
+        let total = config.bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss));
+        Connection {
+            flow: flow.fit_u32(),
+            number: number.fit_u32(),
+            generation: 0,
+            phase: Phase::Idle,
+            receiver: None,
+            receiver_generation: 0,
+            synack_sent: Time::ZERO,
+            started: Time::ZERO,
+            ends: Time::NEVER,
+            forward_at,
+            backward_at,
+            from: ends[0].fit_u32(),
+            to: ends[1].fit_u32(),
+            from_hz: from.hz,
+            to_hz: to.hz,
+            mss: mss.fit_u32(),
+            sack: from.sack && to.sack,
+            timestamps: from.timestamps && to.timestamps,
+            handshake: SenderStats::default(),
+            host_queue: VecDeque::new(),
+            host_queued: first.transmitter.is_some(),
+            offload: from.offload,
+            total,
+            last_size: config.bytes.map_or(mss, |bytes| bytes - (total - 1) * mss).fit_u32(),
+        }
+    }
+
     pub fn sender(&mut self) -> Option<&mut Sender> {
         match &mut self.phase {
             Phase::Established(sender) => Some(sender),

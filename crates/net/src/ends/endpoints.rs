@@ -1,42 +1,52 @@
 //! What hosts do with data and acknowledgements, and how what they answer gets onto their first link.
 
-use crate::engine::clock::{RECEIVER, ROOM, SENDER, Simulation};
+use crate::calendar::Calendar;
+use crate::ends::{Ends, Outside, RECEIVER, ROOM, SENDER};
 use crate::frames::{HEADERS, TIMESTAMP_OPTION, sack_option};
 use crate::network::packet::{Kind, Packet};
 use sawtooth_tcp::clock::Clock;
-use sawtooth_tcp::packet::{Ack, Burst, Sack};
+use sawtooth_tcp::packet::{Ack, Burst};
 use sawtooth_tcp::receiver::{Data, Receiver};
 use sawtooth_tcp::sender::{SUPER_PACKET_OVERHEAD, Sender};
 use sawtooth_units::width::Fit;
 
-impl Simulation {
-    pub(crate) fn take_data(&mut self, packet: Packet) {
+impl Ends {
+    pub(super) fn take_data<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let index = packet.owner;
         let connection = &mut self.connections[index as usize];
         if packet.generation != connection.receiver_generation {
             return;
         }
-        let clock = connection.receiver_clock(self.now);
+        let clock = connection.receiver_clock(outside.now);
         let Some(mut receiver) = connection.receiver.take() else {
             return;
         };
-        receiver.note_handshake(self.now.since(connection.synack_sent).micros(), clock);
+        receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock);
         let data = Data { seq: packet.seq, push: packet.push, tsval: packet.tsval, tsecr: packet.tsecr };
         let before = receiver.delivered();
-        receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack));
+        receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack, outside));
         let connection = &self.connections[index as usize];
         let delivered = &mut self.delivered[connection.flow as usize];
         delivered.segments += receiver.delivered() - before;
         delivered.bytes += connection.bytes(receiver.delivered()) - connection.bytes(before);
-        self.put_receiver(index, receiver);
+        self.put_receiver(index, receiver, outside.calendar);
     }
 
-    pub(crate) fn put_receiver(&mut self, index: u32, receiver: Box<Receiver>) {
-        self.timers.set(self.timer_index(index, RECEIVER), receiver.timer());
+    pub(super) fn receiver_timer<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        let connection = &mut self.connections[index as usize];
+        let clock = connection.receiver_clock(outside.now);
+        if let Some(mut receiver) = connection.receiver.take() {
+            receiver.on_timer(clock, &mut |ack| self.send_ack(index, ack, outside));
+            self.put_receiver(index, receiver, outside.calendar);
+        }
+    }
+
+    fn put_receiver(&mut self, index: u32, receiver: Box<Receiver>, calendar: &mut impl Calendar) {
+        calendar.timer(self.timer(index, RECEIVER), receiver.timer());
         self.connections[index as usize].receiver = Some(receiver);
     }
 
-    pub(crate) fn send_ack(&mut self, index: u32, ack: &Ack) {
+    fn send_ack<C: Calendar>(&mut self, index: u32, ack: &Ack, outside: &mut Outside<C>) {
         let connection = &self.connections[index as usize];
         let timestamps = if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
         let size = HEADERS + timestamps + sack_option(ack.sack.count);
@@ -49,34 +59,31 @@ impl Simulation {
             ..Packet::new(index, Kind::Ack, size.fit_u16(), connection.backward_at)
         };
         if ack.sack.count > 0 {
-            let slot = self.free_sacks.pop().unwrap_or_else(|| {
-                self.sacks.push(Sack::default());
-                self.sacks.len().fit_u32() - 1
-            });
-            self.sacks[slot as usize] = ack.sack;
-            packet.sack = slot + 1;
+            outside.network.packets.keep_sack(&mut packet, ack.sack);
         }
-        self.forward(packet);
+        self.forward(packet, outside);
     }
 
-    pub(crate) fn take_ack(&mut self, packet: Packet) {
+    pub(super) fn take_ack<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let index = packet.owner;
-        let sack = match packet.sack {
-            0 => Sack::default(),
-            slot => self.sacks[slot as usize - 1],
-        };
-        self.drop(packet);
+        let sack = outside.network.packets.sack(&packet);
+        outside.network.packets.release(&packet);
         if packet.generation != self.connections[index as usize].generation {
-            return self.send_reset(index, packet.generation, packet.seq);
+            return self.send_reset(index, packet.generation, packet.seq, outside);
         }
         let ack =
             Ack { next: packet.seq, window: u64::from(packet.window), tsval: packet.tsval, tsecr: packet.tsecr, sack };
-        self.with_sender(index, |sender, clock, out| sender.on_ack(&ack, clock, out));
+        self.with_sender(index, outside, |sender, clock, out| sender.on_ack(&ack, clock, out));
     }
 
     /// Lets the sender of a connection act, sends what it wants sent, and re-arms its timers.
-    pub(crate) fn with_sender(&mut self, index: u32, act: impl FnOnce(&mut Sender, Clock, &mut Vec<Burst>)) {
-        let now = self.now;
+    pub(super) fn with_sender<C: Calendar>(
+        &mut self,
+        index: u32,
+        outside: &mut Outside<C>,
+        act: impl FnOnce(&mut Sender, Clock, &mut Vec<Burst>),
+    ) {
+        let now = outside.now;
         let connection = &mut self.connections[index as usize];
         let clock = connection.sender_clock(now);
         if connection.host_queued {
@@ -86,7 +93,7 @@ impl Simulation {
         let mut bursts = std::mem::take(&mut self.bursts);
         act(sender, clock, &mut bursts);
         for &burst in &bursts {
-            self.send_burst(index, burst);
+            self.send_burst(index, burst, outside);
         }
         bursts.clear();
         self.bursts = bursts;
@@ -96,14 +103,15 @@ impl Simulation {
         let done = sender.is_done();
         let timer = sender.timer();
         let room = sender.next_room(leaves);
-        self.timers.set(self.timer_index(index, SENDER), timer);
-        self.timers.set(self.timer_index(index, ROOM), room);
+        outside.calendar.timer(self.timer(index, SENDER), timer);
+        outside.calendar.timer(self.timer(index, ROOM), room);
         if done {
-            self.close(index, true);
+            self.close(index, true, outside);
         }
     }
 
-    pub(crate) fn send_burst(&mut self, index: u32, burst: Burst) {
+    fn send_burst<C: Calendar>(&mut self, index: u32, burst: Burst, outside: &mut Outside<C>) {
+        let now = outside.now;
         let connection = &self.connections[index as usize];
         let options = HEADERS + if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
         let (mss, total, last_size) = (connection.mss, connection.total, connection.last_size);
@@ -114,14 +122,15 @@ impl Simulation {
             generation: connection.generation,
             ..Packet::new(index, Kind::Data, (mss + options).fit_u16(), connection.forward_at)
         };
-        let first = self.routes.link(packet.at);
+        let network = &mut *outside.network;
+        let first = network.routes.link(packet.at);
         let memory = u64::from(burst.count) * u64::from(mss) + SUPER_PACKET_OVERHEAD;
-        let whole_lost = offload && self.links[first as usize].loses();
-        let tapped = self.taps.is_some();
+        let whole_lost = offload && network.links[first as usize].loses();
+        let tapped = self.wire.is_some();
         if tapped && offload {
-            self.tap_super_packet(&packet, burst, whole_lost);
+            self.tap_super_packet(&packet, burst, whole_lost, now, network);
         }
-        let mut leaves = self.now;
+        let mut leaves = now;
         if !whole_lost {
             for seq in burst.start..burst.start + u64::from(burst.count) {
                 packet.seq = seq;
@@ -130,11 +139,11 @@ impl Simulation {
                     packet.size = (last_size + options).fit_u16();
                 }
                 if tapped {
-                    self.tap_sent(&packet);
+                    self.tap_sent(&packet, now, network);
                 }
-                let departure = if offload || !self.links[first as usize].loses() {
-                    let packet = self.packets.insert(packet);
-                    self.send(packet, first, self.now)
+                let departure = if offload || !network.links[first as usize].loses() {
+                    let packet = network.packets.insert(packet);
+                    network.send(packet, first, now, outside.calendar)
                 } else {
                     None
                 };
@@ -145,7 +154,7 @@ impl Simulation {
         if !queued {
             return;
         }
-        if leaves > self.now {
+        if leaves > now {
             connection.host_queue.push_back((leaves, memory.fit_u32()));
         } else if let Some(sender) = connection.sender() {
             sender.host_queue -= memory;

@@ -1,13 +1,15 @@
 //! A connection's life: handshake, end, replacement.
 
+use crate::calendar::Calendar;
 use crate::ends::connection::Phase;
-use crate::engine::clock::{LIFE, RECEIVER, ROOM, SENDER, Simulation};
+use crate::ends::{Ends, LIFE, Outside, RECEIVER, ROOM, SENDER};
 use crate::frames::{HEADERS, SYN_OPTIONS, TIMESTAMP_OPTION};
 use crate::network::packet::{Kind, Packet};
+use crate::observe::tables::FlowEnd;
 use crate::rng::{Purpose, Rng};
 use sawtooth_tcp::receiver::Receiver;
 use sawtooth_tcp::sender::{Sender, SenderStats, Start};
-use sawtooth_units::width::Fit;
+use sawtooth_units::width::{Approx, Fit};
 use sawtooth_units::{Span, Time};
 
 /// First retransmission timeout of a SYN (RFC 6298 section 2).
@@ -17,44 +19,45 @@ const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// `sysctl_tcp_syn_retries`, after those.
 const SYN_RETRIES: u32 = 6 + SYN_LINEAR_TIMEOUTS;
 
-impl Simulation {
+impl Ends {
     /// The connection's life timer: start, SYN retransmission, end.
-    pub(crate) fn life(&mut self, index: u32) {
+    #[cold]
+    pub(super) fn life<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
         match connection.phase {
-            Phase::Idle => self.open(index),
-            Phase::Connecting { tries, .. } if self.now < connection.ends => {
+            Phase::Idle => self.open(index, outside),
+            Phase::Connecting { tries, .. } if outside.now < connection.ends => {
                 if tries > SYN_RETRIES {
-                    self.close(index, false);
+                    self.close(index, false, outside);
                 } else {
-                    self.send_syn(index, tries);
+                    self.send_syn(index, tries, outside);
                 }
             }
-            Phase::Connecting { .. } | Phase::Established(_) => self.close(index, false),
+            Phase::Connecting { .. } | Phase::Established(_) => self.close(index, false, outside),
             Phase::Done => {}
         }
     }
 
-    pub(crate) fn open(&mut self, index: u32) {
+    fn open<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
         let config = &self.scenario.flows[connection.flow as usize];
         let lifetime = match config.lifetime_ns {
             Some([low, high]) => Some(self.lifetimes[connection.flow as usize].between(low, high)),
             None => config.duration_ns,
         };
-        connection.started = self.now;
-        connection.ends = lifetime.map_or(Time::NEVER, |ns| self.now + Span::from_nanos(ns));
-        self.send_syn(index, 0);
+        connection.started = outside.now;
+        connection.ends = lifetime.map_or(Time::NEVER, |ns| outside.now + Span::from_nanos(ns));
+        self.send_syn(index, 0, outside);
     }
 
-    pub(crate) fn send_syn(&mut self, index: u32, tries: u32) {
+    fn send_syn<C: Calendar>(&mut self, index: u32, tries: u32, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
-        connection.phase = Phase::Connecting { sent: self.now, tries: tries + 1 };
+        connection.phase = Phase::Connecting { sent: outside.now, tries: tries + 1 };
         if tries > 0 {
             connection.handshake.retransmits += 1;
             connection.handshake.timeouts += 1;
         }
-        let clock = connection.sender_clock(self.now);
+        let clock = connection.sender_clock(outside.now);
         let timeout = clock.jiffies_from_micros(SYN_TIMEOUT.micros() << tries.saturating_sub(SYN_LINEAR_TIMEOUTS));
         let retry = clock.wheel_time(clock.jiffies64() + timeout);
         let due = retry.min(connection.ends);
@@ -63,13 +66,14 @@ impl Simulation {
             tsval: clock.timestamp(),
             ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS).fit_u16(), connection.forward_at)
         };
-        self.timers.set(self.timer_index(index, LIFE), due);
-        self.forward(packet);
+        outside.calendar.timer(self.timer(index, LIFE), due);
+        self.forward(packet, outside);
     }
 
-    pub(crate) fn take_syn(&mut self, packet: Packet) {
+    #[cold]
+    pub(super) fn take_syn<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let connection = &mut self.connections[packet.owner as usize];
-        let clock = connection.receiver_clock(self.now);
+        let clock = connection.receiver_clock(outside.now);
         let new = connection.receiver.is_none() && connection.receiver_generation == packet.generation;
         if new || connection.receiver_generation < packet.generation {
             let options = self.scenario.hosts[connection.to as usize].options(connection.mss);
@@ -78,7 +82,7 @@ impl Simulation {
         } else if connection.receiver_generation != packet.generation {
             return;
         }
-        connection.synack_sent = self.now;
+        connection.synack_sent = outside.now;
         let reply = Packet {
             generation: packet.generation,
             tsval: if connection.timestamps { clock.timestamp() } else { 0 },
@@ -86,28 +90,29 @@ impl Simulation {
             window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()).fit_u32(),
             ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS).fit_u16(), connection.backward_at)
         };
-        self.forward(reply);
+        self.forward(reply, outside);
     }
 
-    pub(crate) fn take_synack(&mut self, packet: Packet) {
+    #[cold]
+    pub(super) fn take_synack<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let index = packet.owner;
         let connection = &mut self.connections[index as usize];
         if packet.generation != connection.generation {
-            return self.send_reset(index, packet.generation, 0);
+            return self.send_reset(index, packet.generation, 0, outside);
         }
         let Phase::Connecting { sent, tries } = connection.phase else {
             return;
         };
         let number = (u64::from(index) << 32) | u64::from(connection.generation);
         let start = Start {
-            handshake_us: if tries == 1 { (self.now - sent).micros().max(1) } else { 0 },
+            handshake_us: if tries == 1 { (outside.now - sent).micros().max(1) } else { 0 },
             send_window: u64::from(packet.window),
             ts_recent: packet.tsval,
             host_queued: connection.host_queued,
             seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
         };
         let algorithm = self.algorithms[connection.flow as usize];
-        let clock = connection.sender_clock(self.now);
+        let clock = connection.sender_clock(outside.now);
         let options = self.scenario.hosts[connection.from as usize].options(connection.mss);
         let sender = Sender::new(algorithm, options, connection.sack, connection.total, start, clock);
         connection.phase = Phase::Established(Box::new(sender));
@@ -119,44 +124,49 @@ impl Simulation {
             tsecr: packet.tsval,
             ..Packet::new(index, Kind::Established, size.fit_u16(), connection.forward_at)
         };
-        self.timers.set(self.timer_index(index, LIFE), ends);
-        self.forward(established);
-        self.with_sender(index, |sender, clock, out| sender.start(clock, out));
+        outside.calendar.timer(self.timer(index, LIFE), ends);
+        self.forward(established, outside);
+        self.with_sender(index, outside, |sender, clock, out| sender.start(clock, out));
     }
 
-    pub(crate) fn take_established(&mut self, packet: Packet) {
+    #[cold]
+    pub(super) fn take_established(&mut self, packet: Packet, now: Time) {
         let connection = &mut self.connections[packet.owner as usize];
-        let clock = connection.receiver_clock(self.now);
+        let clock = connection.receiver_clock(now);
         if let Some(receiver) = &mut connection.receiver
             && packet.generation == connection.receiver_generation
         {
-            receiver.note_handshake(self.now.since(connection.synack_sent).micros(), clock);
+            receiver.note_handshake(now.since(connection.synack_sent).micros(), clock);
         }
     }
 
     /// What a closed end answers to whatever still arrives for it (RFC 9293 section 3.5.2), and how it closes after sending
     /// `seq` segments.
-    pub(crate) fn send_reset(&mut self, index: u32, generation: u32, seq: u64) {
+    #[cold]
+    pub(super) fn send_reset<C: Calendar>(&mut self, index: u32, generation: u32, seq: u64, outside: &mut Outside<C>) {
         let at = self.connections[index as usize].forward_at;
         let reset = Packet { generation, seq, ..Packet::new(index, Kind::Reset, HEADERS.fit_u16(), at) };
-        self.forward(reset);
+        self.forward(reset, outside);
     }
 
-    pub(crate) fn take_reset(&mut self, packet: Packet) {
+    #[cold]
+    pub(super) fn take_reset(&mut self, packet: Packet, calendar: &mut impl Calendar) {
         let connection = &mut self.connections[packet.owner as usize];
         if packet.generation == connection.receiver_generation {
             connection.receiver = None;
             // A SYN of the same connection that comes late finds it closed.
             connection.receiver_generation += 1;
-            self.timers.set(self.timer_index(packet.owner, RECEIVER), Time::NEVER);
+            calendar.timer(self.timer(packet.owner, RECEIVER), Time::NEVER);
         }
     }
 
     /// Ends a connection; a replaced one begins anew at once.
-    pub(crate) fn close(&mut self, index: u32, completed: bool) {
-        self.report_end(index, completed);
+    #[cold]
+    pub(super) fn close<C: Calendar>(&mut self, index: u32, completed: bool, outside: &mut Outside<C>) {
+        self.report_end(index, completed, outside.now);
         let connection = &mut self.connections[index as usize];
-        self.baseline.retire(connection.flow as usize, connection.stats());
+        let retired = &mut self.retired[connection.flow as usize];
+        *retired = *retired + connection.stats();
         connection.handshake = SenderStats::default();
         connection.host_queue.clear();
         let closed = connection.generation;
@@ -165,13 +175,32 @@ impl Simulation {
         let replaced = self.scenario.flows[connection.flow as usize].lifetime_ns.is_some();
         connection.phase = if replaced { Phase::Idle } else { Phase::Done };
         if !completed {
-            self.send_reset(index, closed, sent);
+            self.send_reset(index, closed, sent, outside);
         }
         for timer in [SENDER, ROOM, LIFE] {
-            self.timers.set(self.timer_index(index, timer), Time::NEVER);
+            outside.calendar.timer(self.timer(index, timer), Time::NEVER);
         }
         if replaced {
-            self.open(index);
+            self.open(index, outside);
         }
+    }
+
+    pub(super) fn report_end(&mut self, index: u32, completed: bool, now: Time) {
+        let connection = &self.connections[index as usize];
+        let stats = connection.stats();
+        let row = FlowEnd {
+            flow: i64::from(connection.flow),
+            connection: i64::from(connection.number),
+            generation: i64::from(connection.generation),
+            start_s: connection.started.nanos().approx() / 1e9,
+            end_s: now.nanos().approx() / 1e9,
+            delivered_bytes: connection.acknowledged_bytes().cast_signed(),
+            segments_out: stats.segments_out.cast_signed(),
+            retransmits: stats.retransmits.cast_signed(),
+            timeouts: stats.timeouts.cast_signed(),
+            tail_probes: stats.tail_probes.cast_signed(),
+            completed: i64::from(completed),
+        };
+        self.reports.flows.push((now, row));
     }
 }

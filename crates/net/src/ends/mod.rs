@@ -1,6 +1,202 @@
 //! What hosts do: connections from handshake to end, and probes.
 
 pub mod connection;
-pub mod endpoints;
-pub mod lifecycle;
-pub mod probe;
+mod endpoints;
+mod lifecycle;
+mod probe;
+mod wire;
+
+use crate::calendar::Calendar;
+use crate::ends::connection::{Connection, Phase};
+use crate::ends::probe::Prober;
+use crate::ends::wire::Wire;
+use crate::frames::PROBE_SIZE;
+use crate::network::Network;
+use crate::network::packet::{Kind, Packet};
+use crate::network::routes::Routes;
+use crate::observe::tables::Reports;
+use crate::rng::{Purpose, Rng};
+use crate::scenario::Scenario;
+use sawtooth_tcp::cc::Algorithm;
+use sawtooth_tcp::packet::Burst;
+use sawtooth_tcp::sender::SenderStats;
+use sawtooth_units::Time;
+use sawtooth_units::width::Fit;
+use std::sync::Arc;
+
+/// Timers of a connection.
+const SENDER: u32 = 0;
+const ROOM: u32 = 1;
+const RECEIVER: u32 = 2;
+const LIFE: u32 = 3;
+const CONNECTION_TIMERS: u32 = 4;
+
+/// What receiving applications have read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delivered {
+    segments: u64,
+    bytes: u64,
+}
+
+/// What hosts act on: at an instant, the network that they put packets on and the calendar of their timers.
+pub struct Outside<'a, C> {
+    pub now: Time,
+    pub network: &'a mut Network,
+    pub calendar: &'a mut C,
+}
+
+/// Connections and probes. Their timers by index: one a probe, then four a connection.
+pub struct Ends {
+    scenario: Arc<Scenario>,
+    pub connections: Vec<Connection>,
+    probers: Vec<Prober>,
+    /// Of each flow: its congestion control, what draws its connections' lifetimes, what its receivers have read, and what its
+    /// ended connections had counted.
+    algorithms: Vec<Algorithm>,
+    lifetimes: Vec<Rng>,
+    delivered: Vec<Delivered>,
+    retired: Vec<SenderStats>,
+    pub reports: Reports,
+    bursts: Vec<Burst>,
+    /// Where packets are captured.
+    wire: Option<Wire>,
+}
+
+impl Ends {
+    /// The scenario's flows and probes, which add their `routes`.
+    pub fn new(scenario: Arc<Scenario>, routes: &mut Routes, captured: bool) -> Self {
+        let mut connections = Vec::new();
+        for flow in 0..scenario.flows.len() {
+            let config = &scenario.flows[flow];
+            let ways = [&config.forward, &config.backward].map(|route| routes.add(route));
+            connections.extend((0..config.count).map(|number| Connection::new(&scenario, flow, number, ways)));
+        }
+        let probers = scenario.probes.iter().map(|config| {
+            let [forward_at, backward_at] = [&config.forward, &config.backward].map(|route| routes.add(route));
+            Prober::new(config, forward_at, backward_at)
+        });
+        let flows = scenario.flows.len();
+        Ends {
+            probers: probers.collect(),
+            algorithms: algorithms(&scenario),
+            lifetimes: (0..flows).map(|i| Rng::new(scenario.seed, Purpose::Lifetime, i as u64)).collect(),
+            delivered: vec![Delivered::default(); flows],
+            retired: vec![SenderStats::default(); flows],
+            reports: Reports::default(),
+            bursts: Vec::new(),
+            wire: captured.then(|| Wire::new(&scenario)),
+            connections,
+            scenario,
+        }
+    }
+
+    /// On which host each timer is, by its index.
+    pub fn timer_hosts(&self) -> Vec<usize> {
+        let probes = self.scenario.probes.iter().map(|config| self.scenario.links[config.forward[0]].from);
+        let of_connection = |c: &Connection| [c.from, c.from, c.to, c.from].map(Fit::fit_usize);
+        probes.chain(self.connections.iter().flat_map(of_connection)).collect()
+    }
+
+    /// Sets the timers that begin the run.
+    pub fn begin(&self, calendar: &mut impl Calendar) {
+        for (index, config) in self.scenario.probes.iter().enumerate() {
+            calendar.timer(index.fit_u32(), Time::from_nanos(config.start_ns));
+        }
+        for (index, connection) in self.connections.iter().enumerate() {
+            let start_ns = self.scenario.flows[connection.flow as usize].start_ns;
+            calendar.timer(self.timer(index.fit_u32(), LIFE), Time::from_nanos(start_ns));
+        }
+    }
+
+    /// The index of a connection's timer.
+    fn timer(&self, connection: u32, timer: u32) -> u32 {
+        self.probers.len().fit_u32() + connection * CONNECTION_TIMERS + timer
+    }
+
+    /// A packet has reached the host that it was sent to.
+    pub fn arrive<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
+        match packet.kind {
+            Kind::Data => self.take_data(packet, outside),
+            Kind::Ack => self.take_ack(packet, outside),
+            Kind::Syn => self.take_syn(packet, outside),
+            Kind::SynAck => self.take_synack(packet, outside),
+            Kind::Established => self.take_established(packet, outside.now),
+            Kind::Reset => self.take_reset(packet, outside.calendar),
+            Kind::ProbeRequest => {
+                let at = self.probers[packet.owner as usize].backward_at;
+                self.forward(Packet { kind: Kind::ProbeReply, at, ..packet }, outside);
+            }
+            Kind::ProbeReply => {
+                let prober = &mut self.probers[packet.owner as usize];
+                prober.answer(packet.owner, packet.seq, outside.now, &mut self.reports.probes);
+            }
+        }
+    }
+
+    /// Timer `index` is due.
+    pub fn fire<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        let Some(timer) = index.checked_sub(self.probers.len().fit_u32()) else {
+            return self.send_probe(index, outside);
+        };
+        let connection = timer / CONNECTION_TIMERS;
+        match timer % CONNECTION_TIMERS {
+            SENDER => self.with_sender(connection, outside, |sender, clock, out| sender.on_timer(clock, out)),
+            ROOM => self.with_sender(connection, outside, |sender, clock, out| sender.on_room(clock, out)),
+            RECEIVER => self.receiver_timer(connection, outside),
+            _ => self.life(connection, outside),
+        }
+    }
+
+    fn send_probe<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        let prober = &mut self.probers[index as usize];
+        let Some(seq) = prober.next(index, outside.now, &mut self.reports.probes) else {
+            return;
+        };
+        let packet = Packet { seq, ..Packet::new(index, Kind::ProbeRequest, PROBE_SIZE, prober.forward_at) };
+        outside.calendar.timer(index, prober.next_due(outside.now));
+        self.forward(packet, outside);
+    }
+
+    /// Puts a packet on the first link of its route.
+    fn forward<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
+        if self.wire.is_some() {
+            self.tap_sent(&packet, outside.now, outside.network);
+        }
+        outside.network.forward(packet, outside.now, outside.calendar);
+    }
+
+    /// The end of the run: what is still open is reported as it stands.
+    pub fn finish(&mut self, now: Time) {
+        for index in 0..self.connections.len().fit_u32() {
+            if !matches!(self.connections[index as usize].phase, Phase::Idle | Phase::Done) {
+                self.report_end(index, false, now);
+            }
+        }
+        for (i, prober) in self.probers.iter_mut().enumerate() {
+            prober.give_up(i.fit_u32(), &mut self.reports.probes);
+        }
+    }
+
+    /// Segments that receiving applications have read.
+    pub fn delivered_segments(&self) -> u64 {
+        self.delivered.iter().map(|delivered| delivered.segments).sum()
+    }
+
+    /// Of each flow's connections since the start, ended ones included: their senders' counters, and the bytes read at the
+    /// receivers.
+    pub fn flow_totals(&self) -> Vec<(SenderStats, u64)> {
+        let bytes = self.delivered.iter().map(|delivered| delivered.bytes);
+        let mut totals: Vec<_> = self.retired.iter().copied().zip(bytes).collect();
+        for connection in &self.connections {
+            let total = &mut totals[connection.flow as usize];
+            total.0 = total.0 + connection.stats();
+        }
+        totals
+    }
+}
+
+#[expect(clippy::expect_used, reason = "the parser of scenarios refuses other names")]
+fn algorithms(scenario: &Scenario) -> Vec<Algorithm> {
+    let named = scenario.flows.iter().map(|flow| Algorithm::from_name(&flow.cc));
+    named.map(|algorithm| algorithm.expect("a congestion control")).collect()
+}

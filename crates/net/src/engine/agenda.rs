@@ -1,6 +1,7 @@
 //! When each cell has something to do.
 
-use crate::engine::schedule::LinkHeap;
+use crate::calendar::Calendar;
+use crate::engine::schedule::{LinkHeap, Timers};
 use sawtooth_units::Time;
 
 #[derive(Clone, Debug)]
@@ -9,18 +10,31 @@ pub struct Agenda {
     pub next: Vec<Time>,
     /// The links that lead into each cell and have packets on their way; unused for cells that packets only pass through.
     pub heaps: Vec<LinkHeap>,
+    pub timers: Timers,
     /// Each link's cell: where its packets arrive. And whether packets only pass through that.
     arrives_in: Vec<(u32, bool)>,
 }
 
 impl Agenda {
-    pub fn new(next: Vec<Time>, arrives_in: Vec<(u32, bool)>) -> Self {
-        Agenda { heaps: vec![LinkHeap::default(); next.len()], next, arrives_in }
+    /// For `cells` cells; in which each timer and each link's arrivals are.
+    pub fn new(cells: usize, timers: &[u32], arrives_in: Vec<(u32, bool)>) -> Self {
+        Agenda {
+            next: vec![Time::ZERO; cells],
+            heaps: vec![LinkHeap::default(); cells],
+            timers: Timers::new(cells, timers),
+            arrives_in,
+        }
     }
 
-    /// The first packet on its way over `link`, which was empty, arrives at `time`.
+    /// When the first event of all may be.
+    pub fn first(&self) -> Time {
+        self.next.iter().copied().min().unwrap_or(Time::NEVER)
+    }
+}
+
+impl Calendar for Agenda {
     #[inline]
-    pub fn note(&mut self, link: u32, time: Time) {
+    fn arrival(&mut self, link: u32, time: Time) {
         let (cell, through) = self.arrives_in[link as usize];
         let next = &mut self.next[cell as usize];
         *next = time.min(*next);
@@ -29,8 +43,9 @@ impl Agenda {
         }
     }
 
-    /// When the first event of all may be.
-    pub fn first(&self) -> Time {
-        self.next.iter().copied().min().unwrap_or(Time::NEVER)
+    /// Of the cell whose events are being taken, or of any before the first.
+    #[inline]
+    fn timer(&mut self, index: u32, due: Time) {
+        self.timers.set(index, due);
     }
 }

@@ -14,6 +14,9 @@ const SHORT: u64 = 8;
 /// More hosts than this share one cell: looking at every cell would cost more than the order of time.
 const CELLS_MAX: usize = 64;
 
+/// Looking at so many links in turn is still faster than a heap of them.
+const TRANSIT_LINKS_MAX: usize = 4;
+
 /// Of the links into a cell no more than this are looked at each by itself.
 const INLETS_MAX: usize = 4;
 
@@ -24,6 +27,10 @@ pub struct Cells {
     pub count: usize,
     /// Of each cell.
     pub inlets: Vec<Vec<Inlet>>,
+    /// Of each cell that packets only pass through: the links that lead into it. Empty for all other cells.
+    pub inputs: Vec<Vec<u32>>,
+    /// Whether a link begins and ends in the cell.
+    pub inner: Vec<bool>,
 }
 
 /// By which packets come into a cell: nothing that another cell has not done yet arrives before its delay.
@@ -50,18 +57,43 @@ impl Cells {
         names.sort_unstable();
         names.dedup();
         let of_host: Vec<u32> = group.iter().map(|g| names.partition_point(|name| name < g).fit_u32()).collect();
-        let mut cells = Cells { count: names.len(), inlets: vec![Vec::new(); names.len()], of_host };
+        let count = names.len();
+        let inputs = transit_inputs(scenario, &of_host, count);
+        let mut cells = Cells { count, inlets: vec![Vec::new(); count], inputs, inner: vec![false; count], of_host };
         for link in &scenario.links {
             let (from, to) = (cells.of_host[link.from], cells.of_host[link.to]);
             if from != to {
                 let transmitter = link.transmitter.map(|t| t.fit_u32());
                 let inlet = Inlet { from, delay: Span::from_nanos(link.delay_ns), transmitter };
                 cells.inlets[to as usize].push(inlet);
+            } else {
+                cells.inner[to as usize] = true;
             }
         }
         cells.inlets.iter_mut().filter(|inlets| inlets.len() > INLETS_MAX).for_each(one_a_cell);
         cells
     }
+
+    /// Whatever passes through the cell of `host` is taken in order with all else.
+    pub fn take_one_by_one(&mut self, host: usize) {
+        self.inputs[self.of_host[host] as usize].clear();
+    }
+}
+
+/// For each cell in which no flow or probe begins or ends, and that few links lead into: those links in order.
+fn transit_inputs(scenario: &Scenario, of_host: &[u32], cells: usize) -> Vec<Vec<u32>> {
+    let mut inputs = vec![Vec::new(); cells];
+    for (index, link) in scenario.links.iter().enumerate() {
+        inputs[of_host[link.to] as usize].push(index.fit_u32());
+    }
+    let routes = scenario.flows.iter().map(|f| (&f.forward, &f.backward));
+    let routes = routes.chain(scenario.probes.iter().map(|p| (&p.forward, &p.backward)));
+    for (forward, backward) in routes {
+        for route in [forward, backward] {
+            inputs[of_host[scenario.links[route[0]].from] as usize].clear();
+        }
+    }
+    inputs.into_iter().map(|links| if links.len() > TRANSIT_LINKS_MAX { Vec::new() } else { links }).collect()
 }
 
 /// Leaves of the inlets from the same cell only the shortest.

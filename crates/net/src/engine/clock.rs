@@ -1,36 +1,19 @@
-//! The simulation: takes events in order of time and moves packets between links and endpoints.
+//! The simulation: takes events in order of time, and has the hosts and the network act on them.
 
-use crate::ends::connection::{Connection, Phase};
-use crate::ends::probe::Prober;
+use crate::ends::{Ends, Outside};
 use crate::engine::agenda::Agenda;
 use crate::engine::cells::{Cells, Inlet};
-use crate::engine::schedule::Timers;
-use crate::frames::PROBE_SIZE;
-use crate::network::link::Link;
-use crate::network::packet::{Kind, Packet};
-use crate::network::packets::Packets;
+use crate::network::Network;
 use crate::network::routes::{END, Routes};
-use crate::network::transmitter::Transmitter;
 use crate::observe::sampling::Baseline;
 use crate::observe::tables::{Table, Tables};
 use crate::observe::tap::Taps;
-use crate::rng::{Purpose, Rng};
-use crate::scenario::{self, Scenario};
-use sawtooth_tcp::cc::Algorithm;
-use sawtooth_tcp::packet::{Burst, Sack};
+use crate::scenario::Scenario;
 use sawtooth_tcp::sender::SenderStats;
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
-
-/// Timers of a connection.
-pub(crate) const SENDER: u32 = 0;
-pub(crate) const ROOM: u32 = 1;
-pub(crate) const RECEIVER: u32 = 2;
-pub(crate) const LIFE: u32 = 3;
-const CONNECTION_TIMERS: u32 = 4;
-
-/// Looking at so many links in turn is still faster than a heap of them.
-const TRANSIT_LINKS_MAX: usize = 4;
+use std::io;
+use std::sync::Arc;
 
 /// After so many events at the latest it is looked whether time goes on.
 const WATCHED: u64 = 1 << 20;
@@ -39,13 +22,6 @@ const WATCHED: u64 = 1 << 20;
 const AT_ONE_INSTANT: u64 = 64;
 /// At the end of an interval so many connections, links and transmitters are looked at in the time of an event.
 const SAMPLED_AN_EVENT: usize = 8;
-
-/// What receiving applications have read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Delivered {
-    pub segments: u64,
-    pub bytes: u64,
-}
 
 /// Whether time goes on: the earliest event that is to come and the last one that was taken, when they last changed, and
 /// how many events had been taken then; the most connections and packets on their way since.
@@ -57,43 +33,25 @@ struct Watch {
 }
 
 pub struct Simulation {
-    pub(crate) scenario: Scenario,
-    pub(crate) now: Time,
-    pub(crate) end: Time,
-    pub(crate) links: Vec<Link>,
-    pub(crate) transmitters: Vec<Transmitter>,
-    pub(crate) connections: Vec<Connection>,
-    pub(crate) probers: Vec<Prober>,
-    pub(crate) tables: Tables,
-    pub(crate) baseline: Baseline,
-    pub(crate) algorithms: Vec<Algorithm>,
-    pub(crate) lifetimes: Vec<Rng>,
-    pub(crate) routes: Routes,
-    pub(crate) packets: Packets,
+    network: Network,
+    ends: Ends,
+    agenda: Agenda,
     cells: Cells,
-    pub(crate) agenda: Agenda,
-    /// Of each cell that packets only pass through: the links that lead into it. Empty for all other cells.
-    pub(crate) inputs: Vec<Vec<u32>>,
-    /// Whether a link begins and ends in the cell.
-    pub(crate) inner: Vec<bool>,
+    now: Time,
+    end: Time,
     /// Up to when each cell's events have been taken.
     reached: Vec<Time>,
+    interval: Span,
     next_sample: Time,
-    pub(crate) timers: Timers,
-    first_connection: u32,
-    pub(crate) bursts: Vec<Burst>,
-    pub(crate) sacks: Vec<Sack>,
-    pub(crate) free_sacks: Vec<u32>,
-    pub(crate) events: u64,
+    baseline: Baseline,
+    tables: Tables,
+    events: u64,
     /// At which count of events to pause.
-    pub(crate) stop: u64,
+    stop: u64,
     /// What samples took, in events.
     sampling: u64,
     watch: Watch,
     finished: bool,
-    /// What each flow's receivers have read.
-    pub(crate) delivered: Vec<Delivered>,
-    pub(crate) taps: Option<Box<Taps>>,
 }
 
 impl Simulation {
@@ -103,117 +61,34 @@ impl Simulation {
 
     /// A simulation that writes captures, which change nothing else.
     pub fn tapped(scenario: Scenario, taps: Option<Taps>) -> Self {
+        let scenario = Arc::new(scenario);
         let mut routes = Routes::default();
-        let mut connections = Vec::new();
-        for (flow, config) in scenario.flows.iter().enumerate() {
-            let forward_at = routes.add(&config.forward);
-            let backward_at = routes.add(&config.backward);
-            let first = &scenario.links[config.forward[0]];
-            let (from_host, to_host) = (first.from, scenario.links[config.backward[0]].from);
-            let (from, to) = (&scenario.hosts[from_host], &scenario.hosts[to_host]);
-            let mss = u64::from(from.mss.min(to.mss));
-            let total = config.bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss));
-            for number in 0..config.count {
-                connections.push(Connection {
-                    flow: flow.fit_u32(),
-                    number: number.fit_u32(),
-                    generation: 0,
-                    phase: Phase::Idle,
-                    receiver: None,
-                    receiver_generation: 0,
-                    synack_sent: Time::ZERO,
-                    started: Time::ZERO,
-                    ends: Time::NEVER,
-                    forward_at,
-                    backward_at,
-                    from: from_host.fit_u32(),
-                    to: to_host.fit_u32(),
-                    from_hz: from.hz,
-                    to_hz: to.hz,
-                    mss: mss.fit_u32(),
-                    sack: from.sack && to.sack,
-                    timestamps: from.timestamps && to.timestamps,
-                    handshake: SenderStats::default(),
-                    host_queue: Default::default(),
-                    host_queued: first.transmitter.is_some(),
-                    offload: from.offload,
-                    total,
-                    last_size: config.bytes.map_or(mss, |bytes| bytes - (total - 1) * mss).fit_u32(),
-                });
-            }
-        }
-        let probers: Vec<Prober> = scenario
-            .probes
-            .iter()
-            .map(|config| Prober::new(config, routes.add(&config.forward), routes.add(&config.backward)))
-            .collect();
-        // Timers: probes first, then four a connection, each in the cell where it acts.
-        let cells = Cells::new(&scenario);
-        let starts_in = |route: &[usize]| cells.of_host[scenario.links[route[0]].from];
-        let mut homes: Vec<u32> = scenario.probes.iter().map(|config| starts_in(&config.forward)).collect();
-        for connection in &connections {
-            let config = &scenario.flows[connection.flow as usize];
-            let (from, to) = (starts_in(&config.forward), starts_in(&config.backward));
-            homes.extend([from, from, to, from]);
-        }
-        let mut timers = Timers::new(cells.count, &homes);
-        for (index, config) in scenario.probes.iter().enumerate() {
-            timers.set(index.fit_u32(), Time::from_nanos(config.start_ns));
-        }
-        let first_connection = scenario.probes.len().fit_u32();
-        for (index, connection) in connections.iter().enumerate() {
-            let start_ns = scenario.flows[connection.flow as usize].start_ns;
-            timers.set(first_connection + index.fit_u32() * CONNECTION_TIMERS + LIFE, Time::from_nanos(start_ns));
-        }
-        let mut links: Vec<Link> =
-            scenario.links.iter().enumerate().map(|(i, l)| Link::new(l, scenario.seed, i)).collect();
-        for (link, next) in links.iter_mut().zip(routes.successors(scenario.links.len())) {
-            link.next = next;
-        }
-        let mut inner = vec![false; cells.count];
-        for link in scenario.links.iter().filter(|link| cells.of_host[link.from] == cells.of_host[link.to]) {
-            inner[cells.of_host[link.to] as usize] = true;
-        }
-        let mut inputs = transit_inputs(&scenario, &cells);
+        let ends = Ends::new(Arc::clone(&scenario), &mut routes, taps.is_some());
+        let mut cells = Cells::new(&scenario);
         // Where packets are looked at they are taken one by one.
-        taps.iter().flat_map(Taps::hosts).for_each(|host| inputs[cells.of_host[host] as usize].clear());
-        let cell_of = |link: &scenario::Link| cells.of_host[link.to];
-        let arrives_in = scenario.links.iter().map(|link| (cell_of(link), !inputs[cell_of(link) as usize].is_empty()));
-        let next = (0..cells.count.fit_u32()).map(|cell| timers.next_due(cell)).collect();
+        taps.iter().flat_map(Taps::hosts).for_each(|host| cells.take_one_by_one(host));
+        let timers: Vec<u32> = ends.timer_hosts().into_iter().map(|host| cells.of_host[host]).collect();
+        let arrives_in = scenario.links.iter().map(|link| cells.of_host[link.to]);
+        let arrives_in = arrives_in.map(|cell| (cell, !cells.inputs[cell as usize].is_empty()));
+        let mut agenda = Agenda::new(cells.count, &timers, arrives_in.collect());
+        ends.begin(&mut agenda);
         Simulation {
+            network: Network::new(&scenario, routes, taps),
+            ends,
+            agenda,
             now: Time::ZERO,
             end: Time::from_nanos(scenario.duration_ns),
-            links,
-            transmitters: scenario.transmitters.iter().map(Transmitter::new).collect(),
-            algorithms: algorithms(&scenario),
-            lifetimes: (0..scenario.flows.len())
-                .map(|i| Rng::new(scenario.seed, Purpose::Lifetime, i as u64))
-                .collect(),
+            reached: vec![Time::ZERO; cells.count],
+            cells,
+            interval: Span::from_nanos(scenario.interval_ns),
+            next_sample: Time::from_nanos(scenario.interval_ns),
             baseline: Baseline::new(&scenario),
             tables: Tables::default(),
-            agenda: Agenda::new(next, arrives_in.collect()),
-            reached: vec![Time::ZERO; cells.count],
-            next_sample: Time::from_nanos(scenario.interval_ns),
-            inputs,
-            inner,
-            cells,
-            packets: Packets::new(),
-            delivered: vec![Delivered::default(); scenario.flows.len()],
-            taps: taps.map(Box::new),
-            bursts: Vec::new(),
-            sacks: Vec::new(),
-            free_sacks: Vec::new(),
             events: 0,
             stop: 0,
             sampling: 0,
             watch: Watch::default(),
             finished: false,
-            connections,
-            probers,
-            routes,
-            timers,
-            first_connection,
-            scenario,
         }
     }
 
@@ -225,7 +100,26 @@ impl Simulation {
     }
     /// Data packets that reached their receiver's application in order.
     pub fn delivered_packets(&self) -> u64 {
-        self.delivered.iter().map(|delivered| delivered.segments).sum()
+        self.ends.delivered_segments()
+    }
+    /// Packets on links: with those delivered, dropped and lost they are all that were sent.
+    pub fn in_transit(&self) -> usize {
+        self.network.in_transit()
+    }
+    /// Counters of all connections, ended ones included.
+    pub fn totals(&self) -> SenderStats {
+        self.ends.flow_totals().into_iter().fold(SenderStats::default(), |sum, (stats, _)| sum + stats)
+    }
+    /// The first write of a capture that failed, with the host of that capture, which ends there. Told once.
+    pub fn capture_fault(&mut self) -> Option<(usize, io::Error)> {
+        self.network.taps.as_mut()?.fault()
+    }
+
+    /// The rows since the last call, as far as they can be put in order: nothing comes any more before them.
+    pub fn take(&mut self) -> Vec<Table> {
+        let mut tables = self.tables.take();
+        tables.extend(self.ends.reports.take(if self.finished { None } else { Some(self.agenda.first()) }));
+        tables
     }
 
     /// Runs until `until` or the scenario's end, or until `max_events` events have been handled: one more at most, or one
@@ -255,6 +149,15 @@ impl Simulation {
         self.finished
     }
 
+    /// The end of the run: what is still open is reported as it stands.
+    fn finish(&mut self) {
+        self.sample();
+        self.ends.finish(self.now);
+        if let Some(taps) = &mut self.network.taps {
+            taps.finish();
+        }
+    }
+
     /// Events and samples so far.
     fn work(&self) -> u64 {
         self.events + self.sampling
@@ -270,8 +173,9 @@ impl Simulation {
                 }
                 self.now = self.next_sample;
                 self.sample();
-                self.next_sample += Span::from_nanos(self.scenario.interval_ns);
-                let looked_at = self.connections.len() + self.links.len() + self.transmitters.len();
+                self.next_sample += self.interval;
+                let looked_at =
+                    self.ends.connections.len() + self.network.links.len() + self.network.transmitters.len();
                 let cost = 1 + (looked_at / SAMPLED_AN_EVENT) as u64;
                 self.sampling += cost;
                 self.stop = self.stop.saturating_sub(cost);
@@ -285,11 +189,7 @@ impl Simulation {
                 let horizon = self.horizon(cell, first).min(limit);
                 self.reached[cell] = horizon;
                 if self.agenda.next[cell] < horizon {
-                    if self.inputs[cell].is_empty() {
-                        self.run_cell(cell.fit_u32(), horizon);
-                    } else {
-                        self.run_transit(cell, horizon);
-                    }
+                    self.run_cell(cell.fit_u32(), horizon);
                     if self.events >= self.stop {
                         self.reached[cell] = horizon.min(self.agenda.next[cell]);
                         return false;
@@ -306,7 +206,7 @@ impl Simulation {
         if instant != self.watch.instant {
             self.watch = Watch { instant, since: self.events, members: 0 };
         }
-        let members = (self.connections.len() + self.in_transit()) as u64;
+        let members = (self.ends.connections.len() + self.in_transit()) as u64;
         self.watch.members = self.watch.members.max(members);
         assert!(
             self.events - self.watch.since <= WATCHED + AT_ONE_INSTANT * self.watch.members,
@@ -320,160 +220,80 @@ impl Simulation {
         let sooner = |horizon: Time, inlet: &Inlet| {
             let mut departs = self.reached[inlet.from as usize].max(first);
             if let Some(transmitter) = inlet.transmitter {
-                departs = departs.max(self.transmitters[transmitter as usize].free);
+                departs = departs.max(self.network.transmitters[transmitter as usize].free);
             }
             horizon.min(departs + inlet.delay)
         };
         self.cells.inlets[cell].iter().fold(Time::NEVER, sooner)
     }
 
-    /// Takes the events of one cell before `horizon`, up to [`Self::stop`], in order of time. At one instant timers come first: in Linux a packet
-    /// that an interrupt brings goes up after the timers that are due with it.
+    /// Takes the events of one cell before `horizon`, up to [`Self::stop`].
     fn run_cell(&mut self, cell: u32, horizon: Time) {
         let mut left = self.stop - self.events;
-        self.agenda.next[cell as usize] = loop {
-            let timer = self.timers.next_due(cell);
-            let arrival = self.agenda.heaps[cell as usize].peek();
-            match arrival {
-                Some((time, link)) if time < timer => {
-                    if time >= horizon || left == 0 {
-                        break time;
-                    }
-                    self.now = time;
-                    let input = &mut self.links[link as usize];
-                    let packet = input.arrive().packet;
-                    self.agenda.heaps[cell as usize].replace_top(input.head());
-                    if self.taps.is_some() {
-                        self.tap_arrival(packet, link, time);
-                    }
-                    match self.next_link(packet, link) {
-                        END => {
-                            let packet = self.packets.remove(packet);
-                            self.arrive(packet);
-                        }
-                        next => {
-                            self.enter(packet, next, time);
-                        }
-                    }
-                }
-                _ => {
-                    if timer >= horizon || left == 0 {
-                        break timer;
-                    }
-                    self.now = timer;
-                    if let Some(index) = self.timers.pop(cell) {
-                        self.fire(index);
-                    }
-                }
-            }
-            left -= 1;
+        let inputs = &self.cells.inputs[cell as usize];
+        let next = if inputs.is_empty() {
+            self.run_hosts(cell, horizon, &mut left)
+        } else {
+            let inner = self.cells.inner[cell as usize];
+            self.network.pass_through(inputs, inner, horizon, &mut left, &mut self.agenda)
         };
+        self.agenda.next[cell as usize] = next;
         self.events = self.stop - left;
     }
 
-    /// A packet has reached the host that it was sent to.
-    fn arrive(&mut self, packet: Packet) {
-        match packet.kind {
-            Kind::Data => self.take_data(packet),
-            Kind::Ack => self.take_ack(packet),
-            Kind::Syn => self.take_syn(packet),
-            Kind::SynAck => self.take_synack(packet),
-            Kind::Established => self.take_established(packet),
-            Kind::Reset => self.take_reset(packet),
-            Kind::ProbeRequest => {
-                let at = self.probers[packet.owner as usize].backward_at;
-                self.forward(Packet { kind: Kind::ProbeReply, at, ..packet });
-            }
-            Kind::ProbeReply => {
-                let prober = &mut self.probers[packet.owner as usize];
-                prober.answer(packet.owner, packet.seq, self.now, &mut self.tables.probes);
-            }
-        }
-    }
-
-    fn fire(&mut self, timer: u32) {
-        if timer < self.first_connection {
-            return self.send_probe(timer);
-        }
-        let index = (timer - self.first_connection) / CONNECTION_TIMERS;
-        match (timer - self.first_connection) % CONNECTION_TIMERS {
-            SENDER => self.with_sender(index, |sender, clock, out| sender.on_timer(clock, out)),
-            ROOM => self.with_sender(index, |sender, clock, out| sender.on_room(clock, out)),
-            RECEIVER => {
-                let connection = &mut self.connections[index as usize];
-                let clock = connection.receiver_clock(self.now);
-                if let Some(mut receiver) = connection.receiver.take() {
-                    receiver.on_timer(clock, &mut |ack| self.send_ack(index, ack));
-                    self.put_receiver(index, receiver);
+    /// As [`Self::run_cell`], for a cell where connections or probes end, counted down from `left`; when its next event is.
+    ///
+    /// In order of time. At one instant timers come first: in Linux a packet that an interrupt brings goes up after the timers
+    /// that are due with it.
+    fn run_hosts(&mut self, cell: u32, horizon: Time, left: &mut u64) -> Time {
+        loop {
+            let timer = self.agenda.timers.next_due(cell);
+            let arrival = self.agenda.heaps[cell as usize].peek();
+            match arrival {
+                Some((time, link)) if time < timer => {
+                    if time >= horizon || *left == 0 {
+                        return time;
+                    }
+                    self.arrive(cell, link, time);
+                }
+                _ => {
+                    if timer >= horizon || *left == 0 {
+                        return timer;
+                    }
+                    self.now = timer;
+                    if let Some(index) = self.agenda.timers.pop(cell) {
+                        self.ends.fire(
+                            index,
+                            &mut Outside { now: timer, network: &mut self.network, calendar: &mut self.agenda },
+                        );
+                    }
                 }
             }
-            _ => self.life(index),
+            *left -= 1;
         }
     }
 
-    pub(crate) fn timer_index(&self, connection: u32, timer: u32) -> u32 {
-        self.first_connection + connection * CONNECTION_TIMERS + timer
-    }
-
-    fn send_probe(&mut self, index: u32) {
-        let prober = &mut self.probers[index as usize];
-        let Some(seq) = prober.next(index, self.now, &mut self.tables.probes) else {
-            return;
-        };
-        let packet = Packet { seq, ..Packet::new(index, Kind::ProbeRequest, PROBE_SIZE, prober.forward_at) };
-        self.timers.set(index, prober.next_due(self.now));
-        self.forward(packet);
-    }
-
-    /// The end of the run: what is still open is reported as it stands.
-    fn finish(&mut self) {
-        self.sample();
-        for index in 0..self.connections.len().fit_u32() {
-            if !matches!(self.connections[index as usize].phase, Phase::Idle | Phase::Done) {
-                self.report_end(index, false);
+    /// The first packet on its way over `link`, the first of `cell`, arrives.
+    #[inline]
+    fn arrive(&mut self, cell: u32, link: u32, now: Time) {
+        self.now = now;
+        let (network, calendar) = (&mut self.network, &mut self.agenda);
+        let input = &mut network.links[link as usize];
+        let packet = input.arrive().packet;
+        calendar.heaps[cell as usize].replace_top(input.head());
+        network.seen(packet, link, now);
+        match network.next_link(packet, link) {
+            END => {
+                let packet = network.packets.remove(packet);
+                self.ends.arrive(packet, &mut Outside { now, network, calendar });
+            }
+            next => {
+                network.enter(packet, next, now, calendar);
             }
         }
-        for (i, prober) in self.probers.iter_mut().enumerate() {
-            prober.give_up(i.fit_u32(), &mut self.tables.probes);
-        }
-        if let Some(taps) = &mut self.taps {
-            taps.finish();
-        }
     }
 
-    /// The rows since the last call, as far as they can be put in order: nothing comes any more before them.
-    pub fn take(&mut self) -> Vec<Table> {
-        self.tables.take(if self.finished { None } else { Some(self.agenda.first()) })
+    fn sample(&mut self) {
+        self.baseline.sample(self.now, &mut self.network, &self.ends, &mut self.tables);
     }
-
-    /// Packets on links: with those delivered, dropped and lost they are all that were sent.
-    pub fn in_transit(&self) -> usize {
-        self.links.iter().map(Link::in_transit).sum()
-    }
-    /// Counters of all connections, ended ones included.
-    pub fn totals(&self) -> SenderStats {
-        self.flow_totals().into_iter().fold(SenderStats::default(), |sum, (stats, _)| sum + stats)
-    }
-}
-
-#[expect(clippy::expect_used, reason = "the parser of scenarios refuses other names")]
-fn algorithms(scenario: &Scenario) -> Vec<Algorithm> {
-    let named = scenario.flows.iter().map(|flow| Algorithm::from_name(&flow.cc));
-    named.map(|algorithm| algorithm.expect("a congestion control")).collect()
-}
-
-/// For each cell in which no flow or probe begins or ends, and that few links lead into: those links in order.
-fn transit_inputs(scenario: &Scenario, cells: &Cells) -> Vec<Vec<u32>> {
-    let mut inputs = vec![Vec::new(); cells.count];
-    for (index, link) in scenario.links.iter().enumerate() {
-        inputs[cells.of_host[link.to] as usize].push(index.fit_u32());
-    }
-    let routes = scenario.flows.iter().map(|f| (&f.forward, &f.backward));
-    let routes = routes.chain(scenario.probes.iter().map(|p| (&p.forward, &p.backward)));
-    for (forward, backward) in routes {
-        for route in [forward, backward] {
-            inputs[cells.of_host[scenario.links[route[0]].from] as usize].clear();
-        }
-    }
-    inputs.into_iter().map(|links| if links.len() > TRANSIT_LINKS_MAX { Vec::new() } else { links }).collect()
 }

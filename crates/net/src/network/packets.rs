@@ -3,6 +3,7 @@
 use crate::network::link::Handle;
 use crate::network::packet::Packet;
 use crate::network::ring::Ring;
+use sawtooth_tcp::packet::Sack;
 use sawtooth_units::width::Fit;
 
 #[derive(Clone, Debug)]
@@ -10,11 +11,14 @@ pub struct Packets {
     slots: Vec<Packet>,
     /// First in, first out, so that packets that follow each other tend to lie side by side.
     free: Ring<u32>,
+    /// SACK blocks of those acknowledgements that have some.
+    sacks: Vec<Sack>,
+    free_sacks: Vec<u32>,
 }
 
 impl Packets {
     pub fn new() -> Self {
-        Packets { slots: Vec::new(), free: Ring::new() }
+        Packets { slots: Vec::new(), free: Ring::new(), sacks: Vec::new(), free_sacks: Vec::new() }
     }
 
     #[inline]
@@ -39,6 +43,13 @@ impl Packets {
         self.slots[handle.slot() as usize]
     }
 
+    /// A packet is lost, with what was kept aside for it.
+    #[cold]
+    pub fn discard(&mut self, handle: Handle) {
+        let packet = self.remove(handle);
+        self.release(&packet);
+    }
+
     /// So many have travelled at a time.
     pub fn most(&self) -> u64 {
         self.slots.len() as u64
@@ -46,6 +57,33 @@ impl Packets {
 
     pub fn get_mut(&mut self, handle: Handle) -> &mut Packet {
         &mut self.slots[handle.slot() as usize]
+    }
+
+    /// Keeps the SACK blocks of `packet`.
+    pub fn keep_sack(&mut self, packet: &mut Packet, sack: Sack) {
+        let slot = self.free_sacks.pop().unwrap_or_else(|| {
+            self.sacks.push(Sack::default());
+            self.sacks.len().fit_u32() - 1
+        });
+        self.sacks[slot as usize] = sack;
+        packet.sack = slot + 1;
+    }
+
+    /// The SACK blocks of `packet`, which travels or has just arrived.
+    #[inline]
+    pub fn sack(&self, packet: &Packet) -> Sack {
+        match packet.sack {
+            0 => Sack::default(),
+            slot => self.sacks[slot as usize - 1],
+        }
+    }
+
+    /// Lets go of what was kept aside for `packet`.
+    #[inline]
+    pub fn release(&mut self, packet: &Packet) {
+        if packet.sack != 0 {
+            self.free_sacks.push(packet.sack - 1);
+        }
     }
 }
 
@@ -62,5 +100,18 @@ mod tests {
         assert_eq!(packets.remove(handles[1]).owner, 2);
         assert_eq!(packets.insert(packet(4)), handles[1]);
         assert_eq!(handles.map(|handle| packets.remove(handle).owner), [1, 4, 3]);
+    }
+
+    #[test]
+    fn a_packet_keeps_its_sack_blocks_until_it_is_lost() {
+        let mut packets = Packets::new();
+        let mut packet = Packet::new(1, Kind::Ack, 100, 0);
+        packets.keep_sack(&mut packet, Sack { count: 2, ..Sack::default() });
+        let handle = packets.insert(packet);
+        assert_eq!(packets.sack(&packet).count, 2);
+        packets.discard(handle);
+        let mut next = Packet::new(2, Kind::Ack, 100, 0);
+        packets.keep_sack(&mut next, Sack { count: 3, ..Sack::default() });
+        assert_eq!((next.sack, packets.sack(&next).count), (packet.sack, 3));
     }
 }

@@ -91,16 +91,21 @@ table! {
     }
 }
 
-/// All tables of a run.
+/// What is reported at the end of each interval.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     pub intervals: Intervals,
     pub tcp_info: TcpInfos,
     pub queues: Queues,
     pub links: Losses,
-    /// With the time at which each was answered or given up.
+}
+
+/// What hosts report, which are not simulated in order of time: each row with its own.
+#[derive(Clone, Debug, Default)]
+pub struct Reports {
+    /// When they were answered or given up.
     pub probes: Vec<(Time, Probe)>,
-    /// With the time of their end.
+    /// When they ended.
     pub flows: Vec<(Time, FlowEnd)>,
 }
 
@@ -108,22 +113,27 @@ pub struct Tables {
 pub type Table = (&'static str, Vec<(&'static str, Column)>);
 
 impl Tables {
-    /// Takes the rows since the last call. What hosts reported is put in order of time here: they are not simulated in it.
-    /// Of that, rows from `before` on are kept back, because others may still come before them.
+    /// Takes the rows since the last call.
+    pub fn take(&mut self) -> Vec<Table> {
+        vec![
+            ("intervals", self.intervals.take()),
+            ("tcp_info", self.tcp_info.take()),
+            ("queues", self.queues.take()),
+            ("links", self.links.take()),
+        ]
+    }
+}
+
+impl Reports {
+    /// Takes the rows since the last call, in order of time. Those from `before` on are kept back, because others may still come
+    /// before them.
     pub fn take(&mut self, before: Option<Time>) -> Vec<Table> {
         let (mut probes, mut flows) = (Probes::default(), Flows::default());
         self.probes.sort_by_key(|&(time, row)| (time, row.probe));
         settled(&mut self.probes, before).for_each(|row| probes.push(row));
         self.flows.sort_by_key(|&(time, row)| (time, row.flow, row.connection, row.generation));
         settled(&mut self.flows, before).for_each(|row| flows.push(row));
-        vec![
-            ("intervals", self.intervals.take()),
-            ("tcp_info", self.tcp_info.take()),
-            ("queues", self.queues.take()),
-            ("links", self.links.take()),
-            ("probes", probes.take()),
-            ("flows", flows.take()),
-        ]
+        vec![("probes", probes.take()), ("flows", flows.take())]
     }
 }
 

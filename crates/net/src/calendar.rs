@@ -1,0 +1,10 @@
+//! What is to happen when, as the network and the hosts tell whoever takes events in order of time.
+
+use sawtooth_units::Time;
+
+pub trait Calendar {
+    /// The first packet on its way over `link`, which was empty, arrives at `time`.
+    fn arrival(&mut self, link: u32, time: Time);
+    /// Sets timer `index` of the hosts to `due`; `Time::NEVER` cancels it.
+    fn timer(&mut self, index: u32, due: Time);
+}

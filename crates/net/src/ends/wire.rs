@@ -1,0 +1,249 @@
+//! What packets say on the wire beyond what the simulation needs, where they are captured: addresses, ports, bytes instead of
+//! segments, identifications. Worked out once, when a host sends.
+
+use crate::ends::Ends;
+use crate::ends::connection::Connection;
+use crate::frames::{PROBE_SIZE, TIMESTAMP_OPTION};
+use crate::network::Network;
+use crate::network::packet::{Kind, Packet};
+use crate::observe::tap::{TTL, What};
+use crate::rng::{Purpose, Rng};
+use crate::scenario::Scenario;
+use sawtooth_capture::segment::{ACK, FIN, PSH, RST, SYN};
+use sawtooth_capture::{Endpoint, Options, Ping, Segment};
+use sawtooth_tcp::packet::{Burst, Sack};
+use sawtooth_units::Time;
+use sawtooth_units::width::{Fit, Low};
+use std::net::Ipv4Addr;
+
+const SERVER_PORT: u64 = 5_201;
+/// Ports of clients: all from here on.
+const CLIENT_PORT: u64 = 20_000;
+/// Of a probe's 98 bytes: Ethernet, IPv4 and ICMP.
+const PING_HEADERS: u16 = 14 + 20 + 8;
+
+/// The identifications of each connection's packets: its client's and its server's.
+pub struct Wire(Vec<[Identification; 2]>);
+
+/// The IPv4 identification of the next packet that an end of a connection sends.
+#[derive(Clone, Copy)]
+struct Identification {
+    generation: u32,
+    next: u16,
+}
+
+/// What is drawn by chance for a connection: initial sequence numbers and identifications of client and server.
+struct Drawn {
+    sequence: [u32; 2],
+    identification: [u16; 2],
+}
+
+impl Drawn {
+    fn new(seed: u64, connection: u32, generation: u32) -> Self {
+        let mut rng = Rng::new(seed, Purpose::Capture, u64::from(connection) << 32 | u64::from(generation));
+        let (numbers, identifications) = (rng.next(), rng.next());
+        Drawn {
+            sequence: [numbers.low_u32(), (numbers >> 32).low_u32()],
+            identification: [identifications.low_u16(), (identifications >> 16).low_u16()],
+        }
+    }
+}
+
+impl Wire {
+    pub fn new(scenario: &Scenario) -> Self {
+        let connections = scenario.flows.iter().map(|flow| flow.count.fit_u32()).sum();
+        let first = |connection| {
+            let drawn = Drawn::new(scenario.seed, connection, 0);
+            drawn.identification.map(|next| Identification { generation: 0, next })
+        };
+        Wire((0..connections).map(first).collect())
+    }
+
+    /// The identification of the first of `count` packets. Linux counts a connection's packets up from a random start;
+    /// what a closed connection still sends has none.
+    fn identify(&mut self, connection: u32, end: usize, generation: u32, drawn: &Drawn, count: u32) -> u16 {
+        let identification = &mut self.0[connection as usize][end];
+        if generation < identification.generation {
+            return 0;
+        }
+        if generation > identification.generation {
+            *identification = Identification { generation, next: drawn.identification[end] };
+        }
+        let first = identification.next;
+        identification.next = first.wrapping_add(count.low_u16());
+        first
+    }
+
+    /// The TCP segment that `packet` stands for, or the super-packet of `count` segments that begins with it.
+    ///
+    /// The close has no packets of its own in the simulation: the last data segment carries the client's FIN, and the
+    /// acknowledgement of everything the server's.
+    fn segment(
+        &mut self,
+        packet: &Packet,
+        count: u32,
+        sack: &Sack,
+        connection: &Connection,
+        scenario: &Scenario,
+    ) -> Segment {
+        let Packet { owner, generation, kind, .. } = *packet;
+        let drawn = Drawn::new(scenario.seed, owner, generation);
+        let [client, server] = drawn.sequence;
+        let timestamps = connection.timestamps;
+        let options_of = |host: u32| scenario.hosts[host as usize].options(connection.mss);
+        let (from, to) = (options_of(connection.from), options_of(connection.to));
+        // What a route of the testbed says (`advmss`): timestamps are not taken off.
+        let mss = connection.mss + if timestamps { TIMESTAMP_OPTION } else { 0 };
+        let edge = |segments: u64| {
+            let fin = u64::from(segments == connection.total);
+            client.wrapping_add((1 + connection.bytes(segments) + fin).low_u32())
+        };
+        let scale = from.window_scale();
+        // The client receives no data: its window stays what it was, rounded up to its scale.
+        let first_window = from.first_window(mss).max(u64::from(mss));
+        let client_window = first_window.div_ceil(1 << scale);
+        let mut options = Options::default();
+        options.timestamps = timestamps.then_some((packet.tsval, packet.tsecr));
+        let mut payload = 0;
+        let (seq, ack, flags, window) = match kind {
+            Kind::Syn => {
+                options.mss = Some(mss.fit_u16());
+                options.sack_permitted = from.sack;
+                options.timestamps = from.timestamps.then_some((packet.tsval, 0));
+                options.window_scale = Some(scale.fit_u8());
+                (client, 0, SYN, first_window)
+            }
+            Kind::SynAck => {
+                options.mss = Some(mss.fit_u16());
+                options.sack_permitted = connection.sack;
+                options.window_scale = Some(to.window_scale().fit_u8());
+                (server, client.wrapping_add(1), SYN | ACK, u64::from(packet.window))
+            }
+            Kind::Data => {
+                let end = packet.seq + u64::from(count);
+                payload = (connection.bytes(end) - connection.bytes(packet.seq)).fit_u32();
+                let push = if packet.push { PSH } else { 0 };
+                let fin = if end == connection.total { FIN } else { 0 };
+                (edge(packet.seq), server.wrapping_add(1), ACK | push | fin, client_window)
+            }
+            Kind::Ack => {
+                sack.blocks().iter().for_each(|block| options.add_sack(edge(block.start), edge(block.end)));
+                let fin = if packet.seq == connection.total { FIN } else { 0 };
+                let window = u64::from(packet.window) >> to.window_scale();
+                (server.wrapping_add(1), edge(packet.seq), ACK | fin, window)
+            }
+            Kind::Reset => {
+                options.timestamps = None;
+                (edge(packet.seq), server.wrapping_add(1), RST | ACK, client_window)
+            }
+            Kind::Established | Kind::ProbeRequest | Kind::ProbeReply => {
+                (client.wrapping_add(1), server.wrapping_add(1), ACK, client_window)
+            }
+        };
+        let config = &scenario.flows[connection.flow as usize];
+        let opened = u64::from(connection.number) + u64::from(generation) * config.count as u64;
+        let client_port = CLIENT_PORT + opened % (1 + u64::from(u16::MAX) - CLIENT_PORT);
+        let server_port = SERVER_PORT + u64::from(connection.flow);
+        let [host, peer] = hosts(packet, [connection.from, connection.to]);
+        let (ports, end) =
+            if kind.forward() { ((client_port, server_port), 0) } else { ((server_port, client_port), 1) };
+        let ip_id = if kind == Kind::SynAck { 0 } else { self.identify(owner, end, generation, &drawn, count) };
+        Segment {
+            frame: 0,
+            time_ns: 0,
+            source: Endpoint { address: address(host).into(), port: ports.0.fit_u16() },
+            target: Endpoint { address: address(peer).into(), port: ports.1.fit_u16() },
+            seq,
+            ack,
+            flags,
+            window: window.min(u64::from(u16::MAX)).fit_u16(),
+            payload,
+            options,
+            ip_id: Some(ip_id),
+            ttl: TTL,
+            ecn: 0,
+            via: 0,
+            cut: false,
+        }
+    }
+}
+
+/// Each host has one address, as in the testbed: 10.0.0.1 and so on.
+fn address(host: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits((10 << 24) + host + 1)
+}
+
+fn ping(packet: &Packet, host: u32, peer: u32) -> Ping {
+    Ping {
+        time_ns: 0,
+        source: address(host),
+        target: address(peer),
+        reply: packet.kind == Kind::ProbeReply,
+        identifier: (packet.owner + 1).low_u16(),
+        sequence: packet.seq.low_u16(),
+        ttl: TTL,
+        data: PROBE_SIZE - PING_HEADERS,
+    }
+}
+
+impl Kind {
+    fn forward(self) -> bool {
+        !matches!(self, Kind::SynAck | Kind::Ack | Kind::ProbeReply)
+    }
+}
+
+/// The hosts that a packet is sent from and to, where `ends` are those of its way there.
+fn hosts(packet: &Packet, [from, to]: [u32; 2]) -> [u32; 2] {
+    if packet.kind.forward() { [from, to] } else { [to, from] }
+}
+
+impl Ends {
+    /// A host hands a packet to its first link. It must be kept next, if at all.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tap_sent(&mut self, packet: &Packet, now: Time, network: &mut Network) {
+        let (Some(taps), Some(wire)) = (&mut network.taps, &mut self.wire) else { return };
+        let owner = packet.owner as usize;
+        let (host, what, whole) = if let Kind::ProbeRequest | Kind::ProbeReply = packet.kind {
+            let probe = &self.scenario.probes[owner];
+            let ends = [&probe.forward, &probe.backward].map(|route| self.scenario.links[route[0]].from.fit_u32());
+            let [host, peer] = hosts(packet, ends);
+            (host, What::Echo(ping(packet, host, peer)), false)
+        } else {
+            let connection = &self.connections[owner];
+            let [host, _] = hosts(packet, [connection.from, connection.to]);
+            let sack = network.packets.sack(packet);
+            let segment = wire.segment(packet, 1, &sack, connection, &self.scenario);
+            (host, What::Tcp(segment), packet.kind == Kind::Data && connection.offload)
+        };
+        // Where segmentation is left to the device the super-packet was seen.
+        if !whole {
+            taps.sent(host as usize, what, now);
+        }
+        taps.keep(network.packets.next_slot(), packet.at, what);
+    }
+
+    /// A host hands a super-packet to a device that cuts it, which loses it if `lost`. `packet` is any of its segments.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tap_super_packet(
+        &mut self,
+        packet: &Packet,
+        burst: Burst,
+        lost: bool,
+        now: Time,
+        network: &mut Network,
+    ) {
+        let (Some(taps), Some(wire)) = (&mut network.taps, &mut self.wire) else { return };
+        let packet = Packet { seq: burst.start, push: burst.push, ..*packet };
+        let owner = packet.owner as usize;
+        let connection = &self.connections[owner];
+        let before = wire.0[owner][0];
+        let segment = wire.segment(&packet, burst.count, &Sack::default(), connection, &self.scenario);
+        if !lost {
+            // Its segments, which follow, count for themselves.
+            wire.0[owner][0] = before;
+        }
+        taps.sent(connection.from as usize, What::Tcp(segment), now);
+    }
+}
