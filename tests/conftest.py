@@ -1,4 +1,4 @@
-"""Fixtures of all tests: the user-mode kernel, built when it is not there, and an ordinary user to try things as."""
+"""Fixtures of all tests, and what follows from them: the marks that choose tests, and how long a test may take."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,53 @@ from sawtooth.kernel import Kernel, build
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 AsNobody = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What tests take that use a fixture: the ``mark`` they get, and the seconds after which they have failed."""
+
+    mark: str
+    what: str
+    limit_s: int
+
+
+TAKEN = {
+    "kernel": Taken("guest", "boots the user-mode kernel, which is built first where it is not there", 1800),
+    "wheel": Taken("wheel", "builds the wheel and installs it", 900),
+    "chromium": Taken("browser", "opens pages in a browser", 300),
+    "namespaces": Taken("netns", "makes network namespaces, in real time", 300),
+    "patience": Taken("slow", "computes for many seconds", 900),
+}
+"""By fixture, whether a test uses it itself or through another one. The limit of all others is in pyproject.toml."""
+MAY_BE_ABSENT = "../shared"
+"""In CI a skip is a failure, but for what no checkout brings."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for taken in TAKEN.values():
+        config.addinivalue_line("markers", f"{taken.mark}: {taken.what}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before ``-m`` chooses."""
+    for item in items:
+        found = [taken for name, taken in TAKEN.items() if name in getattr(item, "fixturenames", ())]
+        for taken in found:
+            item.add_marker(taken.mark)
+        if found and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(max(taken.limit_s for taken in found)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI") == "true":
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if MAY_BE_ABSENT not in why:
+            report.outcome, report.longrepr = "failed", f"in CI nothing may be left out: {why}"
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +111,28 @@ def as_nobody(kernel: Kernel) -> Iterator[AsNobody]:
 
     yield run
     shutil.rmtree(home)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The browser's program."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        pytest.skip("pages are opened in chromium: apt install chromium")
+    return found
+
+
+@pytest.fixture(scope="session")
+def namespaces() -> None:
+    """What is for root, and takes the time that it takes."""
+    if os.geteuid() != 0:
+        pytest.skip("namespaces are for root")
+
+
+@pytest.fixture(scope="session")
+def patience() -> None:
+    """For tests, and fixtures, that take more than a few seconds: `make quick` leaves them out."""
 
 
 @pytest.fixture

@@ -264,6 +264,7 @@ def test_quantities_are_written_with_a_prefix(value: float, unit: str, text: str
     assert quantity(value, unit) == text
 
 
+@pytest.mark.usefixtures("patience")
 def test_each_picture_is_a_png_and_an_svg_and_the_same_each_time(tmp_path: Path) -> None:
     first = draw(transfer(), tmp_path / "new" / "first")
     again = draw([transfer()], tmp_path / "again")
@@ -275,6 +276,7 @@ def test_each_picture_is_a_png_and_an_svg_and_the_same_each_time(tmp_path: Path)
         ElementTree.parse(path)
 
 
+@pytest.mark.usefixtures("patience")
 def test_retransmissions_have_a_colour_by_kind_and_only_where_they_are_in_view(tmp_path: Path) -> None:
     whole = draw(transfer(), tmp_path / "whole")[1].read_text()
     early = draw(transfer(), tmp_path / "early", Zoom(0.0, 0.1))[1].read_text()
@@ -285,6 +287,7 @@ def test_retransmissions_have_a_colour_by_kind_and_only_where_they_are_in_view(t
     assert SACK in whole
 
 
+@pytest.mark.usefixtures("patience")
 def test_two_captures_stand_side_by_side_each_on_its_own_axes(tmp_path: Path) -> None:
     from matplotlib import image
 
@@ -294,6 +297,7 @@ def test_two_captures_stand_side_by_side_each_on_its_own_axes(tmp_path: Path) ->
     assert two.shape[0] == one.shape[0]
 
 
+@pytest.mark.usefixtures("patience")
 def test_many_segments_make_no_large_picture(tmp_path: Path) -> None:
     for path in draw(transfer(60_000), tmp_path):
         assert path.stat().st_size < 3_000_000
@@ -403,6 +407,7 @@ def command(*words: object) -> int:
     return int(left.value.code or 0)
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_command_draws_two_files_and_writes_their_page(tmp_path: Path) -> None:
     one, other = pcap(tmp_path / "one.pcap", (4000, 20)), pcap(tmp_path / "other.pcap", (4000, 60))
     out, page = tmp_path / "pictures", tmp_path / "page.html"

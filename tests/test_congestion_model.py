@@ -14,6 +14,8 @@ from sawtooth.congestion.calibrate import learn
 from sawtooth.congestion.features import OF_LOSS, features
 from sawtooth.congestion.model import COLUMNS, CongestionModel
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 
 def toy(count: int, seed: int) -> pd.DataFrame:
     """Queues that wander the further, and lose the less, the more each flow gets."""

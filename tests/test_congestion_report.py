@@ -24,6 +24,8 @@ from sawtooth.congestion.report.figures import ALIKE, EACH, figures
 from sawtooth.congestion.report.verdict import checks, notes, verdict
 from sawtooth.errors import SawtoothError
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 CONGESTED = Measurement(100_000_000, 396, 0.02, 12, 0, seed=4711)
 ASSUMED = Assumed(rate_bps=1e8)
 START = 1_763_683_200.0

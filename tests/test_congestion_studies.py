@@ -19,6 +19,8 @@ from sawtooth.study import Study, StudyResult
 from sawtooth.study.estimates import Fit
 from sawtooth.study.shipped import shipped
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 STUDIES = [file for name, file in shipped().items() if name.startswith("persistent-congestion")]
 FLOW = {"cc": "cubic", "replace": {"lifetime": ["1 s", "5 s"]}}
 PROBE = {"from": "a", "to": "b", "interval": "100 ms", "count": 1000, "start": "5 s"}

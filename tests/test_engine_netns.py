@@ -23,7 +23,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.testbed import names, survey
 from sawtooth.testbed.plan import Place
 
-root_only = pytest.mark.skipif(os.geteuid() != 0, reason="the engine netns is for root; its refusal is tested instead")
+root_only = pytest.mark.usefixtures("namespaces")
 
 # Works on kernels without netem too: no delay.
 SCENARIO: dict[str, Any] = {

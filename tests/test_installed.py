@@ -24,14 +24,20 @@ Installed = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A working directory outside the checkout, and beside it an environment with the wheel."""
-    place = tmp_path_factory.mktemp("installed")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("wheel")
     # The same profile as `make setup`: what that compiled is taken.
     build = [MATURIN, "build", "--release", "--locked", "--compatibility", "linux", "--out", place]
     done = subprocess.run([*build, "--interpreter", sys.executable], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (wheel,) = place.glob("*.whl")
+    (built,) = place.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working directory outside the checkout, and beside it an environment with the wheel."""
+    place = tmp_path_factory.mktemp("installed")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", place / "env"], check=True)
     python = place / "env" / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps", wheel]

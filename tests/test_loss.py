@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import jsonschema
@@ -176,7 +175,7 @@ def test_the_model_takes_the_mean_and_says_so_of_bursts() -> None:
     assert not any("bursts" in warning for warning in run("model", EVERY).warnings)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="the engine netns is for root")
+@pytest.mark.usefixtures("namespaces")
 def test_this_hosts_kernel_loses_every_nth_packet() -> None:
     tables: dict[str, Any] = {
         "topology": "chain",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +24,8 @@ from sawtooth.report import write_report
 from sawtooth.report.interactive import library
 from test_capture_pictures import transfer
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.usefixtures("patience")
+
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 HOST = re.compile(r"https?://([A-Za-z0-9.-]+)")
 
@@ -76,13 +76,11 @@ def test_a_page_without_a_place_for_its_policy_is_a_defect() -> None:
         sealed("<html></html>")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="pages are opened in chromium: apt install chromium")
 class TestInChromium:
     """What a browser makes of the pages, and what it says of them."""
 
-    def opened(self, page: Path) -> tuple[str, str]:
+    def opened(self, chromium: str, page: Path) -> tuple[str, str]:
         """The page's document after its scripts ran, and the browser's console."""
-        assert CHROMIUM is not None
         options = [
             "--headless",
             "--no-sandbox",
@@ -91,7 +89,7 @@ class TestInChromium:
             "--virtual-time-budget=8000",
         ]
         done = subprocess.run(
-            [CHROMIUM, *options, f"--user-data-dir={page.parent}/chromium", "--dump-dom", page.as_uri()],
+            [chromium, *options, f"--user-data-dir={page.parent}/chromium", "--dump-dom", page.as_uri()],
             capture_output=True,
             text=True,
             timeout=120,
@@ -101,16 +99,20 @@ class TestInChromium:
     @pytest.mark.parametrize(
         ("kind", "drawn"), [("study", 'class="main-svg"'), ("capture", "400 segments"), ("link", "data:image/svg+xml")]
     )
-    def test_a_page_is_drawn_and_breaks_no_rule_of_its_own(self, pages: dict[str, Path], kind: str, drawn: str) -> None:
-        document, console = self.opened(pages[kind])
+    def test_a_page_is_drawn_and_breaks_no_rule_of_its_own(
+        self, chromium: str, pages: dict[str, Path], kind: str, drawn: str
+    ) -> None:
+        document, console = self.opened(chromium, pages[kind])
         assert drawn in document
         assert console == ""
 
-    def test_a_script_that_came_in_does_not_run_and_nothing_is_asked_for(self, pages: dict[str, Path]) -> None:
+    def test_a_script_that_came_in_does_not_run_and_nothing_is_asked_for(
+        self, chromium: str, pages: dict[str, Path]
+    ) -> None:
         page = pages["capture"].with_name("hostile.html")
         hostile = '<script>document.body.dataset.owned = 1</script><img src="http://127.0.0.1:9/x" onerror="alert(1)">'
         page.write_text(pages["capture"].read_text().replace("</body>", hostile + "</body>"))
-        document, console = self.opened(page)
+        document, console = self.opened(chromium, page)
         assert "data-owned" not in document
         assert console.count("Content Security Policy") >= 2
 

@@ -98,6 +98,7 @@ def test_a_slot_is_left_out_only_when_it_is_half_a_pace_late(slot: int, late_ns:
     assert fit == slot or now_ns - schedule.due_ns(fit - 1) >= pace_ns // 2
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_pace_does_not_drift_over_two_hours_nor_do_sequence_numbers_of_16_bits_confuse(tmp_path: Path) -> None:
     count = 72_000
     delays = np.random.default_rng(1).integers(0, 3 * MS, count).tolist()

@@ -24,7 +24,6 @@ from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Guest, Kernel
 from sawtooth.testbed import names
 
-root_only = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces are for root")
 ICMP = ["icmp", "udp"]
 SOURCES = Path(sawtooth.__file__).parents[1]
 SAWTOOTH = [sys.executable, "-c", "from sawtooth.cli import main; main()"]
@@ -85,7 +84,7 @@ class Chain:
 
 
 @pytest.fixture(scope="module")
-def chain() -> Iterator[Chain]:
+def chain(namespaces: None) -> Iterator[Chain]:
     prefix = names.prefix()
     try:
         made = subprocess.run(["sh", "-c", CHAIN, "sh", prefix], capture_output=True, text=True)
@@ -131,7 +130,6 @@ def test_this_machine_answers_itself(address: str, protocol: str, tmp_path: Path
     assert [one.code for one in measured.remarks if one.doubt] == ["target-reached"]
 
 
-@root_only
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("kind", ["ping", "raw", "udp"])
 def test_routers_at_both_ends_of_a_link_answer(chain: Chain, kind: str, version: int, tmp_path: Path) -> None:
@@ -153,7 +151,6 @@ def test_routers_at_both_ends_of_a_link_answer(chain: Chain, kind: str, version:
     assert found["late_answers"] == found["unattributed"] == 0
 
 
-@root_only
 @pytest.mark.parametrize(("end", "hops", "hop"), [("near", 1, 1), ("near", 3, 3), ("far", 1, 2)])
 def test_near_is_the_router_at_that_hop_and_far_the_next(
     chain: Chain, end: str, hops: int, hop: int, tmp_path: Path
@@ -164,14 +161,12 @@ def test_near_is_the_router_at_that_hop_and_far_the_next(
     assert (series.label, series.hop, set(series.address)) == (end, hop, {router(hop, 4)})
 
 
-@root_only
 def test_the_far_end_may_be_the_target_itself(chain: Chain, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     chain.probe("far", target(4), "--hops", "3", "--pace", "10 ms", "--count", "20", "--out", str(path))
     assert set(read_series(path)[0].reply) == {"echo-reply"}
 
 
-@root_only
 def test_a_router_that_limits_its_answers_is_detected(chain: Chain, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     chain.run(2, "sh", "-c", "echo 300 > /proc/sys/net/ipv4/icmp_ratelimit")
@@ -186,7 +181,6 @@ def test_a_router_that_limits_its_answers_is_detected(chain: Chain, tmp_path: Pa
     assert found["series"][0]["error"]["code"] == "too-few-probes"
 
 
-@root_only
 def test_a_path_that_changes_is_seen_in_who_answers(chain: Chain, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     options = ("--pace", "20 ms", "--count", "250", "--timeout", "200 ms", "--out", str(path))
@@ -215,7 +209,6 @@ def wait_for_rows(directory: Path, rows: int) -> Path:
     raise AssertionError("it never came to that many rows")
 
 
-@root_only
 def test_a_silent_router_is_all_lost_and_its_file_is_whole(chain: Chain, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     # What is sent to an address of a link that nobody has gets no answer before the resolution of addresses fails.
@@ -225,7 +218,6 @@ def test_a_silent_router_is_all_lost_and_its_file_is_whole(chain: Chain, tmp_pat
     assert len(read_series(path)[0]) + found["unsent"] + found["skipped"] == 110
 
 
-@root_only
 def test_no_route_fails_at_once(chain: Chain, tmp_path: Path) -> None:
     done = chain.run(
         4, *SAWTOOTH, "probe", "near", "192.0.2.1", "--hops", "1", "--out", str(tmp_path / "a"), check=False
@@ -235,7 +227,6 @@ def test_no_route_fails_at_once(chain: Chain, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@root_only
 def test_ctrl_c_leaves_a_whole_file_of_what_was_measured(chain: Chain, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     options = ("--pace", "20 ms", "--count", "100000", "--timeout", "200 ms", "--out", str(path))
@@ -252,7 +243,6 @@ def test_ctrl_c_leaves_a_whole_file_of_what_was_measured(chain: Chain, tmp_path:
     assert [one.name for one in tmp_path.iterdir()] == ["one.csv"]
 
 
-@root_only
 def test_a_kill_leaves_nothing_that_is_taken_for_a_measurement(chain: Chain, tmp_path: Path) -> None:
     options = ("--pace", "20 ms", "--count", "100000", "--timeout", "200 ms", "--out", str(tmp_path / "one.csv"))
     with chain.start("near", target(4), "--hops", "2", *options) as process:
@@ -263,7 +253,6 @@ def test_a_kill_leaves_nothing_that_is_taken_for_a_measurement(chain: Chain, tmp
         read_series(part)
 
 
-@root_only
 def test_without_the_capability_ping_sockets_serve_or_what_is_missing_is_named(chain: Chain, tmp_path: Path) -> None:
     without = ["setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw", "--"]
 

@@ -16,6 +16,8 @@ from sawtooth.report.figures import figures, value_text
 from sawtooth.report.fonts import families
 from sawtooth.study import Study, StudyResult
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 NAMES = ["throughput-over-time", "distribution", "mean", "mean-log", "side-by-side"]
 
 

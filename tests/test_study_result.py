@@ -71,6 +71,7 @@ def test_the_table_says_what_its_means_and_intervals_are_of(tmp_path):
     assert "95% interval: within the run, by batch means; how far seeds differ, --seeds tells" in told
 
 
+@pytest.mark.usefixtures("patience")
 def test_seeds_that_all_gave_the_same_are_said_to_have_and_get_no_interval(tmp_path):
     result = quick(out=tmp_path, engine=Fixed())
     row = result.records[0]
@@ -81,6 +82,7 @@ def test_seeds_that_all_gave_the_same_are_said_to_have_and_get_no_interval(tmp_p
     assert write_report(result).read_text().count("the same for every seed") == 4
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_beginning_that_changes_the_mean_is_told_with_what_leaves_it_out(tmp_path):
     result = quick(out=tmp_path, engine=Late())
     (told,) = (warning for warning in result.warnings if "beginning" in warning)

@@ -1,0 +1,70 @@
+"""How tests are chosen, and when one counts as failed: marks follow from fixtures, and in CI nothing is left out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import TAKEN
+
+HERE = Path(__file__).parent
+TESTS = """
+import pytest
+
+@pytest.fixture
+def machine(patience, namespaces): ...
+
+def test_plain(): ...
+def test_of_a_machine(machine): ...
+@pytest.mark.timeout(7)
+def test_with_a_limit(kernel): ...
+def test_left_out(): pytest.skip("no such program")
+@pytest.mark.skipif(True, reason="../shared is not there")
+def test_of_data(): ...
+@pytest.mark.xfail
+def test_known_to_fail(): assert False
+"""
+CHOSEN = {
+    "guest": ["test_with_a_limit"],
+    "slow": ["test_of_a_machine"],
+    "netns": ["test_of_a_machine"],
+    "not (guest or slow)": ["test_plain", "test_left_out", "test_of_data", "test_known_to_fail"],
+}
+
+
+def run(place: Path, *arguments: str, ci: str = "") -> str:
+    (place / "test_some.py").write_text(TESTS)
+    environment = os.environ | {"CI": ci, "PYTHONPATH": str(HERE), "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-c", os.devnull]
+    done = subprocess.run([*command, *arguments, place], env=environment, capture_output=True, text=True, timeout=120)
+    return done.stdout
+
+
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_marks_follow_from_the_fixtures_that_a_test_uses(tmp_path: Path, chosen: str) -> None:
+    told = run(tmp_path, "--collect-only", "-q", "-m", chosen)
+    assert re.findall(r"::(\w+)", told) == CHOSEN[chosen]
+
+
+def test_every_mark_is_of_a_fixture_that_some_test_uses() -> None:
+    sources = "".join(path.read_text() for path in HERE.glob("test_*.py") if path.name != Path(__file__).name)
+    for fixture in TAKEN:
+        assert re.search(rf"\(.*\b{fixture}\b.*\)", sources), fixture
+
+
+@pytest.mark.parametrize(
+    ("ci", "counts"),
+    [
+        ("", "1 passed, 2 skipped, 2 deselected, 1 xfailed"),
+        ("true", "1 failed, 1 passed, 1 skipped, 2 deselected, 1 xfailed"),
+    ],
+)
+def test_in_ci_a_skip_is_a_failure_but_for_data_that_no_checkout_brings(tmp_path: Path, ci: str, counts: str) -> None:
+    told = run(tmp_path, "-k", "not machine and not limit", ci=ci)
+    assert f" {counts}" in told.splitlines()[-1]
+    assert ("in CI nothing may be left out: Skipped: no such program" in told) == bool(ci)
