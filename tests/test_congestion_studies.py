@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 
 from fake_engine import quick
+from sawtooth.congestion.assumed import ASSUMED_RTT_S
 from sawtooth.errors import InputError
 from sawtooth.report import write_report
 from sawtooth.report.figures import figures
-from sawtooth.report.probes import ASSUMED_RTT_S
 from sawtooth.run import Run
 from sawtooth.study import Study, StudyResult
 from sawtooth.study.estimates import Fit

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sawtooth import _core
+from sawtooth.draw import palette
 from sawtooth.engines import model, sim
 from sawtooth.fidelity import figure
-from sawtooth.report import palette
 from sawtooth.scenario import CONGESTION_CONTROLS
 from sawtooth.whatif import observed
 

@@ -10,10 +10,11 @@ import pytest
 from PIL import Image
 
 from fake_engine import quick
+from sawtooth.draw.fonts import families
+from sawtooth.draw.panels import value_text
 from sawtooth.errors import SawtoothError
 from sawtooth.report import plots, write_report
-from sawtooth.report.figures import figures, value_text
-from sawtooth.report.fonts import families
+from sawtooth.report.figures import figures
 from sawtooth.study import Study, StudyResult
 
 pytestmark = pytest.mark.usefixtures("patience")

@@ -84,7 +84,7 @@ def run(
         fix = "leave it out, or run a study"
         raise InputError("bad-usage", "a scenario does not take it", field=next(iter(options)), fix=fix)
     from sawtooth import engines
-    from sawtooth.study.progress import Bar
+    from sawtooth.bar import Bar
 
     scenario = what.set(overrides or {})
     chosen = engines.get(engine)

@@ -25,7 +25,7 @@ ROUND_TRIPS = 3
 
 
 def over_time(shown: list[View], zoom: Zoom) -> Canvas:
-    """A column of panels for each view, each on its own axes; call it where the report's ``STYLE`` holds."""
+    """A column of panels for each view, each on its own axes; call it inside ``saving.styled``."""
     from matplotlib.figure import Figure as Canvas
 
     canvas = Canvas(figsize=(max(9.0, 7.2 * len(shown)), 8.6), layout="constrained")

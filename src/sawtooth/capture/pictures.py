@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sawtooth.canvas import settle
 from sawtooth.capture.graphs import over_time
 from sawtooth.capture.timesequence import time_sequence
 from sawtooth.capture.view import View, views
 from sawtooth.capture.zoom import Zoom
-from sawtooth.report.fonts import accepted, families
-from sawtooth.report.plots import STYLE, save
+from sawtooth.draw.saving import save, styled
 from sawtooth.storage import writing
 
 if TYPE_CHECKING:
@@ -33,15 +31,11 @@ def draw(captures: Capture | Sequence[Capture], directory: Path, zoom: Zoom | No
     The captures hold the segments of the connection that is to be drawn. Raises SawtoothError ``conflict`` where that
     connection carries no data, ``unwritable-output`` or ``disk-full``.
     """
-    settle()
-    import matplotlib as mpl
-
     shown = views(captures if isinstance(captures, Sequence) else [captures])
     with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
-    names, _ = families("".join(view.name for view in shown))
     written = []
-    with accepted(), mpl.rc_context(STYLE | {"font.family": list(names)}):
+    with styled("".join(view.name for view in shown)):
         for name, picture in PICTURES.items():
             canvas = picture(shown, zoom or Zoom())
             _settle(canvas)

@@ -33,7 +33,7 @@ _MARK_CELL = 7
 
 
 def time_sequence(shown: list[View], zoom: Zoom) -> Canvas:
-    """One panel for each view, each on its own axes; call it where the report's ``STYLE`` holds."""
+    """One panel for each view, each on its own axes; call it inside ``saving.styled``."""
     from matplotlib.figure import Figure as Canvas
 
     canvas = Canvas(figsize=(max(9.0, 7.2 * len(shown)), 6.4), layout="constrained")

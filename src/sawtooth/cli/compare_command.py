@@ -75,7 +75,7 @@ def _runs(runs: tuple[str, ...], within: str | None, omit: str | None, out: str 
     from sawtooth.compare import compare as compare_runs
     from sawtooth.compare.comparison import DEFAULT_TOLERANCE
     from sawtooth.compare.text import words
-    from sawtooth.study.result import csv_text
+    from sawtooth.tables import csv_text
 
     found = compare_runs(runs, within=within or DEFAULT_TOLERANCE, omit=omit)
     described = json.dumps(found.describe(), indent=2, ensure_ascii=False)
@@ -105,7 +105,7 @@ def _grid(
 ) -> bool:
     from sawtooth.compare import tolerance
     from sawtooth.fidelity import compare_on, outside, words
-    from sawtooth.study.result import csv_text
+    from sawtooth.tables import csv_text
 
     limit = None if within is None else tolerance(within)
     path = None if record is None else Path(record)

@@ -18,10 +18,10 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import where
 
 if TYPE_CHECKING:
+    from sawtooth.bar import Bar
     from sawtooth.congestion.estimate import Estimate
     from sawtooth.congestion.model import CongestionModel
     from sawtooth.congestion.series import RttSeries
-    from sawtooth.study.progress import Bar
 
 _SHARES = {"cubic": 1.0, "reno": 0.0, "mixed": 0.5}
 
@@ -116,8 +116,8 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, quiet: bo
     \b
     sawtooth congestion estimate far.csv --near near.csv --rate "1 Gbit/s"
     """
+    from sawtooth.bar import Bar
     from sawtooth.congestion.estimate import estimate as estimated
-    from sawtooth.study.progress import Bar
 
     answers: list[Estimate] = []
     with Bar("estimating", 1, quiet=quiet) as bar, _named_options():
@@ -151,8 +151,8 @@ def report(out: str, quiet: bool, **given: Any) -> None:
     \b
     sawtooth congestion report link.csv --rate "1 Gbit/s" --out link
     """
+    from sawtooth.bar import Bar
     from sawtooth.congestion.report import Assumed, write_report
-    from sawtooth.study.progress import Bar
 
     with Bar("reporting", 1, quiet=quiet) as bar, _named_options():
         with _ticking(bar):

@@ -93,9 +93,9 @@ def _measure(
     as_json: bool,
     quiet: bool,
 ) -> None:
+    from sawtooth.bar import Bar
     from sawtooth.congestion import read_series
     from sawtooth.congestion.probe import Prober, Recording, open_transport, resolve
-    from sawtooth.study.progress import Bar
 
     pace_s, timeout_s = _seconds(pace, "--pace"), _seconds(timeout, "--timeout")
     probes = _probes(count, duration, pace_s)

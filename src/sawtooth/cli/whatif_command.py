@@ -62,7 +62,7 @@ def whatif(
     ss -tin dst 192.0.2.1 | sawtooth whatif -
     sawtooth whatif --rate "800 Mbit/s" --rtt "20 ms" --loss 0.5%
     """
-    from sawtooth.study.progress import Bar
+    from sawtooth.bar import Bar
     from sawtooth.whatif import estimate, replay, save_scenario, words
     from sawtooth.whatif.replay import DRAWS
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.canvas import settle
 from sawtooth.compare.comparison import Comparison
 from sawtooth.compare.subject import ALL_FLOWS
-from sawtooth.report.palette import GRID, MARKERS, MUTED, colour
-from sawtooth.report.plots import STYLE, save
+from sawtooth.draw.palette import GRID, MARKERS, MUTED, colour
+from sawtooth.draw.saving import save, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,11 +19,9 @@ _THROUGHPUT = "throughput, Mbit/s"
 
 def draw(found: Comparison, directory: Path) -> list[Path]:
     """Writes comparison.png and comparison.svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
-    settle()
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    with styled():
+        from matplotlib.figure import Figure
 
-    with mpl.rc_context(STYLE):
         runs = found.subjects[0].kind == "run"
         height = 4.4 if runs else 1.2 + 0.2 * max(10, len(_points(found)))
         canvas = Figure(figsize=(10.5, height), layout="constrained")

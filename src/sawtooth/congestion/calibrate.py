@@ -174,7 +174,7 @@ def make(
 
     Raises SawtoothError as the engine does, ``worker-died``, ``interrupted`` after Ctrl-C, with what is finished kept.
     """
-    from sawtooth.study.progress import Bar
+    from sawtooth.bar import Bar
     from sawtooth.work import fan_out
 
     with writing(directory):

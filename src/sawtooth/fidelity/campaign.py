@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from sawtooth.bar import Bar
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
 from sawtooth.fidelity import ledger as ledgers
@@ -21,7 +22,6 @@ from sawtooth.fidelity.grid import Budget, Point
 from sawtooth.fidelity.ledger import Ledger, Row
 from sawtooth.fidelity.measures import measure
 from sawtooth.stats.interval import independent
-from sawtooth.study.progress import Bar
 from sawtooth.work import fan_out
 
 WANTED_NOISE = 0.01

@@ -14,7 +14,7 @@ from sawtooth.fidelity.differences import REFERENCE, TRIED, answers, by_engine, 
 from sawtooth.fidelity.grid import Grid, Point
 from sawtooth.fidelity.ledger import Ledger, Row, unmeasured
 from sawtooth.storage import write_bytes, write_json
-from sawtooth.study.result import csv_text
+from sawtooth.tables import csv_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -6,11 +6,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.canvas import settle
+from sawtooth.draw.palette import GRID, INK, MUTED, colour, shown
+from sawtooth.draw.saving import save, styled
 from sawtooth.fidelity.measures import MEASURES
 from sawtooth.frames import FULL_FRAME
-from sawtooth.report.palette import GRID, INK, MUTED, colour, shown
-from sawtooth.report.plots import STYLE, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,14 +38,12 @@ _EDGE = math.log(2)
 
 def draw(found: Fidelity, directory: Path) -> list[Path]:
     """Writes fidelity.png and .svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
-    settle()
-    import matplotlib as mpl
     import pandas as pd
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     places = pd.DataFrame([_place(point) for point in found.points]).set_index("point")
-    with mpl.rc_context(STYLE):
+    with styled():
         canvas = Figure(figsize=(15, 2.3 * len(_DRAWN) + 0.8), layout="constrained")
         grid = canvas.subplots(len(_DRAWN), 1 + len(_AXES), sharey=True, sharex="col")
         titles = {measure.name: measure.title for measure in MEASURES}

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
-from sawtooth.report.figures import SHARE, THROUGHPUT, Figure, Layout
-from sawtooth.report.lines import LineFigure
-from sawtooth.report.palette import GRID, INK, MUTED, PUBLISHED, colour, shown
+from sawtooth.draw.lines import LineFigure
+from sawtooth.draw.palette import GRID, INK, MUTED, PUBLISHED, colour, shown
+from sawtooth.draw.panels import Layout, PanelFigure
+from sawtooth.report.figures import SHARE, THROUGHPUT
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def fragment(figure: Figure) -> str:
+def fragment(figure: PanelFigure | LineFigure) -> str:
     """A div with its script; it needs plotly.js on the page, and no network."""
     canvas = _lines(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
     config = {"displaylogo": False, "responsive": True, "showSendToCloud": False}
@@ -91,7 +92,7 @@ def _placed(layout: Layout, series: Any, column: int) -> dict[str, Any]:
     return {"name": name, "legendgroup": name, "showlegend": column == 0, "row": 1, "col": column + 1}
 
 
-def _time(figure: Figure) -> Any:
+def _time(figure: PanelFigure) -> Any:
     layout = figure.layout
     titles = [
         " · ".join(text for text in (layout.name(one, ""), panel) if text)
@@ -128,7 +129,7 @@ def _time(figure: Figure) -> Any:
     return canvas
 
 
-def _distribution(figure: Figure) -> Any:
+def _distribution(figure: PanelFigure) -> Any:
     layout = figure.layout
     canvas = _panels(layout, 460)
     for column, row, one, part in figure.parts():
@@ -165,7 +166,7 @@ def _mean_error(part: Any) -> dict[str, Any]:
     return _error(part["ci_low_mbps"], part["mean_mbps"], part["ci_high_mbps"])
 
 
-def _mean(figure: Figure) -> Any:
+def _mean(figure: PanelFigure) -> Any:
     layout = figure.layout
     logarithmic = figure.name.endswith("-log")
     canvas = _panels(layout, 460)
@@ -212,7 +213,7 @@ def _mean(figure: Figure) -> Any:
     return canvas
 
 
-def _side_by_side(figure: Figure) -> Any:
+def _side_by_side(figure: PanelFigure) -> Any:
     layout = figure.layout
     canvas = _panels(layout, 460)
     for column, row, one, part in figure.parts():
@@ -229,7 +230,7 @@ def _side_by_side(figure: Figure) -> Any:
     return canvas
 
 
-def _share(figure: Figure) -> Any:
+def _share(figure: PanelFigure) -> Any:
     layout = figure.layout
     canvas = _panels(layout, 460)
     for column, row, one, part in figure.parts():
@@ -290,7 +291,7 @@ def _lines(figure: LineFigure) -> Any:
     return canvas
 
 
-_DRAWERS: dict[str, Callable[[Figure], Any]] = {
+_DRAWERS: dict[str, Callable[[PanelFigure], Any]] = {
     "throughput-over-time": _time,
     "distribution": _distribution,
     "mean": _mean,

@@ -8,12 +8,15 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.draw.figure import Figure
+from sawtooth.draw.fonts import families
+from sawtooth.draw.lines import LineFigure
+from sawtooth.draw.palette import shown
+from sawtooth.draw.panels import PanelFigure, value_text
 from sawtooth.errors import SawtoothError
 from sawtooth.pages import sealed
-from sawtooth.report.figures import Figure, figures, value_text
-from sawtooth.report.fonts import families
+from sawtooth.report.figures import figures
 from sawtooth.report.interactive import fragment, library
-from sawtooth.report.palette import shown
 from sawtooth.report.plots import draw
 from sawtooth.run import Run
 from sawtooth.stats import STATISTICS
@@ -21,7 +24,8 @@ from sawtooth.storage import write_bytes, writing
 from sawtooth.study import estimates, store
 from sawtooth.study.axis import text
 from sawtooth.study.means import THE_SAME, interval, intervals, means
-from sawtooth.study.result import ALL, StudyResult, csv_text
+from sawtooth.study.result import ALL, StudyResult
+from sawtooth.tables import csv_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -63,7 +67,7 @@ def write_report(result: StudyResult) -> Path:
     return path
 
 
-def _content(result: StudyResult, drawn: list[Figure]) -> dict[str, Any]:
+def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> dict[str, Any]:
     from markupsafe import Markup
 
     description = result.description

@@ -8,81 +8,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.canvas import settle
-from sawtooth.report.figures import SHARE, THROUGHPUT, Figure, Layout
-from sawtooth.report.fonts import OURS, accepted, families
-from sawtooth.report.lines import DASHES, LineFigure
-from sawtooth.report.palette import GRID, INK, MARKERS, MUTED, PUBLISHED, colour, shown
-from sawtooth.storage import writing
+from sawtooth.draw import lines
+from sawtooth.draw.lines import LineFigure
+from sawtooth.draw.palette import INK, MARKERS, MUTED, PUBLISHED, colour, shown
+from sawtooth.draw.panels import Layout, PanelFigure
+from sawtooth.draw.saving import save, styled
+from sawtooth.report.figures import SHARE, THROUGHPUT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-_PNG_DPI = 150
 
-STYLE: dict[Any, Any] = {
-    "figure.facecolor": "white",
-    "axes.facecolor": "white",
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "normal",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.8,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "text.color": INK,
-    "text.parse_math": False,
-    "font.family": OURS,
-    "font.size": 9.5,
-    "legend.frameon": False,
-    "svg.hashsalt": "sawtooth",
-    "svg.fonttype": "path",
-}
-
-
-def draw(figure: Figure, directory: Path) -> list[Path]:
+def draw(figure: PanelFigure | LineFigure, directory: Path) -> list[Path]:
     """Writes NAME.png and NAME.svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
-    settle()
-    import matplotlib as mpl
-
-    names, _ = families(figure.words)
-    with accepted(), mpl.rc_context(STYLE | {"font.family": list(names)}):
-        canvas = _lines(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
+    with styled(figure.words):
+        canvas = lines.draw(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
         return save(canvas, figure.name, directory)
 
 
-def save(canvas: Canvas, name: str, directory: Path) -> list[Path]:
-    """Writes NAME.png and NAME.svg without date and version; call it where ``STYLE`` holds. Raises as ``draw``."""
-    written = []
-    for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-        path = directory / f"{name}.{ending}"
-        with writing(path):
-            canvas.savefig(path, dpi=_PNG_DPI, metadata=metadata)
-        written.append(path)
-    return written
-
-
-def _canvas(figure: Figure, rows: int, columns: int, *, height: float, **shared: Any) -> tuple[Canvas, Any]:
-    # The object interface: pyplot would keep every figure in memory and ask for a display.
-    from matplotlib.figure import Figure as Canvas
-
-    canvas = Canvas(figsize=(max(7.0, 5.2 * columns), height * rows + 0.7), layout="constrained")
-    axes = canvas.subplots(rows, columns, squeeze=False, **shared)
-    canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=13, fontweight="bold")
-    return canvas, axes
-
-
-def _panels(figure: Figure) -> tuple[Canvas, Any]:
+def _panels(figure: PanelFigure) -> tuple[Canvas, Any]:
     """A canvas with one row of axes, one for each panel."""
-    canvas, grid = _canvas(figure, 1, len(figure.layout.panel_values), height=4.2, sharey=True)
+    canvas, grid = figure.canvas(1, len(figure.layout.panel_values), height=4.2, sharey=True)
     return canvas, grid[0]
 
 
@@ -121,10 +68,10 @@ def _legend(canvas: Canvas, axes: Axes) -> None:
         canvas.legend(handles, labels, loc="outside lower left", ncols=6, fontsize=9.5)
 
 
-def _time(figure: Figure) -> Canvas:
+def _time(figure: PanelFigure) -> Canvas:
     layout = figure.layout
     panels, series = layout.panel_values, layout.series_values
-    canvas, grid = _canvas(figure, len(series), len(panels), height=2.5, sharex=True, sharey=True)
+    canvas, grid = figure.canvas(len(series), len(panels), height=2.5, sharex=True, sharey=True)
     for row, one in enumerate(series):
         for column, panel in enumerate(panels):
             axes = grid[row][column]
@@ -162,7 +109,7 @@ def _spacing(layout: Layout) -> float:
     return min((b - a for a, b in itertools.pairwise(at)), default=1.0)
 
 
-def _distribution(figure: Figure) -> Canvas:
+def _distribution(figure: PanelFigure) -> Canvas:
     layout = figure.layout
     canvas, panels = _panels(figure)
     count = len(layout.series_values)
@@ -198,7 +145,7 @@ def _distribution(figure: Figure) -> Canvas:
     return _finish(canvas, panels, layout, THROUGHPUT)
 
 
-def _mean(figure: Figure) -> Canvas:
+def _mean(figure: PanelFigure) -> Canvas:
     logarithmic = figure.name.endswith("-log")
     layout = figure.layout
     canvas, panels = _panels(figure)
@@ -239,7 +186,7 @@ def _pairs(at: list[float], values: Any) -> tuple[list[float], list[float]]:
     return [x for x, _ in kept], [y for _, y in kept]
 
 
-def _side_by_side(figure: Figure) -> Canvas:
+def _side_by_side(figure: PanelFigure) -> Canvas:
     layout = figure.layout
     canvas, panels = _panels(figure)
     count = len(layout.series_values)
@@ -259,7 +206,7 @@ def _side_by_side(figure: Figure) -> Canvas:
     return _finish(canvas, panels, layout, THROUGHPUT)
 
 
-def _share(figure: Figure) -> Canvas:
+def _share(figure: PanelFigure) -> Canvas:
     layout = figure.layout
     canvas, panels = _panels(figure)
     places = _positions(layout)
@@ -282,63 +229,7 @@ def _share(figure: Figure) -> Canvas:
     return _finish(canvas, panels, layout, SHARE)
 
 
-def _lines(figure: LineFigure) -> Canvas:
-    height = 4.2 if figure.rows == 1 else 2.6
-    canvas, grid = _canvas(figure, figure.rows, figure.across, height=height)
-    panels = list(grid.flat)
-    for line in figure.lines:
-        axes, mark = panels[line.panel], MARKERS[line.look % len(MARKERS)]
-        style = {
-            "color": line.tint,
-            "ls": DASHES[line.look % len(DASHES)] if line.joined else "",
-            "lw": 1.4 if line.marked else 0.8,
-            "marker": mark if line.marked else "",
-            "ms": 4.5,
-        }
-        if line.low is None or line.high is None:
-            axes.plot(line.x, line.y, label=line.name, **style)
-        else:
-            below = [y - low for y, low in zip(line.y, line.low, strict=True)]
-            above = [high - y for y, high in zip(line.y, line.high, strict=True)]
-            axes.errorbar(line.x, line.y, [below, above], label=line.name, elinewidth=0.9, **style)
-    for axes, panel in zip(panels, figure.panels, strict=False):
-        axes.set_title(panel.title)
-        axes.set_xlabel(panel.x_title)
-        axes.set_ylabel(panel.y_title)
-        if panel.log_x:
-            axes.set_xscale("log")
-            _log_ticks(axes.xaxis, *axes.get_xlim())
-        if panel.log_y:
-            axes.set_yscale("log")
-            _log_ticks(axes.yaxis, *axes.get_ylim())
-        if panel.same is not None:
-            ends = axes.get_xlim()
-            axes.plot(ends, [panel.same(x) for x in ends], color=MUTED, lw=0.9)
-            axes.set_xlim(ends)
-    for axes in panels[len(figure.panels) :]:
-        axes.set_visible(False)
-    found: dict[str, Any] = {}
-    for axes in panels:
-        handles, labels = axes.get_legend_handles_labels()
-        found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
-    if len(found) > 1:
-        # About eleven characters an inch, and the sample of the line.
-        columns = max(1, int(11 * canvas.get_figwidth() / (max(map(len, found)) + 8)))
-        canvas.legend(found.values(), found.keys(), loc="outside lower left", ncols=columns, fontsize=9.5)
-    return canvas
-
-
-def _log_ticks(axis: Any, low: float, high: float) -> None:
-    """Plain numbers, more of them below a decade."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    if high < 10 * low:
-        axis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
-_DRAWERS: dict[str, Callable[[Figure], Canvas]] = {
+_DRAWERS: dict[str, Callable[[PanelFigure], Canvas]] = {
     "throughput-over-time": _time,
     "distribution": _distribution,
     "mean": _mean,

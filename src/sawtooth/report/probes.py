@@ -9,18 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.report.figures import Figure, Layout
-from sawtooth.report.lines import Line, LineFigure, Panel
-from sawtooth.report.palette import colour, shown
+from sawtooth.draw.lines import Line, LineFigure, Panel
+from sawtooth.draw.palette import colour, shown
+from sawtooth.draw.panels import Layout, value_text
 from sawtooth.study import store
 from sawtooth.study.result import StudyResult
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-
-ASSUMED_RTT_S = (0.005, 0.007, 0.01, 0.014, 0.02, 0.028, 0.04, 0.057, 0.08, 0.113, 0.16)
-"""Base RTTs that the figure assumed-rtt assumes."""
 _TRUE = "true throughput of a flow, Mbit/s"
 _CURVES = {
     "probe_rtt_ms": "mean RTT of the probes, ms",
@@ -41,7 +38,7 @@ def _one(_: float) -> float:
     return 1.0
 
 
-def figures(result: StudyResult, layout: Layout, names: Sequence[str]) -> dict[str, Figure]:
+def figures(result: StudyResult, layout: Layout, names: Sequence[str]) -> dict[str, LineFigure]:
     """Those of ``names`` that are of probes."""
     asked = [name for name in names if name in MAKERS]
     if not asked:
@@ -76,8 +73,6 @@ def _groups(result: StudyResult, layout: Layout, table: DataFrame) -> Iterator[_
 
 
 def _shown(result: StudyResult, key: str, value: Any) -> str:
-    from sawtooth.report.figures import value_text
-
     if key in ("flow", "probe"):
         return f"flows {value}" if key == "flow" else str(value)
     return value_text(result.study.title_of(key), value) if isinstance(value, (int, float)) else shown(value)
@@ -87,7 +82,7 @@ def _plain(table: DataFrame) -> DataFrame:
     return table.drop(columns="probe_features").reset_index(drop=True)
 
 
-def curves(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
+def curves(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
     """The source's curves: mean, deviation and percent increasing against throughput."""
     lines = []
     for group in _groups(result, layout, table):
@@ -96,7 +91,7 @@ def curves(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
             lines += _through_means(panel, group, rows, layout.x, name)
     panels = tuple(Panel("", _TRUE, title, log_x=True) for title in _CURVES.values())
     caption = "Each mark is 1,000 probes of one run; lines go through the means over seeds."
-    return LineFigure("probe-curves", "What probes see of flows", caption, _plain(table), layout, panels, tuple(lines))
+    return LineFigure("probe-curves", "What probes see of flows", caption, _plain(table), panels, tuple(lines))
 
 
 def _through_means(panel: int, group: _Group, rows: DataFrame, x: str, name: str) -> list[Line]:
@@ -112,7 +107,7 @@ def _through_means(panel: int, group: _Group, rows: DataFrame, x: str, name: str
     return [line, marks]
 
 
-def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
+def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
     """What ``congestion estimate`` says against what flows got."""
     import numpy as np
 
@@ -148,15 +143,15 @@ def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
         Panel("", _TRUE, "estimate / truth", log_x=True, log_y=True, same=_one),
     )
     title = "Estimated and true throughput of a flow"
-    return LineFigure("probe-estimates", title, caption, _plain(table), layout, panels, tuple(lines), across=2)
+    return LineFigure("probe-estimates", title, caption, _plain(table), panels, tuple(lines), across=2)
 
 
-def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
+def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
     """How wrong the model is when the RTT that it assumes is; also where the command would refuse to assume it."""
-    import numpy as np
     import pandas as pd
 
-    from sawtooth.congestion.model import COLUMNS, CongestionModel
+    from sawtooth.congestion.assumed import assumed_rtts
+    from sawtooth.congestion.model import CongestionModel
 
     model = CongestionModel.default()
     rows: list[dict[str, Any]] = []
@@ -165,23 +160,18 @@ def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> Figure
         asked = group.rows[group.rows["probe_features"].notna() & (group.rows["true_mbps"] > 0)]
         if asked.empty:
             continue
-        frame = pd.DataFrame(asked["probe_features"].tolist())
-        frame["rate_bps"] = asked["probe_rate_mbps"].to_numpy() * 1e6
-        made: list[dict[str, Any]] = []
-        for rtt_s in ASSUMED_RTT_S:
-            answer = model.predict(frame.assign(rtt_s=rtt_s)[list(COLUMNS)])
-            ratio = answer / (asked["true_mbps"].to_numpy() * 1e6)
-            wrong = np.abs(ratio - 1) * 100
-            made.append(
-                {
-                    "line": group.name,
-                    "probe_assumed_rtt_ms": rtt_s * 1e3,
-                    "count": len(asked),
-                    "estimate_over_true": float(np.median(ratio)),
-                    "median_error_percent": float(np.median(wrong)),
-                    "p90_error_percent": float(np.quantile(wrong, 0.9)),
-                }
-            )
+        rate_bps, true_bps = (asked[name].to_numpy() * 1e6 for name in ("probe_rate_mbps", "true_mbps"))
+        made: list[dict[str, Any]] = [
+            {
+                "line": group.name,
+                "probe_assumed_rtt_ms": wrong.rtt_s * 1e3,
+                "count": len(asked),
+                "estimate_over_true": wrong.ratio,
+                "median_error_percent": wrong.median_error_percent,
+                "p90_error_percent": wrong.p90_error_percent,
+            }
+            for wrong in assumed_rtts(model, asked["probe_features"].tolist(), rate_bps, true_bps)
+        ]
         rows += made
         for panel, name in enumerate(("estimate_over_true", "median_error_percent")):
             xs = [one["probe_assumed_rtt_ms"] for one in made]
@@ -196,10 +186,10 @@ def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> Figure
     )
     title = "A wrong assumed RTT"
     found = pd.DataFrame(rows)
-    return LineFigure("assumed-rtt", title, caption, found, layout, panels, tuple(lines), across=2)
+    return LineFigure("assumed-rtt", title, caption, found, panels, tuple(lines), across=2)
 
 
-def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
+def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
     """RTTs of the last series of probes, first seed, at the baseline and at the value of ``x`` that stands out."""
     import pandas as pd
 
@@ -234,14 +224,13 @@ def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> Figure:
         "RTTs over time",
         caption,
         pd.concat(frames, ignore_index=True),
-        layout,
         tuple(panels),
         tuple(lines),
         across=len(wanted) or 1,
     )
 
 
-MAKERS: dict[str, Callable[[StudyResult, Layout, DataFrame], Figure]] = {
+MAKERS: dict[str, Callable[[StudyResult, Layout, DataFrame], LineFigure]] = {
     "probe-curves": curves,
     "probe-estimates": estimates,
     "probe-rtts": over_time,

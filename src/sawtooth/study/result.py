@@ -31,6 +31,7 @@ from sawtooth.study import shares, store
 from sawtooth.study.axis import text
 from sawtooth.study.means import Course, beginnings
 from sawtooth.study.study import ALONE, Study
+from sawtooth.tables import csv_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -207,22 +208,6 @@ class _Seen:
     span_s: tuple[float, float]
     interval: Span
     counted: dict[str, float]
-
-
-def csv_text(table: DataFrame) -> str:
-    """CSV with plain numbers: six decimals (nine below 0.001), no exponent, empty where unknown."""
-    plain = table.astype(object).map(_plain)
-    return str(plain.to_csv(index=False, lineterminator="\n"))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        if math.isnan(value):
-            return ""
-        # Losses go down to 1e-7 %.
-        shown = f"{value:.{9 if abs(value) < 1e-3 else 6}f}".rstrip("0").rstrip(".")
-        return "0" if shown in ("-0", "") else shown
-    return value
 
 
 def _sentence(text: str, ids: list[str], points: int) -> str:

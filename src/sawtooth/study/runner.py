@@ -10,12 +10,13 @@ from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
 from typing import Any
 
+from sawtooth.bar import Bar
 from sawtooth.engines import Engine, get
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.published import load as load_published
 from sawtooth.run import versions
 from sawtooth.storage import writing
-from sawtooth.study.progress import Bar, fractions
+from sawtooth.study.progress import fractions
 from sawtooth.study.result import Place, StudyResult
 from sawtooth.study.store import STOP, computed, finish, is_done, results_directory
 from sawtooth.study.study import Point, Study

@@ -12,10 +12,10 @@ from sawtooth.congestion.draw import PACE_S, PROBES
 from sawtooth.congestion.estimate import Estimate
 from sawtooth.congestion.model import CongestionModel
 from sawtooth.congestion.report.link import Assumed, Link
+from sawtooth.draw.figure import Figure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pandas import DataFrame
 
 EACH = 4000
 """Up to so many probes are drawn one by one."""
@@ -43,17 +43,13 @@ ALIKE = 1.65
 
 
 @dataclass(frozen=True)
-class Figure:
-    """``name`` names its files, ``table`` is all that is drawn of ``link``."""
+class LinkFigure(Figure):
+    """``table`` is drawn on the axes of ``link``."""
 
-    name: str
-    title: str
-    caption: str
-    table: DataFrame
     link: Link
 
 
-def figures(link: Link, model: CongestionModel, assumed: Assumed) -> list[Figure]:
+def figures(link: Link, model: CongestionModel, assumed: Assumed) -> list[LinkFigure]:
     """Those that the series allows."""
     found = []
     if link.drawable:
@@ -79,7 +75,7 @@ def state_of(one: Estimate) -> str:
     return one.state or "can't tell"
 
 
-def _rtt(link: Link) -> Figure:
+def _rtt(link: Link) -> LinkFigure:
     series = link.series
     size = 1 if len(series) <= EACH else -(-len(series) // PARTS)
     starts = np.arange(0, len(series), size)
@@ -106,7 +102,7 @@ def _rtt(link: Link) -> Figure:
     lost = int(probes.sum() - answered.sum())
     caption += f" {lost:,} of {len(series):,} probes were lost; they are shown below." if lost else " None was lost."
     title = "Delay of the link (far less near)" if series.difference else "Round-trip times"
-    return Figure("rtt", title, caption, table, link)
+    return LinkFigure("rtt", title, caption, table, link)
 
 
 def _median(values: NDArray[np.float64]) -> float:
@@ -125,7 +121,7 @@ def _remarks(link: Link, starts: NDArray[Any]) -> list[str]:
     return found
 
 
-def _distribution(link: Link) -> Figure:
+def _distribution(link: Link) -> LinkFigure:
     delay_ms = link.delay_ms[link.series.answered]
     most = float(delay_ms.max())
     cut = float(np.percentile(delay_ms, CUT))
@@ -143,10 +139,10 @@ def _distribution(link: Link) -> Figure:
     caption = f"Of {len(delay_ms):,} answered probes, above the smallest {what} of {link.least_s * 1e3:.4g} ms."
     if above:
         caption += f" The table goes on to the largest, {most:.3g} ms: {above:,} of them are above what is drawn."
-    return Figure("distribution", "Distribution of the queueing delay", caption, table, link)
+    return LinkFigure("distribution", "Distribution of the queueing delay", caption, table, link)
 
 
-def _hours(link: Link) -> Figure:
+def _hours(link: Link) -> LinkFigure:
     series = link.series
     origin_s = 0.0 if series.clock == "unix" else float(series.sent_s[0])
     hour = _hour(series.sent_s - origin_s)
@@ -177,14 +173,14 @@ def _hours(link: Link) -> Figure:
         )
         if any(one.bound for one in link.windows):
             caption += " An answer of at most or at least so much counts with the number that the model gave."
-    return Figure("hours", "Over the hours of the day", caption, pd.DataFrame(rows), link)
+    return LinkFigure("hours", "Over the hours of the day", caption, pd.DataFrame(rows), link)
 
 
 def _hour(t_s: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(t_s // 3600 % 24).astype(np.int64)
 
 
-def _estimates(link: Link, level: float) -> Figure:
+def _estimates(link: Link, level: float) -> LinkFigure:
     names = (
         "start_s",
         "end_s",
@@ -207,10 +203,10 @@ def _estimates(link: Link, level: float) -> Figure:
     )
     if table["bound"].notna().any():
         caption += f" {ONE_SIDED}"
-    return Figure("estimates", "What a TCP flow gets, over time", caption, table, link)
+    return LinkFigure("estimates", "What a TCP flow gets, over time", caption, table, link)
 
 
-def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> Figure:
+def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> LinkFigure:
     learnt = model.trained()
     near = np.full(len(learnt), True)
     if assumed.rtt_s is not None:
@@ -237,6 +233,6 @@ def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> Figure
     )
     if any(one.bound for one in link.windows):
         caption += f" {ONE_SIDED}"
-    return Figure(
+    return LinkFigure(
         "calibration", "Where the link sits on the calibration curves", caption, table.reset_index(drop=True), link
     )

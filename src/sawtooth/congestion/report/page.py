@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.congestion.model import CongestionModel
-from sawtooth.congestion.report.figures import Figure, figures
+from sawtooth.congestion.report.figures import LinkFigure, figures
 from sawtooth.congestion.report.link import Assumed, Link
 from sawtooth.congestion.report.plots import draw
 from sawtooth.congestion.report.verdict import assumption, checks, notes, training, verdict
@@ -23,7 +23,7 @@ from sawtooth.congestion.series import RttSeries
 from sawtooth.errors import InputError
 from sawtooth.pages import sealed
 from sawtooth.storage import new_directory, write_bytes
-from sawtooth.study.result import csv_text
+from sawtooth.tables import csv_text
 
 MOST = 50
 """Series of one report."""
@@ -92,7 +92,7 @@ def _told(link: Link, model: CongestionModel, number: int, drawn: list[dict[str,
     }
 
 
-def _drawn(figure: Figure, prefix: str, plots: Path) -> dict[str, Any]:
+def _drawn(figure: LinkFigure, prefix: str, plots: Path) -> dict[str, Any]:
     """Writes a figure's files, and what the page has of them."""
     name = f"{prefix}{figure.name}"
     draw(figure, name, plots)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sawtooth.canvas import settle
-from sawtooth.congestion.report.figures import CALIBRATION, STATES, Figure
+from sawtooth.congestion.report.figures import CALIBRATION, STATES, LinkFigure
 from sawtooth.congestion.series import span
-from sawtooth.report.fonts import accepted, families
-from sawtooth.report.palette import BASELINE, INK, MUTED, colour, shown
-from sawtooth.report.plots import STYLE, save
+from sawtooth.draw.palette import BASELINE, INK, MUTED, colour, shown
+from sawtooth.draw.saving import save, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,18 +27,14 @@ _BARS = 120
 """Windows up to which each has a mark with caps; more get a line each."""
 
 
-def draw(figure: Figure, name: str, directory: Path) -> list[Path]:
+def draw(figure: LinkFigure, name: str, directory: Path) -> list[Path]:
     """Writes NAME.png and NAME.svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
-    settle()
-    import matplotlib as mpl
-
-    names, _ = families(figure.title)
-    with accepted(), mpl.rc_context(STYLE | {"font.family": list(names)}):
+    with styled(figure.words):
         return save(_DRAWERS[figure.name](figure), name, directory)
 
 
 def _canvas(
-    figure: Figure, heights: tuple[float, ...], columns: int = 1, *, sharex: bool = True, top: float = 0.62
+    figure: LinkFigure, heights: tuple[float, ...], columns: int = 1, *, sharex: bool = True, top: float = 0.62
 ) -> tuple[Canvas, Any]:
     """Rows of axes of those heights in inches. Margins are fixed: a solver's last digits differ from run to run."""
     from matplotlib.figure import Figure as Canvas
@@ -67,7 +61,7 @@ def _legend(canvas: Canvas, axes: Axes) -> None:
         canvas.legend(handles, labels, loc="upper right", ncols=6, fontsize=9, borderaxespad=0.3)
 
 
-def _rtt(figure: Figure) -> Canvas:
+def _rtt(figure: LinkFigure) -> Canvas:
     table, link = figure.table, figure.link
     duration_s = link.series.duration_s
     factor, unit = span(duration_s)
@@ -115,7 +109,7 @@ def _rtt(figure: Figure) -> Canvas:
     return canvas
 
 
-def _distribution(figure: Figure) -> Canvas:
+def _distribution(figure: LinkFigure) -> Canvas:
     table = figure.table
     canvas, grid = _canvas(figure, (3.4,), 2)
     left, right = grid[0]
@@ -138,7 +132,7 @@ def _distribution(figure: Figure) -> Canvas:
     return canvas
 
 
-def _hours(figure: Figure) -> Canvas:
+def _hours(figure: LinkFigure) -> Canvas:
     table = figure.table
     told = bool(figure.link.windows)
     canvas, grid = _canvas(figure, (2.5, 2.0, 1.1) if told else (2.5,))
@@ -204,7 +198,7 @@ def _closed(low: Any, middle: Any, high: Any, limits: tuple[float, float]) -> tu
     return np.where(low == 0, limits[0], low), np.where(np.isnan(high) & ~np.isnan(middle), limits[1], high)
 
 
-def _estimates(figure: Figure) -> Canvas:
+def _estimates(figure: LinkFigure) -> Canvas:
     table, link = figure.table, figure.link
     factor, unit = span(link.series.duration_s)
     told = bool(table["throughput_bps"].notna().any())
@@ -227,7 +221,7 @@ def _estimates(figure: Figure) -> Canvas:
     return canvas
 
 
-def _calibration(figure: Figure) -> Canvas:
+def _calibration(figure: LinkFigure) -> Canvas:
     table = figure.table
     canvas, grid = _canvas(figure, (2.7, 2.7), 3, sharex=False, top=1.0)
     near = table[table["group"] == "trained, as assumed"]
@@ -270,7 +264,7 @@ def _calibration(figure: Figure) -> Canvas:
     return canvas
 
 
-_DRAWERS: dict[str, Callable[[Figure], Canvas]] = {
+_DRAWERS: dict[str, Callable[[LinkFigure], Canvas]] = {
     "rtt": _rtt,
     "distribution": _distribution,
     "hours": _hours,

@@ -8,7 +8,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 
-from sawtooth.canvas import settle
+from sawtooth.draw.canvas import settle
 
 OURS = "DejaVu Sans"
 _BOXES = "Last Resort High-Efficiency"

@@ -1,0 +1,123 @@
+"""Lines: a figure of lines and marks in panels, each with its own scales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.draw.figure import Figure
+from sawtooth.draw.palette import MARKERS, MUTED
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+DASHES = ("solid", "dashed", "dotted", "dashdot")
+"""Of matplotlib; a line has one by its number."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """``same``: where y would be if estimate and truth were the same, drawn as a thin line."""
+
+    title: str
+    x_title: str
+    y_title: str
+    log_x: bool = False
+    log_y: bool = False
+    same: Callable[[float], float] | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """``look`` chooses dash and marker. ``joined``: a line through the points, else marks only; ``marked``: marks too.
+
+    ``low`` and ``high`` are the ends of each point's interval, where it has one. One entry of the legend a ``name``.
+    """
+
+    panel: int
+    name: str
+    tint: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    look: int = 0
+    joined: bool = True
+    marked: bool = True
+
+
+@dataclass(frozen=True)
+class LineFigure(Figure):
+    """``across`` panels stand in a row."""
+
+    panels: tuple[Panel, ...]
+    lines: tuple[Line, ...]
+    across: int = 3
+
+    @property
+    def words(self) -> str:
+        texts = [f"{panel.title}{panel.x_title}{panel.y_title}" for panel in self.panels]
+        return "".join(sorted({*super().words, *"".join(texts), *"".join(line.name for line in self.lines)}))
+
+    @property
+    def rows(self) -> int:
+        """Of panels."""
+        return -(-len(self.panels) // self.across)
+
+
+def draw(figure: LineFigure) -> Canvas:
+    """By matplotlib; call it inside ``saving.styled``."""
+    height = 4.2 if figure.rows == 1 else 2.6
+    canvas, grid = figure.canvas(figure.rows, figure.across, height=height)
+    panels = list(grid.flat)
+    for line in figure.lines:
+        axes, mark = panels[line.panel], MARKERS[line.look % len(MARKERS)]
+        style = {
+            "color": line.tint,
+            "ls": DASHES[line.look % len(DASHES)] if line.joined else "",
+            "lw": 1.4 if line.marked else 0.8,
+            "marker": mark if line.marked else "",
+            "ms": 4.5,
+        }
+        if line.low is None or line.high is None:
+            axes.plot(line.x, line.y, label=line.name, **style)
+        else:
+            below = [y - low for y, low in zip(line.y, line.low, strict=True)]
+            above = [high - y for y, high in zip(line.y, line.high, strict=True)]
+            axes.errorbar(line.x, line.y, [below, above], label=line.name, elinewidth=0.9, **style)
+    for axes, panel in zip(panels, figure.panels, strict=False):
+        axes.set_title(panel.title)
+        axes.set_xlabel(panel.x_title)
+        axes.set_ylabel(panel.y_title)
+        if panel.log_x:
+            axes.set_xscale("log")
+            _log_ticks(axes.xaxis, *axes.get_xlim())
+        if panel.log_y:
+            axes.set_yscale("log")
+            _log_ticks(axes.yaxis, *axes.get_ylim())
+        if panel.same is not None:
+            ends = axes.get_xlim()
+            axes.plot(ends, [panel.same(x) for x in ends], color=MUTED, lw=0.9)
+            axes.set_xlim(ends)
+    for axes in panels[len(figure.panels) :]:
+        axes.set_visible(False)
+    found: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
+    if len(found) > 1:
+        # About eleven characters an inch, and the sample of the line.
+        columns = max(1, int(11 * canvas.get_figwidth() / (max(map(len, found)) + 8)))
+        canvas.legend(found.values(), found.keys(), loc="outside lower left", ncols=columns, fontsize=9.5)
+    return canvas
+
+
+def _log_ticks(axis: Any, low: float, high: float) -> None:
+    """Plain numbers, more of them below a decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if high < 10 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

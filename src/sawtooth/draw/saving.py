@@ -1,0 +1,69 @@
+"""Saving: the look that all pictures share, and their files, PNG and SVG. The same table gives the same bytes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.draw.canvas import settle
+from sawtooth.draw.fonts import OURS, accepted, families
+from sawtooth.draw.palette import GRID, INK, MUTED
+from sawtooth.storage import writing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_PNG_DPI = 150
+
+_STYLE: dict[Any, Any] = {
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "normal",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "text.parse_math": False,
+    "font.family": OURS,
+    "font.size": 9.5,
+    "legend.frameon": False,
+    "svg.hashsalt": "sawtooth",
+    "svg.fonttype": "path",
+}
+
+
+@contextlib.contextmanager
+def styled(words: str = "") -> Iterator[None]:
+    """The look, and fonts that have the characters of ``words``, while a picture is drawn and saved."""
+    settle()
+    import matplotlib as mpl
+
+    names, _ = families(words)
+    with accepted(), mpl.rc_context(_STYLE | {"font.family": list(names)}):
+        yield
+
+
+def save(canvas: Canvas, name: str, directory: Path) -> list[Path]:
+    """Writes NAME.png and NAME.svg without date and version; call it inside ``styled``.
+
+    Raises SawtoothError ``unwritable-output`` or ``disk-full``.
+    """
+    written = []
+    for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+        path = directory / f"{name}.{ending}"
+        with writing(path):
+            canvas.savefig(path, dpi=_PNG_DPI, metadata=metadata)
+        written.append(path)
+    return written

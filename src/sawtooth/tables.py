@@ -1,0 +1,25 @@
+"""Tables as text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def csv_text(table: DataFrame) -> str:
+    """CSV with plain numbers: six decimals (nine below 0.001), no exponent, empty where unknown."""
+    plain = table.astype(object).map(_plain)
+    return str(plain.to_csv(index=False, lineterminator="\n"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        # Losses go down to 1e-7 %.
+        shown = f"{value:.{9 if abs(value) < 1e-3 else 6}f}".rstrip("0").rstrip(".")
+        return "0" if shown in ("-0", "") else shown
+    return value
