@@ -21,7 +21,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Guest, Kernel
 from sawtooth.scenario import Scenario
 from sawtooth.testbed import names, survey
-from sawtooth.testbed.plan import Place
+from sawtooth.testbed.place import Place
 
 root_only = pytest.mark.usefixtures("namespaces")
 

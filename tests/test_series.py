@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sawtooth.congestion import RttSeries, check, difference, read_series, save_series
+from sawtooth.congestion import RttSeries, check, difference, load_series, read_series, save_series
 from sawtooth.congestion.checks import rate_limited
 from sawtooth.errors import SawtoothError
 
@@ -95,10 +95,10 @@ def test_what_was_saved_is_read_again_and_by_pandas(tmp_path: Path) -> None:
 
 
 def test_one_series_is_loaded_by_itself_and_two_are_not(tmp_path: Path) -> None:
-    assert len(RttSeries.load(series(label="a").save(tmp_path / "one.csv"))) == 1000
+    assert len(load_series(series(label="a").save(tmp_path / "one.csv"))) == 1000
     path = save_series(tmp_path / "two.csv", [series(label="a"), series(label="b")])
     with pytest.raises(SawtoothError, match="2 series: a, b"):
-        RttSeries.load(path)
+        load_series(path)
     with pytest.raises(SawtoothError, match="same label"):
         save_series(tmp_path / "three.csv", [series(label="a"), series(label="a")])
 

@@ -15,7 +15,7 @@ import pytest
 from sawtooth import temporary
 from sawtooth.cli import main
 from sawtooth.storage import write_bytes
-from sawtooth.testbed import apply, names
+from sawtooth.testbed import cleaning, names
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make another user's files")
 GONE = "sawtooth-st-4194304-1-1-"
@@ -76,7 +76,7 @@ def test_clean_removes_directories_also_where_only_root_may_remove_namespaces(
     def refuse(_: list[str]) -> None:
         raise PermissionError(1, "no")
 
-    monkeypatch.setattr(apply, "remove", refuse)
+    monkeypatch.setattr(cleaning, "remove", refuse)
     with pytest.raises(SystemExit) as caught:
         main(["clean"])
     told = capsys.readouterr()

@@ -11,7 +11,8 @@ import pytest
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 from sawtooth.testbed import outcome, qdisc
-from sawtooth.testbed.plan import Place, Plan, address, build, sysctls
+from sawtooth.testbed.place import Place
+from sawtooth.testbed.plan import Plan, address, build, sysctls
 from sawtooth.testbed.ports import FIFO, LOSS, RATE, ROOT, WIRE, Qdisc
 from sawtooth.testbed.refusals import check, check_tools
 from sawtooth.testbed.seed import link_seed, mixed

@@ -56,7 +56,7 @@ def _shipped_model() -> Any:
 
 def measurement(data: bytes) -> None:
     """What ``whatif`` reads, of iperf3 and ss: up to the scenarios that it would replay."""
-    from sawtooth.whatif.estimate import estimate
+    from sawtooth.whatif.estimating import estimate
     from sawtooth.whatif.inputs import observe
     from sawtooth.whatif.replay import draw, middle, scenario
     from sawtooth.whatif.saved import save_scenario

@@ -5,25 +5,9 @@
 use crate::frames::Frame;
 use crate::link;
 use crate::segment::{Endpoint, Options, Segment};
+use crate::skip::{Skip, field};
 use crate::tunnel;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-/// Why a frame gives no segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Skip {
-    NotTcp,
-    /// In something that is not looked into, by its name.
-    Unread(&'static str),
-    /// A fragment after the first: it has no TCP header.
-    Fragment,
-    /// Too short or too contradictory to find the TCP header in it.
-    Unreadable,
-}
-
-/// The `N` bytes at `at`.
-pub fn field<const N: usize>(data: &[u8], at: usize) -> Result<[u8; N], Skip> {
-    data.get(at..).and_then(<[u8]>::first_chunk).copied().ok_or(Skip::Unreadable)
-}
 
 /// Tunnels in tunnels, at most: a hostile packet may have hundreds.
 const MOST_TUNNELS: usize = 8;

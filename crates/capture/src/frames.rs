@@ -6,6 +6,7 @@ use crate::link::{self, LinkType};
 use crate::pcap::Pcap;
 use crate::pcapng::Pcapng;
 use crate::problems::{Problems, ReadError};
+use crate::record::Broken;
 use crate::source::Source;
 
 /// One captured frame.
@@ -23,26 +24,6 @@ pub struct Frame<'a> {
     pub wire: u32,
     /// What the capture kept of it.
     pub data: &'a [u8],
-}
-
-/// A frame that was just passed in the buffer.
-pub(crate) struct Record {
-    /// Offset of the record in the unpacked file.
-    pub byte: u64,
-    pub time_ns: u64,
-    pub link: LinkType,
-    /// Number of the interface, where the file has several.
-    pub interface: Option<u32>,
-    pub wire: u32,
-    /// Bytes kept of the frame, and bytes of the record behind them.
-    pub kept: usize,
-    pub behind: usize,
-}
-
-/// Nothing of the stream can be read any more, and why.
-pub(crate) struct Broken {
-    pub byte: u64,
-    pub text: String,
 }
 
 enum Format {

@@ -1,8 +1,7 @@
 //! Link layers: where the IP header of a frame begins.
 
 use crate::copies::Device;
-use crate::decode::Skip;
-use crate::decode::field;
+use crate::skip::{Skip, field};
 use std::fmt;
 
 /// Link-layer header types that are read, by their numbers in capture files (tcpdump.org/linktypes.html).

@@ -1,9 +1,9 @@
 //! Records of a pcap file: either byte order, micro- or nanoseconds.
 
 use crate::buffer::{Buffer, LARGEST};
-use crate::frames::{Broken, Record};
 use crate::link::LinkType;
 use crate::problems::ReadError;
+use crate::record::{Broken, Record};
 use pcap_parser::nom::{Err, IResult, Needed};
 use pcap_parser::{
     LegacyPcapBlock, PcapError, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header,

@@ -1,9 +1,9 @@
 //! Packet blocks of a pcapng file (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces.
 
 use crate::buffer::{Buffer, LARGEST};
-use crate::frames::{Broken, Record};
 use crate::link::LinkType;
 use crate::problems::Problems;
+use crate::record::{Broken, Record};
 use pcap_parser::{Block, InterfaceDescriptionBlock, parse_block_be, parse_block_le};
 use sawtooth_units::width::{Fit, Low};
 

@@ -1,11 +1,12 @@
 //! TCP segments out of a capture, and what else was in it.
 
 use crate::copies::Copies;
-use crate::decode::{self, Skip};
+use crate::decode;
 use crate::frames::Frames;
 use crate::link::LinkType;
 use crate::problems::{Problems, ReadError};
 use crate::segment::Segment;
+use crate::skip::Skip;
 use crate::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;

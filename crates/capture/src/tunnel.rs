@@ -3,8 +3,8 @@
 //! Written here because etherparse 0.21 reads none of them. Each is a header of a few bytes whose length is in its first
 //! ones. A UDP port alone does not make a tunnel: what does not begin as one is other traffic on that port.
 
-use crate::decode::{Skip, field};
 use crate::link::{Place, after_ethertype, after_ppp, of_type};
+use crate::skip::{Skip, field};
 
 const ETHERNET: usize = 12;
 

@@ -16,9 +16,9 @@ def clean() -> None:
     directories of other users are passed over. The next run does the same.
     """
     from sawtooth.errors import SawtoothError
-    from sawtooth.testbed import names
+    from sawtooth.testbed.cleaning import clean
 
-    removed, ended, refused = names.clean()
+    removed, ended, refused = clean()
     for name in removed:
         say(f"removed {where(name)}")
     if ended:

@@ -1,16 +1,26 @@
 """Persistent congestion: RTT series of probes, where they come from, and what they say of a link.
 
->>> from sawtooth.congestion import read_series, difference
+>>> from sawtooth.congestion import check, difference, read_series
 >>> far, near = read_series("far.csv")[0], read_series("near.csv")[0]
 >>> link = difference(far, near)      # the link's own delay
->>> link.check()                      # raises, or remarks on what is odd
+>>> check(link)                       # raises, or remarks on what is odd
 """
 
 from __future__ import annotations
 
 from sawtooth.congestion.checks import check
-from sawtooth.congestion.inputs import read_series
+from sawtooth.congestion.inputs import load_series, read_series
 from sawtooth.congestion.series import Remark, RttSeries, difference, save_series
 from sawtooth.congestion.shift import Shift, level_shifts
 
-__all__ = ["Remark", "RttSeries", "Shift", "check", "difference", "level_shifts", "read_series", "save_series"]
+__all__ = [
+    "Remark",
+    "RttSeries",
+    "Shift",
+    "check",
+    "difference",
+    "level_shifts",
+    "load_series",
+    "read_series",
+    "save_series",
+]

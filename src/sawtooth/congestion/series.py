@@ -155,21 +155,6 @@ class RttSeries:
         """Writes it as CSV, as ``save_series`` does."""
         return save_series(path, [self])
 
-    @classmethod
-    def load(cls, path: Path | str) -> RttSeries:
-        """The one series of a file of any kind that ``read_series`` knows.
-
-        Raises SawtoothError as ``read_series``, and ``not-a-series`` when there are several.
-        """
-        from sawtooth.congestion.inputs import read_series
-
-        found = read_series(path)
-        if len(found) > 1:
-            labels = ", ".join(one.label for one in found[:8])
-            fix = "use read_series, and choose"
-            raise InputError("not-a-series", f"it has {len(found)} series: {labels}", file=path, fix=fix)
-        return found[0]
-
     def _columns(self) -> list[tuple[str, NDArray[Any]]]:
         names = ("sent_s", "rtt_s", "late_s", "address", "reply", "duplicates")
         return [(name, getattr(self, name)) for name in names if getattr(self, name) is not None]

@@ -44,7 +44,7 @@ class Kernel:
         """Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``."""
         from sawtooth import kernel
         from sawtooth.testbed.compiler import source
-        from sawtooth.testbed.plan import Place
+        from sawtooth.testbed.place import Place
         from sawtooth.testbed.refusals import check, check_tools
         from sawtooth.testbed.traffic import captured_hosts
 
@@ -65,7 +65,7 @@ class Kernel:
         """
         from sawtooth import kernel
         from sawtooth.testbed import outcome
-        from sawtooth.testbed.plan import Place
+        from sawtooth.testbed.place import Place
         from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)

@@ -74,7 +74,8 @@ class Netns:
         from sawtooth.temporary import directory as run_directory
         from sawtooth.testbed import outcome, remarks, survey
         from sawtooth.testbed.apply import remove
-        from sawtooth.testbed.names import clean, prefix
+        from sawtooth.testbed.cleaning import clean
+        from sawtooth.testbed.names import prefix
         from sawtooth.testbed.plan import build
         from sawtooth.testbed.traffic import captured_hosts
 

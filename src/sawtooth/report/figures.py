@@ -11,7 +11,8 @@ from sawtooth.draw.palette import shown
 from sawtooth.draw.panels import Layout, PanelFigure
 from sawtooth.report import probes
 from sawtooth.study.means import intervals, means
-from sawtooth.study.result import ALL, StudyResult
+from sawtooth.study.result import StudyResult
+from sawtooth.study.shares import ALL
 from sawtooth.study.study import Roles
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from sawtooth.storage import write_bytes, writing
 from sawtooth.study import estimates, store
 from sawtooth.study.axis import text
 from sawtooth.study.means import THE_SAME, interval, intervals, means
-from sawtooth.study.result import ALL, StudyResult
+from sawtooth.study.result import StudyResult
+from sawtooth.study.shares import ALL
 from sawtooth.tables import csv_text
 
 if TYPE_CHECKING:

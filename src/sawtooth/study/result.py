@@ -30,14 +30,14 @@ from sawtooth.storage import checksum, not_a_result, reason, write_bytes
 from sawtooth.study import shares, store
 from sawtooth.study.axis import text
 from sawtooth.study.means import Course, beginnings
+from sawtooth.study.shares import ALL
 from sawtooth.study.study import ALONE, Study
+from sawtooth.study.terminal import table
 from sawtooth.tables import csv_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-ALL = "all"
-"""In the column ``seed``: the samples of all seeds together."""
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -180,8 +180,6 @@ class StudyResult:
 
     def table(self) -> str:
         """For a terminal: one line a point over all seeds, beside the published means where there are some."""
-        from sawtooth.study.terminal import table
-
         return table(self)
 
 

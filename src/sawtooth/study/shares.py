@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from sawtooth.compiled import Flow
 
+ALL = "all"
+"""In the column ``seed``: the samples of all seeds together."""
 SHARE_COLUMNS = (
     "flow",
     "flow_cc",

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from sawtooth.study import estimates
 from sawtooth.study.means import interval, intervals, means
-from sawtooth.study.result import ALL, StudyResult
+from sawtooth.study.shares import ALL
+
+if TYPE_CHECKING:
+    from sawtooth.study.result import StudyResult
 
 
 def table(result: StudyResult) -> str:

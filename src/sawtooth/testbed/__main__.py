@@ -19,7 +19,8 @@ from typing import Any
 
 from sawtooth.compiled import Compiled
 from sawtooth.testbed.names import NAMESPACES
-from sawtooth.testbed.plan import Place, build
+from sawtooth.testbed.place import Place
+from sawtooth.testbed.plan import build
 from sawtooth.testbed.traffic import orders
 
 TASK, ORDERS, ERROR, SYSTEM, SOURCE = "task.json", "orders", "error.txt", "system.json", "source"

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from pathlib import Path
 
-from sawtooth.temporary import orphaned, prefix, sweep
+from sawtooth.temporary import orphaned, prefix
 
-__all__ = ["NAMESPACES", "clean", "orphans", "prefix", "residents"]
+__all__ = ["NAMESPACES", "orphans", "prefix", "residents"]
 
 NAMESPACES = Path("/run/netns")
 
@@ -36,30 +35,6 @@ def residents(names: list[str]) -> list[int]:
             if any(_identity(Path(f"/proc/{process}/task/{thread}/ns/net")) in wanted for thread in threads):
                 found.add(int(process))
     return sorted(found - {os.getpid()})
-
-
-def clean() -> tuple[list[str], list[int], list[str]]:
-    """Removes this user's orphaned directories, ends what still runs in orphaned namespaces, and removes these.
-
-    Returns the names of what was removed, the processes, and the namespaces that only root may remove.
-    """
-    from sawtooth.testbed.apply import remove
-
-    removed = [str(path) for path in sweep()]
-    names = orphans()
-    ended = []
-    for process in residents(names) if names else []:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(process, signal.SIGKILL)
-            ended.append(process)
-    refused = []
-    for name in names:
-        try:
-            remove([name])
-            removed.append(name)
-        except OSError:
-            refused.append(name)
-    return removed, ended, refused
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ from sawtooth.storage import writing
 from sawtooth.testbed import remarks, tables
 from sawtooth.testbed.__main__ import ERROR, SOURCE, SYSTEM, TASK
 from sawtooth.testbed.compiler import source
-from sawtooth.testbed.plan import Place
+from sawtooth.testbed.place import Place
 
 if TYPE_CHECKING:
     from sawtooth.scenario import Scenario

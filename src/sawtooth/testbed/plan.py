@@ -12,24 +12,11 @@ from dataclasses import dataclass, field
 
 from sawtooth.compiled import Compiled, Host
 from sawtooth.frames import IPV4, TCP, packet_bytes
+from sawtooth.testbed.place import Place
 from sawtooth.testbed.ports import Ports
 
 MAIN_TABLE = 254
 _FIRST_TABLE = 1000
-
-
-@dataclass(frozen=True)
-class Place:
-    """What the kernel has that will run the plan: by default that of ``sawtooth kernel build``.
-
-    ``virtual``: its time stands still while it computes.
-    """
-
-    netem: bool = True
-    vlan: bool = True
-    macvlan: bool = False
-    nftables: bool = True
-    virtual: bool = True
 
 
 @dataclass(frozen=True)

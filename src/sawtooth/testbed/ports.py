@@ -25,7 +25,7 @@ from sawtooth.testbed import qdisc
 from sawtooth.testbed.seed import link_seed
 
 if TYPE_CHECKING:
-    from sawtooth.testbed.plan import Place
+    from sawtooth.testbed.place import Place
 
 ROOT = 0xFFFFFFFF
 LOSS, RATE, FIFO, WIRE = 0x10, 0x20, 0x30, 0x40

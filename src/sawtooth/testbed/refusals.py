@@ -8,7 +8,8 @@ from collections import defaultdict
 from sawtooth.compiled import Compiled, Link
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.frames import PACKET_LARGEST, packet_bytes
-from sawtooth.testbed.plan import Place, largest_packet
+from sawtooth.testbed.place import Place
+from sawtooth.testbed.plan import largest_packet
 from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, loses_by_netem
 from sawtooth.testbed.traffic import MAX_FLOWS
 

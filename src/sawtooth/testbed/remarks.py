@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from sawtooth.compiled import Compiled
-    from sawtooth.testbed.plan import Place
+    from sawtooth.testbed.place import Place
 
 _BUSY = 0.9
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sawtooth.errors import SawtoothError
 from sawtooth.testbed.names import prefix
-from sawtooth.testbed.plan import Place
+from sawtooth.testbed.place import Place
 
 _CONFIGURATIONS = ("/proc/config.gz", "/boot/config-{release}", "/lib/modules/{release}/config")
 

@@ -1,7 +1,8 @@
 """What would another congestion control give on this path? An estimate from one measurement, replayed in ``sim``."""
 
-from sawtooth.whatif.estimate import Estimate, estimate
+from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.estimated import Estimated
+from sawtooth.whatif.estimating import estimate
 from sawtooth.whatif.inputs import observe
 from sawtooth.whatif.numbers import from_numbers
 from sawtooth.whatif.observed import Observed

@@ -28,7 +28,7 @@ def from_capture(path: str | Path, *, connection: int | None = None) -> Observed
     Raises SawtoothError: ``not-a-measurement`` (no connection carries data, or its acknowledgements are not there),
     ``no-such-connection``, and as ``sawtooth.read_capture``.
     """
-    from sawtooth import read_capture
+    from sawtooth.capture import read_capture
 
     told = read_capture(path).facts["connections"]
     if connection is not None and not 0 <= connection < len(told):

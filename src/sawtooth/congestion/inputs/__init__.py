@@ -11,7 +11,7 @@ from sawtooth.errors import InputError
 from sawtooth.foreign import read_bytes
 from sawtooth.storage import ASIDE
 
-__all__ = ["LARGEST", "read_series"]
+__all__ = ["LARGEST", "load_series", "read_series"]
 
 LARGEST = 1 << 30
 """Bytes of a file: about a month of probes every 100 ms."""
@@ -36,6 +36,19 @@ def read_series(path: str | Path, *, pace_s: float | None = None) -> list[RttSer
         return _read(text, str(path), pace_s)
     except InputError as error:
         raise error.at(file=path) from None
+
+
+def load_series(path: str | Path) -> RttSeries:
+    """The one series of a file of any kind that ``read_series`` knows.
+
+    Raises SawtoothError as ``read_series``, and ``not-a-series`` when there are several.
+    """
+    found = read_series(path)
+    if len(found) > 1:
+        labels = ", ".join(one.label for one in found[:8])
+        fix = "use read_series, and choose"
+        raise InputError("not-a-series", f"it has {len(found)} series: {labels}", file=path, fix=fix)
+    return found[0]
 
 
 def _read(text: str, source: str, pace_s: float | None) -> list[RttSeries]:

@@ -1,19 +1,15 @@
-"""Transport: what the prober needs of a socket; opening the right one, or naming the capability that is missing."""
+"""Transport: what the prober needs of a socket, and what all kinds of sockets share."""
 
 from __future__ import annotations
 
 import errno
 import ipaddress
-import os
-import secrets
 import select
 import socket
 import struct
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from sawtooth.congestion.probe.wire import kind_of
@@ -26,11 +22,9 @@ MSG_ERRQUEUE = 0x2000
 _ERROR = struct.Struct("=IBBBBII")
 _ORIGINS = {4: 2, 6: 3}
 
-PROTOCOLS = ("icmp", "udp")
 _LEFT_BY_EARLIER = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EPROTO)
 _AT_ONCE = 256
 """Messages read before the schedule is looked at again."""
-_REFUSED = (errno.EACCES, errno.EPERM)
 
 
 @dataclass(frozen=True)
@@ -98,50 +92,11 @@ def resolve(name: str, version: int | None = None) -> Target:
     return Target(name, str(sockaddr[0]), 4 if kind == socket.AF_INET else 6, tuple(sockaddr))
 
 
-def open_transport(target: Target, protocol: str = "icmp", *, sockets: Sequence[str] = ("ping", "raw")) -> Transport:
-    """For ICMP a ping socket where net.ipv4.ping_group_range allows it, else a raw one; UDP needs no privilege.
-
-    ``sockets`` are the kinds to try for ICMP, in this order. Raises SawtoothError ``missing-capability``,
-    ``probe-failed`` (the system has no such sockets, or no route), ``bad-usage``.
-    """
-    from sawtooth.congestion.probe.icmp import Ping, Raw
-    from sawtooth.congestion.probe.udp import Udp
-
-    nonce = secrets.randbits(32)
-    if protocol not in PROTOCOLS:
-        fix = f"one of: {', '.join(PROTOCOLS)}"
-        raise InputError("bad-usage", f"there is no protocol {protocol!r} here", field="protocol", fix=fix)
-    kinds: dict[str, type[Ping] | type[Raw] | type[Udp]] = {"ping": Ping, "raw": Raw, "udp": Udp}
-    wanted = ("udp",) if protocol == "udp" else tuple(sockets)
-    refusals = []
-    for kind in wanted:
-        try:
-            return kinds[kind](target, nonce)
-        except OSError as error:
-            if error.errno not in (*_REFUSED, errno.EPROTONOSUPPORT):
-                raise failed(error, target) from error
-            refusals.append(f"{kind} socket: {error.strerror}")
-    raise _missing(refusals)
-
-
 def failed(error: OSError, target: Target) -> SawtoothError:
     """The error for a probe that could not be sent at all."""
     fix = "see whether this machine has a route there: ip route get"
     message = f"cannot send to {target.address}: {error.strerror or error}"
     return SawtoothError("probe-failed", message, field="TARGET", fix=fix)
-
-
-def _missing(refusals: list[str]) -> SawtoothError:
-    try:
-        allowed = Path("/proc/sys/net/ipv4/ping_group_range").read_text().split()
-    except OSError:
-        allowed = ["?", "?"]
-    message = (
-        f"no ICMP socket may be opened ({'; '.join(refusals)}): the capability CAP_NET_RAW is missing, and "
-        f"net.ipv4.ping_group_range is {' '.join(allowed)}, without the group {os.getegid()}"
-    )
-    fix = 'as root: sysctl -w net.ipv4.ping_group_range="0 2147483647"; or --protocol udp, '
-    return SawtoothError("missing-capability", message, fix=fix + "which needs neither")
 
 
 def prepared(sock: socket.socket, target: Target) -> socket.socket:

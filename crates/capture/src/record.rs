@@ -1,0 +1,23 @@
+//! A record of a capture file, or why there is none.
+
+use crate::link::LinkType;
+
+/// A frame that was just passed in the buffer.
+pub(crate) struct Record {
+    /// Offset of the record in the unpacked file.
+    pub byte: u64,
+    pub time_ns: u64,
+    pub link: LinkType,
+    /// Number of the interface, where the file has several.
+    pub interface: Option<u32>,
+    pub wire: u32,
+    /// Bytes kept of the frame, and bytes of the record behind them.
+    pub kept: usize,
+    pub behind: usize,
+}
+
+/// Nothing of the stream can be read any more, and why.
+pub(crate) struct Broken {
+    pub byte: u64,
+    pub text: String,
+}

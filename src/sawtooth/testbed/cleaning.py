@@ -1,0 +1,33 @@
+"""Cleaning up after owners that were killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+from sawtooth.temporary import sweep
+from sawtooth.testbed.apply import remove
+from sawtooth.testbed.names import orphans, residents
+
+
+def clean() -> tuple[list[str], list[int], list[str]]:
+    """Removes this user's orphaned directories, ends what still runs in orphaned namespaces, and removes these.
+
+    Returns the names of what was removed, the processes, and the namespaces that only root may remove.
+    """
+    removed = [str(path) for path in sweep()]
+    names = orphans()
+    ended = []
+    for process in residents(names) if names else []:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, signal.SIGKILL)
+            ended.append(process)
+    refused = []
+    for name in names:
+        try:
+            remove([name])
+            removed.append(name)
+        except OSError:
+            refused.append(name)
+    return removed, ended, refused

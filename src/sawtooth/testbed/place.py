@@ -1,0 +1,19 @@
+"""Place: where a plan is to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the kernel has that will run the plan: by default that of ``sawtooth kernel build``.
+
+    ``virtual``: its time stands still while it computes.
+    """
+
+    netem: bool = True
+    vlan: bool = True
+    macvlan: bool = False
+    nftables: bool = True
+    virtual: bool = True
