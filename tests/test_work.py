@@ -1,5 +1,6 @@
 """Fanning out: workers import nothing of the script that calls, whatever it is; what fails ends all of them."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -190,6 +191,9 @@ def wait_for(file: Path) -> None:
 
 
 def test_a_system_without_named_semaphores_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its import asks for their largest value.
+    importlib.import_module("multiprocessing.synchronize")
+
     def refused(*_: object) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
@@ -198,3 +202,19 @@ def test_a_system_without_named_semaphores_is_told_so(monkeypatch: pytest.Monkey
         results(abs, [-1, 2])
     assert caught.value.code == "no-workers"
     assert "/dev/shm" in str(caught.value)
+
+
+def test_threads_need_not_import_what_they_call_and_stop_at_the_word() -> None:
+    stopped: list[bool] = []
+
+    def task(number: int) -> int:
+        if number == 2:
+            raise ValueError("the second")
+        while number == 3 and not stopped:
+            time.sleep(0.01)
+        return -number
+
+    assert results(lambda number: -number, [1, 2, 3], jobs=2, threads=True) == [-1, -2, -3]
+    with pytest.raises(ValueError, match="the second"):
+        fan_out(task, [1, 2, 3], done=lambda *_: None, stop=lambda: stopped.append(True), jobs=3, threads=True)
+    assert stopped == [True]

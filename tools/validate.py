@@ -16,7 +16,6 @@ import math
 import re
 import shutil
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -24,6 +23,7 @@ from statistics import fmean, median, stdev
 import pandas as pd
 
 from sawtooth import Run, Scenario, run
+from sawtooth.work import results
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "validation.md"
 SEEDS = (1, 2, 3, 4, 5, 6)
@@ -112,26 +112,25 @@ def against_kernel(path: Path) -> tuple[str, list[float]]:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     differences = []
-    with ThreadPoolExecutor() as pool:
-        for name, rows in groups.items():
-            last = rows[-1]
-            k = average([measured(row, float(last["seconds"])) for row in rows])
-            runs = pool.map(lambda seed, row=last: run(scenario(row, seed), quiet=True), SEEDS)
-            results = [simulated(result) for result in runs]
-            s = average(results)
-            # The mean's standard error, of both sides together: a difference below twice of it says nothing.
-            error = math.sqrt(
-                stdev([r.mean for r in results]) ** 2 / len(results)
-                + (stdev([float(r["mean_mbps"]) for r in rows]) ** 2 / len(rows) if len(rows) > 1 else 0)
-            )
-            differences.append(math.log(s.mean / k.mean))
-            more = "; ".join(f"{a} → {b}" for a, b in ((k.share, s.share), (k.probes, s.probes)) if a)
-            lines.append(
-                f"| {name} ({len(rows)} runs of {last['seconds']} s) | {k.mean:.2f} | {s.mean:.2f} | "
-                f"{100 * (s.mean / k.mean - 1):+.1f}% ± {200 * error / k.mean:.1f} | {k.std:.1f} → {s.std:.1f} | "
-                f"{k.retransmits:.0f} → {s.retransmits:.0f} | {k.timeouts:.0f} → {s.timeouts:.0f} | "
-                f"{k.tail_probes:.0f} → {s.tail_probes:.0f} | {more} |"
-            )
+    for name, rows in groups.items():
+        last = rows[-1]
+        k = average([measured(row, float(last["seconds"])) for row in rows])
+        runs = results(lambda seed, row=last: run(scenario(row, seed), quiet=True), SEEDS, threads=True)
+        simulations = [simulated(result) for result in runs]
+        s = average(simulations)
+        # The mean's standard error, of both sides together: a difference below twice of it says nothing.
+        error = math.sqrt(
+            stdev([r.mean for r in simulations]) ** 2 / len(simulations)
+            + (stdev([float(r["mean_mbps"]) for r in rows]) ** 2 / len(rows) if len(rows) > 1 else 0)
+        )
+        differences.append(math.log(s.mean / k.mean))
+        more = "; ".join(f"{a} → {b}" for a, b in ((k.share, s.share), (k.probes, s.probes)) if a)
+        lines.append(
+            f"| {name} ({len(rows)} runs of {last['seconds']} s) | {k.mean:.2f} | {s.mean:.2f} | "
+            f"{100 * (s.mean / k.mean - 1):+.1f}% ± {200 * error / k.mean:.1f} | {k.std:.1f} → {s.std:.1f} | "
+            f"{k.retransmits:.0f} → {s.retransmits:.0f} | {k.timeouts:.0f} → {s.timeouts:.0f} | "
+            f"{k.tail_probes:.0f} → {s.tail_probes:.0f} | {more} |"
+        )
     return "\n".join(lines), differences
 
 

@@ -12,7 +12,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from multiprocessing import connection, parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
@@ -44,9 +52,11 @@ def fan_out(
     poll: Callable[[], None] = lambda: None,
     stop: Callable[[], None] = lambda: None,
     jobs: int | None = None,
+    threads: bool = False,
     executor: Executor | None = None,
 ) -> None:
-    """Calls ``function`` with every task, in ``jobs`` processes of our own (one a core), or by ``executor``.
+    """Calls ``function`` with every task, in ``jobs`` processes of our own (one a core), or as many ``threads``, where
+    the work leaves Python's lock; or by ``executor``, anything with the interface of ``concurrent.futures``.
 
     ``done`` gets each task's number and result, in order where several are there; ``poll`` is called some times a
     second. When anything raises (a task, these two, Ctrl-C, a worker that dies), ``stop`` is called, which passes the
@@ -58,6 +68,10 @@ def fan_out(
     script itself defines is unknown there.
     """
     if not tasks:
+        return
+    if threads:
+        with ThreadPoolExecutor(min(jobs or cores(), len(tasks))) as pool:
+            fan_out(function, tasks, done=done, poll=poll, stop=stop, executor=pool)
         return
     own = None
     if executor is None:
@@ -94,10 +108,12 @@ def fan_out(
             own.shutdown(wait=True, cancel_futures=True)
 
 
-def results(function: Callable[[Task], Result], tasks: Sequence[Task], *, jobs: int | None = None) -> list[Result]:
+def results(
+    function: Callable[[Task], Result], tasks: Sequence[Task], *, jobs: int | None = None, threads: bool = False
+) -> list[Result]:
     """What ``fan_out`` gives, in the order of the tasks."""
     found: dict[int, Result] = {}
-    fan_out(function, tasks, done=found.__setitem__, jobs=jobs)
+    fan_out(function, tasks, done=found.__setitem__, jobs=jobs, threads=threads)
     return [found[number] for number in range(len(tasks))]
 
 

@@ -1,11 +1,11 @@
 //! Quantities as types: a private field each, and only the operators that mean something.
 //!
-//! `Time` is a point on the simulated clock, `Span` a distance between two, `Rate` bits per second, `Bytes` an amount.
+//! `Time` is a point on the simulated clock, `Span` a distance between two.
 
 pub mod width;
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Sub};
 
 /// A point in simulated time, in nanoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,14 +14,6 @@ pub struct Time(u64);
 /// A length of time in nanoseconds; never negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
-
-/// A rate in bits per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rate(u64);
-
-/// An amount of data in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bytes(u64);
 
 impl Time {
     pub const ZERO: Time = Time(0);
@@ -70,31 +62,6 @@ impl Span {
     }
 }
 
-impl Rate {
-    pub const fn from_bits_per_second(bps: u64) -> Self {
-        Rate(bps)
-    }
-    pub const fn bits_per_second(self) -> u64 {
-        self.0
-    }
-    /// How long `bytes` take at this rate, in picoseconds, so that a transmitter can keep the remainder of a nanosecond.
-    ///
-    /// # Panics
-    /// On a rate of zero.
-    pub const fn picos_for(self, bytes: Bytes) -> u64 {
-        (bytes.0 as u128 * 8_000_000_000_000 / self.0 as u128) as u64
-    }
-}
-
-impl Bytes {
-    pub const fn new(bytes: u64) -> Self {
-        Bytes(bytes)
-    }
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
@@ -119,22 +86,6 @@ impl Add for Span {
         Span(self.0 + other.0)
     }
 }
-impl Add for Bytes {
-    type Output = Bytes;
-    fn add(self, other: Bytes) -> Bytes {
-        Bytes(self.0 + other.0)
-    }
-}
-impl AddAssign for Bytes {
-    fn add_assign(&mut self, other: Bytes) {
-        self.0 += other.0;
-    }
-}
-impl SubAssign for Bytes {
-    fn sub_assign(&mut self, other: Bytes) {
-        self.0 -= other.0;
-    }
-}
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
@@ -144,11 +95,6 @@ impl fmt::Display for Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_full_frame_takes_12112_nanoseconds_at_one_gigabit() {
-        assert_eq!(Rate::from_bits_per_second(1_000_000_000).picos_for(Bytes::new(1514)), 12_112_000);
-    }
 
     #[test]
     fn a_span_since_a_later_time_is_zero() {

@@ -1,6 +1,6 @@
 //! The quantities' arithmetic: units convert exactly, order is that of the numbers, nothing is rounded up.
 
-use sawtooth_units::{Bytes, Rate, Span, Time};
+use sawtooth_units::{Span, Time};
 
 #[test]
 fn spans_of_every_unit_are_nanoseconds() {
@@ -49,42 +49,4 @@ fn times_and_spans_are_ordered_and_never_comes_last() {
 fn a_time_is_shown_in_seconds_with_nanoseconds() {
     assert_eq!(Time::from_nanos(12_000_000_034).to_string(), "12.000000034 s");
     assert_eq!(Time::ZERO.to_string(), "0.000000000 s");
-}
-
-#[test]
-fn bytes_add_up() {
-    let mut sum = Bytes::new(1_448) + Bytes::new(66);
-    assert_eq!(sum.get(), 1_514);
-    sum += Bytes::new(10);
-    sum -= Bytes::new(24);
-    assert_eq!(sum, Bytes::new(1_500));
-}
-
-#[test]
-fn a_serialisation_time_keeps_picoseconds() {
-    let picos = |bps, bytes| Rate::from_bits_per_second(bps).picos_for(Bytes::new(bytes));
-    assert_eq!(picos(1, 1), 8_000_000_000_000);
-    assert_eq!(picos(100_000_000_000, 1), 80);
-    // 8 bits at 3 bit/s: 2.666… s.
-    assert_eq!(picos(3, 1), 2_666_666_666_666);
-    assert_eq!(picos(1_000, 0), 0);
-    assert_eq!(Rate::from_bits_per_second(7).bits_per_second(), 7);
-}
-
-#[test]
-fn a_faster_rate_never_takes_longer_and_more_bytes_never_less() {
-    let rates = [1, 9_600, 10_000_000, 2_500_000_000, 100_000_000_000];
-    for pair in rates.windows(2) {
-        for size in [0, 1, 66, 1_514, 65_535] {
-            let picos = |bps, bytes| Rate::from_bits_per_second(bps).picos_for(Bytes::new(bytes));
-            assert!(picos(pair[1], size) <= picos(pair[0], size));
-            assert!(picos(pair[0], size) <= picos(pair[0], size + 1));
-        }
-    }
-}
-
-#[test]
-#[should_panic(expected = "divide by zero")]
-fn a_rate_of_zero_has_no_serialisation_time() {
-    Rate::from_bits_per_second(0).picos_for(Bytes::new(1));
 }

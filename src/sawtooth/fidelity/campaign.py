@@ -10,7 +10,6 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from sawtooth.bar import Bar
@@ -88,9 +87,9 @@ class Campaign:
                 bar.show(min(len(points), finished + math.fsum(self._running.values())))
 
         # Engines leave Python's lock for the work: the core releases it, a guest is another process.
-        with ThreadPoolExecutor(self.jobs) as pool, Bar(self.engine, len(points), quiet=self.quiet) as bar:
+        with Bar(self.engine, len(points), quiet=self.quiet) as bar:
             try:
-                fan_out(self._tried, order, done=done, poll=poll, stop=self._stop.set, executor=pool)
+                fan_out(self._tried, order, done=done, poll=poll, stop=self._stop.set, jobs=self.jobs, threads=True)
             except KeyboardInterrupt:
                 message = (
                     f"interrupted; {finished} of {len(points)} points are finished, and every finished run is kept"

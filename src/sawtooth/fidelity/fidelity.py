@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from sawtooth.fidelity.grid import Grid, Point
 from sawtooth.fidelity.ledger import Ledger, Row, unmeasured
 from sawtooth.storage import write_bytes, write_json
 from sawtooth.tables import csv_text
+from sawtooth.work import cores
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -75,7 +75,7 @@ def compare_on(
     """
     grid = Grid.load(grid_file)
     points = grid.points(tag)
-    at_once = jobs or len(os.sched_getaffinity(0))
+    at_once = jobs or cores()
     path = record_file or records.beside(grid_file)
     if measure is None:
         record = Ledger.load(path)

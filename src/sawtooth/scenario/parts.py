@@ -36,7 +36,6 @@ CongestionControl = Literal[
 CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
 HZ = (100, 250, 300, 1000)
 
-HOUR = 3600 * 10**9
 MAX_CONNECTIONS = 100_000
 MAX_SAMPLES = 10_000_000
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.scenario import Scenario
+from sawtooth.scenario import GilbertElliott, Loss, LossPattern, Queue, Rate, Scenario, Size, Span
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.observed import CONTROLS, Observed
-from sawtooth.work import cores, fan_out
+from sawtooth.work import fan_out
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,21 +126,21 @@ def scenario(observed: Observed, estimate: Estimate, drawn: Drawn, cc: str) -> S
         "delayed_ack": estimate.delayed_ack,
     }
     if estimate.window is not None:
-        host["receive_buffer"] = f"{_buffer(estimate.window.value / WINDOW_SHARE)} bytes"
+        host["receive_buffer"] = _buffer(estimate.window.value / WINDOW_SHARE)
     return Scenario(
         name=f"what if {cc}",
         topology="path",
-        duration=f"{round(duration * 1000)} ms",
-        warmup=f"{round(warmup * 1000)} ms",
+        duration=Span(round(duration * 1000) * 10**6),
+        warmup=Span(round(warmup * 1000) * 10**6),
         interval="500 ms",
         seed=drawn.seed,
         traffic="native",
         path={
-            "rate": f"{max(1, round(drawn.rate_bps))} bit/s",
-            "rtt": f"{round(drawn.rtt_s * 1e6)} us",
-            "queue": f"{max(1, round(drawn.queue))} packets",
+            "rate": Rate(min(Rate.HIGH, max(Rate.LOW, round(drawn.rate_bps)))),
+            "rtt": Span(min(Span.HIGH, round(drawn.rtt_s * 1e6) * 10**3)),
+            "queue": Queue("packets", Fraction(min(Queue.HIGH["packets"], max(1, round(drawn.queue))))),
             "loss": _loss(drawn.loss, drawn.burst, estimate.burst_loss),
-            "ack_loss": _percent(drawn.ack_loss),
+            "ack_loss": _share(drawn.ack_loss),
         },
         host=host,
         flows=[{"cc": cc, "count": observed.connections}],
@@ -152,23 +152,23 @@ def _handshake_s(observed: Observed, drawn: Drawn) -> float:
     return drawn.rtt_s if observed.from_start and observed.since_data else 0.0
 
 
-def _buffer(size: float) -> int:
-    return min(2**30, max(4096, round(size)))
+def _buffer(size: float) -> Size:
+    return Size(min(2**30, max(4096, round(size))))
 
 
-def _percent(share: float) -> str:
-    return f"{min(1.0, max(0.0, share)) * 100:.7f}%"
+def _share(of_packets: float) -> Loss:
+    return Loss(round(min(1.0, max(0.0, of_packets)) * 1e9))
 
 
-def _loss(share: float, burst: float, within: float = 1.0) -> Any:
+def _loss(share: float, burst: float, within: float = 1.0) -> Loss | LossPattern:
     """Bursts longer than chance makes them need a state: Gilbert's, whose bad state loses the share ``within``."""
     if burst <= 1.05 or share <= 0:
-        return _percent(share)
+        return _share(share)
     leave = 1 / burst
     # The state takes the share of the packets that is lost over that of its own that is.
     taken = min(0.99, share / within)
-    model = {"p": _percent(min(1.0, taken * leave / (1 - taken))), "r": _percent(leave)}
-    return {"gilbert_elliott": model if within >= 1 else model | {"bad": _percent(within)}}
+    model = GilbertElliott(p=_share(min(1.0, taken * leave / (1 - taken))), r=_share(leave), bad=_share(within))
+    return LossPattern(gilbert_elliott=model)
 
 
 def replay(
@@ -225,8 +225,8 @@ class _Runs:
             if self._progress is not None:
                 self._progress(min(1.0, self._done / self._total))
 
-        with ThreadPoolExecutor(cores()) as pool:
-            fan_out(lambda path: self._run(path, cc), paths, done=done, stop=self._stop, executor=pool)
+        # The simulator lets go of the interpreter.
+        fan_out(lambda path: self._run(path, cc), paths, done=done, stop=self._stop, threads=True)
         return [found[number] for number in range(len(paths))]
 
     def _stop(self) -> None:
