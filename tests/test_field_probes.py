@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fidelity.field.probes import Judged, Truth, probes, reached, table, truths
+from fidelity.field.probes import ANSWERED, HELD, Judged, Truth, judge, probes, reached, table, truths
 from sawtooth.congestion.estimate import Estimate
+from sawtooth.congestion.model import CongestionModel
 
 SHIPPED = Path(__file__).resolve().parents[1] / "fidelity" / "field" / "kernel-probes"
 
@@ -72,3 +73,11 @@ def test_the_command_reads_a_folder_and_prints_its_table(tmp_path: Path) -> None
     assert done.exit_code in (0, 1)
     assert "of 2 | none |" in done.output
     assert all(row["file"] in done.output for row in chosen)
+
+
+def test_of_the_kernels_series_no_state_is_wrong_and_as_many_are_answered_and_held_as_documented() -> None:
+    found = list(judge(SHIPPED, CongestionModel.default()))
+    told = [one for one in found if one.error is not None]
+    assert not [one.truth.file for one in found if one.right is False]
+    assert len(told) >= ANSWERED * sum(one.truth.state == "congested" for one in found)
+    assert sum(one.holds for one in told) >= HELD * len(told)
