@@ -5,6 +5,8 @@ use sawtooth_units::Time;
 pub trait Calendar {
     /// The first packet on its way over `link`, which was empty, arrives at `time`.
     fn arrival(&mut self, link: u32, time: Time);
+    /// `transmitter`, which holds packets, is free for the next at `time`.
+    fn departure(&mut self, transmitter: u32, time: Time);
     /// Sets timer `index` of the hosts to `due`; `Time::NEVER` cancels it.
     fn timer(&mut self, index: u32, due: Time);
 }

@@ -60,6 +60,18 @@ pub struct Transmitter {
     pub rate_bps: u64,
     pub queue_packets: Option<u64>,
     pub queue_bytes: Option<u64>,
+    #[serde(skip)]
+    pub discipline: Discipline,
+}
+
+/// What a full queue drops. No key of the compiled scenario yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// What comes; departures are computed then.
+    #[default]
+    TailDrop,
+    /// The same, but packets are held until they leave.
+    Fifo,
 }
 
 /// One direction of a link.

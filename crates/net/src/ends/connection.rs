@@ -22,14 +22,25 @@ pub enum Phase {
     Done,
 }
 
+/// A super-packet in the sending host's queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// When the last of it leaves; [`Time::NEVER`] while that is not known.
+    pub leaves: Time,
+    /// Bytes that it holds until then.
+    pub memory: u32,
+    /// So many of its packets wait for nobody knows how long.
+    pub held: u32,
+}
+
 /// With many connections each packet finds its own out of the cache. So the fields lie in order of who uses them, in three
 /// lines: the sending end, the receiving end, and what only start and end need.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
     pub phase: Phase,
-    /// The sending host keeps packets in a queue of its own: when each leaves it, and how much memory it holds.
-    pub host_queue: VecDeque<(Time, u32)>,
+    /// The sending host keeps packets in a queue of its own.
+    pub host_queue: VecDeque<Queued>,
     /// Counts the connections that used this slot.
     pub generation: u32,
     pub forward_at: u32,
@@ -141,8 +152,8 @@ impl Connection {
     /// Lets go of what has left the host's queue by `now`.
     pub fn settle_host_queue(&mut self, now: Time) {
         let mut freed = 0;
-        while let Some(&(departure, memory)) = self.host_queue.front()
-            && departure <= now
+        while let Some(&Queued { leaves, memory, .. }) = self.host_queue.front()
+            && leaves <= now
         {
             freed += u64::from(memory);
             self.host_queue.pop_front();
@@ -154,5 +165,18 @@ impl Connection {
         if let Some(sender) = self.sender() {
             sender.host_queue -= freed;
         }
+    }
+
+    /// The first of the packets that wait for nobody knows how long leaves at `at`. If that is the last one of a super-packet:
+    /// how many others are before it.
+    pub fn leaves_host_queue(&mut self, at: Time) -> Option<usize> {
+        let place = self.host_queue.iter().position(|queued| queued.held > 0)?;
+        let queued = &mut self.host_queue[place];
+        queued.held -= 1;
+        if queued.held > 0 {
+            return None;
+        }
+        queued.leaves = at;
+        Some(place)
     }
 }

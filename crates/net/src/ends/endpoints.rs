@@ -1,13 +1,17 @@
 //! What hosts do with data and acknowledgements, and how what they answer gets onto their first link.
 
 use crate::calendar::Calendar;
+use crate::ends::connection::Queued;
 use crate::ends::{Ends, Outside, RECEIVER, ROOM, SENDER};
 use crate::frames::{HEADERS, TIMESTAMP_OPTION, sack_option};
+use crate::network::held::Left;
 use crate::network::packet::{Kind, Packet};
+use crate::network::passage::Sent;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::packet::{Ack, Burst};
 use sawtooth_tcp::receiver::{Data, Receiver};
 use sawtooth_tcp::sender::{SUPER_PACKET_OVERHEAD, Sender};
+use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
 
 impl Ends {
@@ -89,7 +93,9 @@ impl Ends {
         if connection.host_queued {
             connection.settle_host_queue(now);
         }
-        let Some(sender) = connection.sender() else { return };
+        let Some(sender) = connection.sender() else {
+            return;
+        };
         let mut bursts = std::mem::take(&mut self.bursts);
         act(sender, clock, &mut bursts);
         for &burst in &bursts {
@@ -98,8 +104,10 @@ impl Ends {
         bursts.clear();
         self.bursts = bursts;
         let connection = &mut self.connections[index as usize];
-        let leaves = connection.host_queue.front().map_or(now, |&(departure, _)| departure);
-        let Some(sender) = connection.sender() else { return };
+        let leaves = connection.host_queue.front().map_or(now, |queued| queued.leaves);
+        let Some(sender) = connection.sender() else {
+            return;
+        };
         let done = sender.is_done();
         let timer = sender.timer();
         let room = sender.next_room(leaves);
@@ -130,7 +138,7 @@ impl Ends {
         if tapped && offload {
             self.tap_super_packet(&packet, burst, whole_lost, now, network);
         }
-        let mut leaves = now;
+        let (mut leaves, mut held) = (now, 0);
         if !whole_lost {
             for seq in burst.start..burst.start + u64::from(burst.count) {
                 packet.seq = seq;
@@ -141,23 +149,41 @@ impl Ends {
                 if tapped {
                     self.tap_sent(&packet, now, network);
                 }
-                let departure = if offload || !network.links[first as usize].loses() {
+                if offload || !network.links[first as usize].loses() {
                     let packet = network.packets.insert(packet);
-                    network.send(packet, first, now, outside.calendar)
-                } else {
-                    None
-                };
-                leaves = departure.unwrap_or(leaves);
+                    match network.send(packet, first, now, outside.calendar) {
+                        Sent::Leaves(departure) => leaves = departure,
+                        Sent::Held => held += 1,
+                        Sent::Dropped => {}
+                    }
+                }
             }
         }
         let connection = &mut self.connections[index as usize];
         if !queued {
             return;
         }
-        if leaves > now {
-            connection.host_queue.push_back((leaves, memory.fit_u32()));
+        if leaves > now || held > 0 {
+            let leaves = if held > 0 { Time::NEVER } else { leaves };
+            connection.host_queue.push_back(Queued { leaves, memory: memory.fit_u32(), held });
         } else if let Some(sender) = connection.sender() {
             sender.host_queue -= memory;
+        }
+    }
+
+    /// A packet that was held before its link has left, or was dropped there. Where that is its host's own link, the sender has
+    /// room again.
+    pub fn left<C: Calendar>(&mut self, left: Left, outside: &mut Outside<C>) {
+        let Left { packet, link, at } = left;
+        if packet.kind != Kind::Data {
+            return;
+        }
+        let connection = &mut self.connections[packet.owner as usize];
+        if packet.generation == connection.generation && outside.network.routes.link(connection.forward_at) == link {
+            let Some(0) = connection.leaves_host_queue(at) else { return };
+            let Some(sender) = connection.sender() else { return };
+            let room = sender.next_room(at);
+            outside.calendar.timer(self.timer(packet.owner, ROOM), room);
         }
     }
 }

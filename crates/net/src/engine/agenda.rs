@@ -3,6 +3,7 @@
 use crate::calendar::Calendar;
 use crate::engine::schedule::{LinkHeap, Timers};
 use sawtooth_units::Time;
+use sawtooth_units::width::Fit;
 
 #[derive(Clone, Debug)]
 pub struct Agenda {
@@ -10,20 +11,45 @@ pub struct Agenda {
     pub next: Vec<Time>,
     /// The links that lead into each cell and have packets on their way; unused for cells that packets only pass through.
     pub heaps: Vec<LinkHeap>,
-    pub timers: Timers,
+    /// Those of transmitters first: at one instant a packet leaves before a host acts.
+    timers: Timers,
+    transmitters: u32,
     /// Each link's cell: where its packets arrive. And whether packets only pass through that.
     arrives_in: Vec<(u32, bool)>,
 }
 
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// A transmitter may let the next packet leave.
+    Departure(u32),
+    /// A timer of the hosts.
+    Timer(u32),
+}
+
 impl Agenda {
-    /// For `cells` cells; in which each timer and each link's arrivals are.
-    pub fn new(cells: usize, timers: &[u32], arrives_in: Vec<(u32, bool)>) -> Self {
+    /// For `cells` cells; in which each transmitter, each timer of the hosts and each link's arrivals are.
+    pub fn new(cells: usize, transmitters: &[u32], timers: &[u32], arrives_in: Vec<(u32, bool)>) -> Self {
         Agenda {
             next: vec![Time::ZERO; cells],
             heaps: vec![LinkHeap::default(); cells],
-            timers: Timers::new(cells, timers),
+            timers: Timers::new(cells, &[transmitters, timers].concat()),
+            transmitters: transmitters.len().fit_u32(),
             arrives_in,
         }
+    }
+
+    /// When a timer of `cell` may be due next.
+    #[inline]
+    pub fn next_timer(&self, cell: u32) -> Time {
+        self.timers.next_due(cell)
+    }
+
+    /// Takes the next timer of `cell`, if it is really due.
+    #[inline]
+    pub fn pop_timer(&mut self, cell: u32) -> Option<Due> {
+        let index = self.timers.pop(cell)?;
+        Some(index.checked_sub(self.transmitters).map_or(Due::Departure(index), Due::Timer))
     }
 
     /// When the first event of all may be.
@@ -43,9 +69,14 @@ impl Calendar for Agenda {
         }
     }
 
+    #[inline]
+    fn departure(&mut self, transmitter: u32, time: Time) {
+        self.timers.set(transmitter, time);
+    }
+
     /// Of the cell whose events are being taken, or of any before the first.
     #[inline]
     fn timer(&mut self, index: u32, due: Time) {
-        self.timers.set(index, due);
+        self.timers.set(self.transmitters + index, due);
     }
 }

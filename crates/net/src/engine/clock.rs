@@ -1,7 +1,7 @@
 //! The simulation: takes events in order of time, and has the hosts and the network act on them.
 
 use crate::ends::{Ends, Outside};
-use crate::engine::agenda::Agenda;
+use crate::engine::agenda::{Agenda, Due};
 use crate::engine::cells::{Cells, Inlet};
 use crate::network::Network;
 use crate::network::routes::{END, Routes};
@@ -67,13 +67,19 @@ impl Simulation {
         let mut cells = Cells::new(&scenario);
         // Where packets are looked at they are taken one by one.
         taps.iter().flat_map(Taps::hosts).for_each(|host| cells.take_one_by_one(host));
+        let network = Network::new(&scenario, routes, taps);
+        let sends = network.transmitter_hosts(&scenario);
+        // So they are where packets leave by events.
+        let holding = network.transmitters.iter().zip(&sends).filter(|(transmitter, _)| transmitter.holds());
+        holding.for_each(|(_, &host)| cells.take_one_by_one(host));
+        let transmitters: Vec<u32> = sends.into_iter().map(|host| cells.of_host[host]).collect();
         let timers: Vec<u32> = ends.timer_hosts().into_iter().map(|host| cells.of_host[host]).collect();
         let arrives_in = scenario.links.iter().map(|link| cells.of_host[link.to]);
         let arrives_in = arrives_in.map(|cell| (cell, !cells.inputs[cell as usize].is_empty()));
-        let mut agenda = Agenda::new(cells.count, &timers, arrives_in.collect());
+        let mut agenda = Agenda::new(cells.count, &transmitters, &timers, arrives_in.collect());
         ends.begin(&mut agenda);
         Simulation {
-            network: Network::new(&scenario, routes, taps),
+            network,
             ends,
             agenda,
             now: Time::ZERO,
@@ -247,7 +253,7 @@ impl Simulation {
     /// that are due with it.
     fn run_hosts(&mut self, cell: u32, horizon: Time, left: &mut u64) -> Time {
         loop {
-            let timer = self.agenda.timers.next_due(cell);
+            let timer = self.agenda.next_timer(cell);
             let arrival = self.agenda.heaps[cell as usize].peek();
             match arrival {
                 Some((time, link)) if time < timer => {
@@ -261,11 +267,13 @@ impl Simulation {
                         return timer;
                     }
                     self.now = timer;
-                    if let Some(index) = self.agenda.timers.pop(cell) {
-                        self.ends.fire(
-                            index,
-                            &mut Outside { now: timer, network: &mut self.network, calendar: &mut self.agenda },
-                        );
+                    match self.agenda.pop_timer(cell) {
+                        Some(Due::Timer(index)) => {
+                            let (network, calendar) = (&mut self.network, &mut self.agenda);
+                            self.ends.fire(index, &mut Outside { now: timer, network, calendar });
+                        }
+                        Some(Due::Departure(transmitter)) => self.depart(transmitter),
+                        None => {}
                     }
                 }
             }
@@ -290,6 +298,17 @@ impl Simulation {
             next => {
                 network.enter(packet, next, now, calendar);
             }
+        }
+    }
+
+    /// A transmitter that holds packets is free for the next; the hosts whose packets they were learn what has left.
+    #[cold]
+    fn depart(&mut self, transmitter: u32) {
+        let now = self.now;
+        self.network.depart(transmitter, now, &mut self.agenda);
+        while let Some(left) = self.network.left.pop_front() {
+            let (network, calendar) = (&mut self.network, &mut self.agenda);
+            self.ends.left(left, &mut Outside { now, network, calendar });
         }
     }
 

@@ -1,20 +1,24 @@
 //! Links, transmitters, queues and routes, and the packets on them. What packets say is nothing to them.
 
+pub mod held;
 pub mod link;
 pub mod loss;
 pub mod packet;
 pub mod packets;
-mod passage;
+pub mod passage;
+pub mod queue;
 pub mod ring;
 pub mod routes;
 pub mod transmitter;
 
+use crate::network::held::Left;
 use crate::network::link::Link;
 use crate::network::packets::Packets;
 use crate::network::routes::Routes;
 use crate::network::transmitter::Transmitter;
 use crate::observe::tap::Taps;
 use crate::scenario::Scenario;
+use std::collections::VecDeque;
 
 pub struct Network {
     pub links: Vec<Link>,
@@ -22,6 +26,8 @@ pub struct Network {
     pub packets: Packets,
     pub routes: Routes,
     pub taps: Option<Box<Taps>>,
+    /// What has left transmitters that hold packets, or was dropped there, and whose hosts have not learnt of it yet.
+    pub left: VecDeque<Left>,
 }
 
 impl Network {
@@ -38,11 +44,22 @@ impl Network {
             packets: Packets::new(),
             routes,
             taps: taps.map(Box::new),
+            left: VecDeque::new(),
         }
     }
 
-    /// Packets on links.
+    /// Packets on links, and held before them.
     pub fn in_transit(&self) -> usize {
-        self.links.iter().map(Link::in_transit).sum()
+        let held = self.transmitters.iter().map(Transmitter::holding);
+        self.links.iter().map(Link::in_transit).chain(held).sum()
+    }
+
+    /// Of each transmitter: its host. One that no link has is the first host's.
+    pub fn transmitter_hosts(&self, scenario: &Scenario) -> Vec<usize> {
+        let mut hosts = vec![0; self.transmitters.len()];
+        for link in &scenario.links {
+            link.transmitter.into_iter().for_each(|transmitter| hosts[transmitter] = link.from);
+        }
+        hosts
     }
 }

@@ -4,8 +4,20 @@ use crate::calendar::Calendar;
 use crate::network::Network;
 use crate::network::link::{Handle, OnWay, Transmitted};
 use crate::network::packet::Packet;
+use crate::network::queue::Waiting;
 use crate::network::routes::{END, MIXED};
 use sawtooth_units::{Span, Time};
+
+/// What became of a packet that was put on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It will have left the transmitter by then.
+    Leaves(Time),
+    /// It waits, who knows how long: [`Network::left`] will tell.
+    Held,
+    /// Lost, or there was no room.
+    Dropped,
+}
 
 impl Network {
     /// Passes on what comes over the links `inputs` before `horizon` to hosts that send nothing themselves, in order of time and
@@ -117,10 +129,10 @@ impl Network {
 
     /// A packet meets a link's loss, and if it passes, its transmitter.
     #[inline]
-    pub fn enter(&mut self, packet: Handle, link: u32, now: Time, calendar: &mut impl Calendar) -> Option<Time> {
+    pub fn enter(&mut self, packet: Handle, link: u32, now: Time, calendar: &mut impl Calendar) -> Sent {
         if self.links[link as usize].loses() {
             self.packets.discard(packet);
-            return None;
+            return Sent::Dropped;
         }
         self.send(packet, link, now, calendar)
     }
@@ -153,18 +165,24 @@ impl Network {
         }
     }
 
-    /// Puts a packet on a link. When it will have left the transmitter, unless it was dropped.
+    /// Puts a packet on a link.
     #[inline]
-    pub fn send(&mut self, packet: Handle, index: u32, now: Time, calendar: &mut impl Calendar) -> Option<Time> {
+    pub fn send(&mut self, packet: Handle, index: u32, now: Time, calendar: &mut impl Calendar) -> Sent {
         let link = &mut self.links[index as usize];
         let departure = match link.transmitter {
-            Some(t) => match self.transmitters[t as usize].send(packet.size() + link.overhead, now) {
-                Some(departure) => departure,
-                None => {
-                    self.packets.discard(packet);
-                    return None;
+            Some(t) => {
+                let (transmitter, size) = (&mut self.transmitters[t as usize], packet.size() + link.overhead);
+                if transmitter.holds() {
+                    return self.hold(t, Waiting { packet, link: index, size, since: now }, calendar);
                 }
-            },
+                match transmitter.send(size, now) {
+                    Some(departure) => departure,
+                    None => {
+                        self.packets.discard(packet);
+                        return Sent::Dropped;
+                    }
+                }
+            }
             None => {
                 if link.delay == Span::ZERO {
                     let next = self.next_link(packet, index);
@@ -180,7 +198,7 @@ impl Network {
         if link.carry(packet, departure) {
             calendar.arrival(index, link.head());
         }
-        Some(departure)
+        Sent::Leaves(departure)
     }
 
     #[inline(never)]
@@ -190,7 +208,7 @@ impl Network {
         [from, next]: [u32; 2],
         now: Time,
         calendar: &mut impl Calendar,
-    ) -> Option<Time> {
+    ) -> Sent {
         self.seen(packet, from, now);
         self.enter(packet, next, now, calendar)
     }

@@ -1,6 +1,6 @@
-//! A transmitter with its tail-drop queue. It has no events: departures are computed on arrival (first in, first out).
+//! A transmitter: how long each packet takes to leave, one after the other, and the queue before it.
 
-use crate::network::ring::Ring;
+use crate::network::queue::{Discipline, Held, Waiting};
 use crate::scenario;
 use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
@@ -10,23 +10,16 @@ const PICOS_PER_NANO: u64 = 1_000;
 const NEVER_PS: u64 = u64::MAX - PICOS_PER_NANO;
 /// Fraction bits of the time a byte takes.
 const FRACTION: u32 = 20;
-const LOOK_AT_LEAST: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Transmitter {
     /// Picoseconds a byte, with [`FRACTION`] bits of fraction.
     per_byte: u64,
-    /// When the last accepted packet will have left, in picoseconds, so that rounding never drifts.
+    /// When the last packet that was given a time will have left, in picoseconds, so that rounding never drifts.
     free_ps: u64,
     /// The same, rounded up: none that comes yet leaves before.
     pub free: Time,
-    limit_packets: u64,
-    limit_bytes: u64,
-    /// Of each packet that had to wait: when it begins to leave (picoseconds), and its size. Those that have begun are taken
-    /// out seldom and many at once: when the limit seems reached, or `look_at` of them have gathered.
-    waiting: Ring<(u64, u32)>,
-    waiting_bytes: u64,
-    look_at: usize,
+    discipline: Discipline,
     pub counters: Counters,
 }
 
@@ -48,69 +41,95 @@ impl Transmitter {
             per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)).fit_u64(),
             free_ps: 0,
             free: Time::ZERO,
-            limit_packets: config.queue_packets.unwrap_or(u64::MAX),
-            limit_bytes: config.queue_bytes.unwrap_or(u64::MAX),
-            waiting: Ring::new(),
-            waiting_bytes: 0,
-            look_at: config.queue_packets.map_or(LOOK_AT_LEAST, |limit| LOOK_AT_LEAST.min(limit.fit_usize())),
+            discipline: Discipline::new(config),
             counters: Counters::default(),
         }
     }
 
-    #[inline]
-    fn full(&self, size: u32) -> bool {
-        self.waiting.len() as u64 >= self.limit_packets || self.waiting_bytes + u64::from(size) > self.limit_bytes
-    }
-
-    fn settle(&mut self, now_ps: u64) {
-        while let Some(&(start, size)) = self.waiting.front()
-            && start <= now_ps
-        {
-            self.waiting.pop();
-            self.waiting_bytes -= u64::from(size);
-        }
-    }
-
-    /// Whether a packet of `size` bytes fits once those that have begun to leave are taken out; counts a drop if not.
-    #[inline(never)]
-    fn makes_room(&mut self, size: u32, now_ps: u64) -> bool {
-        self.settle(now_ps);
-        if self.waiting.len() < LOOK_AT_LEAST / 4 {
-            self.waiting.rewind();
-        }
-        self.look_at = self.limit_packets.min((2 * self.waiting.len()).max(LOOK_AT_LEAST) as u64).fit_usize();
-        let full = self.full(size);
-        self.counters.drops += u64::from(full);
-        !full
-    }
-
-    /// Takes a packet of `size` bytes at `now`; when it has left entirely, or `None` if the queue was full.
+    /// Takes a packet of `size` bytes at `now`; when it has left entirely, or `None` if it was dropped. Only where departures
+    /// are known on arrival: see [`Self::holds`].
     #[inline(always)]
-    #[expect(clippy::manual_div_ceil, reason = "half the instructions, and it cannot overflow")]
     pub fn send(&mut self, size: u32, now: Time) -> Option<Time> {
         let now_ps = now.nanos() * PICOS_PER_NANO;
         let start = self.free_ps.max(now_ps);
         if start > now_ps {
-            let look = self.waiting.len() >= self.look_at || self.waiting_bytes + u64::from(size) > self.limit_bytes;
-            if look && !self.makes_room(size, now_ps) {
+            let taken = match &mut self.discipline {
+                Discipline::TailDrop(queue) => queue.takes(size, start, now_ps),
+                Discipline::Held(_) => unreachable!("what is held leaves by events"),
+            };
+            if !taken {
+                self.counters.drops += 1;
                 return None;
             }
-            self.waiting.push((start, size));
-            self.waiting_bytes += u64::from(size);
             self.counters.waited_ns += u128::from((start - now_ps) / PICOS_PER_NANO);
         }
+        Some(self.leave(size, start))
+    }
+
+    /// Lets a packet begin to leave at `start` (picoseconds); when it has left entirely.
+    #[inline(always)]
+    #[expect(clippy::manual_div_ceil, reason = "half the instructions, and it cannot overflow")]
+    fn leave(&mut self, size: u32, start: u64) -> Time {
         let duration = ((u128::from(size) * u128::from(self.per_byte)) >> FRACTION).fit_u64();
         self.free_ps = start.saturating_add(duration).min(NEVER_PS);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(size);
         self.free = Time::from_nanos((self.free_ps + (PICOS_PER_NANO - 1)) / PICOS_PER_NANO);
-        Some(self.free)
+        self.free
+    }
+
+    /// Whether it holds packets until they leave: then they come by [`Self::put`] and leave by [`Self::next`], not by [`Self::send`].
+    #[inline]
+    pub fn holds(&self) -> bool {
+        matches!(self.discipline, Discipline::Held(_))
+    }
+
+    /// Takes a packet that is held until it leaves. When it has left entirely, if it begins at once; otherwise it waits, or is
+    /// among what is `dropped`.
+    pub fn put(&mut self, waiting: Waiting, dropped: &mut Vec<Waiting>) -> Option<Time> {
+        // Linux sends past an empty queue, too.
+        if self.free <= waiting.since && self.waiting(waiting.since).0 == 0 {
+            return Some(self.leave(waiting.size, waiting.since.nanos() * PICOS_PER_NANO));
+        }
+        let before = dropped.len();
+        self.held()?.put(waiting, dropped);
+        self.counters.drops += (dropped.len() - before) as u64;
+        None
+    }
+
+    /// The packet that begins to leave at `now`, when the one before has left, and when it will have left; what is dropped
+    /// instead goes to `dropped`.
+    pub fn next(&mut self, now: Time, dropped: &mut Vec<Waiting>) -> Option<(Waiting, Time)> {
+        let before = dropped.len();
+        let next = self.held()?.next(now, dropped);
+        self.counters.drops += (dropped.len() - before) as u64;
+        let next = next?;
+        let start = self.free_ps;
+        self.counters.waited_ns += u128::from((start - next.since.nanos() * PICOS_PER_NANO) / PICOS_PER_NANO);
+        Some((next, self.leave(next.size, start)))
+    }
+
+    fn held(&mut self) -> Option<&mut Held> {
+        match &mut self.discipline {
+            Discipline::TailDrop(_) => None,
+            Discipline::Held(queue) => Some(queue),
+        }
     }
 
     /// Packets and bytes waiting at `now`.
     pub fn waiting(&mut self, now: Time) -> (u64, u64) {
-        self.settle(now.nanos() * PICOS_PER_NANO);
-        (self.waiting.len() as u64, self.waiting_bytes)
+        match &mut self.discipline {
+            Discipline::TailDrop(queue) => queue.waiting(now.nanos() * PICOS_PER_NANO),
+            Discipline::Held(queue) => queue.waiting(),
+        }
+    }
+
+    /// Packets that are held, and on no link yet.
+    pub fn holding(&self) -> usize {
+        match &self.discipline {
+            Discipline::TailDrop(_) => 0,
+            Discipline::Held(queue) => queue.waiting().0.fit_usize(),
+        }
     }
 }
 
@@ -124,6 +143,7 @@ mod tests {
             rate_bps: 1_000_000_000,
             queue_packets: Some(queue_packets),
             queue_bytes: None,
+            discipline: scenario::Discipline::TailDrop,
         })
     }
 
@@ -155,6 +175,7 @@ mod tests {
             rate_bps: 7_000_000_000,
             queue_packets: None,
             queue_bytes: None,
+            discipline: scenario::Discipline::TailDrop,
         });
         let mut last = Time::ZERO;
         for _ in 0..7_000 {

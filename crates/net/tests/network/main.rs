@@ -6,4 +6,5 @@ mod captures;
 mod common;
 mod conservation;
 mod flows;
+mod held;
 mod repetition;

@@ -1,0 +1,69 @@
+//! Packets at transmitters that hold them until they leave.
+
+use crate::calendar::Calendar;
+use crate::network::Network;
+use crate::network::packet::Packet;
+use crate::network::passage::Sent;
+use crate::network::queue::Waiting;
+use sawtooth_units::Time;
+
+/// A packet that was held has left over `link`, or was dropped.
+#[derive(Clone, Copy, Debug)]
+pub struct Left {
+    pub packet: Packet,
+    pub link: u32,
+    /// When it has left entirely.
+    pub at: Time,
+}
+
+impl Network {
+    /// Puts a packet before its link's transmitter, which holds packets.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn hold(&mut self, transmitter: u32, waiting: Waiting, calendar: &mut impl Calendar) -> Sent {
+        let mut dropped = Vec::new();
+        match self.transmitters[transmitter as usize].put(waiting, &mut dropped) {
+            Some(departure) => {
+                self.carry(waiting, departure, calendar);
+                calendar.departure(transmitter, departure);
+                Sent::Leaves(departure)
+            }
+            None => {
+                let refused = dropped.iter().any(|other| other.packet == waiting.packet);
+                for other in dropped {
+                    self.drop_held(other, waiting.since, other.packet != waiting.packet);
+                }
+                if refused { Sent::Dropped } else { Sent::Held }
+            }
+        }
+    }
+
+    /// A transmitter that holds packets is free: the next begins to leave.
+    pub fn depart(&mut self, transmitter: u32, now: Time, calendar: &mut impl Calendar) {
+        let mut dropped = Vec::new();
+        let next = self.transmitters[transmitter as usize].next(now, &mut dropped);
+        dropped.into_iter().for_each(|other| self.drop_held(other, now, true));
+        if let Some((waiting, departure)) = next {
+            let packet = *self.packets.get_mut(waiting.packet);
+            self.left.push_back(Left { packet, link: waiting.link, at: departure });
+            self.carry(waiting, departure, calendar);
+            calendar.departure(transmitter, departure);
+        }
+    }
+
+    fn carry(&mut self, waiting: Waiting, departure: Time, calendar: &mut impl Calendar) {
+        let link = &mut self.links[waiting.link as usize];
+        if link.carry(waiting.packet, departure) {
+            calendar.arrival(waiting.link, link.head());
+        }
+    }
+
+    /// `told`: its host has been told that it waits.
+    fn drop_held(&mut self, waiting: Waiting, now: Time, told: bool) {
+        if told {
+            let packet = *self.packets.get_mut(waiting.packet);
+            self.left.push_back(Left { packet, link: waiting.link, at: now });
+        }
+        self.packets.discard(waiting.packet);
+    }
+}

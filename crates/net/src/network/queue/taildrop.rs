@@ -1,0 +1,73 @@
+//! Tail drop: first in, first out, and what comes to a full queue is dropped. So departures are known on arrival, and only
+//! those that wait are counted.
+
+use crate::network::ring::Ring;
+use crate::scenario;
+use sawtooth_units::width::Fit;
+
+const LOOK_AT_LEAST: usize = 64;
+
+#[derive(Clone, Debug)]
+pub struct TailDrop {
+    limit_packets: u64,
+    limit_bytes: u64,
+    /// Of each packet that had to wait: when it begins to leave (picoseconds), and its size. Those that have begun are taken
+    /// out seldom and many at once: when the limit seems reached, or `look_at` of them have gathered.
+    waiting: Ring<(u64, u32)>,
+    bytes: u64,
+    look_at: usize,
+}
+
+impl TailDrop {
+    pub fn new(config: &scenario::Transmitter) -> Self {
+        TailDrop {
+            limit_packets: config.queue_packets.unwrap_or(u64::MAX),
+            limit_bytes: config.queue_bytes.unwrap_or(u64::MAX),
+            waiting: Ring::new(),
+            bytes: 0,
+            look_at: config.queue_packets.map_or(LOOK_AT_LEAST, |limit| LOOK_AT_LEAST.min(limit.fit_usize())),
+        }
+    }
+
+    /// Takes a packet that begins to leave at `start_ps`, later than now; false if there is no room.
+    #[inline(always)]
+    pub fn takes(&mut self, size: u32, start_ps: u64, now_ps: u64) -> bool {
+        let look = self.waiting.len() >= self.look_at || self.bytes + u64::from(size) > self.limit_bytes;
+        if look && !self.makes_room(size, now_ps) {
+            return false;
+        }
+        self.waiting.push((start_ps, size));
+        self.bytes += u64::from(size);
+        true
+    }
+
+    fn full(&self, size: u32) -> bool {
+        self.waiting.len() as u64 >= self.limit_packets || self.bytes + u64::from(size) > self.limit_bytes
+    }
+
+    fn settle(&mut self, now_ps: u64) {
+        while let Some(&(start, size)) = self.waiting.front()
+            && start <= now_ps
+        {
+            self.waiting.pop();
+            self.bytes -= u64::from(size);
+        }
+    }
+
+    /// Whether a packet of `size` bytes fits once those that have begun to leave are taken out.
+    #[inline(never)]
+    fn makes_room(&mut self, size: u32, now_ps: u64) -> bool {
+        self.settle(now_ps);
+        if self.waiting.len() < LOOK_AT_LEAST / 4 {
+            self.waiting.rewind();
+        }
+        self.look_at = self.limit_packets.min((2 * self.waiting.len()).max(LOOK_AT_LEAST) as u64).fit_usize();
+        !self.full(size)
+    }
+
+    /// Packets and bytes that wait.
+    pub fn waiting(&mut self, now_ps: u64) -> (u64, u64) {
+        self.settle(now_ps);
+        (self.waiting.len() as u64, self.bytes)
+    }
+}
