@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -238,6 +239,42 @@ def test_ctrl_c_ends_with_status_130(call, monkeypatch: pytest.MonkeyPatch) -> N
     answer = call("schema", "scenario")
     assert answer.status == 130
     assert answer.err.strip().splitlines()[0] == "error[interrupted]: interrupted"
+
+
+def test_an_interrupt_that_a_library_made_an_error_of_its_own_is_one_all_the_same(call, monkeypatch) -> None:
+    def wrapping(kind: str) -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt as error:
+            raise ValueError(f"a serializer failed: {error!r}") from error
+
+    monkeypatch.setattr("sawtooth.verbs.schema", wrapping)
+    answer = call("schema", "scenario")
+    assert answer.status == 130
+    assert answer.err.startswith("error[interrupted]: interrupted\n")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_while_the_commands_are_imported_is_a_message_too() -> None:
+    code = """if True:
+        import sys
+        class Interrupted:
+            def find_spec(self, name, *rest):
+                if name == "sawtooth.cli.commands":
+                    raise KeyboardInterrupt
+        sys.meta_path.insert(0, Interrupted())
+        from sawtooth.cli import main
+        main(["--help"])
+    """
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stdout, told.stderr) == (130, "", "error[interrupted]: interrupted\n")
+
+
+def test_one_seed_and_a_number_of_seeds_exclude_each_other(call, scenario: Path) -> None:
+    answer = call("run", str(scenario), "--set", "seed=3", "--seeds", "2")
+    assert answer.status == 2
+    assert "--seeds" in answer.err
 
 
 def in_shell(command: str, **options: str) -> subprocess.CompletedProcess[str]:

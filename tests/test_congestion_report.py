@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sawtooth.cli import _status
+from sawtooth.cli.program import status_of
 from sawtooth.congestion import RttSeries, save_series
 from sawtooth.congestion.calibrate import Measurement, make, read
 from sawtooth.congestion.estimate import estimate
@@ -327,10 +327,10 @@ def test_the_command_takes_what_estimate_takes(
 ) -> None:
     source = str(save_series(tmp_path / "link.csv", [congested]))
     given = [source, "--rate", "100 Mbit/s", "--assumed-rtt", "20 ms"]
-    assert _status(["congestion", "estimate", *given, "--json"]) == 0
+    assert status_of(["congestion", "estimate", *given, "--json"]) == 0
     [said] = json.loads(capsys.readouterr().out)["estimates"]
     out = tmp_path / "out"
-    assert _status(["congestion", "report", *given, "--out", str(out)]) == 0
+    assert status_of(["congestion", "report", *given, "--out", str(out)]) == 0
     assert capsys.readouterr().out == f"report: {out / 'report.html'}\n"
     drawn = table(out, "estimates")
     assert drawn["throughput_bps"].tolist() == pytest.approx([said["throughput_bps"]], rel=1e-6)
@@ -348,11 +348,11 @@ def test_the_command_refuses_what_estimate_refuses_and_leaves_nothing(
     given: list[str], code: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = str(save_series(tmp_path / "link.csv", [idle(1000)]))
-    status = _status(["congestion", "estimate", source, *given])
+    status = status_of(["congestion", "estimate", source, *given])
     said = capsys.readouterr().err
     assert status != 0
     assert said.startswith(f"error[{code}]: {option}")
-    assert _status(["congestion", "report", source, *given, "--out", str(tmp_path / "out")]) == status
+    assert status_of(["congestion", "report", source, *given, "--out", str(tmp_path / "out")]) == status
     assert capsys.readouterr().err == said
     assert [path.name for path in tmp_path.iterdir()] == ["link.csv"]
 
@@ -362,7 +362,7 @@ def test_the_far_end_less_the_near_is_one_link(tmp_path: Path, congested: RttSer
     far = replace(congested, rtt_s=congested.rtt_s + near.rtt_s, label="far")
     source = str(save_series(tmp_path / "link.csv", [near, far]))
     out = tmp_path / "out"
-    assert _status(["congestion", "report", source, "--rate", "100 Mbit/s", "--out", str(out)]) == 0
+    assert status_of(["congestion", "report", source, "--rate", "100 Mbit/s", "--out", str(out)]) == 0
     told = words(out / "report.html")
     assert "Far less near" in told
     assert told.count("Persistently congested") == 1

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sawtooth.cli import _status
+from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.fidelity import Grid, campaign, compare_on, outside
 from sawtooth.fidelity import ledger as ledgers
@@ -408,17 +408,17 @@ def test_the_exit_status_is_3_when_a_mean_is_outside_the_tolerance(
     recorded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["compare", "--grid", str(recorded), "--quiet"]
-    assert _status(command) == 0
+    assert status_of(command) == 0
     assert "4 points, sim against kernel" in capsys.readouterr().out
-    assert _status([*command, "--within", "1%"]) == 0
+    assert status_of([*command, "--within", "1%"]) == 0
     assert "outside 1% of the kernel's mean throughput: no point" in capsys.readouterr().out
     path = records.beside(recorded)
     table = pd.read_csv(path)
     table.loc[table["point"] == "one:reno-20M", "mean_mbps"] *= 1.5
     table.to_csv(path, index=False)
-    assert _status([*command, "--within", "1%"]) == 3
+    assert status_of([*command, "--within", "1%"]) == 3
     assert "outside 1% of the kernel's mean throughput: 1 of 4 points" in capsys.readouterr().out
-    assert _status([*command, "--tag", "ci", "--within", "60%"]) == 0
+    assert status_of([*command, "--tag", "ci", "--within", "60%"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -435,5 +435,5 @@ def test_what_cannot_be_compared_is_refused(
     small: Path, arguments: list[str], code: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [str(small) if argument == "GRID" else argument for argument in arguments]
-    assert _status(["compare", *given]) == 2
+    assert status_of(["compare", *given]) == 2
     assert f"error[{code}]" in capsys.readouterr().err

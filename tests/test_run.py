@@ -116,6 +116,7 @@ def test_a_table_that_was_not_asked_for_may_be_damaged(run, tmp_path):
 def of_format_1(path):
     """The description as it was written before there were checksums."""
     described = json.loads((path / "run.json").read_text())
+    del described["sha256"]
     described |= {"format": 1, "tables": sorted(described["tables"])}
     (path / "run.json").write_text(json.dumps(described))
     return path
@@ -147,10 +148,22 @@ def test_another_table_s_file_is_not_a_result_with_or_without_checksums(run, tmp
 def test_a_description_without_what_a_run_has_is_not_a_result(run, tmp_path, change):
     path = run.save(tmp_path / "run")
     described = json.loads((path / "run.json").read_text()) | change
+    del described["sha256"]
     (path / "run.json").write_text(json.dumps(described))
     with pytest.raises(SawtoothError) as caught:
         Run.load(path)
     assert (caught.value.code, caught.value.file) == ("not-a-result", str(path / "run.json"))
+
+
+@pytest.mark.parametrize(("was", "is_now"), [('"duration": "5 s"', '"duration": "9 s"'), ('"fake"', '"sham"')])
+def test_a_description_that_was_changed_is_not_a_result(run, tmp_path, was, is_now):
+    path = run.save(tmp_path / "run") / "run.json"
+    text = path.read_text()
+    assert was in text
+    path.write_text(text.replace(was, is_now))
+    with pytest.raises(SawtoothError, match="SHA-256") as caught:
+        Run.load(path.parent)
+    assert (caught.value.code, caught.value.file) == ("not-a-result", str(path))
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"format": 1}', '{"format": "1"}', '{"format": 99}', "null"])

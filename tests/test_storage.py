@@ -3,13 +3,22 @@
 import errno
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from sawtooth.errors import SawtoothError
 from sawtooth.foreign import regular
-from sawtooth.storage import new_directory, read_description, read_json, write_bytes, write_json, writing
+from sawtooth.storage import (
+    new_directory,
+    read_description,
+    read_json,
+    write_bytes,
+    write_description,
+    write_json,
+    writing,
+)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -116,3 +125,37 @@ def test_what_is_no_regular_file_is_refused_before_it_is_read(tmp_path, kind, sa
 def test_a_file_that_is_absent_is_for_its_reader_to_tell(tmp_path):
     regular(tmp_path / "absent")
     regular("a\x00b")
+
+
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "pipe", "device"])
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path, kind):
+    path, target = tmp_path / "there", tmp_path / "target"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        # For who may not make one, a device of everybody's, into whose directory they may not write either.
+        path = path if os.geteuid() == 0 else Path("/dev/null")
+        if os.geteuid() == 0:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    else:
+        path.symlink_to(target)
+        if kind == "link":
+            target.write_text("kept")
+    before = os.lstat(path)
+    with pytest.raises(SawtoothError) as caught:
+        write_bytes(path, b"new")
+    assert (caught.value.code, caught.value.file) == ("unwritable-output", str(path))
+    assert (os.lstat(path).st_ino, os.lstat(path).st_mode) == (before.st_ino, before.st_mode)
+    assert not target.exists() or target.read_text() == "kept"
+    assert {one.name for one in tmp_path.iterdir()} <= {"there", "target"}
+
+
+@pytest.mark.parametrize("content", [{"a": [1, 2.5, None, "ä"]}, {"b": {"2": 1, "10": 2}, "a": (1, 2)}, {3: 4}])
+def test_a_description_has_a_digest_of_itself_by_which_a_change_is_told(tmp_path, content):
+    path = tmp_path / "x.json"
+    write_description(path, {"format": 1} | content)
+    assert read_description(path, 1) == json.loads(json.dumps({"format": 1} | content))
+    write_json(path, json.loads(path.read_text()) | {"more": 1})
+    with pytest.raises(SawtoothError, match="SHA-256") as caught:
+        read_description(path, 1)
+    assert caught.value.code == "not-a-result"

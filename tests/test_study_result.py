@@ -143,12 +143,14 @@ def test_published_figures_that_were_changed_in_a_result_are_no_result(tmp_path)
     assert (caught.value.code, caught.value.file) == ("not-a-result", str(path))
 
 
-def described(change):
-    """A finished study's description after ``change``, which edits it in place."""
+def described(change, *, sealed=False):
+    """A finished study's description after ``change``, which edits it in place, without its digest or ``sealed``."""
 
     def edit(directory):
         path = directory / "study.json"
         content = json.loads(path.read_text())
+        if not sealed:
+            del content["sha256"]
         change(content)
         path.write_text(json.dumps(content))
 
@@ -172,6 +174,8 @@ def described(change):
         described(lambda content: content["published"].pop("caveats")),
         described(lambda content: content["study"].update(vary={"chain.loss": []})),
         described(lambda content: content.update(format=99)),
+        described(lambda content: content.update(engine="kernel"), sealed=True),
+        described(lambda content: content["points"][0].update(seed=7), sealed=True),
         lambda directory: (directory / "study.json").write_text("[]"),
         lambda directory: (directory / "study.json").unlink(),
     ],

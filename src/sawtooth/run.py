@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth import rows
 from sawtooth.foreign import regular
 from sawtooth.scenario import Scenario
-from sawtooth.storage import checksum, new_directory, not_a_result, read_description, reason, write_json, writing
+from sawtooth.storage import checksum, new_directory, not_a_result, read_description, reason, write_description, writing
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -77,7 +77,7 @@ class Run:
                 "versions": versions(),
                 "meta": self.meta,
             }
-            write_json(aside / "run.json", described)
+            write_description(aside / "run.json", described)
         return target
 
     @classmethod

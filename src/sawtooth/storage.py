@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sawtooth.foreign import json_value, read_bytes, regular
 ASIDE = ".part"
 """Ending of what is being written; everything that reads results passes over it."""
 
+_SEAL = "sha256"
 _LARGEST_JSON = 256 * 1024 * 1024
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -47,6 +49,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     """Replaces ``path`` in one step. Raises SawtoothError as ``writing`` does."""
     aside = path.with_name(f".{path.name}.{os.getpid()}{ASIDE}")
     with writing(path):
+        _replaceable(path)
         try:
             with os.fdopen(fresh(aside), "wb") as file:
                 file.write(content)
@@ -54,6 +57,16 @@ def write_bytes(path: Path, content: bytes) -> None:
         except OSError:
             aside.unlink(missing_ok=True)
             raise
+
+
+def _replaceable(path: Path) -> None:
+    """Raises OSError where a rename to ``path`` would take the place of a link, a pipe or a device."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            raise OSError(errno.EEXIST, "it is a link, which would be replaced")
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise OSError(errno.EEXIST, "it is no file, and would be replaced by one")
 
 
 def fresh(path: Path) -> int:
@@ -78,15 +91,33 @@ def read_json(path: Path) -> Any:
         raise not_a_result(f"cannot be read as a result: {reason(error)}", path) from error
 
 
+def write_description(path: Path, content: dict[str, Any]) -> None:
+    """Writes a JSON object with a digest of itself. Raises SawtoothError as ``writing`` does."""
+    write_json(path, content | {_SEAL: _digest(content)})
+
+
 def read_description(path: Path, newest: int) -> dict[str, Any]:
-    """A JSON object with a number ``format`` up to ``newest``. Raises SawtoothError ``not-a-result``."""
+    """A JSON object with a number ``format`` up to ``newest``, as ``write_description`` writes it.
+
+    Raises SawtoothError ``not-a-result``, also where its digest is another one; the oldest have none.
+    """
     found = read_json(path)
     if not isinstance(found, dict) or not isinstance(found.get("format"), int):
         raise not_a_result("is not the description of a result", path)
     if found["format"] > newest:
         fix = "read it with the version of sawtooth that wrote it"
         raise SawtoothError("not-a-result", f"has the format {found['format']}", file=path, fix=fix)
+    seal = found.pop(_SEAL, None)
+    if seal is not None and seal != _digest(found):
+        raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
     return found
+
+
+def _digest(content: dict[str, Any]) -> str:
+    # As it is when it is read: keys are text.
+    read = json.loads(json.dumps(content, allow_nan=False))
+    canonical = json.dumps(read, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def not_a_result(message: str, path: Path) -> SawtoothError:

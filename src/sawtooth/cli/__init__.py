@@ -1,86 +1,19 @@
-"""The command line: the same verbs as the package's, and one clear message for whatever goes wrong.
-
-Exit status: 0 done, 1 it failed, 2 the input is wrong, 3 runs that were compared differ too much, 4 they
-can't tell, 5 answered, but of a part of a damaged capture, 130 Ctrl-C.
-"""
+"""The command line: the same verbs as the package's, and one clear message for whatever goes wrong."""
 
 from __future__ import annotations
 
-import os
 import sys
-import traceback
 from collections.abc import Sequence
-from pathlib import Path
-
-import click
-
-from sawtooth.cli.capture_command import capture
-from sawtooth.cli.clean_command import clean
-from sawtooth.cli.commands import sawtooth
-from sawtooth.cli.compare_command import compare
-from sawtooth.cli.congestion_command import congestion
-from sawtooth.cli.kernel_commands import doctor, kernel
-from sawtooth.cli.probe_command import probe
-from sawtooth.cli.process import prepared, prepared_messages
-from sawtooth.cli.terminal import say, tell
-from sawtooth.cli.whatif_command import whatif
-from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
 __all__ = ["main"]
-
-for _command in (capture, clean, compare, congestion, doctor, kernel, probe, whatif):
-    sawtooth.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits with its status; ``arguments`` are those of the process without it."""
-    sys.exit(_status(arguments))
-
-
-def _status(arguments: Sequence[str] | None) -> int:
     try:
-        with prepared():
-            return _called(None if arguments is None else list(arguments))
-    except SawtoothError as error:
-        return _say(error)
-    except (KeyboardInterrupt, click.Abort):
-        return _say(SawtoothError("interrupted", "interrupted", fix="give the same command again"))
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        return FAILURE
-    except Exception as error:
-        return _say(_internal(error))
-
-
-def _called(arguments: list[str] | None) -> int:
-    try:
-        status = sawtooth.main(args=arguments, prog_name="sawtooth", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        say(error.format_message())
-        return BAD_INPUT
-    except click.UsageError as error:
-        # Click has its own word for what is wrong; its hint names the option that was meant.
-        command = error.ctx.command_path if error.ctx is not None else "sawtooth"
-        raise SawtoothError("bad-usage", error.format_message(), fix=f"see {command} --help") from error
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    sys.stdout.flush()
-    # Click hands back the status of a command that left with one.
-    return status if isinstance(status, int) else 0
-
-
-def _internal(error: Exception) -> SawtoothError:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    if "SAWTOOTH_TRACEBACK" in os.environ:
-        traceback.print_exception(error)
-    return SawtoothError(
-        "internal",
-        f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})",
-        fix="this is a defect of sawtooth: please report it; SAWTOOTH_TRACEBACK=1 shows where it comes from",
-    )
-
-
-def _say(error: SawtoothError) -> int:
-    with prepared_messages():
-        tell(str(error))
-    return error.exit_status
+        from sawtooth.cli.program import status_of
+    except KeyboardInterrupt:
+        # Before anything that could say it is imported.
+        sys.stderr.write("error[interrupted]: interrupted\n")
+        sys.exit(130)
+    sys.exit(status_of(arguments))

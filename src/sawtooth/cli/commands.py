@@ -77,6 +77,9 @@ def run(
         if "warmup" in overrides:
             raise InputError("bad-usage", "--set warmup says the same", field="--omit", fix="leave out one of them")
         overrides["warmup"] = omit
+    if seeds is not None and "seed" in overrides:
+        message = "--set seed says that it is another one"
+        raise InputError("bad-usage", message, field="--seeds", fix="leave out one of them")
     study, overrides = _study(file, overrides)
     unread: list[BrokenPipeError] = []
 

@@ -1,4 +1,4 @@
-"""What the command line makes of its process: streams that may fail, and signals that end it as Ctrl-C does.
+"""What the command line makes of its process: streams that may fail, and signals that end it.
 
 All that any part of the process prints goes through these streams, and they let nothing through that a terminal would
 obey: ``sawtooth.plain.printable``. Only what moves a bar of our own is written as it is, to the stream's ``own``.
@@ -22,7 +22,7 @@ from sawtooth.storage import FULL
 
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
-    """Standard output tells when it cannot be written, standard error never stops the work, SIGTERM is Ctrl-C.
+    """Standard output tells when it cannot be written, standard error never stops the work, signals end it.
 
     Raises SawtoothError ``unwritable-output`` when standard output is closed; what is written inside raises as
     ``_Output`` says.
@@ -36,7 +36,7 @@ def prepared() -> Iterator[None]:
             fix = "redirect it: > /dev/null"
             raise SawtoothError("unwritable-output", "standard output is closed", fix=fix)
         output: Any = _Output(sys.stdout)
-        with contextlib.redirect_stdout(output), _ended_by_sigterm():
+        with contextlib.redirect_stdout(output), _ended_by_signals():
             yield
 
 
@@ -125,17 +125,32 @@ class _Output(_Messages):
 
 
 @contextlib.contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """It ends the work as Ctrl-C does: cleanly, with what is finished kept. Where it is ignored it stays so."""
+def _ended_by_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM end the work cleanly, with what is finished kept. Where one is ignored it stays so.
+
+    Raises KeyboardInterrupt, also where a library made an error of its own of it, as pydantic does while it serialises.
+    """
+    came = False
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
         raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, interrupt)
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    ours: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        ours = {number: handler for number, handler in usual.items() if signal.getsignal(number) == handler}
+    for number in ours:
+        signal.signal(number, interrupt)
     try:
         yield
+    except SawtoothError:
+        raise
+    except Exception as error:
+        if came:
+            raise KeyboardInterrupt from error
+        raise
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, handler in ours.items():
+            signal.signal(number, handler)

@@ -23,7 +23,8 @@ from sawtooth.plain import plain
 
 # Digits and exponent are bounded so that a hostile number cannot take long to expand.
 _NUMBER = r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?"
-_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*(\S.*?)?\s*", re.DOTALL)
+# No unit begins like the rest of a number: of "1e400 Mbit/s" and "50,5 Mbit/s" the whole is no quantity.
+_QUANTITY = re.compile(rf"\s*({_NUMBER})(?![0-9.,_]|[eE][+-]?[0-9])\s*(\S.*?)?\s*", re.DOTALL)
 
 
 def _shown(given: object) -> str:

@@ -26,7 +26,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from sawtooth.errors import SawtoothError
 from sawtooth.run import is_saved
-from sawtooth.storage import ASIDE, not_a_result, read_description, write_json, writing
+from sawtooth.storage import ASIDE, not_a_result, read_description, write_description, writing
 
 FORMAT = 1
 DESCRIPTION = "study.json"
@@ -54,7 +54,7 @@ def results_directory(out: Path, name: str, identity: str, described: dict[str, 
         candidate = _new(home)
         lock = _lock(candidate)
         description = {"format": FORMAT, "identity": identity, "finished": None, "started": _now(), **described}
-        write_json(candidate / DESCRIPTION, description)
+        write_description(candidate / DESCRIPTION, description)
     try:
         _sweep(candidate)
         yield candidate
@@ -68,7 +68,7 @@ def computed(directory: Path, extra: dict[str, Any]) -> None:
     with writing(directory):
         shutil.rmtree(directory / "progress", ignore_errors=True)
     description = read_description(directory / DESCRIPTION, FORMAT)
-    write_json(directory / DESCRIPTION, {"computed": _now()} | description | extra)
+    write_description(directory / DESCRIPTION, {"computed": _now()} | description | extra)
 
 
 def finish(directory: Path) -> None:
@@ -79,7 +79,7 @@ def finish(directory: Path) -> None:
         aside.symlink_to(directory.name)
         os.replace(aside, directory.parent / "latest")
     description = read_description(directory / DESCRIPTION, FORMAT) | {"finished": _now()}
-    write_json(directory / DESCRIPTION, description)
+    write_description(directory / DESCRIPTION, description)
 
 
 class _Point(BaseModel):
