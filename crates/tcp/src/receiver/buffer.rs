@@ -93,9 +93,11 @@ impl Buffer {
     /// Offers two segments more, as far as there is memory. True when the offer grew, which also asks for an acknowledgement at once.
     pub fn grow(&mut self, held: u64) -> bool {
         let most = self.free(held).min(self.clamp);
-        let more = most.saturating_sub(self.offered).min(2 * self.mss);
-        self.offered += more;
-        more > 0
+        let grows = most > self.offered;
+        if grows {
+            self.offered = most.min(self.offered + 2 * self.mss);
+        }
+        grows
     }
 
     /// The first full segment fixes the share of memory that is payload.

@@ -292,13 +292,15 @@ impl Receiver {
 
     /// A delay that is longer than the shortest is no longer than half a second, and a round trip.
     fn delay_ticks(&self, clock: Clock) -> u64 {
-        let least = shortest_delay(clock);
+        let (delay, least) = (self.ato.min(longest_delay(clock)), shortest_delay(clock));
+        if self.ato <= least {
+            return delay;
+        }
         let round_trip = match self.handshake_us {
             0 => u64::MAX,
             us => clock.jiffies_from_micros(us).max(least),
         };
-        let most = if self.ato > least { round_trip.min(u64::from(clock.hz / 2)) } else { u64::MAX };
-        self.ato.min(most).min(longest_delay(clock))
+        delay.min(round_trip).min(u64::from(clock.hz / 2))
     }
 
     /// To be called when [`Self::timer`] is reached.

@@ -322,8 +322,16 @@ impl Sender {
     }
 
     /// Whether a tail loss probe repaired a loss (RFC 8985 section 7.4): the window is then reduced once.
+    #[inline]
     fn take_tlp_ack(&mut self, ack: u64, acking: &Acking, clock: Clock) {
-        let Some(high) = self.tlp_high_seq.filter(|&high| ack >= high) else { return };
+        if let Some(high) = self.tlp_high_seq.filter(|&high| ack >= high) {
+            self.end_probe(high, ack, acking, clock);
+        }
+    }
+
+    /// The probe sent at `high` is answered.
+    #[cold]
+    fn end_probe(&mut self, high: u64, ack: u64, acking: &Acking, clock: Clock) {
         let both_arrived = acking.dsacked_probe || ack == high && !acking.told_window && !acking.sacked;
         if !self.tlp_retrans || both_arrived {
             self.tlp_high_seq = None;

@@ -129,8 +129,8 @@ impl Sender {
 
     /// Of them, those that may go at once: half a window.
     fn cwnd_quota(&self) -> u32 {
-        let half = (self.window.cwnd / 2).max(1);
-        self.window.cwnd.saturating_sub(self.flight.in_flight()).min(half)
+        let (cwnd, in_flight) = (self.window.cwnd, self.flight.in_flight());
+        if in_flight < cwnd { (cwnd - in_flight).min((cwnd / 2).max(1)) } else { 0 }
     }
 
     /// Whether the pacer holds back; sets its timer then.

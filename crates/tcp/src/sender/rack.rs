@@ -79,14 +79,13 @@ impl Rack {
     /// Step 4: the reordering window grows by a step for a DSACK, once a round trip, and falls back when that was long ago.
     /// `prior_delivered`: what was delivered when the ACK's segment was sent; `delivered`: now.
     fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
-        let is_same_round = prior_delivered < self.widened_at;
-        if self.dsack_seen && !is_same_round {
+        let is_later_round = prior_delivered >= self.widened_at;
+        if std::mem::take(&mut self.dsack_seen) && is_later_round {
             self.steps = (self.steps + 1).min(MOST_STEPS);
             (self.persistence, self.widened_at) = (PERSISTENCE, delivered);
         } else if self.persistence == 0 {
             self.steps = 1;
         }
-        self.dsack_seen = false;
     }
 }
 

@@ -39,7 +39,7 @@ impl Sampling {
 
 /// RFC 8985 section 6.2's RACK_sent_after: of two segments sent at one time the higher is later.
 pub fn sent_after(sent_us: u64, end: u64, other_us: u64, other_end: u64) -> bool {
-    (sent_us, end) > (other_us, other_end)
+    sent_us > other_us || sent_us == other_us && end > other_end
 }
 
 impl Sender {

@@ -34,8 +34,10 @@ impl Sender {
 
     /// Sets the timer so many ticks after the pacer lets the last segment go.
     fn set_timer_after_pacing(&mut self, purpose: Pending, ticks: u64, clock: Clock) {
-        let ahead_ns = self.flight.wstamp_ns.saturating_sub(clock.now.nanos());
-        let pacing_ticks = ahead_ns * u64::from(clock.hz) / 1_000_000_000;
+        let pacing_ticks = match self.flight.wstamp_ns.saturating_sub(clock.now.nanos()) {
+            0 => 0,
+            ahead_ns => ahead_ns * u64::from(clock.hz) / 1_000_000_000,
+        };
         self.set_timer(purpose, ticks + pacing_ticks, clock);
     }
 
