@@ -172,10 +172,10 @@ mod tests {
     #[test]
     fn the_curve_is_flat_at_the_plateau_and_steep_around_it() {
         let epoch = Epoch::beginning(700, 1_000, 0);
-        // (300 / 0.4)^(1/3) = 9.086 s, 9304 units; the kernel's root is 0.1% less.
-        assert_eq!(epoch.k, 9294);
+        // (300 / (410/1024))^(1/3) = 9.083 s.
+        assert_eq!(epoch.k, 9301);
         let seconds = [0, 3, 6, 8, 9, 10, 12, 15, 18].map(|s| epoch.w_cubic(s << TIME_SHIFT));
-        assert_eq!(seconds, [701, 911, 989, 1000, 1000, 1000, 1010, 1083, 1284]);
+        assert_eq!(seconds, [700, 910, 989, 1000, 1000, 1000, 1009, 1082, 1283]);
     }
 
     #[test]
