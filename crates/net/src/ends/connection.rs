@@ -1,5 +1,6 @@
 //! One connection: handshake, sender, receiver, and what waits in the sending host's own queue.
 
+use crate::ends::source::Written;
 use crate::scenario::Scenario;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::receiver::Receiver;
@@ -54,15 +55,11 @@ pub struct Connection {
 
     pub receiver: Option<Box<Receiver>>,
     pub synack_sent: Time,
-    /// Segments in all.
-    pub total: u64,
+    pub written: Written,
     /// Which connection the receiving end serves: it learns of a new one by its SYN.
     pub receiver_generation: u32,
     pub backward_at: u32,
     pub to_hz: u32,
-    /// Payload bytes of a full segment, and of the last one.
-    pub mss: u32,
-    pub last_size: u32,
     pub flow: u32,
 
     /// Among those of its flow.
@@ -84,8 +81,6 @@ impl Connection {
         let first = &scenario.links[config.forward[0]];
         let ends = [first.from, scenario.links[config.backward[0]].from];
         let [from, to] = ends.map(|host| &scenario.hosts[host]);
-        let mss = u64::from(from.mss.min(to.mss));
-        let total = config.bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss));
         Connection {
             flow: flow.fit_u32(),
             number: number.fit_u32(),
@@ -102,15 +97,13 @@ impl Connection {
             to: ends[1].fit_u32(),
             from_hz: from.hz,
             to_hz: to.hz,
-            mss: mss.fit_u32(),
             sack: from.sack && to.sack,
             timestamps: from.timestamps && to.timestamps,
             handshake: SenderStats::default(),
             host_queue: VecDeque::new(),
             host_queued: first.transmitter.is_some(),
             offload: from.offload,
-            total,
-            last_size: config.bytes.map_or(mss, |bytes| bytes - (total - 1) * mss).fit_u32(),
+            written: Written::new(config, from.mss.min(to.mss)),
         }
     }
 
@@ -127,18 +120,10 @@ impl Connection {
             _ => self.handshake,
         }
     }
-    /// Payload bytes of the first `segments` segments.
-    pub fn bytes(&self, segments: u64) -> u64 {
-        if segments == self.total && segments > 0 {
-            (segments - 1) * u64::from(self.mss) + u64::from(self.last_size)
-        } else {
-            segments * u64::from(self.mss)
-        }
-    }
     /// Payload bytes that the sender knows to have been delivered.
     pub fn acknowledged_bytes(&self) -> u64 {
         match &self.phase {
-            Phase::Established(sender) => self.bytes(sender.flight.snd_una),
+            Phase::Established(sender) => self.written.bytes(sender.flight.snd_una),
             _ => 0,
         }
     }

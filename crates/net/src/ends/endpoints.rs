@@ -2,6 +2,7 @@
 
 use crate::calendar::Calendar;
 use crate::ends::connection::Queued;
+use crate::ends::source::Written;
 use crate::ends::{Ends, Outside, RECEIVER, ROOM, SENDER};
 use crate::frames::{HEADERS, TIMESTAMP_OPTION, sack_option};
 use crate::network::held::Left;
@@ -32,7 +33,7 @@ impl Ends {
         let connection = &self.connections[index as usize];
         let delivered = &mut self.delivered[connection.flow as usize];
         delivered.segments += receiver.delivered() - before;
-        delivered.bytes += connection.bytes(receiver.delivered()) - connection.bytes(before);
+        delivered.bytes += connection.written.bytes(receiver.delivered()) - connection.written.bytes(before);
         self.put_receiver(index, receiver, outside.calendar);
     }
 
@@ -122,7 +123,7 @@ impl Ends {
         let now = outside.now;
         let connection = &self.connections[index as usize];
         let options = HEADERS + if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let (mss, total, last_size) = (connection.mss, connection.total, connection.last_size);
+        let Written { segments: total, mss, last } = connection.written;
         let (offload, queued) = (connection.offload, connection.host_queued);
         let mut packet = Packet {
             tsval: burst.tsval,
@@ -144,7 +145,7 @@ impl Ends {
                 packet.seq = seq;
                 packet.push = burst.push && seq + 1 == burst.start + u64::from(burst.count);
                 if seq + 1 == total {
-                    packet.size = (last_size + options).fit_u16();
+                    packet.size = (last + options).fit_u16();
                 }
                 if tapped {
                     self.tap_sent(&packet, now, network);

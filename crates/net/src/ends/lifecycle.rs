@@ -40,13 +40,8 @@ impl Ends {
 
     fn open<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
-        let config = &self.scenario.flows[connection.flow as usize];
-        let lifetime = match config.lifetime_ns {
-            Some([low, high]) => Some(self.lifetimes[connection.flow as usize].between(low, high)),
-            None => config.duration_ns,
-        };
         connection.started = outside.now;
-        connection.ends = lifetime.map_or(Time::NEVER, |ns| outside.now + Span::from_nanos(ns));
+        connection.ends = self.sources[connection.flow as usize].closes(outside.now);
         self.send_syn(index, 0, outside);
     }
 
@@ -76,7 +71,7 @@ impl Ends {
         let clock = connection.receiver_clock(outside.now);
         let new = connection.receiver.is_none() && connection.receiver_generation == packet.generation;
         if new || connection.receiver_generation < packet.generation {
-            let options = self.scenario.hosts[connection.to as usize].options(connection.mss);
+            let options = self.scenario.hosts[connection.to as usize].options(connection.written.mss);
             connection.receiver = Some(Box::new(Receiver::new(options, connection.sack, clock)));
             connection.receiver_generation = packet.generation;
         } else if connection.receiver_generation != packet.generation {
@@ -113,8 +108,8 @@ impl Ends {
         };
         let algorithm = self.algorithms[connection.flow as usize];
         let clock = connection.sender_clock(outside.now);
-        let options = self.scenario.hosts[connection.from as usize].options(connection.mss);
-        let sender = Sender::new(algorithm, options, connection.sack, connection.total, start, clock);
+        let options = self.scenario.hosts[connection.from as usize].options(connection.written.mss);
+        let sender = Sender::new(algorithm, options, connection.sack, connection.written.segments, start, clock);
         connection.phase = Phase::Established(Box::new(sender));
         let ends = connection.ends;
         let size = HEADERS + if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
@@ -160,7 +155,7 @@ impl Ends {
         }
     }
 
-    /// Ends a connection; a replaced one begins anew at once.
+    /// Ends a connection; the next one in its place opens when the source says.
     #[cold]
     pub(super) fn close<C: Calendar>(&mut self, index: u32, completed: bool, outside: &mut Outside<C>) {
         self.report_end(index, completed, outside.now);
@@ -172,16 +167,18 @@ impl Ends {
         let closed = connection.generation;
         let sent = connection.sender().map_or(0, |sender| sender.flight.snd_nxt);
         connection.generation += 1;
-        let replaced = self.scenario.flows[connection.flow as usize].lifetime_ns.is_some();
-        connection.phase = if replaced { Phase::Idle } else { Phase::Done };
+        let reopens = self.sources[connection.flow as usize].reopens(outside.now);
+        connection.phase = if reopens == Time::NEVER { Phase::Done } else { Phase::Idle };
         if !completed {
             self.send_reset(index, closed, sent, outside);
         }
-        for timer in [SENDER, ROOM, LIFE] {
+        for timer in [SENDER, ROOM] {
             outside.calendar.timer(self.timer(index, timer), Time::NEVER);
         }
-        if replaced {
+        if reopens <= outside.now {
             self.open(index, outside);
+        } else {
+            outside.calendar.timer(self.timer(index, LIFE), reopens);
         }
     }
 

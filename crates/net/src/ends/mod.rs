@@ -4,18 +4,19 @@ pub mod connection;
 mod endpoints;
 mod lifecycle;
 mod probe;
+pub mod source;
 mod wire;
 
 use crate::calendar::Calendar;
 use crate::ends::connection::{Connection, Phase};
 use crate::ends::probe::Prober;
+use crate::ends::source::Source;
 use crate::ends::wire::Wire;
 use crate::frames::PROBE_SIZE;
 use crate::network::Network;
 use crate::network::packet::{Kind, Packet};
 use crate::network::routes::Routes;
 use crate::observe::tables::Reports;
-use crate::rng::{Purpose, Rng};
 use crate::scenario::Scenario;
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::packet::Burst;
@@ -50,10 +51,10 @@ pub struct Ends {
     scenario: Arc<Scenario>,
     pub connections: Vec<Connection>,
     probers: Vec<Prober>,
-    /// Of each flow: its congestion control, what draws its connections' lifetimes, what its receivers have read, and what its
-    /// ended connections had counted.
+    /// Of each flow: its congestion control, its applications, what its receivers have read, and what its ended connections had
+    /// counted.
     algorithms: Vec<Algorithm>,
-    lifetimes: Vec<Rng>,
+    sources: Vec<Source>,
     delivered: Vec<Delivered>,
     retired: Vec<SenderStats>,
     pub reports: Reports,
@@ -79,7 +80,7 @@ impl Ends {
         Ends {
             probers: probers.collect(),
             algorithms: algorithms(&scenario),
-            lifetimes: (0..flows).map(|i| Rng::new(scenario.seed, Purpose::Lifetime, i as u64)).collect(),
+            sources: (0..flows).map(|flow| Source::new(&scenario, flow)).collect(),
             delivered: vec![Delivered::default(); flows],
             retired: vec![SenderStats::default(); flows],
             reports: Reports::default(),
@@ -103,8 +104,7 @@ impl Ends {
             calendar.timer(index.fit_u32(), Time::from_nanos(config.start_ns));
         }
         for (index, connection) in self.connections.iter().enumerate() {
-            let start_ns = self.scenario.flows[connection.flow as usize].start_ns;
-            calendar.timer(self.timer(index.fit_u32(), LIFE), Time::from_nanos(start_ns));
+            calendar.timer(self.timer(index.fit_u32(), LIFE), self.sources[connection.flow as usize].start);
         }
     }
 

@@ -90,13 +90,13 @@ impl Wire {
         let drawn = Drawn::new(scenario.seed, owner, generation);
         let [client, server] = drawn.sequence;
         let timestamps = connection.timestamps;
-        let options_of = |host: u32| scenario.hosts[host as usize].options(connection.mss);
+        let options_of = |host: u32| scenario.hosts[host as usize].options(connection.written.mss);
         let (from, to) = (options_of(connection.from), options_of(connection.to));
         // What a route of the testbed says (`advmss`): timestamps are not taken off.
-        let mss = connection.mss + if timestamps { TIMESTAMP_OPTION } else { 0 };
+        let mss = connection.written.mss + if timestamps { TIMESTAMP_OPTION } else { 0 };
         let edge = |segments: u64| {
-            let fin = u64::from(segments == connection.total);
-            client.wrapping_add((1 + connection.bytes(segments) + fin).low_u32())
+            let fin = u64::from(segments == connection.written.segments);
+            client.wrapping_add((1 + connection.written.bytes(segments) + fin).low_u32())
         };
         let scale = from.window_scale();
         // The client receives no data: its window stays what it was, rounded up to its scale.
@@ -121,14 +121,14 @@ impl Wire {
             }
             Kind::Data => {
                 let end = packet.seq + u64::from(count);
-                payload = (connection.bytes(end) - connection.bytes(packet.seq)).fit_u32();
+                payload = (connection.written.bytes(end) - connection.written.bytes(packet.seq)).fit_u32();
                 let push = if packet.push { PSH } else { 0 };
-                let fin = if end == connection.total { FIN } else { 0 };
+                let fin = if end == connection.written.segments { FIN } else { 0 };
                 (edge(packet.seq), server.wrapping_add(1), ACK | push | fin, client_window)
             }
             Kind::Ack => {
                 sack.blocks().iter().for_each(|block| options.add_sack(edge(block.start), edge(block.end)));
-                let fin = if packet.seq == connection.total { FIN } else { 0 };
+                let fin = if packet.seq == connection.written.segments { FIN } else { 0 };
                 let window = u64::from(packet.window) >> to.window_scale();
                 (server.wrapping_add(1), edge(packet.seq), ACK | fin, window)
             }
