@@ -50,8 +50,10 @@ impl LossFacts {
         let largest = bursts.largest().unwrap_or_default();
         let model = Sequence { runs: &losses.runs, bursts: &bursts.all, last_gap: losses.last_gap() }.fit();
         let missing = never_seen(connection, side);
-        // A retransmission that was lost before the capture point leaves no hole, but its number is missing.
-        let before = missing.unwrap_or(0).max(losses.before);
+        // A retransmission that was lost before the capture point leaves no hole, but its number is missing. Where
+        // nothing was lost or sent again, what is missing arrived: the capture lacks it.
+        let repaired = losses.first_copies > 0 || flow.counts.retransmits > 0;
+        let before = missing.filter(|_| repaired).unwrap_or(0).max(losses.before);
         let acks_missing = never_seen(connection, 1 - side);
         LossFacts {
             segments: losses.segments,

@@ -30,6 +30,17 @@ fn a_counter_of_the_whole_host_tells_of_no_loss() {
 }
 
 #[test]
+fn what_the_capture_lacks_and_nobody_sent_again_was_not_lost() {
+    let mut talk = Talk::open();
+    for number in (0..100_u32).filter(|number| number % 10 != 9) {
+        talk.identified(number, 100 + number as u16).after(20).ack(number + 1, &[]).after(1);
+    }
+    let told = talk.told();
+    assert_eq!((told.retransmits, told.loss.lost, told.loss.missing), (0, 0, Some(9)));
+    assert_eq!((told.loss.lost_copies, told.loss.before, told.loss.place), (0, 0, "none"));
+}
+
+#[test]
 fn without_a_handshake_every_message_is_one_segment() {
     let mut talk = Talk::silent();
     for number in 0..50 {
