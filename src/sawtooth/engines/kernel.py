@@ -15,7 +15,7 @@ from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.temporary import directory, locked
 
 if TYPE_CHECKING:
-    from sawtooth.engines import Progress, Stop
+    from sawtooth.engines import Engine, Progress, Stop
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
 
@@ -102,7 +102,7 @@ class Kernel:
         return result
 
 
-ENGINE = Kernel()
+ENGINE: Engine = Kernel()
 
 
 @contextlib.contextmanager

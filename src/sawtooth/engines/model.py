@@ -30,7 +30,7 @@ from sawtooth.scenario import CONGESTION_CONTROLS, Loss, Queue, Rate, Scenario, 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sawtooth.engines import Progress, Stop
+    from sawtooth.engines import Engine, Progress, Stop
 
 CONTROLS = ("reno", "cubic", "bbr")
 """Those with a formula here."""
@@ -241,7 +241,7 @@ class Model:
         return Run(scenario, self.name, {"intervals": intervals}, meta)
 
 
-ENGINE = Model()
+ENGINE: Engine = Model()
 
 
 def _rows(cc: str, asked: _Asked) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.errors import InputError, SawtoothError
 
 if TYPE_CHECKING:
-    from sawtooth.engines import Progress, Stop
+    from sawtooth.engines import Engine, Progress, Stop
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
 
@@ -134,7 +134,7 @@ class Netns:
         outcome.check(directory, process.returncode)
 
 
-ENGINE = Netns()
+ENGINE: Engine = Netns()
 
 
 def _end_group(leader: subprocess.Popen[bytes]) -> None:

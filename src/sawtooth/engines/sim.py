@@ -20,7 +20,7 @@ from sawtooth.run import Run
 from sawtooth.storage import ASIDE, writing
 
 if TYPE_CHECKING:
-    from sawtooth.engines import Progress, Stop
+    from sawtooth.engines import Engine, Progress, Stop
     from sawtooth.scenario import Scenario
 
 EVENTS_A_SLICE = 200_000
@@ -139,7 +139,7 @@ class Sim:
                     path.unlink(missing_ok=True)
 
 
-ENGINE = Sim()
+ENGINE: Engine = Sim()
 
 _WHERE = {"path": "path.rtt", "dumbbell": "dumbbell.rtt", "custom": "links"}
 
