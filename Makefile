@@ -21,13 +21,20 @@ unexport CONDA_PREFIX
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
 STUDY := one-percent-loss
 
-.PHONY: help demo test check format wheel bench bench-instructions bench-ns3 fidelity setup kernel clean
+.PHONY: help demo quick test check format wheel fuzz bench bench-instructions bench-ns3 fidelity setup kernel clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
 demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where its report is
 	$(BIN)/sawtooth run $(STUDY)
+
+# By the marks that tests get from their fixtures, tests/conftest.py.
+QUICK := not (guest or browser or netns or wheel or slow)
+
+quick: setup  ## Tests of Rust and of Python that need nothing but this machine's processors, side by side; a minute or two
+	cargo test --quiet --locked --profile checked --workspace --exclude sawtooth-python --exclude sawtooth-fuzzing
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile -m "$(QUICK)"
 
 test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of Rust and of Python
 	cargo test --locked --profile checked --workspace --exclude sawtooth-python

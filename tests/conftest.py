@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import sawtooth
 from sawtooth.kernel import Kernel, build
 
 # A shell starts what runs in its background with SIGINT ignored, which programs that the tests interrupt would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How busy a machine is says nothing of an input.
+settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 AsNobody = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -87,6 +87,7 @@ def test_a_named_pipe_is_refused_unread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("begun", [b"", b"half a capture"])
+@pytest.mark.usefixtures("patience")
 def test_ctrl_c_ends_the_wait_for_a_standard_input_that_is_silent(whole: Path, begun: bytes) -> None:
     reading, writing = os.pipe()
     os.write(writing, whole.read_bytes()[:20_000] if begun else b"")
@@ -109,6 +110,7 @@ def test_ctrl_c_ends_the_wait_for_a_standard_input_that_is_silent(whole: Path, b
     assert told.lstrip().startswith("error[interrupted]")
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_capture_from_standard_input_is_read_as_from_its_file(whole: Path) -> None:
     code = "from sawtooth.cli import main; main(['capture', '-', '--json'])"
     with whole.open("rb") as file:

@@ -115,6 +115,7 @@ def test_the_shipped_studies_are_listed_and_can_be_shown_by_name(call) -> None:
     assert "132 points" in answer.out
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_bare_scenario_is_run_as_a_study_of_one_point(call, scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     answer = call("run", scenario, "--engine", "model", "--out", out, "--jobs", "1", "--set", "path.loss=2%")
@@ -125,6 +126,7 @@ def test_a_bare_scenario_is_run_as_a_study_of_one_point(call, scenario: Path, tm
     assert len((page.parent / "summary.csv").read_text().splitlines()) >= 2
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_seed_of_a_bare_scenario_can_be_set(call, scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     assert call("run", scenario, "--engine", "model", "--out", out, "--jobs", "1", "--set", "seed=7").status == 0
@@ -132,6 +134,7 @@ def test_the_seed_of_a_bare_scenario_can_be_set(call, scenario: Path, tmp_path: 
     assert [run["seed"] for run in runs] == [7]
 
 
+@pytest.mark.usefixtures("patience")
 def test_omit_sets_the_warm_up_and_the_table_says_so(call, scenario: Path, tmp_path: Path) -> None:
     asked = ("run", scenario, "--engine", "model", "--out", tmp_path / "results", "--jobs", "1", "--omit")
     answer = call(*asked, "1 s")
@@ -143,6 +146,7 @@ def test_omit_sets_the_warm_up_and_the_table_says_so(call, scenario: Path, tmp_p
     assert "error[bad-usage]: --omit" in answer.err
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_flow_that_nothing_limits_is_told_in_the_first_line_and_in_the_report(call, tmp_path: Path) -> None:
     path = tmp_path / "up.toml"
     path.write_text(
@@ -155,6 +159,7 @@ def test_a_flow_that_nothing_limits_is_told_in_the_first_line_and_in_the_report(
     assert told.replace('"', "&#34;") in page.read_text()
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_report_is_written_again_from_the_results(call, scenario: Path, tmp_path: Path) -> None:
     answer = call("run", scenario, "--engine", "model", "--out", tmp_path / "results", "--jobs", "1", "--quiet")
     page = Path(answer.out.removeprefix("report: ").strip())
@@ -163,6 +168,7 @@ def test_a_report_is_written_again_from_the_results(call, scenario: Path, tmp_pa
     assert page.is_file()
 
 
+@pytest.mark.usefixtures("patience")
 def test_seeds_repeat_every_point(call, tmp_path: Path, scenario: Path) -> None:
     out = tmp_path / "results"
     answer = call("run", scenario, "--engine", "model", "--out", out, "--jobs", "1", "--seeds", "3")
@@ -312,11 +318,13 @@ def test_a_closed_output_is_one_message() -> None:
 
 
 @pytest.mark.parametrize("messages", ["2> /dev/full", "2>&-", "2> >(true)"])
+@pytest.mark.usefixtures("patience")
 def test_messages_that_nobody_takes_change_neither_output_nor_status(messages: str, tmp_path: Path) -> None:
     assert in_shell(f"{PREDICT} {messages}").stdout == in_shell(PREDICT).stdout
     assert in_shell(f"sawtooth show {tmp_path}/absent.toml {messages}").returncode == 2
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_study_runs_on_when_nobody_takes_its_messages(scenario: Path, tmp_path: Path) -> None:
     told = in_shell(f"sawtooth run {scenario} --engine model --jobs 1 --out {tmp_path}/results 2> /dev/full")
     assert told.returncode == 0

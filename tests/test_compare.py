@@ -231,7 +231,7 @@ def test_fields_of_the_scenarios_that_differ_are_named(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def studies(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def studies(patience: None, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The same study twice, the second with one point less and another chain."""
     out = tmp_path_factory.mktemp("studies")
     places = []
@@ -296,6 +296,7 @@ def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["runs", "studies"])
+@pytest.mark.usefixtures("patience")
 def test_table_and_plots_are_written_the_same_each_time(tmp_path: Path, studies: list[Path], kind: str) -> None:
     both = studies if kind == "studies" else [saved(tmp_path / "a", 100), saved(tmp_path / "bb", 104, engine="kernel")]
     for name in ("x", "y"):

@@ -159,6 +159,7 @@ def beyond(tmp_path_factory: pytest.TempPathFactory) -> Beyond:
     return {found.one: (found.series, found.throughput_bps) for found in read(directory)}
 
 
+@pytest.mark.usefixtures("patience")
 def test_below_what_was_trained_on_the_answer_is_at_most(
     beyond: Beyond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -345,6 +346,7 @@ def test_the_command_answers_in_words_and_json(
     assert told["estimates"][0]["low_bps"] < truth < told["estimates"][0]["high_bps"]
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_command_takes_the_near_end_off(
     congested: tuple[RttSeries, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,7 +61,7 @@ def test_every_draw_is_a_scenario() -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(patience: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("drawn")
     flows = (Group("cubic", 6, 0.02), Group("reno", 6, 0.04), Group("cubic", 2, 0.02, 60_000))
     busy = (Group("cubic", 4, 0.02, 12_000),)

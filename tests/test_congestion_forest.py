@@ -22,7 +22,7 @@ def rings(count: int, seed: int, noise: float = 0.02) -> tuple[np.ndarray, np.nd
 
 
 @pytest.fixture(scope="module")
-def forest() -> Forest:
+def forest(patience: None) -> Forest:
     return Forest.learn(*rings(600, 1), WRONG)
 
 

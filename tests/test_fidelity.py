@@ -19,6 +19,8 @@ from sawtooth.fidelity.measures import NAMES, measure
 from sawtooth.fidelity.record import beside
 from sawtooth.kernel import Kernel
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"
 TOLERANCE = {"mean_mbps": 0.10, "segments_out": 0.10, "retransmits": 0.15, "mean_rtt_ms": 0.05, "share": 0.10}
 """Of each point with the tag "ci", on top of the noise of both sides, which is part of the record."""

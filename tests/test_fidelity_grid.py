@@ -391,6 +391,7 @@ def recorded(small: Path) -> Path:
     return small
 
 
+@pytest.mark.usefixtures("patience")
 def test_only_the_simulator_runs_when_the_kernel_is_on_record(recorded: Path, tmp_path: Path) -> None:
     found = compare_on(recorded, quiet=True)
     assert found.unmeasured == ("two:hz100-sack=false",)

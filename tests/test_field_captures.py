@@ -150,6 +150,7 @@ def test_every_connection_of_the_shared_captures_is_within_one_or_in_the_table_o
 
 @shared
 @pytest.mark.skipif(tshark.version() is None, reason="tshark is not installed: the proofs cannot be checked")
+@pytest.mark.usefixtures("patience")
 def test_the_proofs_of_the_table_are_what_the_headers_show() -> None:
     found = {}
     for name in sorted({file for file, _ in read(PROOFS)}):

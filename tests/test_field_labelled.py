@@ -105,6 +105,7 @@ def test_files_that_begin_at_the_syn_ack_are_told(tmp_path: Path) -> None:
 
 
 @shared
+@pytest.mark.usefixtures("patience")
 def test_a_shared_link_is_answered_by_a_classifier_that_had_not_seen_it_as_documented(tmp_path: Path) -> None:
     unpack(["nebby-labelled-2/25-ms-100-kbps"], tmp_path)
     called = CliRunner().invoke(field, ["labelled", "--left-out", str(tmp_path)])

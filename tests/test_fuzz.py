@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 ROOT = Path(__file__).parent.parent
 TARGETS = {
     "series": 800,

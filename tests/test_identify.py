@@ -26,6 +26,8 @@ from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import CONGESTION_CONTROLS, Scenario
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 MSS, RTT_S = 1000, 0.1037
 SYN, ACK = 2, 16
 

@@ -103,6 +103,7 @@ def test_a_kernel_is_configured_edited_built_and_tried(installed: Installed, tmp
     assert "6.12.7" in installed("sawtooth", "kernel", "info").stdout
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_source_distribution_has_all_that_the_wheel_is_built_from(tmp_path: Path) -> None:
     made = subprocess.run([MATURIN, "sdist", "--out", tmp_path], cwd=ROOT, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr

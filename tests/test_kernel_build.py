@@ -25,6 +25,8 @@ from sawtooth.kernel.build import RATES
 from sawtooth.kernel.kernel import installed
 from stand_in_kernel import BOOTS, PROGRAM, stand_in
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

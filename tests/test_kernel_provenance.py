@@ -151,6 +151,7 @@ def test_a_tarball_that_changes_while_it_is_unpacked_is_refused(
 
 
 @pytest.mark.skipif(not source.PACKAGED.exists(), reason=f"the package {source.PACKAGE} is not installed")
+@pytest.mark.usefixtures("patience")
 def test_debians_package_is_as_it_was_installed() -> None:
     chosen = source.locate()
     assert provenance.check(chosen.path, chosen.sha256).startswith(f"as {source.PACKAGE} 6.12")

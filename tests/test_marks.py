@@ -46,6 +46,7 @@ def run(place: Path, *arguments: str, ci: str = "") -> str:
 
 
 @pytest.mark.parametrize("chosen", CHOSEN)
+@pytest.mark.usefixtures("patience")
 def test_marks_follow_from_the_fixtures_that_a_test_uses(tmp_path: Path, chosen: str) -> None:
     told = run(tmp_path, "--collect-only", "-q", "-m", chosen)
     assert re.findall(r"::(\w+)", told) == CHOSEN[chosen]

@@ -121,6 +121,7 @@ def test_a_full_directory_for_temporary_files_is_told(monkeypatch: pytest.Monkey
     assert caught.value.code == "disk-full"
 
 
+@pytest.mark.usefixtures("patience")
 def test_memory_does_not_grow_with_the_connections_that_have_ended(tmp_path: Path) -> None:
     def peak_mib(duration: str) -> float:
         command = [sys.executable, "-c", RUN, duration, str(tmp_path / duration)]

@@ -262,6 +262,7 @@ SCHEMA = Scenario.json_schema()
 
 @settings(deadline=None)
 @given(SCENARIOS)
+@pytest.mark.usefixtures("patience")
 def test_what_is_read_fits_the_json_schema(tables: dict[str, Any]) -> None:
     jsonschema.validate(tables, SCHEMA)
 

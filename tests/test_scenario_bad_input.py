@@ -218,6 +218,7 @@ TABLES = st.recursive(
 @example({"hosts": {"a": {}}, "links": [{"from": "a", "to": "a"}], "topology": "custom"})
 @example({"name": "\ud800"})
 @example({"seed": 10**5000})
+@pytest.mark.usefixtures("patience")
 def test_any_tables_make_a_scenario_or_one_clear_error(tables: dict[str, Any]) -> None:
     try:
         scenario = Scenario.from_dict(tables, source="fuzz.toml")
@@ -241,6 +242,7 @@ LINES = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(lines=LINES)
+@pytest.mark.usefixtures("patience")
 def test_any_file_is_a_scenario_or_one_clear_error(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzz.toml"
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
@@ -253,6 +255,7 @@ def test_any_file_is_a_scenario_or_one_clear_error(tmp_path_factory: pytest.Temp
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.binary(max_size=200))
+@pytest.mark.usefixtures("patience")
 def test_any_bytes_are_a_scenario_or_one_clear_error(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "bytes.toml"
     path.write_bytes(data)

@@ -435,6 +435,7 @@ _VALUES = st.recursive(
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), changed=st.lists(st.integers(0, 10**6), max_size=3))
+@pytest.mark.usefixtures("patience")
 def test_records_with_fields_of_any_kind_give_series_or_the_packages_own_errors(
     tmp_path: Path, data: st.DataObject, changed: list[int]
 ) -> None:

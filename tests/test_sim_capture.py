@@ -36,6 +36,7 @@ def _directions(directory: Path, host: str) -> list[dict[str, Any]]:
     return [connection["directions"][0] for connection in facts["connections"]]
 
 
+@pytest.mark.usefixtures("patience")
 def test_run_writes_a_capture_of_each_end_and_point(tmp_path: Path) -> None:
     study = Study.from_dict({"name": "captured", "scenario": _scenario(duration="1 s").to_dict()})
     result = run_study(study, engine="sim", out=tmp_path, jobs=1, seeds=[1, 2], quiet=True, capture=True)
@@ -115,6 +116,7 @@ def test_hosts_that_are_not_there_and_connections_without_ports_are_refused(tmp_
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed: its opinion cannot be asked")
+@pytest.mark.usefixtures("patience")
 def test_tshark_finds_nothing_to_complain_of(tmp_path: Path) -> None:
     flows: list[dict[str, Any]] = [{"cc": "cubic"}, {"cc": "bbr", "bytes": "100 kB", "count": 2}]
     flows.append({"cc": "reno", "replace": {"lifetime": ["0.5 s", "1 s"]}})

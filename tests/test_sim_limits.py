@@ -145,6 +145,7 @@ ran: list[int] = []
 
 @settings(derandomize=True, max_examples=400, deadline=None)
 @given(scenarios())
+@pytest.mark.usefixtures("patience")
 def test_whatever_validates_runs_in_steps_as_small_as_asked_for(asked: dict[str, Any]) -> None:
     scenario = sound(asked)
     if scenario is None:
@@ -158,6 +159,7 @@ def test_whatever_validates_runs_in_steps_as_small_as_asked_for(asked: dict[str,
     ran.append(before)
 
 
+@pytest.mark.usefixtures("patience")
 def test_most_of_those_scenarios_validate_and_send() -> None:
     if not ran:
         pytest.skip("the test before this one counts them: run the whole file")

@@ -391,6 +391,7 @@ tables = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*Study.model_fields, "x"]), tables, max_size=4))
+@pytest.mark.usefixtures("patience")
 def test_whatever_a_study_holds_it_is_accepted_or_refused_with_one_error(changes):
     content = {"name": "small", "scenario": {"topology": "chain"}} | changes
     try:

@@ -19,6 +19,8 @@ from sawtooth.errors import SawtoothError
 from sawtooth.storage import writing
 from sawtooth.study import StudyResult
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 # As the command line, but it waits where it would draw the report.
 WAITING = """
 import importlib, sys, time

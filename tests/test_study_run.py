@@ -32,6 +32,7 @@ def tables(result):
     return {str(path.relative_to(result.directory)): path.read_bytes() for path in files}
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_tables_are_the_same_bytes_whatever_the_workers(tmp_path):
     one = run_study(study(), engine=Fake(), out=tmp_path / "a", jobs=1, quiet=True)
     two = run_study(study(), engine=Fake(), out=tmp_path / "b", jobs=2, quiet=True)
@@ -40,6 +41,7 @@ def test_the_tables_are_the_same_bytes_whatever_the_workers(tmp_path):
     assert tables(one) == tables(two) == tables(three)
 
 
+@pytest.mark.usefixtures("patience")
 def test_the_simulator_s_tables_are_the_same_bytes_whatever_the_workers(tmp_path):
     given = study(scenario={"topology": "chain", "duration": "2 s", "interval": "100 ms"})
     one = run_study(given, out=tmp_path / "a", jobs=1, quiet=True)
@@ -78,6 +80,7 @@ def test_a_failing_point_ends_the_study_by_name_and_keeps_what_is_finished(tmp_p
     assert not (tmp_path / "small" / "latest").exists()
 
 
+@pytest.mark.usefixtures("patience")
 def test_an_unfinished_study_is_taken_up_again_and_finished_points_are_not_run_twice(tmp_path, marks):
     with pytest.raises(SawtoothError):
         quick(out=tmp_path, engine=Failing())

@@ -16,6 +16,8 @@ from fake_engine import DiesBesideAnother, Fake, Killed, Slow, quick, study
 from sawtooth.errors import SawtoothError
 from sawtooth.study import run_study
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 
 def test_a_killed_worker_is_one_clear_error_and_the_next_run_goes_on(tmp_path, marks):
     engine = Killed(str(marks), once=str(tmp_path / "once"))

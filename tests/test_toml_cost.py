@@ -15,6 +15,8 @@ from sawtooth.scenario.overrides import parse_assignment
 from sawtooth.scenario.toml import DEEPEST, LARGEST, parse_toml
 from sawtooth.verbs import load
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 DOTS = ".".join("a" * 20_000)
 DEAR = {
     "a key of 20,000 parts": f"{DOTS} = 1",

@@ -19,6 +19,8 @@ from sawtooth.errors import SawtoothError
 from sawtooth.study import run_study
 from sawtooth.work import fan_out, results
 
+pytestmark = pytest.mark.usefixtures("patience")
+
 STUDY = """
 name = "small"
 [scenario]
