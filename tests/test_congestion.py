@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sawtooth.cli import _status
+from sawtooth.cli.program import status_of
 from sawtooth.congestion import RttSeries, difference, read_series, save_series
 from sawtooth.congestion.calibrate import (
     MOST,
@@ -170,11 +170,11 @@ def test_below_what_was_trained_on_the_answer_is_at_most(
     assert truth < edge_bps <= told.high_bps < 5 * edge_bps
     probes.save(tmp_path / "slower.csv")
     command = ["congestion", "estimate", str(tmp_path / "slower.csv"), "--rate", "100 Mbit/s"]
-    assert _status(command) == 0
+    assert status_of(command) == 0
     text = capsys.readouterr().out
     assert f"at most {told.high_bps / 1e6:.3g} Mbit/s a flow" in text
     assert f"the model knows no less than {edge_bps / 1e6:.3g} Mbit/s" in text
-    assert _status([*command, "--json"]) == 0
+    assert status_of([*command, "--json"]) == 0
     (described,) = json.loads(capsys.readouterr().out)["estimates"]
     assert (described["bound"], described["low_bps"], described["edge_bps"]) == ("at-most", 0, edge_bps)
 
@@ -337,11 +337,11 @@ def test_the_command_answers_in_words_and_json(
     good, short = tmp_path / "good.csv", tmp_path / "short.csv"
     probes.save(good)
     series(probes.rtt_s[:200]).save(short)
-    assert _status(["congestion", "estimate", str(good), str(short), "--rate", "100 Mbit/s"]) == 0
+    assert status_of(["congestion", "estimate", str(good), str(short), "--rate", "100 Mbit/s"]) == 0
     text = capsys.readouterr().out
     assert "persistently congested" in text
     assert "can't tell (too-few-probes)" in text
-    assert _status(["congestion", "estimate", str(good), "--json"]) == 0
+    assert status_of(["congestion", "estimate", str(good), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["estimates"][0]["low_bps"] < truth < told["estimates"][0]["high_bps"]
 
@@ -357,12 +357,12 @@ def test_the_command_takes_the_near_end_off(
     far.save(tmp_path / "far.csv")
     near.save(tmp_path / "near.csv")
     command = ["congestion", "estimate", str(tmp_path / "far.csv"), "--near", str(tmp_path / "near.csv"), "--json"]
-    assert _status(command) == 0
+    assert status_of(command) == 0
     (told,) = json.loads(capsys.readouterr().out)["estimates"]
     assert told["low_bps"] < truth < told["high_bps"]
     # What "probe link" writes holds both ends.
     save_series(tmp_path / "link.csv", [replace(near, label="near"), replace(far, label="far")])
-    assert _status(["congestion", "estimate", str(tmp_path / "link.csv"), "--json"]) == 0
+    assert status_of(["congestion", "estimate", str(tmp_path / "link.csv"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["estimates"][0]["throughput_bps"] == told["throughput_bps"]
 
 
@@ -370,12 +370,12 @@ def test_the_command_names_the_option_that_is_wrong(
     congested: tuple[RttSeries, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     congested[0].save(tmp_path / "good.csv")
-    assert _status(["congestion", "estimate", str(tmp_path / "good.csv"), "--assumed-rtt", "2 s"]) == 2
+    assert status_of(["congestion", "estimate", str(tmp_path / "good.csv"), "--assumed-rtt", "2 s"]) == 2
     assert "--assumed-rtt" in capsys.readouterr().err
-    assert _status(["congestion", "estimate", str(tmp_path / "good.csv"), "--rate", "fast"]) == 2
+    assert status_of(["congestion", "estimate", str(tmp_path / "good.csv"), "--rate", "fast"]) == 2
     assert "--rate" in capsys.readouterr().err
     (tmp_path / "bad.csv").write_text("sent_s,rtt_s\n0,inf\n")
-    assert _status(["congestion", "estimate", str(tmp_path / "bad.csv")]) == 2
+    assert status_of(["congestion", "estimate", str(tmp_path / "bad.csv")]) == 2
     told = capsys.readouterr().err
     assert "bad.csv: rtt_s: line 2" in told
     assert "--assumed-rtt" not in told
@@ -385,7 +385,7 @@ def test_the_command_says_within_which_rates_an_unknown_one_is_sought(
     congested: tuple[RttSeries, float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     congested[0].save(tmp_path / "good.csv")
-    assert _status(["congestion", "estimate", str(tmp_path / "good.csv")]) == 0
+    assert status_of(["congestion", "estimate", str(tmp_path / "good.csv")]) == 0
     low, high = (f"{end / 1e6:,.0f}" for end in CongestionModel.default().trained_on_["rate_bps"])
     assert f"a link of unknown rate, {low} to {high} Mbit/s" in capsys.readouterr().out
 
@@ -393,7 +393,7 @@ def test_the_command_says_within_which_rates_an_unknown_one_is_sought(
 def test_times_of_a_refused_series_are_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = "".join(f"{number}e17,0.02\n" for number in range(1000))
     (tmp_path / "huge.csv").write_text(f"sent_s,rtt_s\n{rows}")
-    assert _status(["congestion", "estimate", str(tmp_path / "huge.csv")]) == 0
+    assert status_of(["congestion", "estimate", str(tmp_path / "huge.csv")]) == 0
     told = capsys.readouterr().out
     assert "wrong-unit" in told
     assert len(told) < 500
