@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sawtooth.cli import _status
+from sawtooth.cli.program import status_of
 from sawtooth.congestion import RttSeries
 from sawtooth.congestion.calibrate import learn
 from sawtooth.congestion.features import OF_LOSS, features
@@ -153,7 +153,7 @@ def test_calibrate_makes_series_a_table_and_a_model_and_takes_up_what_is_there(
         "2",
         "--quiet",
     ]
-    assert _status(command) == 0
+    assert status_of(command) == 0
     assert "held-out numbers of flows" in capsys.readouterr().out
     series = {file: file.stat().st_mtime_ns for file in (tmp_path / "series").iterdir()}
     table = pd.read_csv(tmp_path / "corpus.csv")
@@ -161,7 +161,7 @@ def test_calibrate_makes_series_a_table_and_a_model_and_takes_up_what_is_there(
     model = CongestionModel.load(tmp_path / "model.json")
     assert model.trained_on_["rate_bps"] == pytest.approx([20e6, 20e6])
     next(iter(series)).unlink()
-    assert _status(command) == 0
+    assert status_of(command) == 0
     again = {file: file.stat().st_mtime_ns for file in (tmp_path / "series").iterdir()}
     assert set(again) == set(series)
     assert sum(again[file] != series[file] for file in series) == 1
