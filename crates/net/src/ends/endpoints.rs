@@ -34,7 +34,7 @@ impl Ends {
         let delivered = &mut self.delivered[connection.flow as usize];
         delivered.segments += receiver.delivered() - before;
         delivered.bytes += connection.written.bytes(receiver.delivered()) - connection.written.bytes(before);
-        self.put_receiver(index, receiver, outside.calendar);
+        self.put_receiver(index, receiver, &mut outside.calendar);
     }
 
     pub(super) fn receiver_timer<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
@@ -42,7 +42,7 @@ impl Ends {
         let clock = connection.receiver_clock(outside.now);
         if let Some(mut receiver) = connection.receiver.take() {
             receiver.on_timer(clock, &mut |ack| self.send_ack(index, ack, outside));
-            self.put_receiver(index, receiver, outside.calendar);
+            self.put_receiver(index, receiver, &mut outside.calendar);
         }
     }
 
@@ -131,7 +131,7 @@ impl Ends {
             generation: connection.generation,
             ..Packet::new(index, Kind::Data, (mss + options).fit_u16(), connection.forward_at)
         };
-        let network = &mut *outside.network;
+        let network = &mut outside.network;
         let first = network.routes.link(packet.at);
         let memory = u64::from(burst.count) * u64::from(mss) + SUPER_PACKET_OVERHEAD;
         let whole_lost = offload && network.links[first as usize].loses();
@@ -152,7 +152,7 @@ impl Ends {
                 }
                 if offload || !network.links[first as usize].loses() {
                     let packet = network.packets.insert(packet);
-                    match network.send(packet, first, now, outside.calendar) {
+                    match network.send(packet, first, now, &mut outside.calendar) {
                         Sent::Leaves(departure) => leaves = departure,
                         Sent::Held => held += 1,
                         Sent::Dropped => {}

@@ -39,11 +39,12 @@ struct Delivered {
     bytes: u64,
 }
 
-/// What hosts act on: at an instant, the network that they put packets on and the calendar of their timers.
-pub struct Outside<'a, C> {
+/// What is outside the hosts: the instant, the network that they put packets on and the calendar of their timers. One value, so that
+/// a host reaches each by one pointer.
+pub struct Outside<C> {
     pub now: Time,
-    pub network: &'a mut Network,
-    pub calendar: &'a mut C,
+    pub network: Network,
+    pub calendar: C,
 }
 
 /// Connections and probes. Their timers by index: one a probe, then four a connection.
@@ -121,7 +122,7 @@ impl Ends {
             Kind::Syn => self.take_syn(packet, outside),
             Kind::SynAck => self.take_synack(packet, outside),
             Kind::Established => self.take_established(packet, outside.now),
-            Kind::Reset => self.take_reset(packet, outside.calendar),
+            Kind::Reset => self.take_reset(packet, &mut outside.calendar),
             Kind::ProbeRequest => {
                 let at = self.probers[packet.owner as usize].backward_at;
                 self.forward(Packet { kind: Kind::ProbeReply, at, ..packet }, outside);
@@ -160,9 +161,9 @@ impl Ends {
     /// Puts a packet on the first link of its route.
     fn forward<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         if self.wire.is_some() {
-            self.tap_sent(&packet, outside.now, outside.network);
+            self.tap_sent(&packet, outside.now, &mut outside.network);
         }
-        outside.network.forward(packet, outside.now, outside.calendar);
+        outside.network.forward(packet, outside.now, &mut outside.calendar);
     }
 
     /// The end of the run: what is still open is reported as it stands.

@@ -33,11 +33,9 @@ struct Watch {
 }
 
 pub struct Simulation {
-    network: Network,
+    outside: Outside<Agenda>,
     ends: Ends,
-    agenda: Agenda,
     cells: Cells,
-    now: Time,
     end: Time,
     /// Up to when each cell's events have been taken.
     reached: Vec<Time>,
@@ -79,10 +77,8 @@ impl Simulation {
         let mut agenda = Agenda::new(cells.count, &transmitters, &timers, arrives_in.collect());
         ends.begin(&mut agenda);
         Simulation {
-            network,
+            outside: Outside { now: Time::ZERO, network, calendar: agenda },
             ends,
-            agenda,
-            now: Time::ZERO,
             end: Time::from_nanos(scenario.duration_ns),
             reached: vec![Time::ZERO; cells.count],
             cells,
@@ -99,7 +95,7 @@ impl Simulation {
     }
 
     pub fn now(&self) -> Time {
-        self.now
+        self.outside.now
     }
     pub fn events(&self) -> u64 {
         self.events
@@ -110,7 +106,7 @@ impl Simulation {
     }
     /// Packets on links: with those delivered, dropped and lost they are all that were sent.
     pub fn in_transit(&self) -> usize {
-        self.network.in_transit()
+        self.outside.network.in_transit()
     }
     /// Counters of all connections, ended ones included.
     pub fn totals(&self) -> SenderStats {
@@ -118,13 +114,13 @@ impl Simulation {
     }
     /// The first write of a capture that failed, with the host of that capture, which ends there. Told once.
     pub fn capture_fault(&mut self) -> Option<(usize, io::Error)> {
-        self.network.taps.as_mut()?.fault()
+        self.outside.network.taps.as_mut()?.fault()
     }
 
     /// The rows since the last call, as far as they can be put in order: nothing comes any more before them.
     pub fn take(&mut self) -> Vec<Table> {
         let mut tables = self.tables.take();
-        tables.extend(self.ends.reports.take(if self.finished { None } else { Some(self.agenda.first()) }));
+        tables.extend(self.ends.reports.take(if self.finished { None } else { Some(self.outside.calendar.first()) }));
         tables
     }
 
@@ -143,12 +139,12 @@ impl Simulation {
             }
             self.watch();
             if self.work() >= target {
-                self.now = self.agenda.first().min(self.next_sample).min(until);
+                self.outside.now = self.outside.calendar.first().min(self.next_sample).min(until);
                 return false;
             }
         }
-        self.now = until;
-        if self.now == self.end && !self.finished {
+        self.outside.now = until;
+        if self.outside.now == self.end && !self.finished {
             self.finished = true;
             self.finish();
         }
@@ -158,8 +154,8 @@ impl Simulation {
     /// The end of the run: what is still open is reported as it stands.
     fn finish(&mut self) {
         self.sample();
-        self.ends.finish(self.now);
-        if let Some(taps) = &mut self.network.taps {
+        self.ends.finish(self.outside.now);
+        if let Some(taps) = &mut self.outside.network.taps {
             taps.finish();
         }
     }
@@ -172,16 +168,17 @@ impl Simulation {
     /// Takes all events up to `until`; false where it pauses before, at [`Self::stop`].
     fn reaches(&mut self, until: Time) -> bool {
         while self.events < self.stop {
-            let first = self.agenda.first();
+            let first = self.outside.calendar.first();
             if self.next_sample <= first {
                 if self.next_sample > until {
                     return true;
                 }
-                self.now = self.next_sample;
+                self.outside.now = self.next_sample;
                 self.sample();
                 self.next_sample += self.interval;
-                let looked_at =
-                    self.ends.connections.len() + self.network.links.len() + self.network.transmitters.len();
+                let looked_at = self.ends.connections.len()
+                    + self.outside.network.links.len()
+                    + self.outside.network.transmitters.len();
                 let cost = 1 + (looked_at / SAMPLED_AN_EVENT) as u64;
                 self.sampling += cost;
                 self.stop = self.stop.saturating_sub(cost);
@@ -194,10 +191,10 @@ impl Simulation {
             for cell in 0..self.cells.count {
                 let horizon = self.horizon(cell, first).min(limit);
                 self.reached[cell] = horizon;
-                if self.agenda.next[cell] < horizon {
+                if self.outside.calendar.next[cell] < horizon {
                     self.run_cell(cell.fit_u32(), horizon);
                     if self.events >= self.stop {
-                        self.reached[cell] = horizon.min(self.agenda.next[cell]);
+                        self.reached[cell] = horizon.min(self.outside.calendar.next[cell]);
                         return false;
                     }
                 }
@@ -208,7 +205,7 @@ impl Simulation {
 
     /// Ends a run in which time stands still.
     fn watch(&mut self) {
-        let instant = (self.agenda.first(), self.now);
+        let instant = (self.outside.calendar.first(), self.outside.now);
         if instant != self.watch.instant {
             self.watch = Watch { instant, since: self.events, members: 0 };
         }
@@ -217,7 +214,7 @@ impl Simulation {
         assert!(
             self.events - self.watch.since <= WATCHED + AT_ONE_INSTANT * self.watch.members,
             "time stands still at {}: events follow each other without end",
-            self.now
+            self.outside.now
         );
     }
 
@@ -226,7 +223,7 @@ impl Simulation {
         let sooner = |horizon: Time, inlet: &Inlet| {
             let mut departs = self.reached[inlet.from as usize].max(first);
             if let Some(transmitter) = inlet.transmitter {
-                departs = departs.max(self.network.transmitters[transmitter as usize].free);
+                departs = departs.max(self.outside.network.transmitters[transmitter as usize].free);
             }
             horizon.min(departs + inlet.delay)
         };
@@ -241,9 +238,9 @@ impl Simulation {
             self.run_hosts(cell, horizon, &mut left)
         } else {
             let inner = self.cells.inner[cell as usize];
-            self.network.pass_through(inputs, inner, horizon, &mut left, &mut self.agenda)
+            self.outside.network.pass_through(inputs, inner, horizon, &mut left, &mut self.outside.calendar)
         };
-        self.agenda.next[cell as usize] = next;
+        self.outside.calendar.next[cell as usize] = next;
         self.events = self.stop - left;
     }
 
@@ -253,8 +250,8 @@ impl Simulation {
     /// that are due with it.
     fn run_hosts(&mut self, cell: u32, horizon: Time, left: &mut u64) -> Time {
         loop {
-            let timer = self.agenda.next_timer(cell);
-            let arrival = self.agenda.heaps[cell as usize].peek();
+            let timer = self.outside.calendar.next_timer(cell);
+            let arrival = self.outside.calendar.heaps[cell as usize].peek();
             match arrival {
                 Some((time, link)) if time < timer => {
                     if time >= horizon || *left == 0 {
@@ -266,12 +263,9 @@ impl Simulation {
                     if timer >= horizon || *left == 0 {
                         return timer;
                     }
-                    self.now = timer;
-                    match self.agenda.pop_timer(cell) {
-                        Some(Due::Timer(index)) => {
-                            let (network, calendar) = (&mut self.network, &mut self.agenda);
-                            self.ends.fire(index, &mut Outside { now: timer, network, calendar });
-                        }
+                    self.outside.now = timer;
+                    match self.outside.calendar.pop_timer(cell) {
+                        Some(Due::Timer(index)) => self.ends.fire(index, &mut self.outside),
                         Some(Due::Departure(transmitter)) => self.depart(transmitter),
                         None => {}
                     }
@@ -284,8 +278,8 @@ impl Simulation {
     /// The first packet on its way over `link`, the first of `cell`, arrives.
     #[inline]
     fn arrive(&mut self, cell: u32, link: u32, now: Time) {
-        self.now = now;
-        let (network, calendar) = (&mut self.network, &mut self.agenda);
+        self.outside.now = now;
+        let Outside { network, calendar, .. } = &mut self.outside;
         let input = &mut network.links[link as usize];
         let packet = input.arrive().packet;
         calendar.heaps[cell as usize].replace_top(input.head());
@@ -293,7 +287,7 @@ impl Simulation {
         match network.next_link(packet, link) {
             END => {
                 let packet = network.packets.remove(packet);
-                self.ends.arrive(packet, &mut Outside { now, network, calendar });
+                self.ends.arrive(packet, &mut self.outside);
             }
             next => {
                 network.enter(packet, next, now, calendar);
@@ -304,15 +298,14 @@ impl Simulation {
     /// A transmitter that holds packets is free for the next; the hosts whose packets they were learn what has left.
     #[cold]
     fn depart(&mut self, transmitter: u32) {
-        let now = self.now;
-        self.network.depart(transmitter, now, &mut self.agenda);
-        while let Some(left) = self.network.left.pop_front() {
-            let (network, calendar) = (&mut self.network, &mut self.agenda);
-            self.ends.left(left, &mut Outside { now, network, calendar });
+        let now = self.outside.now;
+        self.outside.network.depart(transmitter, now, &mut self.outside.calendar);
+        while let Some(left) = self.outside.network.left.pop_front() {
+            self.ends.left(left, &mut self.outside);
         }
     }
 
     fn sample(&mut self) {
-        self.baseline.sample(self.now, &mut self.network, &self.ends, &mut self.tables);
+        self.baseline.sample(self.outside.now, &mut self.outside.network, &self.ends, &mut self.tables);
     }
 }
