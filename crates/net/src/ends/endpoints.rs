@@ -3,7 +3,7 @@
 use crate::calendar::Calendar;
 use crate::ends::connection::Queued;
 use crate::ends::source::Written;
-use crate::ends::{Ends, Outside, RECEIVER, ROOM, SENDER};
+use crate::ends::{Ends, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, TIMESTAMP_OPTION, sack_option};
 use crate::network::held::Left;
 use crate::network::packet::{Kind, Packet};
@@ -110,10 +110,8 @@ impl Ends {
             return;
         };
         let done = sender.is_done();
-        let timer = sender.timer();
-        let room = sender.next_room(leaves);
-        outside.calendar.timer(self.timer(index, SENDER), timer);
-        outside.calendar.timer(self.timer(index, ROOM), room);
+        let due = sender.timer().min(sender.next_room(leaves));
+        outside.calendar.timer(self.timer(index, SENDER), due);
         if done {
             self.close(index, true, outside);
         }
@@ -183,8 +181,8 @@ impl Ends {
         if packet.generation == connection.generation && outside.network.routes.link(connection.forward_at) == link {
             let Some(0) = connection.leaves_host_queue(at) else { return };
             let Some(sender) = connection.sender() else { return };
-            let room = sender.next_room(at);
-            outside.calendar.timer(self.timer(packet.owner, ROOM), room);
+            let due = sender.timer().min(sender.next_room(at));
+            outside.calendar.timer(self.timer(packet.owner, SENDER), due);
         }
     }
 }

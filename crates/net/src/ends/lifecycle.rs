@@ -2,7 +2,7 @@
 
 use crate::calendar::Calendar;
 use crate::ends::connection::Phase;
-use crate::ends::{Ends, LIFE, Outside, RECEIVER, ROOM, SENDER};
+use crate::ends::{Ends, LIFE, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, SYN_OPTIONS, TIMESTAMP_OPTION};
 use crate::network::packet::{Kind, Packet};
 use crate::observe::tables::FlowEnd;
@@ -172,9 +172,7 @@ impl Ends {
         if !completed {
             self.send_reset(index, closed, sent, outside);
         }
-        for timer in [SENDER, ROOM] {
-            outside.calendar.timer(self.timer(index, timer), Time::NEVER);
-        }
+        outside.calendar.timer(self.timer(index, SENDER), Time::NEVER);
         if reopens <= outside.now {
             self.open(index, outside);
         } else {

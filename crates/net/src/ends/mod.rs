@@ -27,10 +27,9 @@ use std::sync::Arc;
 
 /// Timers of a connection.
 const SENDER: u32 = 0;
-const ROOM: u32 = 1;
-const RECEIVER: u32 = 2;
-const LIFE: u32 = 3;
-const CONNECTION_TIMERS: u32 = 4;
+const RECEIVER: u32 = 1;
+const LIFE: u32 = 2;
+const CONNECTION_TIMERS: u32 = 3;
 
 /// What receiving applications have read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +46,7 @@ pub struct Outside<C> {
     pub calendar: C,
 }
 
-/// Connections and probes. Their timers by index: one a probe, then four a connection.
+/// Connections and probes. Their timers by index: one a probe, then three a connection.
 pub struct Ends {
     scenario: Arc<Scenario>,
     pub connections: Vec<Connection>,
@@ -95,7 +94,7 @@ impl Ends {
     /// On which host each timer is, by its index.
     pub fn timer_hosts(&self) -> Vec<usize> {
         let probes = self.scenario.probes.iter().map(|config| self.scenario.links[config.forward[0]].from);
-        let of_connection = |c: &Connection| [c.from, c.from, c.to, c.from].map(Fit::fit_usize);
+        let of_connection = |c: &Connection| [c.from, c.to, c.from].map(Fit::fit_usize);
         probes.chain(self.connections.iter().flat_map(of_connection)).collect()
     }
 
@@ -141,8 +140,10 @@ impl Ends {
         };
         let connection = timer / CONNECTION_TIMERS;
         match timer % CONNECTION_TIMERS {
-            SENDER => self.with_sender(connection, outside, |sender, clock, out| sender.on_timer(clock, out)),
-            ROOM => self.with_sender(connection, outside, |sender, clock, out| sender.on_room(clock, out)),
+            SENDER => self.with_sender(connection, outside, |sender, clock, out| {
+                // At one instant its timer comes before room in the host's queue.
+                if sender.timer() <= clock.now { sender.on_timer(clock, out) } else { sender.on_room(clock, out) }
+            }),
             RECEIVER => self.receiver_timer(connection, outside),
             _ => self.life(connection, outside),
         }
