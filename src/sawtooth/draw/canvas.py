@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import logging
 import os
 from pathlib import Path
 
@@ -21,6 +22,8 @@ def settle() -> None:
     kept = contextlib.ExitStack()
     os.environ[_VARIABLE] = str(kept.enter_context(temporary.directory()))
     atexit.register(kept.close)
+    # The list is made anew each time: that it takes a moment is no news.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 
 
 def _usual() -> list[Path]:
