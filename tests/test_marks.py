@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,10 +39,13 @@ CHOSEN = {
 
 
 def run(place: Path, *arguments: str, ci: str = "") -> str:
-    (place / "test_some.py").write_text(TESTS)
-    environment = os.environ | {"CI": ci, "PYTHONPATH": str(HERE), "PYTEST_ADDOPTS": ""}
-    command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-c", os.devnull]
-    done = subprocess.run([*command, *arguments, place], env=environment, capture_output=True, text=True, timeout=120)
+    tests = place / "checkout" / "tests"
+    tests.mkdir(parents=True)
+    shutil.copy(HERE / "conftest.py", tests)
+    (tests / "test_some.py").write_text(TESTS)
+    environment = os.environ | {"CI": ci, "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull]
+    done = subprocess.run([*command, *arguments, tests], env=environment, capture_output=True, text=True, timeout=120)
     return done.stdout
 
 
@@ -59,13 +63,19 @@ def test_every_mark_is_of_a_fixture_that_some_test_uses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ci", "counts"),
+    ("ci", "there", "counts"),
     [
-        ("", "1 passed, 2 skipped, 2 deselected, 1 xfailed"),
-        ("true", "1 failed, 1 passed, 1 skipped, 2 deselected, 1 xfailed"),
+        ("", False, "1 passed, 2 skipped, 2 deselected, 1 xfailed"),
+        ("true", False, "1 failed, 1 passed, 1 skipped, 2 deselected, 1 xfailed"),
+        ("true", True, "1 failed, 1 passed, 2 deselected, 1 xfailed, 1 error"),
     ],
 )
-def test_in_ci_a_skip_is_a_failure_but_for_data_that_no_checkout_brings(tmp_path: Path, ci: str, counts: str) -> None:
+def test_in_ci_a_skip_is_a_failure_but_for_data_that_no_checkout_brings_and_that_is_absent(
+    tmp_path: Path, ci: str, there: bool, counts: str
+) -> None:
+    if there:
+        (tmp_path / "shared").mkdir()
     told = run(tmp_path, "-k", "not machine and not limit", ci=ci)
     assert f" {counts}" in told.splitlines()[-1]
     assert ("in CI nothing may be left out: Skipped: no such program" in told) == bool(ci)
+    assert ("in CI nothing may be left out: Skipped: ../shared is not there" in told) == there
