@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 MSS = 1000
 SECONDS = 40
@@ -56,12 +57,14 @@ def peak_mib(path: Path) -> float:
     return int(done.stdout) / 2**10
 
 
+@pytest.mark.usefixtures("patience")
 def test_ten_times_the_packets_of_a_connection_take_no_more_memory(tmp_path: Path) -> None:
     short, long = (peak_mib(capture(tmp_path / f"{packets}.pcap", 1, packets)) for packets in (50_000, 500_000))
     # The file grows by 24 MiB.
     assert long - short < 2, (short, long)
 
 
+@pytest.mark.usefixtures("patience")
 def test_a_thousand_long_connections_take_what_the_reference_says_however_long_they_are(tmp_path: Path) -> None:
     one = peak_mib(capture(tmp_path / "one.pcap", 1, 50_000))
     short, long = (peak_mib(capture(tmp_path / f"{packets}.pcap", 1_000, packets)) for packets in (200, 600))

@@ -410,6 +410,15 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
     assert caught.value.code == "not-a-result"
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What the file of the shipped model holds."""
+    kept: dict[str, object] = json.loads(
+        CongestionModel.default().save(tmp_path_factory.mktemp("model") / "model.json").read_text()
+    )
+    return kept
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -431,10 +440,11 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
         {"series": [], "control": []},
     ],
 )
-def test_a_model_that_cannot_answer_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
-    file = CongestionModel.default().save(tmp_path / "model.json")
-    kept = json.loads(file.read_text())
-    file.write_text(json.dumps(kept | change))
+def test_a_model_that_cannot_answer_is_refused(
+    tmp_path: Path, saved: dict[str, object], change: dict[str, object]
+) -> None:
+    file = tmp_path / "model.json"
+    file.write_text(json.dumps(saved | change))
     with pytest.raises(SawtoothError, match=r"no model|not one a series") as caught:
         CongestionModel.load(file)
     assert caught.value.code == "not-a-result"

@@ -75,6 +75,7 @@ def test_the_command_reads_a_folder_and_prints_its_table(tmp_path: Path) -> None
     assert all(row["file"] in done.output for row in chosen)
 
 
+@pytest.mark.usefixtures("patience")
 def test_of_the_kernels_series_no_state_is_wrong_and_as_many_are_answered_and_held_as_documented() -> None:
     found = list(judge(SHIPPED, CongestionModel.default()))
     told = [one for one in found if one.error is not None]

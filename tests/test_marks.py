@@ -70,6 +70,7 @@ def test_every_mark_is_of_a_fixture_that_some_test_uses() -> None:
         ("true", True, "1 failed, 1 passed, 2 deselected, 1 xfailed, 1 error"),
     ],
 )
+@pytest.mark.usefixtures("patience")
 def test_in_ci_a_skip_is_a_failure_but_for_data_that_no_checkout_brings_and_that_is_absent(
     tmp_path: Path, ci: str, there: bool, counts: str
 ) -> None:

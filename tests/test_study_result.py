@@ -1,6 +1,8 @@
 """Results of studies: the published columns, loaded as they were made, and nothing damaged believed."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,8 +19,19 @@ COLUMNS = (
 )
 
 
-def test_the_summary_has_exactly_the_published_columns_a_row_a_run_and_a_row_for_all(tmp_path):
-    result = quick(out=tmp_path)
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
+    """A finished study, which tests read and none changes."""
+    return quick(out=tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture
+def copied(result: StudyResult, tmp_path: Path) -> Path:
+    """The directory of a finished study, to be damaged."""
+    return Path(shutil.copytree(result.directory, tmp_path / result.directory.name))
+
+
+def test_the_summary_has_exactly_the_published_columns_a_row_a_run_and_a_row_for_all(result):
     lines = (result.directory / "summary.csv").read_text().splitlines()
     assert lines[0] == COLUMNS
     assert [line.split(",")[:6] for line in lines[1:4]] == [
@@ -30,16 +43,15 @@ def test_the_summary_has_exactly_the_published_columns_a_row_a_run_and_a_row_for
     assert lines[4].endswith(",235.51")
 
 
-def test_the_row_for_all_pools_the_samples_of_the_seeds(tmp_path):
-    summary = quick(out=tmp_path).summary
+def test_the_row_for_all_pools_the_samples_of_the_seeds(result):
+    summary = result.summary
     one, two, both = (summary[summary["loss_percent"] == 0].iloc[at] for at in range(3))
     assert both["mean_mbps"] == pytest.approx((one["mean_mbps"] + two["mean_mbps"]) / 2)
     assert both["min_mbps"] == min(one["min_mbps"], two["min_mbps"])
     assert both["seed"] == "all"
 
 
-def test_the_wider_table_has_intervals_changes_counters_and_published_figures(tmp_path):
-    result = quick(out=tmp_path)
+def test_the_wider_table_has_intervals_changes_counters_and_published_figures(result):
     row = result.records[1]
     assert row["loss_percent"] == 1
     assert row["ci_low_mbps"] < row["mean_mbps"] < row["ci_high_mbps"]
@@ -54,16 +66,16 @@ def test_the_wider_table_has_intervals_changes_counters_and_published_figures(tm
     assert list(pd.read_csv(result.directory / "table.csv").columns) == list(result.details.columns)
 
 
-def test_the_interval_over_seeds_is_of_their_means_and_that_of_one_seed_is_within_its_run(tmp_path):
-    details = quick(out=tmp_path).details
+def test_the_interval_over_seeds_is_of_their_means_and_that_of_one_seed_is_within_its_run(result):
+    details = result.details
     one, two, both = (details[details["loss_percent"] == 0].iloc[at] for at in range(3))
     textbook = independent([one["mean_mbps"], two["mean_mbps"]])
     assert (both["ci_low_mbps"], both["ci_high_mbps"]) == pytest.approx((textbook.low, textbook.high))
     assert (one["ci_of"], one["ci_n"], both["ci_of"], both["ci_n"]) == ("run", 10, "seeds", 2)
 
 
-def test_the_table_says_what_its_means_and_intervals_are_of(tmp_path):
-    told = quick(out=tmp_path).table()
+def test_the_table_says_what_its_means_and_intervals_are_of(result, tmp_path):
+    told = result.table()
     assert "means of 30 s from the start, slow start included; engine fake; 2 seeds a point" in told
     assert "95% interval: of the means of 2 seeds" in told
     told = quick(out=tmp_path, seeds=[1], overrides={"warmup": "5 s"}).table()
@@ -95,8 +107,8 @@ def test_a_beginning_that_changes_the_mean_is_told_with_what_leaves_it_out(tmp_p
     assert not [warning for warning in later if "beginning" in warning]
 
 
-def test_the_table_for_a_terminal_sets_the_published_means_beside_ours(tmp_path):
-    text = quick(out=tmp_path).table()
+def test_the_table_for_a_terminal_sets_the_published_means_beside_ours(result):
+    text = result.table()
     assert "published" in text
     assert "235.51" in text
     assert max(len(line) for line in text.splitlines()) <= 120
@@ -112,8 +124,7 @@ def test_a_misprint_is_not_compared_with(tmp_path):
     assert result.summary["published_mean_mbps"].dropna().unique().tolist() == [864.14]
 
 
-def test_results_are_loaded_as_they_were_made(tmp_path):
-    result = quick(out=tmp_path)
+def test_results_are_loaded_as_they_were_made(result):
     again = StudyResult.load(result.directory)
     pd.testing.assert_frame_equal(again.details, result.details)
     pd.testing.assert_frame_equal(again.samples, result.samples)
@@ -124,22 +135,21 @@ def test_results_are_loaded_as_they_were_made(tmp_path):
 
 
 @pytest.mark.parametrize("table", ["intervals", "tcp_info"])
-def test_a_damaged_table_of_a_point_is_no_result_and_the_file_is_named(tmp_path, table):
-    result = quick(out=tmp_path)
-    path = result.directory / "points" / result.places[3].id / f"{table}.parquet"
+def test_a_damaged_table_of_a_point_is_no_result_and_the_file_is_named(copied, result, table):
+    path = copied / "points" / result.places[3].id / f"{table}.parquet"
     content = bytearray(path.read_bytes())
     content[len(content) // 3] ^= 1
     path.write_bytes(content)
     with pytest.raises(SawtoothError) as caught:
-        StudyResult.load(result.directory)
+        StudyResult.load(copied)
     assert (caught.value.code, caught.value.file) == ("not-a-result", str(path))
 
 
-def test_published_figures_that_were_changed_in_a_result_are_no_result(tmp_path):
-    path = quick(out=tmp_path).directory / "published.csv"
+def test_published_figures_that_were_changed_in_a_result_are_no_result(copied):
+    path = copied / "published.csv"
     path.write_text(path.read_text().replace("235.51", "236.51"))
     with pytest.raises(SawtoothError) as caught:
-        StudyResult.load(path.parent)
+        StudyResult.load(copied)
     assert (caught.value.code, caught.value.file) == ("not-a-result", str(path))
 
 
@@ -180,12 +190,11 @@ def described(change, *, sealed=False):
         lambda directory: (directory / "study.json").unlink(),
     ],
 )
-def test_a_description_that_is_not_whole_is_no_result(tmp_path, damage):
-    directory = quick(out=tmp_path).directory
-    damage(directory)
+def test_a_description_that_is_not_whole_is_no_result(copied, damage):
+    damage(copied)
     with pytest.raises(SawtoothError) as caught:
-        StudyResult.load(directory)
-    assert (caught.value.code, caught.value.file) == ("not-a-result", str(directory / "study.json"))
+        StudyResult.load(copied)
+    assert (caught.value.code, caught.value.file) == ("not-a-result", str(copied / "study.json"))
     assert caught.value.fix
 
 
@@ -206,8 +215,8 @@ def test_small_losses_keep_their_digits_in_tables(tmp_path):
     assert [line.split(",")[1] for line in lines[1::3]] == ["0", "0.0000001", "0.0000025"]
 
 
-def test_a_warning_of_all_points_is_one_sentence(tmp_path):
-    (warning,) = quick(out=tmp_path).warnings
+def test_a_warning_of_all_points_is_one_sentence(result):
+    (warning,) = result.warnings
     assert warning.startswith("made up (all 8 points")
 
 
@@ -217,7 +226,6 @@ def test_what_was_set_by_hand_is_warned_of_beside_published_figures(tmp_path):
     assert result.description["overrides"] == {"chain.rtt": "5 ms"}
 
 
-def test_no_table_holds_a_date(tmp_path):
-    result = quick(out=tmp_path)
+def test_no_table_holds_a_date(result):
     for path in result.directory.rglob("*.csv"):
         assert result.directory.name[:8] not in path.read_text()
