@@ -1,6 +1,6 @@
 //! The list of all algorithms. Dispatch is by enum, so that a call costs a branch.
 
-use super::{AckSample, Control, Event, RateSample, bbr, cubic, reno};
+use super::{AckSample, Control, Event, Loss, RateSample, bbr, cubic, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::Window;
@@ -46,6 +46,18 @@ macro_rules! controls {
                 }
             }
 
+            pub fn hears_of_losses(&self) -> bool {
+                match self {
+                    $(Congestion::$variant(_) => <$control>::HEARS_OF_LOSSES,)+
+                }
+            }
+
+            pub fn notes_app_limit_on_ack(&self) -> bool {
+                match self {
+                    $(Congestion::$variant(_) => <$control>::NOTES_APP_LIMIT_ON_ACK,)+
+                }
+            }
+
             pub fn ssthresh(&mut self, flight: &Flight, window: &Window) -> u32 {
                 match self {
                     $(Congestion::$variant(control) => control.ssthresh(flight, window),)+
@@ -76,6 +88,12 @@ macro_rules! controls {
                 }
             }
 
+            pub fn skb_marked_lost(&mut self, flight: &Flight, window: &Window, loss: &Loss, clock: Clock) {
+                match self {
+                    $(Congestion::$variant(control) => control.skb_marked_lost(flight, window, loss, clock),)+
+                }
+            }
+
             pub fn set_state(&mut self, flight: &Flight, window: &mut Window, new: CaState, clock: Clock) {
                 match self {
                     $(Congestion::$variant(control) => control.set_state(flight, window, new, clock),)+
@@ -91,6 +109,12 @@ macro_rules! controls {
             pub fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32 {
                 match self {
                     $(Congestion::$variant(control) => control.min_tso_segs(flight, window),)+
+                }
+            }
+
+            pub fn tso_segs(&self, flight: &Flight, window: &Window) -> Option<u32> {
+                match self {
+                    $(Congestion::$variant(control) => control.tso_segs(flight, window),)+
                 }
             }
 

@@ -37,12 +37,28 @@ pub struct RateSample {
     pub rtt_us: i64,
     /// Segments newly marked lost on this ACK.
     pub losses: u32,
+    /// Segments lost since the sampled segment was sent, and those in flight when it and its buffer had been.
+    pub lost: u32,
+    pub tx_in_flight: u32,
     /// Segments newly acknowledged or SACKed by this ACK.
     pub acked_sacked: u32,
     pub prior_in_flight: u32,
     pub is_app_limited: bool,
     pub is_retrans: bool,
     pub is_ack_delayed: bool,
+    /// It acknowledges up to what a tail loss probe sent again: whether original or copy arrived is not known yet.
+    pub is_acking_tlp_retrans_seq: bool,
+}
+
+/// What `skb_marked_lost` is told: some segments of one buffer are marked lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    pub segments: u32,
+    /// Segments lost since they were sent, themselves included.
+    pub lost: u32,
+    /// Segments in flight when they had been sent.
+    pub tx_in_flight: u32,
+    pub is_app_limited: bool,
 }
 
 /// What `pkts_acked` is told (`struct ack_sample`).
@@ -63,6 +79,9 @@ pub enum Event {
     Loss,
     /// A recovery by window reduction ended (`CA_EVENT_COMPLETE_CWR`).
     CompleteCwr,
+    /// A tail loss probe repaired a loss (`CA_EVENT_TLP_RECOVERY`, which BBR v3 adds), of a segment that had left while the
+    /// application was the limit or not.
+    TlpRecovery { is_app_limited: bool },
 }
 
 /// The smallest super-packet, in segments (`sysctl_tcp_min_tso_segs`).
@@ -78,6 +97,11 @@ pub trait Control: Sized {
     /// Whether it sets window and pacing rate by itself on each ACK (`cong_control` is set): then neither proportional rate
     /// reduction nor [`Self::cong_avoid`] nor the generic pacing rate apply.
     const HAS_CONG_CONTROL: bool;
+    /// Whether [`Self::skb_marked_lost`] is set.
+    const HEARS_OF_LOSSES: bool = false;
+    /// Whether each ACK and timer looks for the application being the limit, as Linux with BBR v3 does; else only it does as it
+    /// writes.
+    const NOTES_APP_LIMIT_ON_ACK: bool = false;
 
     /// `init`: called once the connection is established. `seed` is the only randomness an algorithm gets.
     fn new(flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Self;
@@ -91,6 +115,12 @@ pub trait Control: Sized {
     /// `min_tso_segs`: the smallest super-packet that auto-sizing may make; [`MIN_TSO_SEGS`] where Linux's hook is not set.
     fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32;
 
+    /// `tso_segs`, which BBR v3 has in the place of `min_tso_segs`: how many segments a super-packet may have. `None`: the
+    /// sender's own auto-sizing.
+    fn tso_segs(&self, _flight: &Flight, _window: &Window) -> Option<u32> {
+        None
+    }
+
     /// `sndbuf_expand`: by how many windows the send buffer grows; [`SNDBUF_EXPAND`] where Linux's hook is not set.
     fn sndbuf_expand(&self) -> u32;
 
@@ -102,6 +132,9 @@ pub trait Control: Sized {
 
     /// `pkts_acked`.
     fn pkts_acked(&mut self, _flight: &Flight, _window: &mut Window, _sample: AckSample, _clock: Clock) {}
+
+    /// `skb_marked_lost`, which BBR v3 adds. Called only where [`Self::HEARS_OF_LOSSES`].
+    fn skb_marked_lost(&mut self, _flight: &Flight, _window: &Window, _loss: &Loss, _clock: Clock) {}
 
     /// `set_state`: called *before* `flight.ca_state` changes to `new`.
     fn set_state(&mut self, _flight: &Flight, _window: &mut Window, _new: CaState, _clock: Clock) {}

@@ -146,11 +146,14 @@ impl Model {
                 prior_delivered,
                 rtt_us,
                 losses,
+                lost: losses + self.random.below(3),
+                tx_in_flight: if valid { f.in_flight() + acked } else { 0 },
                 acked_sacked: acked,
                 prior_in_flight: f.in_flight() + acked,
                 is_app_limited: w.app_limited > 0,
                 is_retrans: false,
                 is_ack_delayed: self.random.below(4) == 0,
+                is_acking_tlp_retrans_seq: self.random.below(50) == 0,
             };
             self.cc.cong_control(f, w, &sample, now);
         } else if acked > 0 && f.ca_state <= CaState::Disorder {

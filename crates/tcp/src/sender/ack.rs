@@ -6,7 +6,7 @@ use super::rate::Sampling;
 use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, SACKED};
 use super::timers::Pending;
 use super::{REORDERING, Sender};
-use crate::cc::AckSample;
+use crate::cc::{AckSample, Event};
 use crate::clock::Clock;
 use crate::flight::CaState;
 use crate::packet::{Ack, Burst};
@@ -97,6 +97,9 @@ impl Sender {
         let is_idle = self.flight.packets_out == 0;
         let highest_sack = if self.sack { self.highest_sack() } else { prior_una };
         acking.sampling.prior_in_flight = self.flight.in_flight();
+        if self.congestion.notes_app_limit_on_ack() {
+            self.note_app_limit();
+        }
         self.update_window(ack, &mut acking);
         self.flight.snd_una = ack.next;
         if ack.sack.count > 0 {
@@ -107,14 +110,14 @@ impl Sender {
             if acking.dsacked {
                 self.alert(prior_una, 0, &mut acking, clock);
             }
-            self.take_tlp_ack(ack.next, &acking, clock);
+            self.take_tlp_ack(ack.next, &mut acking, clock);
             return Recover::Nothing;
         }
         self.clean_queue(prior_una, highest_sack, &mut acking, clock);
         if self.sack {
             self.rack_adapt(acking.sampling.prior_delivered());
         }
-        self.take_tlp_ack(ack.next, &acking, clock);
+        self.take_tlp_ack(ack.next, &mut acking, clock);
         let is_usual = self.flight.ca_state == CaState::Open && acking.told_window && !acking.sacked && !acking.dsacked;
         let recover = if is_usual {
             Recover::Nothing
@@ -323,7 +326,7 @@ impl Sender {
 
     /// Whether a tail loss probe repaired a loss (RFC 8985 section 7.4): the window is then reduced once.
     #[inline]
-    fn take_tlp_ack(&mut self, ack: u64, acking: &Acking, clock: Clock) {
+    fn take_tlp_ack(&mut self, ack: u64, acking: &mut Acking, clock: Clock) {
         if let Some(high) = self.tlp_high_seq.filter(|&high| ack >= high) {
             self.end_probe(high, ack, acking, clock);
         }
@@ -331,15 +334,19 @@ impl Sender {
 
     /// The probe sent at `high` is answered.
     #[cold]
-    fn end_probe(&mut self, high: u64, ack: u64, acking: &Acking, clock: Clock) {
+    fn end_probe(&mut self, high: u64, ack: u64, acking: &mut Acking, clock: Clock) {
         let both_arrived = acking.dsacked_probe || ack == high && !acking.told_window && !acking.sacked;
         if !self.tlp_retrans || both_arrived {
             self.tlp_high_seq = None;
         } else if ack > high {
+            let event = Event::TlpRecovery { is_app_limited: self.tlp_orig_data_app_limited };
+            self.congestion.event(&self.flight, &mut self.window, event, clock);
             self.init_cwnd_reduction();
             self.set_state(CaState::Cwr, clock);
             self.end_cwnd_reduction(clock);
             self.try_keep_open(clock);
+        } else {
+            acking.sampling.is_acking_tlp_retrans_seq = true;
         }
     }
 

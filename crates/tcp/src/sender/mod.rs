@@ -144,6 +144,8 @@ pub struct Sender {
     reordering_seen: bool,
     frto: bool,
     tlp_retrans: bool,
+    /// The segment that the probe sent again had left while the application was the limit.
+    tlp_orig_data_app_limited: bool,
 }
 
 /// What keeps the sender from sending more, other than congestion control (`tcp_chrono`).
@@ -201,6 +203,7 @@ impl Sender {
             frto: false,
             tlp_high_seq: None,
             tlp_retrans: false,
+            tlp_orig_data_app_limited: false,
             prr_delivered: 0,
             prr_out: 0,
             retransmit_hint: None,

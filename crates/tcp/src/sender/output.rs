@@ -8,7 +8,7 @@ use crate::flight::CaState;
 use crate::packet::Burst;
 use crate::window::UNPACED;
 use sawtooth_units::Time;
-use sawtooth_units::width::Fit;
+use sawtooth_units::width::{Fit, Low};
 
 /// `sysctl_tcp_tso_rtt_log`: the shorter the round trip, the larger the super-packets.
 const TSO_RTT_LOG: u32 = 9;
@@ -111,8 +111,12 @@ impl Sender {
         self.write(clock, out);
     }
 
-    /// Most segments of a super-packet: a part of a second at the pacing rate, and more on short paths.
+    /// Most segments of a super-packet: as the algorithm says, or else a part of a second at the pacing rate, and more on short
+    /// paths.
     fn tso_segs(&self) -> u32 {
+        if let Some(segs) = self.congestion.tso_segs(&self.flight, &self.window) {
+            return segs;
+        }
         let mut bytes = self.window.pacing_rate >> gso::PACING_SHIFT;
         let shift = self.flight.min_rtt_us >> TSO_RTT_LOG;
         if shift < u32::BITS {
@@ -227,9 +231,10 @@ impl Sender {
     /// Takes `count` new segments out.
     fn transmit_new(&mut self, count: u32, clock: Clock, out: &mut Vec<Burst>) {
         let sent_us = self.stamp_departure(count, clock);
-        let snapshot = self.rate_snapshot(sent_us, 0);
+        let snapshot = self.rate_snapshot(sent_us, count, 0);
         for at in 0..count {
             let mut segment = snapshot;
+            segment.after = (count - 1 - at).low_u16();
             segment.flags |= if at == 0 { 0 } else { JOINED };
             self.board.push(segment);
         }
@@ -251,8 +256,9 @@ impl Sender {
         let end = seq + u64::from(count);
         for seq in seq..end {
             let flags = self.board.get(seq).flags | EVER_RETRANS;
-            let snapshot = self.rate_snapshot(sent_us, flags);
-            self.board.replace(seq, snapshot);
+            let mut segment = self.rate_snapshot(sent_us, count, flags);
+            segment.after = (end - 1 - seq).low_u16();
+            self.board.replace(seq, segment);
             self.board.link_newest(seq);
         }
         self.part(seq);

@@ -1,9 +1,10 @@
 //! RACK loss detection (RFC 8985) and, without SACK, NewReno's (RFC 6582).
 
 use super::rate::sent_after;
-use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::scoreboard::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::timers::{Pending, TIMEOUT_MIN_US};
 use super::{REORDERING, Sender};
+use crate::cc::Loss;
 use crate::clock::Clock;
 use crate::flight::CaState;
 use sawtooth_units::width::{Fit, Low};
@@ -91,7 +92,7 @@ impl Rack {
 
 impl Sender {
     /// Marks segment `seq` lost; if it was marked already, its retransmission is lost, too.
-    pub(super) fn mark_lost(&mut self, seq: u64) {
+    pub(super) fn mark_lost(&mut self, seq: u64, clock: Clock) {
         let segment = self.board.get_mut(seq);
         let (before, flags) = (segment.flags, &mut segment.flags);
         if before & SACKED != 0 {
@@ -116,6 +117,21 @@ impl Sender {
             }
         }
         self.flight.lost += 1;
+        if self.congestion.hears_of_losses() {
+            self.tell_lost(seq, clock);
+        }
+    }
+
+    #[cold]
+    fn tell_lost(&mut self, seq: u64, clock: Clock) {
+        let segment = self.board.get(seq);
+        let loss = Loss {
+            segments: 1,
+            lost: self.lost_since(segment).fit_u32(),
+            tx_in_flight: segment.in_flight_alone(),
+            is_app_limited: segment.flags & APP_LIMITED != 0,
+        };
+        self.congestion.skb_marked_lost(&self.flight, &self.window, &loss, clock);
     }
 
     /// RACK.reo_wnd in microseconds: none before any reordering where three segments were SACKed or recovery goes on.
@@ -161,7 +177,7 @@ impl Sender {
                 Standing::Unproven => break,
                 Standing::Suspect(left_us) => look_again_us = left_us.max(look_again_us),
                 Standing::Lost => {
-                    self.mark_lost(seq);
+                    self.mark_lost(seq, clock);
                     self.board.unlink(seq);
                 }
             }
@@ -203,7 +219,7 @@ impl Sender {
     }
 
     /// RFC 6582: the oldest segment is lost when three others were received, and in recovery when an ACK is only partial.
-    pub(super) fn newreno_mark_lost(&mut self, una_advanced: bool) {
+    pub(super) fn newreno_mark_lost(&mut self, una_advanced: bool, clock: Clock) {
         let is_lost = match self.flight.ca_state {
             CaState::Open | CaState::Disorder | CaState::Cwr => self.flight.sacked_out >= self.reordering,
             CaState::Recovery => una_advanced,
@@ -211,7 +227,7 @@ impl Sender {
         };
         let oldest = self.flight.snd_una;
         if is_lost && self.board.get(oldest).flags & LOST == 0 {
-            self.mark_lost(oldest);
+            self.mark_lost(oldest, clock);
         }
     }
 

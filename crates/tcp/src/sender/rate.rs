@@ -7,7 +7,7 @@ use super::Sender;
 use super::scoreboard::{APP_LIMITED, CONSUMED, EVER_RETRANS, SACKED, Segment};
 use crate::cc::RateSample;
 use crate::clock::Clock;
-use sawtooth_units::width::Low;
+use sawtooth_units::width::{Fit, Low};
 
 /// The sample while an ACK is being processed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Sampling {
     last: Option<Last>,
     pub prior_in_flight: u32,
     pub rtt_us: Option<u32>,
+    /// It may be the answer to a tail loss probe that sent something again.
+    pub is_acking_tlp_retrans_seq: bool,
 }
 
 /// Of the segments that the ACK delivers, the one sent last.
@@ -26,6 +28,9 @@ struct Last {
     delivered_us: u64,
     /// From P.first_sent_time to its own transmission.
     send_elapsed_us: u64,
+    /// Segments lost by then, and in flight with its buffer.
+    lost: u64,
+    in_flight: u32,
     is_app_limited: bool,
     is_retrans: bool,
 }
@@ -43,28 +48,33 @@ pub fn sent_after(sent_us: u64, end: u64, other_us: u64, other_end: u64) -> bool
 }
 
 impl Sender {
-    /// What a segment keeps that leaves at `sent_us`. With nothing in flight the sample begins with it.
-    pub(super) fn rate_snapshot(&mut self, sent_us: u64, flags: u8) -> Segment {
+    /// What a segment keeps that leaves at `sent_us` in a buffer of `count`. With nothing in flight the sample begins with it.
+    pub(super) fn rate_snapshot(&mut self, sent_us: u64, count: u32, flags: u8) -> Segment {
         if self.flight.packets_out == 0 {
             (self.first_tx_us, self.flight.delivered_us) = (sent_us, sent_us);
         }
         let since = |then: u64| u32::try_from(sent_us.saturating_sub(then)).unwrap_or(CONSUMED - 1);
         let limited = if self.window.app_limited > 0 { APP_LIMITED } else { 0 };
         let (sending, delivering) = (since(self.first_tx_us), since(self.flight.delivered_us));
-        Segment::new(sent_us, sending, delivering, self.flight.delivered.low_u32(), flags & !APP_LIMITED | limited)
+        let delivered = self.flight.delivered.low_u32();
+        let mut segment = Segment::new(sent_us, sending, delivering, delivered, flags & !APP_LIMITED | limited);
+        segment.lost = self.flight.lost.low_u32();
+        segment.in_flight = self.flight.in_flight() + count;
+        segment
     }
 
     /// Segment `seq` was delivered: acknowledged or SACKed, the first time that the connection hears of it.
     pub(super) fn rate_delivered(&mut self, seq: u64, sampling: &mut Sampling) {
-        let (segment, end) = (*self.board.get(seq), seq + 1);
+        let (segment, end) = (self.board.get(seq), seq + 1);
         if segment.delivered_ago_us == CONSUMED {
             return;
         }
         if sampling.last.is_none_or(|last| sent_after(segment.sent_us, end, self.first_tx_us, last.end)) {
-            self.first_tx_us = segment.sent_us;
-            sampling.last = Some(self.take_snapshot(&segment, end));
+            let (sent_us, last) = (segment.sent_us, self.take_snapshot(segment, end));
+            self.first_tx_us = sent_us;
+            sampling.last = Some(last);
         }
-        if segment.flags & SACKED != 0 {
+        if self.board.get(seq).flags & SACKED != 0 {
             self.board.get_mut(seq).delivered_ago_us = CONSUMED;
         }
     }
@@ -76,9 +86,16 @@ impl Sender {
             delivered: self.flight.delivered - u64::from(since),
             delivered_us: segment.sent_us - u64::from(segment.delivered_ago_us),
             send_elapsed_us: u64::from(segment.first_tx_ago_us),
+            lost: self.flight.lost - self.lost_since(segment),
+            in_flight: segment.in_flight,
             is_app_limited: segment.flags & APP_LIMITED != 0,
             is_retrans: segment.flags & EVER_RETRANS != 0,
         }
+    }
+
+    /// Segments lost since this one was sent.
+    pub(super) fn lost_since(&self, segment: &Segment) -> u64 {
+        u64::from(self.flight.lost.low_u32().wrapping_sub(segment.lost))
     }
 
     /// Closes the sample of an ACK that newly delivered `acked_sacked` segments and marked `losses` lost.
@@ -103,12 +120,15 @@ impl Sender {
             prior_delivered: sampling.prior_delivered(),
             rtt_us: sampling.rtt_us.map_or(-1, i64::from),
             losses,
+            lost: sampling.last.map_or(0, |last| (self.flight.lost - last.lost).fit_u32()),
+            tx_in_flight: sampling.last.map_or(0, |last| last.in_flight),
             acked_sacked,
             prior_in_flight: sampling.prior_in_flight,
             is_app_limited: sampling.last.is_some_and(|last| last.is_app_limited),
             is_retrans: sampling.last.is_some_and(|last| last.is_retrans),
             // Linux suspects a delayed ACK only for a segment shorter than the MSS.
             is_ack_delayed: false,
+            is_acking_tlp_retrans_seq: sampling.is_acking_tlp_retrans_seq,
         }
     }
 

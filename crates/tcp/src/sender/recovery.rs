@@ -116,7 +116,7 @@ impl Sender {
             return;
         }
         if !self.sack {
-            return self.newreno_mark_lost(acking.advanced);
+            return self.newreno_mark_lost(acking.advanced, clock);
         }
         let before = self.flight.retrans_out;
         if self.rack_mark_lost(clock) {
@@ -220,7 +220,7 @@ impl Sender {
         let oldest = self.flight.snd_una;
         for seq in oldest..self.flight.snd_nxt {
             if seq == oldest || self.rack_remaining_us(seq, 0, clock) <= 0 {
-                self.mark_lost(seq);
+                self.mark_lost(seq, clock);
             }
         }
         self.retransmit_hint = None;

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use super::ack::Acking;
-use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED, Segment};
 use crate::clock::Clock;
 use crate::flight::CaState;
 use crate::packet::{Ack, Block};
@@ -61,20 +61,20 @@ impl Sender {
 
     /// Segment `seq` was received: by a block that covers it. `reordered`: the lowest segment that came after a higher one.
     fn tag(&mut self, seq: u64, reordered: &mut u64, acking: &mut Acking, clock: Clock) {
-        let segment = *self.board.get(seq);
-        let is = |flags: u8| segment.flags & flags != 0;
+        let &Segment { flags: before, sent_us, .. } = self.board.get(seq);
+        let is = |flags: u8| before & flags != 0;
         if is(SACKED) {
             return;
         }
-        self.rack_advance(segment.flags, seq + 1, segment.sent_us, clock);
+        self.rack_advance(before, seq + 1, sent_us, clock);
         if !is(RETRANS | EVER_RETRANS) {
-            self.tag_original(seq, segment.sent_us, reordered, acking);
+            self.tag_original(seq, sent_us, reordered, acking);
         }
         // A retransmission counts as on its way still, unless it was sent for a loss.
         let settled = if is(LOST) { LOST | RETRANS } else { 0 };
         self.flight.lost_out -= u32::from(is(LOST));
         self.flight.retrans_out -= u32::from(is(LOST) && is(RETRANS));
-        self.board.get_mut(seq).flags = segment.flags & !settled | SACKED;
+        self.board.get_mut(seq).flags = before & !settled | SACKED;
         self.flight.sacked_out += 1;
         self.highest_sack = self.highest_sack.max(seq + 1);
         acking.sacked = true;

@@ -20,7 +20,7 @@ const LINKED: u8 = 64;
 /// The rate sample of this segment is used up (`tx.delivered_mstamp == 0`).
 pub const CONSUMED: u32 = u32::MAX;
 
-/// One segment. The two snapshots are kept as distances back from the time of transmission, to stay at 32 bytes.
+/// One segment. The two times of the snapshot are kept as distances back from the time of transmission, to stay at 40 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment {
     /// Microseconds at the last (re)transmission.
@@ -29,8 +29,13 @@ pub struct Segment {
     pub first_tx_ago_us: u32,
     /// `sent_us` minus the connection's `delivered_mstamp` then, or [`CONSUMED`].
     pub delivered_ago_us: u32,
-    /// The low half of the connection's delivered count then.
+    /// The low halves of the connection's counts of segments delivered and lost then.
     pub delivered: u32,
+    pub lost: u32,
+    /// Segments in the network once its buffer was sent, that buffer's own included (`tx.in_flight`).
+    pub in_flight: u32,
+    /// Segments of its buffer that followed it then.
+    pub after: u16,
     pub flags: u8,
     prev: u32,
     next: u32,
@@ -56,7 +61,12 @@ pub struct Scoreboard {
 
 impl Segment {
     pub fn new(sent_us: u64, first_tx_ago_us: u32, delivered_ago_us: u32, delivered: u32, flags: u8) -> Self {
-        Segment { sent_us, first_tx_ago_us, delivered_ago_us, delivered, flags, prev: 0, next: 0 }
+        Segment { sent_us, first_tx_ago_us, delivered_ago_us, delivered, flags, ..Segment::default() }
+    }
+
+    /// Segments in the network had its buffer ended with it.
+    pub fn in_flight_alone(&self) -> u32 {
+        self.in_flight.saturating_sub(u32::from(self.after))
     }
 }
 
@@ -175,13 +185,14 @@ impl Scoreboard {
     }
 
     fn take_out(&mut self, seq: u64) {
-        let segment = *self.get(seq);
+        let segment = self.get_mut(seq);
         if segment.flags & LINKED == 0 {
             return;
         }
-        self.get_mut(seq).flags &= !LINKED;
-        let prev = (segment.prev != seq.low_u32()).then(|| self.widen(segment.prev));
-        let next = (segment.next != seq.low_u32()).then(|| self.widen(segment.next));
+        segment.flags &= !LINKED;
+        let (prev, next) = (segment.prev, segment.next);
+        let prev = (prev != seq.low_u32()).then(|| self.widen(prev));
+        let next = (next != seq.low_u32()).then(|| self.widen(next));
         match prev {
             Some(p) => self.get_mut(p).next = next.map_or(p.low_u32(), |n| n.low_u32()),
             None => self.oldest = next,

@@ -4,6 +4,7 @@
 use super::Sender;
 use super::output::Push;
 use super::rtt::{RTO_MIN_US, Rtt};
+use super::scoreboard::APP_LIMITED;
 use crate::clock::Clock;
 use crate::flight::CaState;
 use crate::packet::Burst;
@@ -105,6 +106,9 @@ impl Sender {
             return;
         }
         self.timer = Time::NEVER;
+        if self.congestion.notes_app_limit_on_ack() {
+            self.note_app_limit();
+        }
         match self.pending {
             Pending::None => {}
             Pending::Reordering => self.on_reordering_timeout(clock, out),
@@ -151,6 +155,7 @@ impl Sender {
         let next = self.flight.snd_nxt;
         self.tlp_retrans = self.unsent() == 0 || self.window_end <= next;
         if self.tlp_retrans {
+            self.tlp_orig_data_app_limited = self.board.get(next - 1).flags & APP_LIMITED != 0;
             self.transmit_again(next - 1, 1, clock, out);
         } else {
             self.xmit(Push::Probe, clock, out);

@@ -61,6 +61,16 @@ impl Sender {
         (window + mss / 2) / mss
     }
 
+    /// The window has room, and nothing waits for it: what is in flight is less than the path might take
+    /// (`tcp_rate_check_app_limited`).
+    pub(super) fn note_app_limit(&mut self) {
+        let flight = &self.flight;
+        let has_room = flight.in_flight() < self.window.cwnd && flight.lost_out <= flight.retrans_out;
+        if self.unsent() == 0 && self.host_queue == 0 && has_room {
+            self.window.app_limited = (flight.delivered + u64::from(flight.in_flight())).max(1);
+        }
+    }
+
     /// Memory that is queued, sent or not (`sk_wmem_queued`).
     fn queued(&self) -> u64 {
         let unsent = self.unsent();

@@ -37,11 +37,14 @@ pub(super) fn sample() -> RateSample {
         prior_delivered: 0,
         rtt_us: -1,
         losses: 0,
+        lost: 0,
+        tx_in_flight: 10,
         acked_sacked: 1,
         prior_in_flight: 10,
         is_app_limited: false,
         is_retrans: false,
         is_ack_delayed: false,
+        is_acking_tlp_retrans_seq: false,
     }
 }
 
