@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sawtooth.errors import InputError
+from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import Scenario
 
 COMPLETE = """
@@ -275,7 +275,7 @@ def test_the_defaults_of_the_json_schema_are_spelt_as_in_a_file() -> None:
 
 @pytest.mark.parametrize(
     "tables",
-    [{"path": {"rate": 50}}, {"path": {"rat": "50 Mbit/s"}}, {"flows": [{"cc": "cubik"}]}, {"host": {"hz": 123}}],
+    [{"path": {"rate": 50}}, {"path": {"rat": "50 Mbit/s"}}, {"flows": [{"cc": "no control"}]}, {"host": {"hz": 123}}],
 )
 def test_what_is_refused_does_not_fit_the_json_schema(tables: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
@@ -292,3 +292,23 @@ def test_the_reference_page_is_written_from_the_model() -> None:
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run tools/reference.py"
+
+
+def test_a_run_has_one_kernel() -> None:
+    assert Scenario(host={"kernel": "mine"}).compile().kernel == "mine"
+    assert Scenario().compile().kernel is None
+    with pytest.raises(SawtoothError, match="a run has one kernel") as caught:
+        Scenario(host={"kernel": "mine"}, hosts={"receiver": {"kernel": "other"}})
+    assert (caught.value.code, caught.value.field) == ("conflict", "hosts.receiver.kernel")
+    with pytest.raises(SawtoothError, match="sender runs Linux without additions"):
+        Scenario(hosts={"receiver": {"kernel": "mine"}})
+
+
+def test_a_named_kernel_may_have_any_control_and_the_name_is_no_part_of_what_the_core_reads() -> None:
+    scenario = Scenario(host={"kernel": "mine"}, flows=[{"cc": "mine"}])
+    assert "kernel" not in json.loads(scenario.compile().to_json())
+    assert Scenario.from_dict(scenario.to_dict()) == scenario
+    with pytest.raises(SawtoothError) as caught:
+        Scenario(flows=[{"cc": "mine"}])
+    assert (caught.value.code, caught.value.field) == ("unknown-name", "flows.0.cc")
+    assert "host.kernel" in str(caught.value.fix)

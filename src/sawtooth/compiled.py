@@ -125,6 +125,8 @@ class Compiled:
     links: tuple[Link, ...]
     flows: tuple[Flow, ...]
     probes: tuple[Probe, ...]
+    kernel: str | None = None
+    """Which one the engine ``kernel`` boots, by name. No part of what the core or a guest reads."""
 
     @property
     def senders(self) -> list[Flow | Probe]:
@@ -149,7 +151,7 @@ class Compiled:
 
     def to_dict(self) -> dict[str, Any]:
         """As the core reads it, in lists and dictionaries."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.name != "kernel"}
 
     def to_json(self) -> str:
         """What ``sawtooth._core.Simulation`` takes."""

@@ -53,6 +53,8 @@ CODES: dict[str, int] = {
     "not-a-capture": BAD_INPUT,
     "no-such-connection": BAD_INPUT,
     "bad-source": BAD_INPUT,
+    "bad-module": BAD_INPUT,
+    "patch-failed": BAD_INPUT,
     "not-a-series": BAD_INPUT,
     "too-few-probes": BAD_INPUT,
     "all-lost": BAD_INPUT,

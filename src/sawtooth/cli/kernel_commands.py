@@ -1,14 +1,20 @@
-"""The commands of the user-mode kernel and of the host: ``kernel build``, ``kernel info``, ``doctor``."""
+"""Commands of the user-mode kernel and of the host: ``kernel build``, ``info``, ``list``, ``remove``; ``doctor``."""
 
 from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sawtooth.cli.terminal import is_watched, redraw, say, tell
-from sawtooth.plain import where
+from sawtooth.errors import InputError, suggestion
+from sawtooth.plain import plain, where
+
+if TYPE_CHECKING:
+    from sawtooth.kernel import Kernel
 
 LINE_EVERY_S = 15.0
 """Between two lines of progress in a log file; a terminal has one line that changes."""
@@ -22,40 +28,164 @@ def kernel() -> None:
 @kernel.command()
 @click.option("--hz", default=250, show_default=True, help="Timer ticks a second: 100, 250, 300 or 1000.")
 @click.option("--source", type=str, metavar="TARBALL-OR-DIRECTORY", help="Default: Debian's linux-source-6.12.")
+@click.option("--with", "modules", type=str, multiple=True, metavar="FILE.c", help="A congestion control, built in.")
+@click.option("--patch", "patches", type=str, multiple=True, metavar="FILE", help="Apply it to the source: patch -p1.")
+@click.option("--name", type=str, help="What scenarios call this kernel: host.kernel.")
+@click.option("--as", "names", type=str, multiple=True, metavar="NAME=LINUX", help="What scenarios call a control.")
 @click.option("--jobs", type=click.IntRange(1), help="Compilers at once; one a core by default.")
 @click.option("--quiet", is_flag=True, help="No progress.")
-def build(hz: int, source: str | None, jobs: int | None, quiet: bool) -> None:
+def build(
+    hz: int,
+    source: str | None,
+    modules: tuple[str, ...],
+    patches: tuple[str, ...],
+    name: str | None,
+    names: tuple[str, ...],
+    jobs: int | None,
+    quiet: bool,
+) -> None:
     """Build the user-mode kernel, a few minutes, once.
 
     It goes to ~/.cache/sawtooth (or below XDG_CACHE_HOME). An interrupted build goes on where it stopped when the same
     command is given again. As root, missing Debian packages are installed; otherwise they are named.
+
+    --with, --patch and --as may be given several times. What is built in makes another kernel, which scenarios name by
+    host.kernel; the one without additions stays what they run on otherwise. The copy of the source that something was
+    built into last is kept, so that after a change only that is compiled.
     """
     from sawtooth.kernel import build as build_kernel
 
+    given = dict(_pair(text) for text in names)
     with _Lines(quiet) as lines:
-        built = build_kernel(hz=hz, source_path=source, jobs=jobs, progress=lines.show)
-    say(f"kernel {built.version}, HZ {built.hz}: {where(built.path)}")
+        built = build_kernel(
+            hz=hz,
+            source_path=source,
+            jobs=jobs,
+            progress=lines.show,
+            name=name,
+            patches=patches,
+            modules=modules,
+            names=given,
+        )
+    called = f' "{built.name}"' if built.name else ""
+    say(f"kernel{called} {built.version}, HZ {built.hz}: {where(built.path)}")
+    for module in built.modules:
+        if module["controls"]:
+            say(f"{plain(module['file'])}: {', '.join(module['controls'])}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    ours, between, theirs = text.partition("=")
+    if not between:
+        fix = "write it like --as bbr3=bbr: what scenarios say, and what this kernel calls it"
+        raise InputError("bad-usage", f'"{plain(text, 60)}" is not two names', field="--as", fix=fix)
+    return ours, theirs
 
 
 @kernel.command()
+@click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def info(as_json: bool) -> None:
-    """Show the kernels that are built: version, HZ, congestion controls, path."""
+def info(name: str | None, as_json: bool) -> None:
+    """Show the kernels that are built, or those called NAME: version, HZ, congestion controls, path, digests."""
     from sawtooth.kernel.kernel import find, installed
 
-    kernels = installed()
+    kernels = installed() if name is None else _called(name)
     if as_json:
         say(json.dumps([kernel.describe() for kernel in kernels], indent=2))
         return
     for kernel in kernels or [find()]:
+        if kernel.name:
+            say(f"name        {kernel.name}")
         say(f"version     {kernel.version}\nHZ          {kernel.hz}")
-        say(f"algorithms  {' '.join(kernel.algorithms)}\npath        {where(kernel.path)}")
-        say(f"digest      {kernel.digest}\nsource      {where(kernel.source)}")
+        say(f"algorithms  {' '.join(kernel.algorithms)}")
+        for ours, theirs in kernel.names.items():
+            say(f"asked for   {ours}, which is this kernel's {theirs}")
+        say(f"path        {where(kernel.path)}\ndigest      {kernel.digest}\nsource      {where(kernel.source)}")
         if kernel.source_sha256:
             say(f"SHA-256     {kernel.source_sha256}")
         if kernel.source_checked:
             say(f"checked     {kernel.source_checked}")
+        for word, files in (("patched", kernel.patches), ("with", kernel.modules)):
+            for file in files:
+                say(f"{word:<12}{plain(file['file'])}, SHA-256 {file['sha256']}")
         say(f"built       {kernel.built}, in {kernel.build_s:.0f} s\n")
+
+
+@kernel.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(as_json: bool) -> None:
+    """List the kernels in the cache, those of other versions of sawtooth too, and the tree that is kept."""
+    from sawtooth.kernel.additions import DEFAULT
+    from sawtooth.kernel.kernel import cache_directory, everything, recipe
+    from sawtooth.kernel.trees import kept
+
+    kernels = everything()
+    if as_json:
+        say(json.dumps([kernel.describe() | {"size_bytes": _size(kernel.path.parent)} for kernel in kernels], indent=2))
+        return
+    if not kernels:
+        say("no kernel is built: sawtooth kernel build")
+    rows = [("NAME", "VERSION", "HZ", "SIZE", "BUILT (UTC)", "CONTROLS", "BUILT IN")]
+    for kernel in kernels:
+        name = kernel.name or (DEFAULT if kernel.is_plain else kernel.digest)
+        if kernel.recipe != recipe():
+            name += " (old)"
+        added = [plain(file["file"]) for file in (*kernel.patches, *kernel.modules)]
+        size = f"{_size(kernel.path.parent) / 1e6:.0f} MB"
+        built = kernel.built[:16].replace("T", " ")
+        rows.append((name, kernel.version, str(kernel.hz), size, built, _controls(kernel), " ".join(added)))
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows if kernels else []:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for tree in kept(cache_directory() / "build"):
+        say(f"kept for the next build: {where(tree)}, {_size(tree) / 1e9:.1f} GB (sawtooth kernel remove --trees)")
+
+
+@kernel.command()
+@click.argument("name", required=False)
+@click.option("--trees", is_flag=True, help="Remove the copies of the source that builds left.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def remove(name: str | None, trees: bool, quiet: bool) -> None:
+    """Remove the kernels called NAME, of every HZ. NAME may be a digest, as lists show it where there is none."""
+    from sawtooth.kernel.build import remove_trees
+
+    if name is None and not trees:
+        raise InputError("bad-usage", "names nothing", fix="give a kernel's name, or --trees")
+    for kernel in _called(name) if name is not None else []:
+        kernel.remove()
+        say(f"removed {where(kernel.path.parent)}")
+    if trees:
+        with _Lines(quiet) as lines:
+            removed = remove_trees(lines.show)
+        for tree in removed:
+            say(f"removed {where(tree)}")
+
+
+def _called(name: str) -> list[Kernel]:
+    """Of every HZ and version of sawtooth. Raises SawtoothError ``unknown-name``."""
+    from sawtooth.kernel.additions import DEFAULT
+    from sawtooth.kernel.kernel import everything
+
+    kernels = everything()
+    found = [one for one in kernels if name in (one.digest, one.name or (DEFAULT if one.is_plain else one.digest))]
+    if not found:
+        known = {one.name or (DEFAULT if one.is_plain else one.digest) for one in kernels}
+        raise InputError(
+            "unknown-name", f'no kernel is called "{plain(name, 60)}"', fix=suggestion(name, sorted(known))
+        )
+    return found
+
+
+def _controls(kernel: Kernel) -> str:
+    """All, or of many the number and those that Linux's sources do not have."""
+    from sawtooth.scenario import CONGESTION_CONTROLS
+
+    own = [name for name in kernel.controls if name not in CONGESTION_CONTROLS or name in kernel.names]
+    return " ".join(kernel.controls) if len(kernel.controls) <= 4 else " ".join([str(len(kernel.controls)), *own])
+
+
+def _size(directory: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in directory.rglob("*"))
 
 
 @click.command()

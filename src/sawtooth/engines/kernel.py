@@ -15,7 +15,9 @@ from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.temporary import directory, locked
 
 if TYPE_CHECKING:
+    from sawtooth.compiled import Compiled
     from sawtooth.engines import Engine, Progress, Stop
+    from sawtooth.kernel import Kernel as Installed
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
 
@@ -42,7 +44,6 @@ class Kernel:
 
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``."""
-        from sawtooth import kernel
         from sawtooth.testbed.compiler import source
         from sawtooth.testbed.place import Place
         from sawtooth.testbed.refusals import check, check_tools
@@ -50,11 +51,7 @@ class Kernel:
 
         compiled = scenario.compile()
         check(compiled, scenario.traffic, Place(), where="the engine kernel")
-        found = kernel.find(compiled.hosts[0].hz)
-        for index, flow in enumerate(compiled.flows):
-            if flow.cc not in found.algorithms:
-                fix = suggestion(flow.cc, found.algorithms)
-                raise InputError("unsupported", f"this kernel has no {flow.cc}", field=f"flows.{index}.cc", fix=fix)
+        _check_controls(compiled, _kernel(compiled))
         check_tools(scenario.traffic, capture=self.capture is not None)
         captured_hosts(compiled, self.capture_at)
         source()
@@ -63,14 +60,15 @@ class Kernel:
         """Boots, measures and reads. Raises SawtoothError: as ``check``; ``guest-failed``, ``testbed-failed``,
         ``interrupted``; ``unwritable-output`` and ``disk-full`` for captures.
         """
-        from sawtooth import kernel
+        from sawtooth.kernel import Guest
         from sawtooth.testbed import outcome
         from sawtooth.testbed.place import Place
         from sawtooth.testbed.traffic import captured_hosts
 
         self.check(scenario)
-        captured = [] if self.capture is None else captured_hosts(scenario.compile(), self.capture_at)
-        found = kernel.find(scenario.compile().hosts[0].hz)
+        compiled = scenario.compile()
+        captured = [] if self.capture is None else captured_hosts(compiled, self.capture_at)
+        found = _kernel(compiled)
 
         def look() -> None:
             if stop is not None and stop():
@@ -83,8 +81,8 @@ class Kernel:
         with directory() as own, processor() as cpu:
             share = own / "share"
             share.mkdir()
-            outcome.prepare(share, scenario, Place(), _PREFIX, capture=captured)
-            guest = kernel.Guest(found, cpu=cpu, memory=MEMORY, seed=scenario.seed)
+            outcome.prepare(share, scenario, Place(), _PREFIX, capture=captured, called=found.names)
+            guest = Guest(found, cpu=cpu, memory=MEMORY, seed=scenario.seed)
             command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
             ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look)
             outcome.check(share, ended.exit_code)
@@ -94,7 +92,7 @@ class Kernel:
                 "cpu_s": ended.cpu_s,
                 "wall_s": time.perf_counter() - begun,
             }
-            result = outcome.run(share, scenario, self.name, meta)
+            result = outcome.run(share, scenario, self.name, meta, called=found.names)
             if self.capture is not None:
                 outcome.keep_captures(share, self.capture)
         if progress is not None:
@@ -103,6 +101,28 @@ class Kernel:
 
 
 ENGINE: Engine = Kernel()
+
+
+def _kernel(compiled: Compiled) -> Installed:
+    """The one that a scenario runs on. Raises SawtoothError ``kernel-missing``."""
+    from sawtooth.kernel import find
+
+    try:
+        return find(compiled.hosts[0].hz, compiled.kernel)
+    except SawtoothError as error:
+        raise error.at(field=None if compiled.kernel is None else "host.kernel") from None
+
+
+def _check_controls(compiled: Compiled, found: Installed) -> None:
+    """Raises SawtoothError ``unsupported`` for a control that the kernel lacks, naming a kernel that has it."""
+    from sawtooth.kernel import having
+
+    for index, flow in enumerate(compiled.flows):
+        if flow.cc not in found.controls:
+            named = f'the kernel "{found.name}"' if found.name else "this kernel"
+            others = having(flow.cc)
+            fix = f'set host.kernel to "{others[0]}", which has it' if others else suggestion(flow.cc, found.controls)
+            raise InputError("unsupported", f"{named} has no {flow.cc}", field=f"flows.{index}.cc", fix=fix)
 
 
 @contextlib.contextmanager

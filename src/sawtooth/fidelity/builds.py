@@ -22,7 +22,8 @@ def build(engine: str, scenario: Scenario) -> tuple[str, dict[str, Any]]:
     Raises SawtoothError ``kernel-missing``, and ValueError for another engine.
     """
     if engine == "kernel":
-        about = _kernel(scenario.compile().hosts[0].hz) | {"traffic": scenario.traffic}
+        compiled = scenario.compile()
+        about = _kernel(compiled.hosts[0].hz, compiled.kernel) | {"traffic": scenario.traffic}
     elif engine == "sim":
         about = {"core": versions()["core"], "compiler": _sources("scenario")}
     else:
@@ -33,12 +34,12 @@ def build(engine: str, scenario: Scenario) -> tuple[str, dict[str, Any]]:
 
 
 @functools.cache
-def _kernel(hz: int) -> dict[str, Any]:
+def _kernel(hz: int, name: str | None) -> dict[str, Any]:
     from sawtooth import kernel
 
-    found = kernel.find(hz).describe()
-    kept = ("version", "hz", "digest", "source_digest", "recipe")
-    return {name: found[name] for name in kept} | {"testbed": _sources("testbed")}
+    found = kernel.find(hz, name).describe()
+    kept = ("version", "hz", "digest", "source_digest", "recipe", "patches", "modules", "names")
+    return {key: found[key] for key in kept if key in found} | {"testbed": _sources("testbed")}
 
 
 @functools.cache

@@ -13,14 +13,26 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from os import PathLike
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.kernel import needs, provenance, source
+from sawtooth.kernel import needs, provenance, source, trees
+from sawtooth.kernel.additions import FOLDER, Additions
 from sawtooth.kernel.guest import Guest
-from sawtooth.kernel.kernel import BINARY, DEFAULT_HZ, DESCRIPTION, Kernel, cache_directory, configuration, load, recipe
+from sawtooth.kernel.kernel import (
+    BINARY,
+    DEFAULT_HZ,
+    DESCRIPTION,
+    Kernel,
+    cache_directory,
+    configuration,
+    everything,
+    load,
+    recipe,
+)
 from sawtooth.kernel.source import Source
 from sawtooth.storage import new_directory, write_json, writing
 
@@ -44,35 +56,69 @@ def build(
     source_path: Path | str | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    name: str | None = None,
+    patches: Sequence[str | PathLike[str]] = (),
+    modules: Sequence[str | PathLike[str]] = (),
+    names: Mapping[str, str] | None = None,
 ) -> Kernel:
     """The kernel of that source and HZ, built where it is not in the cache yet.
 
     ``source_path`` is a tarball or directory, by default Debian's package; ``jobs`` compilers run at once, by default
     one a core. An interrupted build goes on where it stopped; of two at once the second waits.
+
+    ``patches`` are applied to the copy of the source that is built, ``modules`` are C files built in, each with a
+    congestion control, and headers of theirs. ``name`` is what scenarios call the kernel; it replaces the one with the
+    same name and HZ. ``names``: what scenarios call a control, and what this kernel calls it.
+
     Raises SawtoothError: ``out-of-range``, ``file-not-found``, ``file-unreadable``, ``bad-source``, ``tool-missing``,
-    ``disk-full``, ``unwritable-output``, ``build-failed``.
+    ``disk-full``, ``unwritable-output``, ``build-failed``, and as ``Additions`` does.
     """
     if hz not in RATES:
         fix = f"choose one of: {', '.join(map(str, RATES))}"
         raise InputError("out-of-range", f"{hz} is not a timer tick of Linux", field="hz", fix=fix)
     tell = progress or (lambda what, fraction: None)
+    added = Additions.read(name=name, patches=patches, modules=modules, names=names)
     tell("checking tools and source", None)
     needs.check(lambda what: tell(what, None))
     chosen = source.locate(source_path)
     cache = cache_directory()
     with writing(cache):
         cache.mkdir(parents=True, exist_ok=True)
-    name = f"hz{hz}-{chosen.digest}-{recipe()}"
+    base = f"hz{hz}-{chosen.digest}-{recipe()}"
+    target = cache / _joined(base, added.digest())
     with _locked(cache / "build.lock", tell) as lock:
-        work = cache / "build" / name
-        ready = load(cache / name)
+        work = cache / "build" / _joined(base, added.patched())
+        ready = load(target)
         if ready is None:
-            ready = _build(chosen, hz, jobs or os.cpu_count() or 1, work, cache / name, lock, tell)
-        _remove(work, tell)
+            ready = _build(chosen, hz, added, jobs or os.cpu_count() or 1, work, target, lock, tell)
+        for other in everything():
+            if added.name and (other.name, other.hz) == (added.name, hz) and other.path.parent != target:
+                other.remove()
+        # Who built something in will do so again, and then only that is compiled.
+        trees.tidy(work, tell, keep=bool(added.modules or added.patches))
         return ready
 
 
-def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: int, tell: Progress) -> Kernel:
+def remove_trees(progress: Progress | None = None) -> list[Path]:
+    """Removes all copies of the source that builds left, interrupted ones too; waits for a build that is under way."""
+    tell = progress or (lambda what, fraction: None)
+    cache = cache_directory()
+    if not cache.is_dir():
+        return []
+    with _locked(cache / "build.lock", tell):
+        found = sorted(path for path in (cache / "build").glob("*") if path.is_dir())
+        for work in found:
+            trees.remove(work, tell)
+        return found
+
+
+def _joined(*parts: str) -> str:
+    return "-".join(part for part in parts if part)
+
+
+def _build(
+    chosen: Source, hz: int, added: Additions, jobs: int, work: Path, target: Path, lock: int, tell: Progress
+) -> Kernel:
     tree, log = work / "tree", work / "make.log"
     with writing(work):
         work.mkdir(parents=True, exist_ok=True)
@@ -84,8 +130,11 @@ def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: i
             tell(f"{chosen.path.name}: SHA-256 {chosen.sha256}; checked: {checked}", None)
         if not tree.exists():
             tell(f"unpacking {chosen.path.name}", None)
-            source.unpack(chosen, tree, hz)
+            source.unpack(chosen, tree, hz, added.patch if added.patches else None)
+        with writing(tree):
+            added.lay(tree)
     version = source.version(tree)
+    again = trees.is_whole(work)
     with clock:
         if not (work / "configured").exists():
             tell("configuring", None)
@@ -93,11 +142,12 @@ def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: i
             (work / "configured").touch()
 
         def step(done: int) -> None:
-            tell("compiling", min(0.99, done / COMPILED_STEPS))
+            tell("compiling", None if again else min(0.99, done / COMPILED_STEPS))
             clock.save()
 
         counter = _Counter(work / "steps", step)
-        _make(tree, [f"-j{jobs}", BINARY], log, lock, counter)
+        log.unlink(missing_ok=again)
+        _make(tree, [f"-j{jobs}", BINARY], log, lock, counter, added)
         tell("trying the kernel", None)
         with new_directory_again(target) as aside:
             binary = aside / BINARY
@@ -106,7 +156,7 @@ def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: i
                 # A guest's kernel is started by a user that is not root.
                 binary.chmod(0o755)
                 algorithms = _algorithms(binary)
-            about = {
+            about = added.described(algorithms, tree) | {
                 "version": version,
                 "hz": hz,
                 "algorithms": algorithms,
@@ -120,20 +170,11 @@ def _build(chosen: Source, hz: int, jobs: int, work: Path, target: Path, lock: i
                 "build_s": round(clock.total(), 1),
             }
             write_json(aside / DESCRIPTION, about)
+    trees.finished(work)
     kernel = load(target)
     if kernel is None:
         raise SawtoothError("build-failed", "the kernel vanished from the cache", file=target, fix="build it again")
     return kernel
-
-
-def _remove(work: Path, tell: Progress) -> None:
-    """1.5 GB in 80,000 files: minutes on a busy disk."""
-    if not work.exists():
-        return
-    parts = sorted([*work.glob("tree/*/*"), *work.glob("tree*"), work])
-    for number, part in enumerate(reversed(parts)):
-        tell("removing the build's files", number / len(parts))
-        shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
 
 
 def new_directory_again(target: Path) -> contextlib.AbstractContextManager[Path]:
@@ -155,7 +196,14 @@ def _configure(tree: Path, hz: int, log: Path, lock: int) -> None:
         raise SawtoothError("build-failed", message, file=tree / ".config", fix=f"use the package {source.PACKAGE}")
 
 
-def _make(tree: Path, arguments: list[str], log: Path, lock: int, counter: _Counter | None = None) -> None:
+def _make(
+    tree: Path,
+    arguments: list[str],
+    log: Path,
+    lock: int,
+    counter: _Counter | None = None,
+    added: Additions | None = None,
+) -> None:
     """Runs make, which ends with this process; it keeps the lock until its last compiler is gone."""
     command = ["nice", "-n", "10", "make", "ARCH=um", *arguments]
     environment = {name: value for name, value in os.environ.items() if name not in _UNWANTED} | _SAME_BYTES
@@ -186,7 +234,7 @@ def _make(tree: Path, arguments: list[str], log: Path, lock: int, counter: _Coun
             process.wait()
             raise
     if process.returncode:
-        raise _failure(log, process.returncode)
+        raise _failure(log, process.returncode, added or Additions())
 
 
 _SAME_BYTES = {
@@ -206,12 +254,17 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _failure(log: Path, status: int) -> SawtoothError:
+def _failure(log: Path, status: int, added: Additions) -> SawtoothError:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-400:]
     wrong = [line.strip() for line in lines if re.search(r"\berror\b|fatal|No space left", line)]
     if any("No space left" in line for line in wrong):
         fix = "free some space, then run the same command again: it goes on where it stopped"
         return SawtoothError("disk-full", "no space is left on the disk", file=log, fix=fix)
+    for file in added.modules:
+        about = [line.removeprefix(f"{FOLDER}/") for line in wrong if line.startswith(f"{FOLDER}/{file.path.name}:")]
+        if about:
+            fix = f"mend it and give the same command again; all that the compiler said is in {log}"
+            return InputError("bad-module", f"does not compile: {about[0][:200]}", file=file.path, fix=fix)
     first = f": {wrong[0][:200]}" if wrong else ""
     fix = "the file has all that was printed; the same command goes on where it stopped"
     return SawtoothError("build-failed", f"make ended with status {status}{first}", file=log, fix=fix)

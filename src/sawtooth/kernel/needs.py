@@ -26,6 +26,7 @@ TOOLS = {
     "bison": "bison",
     "bc": "bc",
     "perl": "perl",
+    "patch": "patch",
 }
 """Each program and the Debian package that has it."""
 

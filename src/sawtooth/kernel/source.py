@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -182,10 +182,10 @@ def locate(given: Path | str | None = None) -> Source:
     return _tarball(path)
 
 
-def unpack(source: Source, tree: Path, hz: int) -> None:
-    """Makes ``tree``, an edited copy of the source; it appears whole or not at all.
+def unpack(source: Source, tree: Path, hz: int, patch: Callable[[Path], None] | None = None) -> None:
+    """Makes ``tree``, an edited copy of the source, which ``patch`` may change first; it appears whole or not at all.
 
-    Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``.
+    Raises SawtoothError: ``bad-source``, ``disk-full``, ``unwritable-output``, and what ``patch`` raises.
     """
     aside = tree.with_name(tree.name + ASIDE)
     shutil.rmtree(aside, ignore_errors=True)
@@ -198,6 +198,8 @@ def unpack(source: Source, tree: Path, hz: int) -> None:
             if _tarball(source.path) != source:
                 raise InputError("bad-source", "changed while it was unpacked", file=source.path, fix="start again")
         _check(aside, source.path)
+        if patch is not None:
+            patch(aside)
         for edit in EDITS:
             _apply(edit, aside, source.path, hz)
         os.rename(aside, tree)

@@ -100,7 +100,21 @@ def compile_scenario(scenario: Scenario) -> Compiled:
         ),
         flows=tuple(_flow(placed, scenario.flows[placed.index]) for placed in flows),
         probes=tuple(_probe(placed, scenario.probes[placed.index]) for placed in probes),
+        kernel=_kernel(scenario, network),
     )
+
+
+def _kernel(scenario: Scenario, network: Network) -> str | None:
+    """The name of the one that all hosts run."""
+    names = {host: host_settings(scenario, host).kernel for host in network.hosts}
+    first, *others = names
+    for host in others:
+        if names[host] != names[first]:
+            ours, theirs = (f'"{one}"' if one else "Linux without additions" for one in (names[host], names[first]))
+            message = f"a run has one kernel, and {first} runs {theirs}, {host} {ours}"
+            fix = 'name it for all hosts: [host] kernel = "NAME"'
+            raise InputError("conflict", message, field=f"hosts.{host}.kernel", fix=fix)
+    return names[first]
 
 
 def base_rtt_ns(network: Network, placed: Placed) -> int:

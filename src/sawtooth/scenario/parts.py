@@ -32,12 +32,24 @@ CongestionControl = Literal[
     "westwood",
     "yeah",
 ]
-"""All of Linux, as it names them; which of them an engine has is the engine's to say."""
+"""All of Linux, as it names them; which of them an engine has is the engine's to say. A kernel that is named may have
+others (``check_control``).
+"""
 CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
 HZ = (100, 250, 300, 1000)
 
 MAX_CONNECTIONS = 100_000
 MAX_SAMPLES = 10_000_000
+
+
+def check_control(name: str, kernel: str | None) -> None:
+    """Refuses what no congestion control is called; on a kernel that was named, names are that kernel's to know.
+
+    Raises InputError ``unknown-name``.
+    """
+    if name not in CONGESTION_CONTROLS and kernel is None:
+        fix = f"{suggestion(name, CONGESTION_CONTROLS)} or name the kernel that has it: host.kernel"
+        raise InputError("unknown-name", f'no congestion control is named "{plain(name, 60)}"', fix=fix)
 
 
 def between(low: str, high: str, kind: type[Span] | type[Size]) -> AfterValidator:
@@ -51,13 +63,6 @@ def between(low: str, high: str, kind: type[Span] | type[Size]) -> AfterValidato
 
     check.limits = f"{low} … {high}"  # type: ignore[attr-defined]
     return AfterValidator(check)
-
-
-def _known_cc(value: object) -> object:
-    if isinstance(value, str) and value not in CONGESTION_CONTROLS:
-        fix = suggestion(value, CONGESTION_CONTROLS)
-        raise InputError("unknown-name", f'no congestion control is named "{plain(value, 60)}"', fix=fix)
-    return value
 
 
 def _known_hz(value: int) -> int:
@@ -83,6 +88,8 @@ def one_line(value: str) -> str:
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+-]{1,40}$"), AfterValidator(_not_a_number)]
 """Letters, digits, ``_``, ``+`` and ``-``, at most 40."""
+Control = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,15}$")]
+"""As long as Linux lets names of congestion controls be."""
 End = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_+-]{1,40}|[sr]\*)$")]
 """A host's name; on a dumbbell also ``s*`` or ``r*``."""
 Delay = Annotated[Span, between("0 s", "3600 s", Span)]
@@ -139,6 +146,11 @@ class Dumbbell(Part):
 class Host(Part):
     """Settings of a host's TCP."""
 
+    kernel: Name | None = Field(
+        None,
+        description="which kernel the engine `kernel` boots, by the name that it was built with, one for all hosts; "
+        "absent: Linux without additions. The others have no such choice and ignore it",
+    )
     hz: Annotated[int, AfterValidator(_known_hz)] = Field(
         250, description="timer tick of its kernel: 100, 250, 300 or 1000", json_schema_extra={"enum": list(HZ)}
     )
@@ -227,8 +239,10 @@ class Flow(Part):
     name: Name | None = Field(None, description="absent: the congestion control's name, numbered when taken")
     from_: End | None = Field(None, alias="from", description="the host that sends the data; optional on a topology")
     to: End | None = Field(None, description="the host that receives it; optional on a topology")
-    cc: Annotated[CongestionControl, BeforeValidator(_known_cc)] = Field(
-        "cubic", description="congestion control; `sim` and `model` have `reno`, `cubic`, `bbr`"
+    cc: Control = Field(
+        "cubic",
+        description="congestion control; `sim` and `model` have `reno`, `cubic`, `bbr`",
+        json_schema_extra={"examples": list(CONGESTION_CONTROLS)},
     )
     count: int = Field(1, ge=1, le=MAX_CONNECTIONS, description="connections")
     start: Span = Field(Span(0), description="when it starts")

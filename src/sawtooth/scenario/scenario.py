@@ -31,6 +31,7 @@ from sawtooth.scenario.parts import (
     Probe,
     Route,
     between,
+    check_control,
     one_line,
 )
 from sawtooth.scenario.problems import first_problem
@@ -211,7 +212,12 @@ class Scenario(Part):
     def _means_something(self) -> Self:
         self._check_tables()
         self._check_times()
+        kernel = next((host.kernel for host in (self.host, *self.hosts.values()) if host.kernel is not None), None)
         for index, flow in enumerate(self.flows):
+            try:
+                check_control(flow.cc, kernel)
+            except SawtoothError as error:
+                raise error.at(field=f"flows.{index}.cc") from None
             self._check_flow(flow, f"flows.{index}")
         self.compile()
         return self

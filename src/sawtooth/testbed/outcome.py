@@ -6,7 +6,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,22 @@ STDERR = "stderr"
 _AGAIN = "run it again; if it ends this way each time, report it with this message"
 
 
-def prepare(directory: Path, scenario: Scenario, place: Place, prefix: str, *, capture: Sequence[str]) -> None:
-    """Writes the task and lays the traffic source beside it. ``capture``: hosts where packet headers are kept."""
+def prepare(
+    directory: Path,
+    scenario: Scenario,
+    place: Place,
+    prefix: str,
+    *,
+    capture: Sequence[str],
+    called: Mapping[str, str] | None = None,
+) -> None:
+    """Writes the task and lays the traffic source beside it. ``capture``: hosts where packet headers are kept;
+    ``called``: what the scenario calls a congestion control, and what the kernel there calls it.
+    """
+    compiled = scenario.compile()
+    flows = tuple(replace(flow, cc=(called or {}).get(flow.cc, flow.cc)) for flow in compiled.flows)
     task = {
-        "compiled": scenario.compile().to_dict(),
+        "compiled": replace(compiled, flows=flows).to_dict(),
         "traffic": scenario.traffic,
         "place": vars(place),
         "prefix": prefix,
@@ -64,8 +77,13 @@ def keep_captures(directory: Path, into: Path) -> None:
             shutil.copy(file, into)
 
 
-def run(directory: Path, scenario: Scenario, engine: str, meta: dict[str, Any]) -> Run:
-    """Reads the tables; what the place said of itself joins ``meta``. Raises SawtoothError ``testbed-failed``."""
+def run(
+    directory: Path, scenario: Scenario, engine: str, meta: dict[str, Any], *, called: Mapping[str, str] | None = None
+) -> Run:
+    """Reads the tables; what the place said of itself joins ``meta``. ``called`` as in ``prepare``.
+
+    Raises SawtoothError ``testbed-failed``.
+    """
     compiled = scenario.compile()
     system = json.loads((directory / SYSTEM).read_text(encoding="utf-8"))
     version = re.search(r"(\d+)\.(\d+)", system["kernel"])
@@ -75,7 +93,9 @@ def run(directory: Path, scenario: Scenario, engine: str, meta: dict[str, Any]) 
     except (OSError, KeyError, ValueError) as error:
         message = f"the testbed left no whole result: {error}"
         raise SawtoothError("testbed-failed", message, fix=_AGAIN) from error
-    controls, both_ends = _ends(directory, scenario, compiled)
+    theirs, both_ends = _ends(directory, scenario, compiled)
+    ours = {own: name for name, own in (called or {}).items()}
+    controls = {flow: ours.get(cc, cc) for flow, cc in theirs.items()}
     described = {
         "names": names(compiled),
         "traffic": scenario.traffic,

@@ -1,0 +1,207 @@
+"""Additions: what a user has built into a kernel: patches, congestion controls in C, and what scenarios call them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.foreign import read_bytes
+from sawtooth.plain import plain
+
+LARGEST_BYTES = 16 << 20
+"""Of a patch or a source file."""
+FOLDER = "net/ipv4/sawtooth"
+"""Of the files that are built in, in the copy of the source."""
+DEFAULT = "default"
+"""What lists call the kernel without additions; no other is called so."""
+
+_BESIDE = "net/ipv4/Makefile"
+_LINE = "\nobj-y += sawtooth/\n"
+_NAME = re.compile(r"(?!\d+$)[A-Za-z0-9_+-]{1,40}")
+_CONTROL = re.compile(r"[A-Za-z0-9_-]{1,15}")
+_FILE = re.compile(r"[A-Za-z0-9_-]{1,60}\.[ch]")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as it was when it was named: what becomes of it later is no matter."""
+
+    path: Path
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"file": self.path.name, "sha256": self.sha256}
+
+
+@dataclass(frozen=True)
+class Additions:
+    """``name``: what scenarios call the kernel, empty for none. ``patches``: applied to the source in order with
+    ``patch -p1``. ``modules``: C files with a congestion control each, and headers of theirs. ``names``: what scenarios
+    call a control, and what this kernel calls it.
+    """
+
+    name: str = ""
+    patches: tuple[File, ...] = ()
+    modules: tuple[File, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        name: str | None = None,
+        patches: Sequence[str | PathLike[str]] = (),
+        modules: Sequence[str | PathLike[str]] = (),
+        names: Mapping[str, str] | None = None,
+    ) -> Additions:
+        """Raises InputError: ``bad-name`` for a name that a scenario can't say, or a file whose name make can't;
+        ``duplicate-name``; ``file-not-found``, ``file-unreadable``, ``out-of-range`` for a file.
+        """
+        if name is not None and (not _NAME.fullmatch(name) or name == DEFAULT):
+            message = f'a kernel cannot be called "{plain(name, 60)}"'
+            fix = f'use letters, digits, "_", "+" and "-", at most 40, not digits alone, and not "{DEFAULT}"'
+            raise InputError("bad-name", message, field="name", fix=fix)
+        for ours, theirs in (names or {}).items():
+            for word in (ours, theirs):
+                if not _CONTROL.fullmatch(word):
+                    message = f'a congestion control cannot be called "{plain(word, 60)}"'
+                    fix = 'write it like bbr3=bbr: letters, digits, "_" and "-", at most 15'
+                    raise InputError("bad-name", message, field="names", fix=fix)
+        files = tuple(_read(path) for path in modules)
+        for file in files:
+            if not _FILE.fullmatch(file.path.name):
+                fix = 'name it like "tcp_mine.c": letters, digits, "_" and "-", then .c or .h'
+                raise InputError("bad-name", "a file with this name cannot be built in", file=file.path, fix=fix)
+        twice = {file.path.name for file in files if sum(file.path.stem == one.path.stem for one in files) > 1}
+        if twice and len({file.path.name for file in files}) < len(files):
+            message = f"two files are called {min(twice)}"
+            raise InputError("duplicate-name", message, file=min(twice), fix="rename one of them")
+        return cls(name or "", tuple(_read(path) for path in patches), files, tuple(sorted((names or {}).items())))
+
+    def __bool__(self) -> bool:
+        return bool(self.name or self.patches or self.modules or self.names)
+
+    @property
+    def programs(self) -> tuple[File, ...]:
+        """The C files among the modules."""
+        return tuple(file for file in self.modules if file.path.suffix == ".c")
+
+    def patched(self) -> str:
+        """Digest of the patches, empty without any: trees with the same one differ by their modules only."""
+        return _digest([file.sha256 for file in self.patches]) if self.patches else ""
+
+    def digest(self) -> str:
+        """Of all, empty without any."""
+        files = [[(file.path.name, file.sha256) for file in group] for group in (self.patches, self.modules)]
+        return _digest([self.name, *files, self.names]) if self else ""
+
+    def patch(self, tree: Path) -> None:
+        """Applies the patches. Raises SawtoothError ``patch-failed``, naming the patch, the file and the hunk."""
+        for file in self.patches:
+            command = ["patch", "-p1", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-"]
+            done = subprocess.run(command, cwd=tree, input=file.content, capture_output=True)
+            if done.returncode:
+                said = (done.stdout + done.stderr).decode(errors="replace")
+                fix = "make the patch for the very source that is built (sawtooth kernel build --source)"
+                raise InputError("patch-failed", _rejected(said), file=file.path, fix=fix)
+
+    def lay(self, tree: Path) -> None:
+        """Makes the tree have these modules and no others. What is the same already is not touched, so that make
+        compiles only what changed.
+        """
+        folder, makefile = tree / FOLDER, tree / _BESIDE
+        if not self.modules and not folder.exists():
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
+        _write(makefile, (text.removesuffix(_LINE) + (_LINE if self.modules else "")).encode())
+        if not self.modules:
+            shutil.rmtree(folder)
+            return
+        wanted = {file.path.name: file.content for file in self.modules}
+        objects = "".join(f"obj-y += {PurePosixPath(name).stem}.o\n" for name in sorted(wanted) if name.endswith(".c"))
+        wanted["Makefile"] = f"ccflags-y := -I$(srctree)/net/ipv4\n{objects}".encode()
+        for path in folder.glob("*.[ch]"):
+            if path.name not in wanted:
+                path.unlink()
+        for name, content in wanted.items():
+            _write(folder / name, content)
+
+    def described(self, found: Sequence[str], tree: Path) -> dict[str, Any]:
+        """What is to be said of it in a kernel's description. ``found``: the controls that it names at its boot.
+
+        Raises SawtoothError ``build-failed`` for C files that registered none; InputError ``unknown-name`` for a name
+        that stands for none, ``conflict`` for one that hides another.
+        """
+        fresh = set(found) - {
+            name for path in (tree / "net/ipv4").glob("tcp_*.c") for name in _named(path.read_bytes())
+        }
+        if len(fresh) < len(self.programs):
+            files = ", ".join(file.path.name for file in self.programs)
+            message = f"{files}: registered {', '.join(sorted(fresh)) or 'no congestion control'} at the boot"
+            fix = "register each in module_init, under a name (.name, at most 15 characters) that Linux has not"
+            raise SawtoothError("build-failed", message, fix=fix)
+        for ours, theirs in self.names:
+            if theirs not in found:
+                message = f"{ours}={theirs}: this kernel has no {theirs}"
+                raise InputError("unknown-name", message, field="names", fix=f"name one of: {', '.join(found)}")
+            if ours in found and ours not in dict(self.names).values():
+                message = f"{ours}={theirs}: this kernel has a {ours} of its own, which nothing could ask for"
+                raise InputError("conflict", message, field="names", fix="choose another name")
+        modules = [
+            file.describe() | {"controls": sorted(fresh.intersection(_named(file.content)))} for file in self.modules
+        ]
+        patches = [file.describe() for file in self.patches]
+        told = {"name": self.name, "patches": patches, "modules": modules, "names": dict(self.names)}
+        return {key: value for key, value in told.items() if value}
+
+
+def _named(source: bytes) -> set[str]:
+    """The names that a C file gives to what it registers."""
+    return {name.decode() for name in re.findall(rb'\.name\s*=\s*"([A-Za-z0-9_-]{1,15})"', source)}
+
+
+def _read(path: str | PathLike[str]) -> File:
+    content = read_bytes(path, LARGEST_BYTES)
+    if len(content) > LARGEST_BYTES:
+        fix = "give a patch or a C file"
+        raise InputError("out-of-range", f"it is larger than {LARGEST_BYTES >> 20} MiB", file=path, fix=fix)
+    return File(Path(path), content)
+
+
+def _digest(parts: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+
+
+def _write(path: Path, content: bytes) -> None:
+    if not path.is_file() or path.read_bytes() != content:
+        path.write_bytes(content)
+
+
+def _rejected(said: str) -> str:
+    """The first hunk that failed, out of what ``patch`` said."""
+    file = ""
+    for line in said.splitlines():
+        if found := re.match(r"(?:checking|patching) file '?([^']*?)'?(?: \(.*)?$", line):
+            file = found[1]
+        elif found := re.match(r"Hunk #(\d+) (?:FAILED|ignored) at (\d+)", line):
+            rest = re.search(r"\d+ out of \d+ hunks? (?:FAILED|ignored)", said)
+            return f"hunk {found[1]} does not fit {file}, line {found[2]}" + (f" ({rest[0]})" if rest else "")
+        elif re.match(r"can't find file to patch|.*Reversed \(or previously applied\)|.*[Mm]alformed|.*garbage", line):
+            return f"{plain(line)}{f' ({file})' if file else ''}"
+    last = [line for line in said.splitlines() if line.strip()][-1:] or ["no reason given"]
+    return f"patch says: {plain(last[0])}"
