@@ -15,6 +15,8 @@ pub struct OnWay {
     pub packet: Handle,
 }
 
+const NONE: OnWay = OnWay { arrival: Time::NEVER, packet: Handle(0) };
+
 /// A packet that travels: where it is kept, and its frame bytes as Linux counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handle(u64);
@@ -48,10 +50,10 @@ pub struct Link {
     pub delay: Span,
     pub overhead: u32,
     loss: Loss,
-    /// When the first packet on its way arrives.
-    head: Time,
-    /// Packets on their way, in order of arrival at the other end.
-    on_way: Ring<OnWay>,
+    /// The first packet on its way, which arrives at [`Time::NEVER`] where there is none.
+    first: OnWay,
+    /// Those on their way behind it, in order of arrival at the other end.
+    behind: Ring<OnWay>,
     /// Where its packets go on: a link, [`END`] or [`MIXED`] (see [`crate::network::routes`]).
     pub next: u32,
     /// Packets dropped by the loss model since the start.
@@ -65,8 +67,8 @@ impl Link {
             delay: Span::from_nanos(config.delay_ns),
             overhead: config.overhead_bytes.fit_u32(),
             loss: Loss::new(config, seed, index),
-            head: Time::NEVER,
-            on_way: Ring::new(),
+            first: NONE,
+            behind: Ring::new(),
             next: END,
             lost: 0,
         }
@@ -85,17 +87,18 @@ impl Link {
     /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.
     #[inline]
     pub fn carry(&mut self, packet: Handle, departure: Time) -> bool {
-        let arrival = departure + self.delay;
-        let first = self.head == Time::NEVER;
-        if first {
-            self.head = arrival;
+        let on_way = OnWay { arrival: departure + self.delay, packet };
+        let is_first = self.first.arrival == Time::NEVER;
+        if is_first {
+            self.first = on_way;
+        } else {
+            self.behind.push(on_way);
         }
-        self.on_way.push(OnWay { arrival, packet });
-        first
+        is_first
     }
 
     /// Puts a packet through the loss model and `transmitter`, this link's, and on its way.
-    #[inline]
+    #[inline(always)]
     pub fn transmit(&mut self, packet: Handle, now: Time, transmitter: &mut Transmitter) -> Transmitted {
         if self.loses() {
             return Transmitted::Dropped;
@@ -110,23 +113,22 @@ impl Link {
     /// When the next packet arrives; `Time::NEVER` without one.
     #[inline]
     pub fn head(&self) -> Time {
-        self.head
+        self.first.arrival
     }
     /// Takes the next packet off the link; there must be one.
     #[inline]
     pub fn arrive(&mut self) -> OnWay {
-        let packet = self.on_way.pop();
-        match self.on_way.front() {
-            Some(next) => self.head = next.arrival,
-            None => {
-                self.head = Time::NEVER;
-                self.on_way.rewind();
-            }
+        let packet = self.first;
+        if self.behind.len() > 0 {
+            self.first = self.behind.pop();
+        } else {
+            self.first = NONE;
+            self.behind.rewind();
         }
         packet
     }
     /// Packets on their way.
     pub fn in_transit(&self) -> usize {
-        self.on_way.len()
+        self.behind.len() + usize::from(self.first.arrival != Time::NEVER)
     }
 }

@@ -37,6 +37,10 @@ impl<T: Copy + Default> Ring<T> {
     /// Moves what is left to the first slots, so that a ring that was once long does not wander through all its memory.
     #[inline]
     pub fn rewind(&mut self) {
+        if self.head == self.tail {
+            (self.head, self.tail) = (0, 0);
+            return;
+        }
         let (first, len) = (self.slot(self.head), self.len());
         if first >= len && first + len <= self.slots.len() {
             self.slots.copy_within(first..first + len, 0);

@@ -17,6 +17,15 @@ const RATIO_SHIFT: u32 = 8;
 /// `TCP_INIT_CWND`.
 const INITIAL_WINDOW: u64 = 10;
 
+/// What follows from the sizes alone while nothing is out of order: worked out when they change, not for each segment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Plain {
+    /// [`Buffer::select`] with all read, and with one segment unread.
+    windows: [u64; 2],
+    /// [`Buffer::grow`] offers no more with one segment unread.
+    is_grown: bool,
+}
+
 #[derive(Clone, Debug)]
 pub struct Buffer {
     mss: u64,
@@ -31,6 +40,7 @@ pub struct Buffer {
     /// `rcv_ssthresh`: the window that is offered, growing towards the clamp.
     offered: u64,
     window_scale: u32,
+    plain: Plain,
     /// Dynamic right-sizing: bytes read in the last round trip, and since when the current one is measured.
     space: u64,
     space_seq: u64,
@@ -47,7 +57,7 @@ impl Buffer {
         let mss = u64::from(options.mss);
         let size = RECEIVE_BUFFER_START.min(options.receive_buffer);
         let initial = options.first_window(options.mss);
-        Buffer {
+        let mut buffer = Buffer {
             mss,
             limit: options.receive_buffer,
             size,
@@ -57,6 +67,7 @@ impl Buffer {
             // `tcp_init_buffer_space`: one segment is held back.
             offered: initial.min((size / 2).saturating_sub(mss)).max(mss),
             window_scale: options.window_scale(),
+            plain: Plain::default(),
             space: initial.min(INITIAL_WINDOW * mss),
             space_seq: 0,
             space_since_us: clock.micros(),
@@ -64,7 +75,15 @@ impl Buffer {
             rtt_seq: 0,
             rtt_since_us: None,
             last_echo: 0,
-        }
+        };
+        buffer.note_sizes();
+        buffer
+    }
+
+    fn note_sizes(&mut self) {
+        let one = self.memory(1, 1);
+        let windows = [self.select(0), self.select(one)];
+        self.plain = Plain { windows, is_grown: self.most(one) <= self.offered };
     }
 
     /// The window of the SYN-ACK in bytes (never scaled).
@@ -92,18 +111,30 @@ impl Buffer {
 
     /// Offers two segments more, as far as there is memory. True when the offer grew, which also asks for an acknowledgement at once.
     pub fn grow(&mut self, held: u64) -> bool {
-        let most = self.free(held).min(self.clamp);
+        let most = self.most(held);
         let grows = most > self.offered;
         if grows {
             self.offered = most.min(self.offered + 2 * self.mss);
+            self.note_sizes();
         }
         grows
+    }
+
+    /// [`Self::grow`] with one segment unread and nothing out of order.
+    #[inline]
+    pub fn grow_plain(&mut self) -> bool {
+        !self.plain.is_grown && self.grow(self.memory(1, 1))
+    }
+
+    fn most(&self, held: u64) -> u64 {
+        self.free(held).min(self.clamp)
     }
 
     /// The first full segment fixes the share of memory that is payload.
     pub fn measure(&mut self) {
         self.clamp = self.window_from(self.size);
         self.space = self.space.min(self.clamp);
+        self.note_sizes();
     }
 
     fn free(&self, held: u64) -> u64 {
@@ -123,9 +154,15 @@ impl Buffer {
         if units < least { 0 } else { self.scaled(units.min(self.offered)) }
     }
 
-    /// Whether at least twice `window`, now offered, could be.
-    pub fn doubles(&self, window: u64, held: u64) -> bool {
-        2 * window <= self.clamp && self.select(held) >= (2 * window).max(1)
+    /// [`Self::select`] with nothing out of order, and `unread` segments in order: none or one.
+    #[inline]
+    pub fn select_plain(&self, unread: usize) -> u64 {
+        self.plain.windows[unread]
+    }
+
+    /// Whether so much is offered that it is not told when it doubles.
+    pub fn is_wide(&self, window: u64) -> bool {
+        2 * window > self.clamp
     }
 
     /// Rounded up to what the window field can say.
@@ -147,12 +184,17 @@ impl Buffer {
     }
 
     /// Round-trip time from the time that a whole window takes; only ever lowers the estimate.
+    #[inline]
     pub fn sample_rtt_window(&mut self, next: u64, window: u64, clock: Clock) {
+        if next >= self.rtt_seq {
+            self.take_rtt_window(next, window, clock);
+        }
+    }
+
+    #[inline(never)]
+    fn take_rtt_window(&mut self, next: u64, window: u64, clock: Clock) {
         let now = clock.micros();
         if let Some(since) = self.rtt_since_us {
-            if next < self.rtt_seq {
-                return;
-            }
             let sample = 8 * now.saturating_sub(since).max(1);
             self.rtt_us = if self.rtt_us == 0 { sample } else { sample.min(self.rtt_us) };
         }
@@ -162,18 +204,21 @@ impl Buffer {
 
     /// Dynamic right-sizing (Fisk and Feng, 2001): once a round trip the buffer is given room for twice what was read in it, and
     /// for more while that grows. Everything before the segment `read` was read, `waiting` segments from there on are still to be.
+    #[inline]
     pub fn adjust(&mut self, read: u64, waiting: u64, clock: Clock) {
-        let now = clock.micros();
-        let is_round = self.rtt_us > 0 && now - self.space_since_us >= self.rtt_us / 8;
-        if !is_round {
-            return;
+        if self.rtt_us > 0 && clock.micros() - self.space_since_us >= self.rtt_us / 8 {
+            self.end_round(read, waiting, clock);
         }
+    }
+
+    #[inline(never)]
+    fn end_round(&mut self, read: u64, waiting: u64, clock: Clock) {
         let copied = (read - self.space_seq).saturating_sub(waiting) * self.mss;
         if copied > self.space {
             self.widen(self.window_for(copied));
             self.space = copied;
         }
-        (self.space_seq, self.space_since_us) = (read, now);
+        (self.space_seq, self.space_since_us) = (read, clock.micros());
     }
 
     /// The window for a sender that had `copied` bytes read in this round trip: twice that and a cushion, since its own may double,
@@ -190,6 +235,7 @@ impl Buffer {
         if size > self.size {
             self.size = size;
             self.clamp = self.window_from(size);
+            self.note_sizes();
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::options::HostOptions;
 use crate::packet::Ack;
 use buffer::Buffer;
 use reassembly::{BUFFER_FRAGMENTS, Reassembly};
+use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
 /// `TCP_MAX_QUICKACKS`.
@@ -132,6 +133,14 @@ impl Receiver {
         self.buffer.memory(self.reassembly.segments() + unread, buffers)
     }
 
+    /// The window that could be offered while `unread` segments in order are still to be read.
+    fn window(&self, unread: u64) -> u64 {
+        match unread {
+            0 | 1 if self.reassembly.is_empty() => self.buffer.select_plain(unread.fit_usize()),
+            _ => self.buffer.select(self.held(unread)),
+        }
+    }
+
     /// Takes a data segment; `emit` gets the acknowledgements that leave at once.
     pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let Data { seq, push, tsval, tsecr } = data;
@@ -173,12 +182,14 @@ impl Receiver {
         // and a window that reading has doubled is told.
         let unacked = self.next - self.acked;
         let window = self.right_edge.saturating_sub(self.next * self.mss());
-        if unacked > 1
-            || (unacked > 0 && self.pushed && self.reassembly.is_empty())
-            || self.buffer.doubles(window, self.held(0))
-        {
+        if unacked > 1 || (unacked > 0 && self.pushed && self.reassembly.is_empty()) || self.doubles(window) {
             self.send(0, clock, emit);
         }
+    }
+
+    /// Whether at least twice `window`, now offered, could be.
+    fn doubles(&self, window: u64) -> bool {
+        !self.buffer.is_wide(window) && self.window(0) >= (2 * window).max(1)
     }
 
     /// A segment came in order: what follows for the buffer, and for how long acknowledgements may be delayed.
@@ -195,7 +206,8 @@ impl Receiver {
         }
         self.last_received = now;
         // The segment is not read yet.
-        if self.buffer.grow(self.held(1)) {
+        let grows = if self.reassembly.is_empty() { self.buffer.grow_plain() } else { self.buffer.grow(self.held(1)) };
+        if grows {
             self.quick |= 1;
         }
     }
@@ -246,7 +258,7 @@ impl Receiver {
 
     /// Two segments are to be acknowledged, and the whole window could be offered again; otherwise reading will do it.
     fn is_second_segment(&self, unread: u64) -> bool {
-        self.next - self.acked > 1 && self.buffer.select(self.held(unread)) >= self.right_edge - self.acked * self.mss()
+        self.next - self.acked > 1 && self.window(unread) >= self.right_edge - self.acked * self.mss()
     }
 
     /// Beside a gap every segment is acknowledged, but after three that repeat the last they are left to one that a timer sends (SACK
@@ -328,10 +340,10 @@ impl Receiver {
         let mss = self.mss();
         let left_edge = self.next * mss;
         let offered = self.right_edge.saturating_sub(left_edge);
-        let mut window = self.buffer.select(self.held(unread));
+        let mut window = self.window(unread);
         if window == 0 {
             // Reading would open it again at this same instant.
-            window = self.buffer.select(self.held(0));
+            window = self.window(0);
         }
         if window < offered {
             window = self.buffer.scaled(offered);
