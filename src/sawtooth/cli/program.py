@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from sawtooth.cli.capture_command import capture
+from sawtooth.cli.cc_commands import cc
 from sawtooth.cli.clean_command import clean
 from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.compare_command import compare
@@ -26,7 +27,7 @@ from sawtooth.cli.terminal import say, tell
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
-for _command in (capture, clean, compare, congestion, doctor, kernel, probe, whatif):
+for _command in (capture, cc, clean, compare, congestion, doctor, kernel, probe, whatif):
     sawtooth.add_command(_command)
 
 

@@ -76,7 +76,7 @@ def compare_on(
     grid = Grid.load(grid_file)
     points = grid.points(tag)
     at_once = jobs or cores()
-    path = record_file or records.beside(grid_file)
+    path = record_file or grid_file.with_name(grid.record)
     if measure is None:
         record = Ledger.load(path)
     else:

@@ -91,6 +91,9 @@ class Point:
 class Grid(_Table):
     """A validated grid file. Raises SawtoothError from ``load``, naming file, field and fix."""
 
+    record: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+\.csv$")] = Field(
+        "kernel.csv", description="the file of the kernel's record, beside this one"
+    )
     scenario: dict[str, Any] = Field(default_factory=dict, description="tables of every scenario")
     budget: Budgets = Field(default_factory=Budgets)
     budgets: dict[Word, Budgets] = Field(default_factory=dict, description="tag = what its points get instead")

@@ -1,0 +1,121 @@
+"""Commands of congestion controls: ``cc list``, ``cc show``."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sawtooth.cli.terminal import say
+from sawtooth.errors import InputError, suggestion
+from sawtooth.plain import plain, where
+
+if TYPE_CHECKING:
+    from sawtooth.controls import Having
+
+_ABSENT = "–"
+
+
+@click.group()
+def cc() -> None:
+    """List and show congestion controls: which engine has which, what each does."""
+
+
+@cc.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(as_json: bool) -> None:
+    """List the congestion controls that are known, and which engine has them here.
+
+    Under kernel stand the kernels that have it, as sawtooth kernel list calls them; netns is this host's kernel.
+    """
+    from sawtooth.controls import FACTS, having
+
+    found = having()
+    if as_json:
+        say(json.dumps([asdict(one) | _described(one.name) for one in found], indent=2, ensure_ascii=False))
+        return
+    rows = [("NAME", "SIM", "MODEL", "NETNS", "KERNEL", "PARAMETERS ON A KERNEL")]
+    for one in found:
+        parameters = FACTS[one.name].parameters if one.name in FACTS else ""
+        rows.append(
+            (
+                plain(one.name),
+                "own" if one.sim else _ABSENT,
+                "formula" if one.model else _ABSENT,
+                "yes" if one.host else _ABSENT,
+                _kernels(one) or _ABSENT,
+                textwrap.shorten(parameters, 60, placeholder=" …"),
+            )
+        )
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@cc.command()
+@click.argument("name")
+@click.option("--engine", default="sim", show_default=True, help="Whose answers the curve is of: sim or kernel.")
+@click.option("--kernel", help="With --engine kernel: the name of the one to boot.")
+@click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True, help="Runs at each loss.")
+@click.option("--out", type=str, metavar="DIR", help="Also write the curve there: CSV, PNG and SVG.")
+@click.option("--no-curve", is_flag=True, help="Run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(
+    name: str, engine: str, kernel: str | None, seeds: int, out: str | None, no_curve: bool, as_json: bool
+) -> None:
+    """Show a congestion control: its law, its source, who has it, how far sim is from the kernel, its response to loss.
+
+    The curve, from 0.001 to 20% of loss, is measured now: seconds on sim, minutes on kernel.
+    """
+    from sawtooth.controls import having, response
+
+    found = {one.name: one for one in having()}
+    if name not in found:
+        message = f'no congestion control is named "{plain(name, 60)}"'
+        raise InputError("unknown-name", message, fix=suggestion(name, found))
+    one = found[name]
+    if not as_json:
+        say(_words(one))
+    simulated = engine == "sim" and not one.sim
+    curve = None if no_curve or simulated else response(name, engine=engine, kernel=kernel, seeds=seeds)
+    if as_json:
+        table = {} if curve is None else {"response": curve.table.astype(object).where(curve.table.notna(), None)}
+        records = {key: value.to_dict("records") for key, value in table.items()}
+        say(json.dumps(asdict(one) | _described(name) | records, indent=2, ensure_ascii=False))
+    elif curve is not None:
+        say(f"\n{curve.words()}")
+    elif not no_curve:
+        say("\nThe engine sim has none of its own: --engine kernel measures the curve, in minutes.")
+    if curve is not None and out is not None:
+        for path in curve.save(Path(out)):
+            if not as_json:
+                say(f"wrote {where(path)}")
+
+
+def _words(one: Having) -> str:
+    from sawtooth.controls import FACTS
+
+    facts = FACTS.get(one.name)
+    lines = [f"{one.name}: {facts.title}" if facts else f"{plain(one.name)}: built into a kernel here"]
+    if facts:
+        lines += ["", *textwrap.wrap(facts.law, 100), "", f"source      {facts.source}"]
+        lines.append(f"parameters  {facts.parameters or 'none'}")
+    engines = [word for word, has in (("sim", one.sim), ("model", one.model), ("netns", one.host)) if has]
+    if one.kernels:
+        engines.append(f"kernel ({_kernels(one)})")
+    lines.append(f"engines     {', '.join(engines) or 'none here'}")
+    return "\n".join(lines)
+
+
+def _kernels(one: Having) -> str:
+    return ", ".join(f"{kernel} as {own}" if own != one.name else kernel for kernel, own in one.kernels.items())
+
+
+def _described(name: str) -> dict[str, str]:
+    from sawtooth.controls import FACTS
+
+    return asdict(FACTS[name]) if name in FACTS else {}
