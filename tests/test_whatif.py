@@ -354,7 +354,7 @@ def test_replays_depend_on_the_seed_alone() -> None:
 def test_a_replay_of_numbers_gives_what_the_simulator_gives() -> None:
     seen = from_numbers(rate="20 Mbit/s", rtt="30 ms", loss="0%", queue="2 bdp", duration="10 s")
     test, answers = replay(seen, estimate(seen), draws=2)
-    assert [one.cc for one in answers] == ["reno", "cubic", "bbr"]
+    assert [one.cc for one in answers] == ["reno", "cubic", "bbr", "bbr3"]
     assert test.verdict == "none"
     for one in answers:
         assert 0.9 * 20e6 * 1448 / 1514 < one.median_bps < 20e6 * 1448 / 1514
@@ -418,7 +418,7 @@ def test_the_command_answers_from_numbers(tmp_path: Path) -> None:
     assert told["observed"]["goodput_bps"] == 4e6
     assert told["estimate"]["rate"]["value"] == 5e6
     assert told["self_test"]["verdict"] in ("agrees", "roughly", "fails")
-    assert [one["cc"] for one in told["answers"]] == ["reno", "cubic", "bbr"]
+    assert [one["cc"] for one in told["answers"]] == ["reno", "cubic", "bbr", "bbr3"]
     assert Scenario.load(tmp_path / "s.toml").flows[0].cc == "reno"
 
 

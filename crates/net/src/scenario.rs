@@ -108,6 +108,9 @@ pub enum LossPattern {
 pub struct Flow {
     pub name: String,
     pub cc: String,
+    /// Of it; absent: what Linux has under its name.
+    #[serde(default)]
+    pub variant: Option<String>,
     pub count: usize,
     pub start_ns: u64,
     pub duration_ns: Option<u64>,
@@ -116,6 +119,13 @@ pub struct Flow {
     pub lifetime_ns: Option<[u64; 2]>,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
+}
+
+impl Flow {
+    /// `None`: there is no such algorithm.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        Algorithm::from_variant(&self.cc, self.variant.as_deref())
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -197,8 +207,9 @@ impl Scenario {
         }
         let mut connections = 0usize;
         for (i, flow) in self.flows.iter().enumerate() {
-            if Algorithm::from_name(&flow.cc).is_none() {
-                return Err(format!("flows[{i}].cc = {:?} is not a congestion control", flow.cc));
+            if flow.algorithm().is_none() {
+                let variant = flow.variant.as_deref().map_or(String::new(), |variant| format!(", variant {variant:?}"));
+                return Err(format!("flows[{i}].cc = {:?}{variant} is not a congestion control", flow.cc));
             }
             connections = connections.saturating_add(flow.count);
             if let Some([low, high]) = flow.lifetime_ns {

@@ -16,7 +16,7 @@ fn file() -> PathBuf {
 /// 10 s at 100 Mbit/s with a queue of 100 packets and seed 1; all numbers are counts.
 fn sweep() -> String {
     let mut table = String::from("  cc     rtt  loss   delivered  retransmits  timeouts  tail_probes  queue_drops\n");
-    for cc in Algorithm::ALL.iter().map(|algorithm| algorithm.name()) {
+    for cc in Algorithm::names() {
         for (rtt, rtt_ns) in [("0.6 ms", 600_000), ("10 ms", 10_000_000), ("100 ms", 100_000_000)] {
             for (loss, loss_ppb) in
                 [("0%", 0), ("0.1%", PERCENT / 10), ("1%", PERCENT), ("5%", 5 * PERCENT), ("10%", 10 * PERCENT)]

@@ -98,7 +98,7 @@ fn refused(path: &Path, error: &io::Error) -> PyErr {
 /// Names of the congestion controls that the simulator has.
 #[pyfunction]
 fn congestion_controls() -> Vec<&'static str> {
-    Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect()
+    Algorithm::names().collect()
 }
 
 #[pymodule]

@@ -50,7 +50,7 @@ def whatif(
     quiet: bool,
     **numbers: str | None,
 ) -> None:
-    """What would reno, cubic or bbr give on this path?
+    """What would reno, cubic, bbr or bbr3 give on this path?
 
     INPUT is a capture of a bulk transfer (pcap, pcapng), the JSON of iperf3 -J, what ss -tin printed on the sender,
     or - for standard input. The path behind it is estimated, with its uncertainty, and replayed in the simulator:

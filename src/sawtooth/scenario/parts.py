@@ -15,6 +15,7 @@ from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
 CongestionControl = Literal[
     "bbr",
+    "bbr3",
     "bic",
     "cdg",
     "cubic",
@@ -241,7 +242,7 @@ class Flow(Part):
     to: End | None = Field(None, description="the host that receives it; optional on a topology")
     cc: Control = Field(
         "cubic",
-        description="congestion control; `sim` and `model` have `reno`, `cubic`, `bbr`",
+        description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `bbr3`",
         json_schema_extra={"examples": list(CONGESTION_CONTROLS)},
     )
     count: int = Field(1, ge=1, le=MAX_CONNECTIONS, description="connections")

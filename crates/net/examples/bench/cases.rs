@@ -27,10 +27,11 @@ pub fn all() -> Vec<Case> {
     let mut add = |name: String, bar: f64, seconds: u64, scenario: Box<dyn Fn(u64) -> String>| {
         cases.push(Case { name, bar, scenario, seconds });
     };
-    for cc in Algorithm::ALL.iter().map(|algorithm| algorithm.name()) {
+    for cc in Algorithm::names() {
         for gigabits in [1, 10] {
             for percent in [0, 1] {
                 let bar = match (percent, cc) {
+                    (_, "bbr3") => 3e6,
                     (0, "bbr") => 2.5e6,
                     (0, _) => 5e6,
                     _ => 1e6,
@@ -38,7 +39,7 @@ pub fn all() -> Vec<Case> {
                 let name = format!("chain of 5, {cc}, {gigabits} Gbit/s, {percent}% loss");
                 let run = move |seconds| chain(5, gigabits * GIGABIT, percent * PERCENT, cc, seconds);
                 // Where loss is the limit the rate does not matter.
-                let seconds = if percent == 0 || cc == "bbr" { 30 / gigabits } else { 60 };
+                let seconds = if percent == 0 || cc.starts_with("bbr") { 30 / gigabits } else { 60 };
                 add(name, bar, seconds, Box::new(run));
             }
         }

@@ -199,6 +199,5 @@ impl Ends {
 
 #[expect(clippy::expect_used, reason = "the parser of scenarios refuses other names")]
 fn algorithms(scenario: &Scenario) -> Vec<Algorithm> {
-    let named = scenario.flows.iter().map(|flow| Algorithm::from_name(&flow.cc));
-    named.map(|algorithm| algorithm.expect("a congestion control")).collect()
+    scenario.flows.iter().map(|flow| flow.algorithm().expect("a congestion control")).collect()
 }

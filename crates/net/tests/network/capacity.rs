@@ -36,7 +36,7 @@ fn a_shared_card_costs_the_acknowledgements_share() {
 
 #[test]
 fn goodput_never_exceeds_the_line_rate() {
-    for cc in Algorithm::ALL.iter().map(|algorithm| algorithm.name()) {
+    for cc in Algorithm::names() {
         let run = Path { cc, count: 5, ..Path::default() }.run();
         let mut per_interval = std::collections::BTreeMap::new();
         for (t_s, bytes) in run.floats("queues", "t_s").iter().zip(run.integers("queues", "sent_bytes")) {

@@ -69,7 +69,7 @@ fn without_loss_what_was_sent_is_delivered_or_on_its_way_at_any_time() {
 
 #[test]
 fn what_was_sent_arrived_was_lost_or_was_dropped() {
-    for cc in Algorithm::ALL.iter().map(|algorithm| algorithm.name()) {
+    for cc in Algorithm::names() {
         for (loss_ppb, queue_packets) in [(0, 20), (PERCENT, 20), (5 * PERCENT, 5)] {
             let path = Path { cc, loss_ppb, queue_packets, duration_ns: 20 * SECOND, ..Path::default() };
             let run = Run::of(&counted(path, Some(2_000 * MSS)));

@@ -1,6 +1,6 @@
 //! The list of all algorithms. Dispatch is by enum, so that a call costs a branch.
 
-use super::{AckSample, Control, Event, Loss, RateSample, bbr, cubic, reno};
+use super::{AckSample, Control, Event, Loss, RateSample, bbr, bbr3, cubic, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::Window;
@@ -20,6 +20,13 @@ macro_rules! controls {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Algorithm::$variant => <$control>::NAME,)+
+                }
+            }
+
+            /// `None`: it is what Linux has under its name.
+            pub fn variant(self) -> Option<&'static str> {
+                match self {
+                    $(Algorithm::$variant => <$control>::VARIANT,)+
                 }
             }
         }
@@ -131,11 +138,23 @@ controls! {
     Reno: reno::Reno as reno::Reno,
     Cubic: cubic::Cubic as cubic::Cubic,
     Bbr: bbr::Bbr as Box<bbr::Bbr>,
+    Bbr3: bbr3::Bbr3<bbr3::Linux> as Box<bbr3::Bbr3<bbr3::Linux>>,
+    Bbr3Draft: bbr3::Bbr3<bbr3::Draft> as Box<bbr3::Bbr3<bbr3::Draft>>,
 }
 
 impl Algorithm {
+    /// The names, each once.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.iter().filter(|one| one.variant().is_none()).map(|one| one.name())
+    }
+
+    /// What Linux has under that name.
     pub fn from_name(name: &str) -> Option<Algorithm> {
-        Self::ALL.iter().copied().find(|algorithm| algorithm.name() == name)
+        Self::from_variant(name, None)
+    }
+
+    pub fn from_variant(name: &str, variant: Option<&str>) -> Option<Algorithm> {
+        Self::ALL.iter().copied().find(|one| one.name() == name && one.variant() == variant)
     }
 }
 
@@ -144,9 +163,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stands_for_one_algorithm() {
+    fn a_name_and_a_variant_stand_for_one_algorithm() {
         for &algorithm in Algorithm::ALL {
-            assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
+            assert_eq!(Algorithm::from_variant(algorithm.name(), algorithm.variant()), Some(algorithm));
         }
         assert_eq!(Algorithm::from_name("cubik"), None);
     }

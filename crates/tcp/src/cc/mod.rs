@@ -9,6 +9,7 @@ use crate::flight::{CaState, Flight};
 use crate::window::Window;
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod growth;
 pub(crate) mod gso;
@@ -94,6 +95,8 @@ const SNDBUF_EXPAND: u32 = 2;
 pub trait Control: Sized {
     /// As Linux's `net.ipv4.tcp_congestion_control` takes it.
     const NAME: &'static str;
+    /// Where it is not what Linux has under that name.
+    const VARIANT: Option<&'static str> = None;
     /// Whether it sets window and pacing rate by itself on each ACK (`cong_control` is set): then neither proportional rate
     /// reduction nor [`Self::cong_avoid`] nor the generic pacing rate apply.
     const HAS_CONG_CONTROL: bool;

@@ -79,6 +79,8 @@ impl Model {
                 self.w.cwnd = self.f.in_flight() + 1;
                 self.cc.event(&self.f, &mut self.w, Event::Loss, now);
             }
+            // There is something to undo only after a reduction.
+            Operation::Undo if self.f.prior_cwnd == 0 => {}
             Operation::Undo => self.w.cwnd = self.cc.undo_cwnd(&self.f, &self.w),
             Operation::Recover => {
                 self.cc.set_state(&self.f, &mut self.w, CaState::Open, now);

@@ -11,14 +11,14 @@ use crate::window::Window;
 use sawtooth_units::width::Low;
 
 /// Rounds of each of the two halves of the maximum's window (`bbr_extra_acked_win_rtts`).
-const HALF_ROUNDS: u8 = 5;
+pub(in crate::cc) const HALF_ROUNDS: u8 = 5;
 /// An epoch of so many segments is too long (`bbr_ack_epoch_acked_reset_thresh`).
 const LONGEST_EPOCH: u32 = 1 << 20;
 /// The window grows by at most this much time at the bandwidth, in microseconds (`bbr_extra_acked_max_us`).
-const MOST_US: u64 = 100_000;
+pub(in crate::cc) const MOST_US: u64 = 100_000;
 
 #[derive(Clone, Debug)]
-pub(super) struct Aggregation {
+pub(in crate::cc) struct Aggregation {
     epoch: Epoch,
     /// The largest excess, in segments, of the half of the window that goes on and of the one before.
     current: u16,
@@ -36,7 +36,7 @@ struct Epoch {
 }
 
 /// What `bandwidth` delivers in so many microseconds, in segments.
-fn segments_in(bandwidth: u32, us: u64) -> u32 {
+pub(in crate::cc) fn segments_in(bandwidth: u32, us: u64) -> u32 {
     (u64::from(bandwidth).wrapping_mul(us) / BW_UNIT).low_u32()
 }
 
@@ -61,31 +61,34 @@ impl Epoch {
 }
 
 impl Aggregation {
-    pub(super) fn new(now_us: u64) -> Self {
+    pub(in crate::cc) fn new(now_us: u64) -> Self {
         Aggregation { epoch: Epoch::starting(now_us), current: 0, previous: 0, rounds: 0 }
     }
 
     /// After idle time a new epoch begins; the maximum stays.
-    pub(super) fn restart_epoch(&mut self, now_us: u64) {
+    pub(in crate::cc) fn restart_epoch(&mut self, now_us: u64) {
         self.epoch = Epoch::starting(now_us);
     }
 
-    fn on_round(&mut self) {
+    /// A round began; a half of the window is of so many.
+    pub(in crate::cc) fn on_round(&mut self, half_rounds: u8) {
         self.rounds += 1;
-        if self.rounds == HALF_ROUNDS {
+        if self.rounds >= half_rounds {
             (self.previous, self.current, self.rounds) = (self.current, 0, 0);
         }
     }
 
-    fn on_acked(&mut self, acked: u32, bandwidth: u32, now_us: u64, cwnd: u32) {
+    /// Returns the excess of these `acked`.
+    pub(in crate::cc) fn on_acked(&mut self, acked: u32, bandwidth: u32, now_us: u64, cwnd: u32) -> u32 {
         let excess = self.epoch.excess(acked, bandwidth, now_us).min(cwnd);
         if excess > u32::from(self.current) {
             // Of a larger one the kernel has the low 16 bits.
             self.current = excess.low_u16();
         }
+        excess
     }
 
-    fn largest(&self) -> u32 {
+    pub(in crate::cc) fn largest(&self) -> u32 {
         u32::from(self.current.max(self.previous))
     }
 }
@@ -97,7 +100,7 @@ impl Bbr {
             return;
         }
         if self.rounds.started {
-            self.aggregation.on_round();
+            self.aggregation.on_round(HALF_ROUNDS);
         }
         self.aggregation.on_acked(sample.acked_sacked, self.bandwidth(), flight.delivered_us, window.cwnd);
     }
@@ -145,10 +148,10 @@ mod tests {
         let mut a = Aggregation::new(0);
         a.on_acked(50, RATE, 1_000, 100);
         for _ in 0..9 {
-            a.on_round();
+            a.on_round(HALF_ROUNDS);
             assert_eq!(a.largest(), 50);
         }
-        a.on_round();
+        a.on_round(HALF_ROUNDS);
         assert_eq!(a.largest(), 0);
     }
 

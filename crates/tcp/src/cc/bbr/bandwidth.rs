@@ -17,13 +17,13 @@ const FULL_PIPE_ROUNDS: u8 = 3;
 
 /// Rounds of packets: a round ends when a segment is delivered that was sent after it began.
 #[derive(Clone, Debug)]
-pub(super) struct Rounds {
+pub(in crate::cc) struct Rounds {
     /// Rounds so far (`rtt_cnt`).
-    pub(super) count: u32,
+    pub(in crate::cc) count: u32,
     /// The round ends with the first segment sent when this many had been delivered (`next_rtt_delivered`).
-    pub(super) next_delivered: u64,
+    pub(in crate::cc) next_delivered: u64,
     /// Whether this ACK started a round (`round_start`).
-    pub(super) started: bool,
+    pub(in crate::cc) started: bool,
 }
 
 /// Whether startup has filled the pipe (`bbr_check_full_bw_reached`).
@@ -38,11 +38,11 @@ pub(super) struct FullPipe {
 
 impl Rounds {
     /// Whether the round ends with the delivery of a segment that was sent when so many had been delivered.
-    fn ends_with(&self, delivered_when_sent: u64) -> bool {
+    pub(in crate::cc) fn ends_with(&self, delivered_when_sent: u64) -> bool {
         delivered_when_sent >= self.next_delivered
     }
 
-    fn begin(&mut self, delivered: u64) {
+    pub(in crate::cc) fn begin(&mut self, delivered: u64) {
         self.next_delivered = delivered;
         self.count = self.count.wrapping_add(1);
     }

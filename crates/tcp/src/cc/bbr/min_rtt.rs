@@ -9,11 +9,11 @@ use crate::window::Window;
 use sawtooth_units::width::Low;
 
 /// RTpropFilterLen: the minimum is over this many seconds (`bbr_min_rtt_win_sec`).
-const WINDOW_SECONDS: u32 = 10;
+pub(in crate::cc) const WINDOW_SECONDS: u32 = 10;
 /// ProbeRTTDuration: PROBE_RTT lasts this many microseconds at least (`bbr_probe_rtt_mode_ms`).
-const PROBE_RTT_US: u64 = 200_000;
+pub(in crate::cc) const PROBE_RTT_US: u64 = 200_000;
 /// BBRMinPipeCwnd: the window in PROBE_RTT, and the smallest of any mode, in segments (`bbr_cwnd_min_target`).
-pub(super) const MIN_CWND: u32 = 4;
+pub(in crate::cc) const MIN_CWND: u32 = 4;
 
 #[derive(Clone, Debug)]
 pub(super) struct MinRtt {

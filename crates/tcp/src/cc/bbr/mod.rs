@@ -14,14 +14,14 @@
 //! - The smallest round-trip time expires by the tick, so the 10 s and 200 ms are rounded to ticks.
 //! - Fractions are 256ths; a bandwidth has 24 fraction bits.
 
-mod aggregation;
-mod bandwidth;
-mod min_rtt;
-mod mode;
-mod pacing;
+pub(super) mod aggregation;
+pub(super) mod bandwidth;
+pub(super) mod min_rtt;
+pub(super) mod mode;
+pub(super) mod pacing;
 mod policer;
 pub(crate) mod random;
-mod window;
+pub(super) mod window;
 
 use super::{Control, Event, RateSample};
 use crate::clock::Clock;

@@ -9,9 +9,9 @@ use sawtooth_units::width::Low;
 use std::cmp::Ordering;
 
 /// Gains are in 256ths (`BBR_SCALE`).
-pub(super) const UNIT_SHIFT: u32 = 8;
+pub(in crate::cc) const UNIT_SHIFT: u32 = 8;
 /// A gain of one (`BBR_UNIT`).
-pub(super) const UNIT: u32 = 1 << UNIT_SHIFT;
+pub(in crate::cc) const UNIT: u32 = 1 << UNIT_SHIFT;
 /// 2/ln 2, the smallest gain that doubles the rate in a round (`bbr_high_gain`).
 pub(super) const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
 /// Its inverse, which drains in a round what startup queued (`bbr_drain_gain`).

@@ -8,9 +8,9 @@ use crate::window::Window;
 use sawtooth_units::width::{Fit, Low};
 
 /// Bandwidths are in segments per microsecond, times 2^24 (`BW_SCALE`).
-pub(super) const BW_SHIFT: u32 = 24;
+pub(in crate::cc) const BW_SHIFT: u32 = 24;
 /// One segment per microsecond (`BW_UNIT`).
-pub(super) const BW_UNIT: u64 = 1 << BW_SHIFT;
+pub(in crate::cc) const BW_UNIT: u64 = 1 << BW_SHIFT;
 /// Paces this much below the bandwidth, so that queues drain, in percent (`bbr_pacing_margin_percent`).
 const MARGIN_PERCENT: u64 = 1;
 /// Below this rate a super-packet is one segment, in bytes per second (`bbr_min_tso_rate`: 1.2 Mbit/s).
@@ -18,11 +18,11 @@ const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 /// Most segments of a super-packet (`bbr_tso_segs_goal`).
 const MAX_TSO_SEGMENTS: u32 = 0x7f;
 /// The round-trip time that is assumed before the first sample, in microseconds (`bbr_init_pacing_rate_from_rtt`).
-const NOMINAL_RTT_US: u32 = 1_000;
+pub(in crate::cc) const NOMINAL_RTT_US: u32 = 1_000;
 
 /// `bandwidth` times `gain` in bytes per second, less the margin (`bbr_rate_bytes_per_sec`). The order of the
 /// operations decides what is rounded and what overflows.
-pub(super) fn bytes_per_second(mss: u32, bandwidth: u32, gain: u32) -> u64 {
+pub(in crate::cc) fn bytes_per_second(mss: u32, bandwidth: u32, gain: u32) -> u64 {
     let rate = u64::from(bandwidth).wrapping_mul(u64::from(mss)).wrapping_mul(u64::from(gain)) >> UNIT_SHIFT;
     rate.wrapping_mul(1_000_000 / 100 * (100 - MARGIN_PERCENT)) >> BW_SHIFT
 }

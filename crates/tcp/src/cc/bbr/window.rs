@@ -25,14 +25,33 @@ enum Turn {
     Left,
 }
 
+/// Bandwidth-delay product times `gain`, in segments, rounded up; `None` without a sample of the delay.
+pub(in crate::cc) fn product(bandwidth: u32, min_rtt_us: u32, gain: u32) -> Option<u32> {
+    if min_rtt_us == u32::MAX {
+        return None;
+    }
+    let product = u64::from(bandwidth).wrapping_mul(u64::from(min_rtt_us)).wrapping_mul(u64::from(gain));
+    Some(((product >> UNIT_SHIFT).wrapping_add(BW_UNIT - 1) >> BW_SHIFT).low_u32())
+}
+
+/// Of `in_flight` segments, and `next` that the pacer lets go with them, those that will still be in the network when it does
+/// (`bbr_packets_in_net_at_edt`).
+pub(in crate::cc) fn left_at_departure(
+    flight: &Flight,
+    in_flight: u32,
+    next: u32,
+    bandwidth: u32,
+    clock: Clock,
+) -> u32 {
+    let until_then_us = flight.wstamp_ns.saturating_sub(clock.now.nanos()) / 1_000;
+    let delivered_by_then = u64::from(bandwidth).wrapping_mul(until_then_us) >> BW_SHIFT;
+    in_flight.wrapping_add(next).saturating_sub(delivered_by_then.low_u32())
+}
+
 impl Bbr {
-    /// Bandwidth-delay product times `gain`, in segments, rounded up (BBRInflight without quanta).
+    /// BBRInflight without quanta.
     fn bdp(&self, bandwidth: u32, gain: u32) -> u32 {
-        if self.min_rtt.us == u32::MAX {
-            return INIT_CWND;
-        }
-        let product = u64::from(bandwidth).wrapping_mul(u64::from(self.min_rtt.us)).wrapping_mul(u64::from(gain));
-        ((product >> UNIT_SHIFT).wrapping_add(BW_UNIT - 1) >> BW_SHIFT).low_u32()
+        product(bandwidth, self.min_rtt.us, gain).unwrap_or(INIT_CWND)
     }
 
     /// `segments` and the quanta of both ends, even so that delayed ACKs come in time.
@@ -49,7 +68,7 @@ impl Bbr {
     }
 
     /// Of `in_flight` segments, those that will still be in the network when the pacer lets the next super-packet go, which is
-    /// one of them where the rate is above the bandwidth (`bbr_packets_in_net_at_edt`).
+    /// one of them where the rate is above the bandwidth.
     pub(super) fn in_network_at_departure(
         &self,
         flight: &Flight,
@@ -58,9 +77,7 @@ impl Bbr {
         clock: Clock,
     ) -> u32 {
         let next = if self.pacing_gain > UNIT { tso_segs_goal(flight, window) } else { 0 };
-        let until_then_us = flight.wstamp_ns.saturating_sub(clock.now.nanos()) / 1_000;
-        let delivered_by_then = u64::from(self.bandwidth()).wrapping_mul(until_then_us) >> BW_SHIFT;
-        in_flight.wrapping_add(next).saturating_sub(delivered_by_then.low_u32())
+        left_at_departure(flight, in_flight, next, self.bandwidth(), clock)
     }
 
     /// BBRSaveCwnd: the window to return to after recovery or PROBE_RTT, either of which may have cut it already.

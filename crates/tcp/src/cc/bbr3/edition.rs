@@ -1,0 +1,96 @@
+//! Where Linux's BBR v3 and draft-ietf-ccwg-bbr (the text of August 2026) differ: each constant and each rule once, with the
+//! draft's section in words. The same is a table in docs/explanation/bbr3.md.
+
+use crate::cc::bbr::mode::UNIT;
+use std::fmt::Debug;
+
+/// One of the two. Gains are in 256ths.
+pub trait Edition: Clone + Debug {
+    /// `None`: Linux's.
+    const VARIANT: Option<&'static str>;
+    /// Drain: paces at this part of the bandwidth.
+    const DRAIN_GAIN: u32;
+    /// Drain: after so many rounds it ends, whatever is in flight.
+    const DRAIN_ROUNDS: Option<u32>;
+    /// ProbeBW_DOWN: paces at this part of the bandwidth.
+    const DOWN_GAIN: u32;
+    /// Exiting acceleration based on bandwidth plateau: growth counts with every sample, not only once a round.
+    const GROWTH_AT_ANY_TIME: bool;
+    /// ProbeBW algorithm details: entering CRUISE brings the short-term bound down to the long-term one.
+    const CRUISE_WITHIN_LONG_TERM: bool;
+    /// ProbeBW algorithm details: an ACK that tells of too much loss lowers the long-term bound, beside the lost packet itself.
+    const ACKS_LOWER_LONG_TERM: bool;
+    /// Updating the model upon packet loss: an answer to a tail loss probe keeps what was measured before.
+    const PROBES_KEEP_LATEST: bool;
+    /// Tracking time for the max filter: a cycle without samples does not count.
+    const EMPTY_CYCLES_KEEP_MAX: bool;
+    /// ProbeRTT logic: a smallest round-trip time that is only as small as before is renewed.
+    const EQUAL_RTT_RENEWS: bool;
+    /// BBR.extra_acked: the maximum is over two halves of five rounds, and worth at most 100 ms; else over ten rounds.
+    const AGGREGATION_IN_HALVES: bool;
+    /// Send quantum, offload budget: super-packets are larger on short paths.
+    const QUANTUM_BY_RTT: bool;
+    /// Flight: what the pacer has scheduled counts as delivered by then.
+    const LOOKS_TO_DEPARTURE: bool;
+    /// cwnd adjustment mechanism: at first the window grows to two initial windows; else until one of them was delivered.
+    const GROWS_TO_TWO_WINDOWS: bool;
+    /// Modulating cwnd in loss recovery: the window comes back after every recovery; else only after a timeout's.
+    const RECOVERY_RESTORES_CWND: bool;
+    /// Modulating cwnd in loss recovery: a timeout sets the short-term bound on the flight.
+    const TIMEOUT_BOUNDS_FLIGHT: bool;
+    /// Saving state upon loss recovery: also with the first loss of a round. Handling a spurious loss recovery: back to the state
+    /// that the loss ended.
+    const UNDO_RESTORES_STATE: bool;
+    /// Each ACK and timer looks for the application being the limit.
+    const NOTES_APP_LIMIT_ON_ACK: bool;
+}
+
+/// As the public tree and the patches for distributions have it.
+#[derive(Clone, Debug)]
+pub struct Linux;
+
+impl Edition for Linux {
+    const VARIANT: Option<&'static str> = None;
+    const DRAIN_GAIN: u32 = UNIT * 1_000 / 2_885;
+    const DRAIN_ROUNDS: Option<u32> = None;
+    const DOWN_GAIN: u32 = UNIT * 91 / 100;
+    const GROWTH_AT_ANY_TIME: bool = true;
+    const CRUISE_WITHIN_LONG_TERM: bool = true;
+    const ACKS_LOWER_LONG_TERM: bool = true;
+    const PROBES_KEEP_LATEST: bool = true;
+    const EMPTY_CYCLES_KEEP_MAX: bool = true;
+    const EQUAL_RTT_RENEWS: bool = true;
+    const AGGREGATION_IN_HALVES: bool = true;
+    const QUANTUM_BY_RTT: bool = true;
+    const LOOKS_TO_DEPARTURE: bool = true;
+    const GROWS_TO_TWO_WINDOWS: bool = true;
+    const RECOVERY_RESTORES_CWND: bool = false;
+    const TIMEOUT_BOUNDS_FLIGHT: bool = true;
+    const UNDO_RESTORES_STATE: bool = false;
+    const NOTES_APP_LIMIT_ON_ACK: bool = true;
+}
+
+/// As draft-ietf-ccwg-bbr has it, without the TCP that it leaves open, which is Linux's.
+#[derive(Clone, Debug)]
+pub struct Draft;
+
+impl Edition for Draft {
+    const VARIANT: Option<&'static str> = Some("draft");
+    const DRAIN_GAIN: u32 = UNIT / 2;
+    const DRAIN_ROUNDS: Option<u32> = Some(3);
+    const DOWN_GAIN: u32 = UNIT * 90 / 100;
+    const GROWTH_AT_ANY_TIME: bool = false;
+    const CRUISE_WITHIN_LONG_TERM: bool = false;
+    const ACKS_LOWER_LONG_TERM: bool = false;
+    const PROBES_KEEP_LATEST: bool = false;
+    const EMPTY_CYCLES_KEEP_MAX: bool = false;
+    const EQUAL_RTT_RENEWS: bool = false;
+    const AGGREGATION_IN_HALVES: bool = false;
+    const QUANTUM_BY_RTT: bool = false;
+    const LOOKS_TO_DEPARTURE: bool = false;
+    const GROWS_TO_TWO_WINDOWS: bool = false;
+    const RECOVERY_RESTORES_CWND: bool = true;
+    const TIMEOUT_BOUNDS_FLIGHT: bool = false;
+    const UNDO_RESTORES_STATE: bool = true;
+    const NOTES_APP_LIMIT_ON_ACK: bool = true;
+}
