@@ -284,3 +284,27 @@ def test_a_value_is_told_in_words():
     assert value_text("packet loss, %", 1) == "1% packet loss"
     assert value_text("rtt, ms", 20.0) == "20 ms rtt"
     assert value_text("congestion control", "bbr") == "congestion control BBR"
+
+
+def test_a_response_has_closed_forms_where_there_are_any_and_no_place_for_no_loss(tmp_path):
+    made = run(tmp_path, report={"plots": ["response"], "x": "loss_percent"})
+    (figure,) = figures(made)
+    assert [panel.title for panel in figure.panels] == ["path: symmetric", "path: asymmetric"]
+    assert sorted(figure.table["loss_percent"].unique()) == [1, 9]
+    known = figure.table.set_index(["cc", "path", "loss_percent"])["formula_mbps"]
+    assert known["cubic", "symmetric", 1] < known["bbr", "symmetric", 1] < 1000
+    assert {line.name for line in figure.lines} == {"CUBIC", "CUBIC, closed form", "BBR", "BBR, closed form"}
+    written = write_report(made)
+    assert "closed form" in written.read_text(encoding="utf-8")
+    assert (written.parent / "plots" / "response.csv").exists()
+
+
+def test_a_response_of_many_controls_gives_each_a_panel(tmp_path):
+    names = ["reno", "cubic", "bbr", "vegas", "westwood", "bic", "illinois"]
+    vary = {"flows.cc": names, "chain.loss": ["0.1%", "1%"]}
+    columns = {"cc": {"field": "flows.cc"}, "loss_percent": {"field": "chain.loss", "unit": "%"}}
+    plots = {"plots": ["response"], "x": "loss_percent", "series": "cc"}
+    made = run(tmp_path, vary=vary, columns=columns, report=plots, published=None)
+    (figure,) = figures(made)
+    assert [panel.title for panel in figure.panels] == ["Reno", "CUBIC", "BBR", *names[3:]]
+    assert figure.table.loc[figure.table["cc"] == "vegas", "formula_mbps"].isna().all()

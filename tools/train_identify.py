@@ -1,6 +1,7 @@
 """The model behind ``sawtooth capture --identify``: its corpus, its training, its evaluation.
 
     python tools/train_identify.py corpus   DIRECTORY [--paths N] [--jobs N]   traces of every control, engine kernel
+        [--kernel NAME --controls bbr3]                                        … of others, by a kernel that has them
     python tools/train_identify.py train    DIRECTORY [--labelled DIR]         writes src/sawtooth/data/identify.json
 
 A corpus is one file a path; a file that is there is not made again, so an interrupted run goes on where it stopped.
@@ -19,7 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from sawtooth.scenario import CONGESTION_CONTROLS
 from sawtooth.work import fan_out
+
+LINUX = tuple(name for name in CONGESTION_CONTROLS if name != "bbr3")
+"""BBR version 3 is in patched kernels only."""
 
 FRAME = 66
 """Bytes of headers that Linux counts of a frame with timestamps."""
@@ -183,7 +188,7 @@ def pick(at: float, shares: dict[Any, float]) -> Any:
     return value
 
 
-def scenario(about: dict[str, Any], controls: tuple[str, ...]) -> dict[str, Any]:
+def scenario(about: dict[str, Any], controls: tuple[str, ...], kernel: str | None) -> dict[str, Any]:
     """Every congestion control on the path, one after the other, between two routers that see all packets. (A path for
     each costs a guest 51 hosts, and more time than its packets.)
     """
@@ -210,7 +215,7 @@ def scenario(about: dict[str, Any], controls: tuple[str, ...]) -> dict[str, Any]
         "duration": f"{each_s * len(controls)} s",
         "interval": f"{each_s} s",
         "seed": about["number"] + 1,
-        "host": {"mss": about["mss"]},
+        "host": {"mss": about["mss"]} | ({} if kernel is None else {"kernel": kernel}),
         "hosts": {name: {} for name in ("sender", "near", "queue", "far", "receiver")},
         "links": [
             {"from": "sender", "to": "near"},
@@ -224,14 +229,18 @@ def scenario(about: dict[str, Any], controls: tuple[str, ...]) -> dict[str, Any]
     }
 
 
-def make(task: tuple[dict[str, Any], Path]) -> str:
+Task = tuple[dict[str, Any], Path, tuple[str, ...], str | None]
+"""A path, its file, what sends, the kernel's name."""
+
+
+def make(task: Task) -> str:
     """Runs one path's flows in one guest and keeps the columns of both captures."""
     from sawtooth.engines.kernel import Kernel
-    from sawtooth.scenario import CONGESTION_CONTROLS, Scenario
+    from sawtooth.scenario import Scenario
 
-    about, target = task
+    about, target, controls, kernel = task
     with tempfile.TemporaryDirectory(prefix="identify-") as made:
-        asked = Scenario.from_dict(scenario(about, CONGESTION_CONTROLS))
+        asked = Scenario.from_dict(scenario(about, controls, kernel))
         run = Kernel(capture=Path(made), capture_at=VIEWS).run(asked)
         columns = {
             f"{view}_{name}": values
@@ -296,9 +305,12 @@ def read(file: Path) -> dict[str, np.ndarray]:
     return {name: values[once].astype(kind) for name, (values, kind) in columns.items()}
 
 
-def corpus(directory: Path, paths: int, jobs: int) -> None:
+def corpus(directory: Path, paths: int, jobs: int, controls: tuple[str, ...], kernel: str | None) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    tasks = [(about, directory / f"path-{about['number']:04d}.npz") for about in draw(paths)]
+    suffix = "" if kernel is None else f"-{kernel}"
+    tasks: list[Task] = [
+        (about, directory / f"path-{about['number']:04d}{suffix}.npz", controls, kernel) for about in draw(paths)
+    ]
     left = [task for task in tasks if not task[1].exists()]
     fan_out(make, left, done=lambda _, said: print(said, flush=True), jobs=jobs)
 
@@ -341,9 +353,11 @@ def main() -> int:
     parser.add_argument("--paths", type=int, default=120)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--labelled", type=Path)
+    parser.add_argument("--kernel", metavar="NAME", help="of sawtooth kernel list; by default Linux 6.12 as it is")
+    parser.add_argument("--controls", metavar="NAME,…", default=",".join(LINUX), help="by default all of Linux's")
     asked = parser.parse_args()
     if asked.what == "corpus":
-        corpus(asked.directory, asked.paths, asked.jobs)
+        corpus(asked.directory, asked.paths, asked.jobs, tuple(asked.controls.split(",")), asked.kernel)
     else:
         train(asked.directory, asked.labelled, asked.jobs)
     return 0

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Self, final
 
+import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Simulation", "__version__", "congestion_controls", "read_capture"]
+__all__ = ["Simulation", "__version__", "congestion_controls", "read_capture", "replay"]
 
 __version__: str
 
@@ -21,6 +22,26 @@ def read_capture(
     (tables ``segments`` and ``sacks``). ``progress`` is called with the bytes read and the bytes of the file (0: not
     known). Other Python threads run meanwhile. Raises ValueError, ``CODE: text``, where the file is no capture at all,
     and whatever ``progress`` raises.
+    """
+
+def replay(
+    control: str,
+    t_ns: NDArray[np.uint64],
+    end: NDArray[np.uint64],
+    known: NDArray[np.uint64],
+    known_ns: NDArray[np.uint64],
+    again: NDArray[np.bool_],
+    mss: int,
+    initial_window: int = 10,
+    seed: int = 1,
+) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+    """What ``control`` would have allowed when each data segment left: windows in segments, pacing rates in bytes a
+    second (inf: it does not pace).
+
+    One entry a segment, in order of time: ``t_ns`` since the first, ``end`` the number after its last byte, ``known``
+    what its sender knew to be acknowledged, which never falls, both in bytes since the first data; ``known_ns`` when
+    it learned that, never after ``t_ns``; ``again``: it had been sent before. Raises ValueError for an unknown control
+    and for arrays that are not of one length.
     """
 
 @final

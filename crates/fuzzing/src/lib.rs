@@ -4,6 +4,7 @@
 
 pub mod mutate;
 mod network;
+mod replay;
 mod simulation;
 #[path = "../../capture/tests/analysis/talk.rs"]
 mod talk;
@@ -15,8 +16,13 @@ use std::path::PathBuf;
 /// A name, which is also that of a directory of `fuzz/corpus`, and what is done with an input.
 pub type Target = (&'static str, fn(&[u8]));
 
-pub const TARGETS: [Target; 4] =
-    [("analysis", analysis), ("capture", capture), ("packetdrill", packetdrill), ("simulation", simulation)];
+pub const TARGETS: [Target; 5] = [
+    ("analysis", analysis),
+    ("capture", capture),
+    ("packetdrill", packetdrill),
+    ("replay", replay),
+    ("simulation", simulation),
+];
 
 /// Any talk that TCP may have, made out of the bytes, through the analysis: its counts agree.
 pub fn analysis(bytes: &[u8]) {
@@ -38,6 +44,11 @@ pub fn capture(file: &[u8]) {
 /// Any text as a packetdrill script: it is played, or told why not.
 pub fn packetdrill(text: &[u8]) {
     sawtooth_packetdrill::run(&String::from_utf8_lossy(text), 250);
+}
+
+/// Data segments made out of the bytes, through every congestion control: each has a window for each segment.
+pub fn replay(bytes: &[u8]) {
+    replay::check(bytes);
 }
 
 /// A compiled scenario, given as JSON or made out of the bytes: what the parser takes runs, time goes on, and where it

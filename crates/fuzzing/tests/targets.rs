@@ -40,6 +40,11 @@ fn mutated_scenarios_run_or_are_refused() {
 }
 
 #[test]
+fn mutated_senders_are_replayed() {
+    mutated("replay", 20_000);
+}
+
+#[test]
 fn every_input_of_the_corpus_is_survived() {
     for target in TARGETS {
         let seeds = seeds(target.0);

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.draw.lines import LineFigure
 from sawtooth.draw.palette import shown
 from sawtooth.draw.panels import Layout, PanelFigure
-from sawtooth.report import probes
+from sawtooth.report import probes, response
 from sawtooth.study.means import intervals, means
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -178,11 +178,12 @@ def _share(result: StudyResult, layout: Layout) -> PanelFigure:
     return PanelFigure("share", title, caption, table, own)
 
 
-_MAKERS: dict[str, Callable[[StudyResult, Layout], PanelFigure]] = {
+_MAKERS: dict[str, Callable[[StudyResult, Layout], PanelFigure | LineFigure]] = {
     "time": _time,
     "distribution": _distribution,
     "mean": _mean,
     "mean-log": _mean_log,
     "compare": _compare,
     "share": _share,
+    "response": response.figure,
 }

@@ -43,7 +43,7 @@ ALONE = "study"
 
 ProbePlot = Literal["probe-curves", "probe-estimates", "probe-rtts", "assumed-rtt"]
 """For scenarios with probes through a congested link."""
-PlotName = Literal["time", "distribution", "mean", "mean-log", "compare", "share", ProbePlot]
+PlotName = Literal["time", "distribution", "mean", "mean-log", "compare", "share", "response", ProbePlot]
 PLOTS: tuple[PlotName, ...] = ("time", "distribution", "mean", "mean-log", "compare", "share")
 """Of a study that names none."""
 

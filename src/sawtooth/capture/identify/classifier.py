@@ -12,6 +12,7 @@ import numpy as np
 
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.forest import Forest
+from sawtooth.capture.identify.replayed import replayed
 from sawtooth.capture.identify.trace import Floats, Segments, TooLittle, Trace, trace
 from sawtooth.capture.judgement import Judgement
 
@@ -47,6 +48,9 @@ class Identification:
     path: str = ""
     """The class of path: how many back-offs, how large the windows."""
     helps: str | None = None
+    replayed: tuple[tuple[str, float], ...] = ()
+    """Of each control of the core, nearest first, by what share the windows that it would have had are off, in the
+    middle of the round trips (``replayed.py``)."""
 
     @property
     def best(self) -> tuple[str, ...] | None:
@@ -57,7 +61,8 @@ class Identification:
         """As JSON values."""
         ranked = [{"controls": list(group), "probability": probability} for group, probability in self.ranked]
         names = dict(self.names)
-        return {"unknown": self.unknown, "helps": self.helps, "ranked": ranked, "names": names, "path": self.path}
+        told = {"unknown": self.unknown, "helps": self.helps, "ranked": ranked, "names": names, "path": self.path}
+        return told | {"replayed": dict(self.replayed)}
 
     def text(self) -> str:
         """The group, each of its controls, and what would tell more; of "unknown" the reason and the likeliest."""
@@ -68,7 +73,11 @@ class Identification:
             return "\n".join([f"congestion control: unknown, {self.unknown}", *help_line, *guess])
         group, share = self.ranked[0]
         lines = [f"congestion control: {_either(group)}, {_percent(share)}"]
-        return "\n".join([*lines, *([] if len(_distinct(group)) == 1 else help_line), *alone])
+        return "\n".join([*lines, *([] if len(_distinct(group)) == 1 else help_line), *alone, *self._replay_line()])
+
+    def _replay_line(self) -> list[str]:
+        told = [f"{name} {_off(share)}" for name, share in self.replayed]
+        return [f"told the same, windows would have been off by: {', '.join(told)}"] if told else []
 
 
 def like(name: str) -> tuple[str, ...]:
@@ -86,6 +95,10 @@ def _either(group: tuple[str, ...]) -> str:
 
 def _percent(share: float) -> str:
     return "over 99%" if share > 0.99 else f"{share:.0%}"
+
+
+def _off(share: float) -> str:
+    return f"{share:.0%}" if share < 1 else f"a factor of {1 + share:.1f}"
 
 
 @dataclass(frozen=True)
@@ -140,7 +153,7 @@ class Classifier:
         helps = would_help(seen, found) if unknown is None else LONGER if seen.duration_s < SHORTEST_S else None
         if unknown is None and few > self.widest:
             unknown = f"what is seen fits more than {self.widest} controls"
-        return Identification(ranked, tuple(names), unknown, path_class(found), helps)
+        return Identification(ranked, tuple(names), unknown, path_class(found), helps, replayed(seen))
 
     def _strange(self, values: Floats) -> str | None:
         shown = values != MISSING

@@ -63,12 +63,14 @@ class Segments:
 @dataclass(frozen=True)
 class Trace:
     """Data segments as they pass the point: ``end`` is the last byte's number and one, ``known`` what the sender knew
-    to be acknowledged, both in bytes since the first data; ``again`` marks what had been sent before.
+    to be acknowledged, both in bytes since the first data; ``known_s`` when the acknowledgement that told it passed;
+    ``again`` marks what had been sent before.
     """
 
     t_s: Floats
     end: Integers
     known: Integers
+    known_s: Floats
     again: Flags
     mss: int
     window: float
@@ -101,7 +103,7 @@ def trace(segments: Segments) -> Trace:
     t_s, seq = segments.t_s[data], segments.seq[data]
     end = seq + segments.length[data]
     base = int(seq.min())
-    known = _known(segments, data, acks, way)
+    known, known_s = _known(segments, data, acks, way)
     newest = np.maximum.accumulate(end)
     again = np.concatenate([[False], end[1:] <= newest[:-1]])
     window = segments.window[acks].max() if acks.any() and segments.window[acks].max() > 0 else np.nan
@@ -109,7 +111,8 @@ def trace(segments: Segments) -> Trace:
     hidden = not _stamped(segments, data, acks) and _nearer_receiver(segments, data, acks, way)
     stretch = _stretch(segments.ack[acks], mss)
     idle_s = _idle_s(segments, data, acks, known, way)
-    return Trace(t_s, end - base, np.maximum(known - base, 0), again, mss, float(window), stretch, idle_s, hidden)
+    known_since_base = np.maximum(known - base, 0)
+    return Trace(t_s, end - base, known_since_base, known_s, again, mss, float(window), stretch, idle_s, hidden)
 
 
 def _idle_s(segments: Segments, data: Flags, acks: Flags, known: Integers, way: int) -> float:
@@ -140,10 +143,12 @@ def _segment_size(lengths: Integers) -> int:
     return int(values[np.argmax(counts)])
 
 
-def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> Integers:
-    """For each data segment, the highest acknowledgement number that its sender had."""
+def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> tuple[Integers, Floats]:
+    """For each data segment, the highest acknowledgement number that its sender had, and when the first that told it
+    passed the point; when the segment did, where none had been told.
+    """
     if not acks.any():
-        return np.full(int(data.sum()), int(segments.seq[data].min()), dtype=np.int64)
+        return np.full(int(data.sum()), int(segments.seq[data].min()), dtype=np.int64), segments.t_s[data]
     at, ack = segments.t_s[acks], np.maximum.accumulate(segments.ack[acks])
     stamps, echoes = segments.tsval[acks], segments.tsecr[data]
     if _stamped(segments, data, acks):
@@ -155,8 +160,10 @@ def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> Integers:
     found = np.where(position >= 0, ack[np.maximum(position, 0)], int(segments.seq[data].min()))
     # At the sender an acknowledgement of one tick may come after the segment: what had not been seen was not known.
     seen = np.searchsorted(at, segments.t_s[data], side="right") - 1
-    found = np.minimum(found, np.where(seen >= 0, ack[np.maximum(seen, 0)], found))
-    return np.maximum.accumulate(found)
+    found = np.maximum.accumulate(np.minimum(found, np.where(seen >= 0, ack[np.maximum(seen, 0)], found)))
+    first = np.searchsorted(ack, found)
+    told = (first < len(ack)) & (found > int(segments.seq[data].min()))
+    return found, np.where(told, at[np.minimum(first, len(ack) - 1)], segments.t_s[data])
 
 
 def _loop_s(segments: Segments, way: int) -> float | None:

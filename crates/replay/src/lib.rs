@@ -1,0 +1,135 @@
+//! What a congestion control would have allowed, given what a sender was told.
+//!
+//! A capture shows of a sender when each data segment left, what it knew to be acknowledged then, and since when. [`replay`] tells an algorithm
+//! just that, in the same order, and notes its window and pacing rate before each segment. The algorithm is the simulator's own; the
+//! flight is the capture's, so that an algorithm that did not send this is never far from what was sent.
+//!
+//! What a capture does not show is filled in: without SACK what arrived out of order counts when it is acknowledged; a loss is noticed
+//! when it is repaired; and where a loss is noticed the window was what was in flight, so that an epoch's mistakes end with it.
+
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::unwrap_used
+    )
+)]
+
+mod sender;
+
+use sawtooth_tcp::cc::Algorithm;
+use sender::Sender;
+
+/// A data segment as it left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Nanoseconds since the first one; never less than before.
+    pub t_ns: u64,
+    /// The number after its last byte, and what the sender knew to be acknowledged; bytes since the first data. `known` never falls.
+    pub end: u64,
+    pub known: u64,
+    /// When the sender learned what is `known`, by the same clock; never later than `t_ns`, never less than before.
+    pub known_ns: u64,
+    /// Its bytes had been sent before.
+    pub again: bool,
+}
+
+/// What an algorithm allowed when a segment left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// Segments.
+    pub cwnd: u32,
+    /// Bytes a second; `u64::MAX` where it does not pace.
+    pub pacing_rate: u64,
+}
+
+/// What `algorithm` would have allowed before each of `sent`, with full segments of `mss` bytes and windows that begin at
+/// `initial_window`. `seed` is the algorithm's randomness.
+pub fn replay(algorithm: Algorithm, sent: &[Sent], mss: u32, initial_window: u32, seed: u64) -> Vec<Allowed> {
+    let mut sender = Sender::new(algorithm, mss.max(1), initial_window, seed);
+    sent.iter().map(|one| sender.send(one)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+    const RTT_NS: u64 = 50_000_000;
+
+    /// Of round n `windows[n]` segments, all of them sent once the round before is acknowledged.
+    fn rounds(windows: &[u64]) -> Vec<Sent> {
+        let (mut sent, mut known) = (Vec::new(), 0);
+        for (round, &window) in (0..).zip(windows) {
+            sent.extend((1..=window).map(|number| Sent {
+                t_ns: round * RTT_NS + number * 1_000_000,
+                end: known + number * u64::from(MSS),
+                known,
+                known_ns: round * RTT_NS,
+                again: false,
+            }));
+            known += window * u64::from(MSS);
+        }
+        sent
+    }
+
+    #[test]
+    fn slow_start_is_what_reno_and_cubic_allow_at_first() {
+        let sent = rounds(&[10, 20, 40]);
+        for algorithm in [Algorithm::Reno, Algorithm::Cubic] {
+            let allowed = replay(algorithm, &sent, MSS, 10, 1);
+            assert_eq!((allowed[0].cwnd, allowed[10].cwnd, allowed[30].cwnd), (10, 20, 40));
+        }
+    }
+
+    #[test]
+    fn a_loss_leaves_reno_a_half_and_cubic_seven_tenths() {
+        let mut sent = rounds(&[10, 20, 40]);
+        let end = 70 * u64::from(MSS);
+        // The first of the last round is sent again, and then all is acknowledged.
+        sent.push(Sent {
+            t_ns: 3 * RTT_NS,
+            end: 31 * u64::from(MSS),
+            known: 30 * u64::from(MSS),
+            known_ns: 3 * RTT_NS,
+            again: true,
+        });
+        sent.push(Sent { t_ns: 4 * RTT_NS, end: end + u64::from(MSS), known: end, known_ns: 4 * RTT_NS, again: false });
+        let left = |algorithm| replay(algorithm, &sent, MSS, 10, 1)[71].cwnd;
+        assert_eq!((left(Algorithm::Reno), left(Algorithm::Cubic)), (20, 28));
+    }
+
+    #[test]
+    fn bbr_paces_at_the_rate_that_was_delivered() {
+        // 1000 segments a second: fifty a round trip.
+        let sent: Vec<Sent> = (0..5_000)
+            .map(|number: u64| Sent {
+                t_ns: number * 1_000_000,
+                end: (number + 1) * u64::from(MSS),
+                known: number.saturating_sub(50) * u64::from(MSS),
+                known_ns: number * 1_000_000,
+                again: false,
+            })
+            .collect();
+        let allowed = replay(Algorithm::Bbr, &sent, MSS, 10, 1);
+        let last = allowed[4_999];
+        assert!((700_000..1_300_000).contains(&last.pacing_rate), "{last:?}");
+        assert!((90..=125).contains(&last.cwnd), "{last:?}");
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_end_in_some_answer() {
+        let strange = [
+            Sent { t_ns: 5, end: 0, known: 9_000, known_ns: 9, again: true },
+            Sent { t_ns: 5, end: u64::MAX, known: u64::MAX, known_ns: 0, again: false },
+            Sent { t_ns: u64::MAX, end: 7, known: u64::MAX, known_ns: 3, again: true },
+        ];
+        for &algorithm in Algorithm::ALL {
+            assert_eq!(replay(algorithm, &strange, 0, 0, 1).len(), 3);
+        }
+    }
+}

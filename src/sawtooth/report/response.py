@@ -1,0 +1,70 @@
+"""The figure of a response: throughput against loss on logarithmic scales, with what closed forms say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.draw.lines import Line, LineFigure, Panel
+from sawtooth.draw.palette import MUTED, colour, shown
+from sawtooth.draw.panels import Layout
+from sawtooth.engines import get
+from sawtooth.errors import SawtoothError
+from sawtooth.stats import throughput
+from sawtooth.study.result import StudyResult
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+TOGETHER = 6
+"""Series that one panel shows; more get a panel each."""
+
+
+def figure(result: StudyResult, layout: Layout) -> LineFigure:
+    """``table`` has a row a point, seeds together: the key columns, mean_mbps, ci_low_mbps, ci_high_mbps, and
+    formula_mbps, NaN where no closed form holds. An x of 0 has no place on a logarithmic scale and is left out.
+    """
+    keys = [*([layout.series] if layout.series else []), *layout.panels, layout.x]
+    table = result.pooled[[*keys, "mean_mbps", "ci_low_mbps", "ci_high_mbps"]].copy()
+    table["formula_mbps"] = _formulas(result, table[keys])
+    table = table[table[layout.x] > 0].reset_index(drop=True)
+    apart = len(layout.series_values) > TOGETHER
+    panels: list[Panel] = []
+    lines: list[Line] = []
+    for place, panel in enumerate(layout.panel_values):
+        for number, series in enumerate(layout.series_values):
+            if apart or number == 0:
+                of = [layout.panel_titles[place], shown(series) if apart else ""]
+                title = ", ".join(part for part in of if part)
+                panels.append(Panel(title, layout.x_title, "throughput, Mbit/s", log_x=True, log_y=True))
+            lines += _lines(len(panels) - 1, layout, series, number, layout.part(table, series, panel), apart)
+    caption = "Mean over all seeds, bars its 95% interval; the thin lines are closed forms, where there is one."
+    title = f"Throughput against {layout.x_title.rpartition(', ')[0] or layout.x_title}, with closed forms"
+    return LineFigure("response", title, caption, table, tuple(panels), tuple(lines), across=min(3, len(panels)))
+
+
+def _lines(panel: int, layout: Layout, series: Any, number: int, part: DataFrame, apart: bool) -> list[Line]:
+    if part.empty:
+        return []
+    tint = colour("reno", 0) if apart else colour(series, number)
+    name = "measured" if apart else layout.name(series)
+    x, look = part[layout.x].tolist(), 0 if apart else number
+    interval = (part["ci_low_mbps"].tolist(), part["ci_high_mbps"].tolist())
+    lines = [Line(panel, name, tint, x, part["mean_mbps"].tolist(), *interval, look=look, joined=False)]
+    if part["formula_mbps"].notna().any():
+        closed, thin = ("closed form", MUTED) if apart else (f"{name}, closed form", tint)
+        lines.append(Line(panel, closed, thin, x, part["formula_mbps"].tolist(), marked=False))
+    return lines
+
+
+def _formulas(result: StudyResult, wanted: DataFrame) -> list[float]:
+    """Of each row of key columns, in Mbit/s."""
+    closed = get("model")
+    found: dict[tuple[Any, ...], float] = {}
+    for point in result.study.points(seeds=[1], overrides=result.description["overrides"]):
+        try:
+            mean = float(throughput(closed.run(point.scenario)).mean())
+        except SawtoothError:
+            # No closed form covers it.
+            mean = float("nan")
+        found[tuple(point.key[name] for name in wanted.columns)] = mean
+    return [found.get(row, float("nan")) for row in wanted.itertuples(index=False, name=None)]
