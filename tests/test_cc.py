@@ -13,6 +13,7 @@ from sawtooth import _core
 from sawtooth.cli import main
 from sawtooth.controls import FACTS, having, response
 from sawtooth.controls.response import LOSSES
+from sawtooth.engines import model
 from sawtooth.scenario import CONGESTION_CONTROLS
 
 
@@ -41,7 +42,7 @@ def test_the_list_says_which_engine_has_which(capsys: pytest.CaptureFixture[str]
     rows = {line.split()[0]: line.split() for line in told(capsys, "list").splitlines()[1:]}
     assert list(rows) == sorted(FACTS)
     assert {name for name, row in rows.items() if row[1] == "own"} == set(_core.congestion_controls())
-    assert {name for name, row in rows.items() if row[2] == "formula"} == {"reno", "cubic", "bbr"}
+    assert {name for name, row in rows.items() if row[2] == "formula"} == set(model.CONTROLS)
     assert {row[4] for row in rows.values()} == {"–"}
     found = json.loads(told(capsys, "list", "--json"))
     assert [one["name"] for one in found] == list(rows)

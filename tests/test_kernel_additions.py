@@ -11,7 +11,7 @@ import pytest
 from sawtooth.cli import main
 from sawtooth.engines.kernel import Kernel as Engine
 from sawtooth.errors import SawtoothError
-from sawtooth.kernel import Kernel, build, find
+from sawtooth.kernel import Kernel, build, find, find_with
 from sawtooth.kernel.build import remove_trees
 from sawtooth.kernel.kernel import everything
 from sawtooth.scenario import Scenario
@@ -112,6 +112,8 @@ def test_a_module_that_registers_nothing_new_is_an_error(tmp_path: Path, tree: P
     error = refused(source_path=tree, modules=[module, second])
     assert error.code == "build-failed"
     assert "tcp_mine.c, tcp_other.c: registered mine" in error.message
+    second.write_text(MODULE.replace("mine", "cubic"))
+    assert "cubic is Linux's own" in refused(source_path=tree, modules=[module, second]).message
 
 
 def test_a_module_that_does_not_compile_is_told_with_its_line(tree: Path, module: Path) -> None:
@@ -255,3 +257,15 @@ def test_descriptions_of_before_are_read(tree: Path) -> None:
     about = json.loads((kernel.path.parent / "kernel.json").read_text())
     assert not {"name", "patches", "modules", "names"} & set(about)
     assert isinstance(find(), Kernel)
+
+
+def test_a_kernel_is_found_by_the_very_file_that_is_built_in(tree: Path, module: Path) -> None:
+    kernel = build(source_path=tree, modules=[module])
+    digest = kernel.modules[0]["sha256"]
+    assert find_with({str(module): digest}) == kernel
+    assert kernel.registered(digest) == ("mine",)
+    for sources, name in (({str(module): "0" * 64}, None), ({str(module): digest}, "own")):
+        with pytest.raises(SawtoothError) as caught:
+            find_with(sources, 250, name)
+        assert caught.value.code == "kernel-missing"
+        assert f"sawtooth kernel build --with {module}" in str(caught.value.fix)

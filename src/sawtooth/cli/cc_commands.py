@@ -6,7 +6,7 @@ import json
 import textwrap
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -97,7 +97,7 @@ def show(
 
 
 def _words(one: Having) -> str:
-    from sawtooth.controls import FACTS
+    from sawtooth.controls import FACTS, distance
 
     facts = FACTS.get(one.name)
     lines = [f"{one.name}: {facts.title}" if facts else f"{plain(one.name)}: built into a kernel here"]
@@ -108,6 +108,11 @@ def _words(one: Having) -> str:
     if one.kernels:
         engines.append(f"kernel ({_kernels(one)})")
     lines.append(f"engines     {', '.join(engines) or 'none here'}")
+    if (far := distance(one.name)) is not None:
+        shares = ", ".join(f"{word} {size:.1%}" for word, size in (("median", far.median), ("90%", far.p90)))
+        lines.append(
+            f"from kernel {shares}, worst {far.worst:.1%} ({far.worst_point}); {far.points} points of {far.grid}"
+        )
     return "\n".join(lines)
 
 
@@ -115,7 +120,8 @@ def _kernels(one: Having) -> str:
     return ", ".join(f"{kernel} as {own}" if own != one.name else kernel for kernel, own in one.kernels.items())
 
 
-def _described(name: str) -> dict[str, str]:
-    from sawtooth.controls import FACTS
+def _described(name: str) -> dict[str, Any]:
+    from sawtooth.controls import FACTS, distance
 
-    return asdict(FACTS[name]) if name in FACTS else {}
+    far = distance(name)
+    return (asdict(FACTS[name]) if name in FACTS else {}) | {"distance": None if far is None else asdict(far)}

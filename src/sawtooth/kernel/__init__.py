@@ -2,6 +2,6 @@
 
 from sawtooth.kernel.build import build
 from sawtooth.kernel.guest import Guest, GuestResult
-from sawtooth.kernel.kernel import Kernel, find, having
+from sawtooth.kernel.kernel import Kernel, find, find_with, having
 
-__all__ = ["Guest", "GuestResult", "Kernel", "build", "find", "having"]
+__all__ = ["Guest", "GuestResult", "Kernel", "build", "find", "find_with", "having"]

@@ -147,12 +147,13 @@ class Additions:
         Raises SawtoothError ``build-failed`` for C files that registered none; InputError ``unknown-name`` for a name
         that stands for none, ``conflict`` for one that hides another.
         """
-        fresh = set(found) - {
-            name for path in (tree / "net/ipv4").glob("tcp_*.c") for name in _named(path.read_bytes())
-        }
+        linux = {name for path in (tree / "net/ipv4").glob("tcp_*.c") for name in _named(path.read_bytes())}
+        fresh = set(found) - linux
         if len(fresh) < len(self.programs):
             files = ", ".join(file.path.name for file in self.programs)
             message = f"{files}: registered {', '.join(sorted(fresh)) or 'no congestion control'} at the boot"
+            if taken := {name for file in self.programs for name in _named(file.content)} & linux:
+                message += f"; {', '.join(sorted(taken))} is Linux's own"
             fix = "register each in module_init, under a name (.name, at most 15 characters) that Linux has not"
             raise SawtoothError("build-failed", message, fix=fix)
         for ours, theirs in self.names:

@@ -63,6 +63,10 @@ class Kernel:
         """What scenarios may ask it for, sorted: its controls, those that ``names`` gives another name under that."""
         return tuple(sorted({*self.algorithms} - {*self.names.values()} | {*self.names}))
 
+    def registered(self, sha256: str) -> tuple[str, ...]:
+        """The controls of a module that was built in, by its file's digest."""
+        return tuple(name for file in self.modules if file["sha256"] == sha256 for name in file["controls"])
+
     def own(self, control: str) -> str:
         """What this kernel calls a control of a scenario."""
         return self.names.get(control, control)
@@ -136,6 +140,21 @@ def find(hz: int = DEFAULT_HZ, name: str | None = None) -> Kernel:
         has = f"there is {', '.join(names)}; or " if names else ""
         fix = f"{has}build it: {command} --name {name} --with FILE.c, or --patch FILE"
     raise SawtoothError("kernel-missing", message, file=cache_directory(), fix=fix)
+
+
+def find_with(sources: Mapping[str, str], hz: int = DEFAULT_HZ, name: str | None = None) -> Kernel:
+    """The kernel built last with that HZ, and of that name where there is one, which has these files built in as they
+    are: ``sources`` are their SHA-256 by path. Raises SawtoothError ``kernel-missing``, naming the command to run.
+    """
+    for kernel in installed():
+        built_in = {file["sha256"] for file in kernel.modules}
+        if kernel.hz == hz and name in (None, kernel.name) and built_in.issuperset(sources.values()):
+            return kernel
+    called = f'kernel "{name}"' if name is not None else "user-mode kernel"
+    options = "".join(f" --with {path}" for path in sources) + (f" --name {name}" if name is not None else "")
+    command = "sawtooth kernel build" + ("" if hz == DEFAULT_HZ else f" --hz {hz}") + options
+    message = f"no {called} with HZ {hz} has {', '.join(sources)} built in, as it is now"
+    raise SawtoothError("kernel-missing", message, file=cache_directory(), fix=f"build it: {command}")
 
 
 def having(control: str) -> list[str]:

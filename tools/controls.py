@@ -1,0 +1,62 @@
+"""Writes src/sawtooth/data/controls.json: how far sim's throughput is from the kernel's, by congestion control.
+
+    python tools/controls.py [--jobs N] [GRID…]
+
+Of the points of the shipped grids whose flows all have one control, and only of those that the simulator has.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sawtooth.engines import sim
+from sawtooth.fidelity import Grid, compare_on
+from sawtooth.storage import write_json
+
+ROOT = Path(__file__).resolve().parents[1]
+TO = ROOT / "src" / "sawtooth" / "data" / "controls.json"
+GRIDS = ("grid", "bbr3")
+
+
+def distances(grid: Path, jobs: int | None) -> dict[str, dict[str, Any]]:
+    """By control, as ``sawtooth.controls.Distance``."""
+    controls = {}
+    for point in Grid.load(grid).points():
+        ccs = {flow.cc for flow in point.scenario.compile().flows}
+        if len(ccs) == 1 and ccs <= set(sim.controls()):
+            controls[point.name] = ccs.pop()
+    if not controls:
+        return {}
+    found = compare_on(grid, jobs=jobs, quiet=False).differences.query("measure == 'mean_mbps'")
+    sizes = np.expm1(found.set_index("point")["ln_ratio"].abs())
+    told = {}
+    for control in sorted(set(controls.values())):
+        of = sizes[[name for name in sizes.index if controls.get(name) == control]]
+        p90 = float(np.quantile(of, 0.9, method="higher"))
+        numbers = {"median": float(of.median()), "p90": p90, "worst": float(of.max())}
+        told[control] = {
+            "grid": grid.name,
+            "points": len(of),
+            **{name: round(number, 4) for name, number in numbers.items()},
+            "worst_point": str(of.idxmax()),
+        }
+    return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("grids", nargs="*", type=Path, default=[ROOT / "fidelity" / f"{name}.toml" for name in GRIDS])
+    parser.add_argument("--jobs", type=int)
+    given = parser.parse_args()
+    found: dict[str, dict[str, Any]] = {}
+    for grid in given.grids:
+        found |= distances(grid, given.jobs)
+    write_json(TO, found)
+
+
+if __name__ == "__main__":
+    main()
