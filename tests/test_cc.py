@@ -32,7 +32,7 @@ def told(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> st
 
 
 def test_there_are_facts_of_every_control_that_scenarios_know() -> None:
-    assert set(CONGESTION_CONTROLS) | {"bbr3"} == set(FACTS)
+    assert set(CONGESTION_CONTROLS) == set(FACTS)
     for name, facts in FACTS.items():
         assert facts.law.endswith("."), name
         assert re.search(r"RFC \d{4}|draft-|(?:19|20)\d\d", facts.source), name

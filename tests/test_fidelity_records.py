@@ -12,7 +12,7 @@ from sawtooth.fidelity.grid import Point
 from sawtooth.fidelity.ledger import Ledger
 from sawtooth.fidelity.measures import measure
 from sawtooth.kernel import Kernel
-from sawtooth.scenario import CONGESTION_CONTROLS
+from sawtooth.scenario import LINUX_CONTROLS
 
 FOLDER = Path(__file__).resolve().parents[1] / "fidelity"
 LIVE = 2
@@ -35,7 +35,7 @@ def test_each_point_is_on_record_more_than_once_and_nothing_else_is(name: str) -
 def test_the_others_are_all_that_the_simulator_had_not_with_six_points_each() -> None:
     points, _ = read("modules")
     found = [point.scenario.flows[0].cc for point in points]
-    assert set(found) == set(CONGESTION_CONTROLS) - {"reno", "cubic", "bbr", "bbr3"}
+    assert set(found) == set(LINUX_CONTROLS) - {"reno", "cubic", "bbr"}
     assert {found.count(cc) for cc in found} == {6}
 
 

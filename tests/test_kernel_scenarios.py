@@ -9,7 +9,7 @@ import pytest
 
 from sawtooth import engines
 from sawtooth.run import Run
-from sawtooth.scenario import CONGESTION_CONTROLS, Scenario
+from sawtooth.scenario import LINUX_CONTROLS, Scenario
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -214,11 +214,9 @@ def test_tail_probes_are_counted_by_host_where_flows_share_one() -> None:
 
 
 def test_every_congestion_control_of_linux_carries_data() -> None:
-    made = run(
-        "kernel", path={"queue": "1000 packets"}, duration="3 s", flows=[{"cc": cc} for cc in CONGESTION_CONTROLS]
-    )
+    made = run("kernel", path={"queue": "1000 packets"}, duration="3 s", flows=[{"cc": cc} for cc in LINUX_CONTROLS])
     # Without ECN the kernel's DCTCP is its Reno.
-    assert made.meta["congestion_control_used"] == {cc: cc for cc in CONGESTION_CONTROLS} | {"dctcp": "dctcp-reno"}
+    assert made.meta["congestion_control_used"] == {cc: cc for cc in LINUX_CONTROLS} | {"dctcp": "dctcp-reno"}
     assert made.tables["flows"]["delivered_bytes"].min() > 10 * PAYLOAD_BYTES
 
 

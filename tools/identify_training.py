@@ -23,7 +23,7 @@ from sawtooth.capture.identify.classifier import (
 )
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.trace import Segments, TooLittle, trace
-from sawtooth.scenario import CONGESTION_CONTROLS
+from sawtooth.scenario import LINUX_CONTROLS
 from sawtooth.work import results
 
 VIEWS_VERSION = 4
@@ -64,7 +64,7 @@ def samples(directory: Path, jobs: int) -> Samples:
 
 def labelled_samples(directory: Path, jobs: int) -> tuple[Samples, dict[str, int]]:
     """Of labelled traces LINK/CONTROL.csv, and the numbers of the links, which are beyond those of paths."""
-    files = [file for file in sorted(directory.rglob("*.csv")) if file.stem in CONGESTION_CONTROLS]
+    files = [file for file in sorted(directory.rglob("*.csv")) if file.stem in LINUX_CONTROLS]
     links = {link: FIRST_LINK + number for number, link in enumerate(sorted({file.parent.name for file in files}))}
     tasks = [(file, links[file.parent.name]) for file in files]
     return _samples([row for found in results(_of_trace, tasks, jobs=jobs) for row in found]), links

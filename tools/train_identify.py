@@ -20,10 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from sawtooth.scenario import CONGESTION_CONTROLS
+from sawtooth.scenario import LINUX_CONTROLS
 from sawtooth.work import fan_out
 
-LINUX = tuple(name for name in CONGESTION_CONTROLS if name != "bbr3")
 """BBR version 3 is in patched kernels only."""
 
 FRAME = 66
@@ -354,7 +353,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--labelled", type=Path)
     parser.add_argument("--kernel", metavar="NAME", help="of sawtooth kernel list; by default Linux 6.12 as it is")
-    parser.add_argument("--controls", metavar="NAME,…", default=",".join(LINUX), help="by default all of Linux's")
+    parser.add_argument(
+        "--controls", metavar="NAME,…", default=",".join(LINUX_CONTROLS), help="by default all of Linux's"
+    )
     asked = parser.parse_args()
     if asked.what == "corpus":
         corpus(asked.directory, asked.paths, asked.jobs, tuple(asked.controls.split(",")), asked.kernel)

@@ -16,7 +16,7 @@ import click
 from sawtooth.capture.csv import read_csv
 from sawtooth.capture.identify.captured import identify_file
 from sawtooth.capture.identify.classifier import SAME, Classifier, Identification
-from sawtooth.scenario import CONGESTION_CONTROLS
+from sawtooth.scenario import LINUX_CONTROLS
 
 ENDINGS = (".csv", ".pcap", ".pcapng")
 THREE = ("reno", "cubic", "bbr")
@@ -97,9 +97,7 @@ def labelled(directory: Path, rows: Path | None, left_out: bool) -> None:
 
 def trials(directory: Path, ask: Callable[[Path], Identification] = identify_file) -> list[Trial]:
     """Of every trace below ``directory`` that is named after a congestion control of Linux."""
-    files = [
-        file for file in sorted(directory.rglob("*")) if file.suffix in ENDINGS and file.stem in CONGESTION_CONTROLS
-    ]
+    files = [file for file in sorted(directory.rglob("*")) if file.suffix in ENDINGS and file.stem in LINUX_CONTROLS]
     return [Trial(str(file.parent.relative_to(directory)), file.stem, ask(file)) for file in files]
 
 
@@ -147,10 +145,10 @@ def table(found: Sequence[Trial]) -> str:
     lines.append(_cells("all", len(found), *every, _size(found)))
     bars = ["" if one.bar is None else f"{one.bar:.0%}{', missed' if one.missed else ''}" for one in every]
     lines += [_cells("bar", "", *bars, ""), "", "= right by name, g by group, x wrong, ? unknown:", ""]
-    lines += [_cells("link", *CONGESTION_CONTROLS), "|---" * (1 + len(CONGESTION_CONTROLS)) + "|"]
+    lines += [_cells("link", *LINUX_CONTROLS), "|---" * (1 + len(LINUX_CONTROLS)) + "|"]
     for link in links:
         marks = {trial.control: trial.mark for trial in found if trial.link == link}
-        lines.append(_cells(link, *(marks.get(control, "") for control in CONGESTION_CONTROLS)))
+        lines.append(_cells(link, *(marks.get(control, "") for control in LINUX_CONTROLS)))
     return "\n".join([*lines, "", *(_said(trial) for trial in found if trial.mark == "x")])
 
 

@@ -178,9 +178,9 @@ def _called(name: str) -> list[Kernel]:
 
 def _controls(kernel: Kernel) -> str:
     """All, or of many the number and those that Linux's sources do not have."""
-    from sawtooth.scenario import CONGESTION_CONTROLS
+    from sawtooth.scenario import LINUX_CONTROLS
 
-    own = [name for name in kernel.controls if name not in CONGESTION_CONTROLS or name in kernel.names]
+    own = [name for name in kernel.controls if name not in LINUX_CONTROLS or name in kernel.names]
     return " ".join(kernel.controls) if len(kernel.controls) <= 4 else " ".join([str(len(kernel.controls)), *own])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError
-from sawtooth.scenario import CONGESTION_CONTROLS
+from sawtooth.scenario import LINUX_CONTROLS
 
 _FIX = "use --engine kernel, or netns"
 _KERNEL = "use --engine kernel, or netns where this host's kernel has it"
@@ -18,7 +18,7 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
     for index, flow in enumerate(compiled.flows):
         if flow.cc not in controls:
             message = f"the engine {engine} has no {flow.cc}, only {', '.join(controls)}"
-            fix = _KERNEL if flow.cc in CONGESTION_CONTROLS else _NAMED
+            fix = _KERNEL if flow.cc in LINUX_CONTROLS else _NAMED
             raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)
     for link in compiled.links:
         for bursts, field in ((link.aggregation_ns, "aggregation"), (link.opportunity_bytes, "opportunity")):

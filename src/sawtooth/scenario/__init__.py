@@ -3,6 +3,7 @@
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.parts import (
     CONGESTION_CONTROLS,
+    LINUX_CONTROLS,
     Card,
     Chain,
     Direction,
@@ -21,6 +22,7 @@ from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
 __all__ = [
     "CONGESTION_CONTROLS",
+    "LINUX_CONTROLS",
     "Card",
     "Chain",
     "Direction",

@@ -33,10 +33,12 @@ CongestionControl = Literal[
     "westwood",
     "yeah",
 ]
-"""All of Linux, as it names them; which of them an engine has is the engine's to say. A kernel that is named may have
-others (``check_control``).
+"""All of Linux, as it names them, and BBR version 3, which only patched kernels have; which of them an engine has is
+the engine's to say. A kernel that is named may have others (``check_control``).
 """
 CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
+LINUX_CONTROLS = tuple(name for name in CONGESTION_CONTROLS if name != "bbr3")
+"""Those that Linux itself has."""
 HZ = (100, 250, 300, 1000)
 
 MAX_CONNECTIONS = 100_000
