@@ -23,8 +23,6 @@ import numpy as np
 from sawtooth.scenario import LINUX_CONTROLS
 from sawtooth.work import fan_out
 
-"""BBR version 3 is in patched kernels only."""
-
 FRAME = 66
 """Bytes of headers that Linux counts of a frame with timestamps."""
 VIEWS = ("near", "far")
