@@ -6,9 +6,24 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Simulation", "__version__", "congestion_controls", "read_capture", "replay"]
+__all__ = [
+    "MODULE_HOOKS",
+    "OVERRUN",
+    "Module",
+    "Simulation",
+    "__version__",
+    "congestion_controls",
+    "read_capture",
+    "replay",
+    "share_watch",
+]
 
 __version__: str
+
+MODULE_HOOKS: list[str]
+"""What of a module may run, by its number in the page of ``share_watch``; 0: nothing."""
+OVERRUN: str
+"""What a panic says where a module wrote beyond its private memory."""
 
 def congestion_controls() -> list[str]:
     """Names of the congestion controls that the simulator has."""
@@ -44,15 +59,35 @@ def replay(
     and for arrays that are not of one length.
     """
 
+def share_watch(descriptor: int) -> None:
+    """From here on the file ``descriptor`` says which module's hook runs, and which signal ended this process, which
+    ends with its parent. Raises OSError.
+    """
+
+@final
+class Module:
+    """A module that a C compiler made of a source for Linux, opened anew: what it registers under ``name``.
+
+    Its code runs from here on. Raises ValueError (a kind, and words) where it is not taken.
+    """
+
+    def __new__(cls, library: str, parameters: list[tuple[str, str]], name: str | None) -> Self: ...
+    @property
+    def name(self) -> str:
+        """As it calls itself."""
+
 @final
 class Simulation:
     """One simulation of a compiled scenario, which is JSON as ``Scenario.compile`` makes it.
 
-    ``captures``: pcap files to be written, by the index of the host that sees the packets. Raises ValueError on JSON
+    ``captures``: pcap files to be written, by the index of the host that sees the packets; ``modules``: what flows have
+    instead of a congestion control of the core, by their index. Raises ValueError on JSON
     that is not that, OSError for a file.
     """
 
-    def __new__(cls, scenario: str, captures: dict[int, str] | None = None) -> Self: ...
+    def __new__(
+        cls, scenario: str, captures: dict[int, str] | None = None, modules: dict[int, Module] | None = None
+    ) -> Self: ...
     def advance(self, until_ns: int, max_events: int) -> bool:
         """Simulates until ``until_ns`` nanoseconds, the scenario's end or ``max_events`` events; true at the end.
 

@@ -88,8 +88,18 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Module:
+    """A congestion control from its C sources: their paths, module parameters as text, the name that chooses."""
+
+    sources: tuple[str, ...]
+    parameters: tuple[tuple[str, str], ...]
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Flow:
-    """``forward`` and ``backward`` are links, from the sender's host to the receiver's and back.
+    """``cc`` is a congestion control's name, of a ``module`` what it is called here. ``forward`` and ``backward`` are
+    links, from the sender's host to the receiver's and back.
 
     ``lifetime_ns``: the shortest and the longest, where connections are replaced.
     """
@@ -103,6 +113,7 @@ class Flow:
     lifetime_ns: tuple[int, int] | None
     forward: tuple[int, ...]
     backward: tuple[int, ...]
+    module: Module | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +193,8 @@ def _plain(value: Any) -> Any:
 
 def _record(one: Host | Transmitter | Link | Every | GilbertElliott | Flow | Probe) -> dict[str, Any]:
     told = {_KEYS.get(field.name, field.name): _plain(getattr(one, field.name)) for field in fields(one)}
+    # Engines make of a module what they can run.
+    told.pop("module", None)
     return {key: value for key, value in told.items() if value or key not in _OURS_ALONE}
 
 

@@ -64,6 +64,8 @@ CODES: dict[str, int] = {
     "unmatched-series": BAD_INPUT,
     "bad-target": BAD_INPUT,
     "bad-usage": BAD_INPUT,
+    "compile-failed": BAD_INPUT,
+    "module-refused": BAD_INPUT,
     # What was given is fine; doing it failed.
     "unwritable-output": FAILURE,
     "disk-full": FAILURE,
@@ -71,6 +73,7 @@ CODES: dict[str, int] = {
     "worker-died": FAILURE,
     "core-missing": FAILURE,
     "core-failed": FAILURE,
+    "module-failed": FAILURE,
     "tool-missing": FAILURE,
     "kernel-missing": FAILURE,
     "build-failed": FAILURE,

@@ -2,9 +2,12 @@
 //! told before, where files and fields are known.
 
 use crate::frames::{HEADERS, TIMESTAMP_OPTION};
-use sawtooth_tcp::cc::Algorithm;
+use sawtooth_tcp::cc::module::Module;
+use sawtooth_tcp::cc::{Algorithm, Chosen};
 use sawtooth_tcp::options::HostOptions;
 use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,12 +122,18 @@ pub struct Flow {
     pub lifetime_ns: Option<[u64; 2]>,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
+    /// Instead of the algorithm that `cc` names; then that is a label.
+    #[serde(skip)]
+    pub module: Option<Arc<dyn Module>>,
 }
 
 impl Flow {
-    /// `None`: there is no such algorithm.
-    pub fn algorithm(&self) -> Option<Algorithm> {
-        Algorithm::from_variant(&self.cc, self.variant.as_deref())
+    /// What its connections have; `None`: there is no such algorithm.
+    pub fn chosen(&self) -> Option<Chosen> {
+        match &self.module {
+            Some(module) => Some(Chosen::Module(module.clone())),
+            None => Algorithm::from_variant(&self.cc, self.variant.as_deref()).map(Chosen::Listed),
+        }
     }
 }
 
@@ -150,7 +159,16 @@ const ROUND_TRIP_MIN_NS: u64 = 1_000;
 impl Scenario {
     /// Parses and checks a compiled scenario. The error says which value was wrong.
     pub fn parse(json: &str) -> Result<Scenario, String> {
-        let scenario: Scenario = serde_json::from_str(json).map_err(|e| format!("compiled scenario: {e}"))?;
+        Scenario::with_modules(json, &BTreeMap::new())
+    }
+
+    /// The same; flows of these numbers have modules.
+    pub fn with_modules(json: &str, modules: &BTreeMap<usize, Arc<dyn Module>>) -> Result<Scenario, String> {
+        let mut scenario: Scenario = serde_json::from_str(json).map_err(|e| format!("compiled scenario: {e}"))?;
+        for (&index, module) in modules {
+            let flow = scenario.flows.get_mut(index).ok_or_else(|| format!("no flow {index} to have a module"))?;
+            flow.module = Some(module.clone());
+        }
         scenario.check()?;
         Ok(scenario)
     }
@@ -207,7 +225,7 @@ impl Scenario {
         }
         let mut connections = 0usize;
         for (i, flow) in self.flows.iter().enumerate() {
-            if flow.algorithm().is_none() {
+            if flow.chosen().is_none() {
                 let variant = flow.variant.as_deref().map_or(String::new(), |variant| format!(", variant {variant:?}"));
                 return Err(format!("flows[{i}].cc = {:?}{variant} is not a congestion control", flow.cc));
             }

@@ -2,8 +2,10 @@
 //! out as numpy arrays.
 
 mod capture;
+mod module;
 mod replay;
 
+use module::Module;
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -28,9 +30,14 @@ struct Simulation {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (scenario, captures=None))]
-    fn new(scenario: &str, captures: Option<BTreeMap<usize, PathBuf>>) -> PyResult<Self> {
-        let scenario = Scenario::parse(scenario).map_err(PyValueError::new_err)?;
+    #[pyo3(signature = (scenario, captures=None, modules=None))]
+    fn new(
+        scenario: &str,
+        captures: Option<BTreeMap<usize, PathBuf>>,
+        modules: Option<BTreeMap<usize, Bound<'_, Module>>>,
+    ) -> PyResult<Self> {
+        let modules = modules.unwrap_or_default().iter().map(|(&flow, one)| (flow, one.get().loaded())).collect();
+        let scenario = Scenario::with_modules(scenario, &modules).map_err(PyValueError::new_err)?;
         let Some(captures) = captures else {
             return Ok(Simulation { inner: sawtooth_net::Simulation::new(scenario), captures: BTreeMap::new() });
         };
@@ -105,9 +112,13 @@ fn congestion_controls() -> Vec<&'static str> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
+    module.add_class::<Module>()?;
     module.add_function(wrap_pyfunction!(congestion_controls, module)?)?;
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(module::share_watch, module)?)?;
+    module.add("MODULE_HOOKS", sawtooth_module::watch::HOOKS.to_vec())?;
+    module.add("OVERRUN", sawtooth_module::OVERRUN)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

@@ -174,7 +174,7 @@ impl Sender {
             srtt => (srtt - srtt / 8).saturating_add(rtt_us),
         };
         if self.congestion.is_none() {
-            let begun = Congestion::new(self.algorithm, flight, &mut self.window, clock, self.seed);
+            let begun = Congestion::new(&self.algorithm.into(), flight, &mut self.window, clock, self.seed);
             self.congestion = Some(begun);
         }
     }
@@ -241,7 +241,7 @@ impl Sender {
             self.window.cwnd = self.flight.packets_out.max(2);
         }
         self.flight.prior_cwnd = self.window.cwnd;
-        self.window.ssthresh = congestion.ssthresh(&self.flight, &self.window);
+        self.window.ssthresh = congestion.ssthresh(&self.flight, &mut self.window, clock);
         self.window.cwnd_cnt = 0;
         self.high_seq = self.flight.snd_nxt;
         let state = if timeout { CaState::Loss } else { CaState::Recovery };

@@ -17,8 +17,6 @@ pub enum CaState {
 pub struct Flight {
     /// Payload bytes of a full segment (`mss_cache`).
     pub mss: u32,
-    /// The largest window that is allowed (`snd_cwnd_clamp`).
-    pub cwnd_clamp: u32,
     /// The window before the last reduction (`prior_cwnd`).
     pub prior_cwnd: u32,
     pub prior_ssthresh: u32,
@@ -50,7 +48,6 @@ impl Flight {
     pub fn new(mss: u32, now_ns: u64) -> Self {
         Flight {
             mss,
-            cwnd_clamp: u32::MAX,
             prior_cwnd: 0,
             prior_ssthresh: 0,
             srtt_us: 0,

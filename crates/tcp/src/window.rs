@@ -12,18 +12,40 @@ pub struct Window {
     /// Segments acknowledged since `cwnd` last grew, in congestion avoidance.
     pub cwnd_cnt: u32,
     pub ssthresh: u32,
+    /// The largest that is allowed (`snd_cwnd_clamp`).
+    pub clamp: u32,
     /// Whether the pacer holds packets back (`sk_pacing_status != NONE`); otherwise the rate only sizes super-packets.
     pub pacing: bool,
     /// Bytes per second, [`UNPACED`] when not limited (`sk_pacing_rate`).
     pub pacing_rate: u64,
     /// 0, or the delivered count at which the application-limited bubble ends (`app_limited`).
     pub app_limited: u64,
+    /// The algorithm wants to come down by itself (`tcp_enter_cwr`); the sender takes it out and does its part.
+    pub reduces: Option<Reduction>,
+}
+
+/// A reduction that an algorithm begins without a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// One went on already.
+    GoesOn,
+    /// The threshold is set and the state Cwr.
+    Begun { prior_cwnd: u32 },
 }
 
 impl Window {
     /// A window of `cwnd` segments that nothing has limited yet. The application has not filled the buffer yet.
     pub fn new(cwnd: u32) -> Self {
-        Window { cwnd, cwnd_cnt: 0, ssthresh: INFINITE_SSTHRESH, pacing: false, pacing_rate: UNPACED, app_limited: 1 }
+        Window {
+            cwnd,
+            cwnd_cnt: 0,
+            ssthresh: INFINITE_SSTHRESH,
+            clamp: u32::MAX,
+            pacing: false,
+            pacing_rate: UNPACED,
+            app_limited: 1,
+            reduces: None,
+        }
     }
 
     /// `tcp_in_slow_start`.

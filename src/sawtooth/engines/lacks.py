@@ -16,9 +16,14 @@ _NAMED = "use --engine kernel with host.kernel, the name of a kernel that has it
 def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
     """Raises SawtoothError ``unsupported``: a compiled scenario has another congestion control, or aggregates."""
     for index, flow in enumerate(compiled.flows):
-        if flow.cc not in controls:
+        if flow.module is not None and engine != "sim":
+            message = f"the engine {engine} runs no C source"
+            raise InputError("unsupported", message, field=f"flows.{index}.cc", fix="use --engine sim, or kernel")
+        if flow.module is None and flow.cc not in controls:
             message = f"the engine {engine} has no {flow.cc}, only {', '.join(controls)}"
             fix = _KERNEL if flow.cc in LINUX_CONTROLS else _NAMED
+            if engine == "sim" and flow.cc in LINUX_CONTROLS:
+                fix = f'{fix}; or give its source, cc = {{ source = "…/net/ipv4/tcp_{flow.cc}.c" }}'
             raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)
     for link in compiled.links:
         for bursts, field in ((link.aggregation_ns, "aggregation"), (link.opportunity_bytes, "opportunity")):

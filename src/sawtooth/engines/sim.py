@@ -21,6 +21,7 @@ from sawtooth.storage import ASIDE, writing
 
 if TYPE_CHECKING:
     from sawtooth.engines import Engine, Progress, Stop
+    from sawtooth.module import Wanted
     from sawtooth.scenario import Scenario
 
 EVENTS_A_SLICE = 200_000
@@ -51,7 +52,8 @@ class Sim:
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError: ``unsupported`` for a congestion control that the core lacks, a round trip of less
         than ROUND_TRIP_MIN_S, or more connections than captures have ports for; ``unknown-name`` for a host of
-        ``capture_at``; ``core-missing``.
+        ``capture_at``; ``core-missing``; for modules ``file-not-found``, ``file-unreadable``, ``tool-missing`` and
+        ``compile-failed``.
         """
         from sawtooth.testbed.traffic import captured_hosts
 
@@ -59,6 +61,7 @@ class Sim:
         lacks.check(compiled, self.name, controls())
         _check_round_trips(compiled, scenario.topology)
         captured_hosts(compiled, self.capture_at)
+        _check_modules(compiled)
         for index, flow in enumerate(compiled.flows):
             if self.capture is not None and flow.count > _PORTS:
                 message = f"{flow.count} connections: a capture has ports for {_PORTS} of each flow"
@@ -67,7 +70,8 @@ class Sim:
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """Simulates to the end. The tables depend on the scenario and its seed only.
 
-        Raises SawtoothError: as ``check``; ``core-failed``, ``interrupted`` (``stop`` answered true);
+        With modules it does so in a process apart. Raises SawtoothError: as ``check``; ``core-failed``,
+        ``module-refused``, ``module-failed``, ``interrupted`` (``stop`` answered true);
         ``unwritable-output`` and ``disk-full`` for captures, and for tables too long for memory, which are in the
         directory for temporary files.
         """
@@ -78,12 +82,22 @@ class Sim:
     def _run(
         self, scenario: Scenario, files: dict[int, str] | None, progress: Progress | None, stop: Stop | None
     ) -> Run:
-        core = _core()
+        with contextlib.ExitStack() as ending:
+            return self._finished(scenario, files, progress, stop, ending)
+
+    def _finished(
+        self,
+        scenario: Scenario,
+        files: dict[int, str] | None,
+        progress: Progress | None,
+        stop: Stop | None,
+        ending: contextlib.ExitStack,
+    ) -> Run:
         compiled = scenario.compile()
         begun = time.perf_counter()
         growing = Growing()
         try:
-            simulation = core.Simulation(compiled.to_json(), files)
+            simulation = ending.enter_context(_simulation(compiled, files))
             finished = False
             events = EVENTS_A_SLICE // 10
             while not finished:
@@ -97,6 +111,8 @@ class Sim:
                 growing.add(simulation.take())
                 if progress is not None:
                     progress(min(1.0, simulation.now_ns / compiled.duration_ns))
+        except SawtoothError:
+            raise
         except ValueError as error:
             raise SawtoothError("core-failed", f"the core refused the scenario: {error}", fix=_REPORT_IT) from error
         except BaseException as error:
@@ -170,6 +186,41 @@ def _takes_s(compiled: Compiled, route: Sequence[int], size: int) -> Fraction:
 
 
 _REPORT_IT = "this is a defect of sawtooth: please report it with the scenario"
+
+
+def _wanted(compiled: Compiled) -> dict[int, Wanted]:
+    """The modules that flows have, by the flow's number."""
+    from sawtooth.module import Wanted
+
+    return {
+        index: Wanted(module.sources, compiled.hosts[compiled.source(flow)].hz, module.parameters, module.name)
+        for index, flow in enumerate(compiled.flows)
+        if (module := flow.module) is not None
+    }
+
+
+def _check_modules(compiled: Compiled) -> None:
+    """Compiles what is not in the cache, so that whatever is wrong with a source is told before anything runs."""
+    for index, wanted in _wanted(compiled).items():
+        from sawtooth.module import build
+
+        try:
+            build(wanted.sources, wanted.hz)
+        except SawtoothError as error:
+            raise error.at(field=f"flows.{index}.cc.source") from None
+
+
+@contextlib.contextmanager
+def _simulation(compiled: Compiled, files: dict[int, str] | None) -> Iterator[Any]:
+    """The core's simulation; with modules in a process apart, which ends with this."""
+    wanted = _wanted(compiled)
+    if not wanted:
+        yield _core().Simulation(compiled.to_json(), files)
+        return
+    from sawtooth.module import Apart
+
+    with Apart(compiled.to_json(), files, wanted) as apart:
+        yield apart
 
 
 def controls() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from sawtooth.frames import frame_bytes
 from sawtooth.scenario import topology
 from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter
-from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Probe
+from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.units import Size, Span
 
@@ -197,7 +197,7 @@ def _names(table: str, items: Sequence[Flow | Probe], bases: Sequence[str]) -> l
 
 def flow_names(scenario: Scenario) -> list[str]:
     """The name of each [[flows]] table: its own, or the one it gets."""
-    return _names("flows", scenario.flows, [flow.cc for flow in scenario.flows])
+    return _names("flows", scenario.flows, [flow.control for flow in scenario.flows])
 
 
 def probe_names(scenario: Scenario) -> list[str]:
@@ -309,7 +309,7 @@ def _host(name: str, host: Host) -> compiled.Host:
 def _flow(placed: Placed, flow: Flow) -> compiled.Flow:
     return compiled.Flow(
         name=placed.name,
-        cc=flow.cc,
+        cc=flow.control,
         count=placed.count,
         start_ns=flow.start.ns,
         duration_ns=None if flow.duration is None else flow.duration.ns,
@@ -317,7 +317,13 @@ def _flow(placed: Placed, flow: Flow) -> compiled.Flow:
         lifetime_ns=None if flow.replace is None else (flow.replace.lifetime[0].ns, flow.replace.lifetime[1].ns),
         forward=placed.forward,
         backward=placed.backward,
+        module=_module(flow.cc) if isinstance(flow.cc, Module) else None,
     )
+
+
+def _module(module: Module) -> compiled.Module:
+    given = {name: str(int(value)) if isinstance(value, int) else value for name, value in module.parameters.items()}
+    return compiled.Module(sources=module.source, parameters=tuple(given.items()), name=module.name)
 
 
 def _probe(placed: Placed, probe: Probe) -> compiled.Probe:

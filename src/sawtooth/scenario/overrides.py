@@ -98,6 +98,9 @@ def _set(table: Any, key: str, steps: Sequence[str], value: Any) -> None:
     for step in steps[:-1]:
         if not isinstance(table, dict):
             break
+        if step == "cc" and isinstance(table.get(step), str):
+            # A name makes room for a module.
+            table[step] = {}
         table = table.setdefault(step, {})
     if not isinstance(table, dict):
         fix = "name a field of a table"

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+import re
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    ValidationError,
+    field_serializer,
+)
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import MSS
 from sawtooth.plain import is_plain, plain
 from sawtooth.scenario.loss import LossModel
 from sawtooth.scenario.part import Part
+from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
 CongestionControl = Literal[
@@ -236,15 +248,86 @@ class Replace(Part):
     )
 
 
+def _sources(value: object) -> object:
+    names = value if isinstance(value, (list, tuple)) else [value]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError("wrong-type", "a source is the name of a C file, or a list", fix='write source = "tcp_mine.c"')
+    if not all(names):
+        raise InputError("bad-name", "a source has no name", fix='write source = "tcp_mine.c"')
+    return tuple(one_line(str(name)) for name in names)
+
+
+def _parameter(value: object) -> object:
+    if isinstance(value, str):
+        if len(value) > 1000 or "\0" in value:
+            raise InputError("out-of-range", "a parameter is at most 1000 characters", fix="shorten it")
+        return value
+    if not isinstance(value, int):
+        fix = "write it as the module's type: a whole number, true or false, or text"
+        raise InputError("wrong-type", "a module has no parameters of such a type", fix=fix)
+    if not -(2**63) <= value < 2**64:
+        raise InputError("out-of-range", "no type of a parameter holds this number", fix="choose a smaller one")
+    return value
+
+
+Parameter = Annotated[Any, PlainValidator(_parameter, json_schema_input_type=int | bool | str)]
+
+
+class Module(Part):
+    """A congestion control from its C source, as written for Linux; engine ``sim`` compiles and runs it. The file's own
+    directory is where a scenario file looks for it.
+    """
+
+    source: Annotated[tuple[str, ...], BeforeValidator(_sources)] = Field(
+        min_length=1, max_length=20, description="the C file, or several that belong together"
+    )
+    name: Control | None = Field(None, description="which one, where it registers several")
+    parameters: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")], Parameter] = Field(
+        {}, description="module parameters"
+    )
+
+    @field_serializer("source")
+    def _as_given(self, source: tuple[str, ...]) -> str | list[str]:
+        return source[0] if len(source) == 1 else list(source)
+
+    @property
+    def label(self) -> str:
+        """What it is called here: by its name, if that was given, else by its file's."""
+        stem = re.sub(r"[^A-Za-z0-9_+-]", "_", FilePath(self.source[0]).stem)[:40]
+        return self.name or (stem if stem and not stem.isdigit() else "module")
+
+    def __str__(self) -> str:
+        return self.label
+
+
+def _control(value: object) -> object:
+    """A name or a module, told apart by what was written."""
+    if isinstance(value, Module):
+        return value
+    if isinstance(value, Mapping):
+        try:
+            return Module.model_validate(dict(value))
+        except ValidationError as error:
+            raise first_problem(error, Module, None) from None
+    if not isinstance(value, str):
+        fix = 'write it in quotes, cc = "cubic", or as a module: cc = { source = "tcp_mine.c" }'
+        raise InputError("wrong-type", "text is needed, or a table", fix=fix)
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,15}", value):
+        fix = 'letters, digits, "-" and "_", at most 15'
+        raise InputError("bad-name", f'"{plain(value, 60)}" is not a name that can be used here', fix=fix)
+    return value
+
+
 class Flow(Part):
     """Bulk transfers from one host to another; ``from`` sends the data."""
 
     name: Name | None = Field(None, description="absent: the congestion control's name, numbered when taken")
     from_: End | None = Field(None, alias="from", description="the host that sends the data; optional on a topology")
     to: End | None = Field(None, description="the host that receives it; optional on a topology")
-    cc: Control = Field(
+    cc: Annotated[Any, PlainValidator(_control, json_schema_input_type=Control | Module)] = Field(
         "cubic",
-        description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `bbr3`",
+        description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `bbr3`; or a module from its C source, "
+        '`{ source = "tcp_mine.c" }`',
         json_schema_extra={"examples": list(CONGESTION_CONTROLS)},
     )
     count: int = Field(1, ge=1, le=MAX_CONNECTIONS, description="connections")
@@ -252,6 +335,11 @@ class Flow(Part):
     duration: Lifetime | None = Field(None, description="how long it sends; absent: to the end")
     bytes: Volume | None = Field(None, description="what each connection sends, instead of a duration")
     replace: Replace | None = Field(None, description="short connections, each replaced by a new one")
+
+    @property
+    def control(self) -> str:
+        """What its congestion control is called here."""
+        return self.cc.label if isinstance(self.cc, Module) else self.cc
 
 
 class Probe(Part):

@@ -31,7 +31,9 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
     context = problem.get("ctx", {})
     cause = context.get("error")
     if isinstance(cause, SawtoothError):
-        return cause.at(file=file, field=field)
+        inner = type(cause)(cause.code, cause.message, file=cause.file, fix=cause.fix)
+        # What a table within a table found wrong knows its own fields only.
+        return inner.at(file=file, field=".".join(part for part in (field, cause.field) if part) or None)
 
     def say(code: str, message: str, fix: str) -> InputError:
         return InputError(code, message, file=file, field=field, fix=fix)

@@ -8,6 +8,7 @@ import weakref
 from collections import deque
 from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, ValidationError, model_validator
@@ -26,6 +27,7 @@ from sawtooth.scenario.parts import (
     Flow,
     Host,
     Link,
+    Module,
     Name,
     Path,
     Probe,
@@ -35,6 +37,7 @@ from sawtooth.scenario.parts import (
     one_line,
 )
 from sawtooth.scenario.problems import first_problem
+from sawtooth.scenario.sources import anchored, content_digest
 from sawtooth.scenario.toml import read_toml
 from sawtooth.scenario.topology import link_name
 from sawtooth.scenario.units import Quantity, Span
@@ -109,7 +112,7 @@ class Scenario(Part):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Reads a TOML file. Raises SawtoothError with the file, the field and a fix."""
-        return cls.from_dict(read_toml(path), source=str(path))
+        return cls.from_dict(anchored(read_toml(path), FilePath(path).parent), source=str(path))
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any], *, source: str | None = None) -> Self:
@@ -150,7 +153,7 @@ class Scenario(Part):
             return self
         given = self.model_dump(mode="json", by_alias=True, exclude_unset=True)
         if any(key.split(".")[0] == "flows" for key in changes):
-            given.setdefault("flows", [{"cc": flow.cc} for flow in self.flows])
+            given.setdefault("flows", [{"cc": flow.control} for flow in self.flows])
         names = {
             "flows": flow_names(self),
             "links": [link_name(link) for link in self.links],
@@ -188,8 +191,15 @@ class Scenario(Part):
         return {name: value for name, value in tables.items() if value not in ({}, []) or name == "flows"}
 
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON of ``to_dict``: 64 hexadecimal digits, equal for equal scenarios."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        """SHA-256 of the canonical JSON of ``to_dict``: 64 hexadecimal digits, equal for equal scenarios.
+
+        A module counts by what its sources say when this is asked, not by where they lie.
+        """
+        tables = self.to_dict()
+        for flow, table in zip(self.flows, tables["flows"], strict=True):
+            if isinstance(flow.cc, Module):
+                table["cc"]["source"] = content_digest(flow.cc.source)
+        text = json.dumps(tables, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
@@ -215,7 +225,8 @@ class Scenario(Part):
         kernel = next((host.kernel for host in (self.host, *self.hosts.values()) if host.kernel is not None), None)
         for index, flow in enumerate(self.flows):
             try:
-                check_control(flow.cc, kernel)
+                if isinstance(flow.cc, str):
+                    check_control(flow.cc, kernel)
             except SawtoothError as error:
                 raise error.at(field=f"flows.{index}.cc") from None
             self._check_flow(flow, f"flows.{index}")

@@ -24,6 +24,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.scenario.compiler import flow_names
 from sawtooth.scenario.parts import one_line
 from sawtooth.scenario.problems import first_problem
+from sawtooth.scenario.sources import anchored, anchored_axes
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
 from sawtooth.study.files import read_tables
@@ -131,9 +132,16 @@ class Study(_Table):
         given = dict(content)
         try:
             if isinstance(given.get("scenario"), str):
-                given["scenario"] = read_tables(Path(source or "").parent / given["scenario"])
+                file = Path(source or "").parent / given["scenario"]
+                given["scenario"] = anchored(read_tables(file), file.parent)
+            elif source is not None and isinstance(given.get("scenario"), Mapping):
+                given["scenario"] = anchored(dict(given["scenario"]), Path(source).parent)
             given["vary"] = _flat(given.get("vary", {}), "vary")
             given["full"] = _flat(given.get("full", {}), "full")
+            if source is not None:
+                for table in ("vary", "full"):
+                    if isinstance(given[table], Mapping):
+                        given[table] = anchored_axes(given[table], Path(source).parent)
             study = cls(**given)
             study._check()
         except ValidationError as error:

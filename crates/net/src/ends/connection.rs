@@ -10,7 +10,7 @@ use sawtooth_units::width::Fit;
 use std::collections::VecDeque;
 
 /// Where a connection is in its life.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Phase {
     /// Before its start, or after its end.
     Idle,
@@ -36,7 +36,7 @@ pub struct Queued {
 
 /// With many connections each packet finds its own out of the cache. So the fields lie in order of who uses them, in three
 /// lines: the sending end, the receiving end, and what only start and end need.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
     pub phase: Phase,

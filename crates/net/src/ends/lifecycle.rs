@@ -106,10 +106,10 @@ impl Ends {
             host_queued: connection.host_queued,
             seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
         };
-        let algorithm = self.algorithms[connection.flow as usize];
+        let chosen = self.chosen[connection.flow as usize].clone();
         let clock = connection.sender_clock(outside.now);
         let options = self.scenario.hosts[connection.from as usize].options(connection.written.mss);
-        let sender = Sender::new(algorithm, options, connection.sack, connection.written.segments, start, clock);
+        let sender = Sender::new(chosen, options, connection.sack, connection.written.segments, start, clock);
         connection.phase = Phase::Established(Box::new(sender));
         let ends = connection.ends;
         let size = HEADERS + if connection.timestamps { TIMESTAMP_OPTION } else { 0 };

@@ -18,7 +18,7 @@ use crate::network::packet::{Kind, Packet};
 use crate::network::routes::Routes;
 use crate::observe::tables::Reports;
 use crate::scenario::Scenario;
-use sawtooth_tcp::cc::Algorithm;
+use sawtooth_tcp::cc::Chosen;
 use sawtooth_tcp::packet::Burst;
 use sawtooth_tcp::sender::SenderStats;
 use sawtooth_units::Time;
@@ -53,7 +53,7 @@ pub struct Ends {
     probers: Vec<Prober>,
     /// Of each flow: its congestion control, its applications, what its receivers have read, and what its ended connections had
     /// counted.
-    algorithms: Vec<Algorithm>,
+    chosen: Vec<Chosen>,
     sources: Vec<Source>,
     delivered: Vec<Delivered>,
     retired: Vec<SenderStats>,
@@ -79,7 +79,7 @@ impl Ends {
         let flows = scenario.flows.len();
         Ends {
             probers: probers.collect(),
-            algorithms: algorithms(&scenario),
+            chosen: chosen(&scenario),
             sources: (0..flows).map(|flow| Source::new(&scenario, flow)).collect(),
             delivered: vec![Delivered::default(); flows],
             retired: vec![SenderStats::default(); flows],
@@ -198,6 +198,6 @@ impl Ends {
 }
 
 #[expect(clippy::expect_used, reason = "the parser of scenarios refuses other names")]
-fn algorithms(scenario: &Scenario) -> Vec<Algorithm> {
-    scenario.flows.iter().map(|flow| flow.algorithm().expect("a congestion control")).collect()
+fn chosen(scenario: &Scenario) -> Vec<Chosen> {
+    scenario.flows.iter().map(|flow| flow.chosen().expect("a congestion control")).collect()
 }

@@ -14,7 +14,7 @@ pub(super) fn beyond_slow_start(flight: &Flight, window: &mut Window, acked: u32
     if !is_cwnd_limited(flight, window) {
         None
     } else if window.in_slow_start() {
-        Some(slow_start(flight, window, acked)).filter(|&left| left > 0)
+        Some(slow_start(window, acked)).filter(|&left| left > 0)
     } else {
         Some(acked)
     }
@@ -22,16 +22,16 @@ pub(super) fn beyond_slow_start(flight: &Flight, window: &mut Window, acked: u32
 
 /// Slow start (RFC 5681 section 3.1): one segment for each segment acknowledged, up to `ssthresh`. Returns the acknowledged
 /// segments that are left.
-fn slow_start(flight: &Flight, window: &mut Window, acked: u32) -> u32 {
+fn slow_start(window: &mut Window, acked: u32) -> u32 {
     let used = window.ssthresh.wrapping_sub(window.cwnd).min(acked);
-    window.cwnd = window.cwnd.wrapping_add(used).min(flight.cwnd_clamp);
+    window.cwnd = window.cwnd.wrapping_add(used).min(window.clamp);
     acked - used
 }
 
 /// Additive increase: one segment for every `per_increase` (at least 1) segments acknowledged.
 ///
 /// Credit that was gathered under a larger `per_increase` counts as one increase at most.
-pub(super) fn additive_increase(flight: &Flight, window: &mut Window, per_increase: u32, acked: u32) {
+pub(super) fn additive_increase(window: &mut Window, per_increase: u32, acked: u32) {
     let mut increases = 0;
     if window.cwnd_cnt >= per_increase {
         (increases, window.cwnd_cnt) = (1, 0);
@@ -41,7 +41,7 @@ pub(super) fn additive_increase(flight: &Flight, window: &mut Window, per_increa
         increases += window.cwnd_cnt / per_increase;
         window.cwnd_cnt %= per_increase;
     }
-    window.cwnd = window.cwnd.wrapping_add(increases).min(flight.cwnd_clamp);
+    window.cwnd = window.cwnd.wrapping_add(increases).min(window.clamp);
 }
 
 #[cfg(test)]
@@ -51,45 +51,45 @@ mod tests {
 
     #[test]
     fn slow_start_grows_by_what_was_acked_and_stops_at_ssthresh() {
-        let (f, mut w) = (flight(), window());
+        let mut w = window();
         w.ssthresh = 15;
-        assert_eq!(slow_start(&f, &mut w, 3), 0);
+        assert_eq!(slow_start(&mut w, 3), 0);
         assert_eq!(w.cwnd, 13);
-        assert_eq!(slow_start(&f, &mut w, 7), 5, "the rest is for congestion avoidance");
+        assert_eq!(slow_start(&mut w, 7), 5, "the rest is for congestion avoidance");
         assert_eq!(w.cwnd, 15);
     }
 
     #[test]
     fn slow_start_respects_the_clamp() {
-        let (mut f, mut w) = (flight(), window());
-        f.cwnd_clamp = 12;
-        assert_eq!(slow_start(&f, &mut w, 9), 0);
+        let mut w = window();
+        w.clamp = 12;
+        assert_eq!(slow_start(&mut w, 9), 0);
         assert_eq!(w.cwnd, 12);
     }
 
     #[test]
     fn one_window_of_acks_adds_one_segment() {
-        let (f, mut w) = (flight(), window());
+        let mut w = window();
         for _ in 0..9 {
-            additive_increase(&f, &mut w, 10, 1);
+            additive_increase(&mut w, 10, 1);
         }
         assert_eq!((w.cwnd, w.cwnd_cnt), (10, 9));
-        additive_increase(&f, &mut w, 10, 1);
+        additive_increase(&mut w, 10, 1);
         assert_eq!((w.cwnd, w.cwnd_cnt), (11, 0));
     }
 
     #[test]
     fn credit_from_a_slower_rate_is_spent_gently() {
-        let (f, mut w) = (flight(), window());
+        let mut w = window();
         w.cwnd_cnt = 90;
-        additive_increase(&f, &mut w, 10, 1);
+        additive_increase(&mut w, 10, 1);
         assert_eq!((w.cwnd, w.cwnd_cnt), (11, 1), "90 acked segments buy one, not nine");
     }
 
     #[test]
     fn one_stretched_ack_may_add_several_segments() {
-        let (f, mut w) = (flight(), window());
-        additive_increase(&f, &mut w, 2, 7);
+        let mut w = window();
+        additive_increase(&mut w, 2, 7);
         assert_eq!((w.cwnd, w.cwnd_cnt), (13, 1));
     }
 

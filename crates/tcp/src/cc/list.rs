@@ -1,9 +1,12 @@
 //! The list of all algorithms. Dispatch is by enum, so that a call costs a branch.
 
+use super::module::{Connected, Module};
 use super::{AckSample, Control, Event, Loss, RateSample, bbr, bbr3, cubic, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
+use crate::packet::Ack;
 use crate::window::Window;
+use std::sync::Arc;
 
 /// A line an algorithm: its variant, its type, and how a connection holds it (boxed, where it is large).
 macro_rules! controls {
@@ -32,102 +35,119 @@ macro_rules! controls {
         }
 
         /// One connection's congestion control.
-        #[derive(Clone, Debug)]
+        #[derive(Debug)]
         pub enum Congestion {
             $($variant($held),)+
+            Module(Box<dyn Connected>),
         }
 
         /// See [`Control`].
         impl Congestion {
-            pub fn new(algorithm: Algorithm, flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Self {
-                match algorithm {
-                    $(Algorithm::$variant => {
+            pub fn new(chosen: &Chosen, flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Self {
+                match chosen {
+                    $(Chosen::Listed(Algorithm::$variant) => {
                         Congestion::$variant(<$control>::new(flight, window, clock, seed).into())
                     })+
+                    Chosen::Module(module) => Congestion::Module(module.connect(flight, window, clock, seed)),
                 }
             }
 
             pub fn has_cong_control(&self) -> bool {
                 match self {
                     $(Congestion::$variant(_) => <$control>::HAS_CONG_CONTROL,)+
+                    Congestion::Module(module) => module.has_cong_control(),
                 }
             }
 
             pub fn hears_of_losses(&self) -> bool {
                 match self {
                     $(Congestion::$variant(_) => <$control>::HEARS_OF_LOSSES,)+
+                    Congestion::Module(_) => false,
                 }
             }
 
             pub fn notes_app_limit_on_ack(&self) -> bool {
                 match self {
                     $(Congestion::$variant(_) => <$control>::NOTES_APP_LIMIT_ON_ACK,)+
+                    Congestion::Module(_) => false,
                 }
             }
 
-            pub fn ssthresh(&mut self, flight: &Flight, window: &Window) -> u32 {
+            pub fn ssthresh(&mut self, flight: &Flight, window: &mut Window, clock: Clock) -> u32 {
                 match self {
                     $(Congestion::$variant(control) => control.ssthresh(flight, window),)+
+                    Congestion::Module(module) => module.ssthresh(flight, window, clock),
                 }
             }
 
-            pub fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32 {
+            pub fn undo_cwnd(&mut self, flight: &Flight, window: &mut Window, clock: Clock) -> u32 {
                 match self {
                     $(Congestion::$variant(control) => control.undo_cwnd(flight, window),)+
+                    Congestion::Module(module) => module.undo_cwnd(flight, window, clock),
                 }
             }
 
             pub fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, clock: Clock) {
                 match self {
                     $(Congestion::$variant(control) => control.cong_avoid(flight, window, acked, clock),)+
+                    Congestion::Module(module) => module.cong_avoid(flight, window, acked, clock),
                 }
             }
 
             pub fn cong_control(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
                 match self {
                     $(Congestion::$variant(control) => control.cong_control(flight, window, sample, clock),)+
+                    Congestion::Module(module) => module.cong_control(flight, window, sample, clock),
                 }
             }
 
             pub fn pkts_acked(&mut self, flight: &Flight, window: &mut Window, sample: AckSample, clock: Clock) {
                 match self {
                     $(Congestion::$variant(control) => control.pkts_acked(flight, window, sample, clock),)+
+                    Congestion::Module(module) => module.pkts_acked(flight, window, sample, clock),
                 }
             }
 
             pub fn skb_marked_lost(&mut self, flight: &Flight, window: &Window, loss: &Loss, clock: Clock) {
                 match self {
                     $(Congestion::$variant(control) => control.skb_marked_lost(flight, window, loss, clock),)+
+                    // No hook of Linux without the patch.
+                    Congestion::Module(_) => {}
                 }
             }
 
             pub fn set_state(&mut self, flight: &Flight, window: &mut Window, new: CaState, clock: Clock) {
                 match self {
                     $(Congestion::$variant(control) => control.set_state(flight, window, new, clock),)+
+                    Congestion::Module(module) => module.set_state(flight, window, new, clock),
                 }
             }
 
             pub fn event(&mut self, flight: &Flight, window: &mut Window, event: Event, clock: Clock) {
                 match self {
                     $(Congestion::$variant(control) => control.event(flight, window, event, clock),)+
+                    Congestion::Module(module) => module.event(flight, window, event, clock),
                 }
             }
 
             pub fn min_tso_segs(&self, flight: &Flight, window: &Window) -> u32 {
                 match self {
                     $(Congestion::$variant(control) => control.min_tso_segs(flight, window),)+
+                    Congestion::Module(module) => module.min_tso_segs(flight, window),
                 }
             }
 
             pub fn tso_segs(&self, flight: &Flight, window: &Window) -> Option<u32> {
                 match self {
                     $(Congestion::$variant(control) => control.tso_segs(flight, window),)+
+                    Congestion::Module(_) => None,
                 }
             }
 
-            pub fn sndbuf_expand(&self) -> u32 {
+            pub fn sndbuf_expand(&self, flight: &Flight, window: &Window) -> u32 {
                 match self {
                     $(Congestion::$variant(control) => control.sndbuf_expand(),)+
+                    Congestion::Module(module) => module.sndbuf_expand(flight, window),
                 }
             }
         }
@@ -140,6 +160,42 @@ controls! {
     Bbr: bbr::Bbr as Box<bbr::Bbr>,
     Bbr3: bbr3::Bbr3<bbr3::Linux> as Box<bbr3::Bbr3<bbr3::Linux>>,
     Bbr3Draft: bbr3::Bbr3<bbr3::Draft> as Box<bbr3::Bbr3<bbr3::Draft>>,
+}
+
+/// What a connection is to have: one of the list, or a module.
+#[derive(Clone, Debug)]
+pub enum Chosen {
+    Listed(Algorithm),
+    Module(Arc<dyn Module>),
+}
+
+impl From<Algorithm> for Chosen {
+    fn from(algorithm: Algorithm) -> Self {
+        Chosen::Listed(algorithm)
+    }
+}
+
+impl From<Arc<dyn Module>> for Chosen {
+    fn from(module: Arc<dyn Module>) -> Self {
+        Chosen::Module(module)
+    }
+}
+
+/// What only modules hear; algorithms of the list have no use for it.
+impl Congestion {
+    #[inline]
+    pub fn ack_arrives(&mut self, ack: &Ack, send_window: u64) {
+        if let Congestion::Module(module) = self {
+            module.ack_arrives(ack, ack.window == send_window);
+        }
+    }
+
+    #[inline]
+    pub fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, told_window: bool, clock: Clock) {
+        if let Congestion::Module(module) = self {
+            module.in_ack_event(flight, window, told_window, clock);
+        }
+    }
 }
 
 impl Algorithm {

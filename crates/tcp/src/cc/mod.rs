@@ -17,13 +17,14 @@ mod jiffies;
 mod list;
 #[cfg(test)]
 mod model_fuzz;
+pub mod module;
 mod reno;
 #[cfg(test)]
 mod testing;
 
 #[cfg(test)]
 pub(crate) use bbr::random::Random;
-pub use list::{Algorithm, Congestion};
+pub use list::{Algorithm, Chosen, Congestion};
 
 /// What one ACK told about delivery (`struct rate_sample`).
 #[derive(Clone, Copy, Debug)]
@@ -86,9 +87,9 @@ pub enum Event {
 }
 
 /// The smallest super-packet, in segments (`sysctl_tcp_min_tso_segs`).
-const MIN_TSO_SEGS: u32 = 2;
+pub const MIN_TSO_SEGS: u32 = 2;
 /// Windows that the send buffer holds (`tcp_sndbuf_expand`).
-const SNDBUF_EXPAND: u32 = 2;
+pub const SNDBUF_EXPAND: u32 = 2;
 
 /// What an algorithm does. Each method names the hook of Linux's `struct tcp_congestion_ops` that it mirrors. What answers a
 /// question every algorithm has to say; what is only told may be left out, as in Linux.

@@ -55,9 +55,9 @@ impl Model {
         let hz = [100, 250, 300, 1_000][random.below(4) as usize];
         let (mut f, mut w) = (flight(), window());
         // More than a path holds, and little enough for the counters of a whole run.
-        f.cwnd_clamp = 100_000;
+        w.clamp = 100_000;
         f.mss = [100, 536, 1_448, 8_960][random.below(4) as usize];
-        let cc = Congestion::new(algorithm, &f, &mut w, clock(0, hz), seed);
+        let cc = Congestion::new(&algorithm.into(), &f, &mut w, clock(0, hz), seed);
         Model { cc, f, w, random, now_us: 0, hz, last_send: 0 }
     }
 
@@ -81,7 +81,7 @@ impl Model {
             }
             // There is something to undo only after a reduction.
             Operation::Undo if self.f.prior_cwnd == 0 => {}
-            Operation::Undo => self.w.cwnd = self.cc.undo_cwnd(&self.f, &self.w),
+            Operation::Undo => self.w.cwnd = self.cc.undo_cwnd(&self.f, &mut self.w, now),
             Operation::Recover => {
                 self.cc.set_state(&self.f, &mut self.w, CaState::Open, now);
                 self.f.ca_state = CaState::Open;
@@ -115,7 +115,7 @@ impl Model {
     fn reduce(&mut self, to: CaState) {
         let now = clock(self.now_us, self.hz);
         self.f.prior_cwnd = self.w.cwnd;
-        self.w.ssthresh = self.cc.ssthresh(&self.f, &self.w);
+        self.w.ssthresh = self.cc.ssthresh(&self.f, &mut self.w, now);
         assert!(self.w.ssthresh >= 2);
         self.cc.set_state(&self.f, &mut self.w, to, now);
         self.f.ca_state = to;
@@ -176,7 +176,7 @@ fn a_window_is_never_empty_a_threshold_never_below_two_and_a_rate_never_zero() {
                 let (f, w) = (&model.f, &model.w);
                 let context = (algorithm, seed, step, &operation);
                 assert!(w.cwnd >= 1, "{context:?}: an empty window");
-                assert!(w.cwnd <= f.cwnd_clamp, "{context:?}: {} segments", w.cwnd);
+                assert!(w.cwnd <= w.clamp, "{context:?}: {} segments", w.cwnd);
                 assert!(w.ssthresh >= 2, "{context:?}: a threshold of {}", w.ssthresh);
                 assert!(w.pacing_rate > 0, "{context:?}: no rate");
                 assert!((1..=2).contains(&model.cc.min_tso_segs(f, w)), "{context:?}");

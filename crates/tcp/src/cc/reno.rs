@@ -53,7 +53,7 @@ impl Control for Reno {
     /// One segment per acknowledged segment below `ssthresh`, above it one segment a window.
     fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, _: Clock) {
         if let Some(acked) = beyond_slow_start(flight, window, acked) {
-            additive_increase(flight, window, window.cwnd, acked);
+            additive_increase(window, window.cwnd, acked);
         }
     }
 }

@@ -100,6 +100,7 @@ impl Sender {
         if self.congestion.notes_app_limit_on_ack() {
             self.note_app_limit();
         }
+        self.congestion.ack_arrives(ack, self.send_window);
         self.update_window(ack, &mut acking);
         self.flight.snd_una = ack.next;
         if ack.sack.count > 0 {
@@ -107,6 +108,7 @@ impl Sender {
             self.flight.delivered += u64::from(acking.sack_delivered);
         }
         if is_idle {
+            self.congestion.in_ack_event(&self.flight, &mut self.window, acking.told_window, clock);
             if acking.dsacked {
                 self.alert(prior_una, 0, &mut acking, clock);
             }
@@ -117,6 +119,7 @@ impl Sender {
         if self.sack {
             self.rack_adapt(acking.sampling.prior_delivered());
         }
+        self.congestion.in_ack_event(&self.flight, &mut self.window, acking.told_window, clock);
         self.take_tlp_ack(ack.next, &mut acking, clock);
         let is_usual = self.flight.ca_state == CaState::Open && acking.told_window && !acking.sacked && !acking.dsacked;
         let recover = if is_usual {
@@ -144,6 +147,9 @@ impl Sender {
         } else if acking.advanced || acking.sacked && self.reordering > REORDERING {
             // With much reordering a SACK is as good as an ACK.
             self.congestion.cong_avoid(&self.flight, &mut self.window, delivered, clock);
+            if let Some(reduction) = self.window.reduces.take() {
+                self.take_reduction(reduction);
+            }
         }
         self.update_pacing_rate();
     }
@@ -341,7 +347,7 @@ impl Sender {
         } else if ack > high {
             let event = Event::TlpRecovery { is_app_limited: self.tlp_orig_data_app_limited };
             self.congestion.event(&self.flight, &mut self.window, event, clock);
-            self.init_cwnd_reduction();
+            self.init_cwnd_reduction(clock);
             self.set_state(CaState::Cwr, clock);
             self.end_cwnd_reduction(clock);
             self.try_keep_open(clock);

@@ -20,7 +20,7 @@ mod timers;
 mod undo;
 mod writer;
 
-use crate::cc::{Algorithm, Congestion};
+use crate::cc::{Chosen, Congestion};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::options::HostOptions;
@@ -71,7 +71,7 @@ impl std::ops::Add for SenderStats {
 
 /// One connection's sender. With many of them each packet finds its own out of the cache: the fields lie in lines of 64 bytes,
 /// what every acknowledgement and departure needs first.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Sender {
     pub flight: Flight,
@@ -158,13 +158,20 @@ enum Limit {
 impl Sender {
     /// A sender whose handshake took `handshake_us` microseconds (0: unknown) and whose peer offers `send_window` bytes.
     /// `total` is how many segments it has to send (`u64::MAX`: endless), `sack` whether both ends agreed on SACK.
-    pub fn new(algorithm: Algorithm, options: HostOptions, sack: bool, total: u64, start: Start, clock: Clock) -> Self {
+    pub fn new(
+        chosen: impl Into<Chosen>,
+        options: HostOptions,
+        sack: bool,
+        total: u64,
+        start: Start,
+        clock: Clock,
+    ) -> Self {
         let now_us = clock.micros();
         let mut flight = Flight::new(options.mss, clock.now.nanos());
         let mut window = Window::new(options.initial_window);
         let rtt = Rtt::new(&mut flight, start.handshake_us, clock);
         let rto = rtt.rto(&flight, clock);
-        let congestion = Congestion::new(algorithm, &flight, &mut window, clock, start.seed);
+        let congestion = Congestion::new(&chosen.into(), &flight, &mut window, clock, start.seed);
         let mut sender = Sender {
             stats: SenderStats::default(),
             congestion,

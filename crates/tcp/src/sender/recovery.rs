@@ -67,7 +67,7 @@ impl Sender {
         } else if !self.sack {
             self.add_reno_sack(duplicates);
         }
-        if self.try_undo_dsack() {
+        if self.try_undo_dsack(clock) {
             self.try_to_open(clock);
         }
         self.identify_loss(acking, clock);
@@ -98,7 +98,7 @@ impl Sender {
             self.add_reno_sack(duplicates);
         }
         if self.flight.ca_state <= CaState::Disorder {
-            self.try_undo_dsack();
+            self.try_undo_dsack(clock);
         }
         self.identify_loss(acking, clock);
         let is_lost = self.flight.lost_out > 0;
@@ -183,7 +183,7 @@ impl Sender {
         self.flight.prior_ssthresh = 0;
         if !self.in_cwnd_reduction() {
             self.flight.prior_ssthresh = self.current_ssthresh();
-            self.init_cwnd_reduction();
+            self.init_cwnd_reduction(clock);
         }
         self.set_state(CaState::Recovery, clock);
     }
@@ -200,7 +200,7 @@ impl Sender {
         if is_first {
             self.flight.prior_ssthresh = self.current_ssthresh();
             self.flight.prior_cwnd = self.window.cwnd;
-            self.window.ssthresh = self.congestion.ssthresh(&self.flight, &self.window);
+            self.window.ssthresh = self.congestion.ssthresh(&self.flight, &mut self.window, clock);
             self.congestion.event(&self.flight, &mut self.window, Event::Loss, clock);
             self.init_undo();
         }

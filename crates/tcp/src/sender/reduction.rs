@@ -4,7 +4,7 @@ use super::Sender;
 use crate::cc::Event;
 use crate::clock::Clock;
 use crate::flight::CaState;
-use crate::window::INFINITE_SSTHRESH;
+use crate::window::{INFINITE_SSTHRESH, Reduction};
 use sawtooth_units::width::Fit;
 
 impl Sender {
@@ -14,13 +14,27 @@ impl Sender {
     }
 
     /// RFC 6937 section 3: RecoverFS is the window before, and what is in flight now is to be acknowledged before it ends.
-    pub(super) fn init_cwnd_reduction(&mut self) {
+    pub(super) fn init_cwnd_reduction(&mut self, clock: Clock) {
         (self.prr_delivered, self.prr_out) = (0, 0);
         self.flight.prior_cwnd = self.window.cwnd;
-        self.window.ssthresh = self.congestion.ssthresh(&self.flight, &self.window);
+        self.window.ssthresh = self.congestion.ssthresh(&self.flight, &mut self.window, clock);
         self.window.cwnd_cnt = 0;
         self.high_seq = self.flight.snd_nxt;
         self.tlp_high_seq = None;
+    }
+
+    /// The algorithm came down by itself (`tcp_enter_cwr`): the sender's part of it.
+    #[cold]
+    pub(super) fn take_reduction(&mut self, reduction: Reduction) {
+        self.flight.prior_ssthresh = 0;
+        if let Reduction::Begun { prior_cwnd } = reduction {
+            (self.prr_delivered, self.prr_out) = (0, 0);
+            self.flight.prior_cwnd = prior_cwnd;
+            self.flight.ca_state = CaState::Cwr;
+            self.high_seq = self.flight.snd_nxt;
+            self.undo_marker = None;
+            self.tlp_high_seq = None;
+        }
     }
 
     /// On each ACK: `delivered` is DeliveredData. Above the threshold as much is sent as brings the flight there in proportion;

@@ -34,13 +34,13 @@ impl Sender {
     }
 
     /// Window and threshold are what they were.
-    fn undo_cwnd_reduction(&mut self) {
+    fn undo_cwnd_reduction(&mut self, clock: Clock) {
         self.undo_marker = None;
         self.rack.look_again();
         if self.flight.prior_ssthresh == 0 {
             return;
         }
-        self.window.cwnd = self.congestion.undo_cwnd(&self.flight, &self.window);
+        self.window.cwnd = self.congestion.undo_cwnd(&self.flight, &mut self.window, clock);
         self.window.ssthresh = self.window.ssthresh.max(self.flight.prior_ssthresh);
     }
 
@@ -65,7 +65,7 @@ impl Sender {
     /// All that was in flight is acknowledged. True: the state stays nevertheless.
     pub(super) fn try_undo_recovery(&mut self, tsecr: u32, clock: Clock) -> bool {
         if self.may_undo(tsecr) {
-            self.undo_cwnd_reduction();
+            self.undo_cwnd_reduction(clock);
         } else {
             self.rack.count_recovery();
         }
@@ -76,11 +76,11 @@ impl Sender {
         holds
     }
 
-    pub(super) fn try_undo_dsack(&mut self) -> bool {
+    pub(super) fn try_undo_dsack(&mut self, clock: Clock) -> bool {
         let undone = self.all_were_duplicates();
         if undone {
             self.rack.discount_recovery();
-            self.undo_cwnd_reduction();
+            self.undo_cwnd_reduction(clock);
         }
         undone
     }
@@ -91,7 +91,7 @@ impl Sender {
             return false;
         }
         self.unmark_lost();
-        self.undo_cwnd_reduction();
+        self.undo_cwnd_reduction(clock);
         self.retransmits = 0;
         let holds = self.holds_until_above_high();
         if !holds && (self.sack || frto) {
@@ -110,7 +110,7 @@ impl Sender {
             }
             self.forget_retransmissions();
             self.unmark_lost();
-            self.undo_cwnd_reduction();
+            self.undo_cwnd_reduction(clock);
             self.try_keep_open(clock);
         }
         false

@@ -146,7 +146,8 @@ impl Sender {
         let options = if self.options.timestamps { TIMESTAMP_OPTION } else { 0 };
         let segment = u64::from(self.flight.mss) + options + SEND_MEMORY_HEADERS;
         let segment = segment.next_power_of_two() + SEND_MEMORY_BUFFER;
-        let wanted = u64::from(self.congestion.sndbuf_expand()) * u64::from(segments) * segment;
+        let wanted =
+            u64::from(self.congestion.sndbuf_expand(&self.flight, &self.window)) * u64::from(segments) * segment;
         if self.send_buffer < wanted {
             self.send_buffer = wanted.min(self.options.send_buffer);
         }
@@ -213,12 +214,11 @@ mod tests {
 
     #[test]
     fn the_application_wakes_when_a_third_of_the_send_buffer_is_free() {
-        let mut sender = started(65_160, 4 << 20);
         let clock = Clock { now: Time::from_nanos(1_100_000_000), hz: 250 };
-        sender.window.cwnd = 1;
-        let queued = sender.queued();
+        let queued = started(65_160, 4 << 20).queued();
         for (send_buffer, wakes) in [(queued + queued / 2 - 1, false), (queued + queued / 2, true)] {
-            let mut sender = sender.clone();
+            let mut sender = started(65_160, 4 << 20);
+            sender.window.cwnd = 1;
             sender.send_buffer = send_buffer;
             sender.write(clock, &mut Vec::new());
             assert_eq!(sender.written > 32, wakes);

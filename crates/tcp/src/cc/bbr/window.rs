@@ -101,7 +101,7 @@ impl Bbr {
             0 => window.cwnd,
             _ => self.next_cwnd(flight, window, sample, bandwidth, gain),
         };
-        window.cwnd = cwnd.min(flight.cwnd_clamp).min(most);
+        window.cwnd = cwnd.min(window.clamp).min(most);
     }
 
     /// Each lost segment takes one off. In the first round of recovery one goes out for each that was delivered (packet
@@ -227,7 +227,7 @@ mod tests {
         let (mut bbr, mut f, mut w) = full();
         w.cwnd = 1_000;
         assert_eq!(ack(&mut bbr, &mut f, &mut w, 0, 7), 1_000);
-        f.cwnd_clamp = 500;
+        w.clamp = 500;
         assert_eq!(ack(&mut bbr, &mut f, &mut w, 0, 0), 500);
         bbr.mode = Mode::ProbeRtt;
         assert_eq!(ack(&mut bbr, &mut f, &mut w, 0, 0), 4);

@@ -113,7 +113,7 @@ impl<E: Edition> Bbr3<E> {
         if sample.acked_sacked > 0 {
             window.cwnd = self.next_cwnd(flight, window, sample.acked_sacked);
         }
-        window.cwnd = window.cwnd.min(flight.cwnd_clamp);
+        window.cwnd = window.cwnd.min(window.clamp);
         if self.mode == Mode::ProbeRtt {
             window.cwnd = window.cwnd.min(self.probe_rtt_cwnd());
         }

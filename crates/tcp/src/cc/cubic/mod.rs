@@ -76,7 +76,7 @@ impl Control for Cubic {
     fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, clock: Clock) {
         if let Some(acked) = beyond_slow_start(flight, window, acked) {
             self.curve.update(window.cwnd, acked, self.delay_min_us, clock);
-            additive_increase(flight, window, self.curve.per_increase(), acked);
+            additive_increase(window, self.curve.per_increase(), acked);
         }
     }
 

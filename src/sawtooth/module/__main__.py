@@ -1,0 +1,72 @@
+"""The process in which modules run: ``python -m sawtooth.module PAGE IN OUT``, three descriptors; for ``apart``."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+from sawtooth import _core
+
+
+def main() -> None:
+    page, questions, answers = (int(argument) for argument in sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Standard output is for results, which this process has none of.
+    os.dup2(2, 1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _core.share_watch(page)
+    asked, told = Connection(questions, writable=False), Connection(answers, readable=False)
+    simulation: _core.Simulation | None = None
+    patience_s = 0
+    while True:
+        try:
+            question, *given = asked.recv()
+        except EOFError:
+            return
+        try:
+            if question == "open":
+                scenario, captures, opened, places, patience_s = given
+                _be_patient(patience_s)
+                modules: list[_core.Module] = []
+                for library, parameters, name in opened:
+                    try:
+                        modules.append(_core.Module(library, list(parameters), name))
+                    except ValueError as error:
+                        told.send(("refused", (len(modules), *error.args)))
+                        return
+                answer: Any = [module.name for module in modules]
+                wanted = {flow: modules[place] for flow, place in places.items()}
+                if scenario is not None:
+                    simulation = _core.Simulation(scenario, captures, wanted)
+            else:
+                assert simulation is not None
+                _be_patient(patience_s)
+                finished = simulation.advance(*given)
+                tables = simulation.take()
+                answer = finished, tables, simulation.now_ns, simulation.events, simulation.delivered_packets
+            told.send(("answer", answer))
+        except ValueError as error:
+            told.send(("value", str(error)))
+        except OSError as error:
+            told.send(("system", (error.errno, error.strerror, error.filename)))
+        except BaseException as error:
+            # A panic of the core, which PyO3 raises as a BaseException.
+            told.send(("overrun" if str(error) == _core.OVERRUN else "panic", str(error)))
+            return
+
+
+def _be_patient(seconds: int) -> None:
+    """From now on so much processor time, then the kernel ends us: a loop in C never comes back to Python."""
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    used = int(spent.ru_utime + spent.ru_stime)
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = used + seconds + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+
+
+if __name__ == "__main__":
+    main()

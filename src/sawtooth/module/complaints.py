@@ -1,0 +1,68 @@
+"""Complaints of a C compiler, as one error: file, line, what is missing, and what the interface has instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from sawtooth.errors import InputError, nearest
+from sawtooth.module import interface
+from sawtooth.plain import plain
+
+_AT = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+_NO_HEADER = re.compile(r"^'?([\w/.-]+)'?(?:: No such file| file not found)")
+_NO_MEMBER = re.compile(r"'(?:const )?(?:volatile )?((?:struct|union) \w+)[^']*' has no member named '(\w+)'")
+_NO_MEMBER_CLANG = re.compile(r"no member named '(\w+)' in '((?:struct|union) \w+)'")
+_NO_NAME = re.compile(
+    r"implicit declaration of function '(\w+)'|'(\w+)' undeclared|unknown type name '(\w+)'"
+    r"|undeclared (?:function|identifier) '(\w+)'"
+)
+_NO_SYMBOL = re.compile(r"undefined (?:reference to|symbol:?) [`'\"]?(\w+)")
+_OWN = "see docs/reference/module.md for all that the interface has"
+_MORE = 2
+"""So many further complaints are told in short."""
+
+
+def refused(said: str, sources: Sequence[str]) -> InputError:
+    """The error for a compiler that failed and ``said`` this."""
+    found = [(match["file"], int(match["line"]), match["text"]) for match in _AT.finditer(said)]
+    if not found:
+        symbol = _NO_SYMBOL.search(said)
+        if symbol:
+            message = f"nothing defines {symbol[1]}, which it uses"
+            fix = f'if another file of it does, name both: source = ["{Path(sources[0]).name}", "…"]; {_OWN}'
+            return InputError("compile-failed", message, file=sources[0], fix=fix)
+        words = plain(said.strip().splitlines()[-1] if said.strip() else "it said nothing", 200)
+        return InputError("compile-failed", f"the compiler failed: {words}", file=sources[0], fix="mend the source")
+    file, line, text = found[0]
+    message = f"line {line}: {plain(text, 200)}"
+    others = [f"line {line}: {plain(text, 80)}" for other, line, text in found[1:] if other == file]
+    if others:
+        message += f"; {'; '.join(others[:_MORE])}"
+        message += f"; and {len(others) - _MORE} more" if len(others) > _MORE else ""
+    return InputError("compile-failed", message, file=file, fix=_fix(text))
+
+
+def _fix(text: str) -> str:
+    if missing := _NO_HEADER.search(text):
+        near = nearest(missing[1], interface.headers())
+        return f"{f'did you mean <{near}>? ' if near else ''}headers here: {', '.join(interface.headers())}"
+    if member := _NO_MEMBER.search(text):
+        return _fields(member[1], member[2])
+    if member := _NO_MEMBER_CLANG.search(text):
+        return _fields(member[2], member[1])
+    if name := _NO_NAME.search(text):
+        missing_name = next(one for one in name.groups() if one)
+        near = nearest(missing_name, interface.everything())
+        has = f'the nearest that the interface has is "{near}"' if near else "the interface has nothing like it"
+        return f"{has}; {_OWN}"
+    return "mend the source"
+
+
+def _fields(structure: str, field: str) -> str:
+    fields = interface.structures().get(structure, ())
+    if not fields:
+        return _OWN
+    near = nearest(field, fields)
+    return f"{f'did you mean {near}? ' if near else ''}{structure} has {', '.join(fields)}"

@@ -1,0 +1,1 @@
+#include <sawtooth/tcp.h>

@@ -1,0 +1,65 @@
+"""Sources of modules in a scenario's tables: where they lie, and what they say."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_BESIDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+
+
+def anchored(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
+    """The same tables; sources of modules that are named beside a file in ``directory`` by their whole path."""
+    flows = tables.get("flows")
+    if not isinstance(flows, list):
+        return tables
+    moved = [
+        {**flow, "cc": _anchored(flow["cc"], directory)} if isinstance(flow, Mapping) and "cc" in flow else flow
+        for flow in flows
+    ]
+    return {**tables, "flows": moved}
+
+
+def anchored_axes(axes: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    """The same for the values of fields by their dotted paths, as a study varies them."""
+    return {field: _values(field.split("."), values, directory) for field, values in axes.items()}
+
+
+def _values(steps: Sequence[str], values: Any, directory: Path) -> Any:
+    if steps[0] != "flows" or not isinstance(values, list):
+        return values
+    if steps[-2:] == ["cc", "source"]:
+        return [_anchored({"source": value}, directory)["source"] for value in values]
+    return [_anchored(value, directory) for value in values] if steps[-1] == "cc" else values
+
+
+def _anchored(cc: Any, directory: Path) -> Any:
+    if not isinstance(cc, Mapping) or "source" not in cc:
+        return cc
+    given = cc["source"]
+    if isinstance(given, str) and given:
+        return {**cc, "source": str((directory / given).absolute())}
+    if isinstance(given, list) and all(isinstance(one, str) and one for one in given):
+        return {**cc, "source": [str((directory / one).absolute()) for one in given]}
+    return cc
+
+
+def content_digest(sources: Sequence[str]) -> str:
+    """SHA-256 of what the files say, and the headers beside them that they include; of files that are gone, nothing."""
+    found, seen = hashlib.sha256(), set()
+    waiting = [Path(source) for source in sources]
+    while waiting:
+        path = waiting.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        try:
+            text = path.read_bytes() if path.is_file() else b""
+        except OSError:
+            text = b""
+        found.update(b"%d " % len(text) + text)
+        waiting += [path.parent / name.decode(errors="replace") for name in _BESIDE.findall(text)]
+    return found.hexdigest()
