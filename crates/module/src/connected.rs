@@ -1,7 +1,7 @@
 //! A connection that has a module: the sender's state is laid out before each hook as the kernel would have it, and what a module may
 //! change is taken back after it. Whatever else it writes there is overwritten before the next.
 
-use crate::layout::{self, ECN_OK, NEEDS_ECN, Operations, TcpSock};
+use crate::layout::{self, Operations, TcpSock};
 use crate::library::Library;
 use sawtooth_tcp::cc::module::Connected;
 use sawtooth_tcp::cc::{AckSample, Event, RateSample};
@@ -82,11 +82,6 @@ impl Connection {
         let mut sock = TcpSock::new(operations);
         sock.connection.sock.gso_max_size = GSO_MAX_SIZE;
         sock.random = seed;
-        // SAFETY: the structure that the module has registered.
-        if unsafe { (*operations).flags } & NEEDS_ECN != 0 {
-            // Such a control asks for ECN, and the other end agrees (`tcp_ecn` is 2 unless it is set).
-            sock.ecn_flags = ECN_OK;
-        }
         let connection = Connection { library, sock: Box::new(UnsafeCell::new(sock)), slow_path: false };
         if let Some(init) = connection.operations().init {
             // SAFETY: see `call`.

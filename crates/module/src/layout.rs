@@ -132,11 +132,6 @@ pub struct Operations {
     pub flags: u32,
 }
 
-/// `TCP_CONG_NEEDS_ECN`, of [`Operations::flags`].
-pub const NEEDS_ECN: u32 = 2;
-/// `TCP_ECN_OK`, of [`TcpSock::ecn_flags`].
-pub const ECN_OK: u8 = 1;
-
 /// `sawtooth_layout` in `runtime.c`, in its order.
 pub const OFFSETS: [usize; 18] = [
     size_of::<TcpSock>(),
