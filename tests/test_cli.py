@@ -112,7 +112,7 @@ def test_the_shipped_studies_are_listed_and_can_be_shown_by_name(call) -> None:
     assert "one-percent-loss" in call("studies").out
     answer = call("show", "one-percent-loss")
     assert answer.status == 0
-    assert "132 points" in answer.out
+    assert "198 points" in answer.out
 
 
 @pytest.mark.usefixtures("patience")

@@ -101,10 +101,10 @@ def test_a_study_is_rebuilt_from_its_dictionary_through_json():
     assert small().digest() != small(title="other").digest()
 
 
-def test_the_published_study_is_132_short_runs_or_44_full_ones():
+def test_the_published_study_is_198_short_runs_or_66_full_ones():
     study = Study.load(shipped()["one-percent-loss"])
     short, full = study.points(), study.points(full=True)
-    assert (len(short), len(full)) == (132, 44)
+    assert (len(short), len(full)) == (198, 66)
     assert {point.scenario.duration.seconds for point in short} == {60}
     assert {point.scenario.duration.seconds for point in full} == {10_800}
     assert {point.key["path"] for point in short} == {"symmetric", "asymmetric"}

@@ -176,11 +176,11 @@ fn the_send_buffer_grows_to_twice_the_window() {
 }
 
 #[test]
-fn only_bbr_is_paced() {
+fn only_bbr_is_paced_in_each_version() {
     for &algorithm in Algorithm::ALL {
         let mut driver = Setup::default().algorithm(algorithm).open();
         driver.at_ms(100).ack(2);
-        assert_eq!(driver.sender.window.pacing, algorithm == Algorithm::Bbr, "{algorithm:?}");
+        assert_eq!(driver.sender.window.pacing, algorithm.name().starts_with("bbr"), "{algorithm:?}");
         assert_ne!(driver.sender.window.pacing_rate, UNPACED, "{algorithm:?}: it also sizes super-packets");
     }
 }

@@ -62,7 +62,7 @@ impl FullPipe {
 
 impl Bbr {
     /// The bandwidth to use: the policer's, if there is one, or the recent maximum.
-    pub(super) fn bandwidth(&self) -> u32 {
+    pub(in crate::cc) fn bandwidth(&self) -> u32 {
         self.policer.rate().unwrap_or_else(|| self.max_bandwidth.get())
     }
 

@@ -155,4 +155,17 @@ impl Control for Bbr {
 }
 
 #[cfg(test)]
+impl Bbr {
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+    pub(super) fn phase(&self) -> usize {
+        self.cycle.phase
+    }
+    pub(super) fn gain(&self) -> u32 {
+        self.pacing_gain
+    }
+}
+
+#[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ const START_PHASES: u32 = 7;
 
 /// `enum bbr_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(in crate::cc) enum Mode {
     /// Double the rate each round until the pipe is full.
     Startup,
     /// Drain the queue that startup made.

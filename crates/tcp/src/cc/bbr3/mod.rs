@@ -271,6 +271,8 @@ impl<E: Edition> Bbr3<E> {
 }
 
 #[cfg(test)]
+mod appendix;
+#[cfg(test)]
 mod path;
 #[cfg(test)]
 mod tests;

@@ -199,6 +199,54 @@ impl<C: Control> Path<C> {
         gap as u32
     }
 
+    /// What waits at the bottleneck leaves at the new rate, too.
+    pub(in crate::cc) fn change_rate(&mut self, segments_per_ms: u64) {
+        let now_ns = self.now_ns;
+        let (before, rest_ns) = (self.shape.segments_per_ms, self.shape.rtt_us * 1_000);
+        let stretch = |ns: u64| match ns.checked_sub(now_ns) {
+            Some(ahead_ns) => now_ns + ahead_ns * before / segments_per_ms,
+            None => ns,
+        };
+        for packet in &mut self.flying {
+            packet.back_ns = stretch(packet.back_ns.saturating_sub(rest_ns)) + rest_ns;
+        }
+        self.link_free_ns = stretch(self.link_free_ns);
+        self.shape.segments_per_ms = segments_per_ms;
+    }
+
+    /// The application writes nothing for so long.
+    pub(in crate::cc) fn fall_silent(&mut self, ms: u64) {
+        self.w.app_limited = self.f.delivered + u64::from(self.f.in_flight());
+        while !self.flying.is_empty() {
+            self.hear_next();
+        }
+        self.w.app_limited = self.f.delivered + 1;
+        self.now_ns += ms * NANOS_PER_MS;
+    }
+
+    fn hear_next(&mut self) {
+        self.now_ns = self.flying.front().map_or(self.now_ns, |packet| packet.back_ns.max(self.now_ns));
+        self.hear();
+    }
+
+    /// A twentieth of what is in flight is taken for lost, by a timeout or not, and then it turns out that it was not.
+    pub(in crate::cc) fn misjudge(&mut self, timeout: bool) {
+        let now = self.clock();
+        let in_flight = self.f.in_flight();
+        self.w.ssthresh = self.cc.ssthresh(&self.f, &self.w);
+        for lost in 1..=in_flight / 20 {
+            self.f.lost += 1;
+            let loss = Loss { segments: 1, lost, tx_in_flight: in_flight, is_app_limited: false };
+            self.cc.skb_marked_lost(&self.f, &self.w, &loss, now);
+        }
+        let state = if timeout { CaState::Loss } else { CaState::Recovery };
+        self.cc.set_state(&self.f, &mut self.w, state, now);
+        self.f.ca_state = state;
+        self.w.cwnd = self.cc.undo_cwnd(&self.f, &self.w);
+        self.cc.set_state(&self.f, &mut self.w, CaState::Open, now);
+        self.f.ca_state = CaState::Open;
+    }
+
     pub(in crate::cc) fn run_until_ms(&mut self, ms: u64) {
         while self.now_ms() < ms {
             self.step();
