@@ -11,7 +11,7 @@ import pytest
 
 from sawtooth import _core
 from sawtooth.cli import main
-from sawtooth.controls import FACTS, having, response
+from sawtooth.controls import FACTS, distance, having, response
 from sawtooth.controls.response import LOSSES
 from sawtooth.engines import model
 from sawtooth.scenario import CONGESTION_CONTROLS
@@ -74,3 +74,12 @@ def test_the_curve_falls_with_loss_and_follows_the_closed_form(
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".png", ".svg"}
     again = response("reno", seeds=2, jobs=1).table
     pd.testing.assert_frame_equal(again, table, rtol=1e-5)
+
+
+def test_the_distance_from_the_kernel_is_known_for_each_control_of_the_simulator() -> None:
+    for name in _core.congestion_controls():
+        found = distance(name)
+        assert found is not None, "run tools/controls.py"
+        assert 0 <= found.median <= found.p90 <= found.worst
+        assert found.points > 30
+    assert distance("vegas") is None

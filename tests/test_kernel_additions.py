@@ -269,3 +269,19 @@ def test_a_kernel_is_found_by_the_very_file_that_is_built_in(tree: Path, module:
             find_with(sources, 250, name)
         assert caught.value.code == "kernel-missing"
         assert f"sawtooth kernel build --with {module}" in str(caught.value.fix)
+
+
+def test_a_flow_whose_control_is_a_file_runs_on_the_kernel_that_has_it_built_in(tree: Path, module: Path) -> None:
+    flows = [{"cc": {"source": str(module)}}, {"cc": "cubic"}]
+    with pytest.raises(SawtoothError) as caught:
+        Engine().check(Scenario(flows=flows))
+    assert f"sawtooth kernel build --with {module}" in str(caught.value.fix)
+    build(source_path=tree, modules=[module])
+    Engine().check(Scenario(flows=flows))
+    for more, field in (({"name": "other"}, "flows.0.cc"), ({"parameters": {"x": 1}}, "flows.0.cc.parameters")):
+        with pytest.raises(SawtoothError) as refusal:
+            Engine().check(Scenario(flows=[{"cc": {"source": str(module), **more}}]))
+        assert (refusal.value.code, refusal.value.field) == ("unsupported", field)
+    module.write_text(MODULE + "/* changed */\n")
+    with pytest.raises(SawtoothError, match="as it is now"):
+        Engine().check(Scenario(flows=flows))

@@ -51,7 +51,9 @@ class Kernel:
 
         compiled = scenario.compile()
         check(compiled, scenario.traffic, Place(), where="the engine kernel")
-        _check_controls(compiled, _kernel(compiled))
+        found = _kernel(compiled)
+        _check_controls(compiled, found)
+        _called(compiled, found)
         check_tools(scenario.traffic, capture=self.capture is not None)
         captured_hosts(compiled, self.capture_at)
         source()
@@ -69,6 +71,7 @@ class Kernel:
         compiled = scenario.compile()
         captured = [] if self.capture is None else captured_hosts(compiled, self.capture_at)
         found = _kernel(compiled)
+        called = _called(compiled, found)
 
         def look() -> None:
             if stop is not None and stop():
@@ -81,7 +84,7 @@ class Kernel:
         with directory() as own, processor() as cpu:
             share = own / "share"
             share.mkdir()
-            outcome.prepare(share, scenario, Place(), _PREFIX, capture=captured, called=found.names)
+            outcome.prepare(share, scenario, Place(), _PREFIX, capture=captured, called=called)
             guest = Guest(found, cpu=cpu, memory=MEMORY, seed=scenario.seed)
             command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
             ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look)
@@ -92,7 +95,7 @@ class Kernel:
                 "cpu_s": ended.cpu_s,
                 "wall_s": time.perf_counter() - begun,
             }
-            result = outcome.run(share, scenario, self.name, meta, called=found.names)
+            result = outcome.run(share, scenario, self.name, meta, called=called)
             if self.capture is not None:
                 outcome.keep_captures(share, self.capture)
         if progress is not None:
@@ -104,13 +107,51 @@ ENGINE: Engine = Kernel()
 
 
 def _kernel(compiled: Compiled) -> Installed:
-    """The one that a scenario runs on. Raises SawtoothError ``kernel-missing``."""
-    from sawtooth.kernel import find
+    """The one that a scenario runs on; with modules, one that has these very files built in.
 
+    Raises SawtoothError ``kernel-missing``, and for a module's file ``file-not-found`` or ``file-unreadable``.
+    """
+    from sawtooth.kernel import find, find_with
+
+    sources = _sources(compiled)
     try:
+        if sources:
+            return find_with(sources, compiled.hosts[0].hz, compiled.kernel)
         return find(compiled.hosts[0].hz, compiled.kernel)
     except SawtoothError as error:
         raise error.at(field=None if compiled.kernel is None else "host.kernel") from None
+
+
+def _sources(compiled: Compiled) -> dict[str, str]:
+    """SHA-256 of the modules' files, by path."""
+    from sawtooth.kernel.additions import File
+
+    paths = [path for flow in compiled.flows if flow.module is not None for path in flow.module.sources]
+    return {path: File.read(path).sha256 for path in dict.fromkeys(paths)}
+
+
+def _called(compiled: Compiled, found: Installed) -> dict[str, str]:
+    """What flows call their controls, and what the kernel calls them, where that is another name.
+
+    Raises InputError ``unsupported`` for a module that registers several controls and does not say which.
+    """
+    sources, called = _sources(compiled), dict(found.names)
+    for index, flow in enumerate(compiled.flows):
+        if flow.module is None:
+            continue
+        at = f"flows.{index}.cc"
+        if flow.module.parameters:
+            fix = "set their values in the file, or use --engine sim"
+            message = "the engine kernel sets no parameters of modules"
+            raise InputError("unsupported", message, field=f"{at}.parameters", fix=fix)
+        names = [name for path in flow.module.sources for name in found.registered(sources[path])]
+        chosen = [name for name in names if flow.module.name in (None, name)]
+        if len(chosen) != 1 or called.get(flow.cc, chosen[0]) != chosen[0]:
+            message = f"{', '.join(flow.module.sources)} registers {', '.join(names) or 'nothing'}"
+            fix = f'say which, and under different names: cc = {{ source = "{flow.module.sources[0]}", name = "NAME" }}'
+            raise InputError("unsupported", message, field=at, fix=fix)
+        called[flow.cc] = chosen[0]
+    return called
 
 
 def _check_controls(compiled: Compiled, found: Installed) -> None:
@@ -118,7 +159,7 @@ def _check_controls(compiled: Compiled, found: Installed) -> None:
     from sawtooth.kernel import having
 
     for index, flow in enumerate(compiled.flows):
-        if flow.cc not in found.controls:
+        if flow.module is None and flow.cc not in found.controls:
             named = f'the kernel "{found.name}"' if found.name else "this kernel"
             others = having(flow.cc)
             fix = f'set host.kernel to "{others[0]}", which has it' if others else suggestion(flow.cc, found.controls)

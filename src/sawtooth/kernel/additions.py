@@ -38,8 +38,18 @@ class File:
     path: Path
     content: bytes
 
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> File:
+        """Raises InputError ``file-not-found``, ``file-unreadable``, ``out-of-range``."""
+        content = read_bytes(path, LARGEST_BYTES)
+        if len(content) > LARGEST_BYTES:
+            fix = "give a patch or a C file"
+            raise InputError("out-of-range", f"it is larger than {LARGEST_BYTES >> 20} MiB", file=path, fix=fix)
+        return cls(Path(path), content)
+
     @property
     def sha256(self) -> str:
+        """Of its content, in hexadecimal."""
         return hashlib.sha256(self.content).hexdigest()
 
     def describe(self) -> dict[str, Any]:
@@ -81,7 +91,7 @@ class Additions:
                     message = f'a congestion control cannot be called "{plain(word, 60)}"'
                     fix = 'write it like bbr3=bbr: letters, digits, "_" and "-", at most 15'
                     raise InputError("bad-name", message, field="names", fix=fix)
-        files = tuple(_read(path) for path in modules)
+        files = tuple(File.read(path) for path in modules)
         for file in files:
             if not _FILE.fullmatch(file.path.name):
                 fix = 'name it like "tcp_mine.c": letters, digits, "_" and "-", then .c or .h'
@@ -90,7 +100,7 @@ class Additions:
         if twice and len({file.path.name for file in files}) < len(files):
             message = f"two files are called {min(twice)}"
             raise InputError("duplicate-name", message, file=min(twice), fix="rename one of them")
-        return cls(name or "", tuple(_read(path) for path in patches), files, tuple(sorted((names or {}).items())))
+        return cls(name or "", tuple(File.read(path) for path in patches), files, tuple(sorted((names or {}).items())))
 
     def __bool__(self) -> bool:
         return bool(self.name or self.patches or self.modules or self.names)
@@ -174,14 +184,6 @@ class Additions:
 def _named(source: bytes) -> set[str]:
     """The names that a C file gives to what it registers."""
     return {name.decode() for name in re.findall(rb'\.name\s*=\s*"([A-Za-z0-9_-]{1,15})"', source)}
-
-
-def _read(path: str | PathLike[str]) -> File:
-    content = read_bytes(path, LARGEST_BYTES)
-    if len(content) > LARGEST_BYTES:
-        fix = "give a patch or a C file"
-        raise InputError("out-of-range", f"it is larger than {LARGEST_BYTES >> 20} MiB", file=path, fix=fix)
-    return File(Path(path), content)
 
 
 def _digest(parts: Sequence[Any]) -> str:

@@ -94,8 +94,8 @@ def run(
         message = f"the testbed left no whole result: {error}"
         raise SawtoothError("testbed-failed", message, fix=_AGAIN) from error
     theirs, both_ends = _ends(directory, scenario, compiled)
-    ours = {own: name for name, own in (called or {}).items()}
-    controls = {flow: ours.get(cc, cc) for flow, cc in theirs.items()}
+    asked = {flow.name: flow.cc for flow in compiled.flows}
+    controls = {flow: asked[flow] if cc == (called or {}).get(asked[flow]) else cc for flow, cc in theirs.items()}
     described = {
         "names": names(compiled),
         "traffic": scenario.traffic,
