@@ -3,7 +3,7 @@
 
 use super::output::Push;
 use super::rate::Sampling;
-use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, SACKED};
+use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, Run, SACKED};
 use super::timers::Pending;
 use super::{REORDERING, Sender};
 use crate::cc::{AckSample, Event};
@@ -51,7 +51,7 @@ pub struct Acking {
     pub sets_timer: bool,
 }
 
-/// What is known of the segments that an ACK took out and that had been sent but once.
+/// What is known of what an ACK took out and had been sent but once.
 #[derive(Clone, Copy, Debug)]
 struct Originals {
     /// Send times of the first and the last.
@@ -167,10 +167,7 @@ impl Sender {
     /// Takes out what was acknowledged; samples round-trip time and rate; sees reordering and whether to set the timer.
     fn clean_queue(&mut self, prior_una: u64, highest_sack: u64, acking: &mut Acking, clock: Clock) {
         let una = self.flight.snd_una;
-        let originals = match self.take_out_untouched(acking, clock) {
-            Some(originals) => originals,
-            None => self.take_out_each(prior_una, acking, clock),
-        };
+        let originals = self.take_out(acking, clock);
         let acked = (una - prior_una).fit_u32();
         if self.retransmit_hint.is_some_and(|hint| acked > 0 && hint < una) {
             self.retransmit_hint = None;
@@ -198,80 +195,87 @@ impl Sender {
     /// off again and again.
     fn sack_restarts_timer(&self, acking: &Acking) -> bool {
         let Some((first_us, _)) = acking.sacked_us else { return false };
-        acking.sampling.rtt_us.is_some()
-            && !self.board.is_empty()
-            && first_us < self.board.get(self.flight.snd_una).sent_us
+        acking.sampling.rtt_us.is_some() && self.board.front().is_some_and(|oldest| first_us < oldest.sent_us)
     }
 
-    fn take_out_each(&mut self, prior_una: u64, acking: &mut Acking, clock: Clock) -> Originals {
+    /// Takes out what was acknowledged, run by run; of the last one perhaps a part.
+    fn take_out(&mut self, acking: &mut Acking, clock: Clock) -> Originals {
+        let una = self.flight.snd_una;
         let mut originals = Originals { sent_us: None, lowest: self.flight.snd_nxt };
-        for seq in prior_una..self.flight.snd_una {
-            self.take_out(seq, &mut originals, acking, clock);
+        while let Some(at) = self.board.first() {
+            let run = self.board.run(at);
+            if run.start >= una {
+                break;
+            }
+            let end = run.end.min(una);
+            self.acknowledge(at, end, &mut originals, acking, clock);
+            if end < self.board.run(at).end {
+                self.board.cut_first(end);
+                break;
+            }
+            self.board.pop_first();
+            self.super_packets -= 1;
+            // What is left of its super-packet is one still.
+            if let Some(first) = self.board.first() {
+                self.part(first);
+            }
         }
         originals
     }
 
-    fn take_out(&mut self, seq: u64, originals: &mut Originals, acking: &mut Acking, clock: Clock) {
-        let segment = *self.board.get(seq);
-        let is = |flags: u8| segment.flags & flags != 0;
-        let (was_sacked, was_sent_again) = (is(SACKED), is(RETRANS | EVER_RETRANS));
-        acking.acked_retransmission |= was_sent_again;
-        if !was_sent_again && !was_sacked {
-            let (first_us, _) = originals.sent_us.unwrap_or((segment.sent_us, 0));
-            originals.sent_us = Some((first_us, segment.sent_us));
-            originals.lowest = originals.lowest.min(seq);
-            acking.delivered_original |= seq < self.high_seq;
-        }
-        if was_sacked {
-            self.flight.sacked_out = self.flight.sacked_out.saturating_sub(1);
-        } else if self.sack {
-            self.flight.delivered += 1;
-            // An echo from before the retransmission: it is the original that came.
-            let resent = (segment.sent_us / 1_000).low_u32() + 1;
-            if !(was_sent_again && self.echo_before(acking.tsecr, resent)) {
-                self.rack_advance(segment.flags, seq + 1, segment.sent_us, clock);
+    /// The run at `at`, the first, is acknowledged up to `end`.
+    #[inline(always)]
+    fn acknowledge(&mut self, at: u32, end: u64, originals: &mut Originals, acking: &mut Acking, clock: Clock) {
+        let &Run { start, sent_us, flags, .. } = self.board.run(at);
+        let count = (end - start).fit_u32();
+        self.flight.packets_out -= count;
+        if flags & (SACKED | RETRANS | EVER_RETRANS) == 0 {
+            let (first_us, _) = originals.sent_us.unwrap_or((sent_us, 0));
+            originals.sent_us = Some((first_us, sent_us));
+            originals.lowest = originals.lowest.min(start);
+            acking.delivered_original |= start < self.high_seq;
+            self.flight.lost_out -= if flags & LOST != 0 { count } else { 0 };
+            if self.sack {
+                self.flight.delivered += u64::from(count);
+                // Of two that were sent in order the latter says all.
+                if !self.acknowledges_after(at) {
+                    self.rack_advance(flags, end, sent_us, clock);
+                    self.rate_delivered(at, end, &mut acking.sampling);
+                }
+            } else {
+                self.rate_delivered(at, end, &mut acking.sampling);
             }
-        }
-        self.flight.retrans_out -= u32::from(is(RETRANS));
-        self.flight.lost_out -= u32::from(is(LOST));
-        self.flight.packets_out -= 1;
-        self.rate_delivered(seq, &mut acking.sampling);
-        self.board.pop_to(seq + 1);
-        self.super_packets -= 1;
-        // What is left of its super-packet is one still.
-        if seq + 1 < self.flight.snd_nxt {
-            self.part(seq + 1);
+        } else {
+            self.acknowledge_known(at, count, end, acking, clock);
         }
     }
 
-    /// The usual case of [`Self::take_out_each`] at once: nothing of what was acknowledged was ever SACKed, lost or sent again.
-    /// Then the last segment alone says what all do. `None` in any other case.
-    fn take_out_untouched(&mut self, acking: &mut Acking, clock: Clock) -> Option<Originals> {
-        let (start, una) = (self.board.una(), self.flight.snd_una);
-        if !self.sack || start == una {
-            return None;
+    /// Whether what follows the run at `at` is acknowledged, too, and was sent but once, and not SACKed.
+    fn acknowledges_after(&self, at: u32) -> bool {
+        self.board.after(at).is_some_and(|after| {
+            let run = self.board.run(after);
+            run.start < self.flight.snd_una && !run.is(SACKED | RETRANS | EVER_RETRANS)
+        })
+    }
+
+    /// [`Self::acknowledge`] for `count` segments that had been sent again or SACKed.
+    fn acknowledge_known(&mut self, at: u32, count: u32, end: u64, acking: &mut Acking, clock: Clock) {
+        let &Run { sent_us, flags, .. } = self.board.run(at);
+        let was_sent_again = flags & (RETRANS | EVER_RETRANS) != 0;
+        acking.acked_retransmission |= was_sent_again;
+        if flags & SACKED != 0 {
+            self.flight.sacked_out = self.flight.sacked_out.saturating_sub(count);
+        } else if self.sack {
+            self.flight.delivered += u64::from(count);
+            // An echo from before the retransmission: it is the original that came.
+            let resent = (sent_us / 1_000).low_u32() + 1;
+            if !(was_sent_again && self.echo_before(acking.tsecr, resent)) {
+                self.rack_advance(flags, end, sent_us, clock);
+            }
         }
-        let (mut flags, mut super_packets) = (0, 0);
-        for seq in start..una {
-            let of_one = self.board.get(seq).flags;
-            flags |= of_one;
-            super_packets += u32::from(of_one & JOINED == 0);
-        }
-        if flags & (SACKED | LOST | RETRANS | EVER_RETRANS) != 0 {
-            return None;
-        }
-        let (first_us, last_us) = (self.board.get(start).sent_us, self.board.get(una - 1).sent_us);
-        acking.delivered_original |= start < self.high_seq;
-        self.flight.delivered += una - start;
-        self.flight.packets_out -= (una - start).fit_u32();
-        self.rack_advance(0, una, last_us, clock);
-        self.rate_delivered(una - 1, &mut acking.sampling);
-        self.board.pop_to(una);
-        self.super_packets -= super_packets;
-        if una < self.flight.snd_nxt {
-            self.part(una);
-        }
-        Some(Originals { sent_us: Some((first_us, last_us)), lowest: start })
+        self.flight.retrans_out -= if flags & RETRANS != 0 { count } else { 0 };
+        self.flight.lost_out -= if flags & LOST != 0 { count } else { 0 };
+        self.rate_delivered(at, end, &mut acking.sampling);
     }
 
     /// Samples the round-trip time: of segments sent but once by their send times, else by the timestamps' echo (RFC 6298 section 3).

@@ -5,7 +5,6 @@
 //!
 //! - The application always has data (until the flow's size is reached), so nothing is ever limited by it.
 //! - SACK reneging, ECN, urgent data, path-MTU probing and the metrics cache do not exist.
-//! - A super-packet has no identity once it is sent: every segment carries what Linux keeps for the whole `sk_buff`.
 
 mod ack;
 mod output;

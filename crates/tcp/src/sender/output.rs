@@ -1,6 +1,6 @@
 //! What leaves: new data in super-packets, retransmissions, pacing.
 
-use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, SACKED};
+use super::scoreboard::{EVER_RETRANS, JOINED, LOST, RETRANS, Run, SACKED};
 use super::{Limit, Sender};
 use crate::cc::{Event, gso};
 use crate::clock::Clock;
@@ -8,7 +8,7 @@ use crate::flight::CaState;
 use crate::packet::Burst;
 use crate::window::UNPACED;
 use sawtooth_units::Time;
-use sawtooth_units::width::{Fit, Low};
+use sawtooth_units::width::Fit;
 
 /// `sysctl_tcp_tso_rtt_log`: the shorter the round trip, the larger the super-packets.
 const TSO_RTT_LOG: u32 = 9;
@@ -194,11 +194,9 @@ impl Sender {
 
     /// Whether the ACK of the oldest segment is due within a millisecond, and half a round trip.
     fn ack_is_near(&self, clock: Clock) -> bool {
-        if self.board.is_empty() {
-            return false;
-        }
+        let Some(oldest) = self.board.front() else { return false };
         let srtt_ns = u64::from(self.flight.srtt_us) * 1_000 / 8;
-        let due_ns = self.board.get(self.flight.snd_una).sent_us * 1_000 + srtt_ns;
+        let due_ns = oldest.sent_us * 1_000 + srtt_ns;
         due_ns.saturating_sub(clock.now.nanos()) <= LONGEST_WAIT_NS.min(srtt_ns / 2)
     }
 
@@ -231,16 +229,12 @@ impl Sender {
     /// Takes `count` new segments out.
     fn transmit_new(&mut self, count: u32, clock: Clock, out: &mut Vec<Burst>) {
         let sent_us = self.stamp_departure(count, clock);
-        let snapshot = self.rate_snapshot(sent_us, count, 0);
-        for at in 0..count {
-            let mut segment = snapshot;
-            segment.after = (count - 1 - at).low_u16();
-            segment.flags |= if at == 0 { 0 } else { JOINED };
-            self.board.push(segment);
-        }
+        let (start, end) = (self.flight.snd_nxt, self.flight.snd_nxt + u64::from(count));
+        let run = self.rate_snapshot(start, end, sent_us, 0);
+        self.board.push(run);
         let first = self.flight.packets_out == 0;
-        self.emit(self.flight.snd_nxt, count, clock, out);
-        self.flight.snd_nxt += u64::from(count);
+        self.emit(start, count, clock, out);
+        self.flight.snd_nxt = end;
         self.flight.packets_out += count;
         self.super_packets += 1;
         self.drop_sent_buffers();
@@ -249,53 +243,42 @@ impl Sender {
         }
     }
 
-    /// Sends `count` segments again, without the accounting of a recovery (as a tail loss probe is sent).
-    /// What of their buffer is left over is a buffer of its own from now on.
-    pub(super) fn transmit_again(&mut self, seq: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
+    /// Sends a run again, without the accounting of a recovery (as a tail loss probe is sent). It is a buffer of its own from now on,
+    /// and so is what is left of its buffer.
+    pub(super) fn transmit_again(&mut self, at: u32, clock: Clock, out: &mut Vec<Burst>) {
+        let &Run { start, end, flags, .. } = self.board.run(at);
+        let count = (end - start).fit_u32();
         let sent_us = self.stamp_departure(count, clock);
-        let end = seq + u64::from(count);
-        for seq in seq..end {
-            let flags = self.board.get(seq).flags | EVER_RETRANS;
-            let mut segment = self.rate_snapshot(sent_us, count, flags);
-            segment.after = (end - 1 - seq).low_u16();
-            self.board.replace(seq, segment);
-            self.board.link_newest(seq);
-        }
-        self.part(seq);
-        if end < self.flight.snd_nxt {
-            self.part(end);
+        let run = self.rate_snapshot(start, end, sent_us, flags | EVER_RETRANS);
+        self.board.send_again(at, run);
+        self.part(at);
+        if let Some(after) = self.board.after(at) {
+            self.part(after);
         }
         self.stats.retransmits += u64::from(count);
-        self.emit(seq, count, clock, out);
+        self.emit(start, count, clock, out);
     }
 
-    /// Sends `count` segments again that are lost.
-    pub(super) fn retransmit(&mut self, seq: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
-        self.transmit_again(seq, count, clock, out);
-        for seq in seq..seq + u64::from(count) {
-            // After an undo an earlier retransmission may still count as in flight.
-            let flags = &mut self.board.get_mut(seq).flags;
-            self.flight.retrans_out += u32::from(*flags & RETRANS == 0);
-            *flags |= RETRANS;
-        }
+    /// Sends a run again that is lost.
+    pub(super) fn retransmit(&mut self, at: u32, clock: Clock, out: &mut Vec<Burst>) {
+        self.transmit_again(at, clock, out);
+        let run = self.board.run_mut(at);
+        let count = run.segments();
+        // After an undo an earlier retransmission may still count as in flight.
+        self.flight.retrans_out += if run.is(RETRANS) { 0 } else { count };
+        run.flags |= RETRANS;
         if self.retrans_stamp == 0 {
             self.retrans_stamp = clock.timestamp();
         }
         self.undo_retrans = self.undo_retrans.max(0) + i64::from(count);
     }
 
-    /// Makes `seq` the first of its buffer.
-    pub(super) fn part(&mut self, seq: u64) {
-        let flags = &mut self.board.get_mut(seq).flags;
-        self.super_packets += u32::from(*flags & JOINED != 0);
-        *flags &= !JOINED;
-    }
-
-    /// Segments from `seq` on that are lost, of one buffer, and go out as one super-packet; at most `limit`.
-    fn lost_together(&self, seq: u64, limit: u32) -> u32 {
-        let end = self.flight.snd_nxt.min(self.window_end).min(seq + u64::from(limit));
-        let together = |seq: &u64| self.board.get(*seq).flags & (JOINED | LOST | SACKED | RETRANS) == JOINED | LOST;
-        1 + (seq + 1..end).take_while(together).count().fit_u32()
+    /// Makes the run at `at` the first of its buffer.
+    #[inline]
+    pub(super) fn part(&mut self, at: u32) {
+        let run = self.board.run_mut(at);
+        self.super_packets += u32::from(run.is(JOINED));
+        run.flags &= !JOINED;
     }
 
     /// Sends again what is marked lost, oldest first, as far as the window allows. The search goes on where it ended, but never
@@ -303,32 +286,44 @@ impl Sender {
     pub(super) fn xmit_retransmit_queue(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         let head = self.flight.snd_una;
         let max_segs = if self.flight.packets_out > 0 { self.tso_segs() } else { 0 };
-        let mut next = self.retransmit_hint.map_or(head, |hint| hint.max(head));
+        let mut at = match self.retransmit_hint.filter(|&hint| hint > head) {
+            Some(hint) => Some(self.board.find(hint)),
+            None => self.board.first(),
+        };
         let (mut has_hole, mut restarts_timer) = (false, false);
-        while next < self.flight.snd_nxt && !self.pacing_blocks(clock) {
+        while let Some(place) = at
+            && !self.pacing_blocks(clock)
+        {
+            let &Run { start, end, flags, .. } = self.board.run(place);
             if !has_hole {
-                self.retransmit_hint = Some(next);
+                self.retransmit_hint = Some(start);
             }
             let room = self.window.cwnd.saturating_sub(self.flight.in_flight());
             if room == 0 || self.flight.retrans_out >= self.flight.lost_out {
                 break;
             }
-            let state = self.board.get(next).flags & (LOST | SACKED | RETRANS);
+            let state = flags & (LOST | SACKED | RETRANS);
             if state != LOST {
                 has_hole |= state == 0;
-                next += 1;
+                at = self.board.after(place);
                 continue;
             }
-            let count = self.lost_together(next, room.min(max_segs));
-            if next >= self.window_end.max(head + 1) || self.host_queue_full(count, 1) {
+            // As much of it as the window and a super-packet hold.
+            let most = u64::from(room.min(max_segs).max(1));
+            let end = end.min(self.window_end.max(start + 1)).min(start + most);
+            let count = (end - start).fit_u32();
+            if start >= self.window_end.max(head + 1) || self.host_queue_full(count, 1) {
                 break;
             }
-            self.retransmit(next, count, clock, out);
+            if end < self.board.run(place).end {
+                self.board.split(place, end);
+            }
+            self.retransmit(place, clock, out);
             if self.in_cwnd_reduction() {
                 self.prr_out += count;
             }
-            restarts_timer |= next == head && !self.reordering_timer_pending();
-            next += u64::from(count);
+            restarts_timer |= start == head && !self.reordering_timer_pending();
+            at = self.board.after(place);
         }
         if restarts_timer {
             self.restart_rto(clock);

@@ -1,7 +1,7 @@
 //! RACK loss detection (RFC 8985) and, without SACK, NewReno's (RFC 6582).
 
 use super::rate::sent_after;
-use super::scoreboard::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::scoreboard::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, Run, SACKED};
 use super::timers::{Pending, TIMEOUT_MIN_US};
 use super::{REORDERING, Sender};
 use crate::cc::Loss;
@@ -32,7 +32,7 @@ pub struct Rack {
     widened_at: u64,
 }
 
-/// How a segment in flight stands beside what was delivered.
+/// How a run in flight stands beside what was delivered.
 #[derive(Clone, Copy, Debug)]
 enum Standing {
     /// It is known to be lost, and was not sent again.
@@ -91,45 +91,45 @@ impl Rack {
 }
 
 impl Sender {
-    /// Marks segment `seq` lost; if it was marked already, its retransmission is lost, too.
-    pub(super) fn mark_lost(&mut self, seq: u64, clock: Clock) {
-        let segment = self.board.get_mut(seq);
-        let (before, flags) = (segment.flags, &mut segment.flags);
+    /// Marks a run lost, whole, as Linux does an `sk_buff`; if it was marked already, its retransmission is lost, too.
+    pub(super) fn mark_lost(&mut self, at: u32, clock: Clock) {
+        let run = self.board.run_mut(at);
+        let (start, count, before) = (run.start, run.segments(), run.flags);
         if before & SACKED != 0 {
             return;
         }
         let is_first_to_repair = match self.retransmit_hint {
-            Some(hint) => seq < hint,
+            Some(hint) => start < hint,
             None => self.flight.retrans_out >= self.flight.lost_out,
         };
         if is_first_to_repair {
-            self.retransmit_hint = Some(seq);
+            self.retransmit_hint = Some(start);
         }
         match before & (LOST | RETRANS) {
             LOST => return,
             0 | RETRANS => {
-                *flags |= LOST;
-                self.flight.lost_out += 1;
+                run.flags |= LOST;
+                self.flight.lost_out += count;
             }
             _ => {
-                *flags &= !RETRANS;
-                self.flight.retrans_out -= 1;
+                run.flags &= !RETRANS;
+                self.flight.retrans_out -= count;
             }
         }
-        self.flight.lost += 1;
+        self.flight.lost += u64::from(count);
         if self.congestion.hears_of_losses() {
-            self.tell_lost(seq, clock);
+            self.tell_lost(at, clock);
         }
     }
 
     #[cold]
-    fn tell_lost(&mut self, seq: u64, clock: Clock) {
-        let segment = self.board.get(seq);
+    fn tell_lost(&mut self, at: u32, clock: Clock) {
+        let run = self.board.run(at);
         let loss = Loss {
-            segments: 1,
-            lost: self.lost_since(segment).fit_u32(),
-            tx_in_flight: segment.in_flight_alone(),
-            is_app_limited: segment.flags & APP_LIMITED != 0,
+            segments: run.segments(),
+            lost: self.lost_since(run).fit_u32(),
+            tx_in_flight: run.in_flight_alone(),
+            is_app_limited: run.is(APP_LIMITED),
         };
         self.congestion.skb_marked_lost(&self.flight, &self.window, &loss, clock);
     }
@@ -144,22 +144,21 @@ impl Sender {
         step.saturating_mul(self.rack.steps).min(self.flight.srtt_us >> 3)
     }
 
-    /// In how many microseconds segment `seq` counts as lost.
-    pub(super) fn rack_remaining_us(&self, seq: u64, reordering_window_us: u32, clock: Clock) -> i64 {
+    /// In how many microseconds a run counts as lost.
+    pub(super) fn rack_remaining_us(&self, run: &Run, reordering_window_us: u32, clock: Clock) -> i64 {
         let patience_us = i64::from(self.rack.rtt_us) + i64::from(reordering_window_us);
-        let since_us = clock.micros().saturating_sub(self.board.get(seq).sent_us);
+        let since_us = clock.micros().saturating_sub(run.sent_us);
         patience_us - since_us.cast_signed()
     }
 
-    fn rack_standing(&self, seq: u64, reordering_window_us: u32, clock: Clock) -> Standing {
-        let segment = self.board.get(seq);
-        if segment.flags & (LOST | RETRANS) == LOST {
+    fn rack_standing(&self, run: &Run, reordering_window_us: u32, clock: Clock) -> Standing {
+        if run.flags & (LOST | RETRANS) == LOST {
             return Standing::Known;
         }
-        if !sent_after(self.rack.sent_us, self.rack.end, segment.sent_us, seq + 1) {
+        if !sent_after(self.rack.sent_us, self.rack.end, run.sent_us, run.end) {
             return Standing::Unproven;
         }
-        match self.rack_remaining_us(seq, reordering_window_us, clock) {
+        match self.rack_remaining_us(run, reordering_window_us, clock) {
             ..=0 => Standing::Lost,
             left => Standing::Suspect(left.fit_u64()),
         }
@@ -170,15 +169,15 @@ impl Sender {
         let reordering_window_us = self.reordering_window_us();
         let mut look_again_us = 0;
         let mut at = self.board.oldest_sent();
-        while let Some(seq) = at {
-            at = self.board.sent_after(seq);
-            match self.rack_standing(seq, reordering_window_us, clock) {
+        while let Some(place) = at {
+            at = self.board.sent_after(place);
+            match self.rack_standing(self.board.run(place), reordering_window_us, clock) {
                 Standing::Known => {}
                 Standing::Unproven => break,
                 Standing::Suspect(left_us) => look_again_us = left_us.max(look_again_us),
                 Standing::Lost => {
-                    self.mark_lost(seq, clock);
-                    self.board.unlink(seq);
+                    self.mark_lost(place, clock);
+                    self.board.unlink(place);
                 }
             }
         }
@@ -196,7 +195,7 @@ impl Sender {
         true
     }
 
-    /// Steps 1 and 2: the segment before `end`, sent at `sent_us`, was delivered. If it was sent again, and too recently to have
+    /// Steps 1 and 2: a run up to `end`, sent at `sent_us`, was delivered. If it was sent again, and too recently to have
     /// come back, it is the original that was.
     pub(super) fn rack_advance(&mut self, flags: u8, end: u64, sent_us: u64, clock: Clock) {
         let rtt_us = clock.micros().saturating_sub(sent_us).low_u32();
@@ -225,8 +224,10 @@ impl Sender {
             CaState::Recovery => una_advanced,
             CaState::Loss => false,
         };
-        let oldest = self.flight.snd_una;
-        if is_lost && self.board.get(oldest).flags & LOST == 0 {
+        if let Some(oldest) = self.board.first().filter(|_| is_lost)
+            && !self.board.run(oldest).is(LOST)
+        {
+            self.board.part_segment(oldest);
             self.mark_lost(oldest, clock);
         }
     }

@@ -1,10 +1,10 @@
 //! Delivery rate samples (draft-cheng-iccrg-delivery-rate-estimation).
 //!
-//! Each segment keeps what was known when it was sent: the draft's P.delivered, P.delivered_time and P.first_sent_time. An ACK's
+//! Each run keeps what was known when it was sent: the draft's P.delivered, P.delivered_time and P.first_sent_time. An ACK's
 //! sample is taken from the segment sent last of all that it delivers.
 
 use super::Sender;
-use super::scoreboard::{APP_LIMITED, CONSUMED, EVER_RETRANS, SACKED, Segment};
+use super::scoreboard::{APP_LIMITED, CONSUMED, EVER_RETRANS, Run};
 use crate::cc::RateSample;
 use crate::clock::Clock;
 use sawtooth_units::width::{Fit, Low};
@@ -48,54 +48,57 @@ pub fn sent_after(sent_us: u64, end: u64, other_us: u64, other_end: u64) -> bool
 }
 
 impl Sender {
-    /// What a segment keeps that leaves at `sent_us` in a buffer of `count`. With nothing in flight the sample begins with it.
-    pub(super) fn rate_snapshot(&mut self, sent_us: u64, count: u32, flags: u8) -> Segment {
+    /// Segments `start` up to `end`, one buffer, leave at `sent_us`: what is kept of them. With nothing in flight the sample begins
+    /// with them.
+    pub(super) fn rate_snapshot(&mut self, start: u64, end: u64, sent_us: u64, flags: u8) -> Run {
         if self.flight.packets_out == 0 {
             (self.first_tx_us, self.flight.delivered_us) = (sent_us, sent_us);
         }
         let since = |then: u64| u32::try_from(sent_us.saturating_sub(then)).unwrap_or(CONSUMED - 1);
         let limited = if self.window.app_limited > 0 { APP_LIMITED } else { 0 };
-        let (sending, delivering) = (since(self.first_tx_us), since(self.flight.delivered_us));
-        let delivered = self.flight.delivered.low_u32();
-        let mut segment = Segment::new(sent_us, sending, delivering, delivered, flags & !APP_LIMITED | limited);
-        segment.lost = self.flight.lost.low_u32();
-        segment.in_flight = self.flight.in_flight() + count;
-        segment
+        Run {
+            start,
+            end,
+            sent_us,
+            first_tx_ago_us: since(self.first_tx_us),
+            delivered_ago_us: since(self.flight.delivered_us),
+            delivered: self.flight.delivered.low_u32(),
+            lost: self.flight.lost.low_u32(),
+            in_flight: self.flight.in_flight() + (end - start).fit_u32(),
+            flags: flags & !APP_LIMITED | limited,
+            after: 0,
+        }
     }
 
-    /// Segment `seq` was delivered: acknowledged or SACKed, the first time that the connection hears of it.
-    pub(super) fn rate_delivered(&mut self, seq: u64, sampling: &mut Sampling) {
-        let (segment, end) = (self.board.get(seq), seq + 1);
-        if segment.delivered_ago_us == CONSUMED {
+    /// The run at `at` was delivered up to `end`: acknowledged or SACKed, the first time that the connection hears of it.
+    pub(super) fn rate_delivered(&mut self, at: u32, end: u64, sampling: &mut Sampling) {
+        let run = self.board.run(at);
+        if run.delivered_ago_us == CONSUMED {
             return;
         }
-        if sampling.last.is_none_or(|last| sent_after(segment.sent_us, end, self.first_tx_us, last.end)) {
-            let (sent_us, last) = (segment.sent_us, self.take_snapshot(segment, end));
-            self.first_tx_us = sent_us;
-            sampling.last = Some(last);
-        }
-        if self.board.get(seq).flags & SACKED != 0 {
-            self.board.get_mut(seq).delivered_ago_us = CONSUMED;
+        if sampling.last.is_none_or(|last| sent_after(run.sent_us, end, self.first_tx_us, last.end)) {
+            sampling.last = Some(self.take_snapshot(run, end));
+            self.first_tx_us = run.sent_us;
         }
     }
 
-    fn take_snapshot(&self, segment: &Segment, end: u64) -> Last {
-        let since = self.flight.delivered.low_u32().wrapping_sub(segment.delivered);
+    fn take_snapshot(&self, run: &Run, end: u64) -> Last {
+        let since = self.flight.delivered.low_u32().wrapping_sub(run.delivered);
         Last {
             end,
             delivered: self.flight.delivered - u64::from(since),
-            delivered_us: segment.sent_us - u64::from(segment.delivered_ago_us),
-            send_elapsed_us: u64::from(segment.first_tx_ago_us),
-            lost: self.flight.lost - self.lost_since(segment),
-            in_flight: segment.in_flight,
-            is_app_limited: segment.flags & APP_LIMITED != 0,
-            is_retrans: segment.flags & EVER_RETRANS != 0,
+            delivered_us: run.sent_us - u64::from(run.delivered_ago_us),
+            send_elapsed_us: u64::from(run.first_tx_ago_us),
+            lost: self.flight.lost - self.lost_since(run),
+            in_flight: run.in_flight,
+            is_app_limited: run.is(APP_LIMITED),
+            is_retrans: run.is(EVER_RETRANS),
         }
     }
 
-    /// Segments lost since this one was sent.
-    pub(super) fn lost_since(&self, segment: &Segment) -> u64 {
-        u64::from(self.flight.lost.low_u32().wrapping_sub(segment.lost))
+    /// Segments lost since a run was sent.
+    pub(super) fn lost_since(&self, run: &Run) -> u64 {
+        u64::from(self.flight.lost.low_u32().wrapping_sub(run.lost))
     }
 
     /// Closes the sample of an ACK that newly delivered `acked_sacked` segments and marked `losses` lost.

@@ -217,18 +217,19 @@ impl Sender {
         if !self.sack {
             self.flight.sacked_out = 0;
         }
-        let oldest = self.flight.snd_una;
-        for seq in oldest..self.flight.snd_nxt {
-            if seq == oldest || self.rack_remaining_us(seq, 0, clock) <= 0 {
-                self.mark_lost(seq, clock);
+        let oldest = self.board.first();
+        let mut at = oldest;
+        while let Some(place) = at {
+            if at == oldest || self.rack_remaining_us(self.board.run(place), 0, clock) <= 0 {
+                self.mark_lost(place, clock);
             }
+            at = self.board.after(place);
         }
         self.retransmit_hint = None;
     }
 
     fn any_retransmitted(&self) -> bool {
-        let oldest = (!self.board.is_empty()).then(|| self.board.get(self.flight.snd_una).flags);
-        self.flight.retrans_out > 0 || oldest.is_some_and(|flags| flags & EVER_RETRANS != 0)
+        self.flight.retrans_out > 0 || self.board.front().is_some_and(|oldest| oldest.is(EVER_RETRANS))
     }
 
     /// Where nothing that was sent again is left, the next retransmission is the first one.

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use super::ack::Acking;
-use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED, Segment};
+use super::scoreboard::{CONSUMED, EVER_RETRANS, LOST, RETRANS, SACKED};
 use crate::clock::Clock;
 use crate::flight::CaState;
 use crate::packet::{Ack, Block};
@@ -26,9 +26,8 @@ impl Sender {
             }
         }
         if let Some(block) = duplicate {
-            for seq in block.start.max(self.flight.snd_una)..block.end.min(self.flight.snd_nxt) {
-                self.tag_duplicate(seq, &mut reordered);
-            }
+            let (start, end) = (block.start.max(self.flight.snd_una), block.end.min(self.flight.snd_nxt));
+            self.for_runs(start, end, |sender, at| sender.tag_duplicate(at, start, end, &mut reordered));
         }
         let blocks = &mut blocks[..count];
         blocks.sort_unstable_by_key(|b| b.start);
@@ -54,33 +53,61 @@ impl Sender {
     }
 
     fn tag_range(&mut self, start: u64, end: u64, reordered: &mut u64, acking: &mut Acking, clock: Clock) {
-        for seq in start..end {
-            self.tag(seq, reordered, acking, clock);
+        self.for_runs(start, end, |sender, at| sender.tag(at, start, end, reordered, acking, clock));
+    }
+
+    /// Shows `act` each run that segments `start` up to `end` are in; it may split it, and tells the place of what it made of the
+    /// part between them.
+    fn for_runs(&mut self, start: u64, end: u64, mut act: impl FnMut(&mut Self, u32) -> u32) {
+        if start >= end {
+            return;
+        }
+        let mut at = Some(self.board.find(start));
+        while let Some(place) = at
+            && self.board.run(place).start < end
+        {
+            let place = act(self, place);
+            at = self.board.after(place);
         }
     }
 
-    /// Segment `seq` was received: by a block that covers it. `reordered`: the lowest segment that came after a higher one.
-    fn tag(&mut self, seq: u64, reordered: &mut u64, acking: &mut Acking, clock: Clock) {
-        let &Segment { flags: before, sent_us, .. } = self.board.get(seq);
-        let is = |flags: u8| before & flags != 0;
-        if is(SACKED) {
-            return;
+    /// Parts what segments `start` up to `end` leave out of the run at `at` from it; the place of the rest.
+    fn within(&mut self, mut at: u32, start: u64, end: u64) -> u32 {
+        if self.board.run(at).start < start {
+            at = self.board.split(at, start);
         }
-        self.rack_advance(before, seq + 1, sent_us, clock);
-        if !is(RETRANS | EVER_RETRANS) {
-            self.tag_original(seq, sent_us, reordered, acking);
+        if end < self.board.run(at).end {
+            self.board.split(at, end);
+        }
+        at
+    }
+
+    /// Of the run at `at` what lies between segments `start` and `end` was received: a block covers it. `reordered`: the lowest
+    /// segment that came after a higher one.
+    fn tag(&mut self, at: u32, start: u64, end: u64, reordered: &mut u64, acking: &mut Acking, clock: Clock) -> u32 {
+        if self.board.run(at).is(SACKED) {
+            return at;
+        }
+        let at = self.within(at, start, end);
+        let run = *self.board.run(at);
+        self.rack_advance(run.flags, run.end, run.sent_us, clock);
+        if !run.is(RETRANS | EVER_RETRANS) {
+            self.tag_original(run.start, run.sent_us, reordered, acking);
         }
         // A retransmission counts as on its way still, unless it was sent for a loss.
-        let settled = if is(LOST) { LOST | RETRANS } else { 0 };
-        self.flight.lost_out -= u32::from(is(LOST));
-        self.flight.retrans_out -= u32::from(is(LOST) && is(RETRANS));
-        self.board.get_mut(seq).flags = before & !settled | SACKED;
-        self.flight.sacked_out += 1;
-        self.highest_sack = self.highest_sack.max(seq + 1);
+        let (count, was_lost) = (run.segments(), run.is(LOST));
+        self.flight.lost_out -= if was_lost { count } else { 0 };
+        self.flight.retrans_out -= if was_lost && run.is(RETRANS) { count } else { 0 };
+        self.flight.sacked_out += count;
+        self.highest_sack = self.highest_sack.max(run.end);
         acking.sacked = true;
-        acking.sack_delivered += 1;
-        self.rate_delivered(seq, &mut acking.sampling);
-        self.board.unlink(seq);
+        acking.sack_delivered += count;
+        self.rate_delivered(at, run.end, &mut acking.sampling);
+        self.board.unlink(at);
+        let tagged = self.board.run_mut(at);
+        tagged.flags = tagged.flags & !if was_lost { LOST | RETRANS } else { 0 } | SACKED;
+        tagged.delivered_ago_us = CONSUMED;
+        self.board.join_sacked(at)
     }
 
     /// It was sent but once, at `sent_us`: what its arrival says of reordering, of a timeout, of the round trip.
@@ -93,22 +120,26 @@ impl Sender {
         acking.sacked_us = Some((first_us, sent_us));
     }
 
-    /// Segment `seq` was received twice. If it was sent again, that was needless; if it was SACKed, too, it came late.
-    fn tag_duplicate(&mut self, seq: u64, reordered: &mut u64) {
-        let flags = self.board.get(seq).flags;
-        let is_counted = self.undo_marker.is_some_and(|marker| seq >= marker) && self.undo_retrans > 0;
-        if flags & (RETRANS | EVER_RETRANS) == 0 {
-            return;
+    /// Of the run at `at` what lies between segments `start` and `end` was received twice. If it was sent again, that was needless;
+    /// if it was SACKed, too, it came late.
+    fn tag_duplicate(&mut self, at: u32, start: u64, end: u64, reordered: &mut u64) -> u32 {
+        if !self.board.run(at).is(RETRANS | EVER_RETRANS) {
+            return at;
         }
-        self.undo_retrans -= i64::from(is_counted);
-        if flags & SACKED == 0 {
-            return;
+        let at = self.within(at, start, end);
+        let run = *self.board.run(at);
+        if let Some(marker) = self.undo_marker.filter(|_| self.undo_retrans > 0) {
+            let needless = run.end.saturating_sub(run.start.max(marker));
+            self.undo_retrans = (self.undo_retrans - needless.cast_signed()).max(0);
         }
-        *reordered = seq.min(*reordered);
-        if flags & RETRANS != 0 {
-            self.board.get_mut(seq).flags &= !RETRANS;
-            self.flight.retrans_out -= 1;
+        if run.is(SACKED) {
+            *reordered = run.start.min(*reordered);
+            if run.is(RETRANS) {
+                self.board.run_mut(at).flags &= !RETRANS;
+                self.flight.retrans_out -= run.segments();
+            }
         }
+        at
     }
 
     /// A DSACK tells of as many needless retransmissions as it has segments; more than there were are not believed.

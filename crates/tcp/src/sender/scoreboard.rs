@@ -1,7 +1,9 @@
-//! What is known of each segment in flight: a ring indexed by segment number, with the list in order of transmission time
-//! (`tsorted_sent_queue`) threaded through it while that order is not the one of numbers.
+//! What is known of what is in flight, in runs: segments that left together in one buffer and have fared alike since. Each run
+//! is in two lists, in order of its numbers, and, while it may still be declared lost, in order of transmission
+//! (`tsorted_sent_queue`). It is split where a SACK block, an acknowledgement or a retransmission ends inside it, as Linux splits
+//! an `sk_buff` (`tcp_fragment`); both parts keep what was known.
 
-use sawtooth_units::width::{Fit, Low};
+use sawtooth_units::width::Fit;
 
 /// Received out of order, told by SACK.
 pub const SACKED: u8 = 1;
@@ -13,16 +15,26 @@ pub const RETRANS: u8 = 4;
 pub const EVER_RETRANS: u8 = 8;
 /// Sent while the application limited the connection.
 pub const APP_LIMITED: u8 = 16;
-/// In one buffer with the segment before it, so both are sent, declared lost and sent again together.
+/// A part of one buffer with the run before it.
 pub const JOINED: u8 = 32;
+/// In the list in order of transmission.
 const LINKED: u8 = 64;
 
-/// The rate sample of this segment is used up (`tx.delivered_mstamp == 0`).
+/// The rate sample of this run is used up (`tx.delivered_mstamp == 0`).
 pub const CONSUMED: u32 = u32::MAX;
 
-/// One segment. The two times of the snapshot are kept as distances back from the time of transmission, to stay at 40 bytes.
+/// Places that a connection begins with: more come as they are needed.
+const FIRST_PLACES: usize = 16;
+
+/// No place: where a list ends.
+const NONE: u32 = u32::MAX;
+
+/// Segments `start` up to `end`. The two times of the snapshot are kept as distances back from the time of transmission, to stay at
+/// 48 bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Segment {
+pub struct Run {
+    pub start: u64,
+    pub end: u64,
     /// Microseconds at the last (re)transmission.
     pub sent_us: u64,
     /// `sent_us` minus the connection's `first_tx_mstamp` then.
@@ -37,245 +49,418 @@ pub struct Segment {
     /// Segments of its buffer that followed it then.
     pub after: u16,
     pub flags: u8,
+}
+
+/// A run and its neighbours, by number and by transmission: one line of the cache.
+#[derive(Clone, Debug)]
+struct Node {
+    run: Run,
     prev: u32,
     next: u32,
+    older: u32,
+    newer: u32,
 }
 
-/// Slots of the smallest ring.
-const SMALLEST: usize = 16;
-/// A ring so many times longer than what is in flight is made shorter: with many connections it would only crowd the cache.
-const SLACK: usize = 8;
-
-#[derive(Clone, Debug)]
-#[repr(C)]
-pub struct Scoreboard {
-    ring: Vec<Segment>,
-    una: u64,
-    nxt: u64,
-    /// Once everything below is acknowledged, what is in flight was sent in order and is all in the list: no links are kept.
-    linked_to: u64,
-    /// Ends of the list in order of transmission time, where there are links; a link to itself ends it.
-    oldest: Option<u64>,
-    newest: Option<u64>,
-}
-
-impl Segment {
-    pub fn new(sent_us: u64, first_tx_ago_us: u32, delivered_ago_us: u32, delivered: u32, flags: u8) -> Self {
-        Segment { sent_us, first_tx_ago_us, delivered_ago_us, delivered, flags, ..Segment::default() }
+impl Run {
+    pub fn segments(&self) -> u32 {
+        (self.end - self.start).fit_u32()
     }
-
+    /// Whether any of these flags is set.
+    pub fn is(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
     /// Segments in the network had its buffer ended with it.
     pub fn in_flight_alone(&self) -> u32 {
         self.in_flight.saturating_sub(u32::from(self.after))
     }
 }
 
+/// A run's place does not change while it is in flight.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct Scoreboard {
+    nodes: Vec<Node>,
+    /// The first of the unused places, which [`Node::next`] links.
+    unused: u32,
+    first: u32,
+    last: u32,
+    oldest: u32,
+    newest: u32,
+    /// Where something was found last: what is looked for next tends to be near.
+    found: u32,
+}
+
+fn place(at: u32) -> Option<u32> {
+    (at != NONE).then_some(at)
+}
+
 impl Scoreboard {
     pub fn new() -> Self {
-        let ring = vec![Segment::default(); SMALLEST];
-        Scoreboard { ring, una: 0, nxt: 0, linked_to: 0, oldest: None, newest: None }
+        let nodes = Vec::with_capacity(FIRST_PLACES);
+        Scoreboard { nodes, unused: NONE, first: NONE, last: NONE, oldest: NONE, newest: NONE, found: NONE }
     }
 
-    fn slot(&self, seq: u64) -> usize {
-        debug_assert!(seq >= self.una && seq < self.nxt, "segment {seq} not in {}..{}", self.una, self.nxt);
-        seq.fit_usize() & (self.ring.len() - 1)
-    }
-    pub fn get(&self, seq: u64) -> &Segment {
-        let slot = self.slot(seq);
-        &self.ring[slot]
-    }
-    pub fn get_mut(&mut self, seq: u64) -> &mut Segment {
-        let slot = self.slot(seq);
-        &mut self.ring[slot]
-    }
-    /// Puts `segment` in the place of `seq`, which keeps its place in the order of transmission.
-    pub fn replace(&mut self, seq: u64, segment: Segment) {
-        let old = self.get_mut(seq);
-        *old =
-            Segment { prev: old.prev, next: old.next, flags: segment.flags & !LINKED | old.flags & LINKED, ..segment };
-    }
     pub fn is_empty(&self) -> bool {
-        self.una == self.nxt
+        self.first == NONE
+    }
+    pub fn run(&self, at: u32) -> &Run {
+        &self.node(at).run
+    }
+    pub fn run_mut(&mut self, at: u32) -> &mut Run {
+        &mut self.node_mut(at).run
+    }
+    fn node(&self, at: u32) -> &Node {
+        &self.nodes[at as usize]
+    }
+    fn node_mut(&mut self, at: u32) -> &mut Node {
+        &mut self.nodes[at as usize]
+    }
+    /// The places of the run with the lowest and the highest numbers.
+    pub fn first(&self) -> Option<u32> {
+        place(self.first)
+    }
+    pub fn last(&self) -> Option<u32> {
+        place(self.last)
+    }
+    /// The place of the run after that at `at`, by number.
+    pub fn after(&self, at: u32) -> Option<u32> {
+        place(self.node(at).next)
+    }
+    /// The run with the lowest numbers.
+    pub fn front(&self) -> Option<&Run> {
+        self.first().map(|at| self.run(at))
     }
 
-    /// Appends the segment after the last one as the newest sent.
-    pub fn push(&mut self, segment: Segment) {
-        if self.nxt - self.una == self.ring.len() as u64 {
-            self.resize(2 * self.ring.len());
-        }
-        let seq = self.nxt;
-        self.nxt += 1;
-        *self.get_mut(seq) = segment;
-        if self.linked() {
-            self.append(seq);
-        }
-    }
-
-    /// The oldest segment.
-    pub fn una(&self) -> u64 {
-        self.una
-    }
-
-    /// Removes the segments before `una`.
-    pub fn pop_to(&mut self, una: u64) {
-        while self.linked() && self.una < una {
-            self.take_out(self.una);
-            self.una += 1;
-        }
-        self.una = una;
-        if self.ring.len() > SMALLEST && (self.nxt - self.una).fit_usize() * SLACK < self.ring.len() {
-            self.resize(self.ring.len() / 4);
-        }
-    }
-
-    #[cold]
-    fn resize(&mut self, slots: usize) {
-        let mut ring = vec![Segment::default(); slots.max(SMALLEST)];
-        let mask = ring.len() - 1;
-        for seq in self.una..self.nxt {
-            ring[seq.fit_usize() & mask] = *self.get(seq);
-        }
-        self.ring = ring;
-    }
-
-    fn widen(&self, low: u32) -> u64 {
-        self.una + u64::from(low.wrapping_sub(self.una.low_u32()))
-    }
-
-    fn linked(&self) -> bool {
-        self.una < self.linked_to
-    }
-
-    /// The order of transmission is about to differ from that of numbers: from here on links tell it.
-    fn link(&mut self) {
-        if !self.linked() {
-            (self.oldest, self.newest) = (None, None);
-            for seq in self.una..self.nxt {
-                self.get_mut(seq).flags &= !LINKED;
-                self.append(seq);
+    fn put(&mut self, node: Node) -> u32 {
+        match place(self.unused) {
+            Some(at) => {
+                self.unused = self.node(at).next;
+                *self.node_mut(at) = node;
+                at
+            }
+            None => {
+                self.nodes.push(node);
+                self.nodes.len().fit_u32() - 1
             }
         }
-        self.linked_to = self.nxt;
     }
 
-    /// The segment transmitted longest ago among those in the order of transmission.
-    pub fn oldest_sent(&self) -> Option<u64> {
-        if self.linked() { self.oldest } else { (!self.is_empty()).then_some(self.una) }
-    }
-    /// The segment transmitted next after `seq`.
-    pub fn sent_after(&self, seq: u64) -> Option<u64> {
-        if !self.linked() {
-            return (seq + 1 < self.nxt).then_some(seq + 1);
+    /// Appends a run, which was sent last.
+    pub fn push(&mut self, run: Run) {
+        let (last, newest) = (self.last, self.newest);
+        let run = Run { flags: run.flags | LINKED, ..run };
+        let at = self.put(Node { run, prev: last, next: NONE, older: newest, newer: NONE });
+        match place(last) {
+            Some(last) => self.node_mut(last).next = at,
+            None => self.first = at,
         }
-        let next = self.get(seq).next;
-        (next != seq.low_u32()).then(|| self.widen(next))
+        match place(newest) {
+            Some(newest) => self.node_mut(newest).newer = at,
+            None => self.oldest = at,
+        }
+        (self.last, self.newest) = (at, at);
     }
 
-    /// Takes `seq` out of the order of transmission; nothing happens if it is not in it.
-    pub fn unlink(&mut self, seq: u64) {
-        self.link();
-        self.take_out(seq);
+    /// What lies before `seq` in the first run is acknowledged.
+    pub fn cut_first(&mut self, seq: u64) {
+        let first = self.first;
+        self.run_mut(first).start = seq;
     }
 
-    /// Makes `seq` the newest transmitted.
-    pub fn link_newest(&mut self, seq: u64) {
-        self.link();
-        self.take_out(seq);
-        self.append(seq);
+    /// Takes the first run out, of which all is acknowledged.
+    pub fn pop_first(&mut self) {
+        let at = self.first;
+        self.unlink(at);
+        let next = self.node(at).next;
+        self.first = next;
+        match place(next) {
+            Some(next) => self.node_mut(next).prev = NONE,
+            None => self.last = NONE,
+        }
+        self.forget(at);
     }
 
-    fn take_out(&mut self, seq: u64) {
-        let segment = self.get_mut(seq);
-        if segment.flags & LINKED == 0 {
+    /// Takes a run out that is not in the list in order of transmission.
+    fn remove(&mut self, at: u32) {
+        let &Node { prev, next, .. } = self.node(at);
+        match place(prev) {
+            Some(prev) => self.node_mut(prev).next = next,
+            None => self.first = next,
+        }
+        match place(next) {
+            Some(next) => self.node_mut(next).prev = prev,
+            None => self.last = prev,
+        }
+        self.forget(at);
+    }
+
+    fn forget(&mut self, at: u32) {
+        if self.found == at {
+            self.found = NONE;
+        }
+        self.node_mut(at).next = self.unused;
+        self.unused = at;
+    }
+
+    /// Splits the run at `at` before segment `seq`, which is in it and not its first. The latter part's place.
+    pub fn split(&mut self, at: u32, seq: u64) -> u32 {
+        let &Node { run: whole, next, newer, .. } = self.node(at);
+        debug_assert!(whole.start < seq && seq < whole.end, "{seq} is not inside {whole:?}");
+        let run = Run { start: seq, flags: whole.flags | JOINED, ..whole };
+        let after = self.put(Node { run, prev: at, next, older: at, newer });
+        let before = self.node_mut(at);
+        (before.run.end, before.next) = (seq, after);
+        before.run.after += (whole.end - seq).fit_u16();
+        match place(next) {
+            Some(next) => self.node_mut(next).prev = after,
+            None => self.last = after,
+        }
+        if whole.is(LINKED) {
+            self.node_mut(at).newer = after;
+            match place(newer) {
+                Some(newer) => self.node_mut(newer).older = after,
+                None => self.newest = after,
+            }
+        }
+        after
+    }
+
+    /// Parts the first segment of a run from the rest of it.
+    pub fn part_segment(&mut self, at: u32) {
+        let &Run { start, end, .. } = self.run(at);
+        if start + 1 < end {
+            self.split(at, start + 1);
+        }
+    }
+
+    /// Makes one of the run at `at` and the one before it, if they are of one buffer and both SACKed (`tcp_shift_skb_data`).
+    /// The place that it now has.
+    pub fn join_sacked(&mut self, at: u32) -> u32 {
+        let &Node { run: Run { end, flags, .. }, prev, .. } = self.node(at);
+        let Some(prev) = place(prev) else { return at };
+        if flags & (SACKED | JOINED) != SACKED | JOINED || self.run(prev).flags | JOINED != flags {
+            return at;
+        }
+        self.remove(at);
+        self.run_mut(prev).end = end;
+        prev
+    }
+
+    /// The place of the run that segment `seq`, in flight, is in.
+    pub fn find(&mut self, seq: u64) -> u32 {
+        let (first, last) = (self.run(self.first), self.run(self.last));
+        debug_assert!(first.start <= seq && seq < last.end, "{seq} is not in {}..{}", first.start, last.end);
+        let start = place(self.found).map_or(first.start, |found| self.run(found).start);
+        // From wherever is nearest.
+        let mut at = match place(self.found) {
+            Some(found) if seq < start && start - seq <= seq - first.start => found,
+            Some(found) if seq >= start && seq - start <= last.end - seq => found,
+            _ if seq < start || last.start > seq && seq - first.start <= last.end - seq => self.first,
+            _ => self.last,
+        };
+        while self.run(at).start > seq {
+            at = self.node(at).prev;
+        }
+        while self.run(at).end <= seq {
+            at = self.node(at).next;
+        }
+        self.found = at;
+        at
+    }
+
+    /// The place of the run transmitted longest ago among those in the order of transmission.
+    pub fn oldest_sent(&self) -> Option<u32> {
+        place(self.oldest)
+    }
+    /// The place of the run transmitted next after that at `at`.
+    pub fn sent_after(&self, at: u32) -> Option<u32> {
+        place(self.node(at).newer)
+    }
+
+    /// Takes a run out of the order of transmission; nothing happens if it is not in it.
+    pub fn unlink(&mut self, at: u32) {
+        let node = self.node_mut(at);
+        if !node.run.is(LINKED) {
             return;
         }
-        segment.flags &= !LINKED;
-        let (prev, next) = (segment.prev, segment.next);
-        let prev = (prev != seq.low_u32()).then(|| self.widen(prev));
-        let next = (next != seq.low_u32()).then(|| self.widen(next));
-        match prev {
-            Some(p) => self.get_mut(p).next = next.map_or(p.low_u32(), |n| n.low_u32()),
-            None => self.oldest = next,
+        node.run.flags &= !LINKED;
+        let (older, newer) = (node.older, node.newer);
+        match place(older) {
+            Some(older) => self.node_mut(older).newer = newer,
+            None => self.oldest = newer,
         }
-        match next {
-            Some(n) => self.get_mut(n).prev = prev.map_or(n.low_u32(), |p| p.low_u32()),
-            None => self.newest = prev,
+        match place(newer) {
+            Some(newer) => self.node_mut(newer).older = older,
+            None => self.newest = older,
         }
     }
 
-    /// Links `seq`, which is in no list, as the newest.
-    fn append(&mut self, seq: u64) {
+    /// The run at `at` was sent again, last of all, with what `sent` says.
+    pub fn send_again(&mut self, at: u32, sent: Run) {
+        self.unlink(at);
         let newest = self.newest;
-        let segment = self.get_mut(seq);
-        segment.flags |= LINKED;
-        segment.next = seq.low_u32();
-        segment.prev = newest.unwrap_or(seq).low_u32();
-        match newest {
-            Some(n) => self.get_mut(n).next = seq.low_u32(),
-            None => self.oldest = Some(seq),
+        let node = self.node_mut(at);
+        node.run = Run { flags: sent.flags | LINKED, ..sent };
+        (node.older, node.newer) = (newest, NONE);
+        match place(newest) {
+            Some(newest) => self.node_mut(newest).newer = at,
+            None => self.oldest = at,
         }
-        self.newest = Some(seq);
+        self.newest = at;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::Random;
 
-    fn order(board: &Scoreboard) -> Vec<u64> {
-        let mut seen = vec![];
-        let mut at = board.oldest_sent();
-        while let Some(seq) = at {
-            seen.push(seq);
-            at = board.sent_after(seq);
+    fn board(runs: &[(u64, u64)]) -> Scoreboard {
+        let mut board = Scoreboard::new();
+        runs.iter().for_each(|&(start, end)| board.push(Run { start, end, ..Run::default() }));
+        board
+    }
+
+    fn chain(
+        board: &Scoreboard,
+        first: Option<u32>,
+        next: impl Fn(&Scoreboard, u32) -> Option<u32>,
+    ) -> Vec<(u64, u64)> {
+        let places = std::iter::successors(first, |&at| next(board, at));
+        places.map(|at| (board.run(at).start, board.run(at).end)).collect()
+    }
+    fn by_number(board: &Scoreboard) -> Vec<(u64, u64)> {
+        chain(board, board.first(), Scoreboard::after)
+    }
+    fn by_transmission(board: &Scoreboard) -> Vec<(u64, u64)> {
+        chain(board, board.oldest_sent(), Scoreboard::sent_after)
+    }
+
+    #[test]
+    fn a_retransmission_moves_to_the_end_of_the_order_and_what_was_before_it_stays() {
+        let mut board = board(&[(0, 3), (3, 6), (6, 9)]);
+        let at = board.find(4);
+        let rest = board.split(at, 4);
+        board.send_again(at, *board.run(at));
+        assert_eq!(by_number(&board), [(0, 3), (3, 4), (4, 6), (6, 9)]);
+        assert_eq!(by_transmission(&board), [(0, 3), (4, 6), (6, 9), (3, 4)]);
+        board.unlink(rest);
+        board.unlink(rest);
+        assert_eq!(by_transmission(&board), [(0, 3), (6, 9), (3, 4)]);
+        board.pop_first();
+        board.pop_first();
+        assert_eq!(by_transmission(&board), [(6, 9)]);
+        assert_eq!(by_number(&board), [(4, 6), (6, 9)]);
+    }
+
+    #[test]
+    fn both_parts_of_a_split_run_keep_what_was_known_and_the_latter_is_joined() {
+        let mut board = Scoreboard::new();
+        board.push(Run { start: 10, end: 20, sent_us: 7, in_flight: 30, flags: LOST, ..Run::default() });
+        let at = board.find(15);
+        let after = board.split(at, 14);
+        let (before, after) = (*board.run(at), *board.run(after));
+        assert_eq!([before.sent_us, after.sent_us], [7, 7]);
+        assert_eq!([before, after].map(|run| (run.is(LOST), run.is(JOINED))), [(true, false), (true, true)]);
+        assert_eq!([before, after].map(|run| run.in_flight_alone()), [24, 30]);
+        assert_eq!([before, after].map(|run| run.segments()), [4, 6]);
+    }
+
+    #[test]
+    fn neighbours_of_one_buffer_become_one_once_both_are_sacked() {
+        let mut board = board(&[(0, 9), (9, 12)]);
+        let at = board.find(3);
+        let middle = board.split(at, 3);
+        let last = board.split(middle, 6);
+        let next = board.find(9);
+        for place in [middle, last, next] {
+            board.run_mut(place).flags |= SACKED;
+            board.unlink(place);
         }
-        seen
+        assert_eq!(board.join_sacked(middle), middle);
+        assert_eq!(board.join_sacked(last), middle);
+        assert_eq!(board.join_sacked(next), next);
+        assert_eq!(by_number(&board), [(0, 3), (3, 9), (9, 12)]);
+        assert_eq!(by_transmission(&board), [(0, 3)]);
     }
 
     #[test]
-    fn a_retransmission_moves_to_the_end_of_the_order() {
-        let mut board = Scoreboard::new();
-        (0..5).for_each(|_| board.push(Segment::default()));
-        board.link_newest(1);
-        assert_eq!(order(&board), [0, 2, 3, 4, 1]);
-        board.unlink(4);
-        board.unlink(0);
-        assert_eq!(order(&board), [2, 3, 1]);
-        board.pop_to(2);
-        assert_eq!(order(&board), [2, 3]);
+    fn a_run_is_found_from_wherever_something_was_found_before() {
+        let runs: Vec<(u64, u64)> = (0..40).map(|i| (100 + 3 * i, 103 + 3 * i)).collect();
+        let mut board = board(&runs);
+        for step in 0..120 {
+            let seq = 100 + step * 77 % 120;
+            let at = board.find(seq);
+            assert!((board.run(at).start..board.run(at).end).contains(&seq), "{seq}");
+            let again = board.find(seq);
+            assert_eq!(at, again);
+        }
+        (0..39).for_each(|_| board.pop_first());
+        let at = board.find(219);
+        assert_eq!(board.run(at).start, 217);
+    }
+
+    /// Against a list of segments, each with the number of its last transmission while it is in the order.
+    #[test]
+    fn both_orders_are_those_of_segments_that_are_kept_one_by_one() {
+        let mut random = Random::new(3);
+        let (mut board, mut model) = (Scoreboard::new(), Vec::<(u64, Option<u64>)>::new());
+        let (mut nxt, mut sent) = (0u64, 0u64);
+        for _ in 0..20_000 {
+            let choice = random.below(if model.len() > 60 { 4 } else { 6 });
+            let picked = model.get(random.below(model.len().max(1) as u32) as usize).map(|&(seq, _)| seq);
+            match (choice, picked) {
+                (0 | 1, Some(una)) => {
+                    while board.front().is_some_and(|run| run.end <= una) {
+                        board.pop_first();
+                    }
+                    board.cut_first(una);
+                    model.retain(|&(seq, _)| seq >= una);
+                }
+                (2 | 3, Some(seq)) => {
+                    let at = board.find(seq);
+                    let at = if board.run(at).start < seq { board.split(at, seq) } else { at };
+                    if random.below(2) == 0 {
+                        board.part_segment(at);
+                    }
+                    let run = *board.run(at);
+                    sent += 1;
+                    let of_run = model.iter_mut().filter(|(seq, _)| (run.start..run.end).contains(seq));
+                    if choice == 2 {
+                        board.send_again(at, run);
+                        of_run.for_each(|segment| segment.1 = Some(sent));
+                    } else {
+                        board.unlink(at);
+                        of_run.for_each(|segment| segment.1 = None);
+                    }
+                }
+                _ => {
+                    let (start, end) = (nxt, nxt + 1 + u64::from(random.below(9)));
+                    board.push(Run { start, end, ..Run::default() });
+                    sent += 1;
+                    model.extend((start..end).map(|seq| (seq, Some(sent))));
+                    nxt = end;
+                }
+            }
+            let segments =
+                |runs: Vec<(u64, u64)>| runs.into_iter().flat_map(|(start, end)| start..end).collect::<Vec<_>>();
+            assert_eq!(segments(by_number(&board)), model.iter().map(|&(seq, _)| seq).collect::<Vec<_>>());
+            let mut order: Vec<_> = model.iter().filter_map(|&(seq, sent)| Some((sent?, seq))).collect();
+            order.sort_unstable();
+            assert_eq!(segments(by_transmission(&board)), order.into_iter().map(|(_, seq)| seq).collect::<Vec<_>>());
+        }
     }
 
     #[test]
-    fn once_what_was_moved_is_acknowledged_the_order_is_that_of_numbers() {
-        let mut board = Scoreboard::new();
-        (0..3).for_each(|_| board.push(Segment::default()));
-        assert_eq!(order(&board), [0, 1, 2]);
-        board.link_newest(0);
-        (3..5).for_each(|_| board.push(Segment::default()));
-        assert_eq!(order(&board), [1, 2, 0, 3, 4]);
-        board.pop_to(2);
-        assert_eq!(order(&board), [2, 3, 4]);
-        board.pop_to(3);
-        assert!(!board.linked());
-        assert_eq!(order(&board), [3, 4]);
-        board.push(Segment::default());
-        board.unlink(4);
-        assert_eq!(order(&board), [3, 5]);
-    }
-
-    #[test]
-    fn the_order_survives_growth_and_wrapped_links() {
-        let mut board = Scoreboard::new();
-        (board.una, board.nxt) = (u64::from(u32::MAX) - 10, u64::from(u32::MAX) - 10);
-        let first = board.una;
-        (0..200).for_each(|_| board.push(Segment::default()));
-        board.link_newest(first + 3);
-        let order = order(&board);
-        assert_eq!(order.len(), 200);
-        assert_eq!(order[0], first);
-        assert_eq!(order[199], first + 3);
-        (0..190).for_each(|count| board.pop_to(first + count + 1));
-        assert_eq!(board.ring.len(), 64);
-        assert_eq!(self::order(&board)[..2], [first + 190, first + 191]);
+    fn the_places_of_what_was_acknowledged_are_used_again() {
+        let mut board = board(&[(0, 1), (1, 2)]);
+        for seq in 2..1_000 {
+            board.pop_first();
+            board.push(Run { start: seq, end: seq + 1, ..Run::default() });
+        }
+        assert_eq!(board.nodes.len(), 2);
+        board.pop_first();
+        board.pop_first();
+        assert!(board.is_empty() && board.last().is_none() && board.oldest_sent().is_none());
     }
 }

@@ -49,7 +49,7 @@ impl Sender {
 
     /// In how many microseconds the oldest segment times out, from when it was last sent.
     fn until_timeout_us(&self, clock: Clock) -> i64 {
-        let sent_us = self.board.get(self.flight.snd_una).sent_us;
+        let sent_us = self.board.front().map_or(0, |oldest| oldest.sent_us);
         let due_us = sent_us + clock.micros_from_jiffies(self.rto);
         due_us.cast_signed() - clock.micros().cast_signed()
     }
@@ -154,9 +154,12 @@ impl Sender {
     fn probe(&mut self, clock: Clock, out: &mut Vec<Burst>) -> bool {
         let next = self.flight.snd_nxt;
         self.tlp_retrans = self.unsent() == 0 || self.window_end <= next;
-        if self.tlp_retrans {
-            self.tlp_orig_data_app_limited = self.board.get(next - 1).flags & APP_LIMITED != 0;
-            self.transmit_again(next - 1, 1, clock, out);
+        if let Some(mut last) = self.board.last().filter(|_| self.tlp_retrans) {
+            if self.board.run(last).start < next - 1 {
+                last = self.board.split(last, next - 1);
+            }
+            self.tlp_orig_data_app_limited = self.board.run(last).is(APP_LIMITED);
+            self.transmit_again(last, clock, out);
         } else {
             self.xmit(Push::Probe, clock, out);
         }
@@ -169,7 +172,10 @@ impl Sender {
             return;
         }
         self.enter_loss(clock);
-        self.retransmit(self.flight.snd_una, 1, clock, out);
+        if let Some(oldest) = self.board.first() {
+            self.board.part_segment(oldest);
+            self.retransmit(oldest, clock, out);
+        }
         self.retransmits += 1;
         self.stats.timeouts += 1;
         self.rto = (2 * self.rto).min(Rtt::rto_max(clock));

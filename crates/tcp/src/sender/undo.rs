@@ -48,8 +48,10 @@ impl Sender {
     fn unmark_lost(&mut self) {
         self.retransmit_hint = None;
         self.flight.lost_out = 0;
-        for seq in self.flight.snd_una..self.flight.snd_nxt {
-            self.board.get_mut(seq).flags &= !LOST;
+        let mut at = self.board.first();
+        while let Some(place) = at {
+            self.board.run_mut(place).flags &= !LOST;
+            at = self.board.after(place);
         }
     }
 
