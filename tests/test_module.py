@@ -415,3 +415,11 @@ def test_the_pages_names_are_those_of_the_headers() -> None:
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run tools/module_reference.py"
+
+
+def test_the_engine_kernel_says_how_to_build_a_kernel_that_has_the_file(tmp_path: Path) -> None:
+    path = source(tmp_path)
+    with pytest.raises(SawtoothError) as caught:
+        engines.get("kernel").check(scenario(module(path), traffic="native"))
+    assert caught.value.code == "kernel-missing"
+    assert f"sawtooth kernel build --with {path}" in (caught.value.fix or "")
