@@ -115,6 +115,24 @@ def test_hz_is_that_of_the_sending_host(tmp_path: Path) -> None:
         SIM.run(scenario(module(path)))
 
 
+def test_what_is_in_flight_is_told_in_bytes_and_the_peers_timestamps_have_an_offset(tmp_path: Path) -> None:
+    before = """
+    static void mine_acked(struct sock *sk, const struct ack_sample *sample)
+    {
+        const struct tcp_sock *tp = tcp_sk(sk);
+        u32 apart = tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr;
+
+        if (sample->in_flight % tp->mss_cache)
+            BUG();
+        if (tp->rx_opt.rcv_tsval && apart + 100000 < 200000)
+            BUG();
+    }
+    """
+    path = source(tmp_path, before=before)
+    path.write_text(path.read_text().replace(".undo_cwnd", ".pkts_acked = mine_acked,\n\t.undo_cwnd"))
+    assert same(SIM.run(scenario("reno")), SIM.run(scenario(module(path))))
+
+
 def test_parameters_change_what_a_module_does_and_two_flows_may_have_other_ones(tmp_path: Path) -> None:
     before = 'static int most = 1000;\nmodule_param(most, int, 0644);\nMODULE_PARM_DESC(most, "largest window");'
     path = source(tmp_path, "tp->snd_cwnd_clamp = most;", before)

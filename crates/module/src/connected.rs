@@ -55,6 +55,8 @@ pub struct Connection {
     /// Its own memory, at one address for life: a module may keep pointers into it.
     sock: Box<UnsafeCell<TcpSock>>,
     slow_path: bool,
+    /// What the peer adds to its timestamps (`secure_tcp_ts_off`); from its own, Linux takes it off before a module sees them.
+    stamp_offset: u32,
 }
 
 impl fmt::Debug for Connection {
@@ -82,7 +84,8 @@ impl Connection {
         let mut sock = TcpSock::new(operations);
         sock.connection.sock.gso_max_size = GSO_MAX_SIZE;
         sock.random = seed;
-        let connection = Connection { library, sock: Box::new(UnsafeCell::new(sock)), slow_path: false };
+        let sock = Box::new(UnsafeCell::new(sock));
+        let connection = Connection { library, sock, slow_path: false, stamp_offset: scattered(seed) };
         if let Some(init) = connection.operations().init {
             // SAFETY: see `call`.
             connection.call(hook::INIT, flight, window, clock, |sock| unsafe { init(sock) });
@@ -145,6 +148,11 @@ impl Connection {
         }
         result
     }
+}
+
+/// As good as random, without a draw from what the module draws from (Fibonacci hashing).
+fn scattered(seed: u64) -> u32 {
+    (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).low_u32()
 }
 
 /// The time, and in ticks.
@@ -268,7 +276,8 @@ impl Connected for Connection {
         let sample = layout::AckSample {
             pkts_acked: sample.pkts_acked,
             rtt_us: narrow(sample.rtt_us),
-            in_flight: sample.in_flight,
+            // In bytes, as tcp_clean_rtx_queue tells it.
+            in_flight: sample.in_flight.wrapping_mul(flight.mss),
         };
         self.call(hook::PKTS_ACKED, flight, window, clock, |sock| unsafe { function(sock, &raw const sample) });
     }
@@ -296,7 +305,8 @@ impl Connected for Connection {
 
     fn ack_arrives(&mut self, ack: &Ack, repeats_window: bool) {
         let seen = &mut self.sock.get_mut().rx_opt;
-        (seen.rcv_tsval, seen.rcv_tsecr) = (ack.tsval, ack.tsecr);
+        let stamp = if ack.tsval == 0 { 0 } else { ack.tsval.wrapping_add(self.stamp_offset) };
+        (seen.rcv_tsval, seen.rcv_tsecr) = (stamp, ack.tsecr);
         // The kernel's header prediction expects the window and options of the last packet.
         self.slow_path = !repeats_window || ack.sack.count > 0;
     }

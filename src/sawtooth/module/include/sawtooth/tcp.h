@@ -126,7 +126,7 @@ struct tcp_sock {
 struct ack_sample {
 	u32 pkts_acked;
 	s32 rtt_us; /* -1: none */
-	u32 in_flight;
+	u32 in_flight; /* bytes */
 };
 
 struct rate_sample {
