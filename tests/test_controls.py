@@ -10,8 +10,9 @@ import pytest
 from sawtooth import _core
 from sawtooth.draw import palette
 from sawtooth.engines import model, sim
+from sawtooth.errors import SawtoothError
 from sawtooth.fidelity import figure
-from sawtooth.scenario import CONGESTION_CONTROLS
+from sawtooth.scenario import CONGESTION_CONTROLS, Scenario
 from sawtooth.whatif import observed
 
 ROOT = Path(__file__).parents[1]
@@ -45,3 +46,28 @@ def test_the_pages_name_all_of_them_and_no_other(page: str) -> None:
     found = re.search(IN_TEXT[page], (ROOT / page).read_text(), re.MULTILINE)
     assert found, f"{page} no longer says it as {IN_TEXT[page]}"
     assert set(re.findall(r"[a-z0-9]+", found[1])) - {"and"} == set(CONTROLS)
+
+
+def flow(cc: object) -> Scenario:
+    return Scenario.from_dict({"duration": "5 s", "path": {"loss": "1%"}, "flows": [{"cc": cc}]})
+
+
+def test_a_variant_is_another_control_under_the_same_name() -> None:
+    draft = flow({"name": "bbr3", "variant": "draft"})
+    assert Scenario.from_dict(draft.to_dict()) == draft == flow("bbr3").set({"flows.0.cc.variant": "draft"})
+    assert [one.name for one in draft.compile().flows] == ["bbr3-draft"]
+    rows = [sim.Sim().run(one).tables["tcp_info"] for one in (draft, flow("bbr3"))]
+    assert not rows[0].equals(rows[1])
+
+
+@pytest.mark.parametrize("cc", [{"name": "bbr3", "variant": "drafd"}, {"name": "cubic", "variant": "draft"}])
+def test_a_variant_that_is_not_there_is_refused(cc: dict[str, str]) -> None:
+    with pytest.raises(SawtoothError, match="has no variant") as caught:
+        flow(cc)
+    assert (caught.value.code, caught.value.field) == ("unknown-name", "flows.0.cc.variant")
+
+
+def test_other_engines_refuse_a_variant() -> None:
+    with pytest.raises(SawtoothError, match="as the draft has it") as caught:
+        model.Model().check(flow({"name": "bbr3", "variant": "draft"}))
+    assert (caught.value.code, caught.value.field) == ("unsupported", "flows.0.cc.variant")

@@ -13,8 +13,8 @@ from typing import Any
 
 _KEYS = {"source": "from", "target": "to"}
 """Names that Python does not have for an attribute."""
-_OURS_ALONE = ("aggregation_ns", "opportunity_bytes")
-"""Of links: the core's have none, so that they are written only where they are set."""
+_OURS_ALONE = ("aggregation_ns", "opportunity_bytes", "variant")
+"""Written only where they are set: the core's links have none of the first two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,8 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """``cc`` is a congestion control's name, of a ``module`` what it is called here. ``forward`` and ``backward`` are
+    """``cc`` is a congestion control's name, of a ``module`` what it is called here; ``variant``: as what else than
+    Linux's it is meant. ``forward`` and ``backward`` are
     links, from the sender's host to the receiver's and back.
 
     ``lifetime_ns``: the shortest and the longest, where connections are replaced.
@@ -114,6 +115,7 @@ class Flow:
     forward: tuple[int, ...]
     backward: tuple[int, ...]
     module: Module | None = None
+    variant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

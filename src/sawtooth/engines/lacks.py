@@ -19,6 +19,9 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
         if flow.module is not None and engine != "sim":
             message = f"the engine {engine} runs no C source"
             raise InputError("unsupported", message, field=f"flows.{index}.cc", fix="use --engine sim, or kernel")
+        if flow.variant is not None and engine != "sim":
+            message = f"the engine {engine} has no {flow.cc} as the {flow.variant} has it"
+            raise InputError("unsupported", message, field=f"flows.{index}.cc.variant", fix="use --engine sim")
         if flow.module is None and flow.cc not in controls:
             message = f"the engine {engine} has no {flow.cc}, only {', '.join(controls)}"
             fix = _KERNEL if flow.cc in LINUX_CONTROLS else _NAMED

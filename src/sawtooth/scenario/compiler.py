@@ -15,7 +15,7 @@ from sawtooth.frames import frame_bytes
 from sawtooth.scenario import topology
 from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter
-from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe
+from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.units import Size, Span
 
@@ -309,7 +309,7 @@ def _host(name: str, host: Host) -> compiled.Host:
 def _flow(placed: Placed, flow: Flow) -> compiled.Flow:
     return compiled.Flow(
         name=placed.name,
-        cc=flow.control,
+        cc=flow.cc.name if isinstance(flow.cc, Variant) else flow.control,
         count=placed.count,
         start_ns=flow.start.ns,
         duration_ns=None if flow.duration is None else flow.duration.ns,
@@ -318,6 +318,7 @@ def _flow(placed: Placed, flow: Flow) -> compiled.Flow:
         forward=placed.forward,
         backward=placed.backward,
         module=_module(flow.cc) if isinstance(flow.cc, Module) else None,
+        variant=flow.cc.variant if isinstance(flow.cc, Variant) else None,
     )
 
 

@@ -99,8 +99,8 @@ def _set(table: Any, key: str, steps: Sequence[str], value: Any) -> None:
         if not isinstance(table, dict):
             break
         if step == "cc" and isinstance(table.get(step), str):
-            # A name makes room for a module.
-            table[step] = {}
+            # A name makes room for a module, and gets a variant.
+            table[step] = {"name": table[step]} if steps[-1] == "variant" else {}
         table = table.setdefault(step, {})
     if not isinstance(table, dict):
         fix = "name a field of a table"

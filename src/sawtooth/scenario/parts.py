@@ -300,15 +300,44 @@ class Module(Part):
         return self.label
 
 
+VARIANTS = {"bbr3": ("draft",)}
+"""What else than Linux's behaviour the engine ``sim`` has under a control's name."""
+
+
+class Variant(Part):
+    """A congestion control as another text than Linux's has it: ``draft`` is draft-ietf-ccwg-bbr; engine ``sim``."""
+
+    name: Control = Field(description="the congestion control")
+    variant: Control = Field(description="`bbr3` has `draft`")
+
+    @property
+    def label(self) -> str:
+        """What it is called here."""
+        return f"{self.name}-{self.variant}"
+
+    def __str__(self) -> str:
+        return self.label
+
+
+def check_variant(given: Variant) -> None:
+    """Raises InputError ``unknown-name``."""
+    known = VARIANTS.get(given.name, ())
+    if given.variant not in known:
+        what = f'"{plain(given.name, 60)}" has no variant "{plain(given.variant, 60)}"'
+        fix = suggestion(given.variant, known) if known else f"{', '.join(VARIANTS)} has one; leave it out"
+        raise InputError("unknown-name", what, fix=fix)
+
+
 def _control(value: object) -> object:
-    """A name or a module, told apart by what was written."""
-    if isinstance(value, Module):
+    """A name, a variant or a module, told apart by what was written."""
+    if isinstance(value, (Module, Variant)):
         return value
     if isinstance(value, Mapping):
+        kind = Variant if "variant" in value and "source" not in value else Module
         try:
-            return Module.model_validate(dict(value))
+            return kind.model_validate(dict(value))
         except ValidationError as error:
-            raise first_problem(error, Module, None) from None
+            raise first_problem(error, kind, None) from None
     if not isinstance(value, str):
         fix = 'write it in quotes, cc = "cubic", or as a module: cc = { source = "tcp_mine.c" }'
         raise InputError("wrong-type", "text is needed, or a table", fix=fix)
@@ -324,10 +353,10 @@ class Flow(Part):
     name: Name | None = Field(None, description="absent: the congestion control's name, numbered when taken")
     from_: End | None = Field(None, alias="from", description="the host that sends the data; optional on a topology")
     to: End | None = Field(None, description="the host that receives it; optional on a topology")
-    cc: Annotated[Any, PlainValidator(_control, json_schema_input_type=Control | Module)] = Field(
+    cc: Annotated[Any, PlainValidator(_control, json_schema_input_type=Control | Variant | Module)] = Field(
         "cubic",
-        description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `bbr3`; or a module from its C source, "
-        '`{ source = "tcp_mine.c" }`',
+        description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `bbr3`; the last as the draft has it, "
+        '`{ name = "bbr3", variant = "draft" }`; or a module from its C source, `{ source = "tcp_mine.c" }`',
         json_schema_extra={"examples": list(CONGESTION_CONTROLS)},
     )
     count: int = Field(1, ge=1, le=MAX_CONNECTIONS, description="connections")
@@ -339,7 +368,7 @@ class Flow(Part):
     @property
     def control(self) -> str:
         """What its congestion control is called here."""
-        return self.cc.label if isinstance(self.cc, Module) else self.cc
+        return self.cc.label if isinstance(self.cc, (Module, Variant)) else self.cc
 
 
 class Probe(Part):

@@ -32,8 +32,10 @@ from sawtooth.scenario.parts import (
     Path,
     Probe,
     Route,
+    Variant,
     between,
     check_control,
+    check_variant,
     one_line,
 )
 from sawtooth.scenario.problems import first_problem
@@ -227,8 +229,11 @@ class Scenario(Part):
             try:
                 if isinstance(flow.cc, str):
                     check_control(flow.cc, kernel)
+                elif isinstance(flow.cc, Variant):
+                    check_variant(flow.cc)
             except SawtoothError as error:
-                raise error.at(field=f"flows.{index}.cc") from None
+                field = "cc.variant" if isinstance(flow.cc, Variant) else "cc"
+                raise error.at(field=f"flows.{index}.{field}") from None
             self._check_flow(flow, f"flows.{index}")
         self.compile()
         return self

@@ -124,6 +124,10 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
         raise _no("flows", f"{where} takes at most {MAX_FLOWS} flows", "give some a count instead")
     if sum(flow.count for flow in flows) > MAX_CONNECTIONS:
         raise _no("flows.count", f"{where} takes at most {MAX_CONNECTIONS} connections", "lower the counts")
+    for index, flow in enumerate(flows):
+        if flow.variant is not None:
+            message = f"{where} has no {flow.cc} as the {flow.variant} has it"
+            raise _no(f"flows.{index}.cc.variant", message, "use --engine sim")
     if traffic != "iperf3":
         return
     fix = 'set traffic = "native"'
