@@ -90,6 +90,15 @@ def test_a_shipped_study_runs_by_name_and_its_captures_are_read(installed: Insta
     assert "retransmi" in read.stdout
 
 
+def test_a_congestion_control_from_its_source_finds_the_headers(installed: Installed, place: Path) -> None:
+    found = re.search(r"```c\n(.*?)```", (ROOT / "docs" / "tutorial-congestion-control.md").read_text(), re.DOTALL)
+    assert found
+    (place / "work" / "tcp_mine.c").write_text(found[1])
+    (place / "work" / "mine.toml").write_text('duration = "2 s"\n[[flows]]\ncc = { source = "tcp_mine.c" }\n')
+    ran = installed("sawtooth", "run", "mine.toml")
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_doctor_finds_the_core_and_names_the_command_that_builds_the_kernel(installed: Installed) -> None:
     told = installed("sawtooth", "doctor")
     assert told.returncode == 0, told.stderr
