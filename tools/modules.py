@@ -1,12 +1,13 @@
 """Linux's own congestion controls, run by the simulator from the source that the engine `kernel` is built of.
 
     python tools/modules.py same [--every N]             Reno, BBR, CUBIC beside the simulator's own: the same tables?
-    python tools/modules.py kernel [--controls A,B …]     the others beside the engine kernel: the same throughput?
+    python tools/modules.py kernel [--controls A,B …]     the others beside the kernel's record: the same throughput?
 
 The sources are taken out of the archive of Debian's package linux-source-6.12, for the time of a run. `same` goes over
 the grid of `fidelity/grid.toml`, one seed a point; status 1 where a table of Reno or BBR differs in anything, or one of
 CUBIC in more than its cube root explains: with the simulator's root put into the source instead of Linux's the
-tables are to be the same, without it the mean throughput within 0.1%. `kernel` takes six paths for each control.
+tables are to be the same, without it the mean throughput within 0.1%. `kernel` takes the points of
+`fidelity/modules.toml`.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from sawtooth.engines import get
-from sawtooth.errors import SawtoothError
 from sawtooth.fidelity.grid import Grid
+from sawtooth.fidelity.ledger import Ledger
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
+from sawtooth.stats import throughput
 from sawtooth.work import cores, results
 
 ARCHIVE = Path("/usr/src/linux-source-6.12.tar.xz")
@@ -38,17 +39,9 @@ BESIDE = {"yeah": ("vegas",)}
 """Modules that use others."""
 WITHIN = 0.001
 """Of the mean throughput, for CUBIC with Linux's root."""
-PATHS = (
-    ("100 Mbit/s", "20 ms", "1 bdp", "0%", 1),
-    ("10 Mbit/s", "40 ms", "3 bdp", "0%", 1),
-    ("100 Mbit/s", "20 ms", "1 bdp", "0.1%", 3),
-    ("100 Mbit/s", "20 ms", "1 bdp", "1%", 3),
-    ("50 Mbit/s", "80 ms", "0.3 bdp", "0.01%", 3),
-    ("100 Mbit/s", "2 ms", "1 bdp", "1%", 3),
-)
-"""Rate, RTT, queue, loss, and how many seeds the engine kernel gets."""
-SEEDS = 24
-"""Of the simulator, where something is lost by chance."""
+RECORDED = GRID.with_name("modules.toml")
+SEEDS = (1, 2, 3)
+"""Of the simulator, at each point of the kernel's record."""
 RENO = """\
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -167,56 +160,32 @@ def same(directory: Path, every: int, jobs: int | None) -> int:
     return int(wrong > 0 or abs(mean) > WITHIN)
 
 
-def _scenario(cc: Any, path: Sequence[Any], seed: int) -> Scenario:
-    rate, rtt, queue, loss, _ = path
-    return Scenario.from_dict(
-        {
-            "duration": "60 s",
-            "traffic": "native",
-            "seed": seed,
-            "path": {"rate": rate, "rtt": rtt, "queue": queue, "loss": loss},
-            "flows": [{"name": "flow", "cc": cc}],
-        }
-    )
-
-
-def _goodput(task: tuple[str, Scenario]) -> float | str:
-    engine, scenario = task
-    try:
-        return float(get(engine).run(scenario).tables["intervals"]["goodput_bps"].mean())
-    except SawtoothError as error:
-        return str(error)
+def _goodput(task: tuple[Scenario, str]) -> float:
+    """The mean over all connections' sum, in Mbit/s, of a run by Linux's sources."""
+    scenario, directory = task
+    return float(throughput(get("sim").run(by_source(scenario, Path(directory)))).mean())
 
 
 def kernel(directory: Path, controls: Sequence[str], jobs: int | None) -> int:
-    tasks: list[tuple[str, Scenario]] = []
-    keys: list[tuple[str, int, str]] = []
-    for control in controls:
-        for number, path in enumerate(PATHS):
-            for engine, seeds in (("kernel", path[4]), ("sim", SEEDS if path[4] > 1 else 1)):
-                for seed in range(1, seeds + 1):
-                    scenario = _scenario(control, path, seed)
-                    tasks.append((engine, by_source(scenario, directory) if engine == "sim" else scenario))
-                    keys.append((control, number, engine))
-    seen: dict[tuple[str, int, str], list[float]] = {}
-    for key, found in zip(keys, results(_goodput, tasks, jobs=jobs, threads=True), strict=True):
-        if isinstance(found, str):
-            print(key, found, file=sys.stderr)
-        else:
-            seen.setdefault(key, []).append(found)
-    print("control,rate,rtt,queue,loss,kernel_bps,sim_bps,change")
-    changes = []
-    for control in controls:
-        for number, path in enumerate(PATHS):
-            theirs, ours = seen.get((control, number, "kernel"), []), seen.get((control, number, "sim"), [])
-            if not theirs or not ours:
-                continue
-            truth, mean = statistics.fmean(theirs), statistics.fmean(ours)
-            changes.append(mean / truth - 1)
-            print(f"{control},{','.join(str(one) for one in path[:4])},{truth:.0f},{mean:.0f},{changes[-1]:+.4f}")
-    if changes:
-        apart = sorted(abs(change) for change in changes)
-        print(f"{len(changes)} points: {statistics.median(apart):.2%} apart in the median, {apart[-1]:.1%} at worst")
+    grid = Grid.load(RECORDED)
+    record = Ledger.load(RECORDED.with_name(grid.record))
+    points = [point for point in grid.points() if {flow.cc for flow in point.scenario.compile().flows} <= set(controls)]
+    tasks = [(point.scenario.set({"seed": seed}), str(directory)) for point in points for seed in SEEDS]
+    found = list(results(_goodput, tasks, jobs=jobs, threads=True))
+    away: dict[str, list[float]] = {}
+    print("point,kernel_mbps,sim_mbps,change")
+    for number, point in enumerate(points):
+        theirs = [float(row["mean_mbps"]) for row in record.of(point.question)]
+        ours = found[number * len(SEEDS) : (number + 1) * len(SEEDS)]
+        if theirs:
+            change = statistics.fmean(ours) / statistics.fmean(theirs) - 1
+            print(f"{point.name},{statistics.fmean(theirs):.3f},{statistics.fmean(ours):.3f},{change:+.4f}")
+            away.setdefault(point.scenario.compile().flows[0].cc, []).append(abs(change))
+    every = sorted(size for sizes in away.values() for size in sizes)
+    for name, sizes in {**away, "all": every}.items():
+        ninth = sorted(sizes)[int(0.9 * len(sizes))] if sizes else float("nan")
+        told = f"median {statistics.median(sizes):.2%}, 90th percentile {ninth:.1%}, worst {max(sizes):.1%}"
+        print(f"{name}: {len(sizes)} points, {told}")
     return 0
 
 
