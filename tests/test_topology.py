@@ -278,3 +278,50 @@ def test_ends_of_a_dumbbell_that_do_not_go_together_are_refused(flow: dict[str, 
     with pytest.raises(SawtoothError) as caught:
         Scenario(topology="dumbbell", dumbbell={"pairs": 2}, flows=[flow])
     assert caught.value.field == field
+
+
+def delays_ms(compiled: dict[str, Any], flow: int, direction: str) -> list[float]:
+    return [compiled["links"][index]["delay_ns"] / 1e6 for index in compiled["flows"][flow][direction]]
+
+
+def test_pairs_of_a_dumbbell_have_rtts_of_their_own_from_a_list() -> None:
+    flows = [{"from": "s1"}, {"from": "s2"}, {"from": "s3"}]
+    dumbbell = {"pairs": 3, "rtt": ["10 ms", "100 ms"]}
+    compiled = Scenario(topology="dumbbell", dumbbell=dumbbell, flows=flows).compile().to_dict()
+    assert [base_rtt_ns(compiled, flow) for flow in range(3)] == [10_000_000, 100_000_000, 10_000_000]
+    assert delays_ms(compiled, 1, "forward") == [0, 5, 45]
+    assert delays_ms(compiled, 1, "backward") == [45, 5, 0]
+
+
+def test_a_dumbbell_has_at_least_as_many_pairs_as_rtts() -> None:
+    compiled = Scenario(topology="dumbbell", dumbbell={"rtt": ["1 ms", "2 ms"]}, flows=[{"count": 2}]).compile()
+    assert [flow.name for flow in compiled.flows] == ["cubic@s1", "cubic@s2"]
+    with pytest.raises(SawtoothError) as caught:
+        Scenario(topology="dumbbell", dumbbell={"rtt": []})
+    assert caught.value.field == "dumbbell.rtt"
+
+
+@pytest.mark.parametrize(
+    ("topology", "back"),
+    [("chain", "h4>h3"), ("chain-asymmetric", "h5>h1"), ("dumbbell", "right>left"), ("parking-lot", "n1>n0")],
+)
+def test_acknowledgements_are_lost_on_the_way_back_and_have_a_rate_of_their_own(topology: str, back: str) -> None:
+    table = topology.removesuffix("-asymmetric")
+    given = {"ack_loss": "2%", "reverse_rate": "3 Mbit/s"}
+    compiled = Scenario.from_dict({"topology": topology, table: given}).compile().to_dict()
+    assert lossy(compiled) == {back: 20_000_000}
+    rates = [
+        compiled["transmitters"][compiled["links"][index]["transmitter"]]["rate_bps"]
+        for index in compiled["flows"][0]["backward"]
+        if compiled["links"][index]["transmitter"] is not None
+    ]
+    assert set(rates) == {3_000_000}
+
+
+def test_a_parking_lot_is_crossed_by_one_path_and_by_one_at_each_bottleneck() -> None:
+    flows = [{}, {"from": "c2", "to": "d2"}]
+    tables = {"topology": "parking-lot", "parking-lot": {"hops": 3, "rtt": "60 ms"}, "flows": flows}
+    compiled = Scenario.from_dict(tables).compile().to_dict()
+    assert way(compiled, "forward") == ["a>n0", "n0>n1", "n1>n2", "n2>n3", "n3>b"]
+    assert way(compiled, "forward", 1) == ["c2>n1", "n1>n2", "n2>d2"]
+    assert (base_rtt_ns(compiled), base_rtt_ns(compiled, 1)) == (60_000_000, 20_000_000)

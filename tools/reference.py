@@ -73,6 +73,11 @@ TABLES: list[tuple[str, type[BaseModel], str]] = [
     ("[chain]", parts.Chain, ""),
     ("[dumbbell]", parts.Dumbbell, ""),
     (
+        "[parking-lot]",
+        parts.ParkingLot,
+        "A flow goes from a to b where nothing else is said; one from c2 to d2 crosses the second bottleneck only.",
+    ),
+    (
         "[host] and [hosts.NAME]",
         parts.Host,
         "`[host]` is for every host; `[hosts.NAME]` changes single fields for one.",

@@ -145,10 +145,12 @@ def report(directory: str) -> None:
 @click.argument("file", type=str)
 @click.option("--set", "settings", multiple=True, metavar="K=V", help='Change a field: --set path.rtt="140 ms".')
 @click.option("--json", "as_json", is_flag=True, help="Print what the core reads.")
-def show(file: str, settings: tuple[str, ...], as_json: bool) -> None:
+@click.option("--as", "form", type=click.Choice(["custom"]), help="Write it as a file of that topology.")
+def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) -> None:
     """Say what a scenario or study FILE asks.
 
-    Paths, rates, queues, base RTT and bandwidth-delay product.
+    Paths, rates, queues, base RTT and bandwidth-delay product. With --as custom, the same scenario as a file that draws
+    its hosts and links itself, to be changed where the ready topology has no field.
     """
     from sawtooth.cli.words import describe
     from sawtooth.scenario import Scenario
@@ -162,8 +164,16 @@ def show(file: str, settings: tuple[str, ...], as_json: bool) -> None:
     else:
         all_points = loaded.points(overrides=changes)
         scenario, points = all_points[0].scenario, len(all_points)
-        if not as_json:
+        if not as_json and form is None:
             say(f"study {loaded.name}: {points} points; the first one is")
+    if form is not None:
+        from sawtooth.scenario.drawn import as_custom
+        from sawtooth.scenario.toml import toml_text
+
+        scenario = as_custom(scenario)
+        if not as_json:
+            say(toml_text(scenario.to_dict()), end="")
+            return
     say(json.dumps(scenario.compile().to_dict(), indent=2) if as_json else describe(scenario))
 
 

@@ -157,7 +157,7 @@ class Sim:
 
 ENGINE: Engine = Sim()
 
-_WHERE = {"path": "path.rtt", "dumbbell": "dumbbell.rtt", "custom": "links"}
+_WHERE = {"path": "path.rtt", "dumbbell": "dumbbell.rtt", "parking-lot": "parking-lot.rtt", "custom": "links"}
 
 
 def _check_round_trips(compiled: Compiled, topology: str) -> None:

@@ -45,6 +45,8 @@ def build(scenario: Scenario) -> Network:
         network = topology.path(scenario.path_table)
     elif scenario.topology == "dumbbell":
         network = topology.dumbbell(scenario.dumbbell_table)
+    elif scenario.topology == "parking-lot":
+        network = topology.parking_lot(scenario.parking_lot_table)
     elif scenario.topology == "chain":
         network = topology.chain(scenario.chain_table)
     elif scenario.topology == "chain-asymmetric":
@@ -71,7 +73,7 @@ def compile_scenario(scenario: Scenario) -> Compiled:
     network = build(scenario)
     router = Router(network)
     flows = place_flows(scenario, network, router)
-    probes = _place_probes(scenario, network, router)
+    probes = place_probes(scenario, network, router)
     index_of = {name: index for index, name in enumerate(network.hosts)}
     crossing = _first_crossing(network, flows)
     return Compiled(
@@ -134,7 +136,7 @@ def place_flows(scenario: Scenario, network: Network, router: Router) -> list[Pl
             way, back = router.way(source, target, at), router.way(target, source, at)
             placed.append(Placed(name, source, target, flow.count, way, back, index))
             continue
-        pairs = scenario.dumbbell_table.pairs
+        pairs = scenario.dumbbell_table.number
         used = min(pairs, flow.count)
         for turn in range(used):
             # Flows take pairs in turn, the next flow going on where the last one stopped.
@@ -151,7 +153,8 @@ def place_flows(scenario: Scenario, network: Network, router: Router) -> list[Pl
     return placed
 
 
-def _place_probes(scenario: Scenario, network: Network, router: Router) -> list[Placed]:
+def place_probes(scenario: Scenario, network: Network, router: Router) -> list[Placed]:
+    """Each probe between its hosts."""
     names = probe_names(scenario)
     placed = []
     for index, (name, probe) in enumerate(zip(names, scenario.probes, strict=True)):

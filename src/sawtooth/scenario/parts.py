@@ -11,6 +11,7 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    PlainSerializer,
     PlainValidator,
     StringConstraints,
     ValidationError,
@@ -145,17 +146,67 @@ class Chain(Part):
     )
     queue: Queue = Field(Queue.parse("1000 packets"), description="of each host's card")
     loss: LossModel = Field(Loss.parse("0%"), description="on the link from h3 to h4")
+    reverse_rate: Rate | None = Field(
+        None, description="of each host's card towards h1, another one then; absent: one card both ways"
+    )
+    ack_loss: LossModel | None = Field(
+        None, description="on the way back: the link from h4 to h3, or from h5 to h1; absent: none"
+    )
+
+
+def _each(value: object) -> object:
+    """One length of time, or several."""
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _as_given(times: tuple[Span, ...]) -> str | list[str]:
+    return str(times[0]) if len(times) == 1 else [str(one) for one in times]
 
 
 class Dumbbell(Part):
     """Pairs of hosts around one bottleneck; topology "dumbbell"."""
 
-    pairs: int = Field(1, ge=1, le=10_000, description="senders s1 … and receivers r1 …")
+    pairs: int = Field(1, ge=1, le=10_000, description="senders s1 … and receivers r1 …; at least as many as RTTs")
     rate: Rate = Field(Rate.parse("100 Mbit/s"), description="of the bottleneck, both directions")
-    rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time, all of it on the bottleneck link")
+    rtt: Annotated[
+        tuple[Delay, ...],
+        BeforeValidator(_each, json_schema_input_type=Delay | list[Delay]),
+        PlainSerializer(_as_given),
+    ] = Field(
+        (Span.parse("20 ms"),),
+        min_length=1,
+        max_length=10_000,
+        description="base round-trip time, all of it on the bottleneck link; or a list, of which the pairs take one in "
+        "turn: the shortest is on the bottleneck link, what a pair has more on its receiver's",
+    )
     queue: Queue = Field(Queue.parse("1 bdp"), description="of the bottleneck, each direction")
     loss: LossModel = Field(Loss.parse("0%"), description="on the bottleneck, in the direction of the data")
     access_rate: Rate | None = Field(None, description="of each access link; absent: unlimited")
+    reverse_rate: Rate | None = Field(None, description="of the bottleneck, receivers to senders; absent: `rate`")
+    ack_loss: LossModel | None = Field(
+        None, description="on the bottleneck, in the direction of the acknowledgements; absent: none"
+    )
+
+    @property
+    def number(self) -> int:
+        """Of pairs."""
+        return max(self.pairs, len(self.rtt))
+
+
+class ParkingLot(Part):
+    """Bottlenecks in a row, which one path crosses and others one each; topology "parking-lot"."""
+
+    hops: int = Field(
+        3, ge=1, le=100, description="bottlenecks, from n0 to n1, n1 to n2 …; the n-th is crossed from cn to dn"
+    )
+    rate: Rate = Field(Rate.parse("100 Mbit/s"), description="of each bottleneck, both directions")
+    reverse_rate: Rate | None = Field(None, description="of each bottleneck, towards the senders; absent: `rate`")
+    rtt: Delay = Field(Span.parse("60 ms"), description="base round-trip time from a to b, the same share on each")
+    queue: Queue = Field(Queue.parse("1 bdp"), description="of each bottleneck, each direction")
+    loss: LossModel = Field(Loss.parse("0%"), description="on the first bottleneck, in the direction of the data")
+    ack_loss: LossModel | None = Field(
+        None, description="on the first bottleneck, in the direction of the acknowledgements; absent: none"
+    )
 
 
 class Host(Part):

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, ValidationError, model_validator
 from pydantic.json_schema import GenerateJsonSchema
@@ -29,6 +29,7 @@ from sawtooth.scenario.parts import (
     Link,
     Module,
     Name,
+    ParkingLot,
     Path,
     Probe,
     Route,
@@ -44,9 +45,16 @@ from sawtooth.scenario.toml import read_toml
 from sawtooth.scenario.topology import link_name
 from sawtooth.scenario.units import Quantity, Span
 
-Topology = Literal["path", "chain", "chain-asymmetric", "dumbbell", "custom"]
+Topology = Literal["path", "chain", "chain-asymmetric", "dumbbell", "parking-lot", "custom"]
 Traffic = Literal["iperf3", "native"]
-_TABLE_OF = {"path": "path", "chain": "chain", "chain-asymmetric": "chain", "dumbbell": "dumbbell"}
+_TABLE_OF = {
+    "path": "path",
+    "chain": "chain",
+    "chain-asymmetric": "chain",
+    "dumbbell": "dumbbell",
+    "parking-lot": "parking-lot",
+}
+"""By topology: the name of its table."""
 _DRAWN = ("cards", "links", "routes")
 _KEPT = 16
 _latest: deque[weakref.ref[Scenario]] = deque()
@@ -77,7 +85,7 @@ class Scenario(Part):
     name: Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,100}$"), AfterValidator(one_line)] = Field(
         "scenario", description="for people and directories"
     )
-    topology: Topology = Field("path", description="path, chain, chain-asymmetric, dumbbell or custom")
+    topology: Topology = Field("path", description=f"{', '.join(get_args(Topology)[:-1])} or custom")
     duration: Annotated[Span, between("1 ms", "30 d", Span)] = Field(
         Span.parse("60 s"), description="how long is simulated"
     )
@@ -94,6 +102,7 @@ class Scenario(Part):
     path: Path | None = Field(None, description='of topology "path"')
     chain: Chain | None = Field(None, description='of topologies "chain" and "chain-asymmetric"')
     dumbbell: Dumbbell | None = Field(None, description='of topology "dumbbell"')
+    parking_lot: ParkingLot | None = Field(None, alias="parking-lot", description='of topology "parking-lot"')
     host: Host = Field(Host(), description="settings of every host")
     hosts: dict[Name, Host] = Field({}, description="what one host sets otherwise; all hosts of a custom topology")
     cards: dict[Name, Card] = Field({}, description='network cards of topology "custom", by host')
@@ -146,6 +155,10 @@ class Scenario(Part):
     def dumbbell_table(self) -> Dumbbell:
         return self.dumbbell if self.dumbbell is not None else Dumbbell()
 
+    @property
+    def parking_lot_table(self) -> ParkingLot:
+        return self.parking_lot if self.parking_lot is not None else ParkingLot()
+
     def set(self, changes: Mapping[str, Any]) -> Self:
         """A scenario with fields changed by dotted path: ``{"path.rtt": "140 ms", "flows.cc": "bbr"}``.
 
@@ -189,7 +202,8 @@ class Scenario(Part):
                     del link[way]
         table = _TABLE_OF.get(self.topology)
         if table is not None:
-            tables[table] = getattr(self, f"{table}_table").model_dump(mode="json", exclude_none=True)
+            own = getattr(self, f"{table.replace('-', '_')}_table")
+            tables[table] = own.model_dump(mode="json", exclude_none=True)
         return {name: value for name, value in tables.items() if value not in ({}, []) or name == "flows"}
 
     def digest(self) -> str:
@@ -240,8 +254,8 @@ class Scenario(Part):
 
     def _check_tables(self) -> None:
         own = _TABLE_OF.get(self.topology)
-        for table in ("path", "chain", "dumbbell"):
-            if table != own and getattr(self, table) is not None:
+        for table in dict.fromkeys(_TABLE_OF.values()):
+            if table != own and getattr(self, table.replace("-", "_")) is not None:
                 fix = f'remove it, or set topology = "{table}"'
                 message = f'topology "{self.topology}" does not read this table'
                 raise InputError("conflict", message, field=table, fix=fix)

@@ -6,8 +6,10 @@ nested brackets. Both are counted before it sees the text.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ LARGEST = 4 * 1024 * 1024
 """Bytes: more than ten thousand flows, each with all its fields."""
 DEEPEST = 16
 """Parts of a dotted key, brackets in brackets, and tables in tables."""
+_OF_TABLES = ("hosts", "cards")
+"""Tables of tables: each has a heading of its own."""
 LONGEST_WORD = 300
 """Characters of a key or number that is not quoted."""
 
@@ -71,6 +75,41 @@ def parse_toml(text: str) -> dict[str, Any]:
     if deeper_than(tables, DEEPEST):
         raise _too_deep()
     return tables
+
+
+def toml_text(tables: Mapping[str, Any]) -> str:
+    """Tables as a TOML file: values first, lists of tables as [[NAME]], what is within those on one line."""
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in tables.items() if not _is_table(value)]
+    for key, value in tables.items():
+        if isinstance(value, Mapping):
+            inner = {name: one for name, one in value.items() if isinstance(one, Mapping) and key in _OF_TABLES}
+            if len(inner) < len(value) or not value:
+                lines += ["", f"[{_key(key)}]"]
+            lines += [f"{_key(name)} = {_value(one)}" for name, one in value.items() if name not in inner]
+            for name, table in inner.items():
+                lines += ["", f"[{_key(key)}.{_key(name)}]"]
+                lines += [f"{_key(field)} = {_value(one)}" for field, one in table.items()]
+        elif _is_table(value):
+            for table in value:
+                lines += ["", f"[[{_key(key)}]]", *(f"{_key(name)} = {_value(one)}" for name, one in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and bool(value) and isinstance(value[0], Mapping))
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    """On one line. Of text, JSON's escapes are TOML's too."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f" {_key(key)} = {_value(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(one) for one in value) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _too_deep(line: int | None = None) -> InputError:

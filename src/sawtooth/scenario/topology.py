@@ -3,6 +3,7 @@
 ``path``             sender – router – loss – delay – receiver; the bottleneck is router – loss
 ``chain``            h1 – h2 – h3 – h4 – h5, one card a host, loss on h3 → h4
 ``chain-asymmetric`` the same, but acknowledgements go from h5 straight to h1
+``parking-lot``      a – n0 – n1 – … – b, a bottleneck between routers, each also crossed from cK to dK
 ``dumbbell``         s1 … sN – left – right – r1 … rN; the bottleneck is left – right
 ``custom``           hosts, cards, links and routes as the file gives them
 """
@@ -11,11 +12,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.scenario.loss import NO_LOSS, LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
-from sawtooth.scenario.parts import Card, Chain, Direction, Dumbbell, Host, Link, Path, Route
+from sawtooth.scenario.parts import Card, Chain, Direction, Dumbbell, Host, Link, ParkingLot, Path, Route
 from sawtooth.scenario.routing import explicit
 from sawtooth.scenario.units import Loss, Queue
 
@@ -54,8 +56,9 @@ def chain(given: Chain) -> Network:
     """
     hosts, cards = _chain_hosts(given)
     out_ns, back_ns = given.rtt.ns - given.rtt.ns // 2, given.rtt.ns // 2
+    cards, first = _chain_back(cards, hosts, given)
     back = [
-        _wire(hosts[i], hosts[i - 1], i, delay_ns=part)
+        _wire(hosts[i], hosts[i - 1], first + i, delay_ns=part, loss=_or_none(given.ack_loss) if i == 3 else NO_LOSS)
         for i, part in zip(range(4, 0, -1), _shares(back_ns, 4), strict=True)
     ]
     return Network(hosts, cards, (*_chain_forward(hosts, given, out_ns), *back), ends=("h1", "h5"))
@@ -69,43 +72,72 @@ def chain_asymmetric(given: Chain) -> Network:
     """
     hosts, cards = _chain_hosts(given)
     out_ns, back_ns = given.rtt.ns - given.rtt.ns // 2, given.rtt.ns // 2
-    back = _wire("h5", "h1", 4, delay_ns=back_ns)
+    cards, first = _chain_back(cards, hosts, given)
+    back = _wire("h5", "h1", first + 4, delay_ns=back_ns, loss=_or_none(given.ack_loss))
     return Network(hosts, cards, (*_chain_forward(hosts, given, out_ns), back), ends=("h1", "h5"))
 
 
 def dumbbell(given: Dumbbell) -> Network:
     """Pairs around one bottleneck, which has the rate and queue in both directions, the loss towards the receivers.
 
-    All of the RTT is on the bottleneck link; access links are unlimited unless ``access_rate`` is given, then each has
-    a queue of 1000 packets.
+    The shortest RTT is on the bottleneck link, what a pair has more on its receiver's access link; those are unlimited
+    unless ``access_rate`` is given, then each has a queue of 1000 packets.
     """
-    senders = [f"s{i}" for i in range(1, given.pairs + 1)]
-    receivers = [f"r{i}" for i in range(1, given.pairs + 1)]
+    pairs = given.number
+    shortest = min(time.ns for time in given.rtt)
+    reverse = given.reverse_rate or given.rate
     transmitters = [
         Transmitter("left>right", given.rate.bps, given.queue, "dumbbell.queue"),
-        Transmitter("right>left", given.rate.bps, given.queue, "dumbbell.queue"),
+        Transmitter("right>left", reverse.bps, given.queue, "dumbbell.queue"),
     ]
-    back_ns = given.rtt.ns // 2
+    back_ns = shortest // 2
     wires = [
-        _wire("left", "right", 0, delay_ns=given.rtt.ns - back_ns, loss=given.loss),
-        _wire("right", "left", 1, delay_ns=back_ns),
+        _wire("left", "right", 0, delay_ns=shortest - back_ns, loss=given.loss),
+        _wire("right", "left", 1, delay_ns=back_ns, loss=_or_none(given.ack_loss)),
     ]
 
-    def access(source: str, target: str) -> int:
+    def access(source: str, target: str, delay_ns: int = 0) -> int:
         transmitter = None
         if given.access_rate is not None:
             transmitter = len(transmitters)
             name = f"{source}>{target}"
             transmitters.append(Transmitter(name, given.access_rate.bps, _DEFAULT_QUEUE, "dumbbell.access_rate"))
-        wires.append(_wire(source, target, transmitter))
+        wires.append(_wire(source, target, transmitter, delay_ns=delay_ns))
         return len(wires) - 1
 
     routes = {}
-    for sender, receiver in zip(senders, receivers, strict=True):
-        routes[sender, receiver] = (access(sender, "left"), 0, access("right", receiver))
-        routes[receiver, sender] = (access(receiver, "right"), 1, access("left", sender))
-    hosts = ("left", "right", *senders, *receivers)
-    return Network(hosts, tuple(transmitters), tuple(wires), ends=("s*", "r*"), routes=routes)
+    for number in range(pairs):
+        sender, receiver = f"s{number + 1}", f"r{number + 1}"
+        more = given.rtt[number % len(given.rtt)].ns - shortest
+        routes[sender, receiver] = (access(sender, "left"), 0, access("right", receiver, more - more // 2))
+        routes[receiver, sender] = (access(receiver, "right", more // 2), 1, access("left", sender))
+    ends = [f"{side}{number}" for side in "sr" for number in range(1, pairs + 1)]
+    return Network(("left", "right", *ends), tuple(transmitters), tuple(wires), ends=("s*", "r*"), routes=routes)
+
+
+def parking_lot(given: ParkingLot) -> Network:
+    """Routers in a row, a bottleneck between each two; a and b at its ends, cK and dK around the K-th."""
+    routers = [f"n{i}" for i in range(given.hops + 1)]
+    out_ns, back_ns = given.rtt.ns - given.rtt.ns // 2, given.rtt.ns // 2
+    ways = [
+        *((here, there, given.rate) for here, there in pairwise(routers)),
+        *((here, there, given.reverse_rate or given.rate) for there, here in pairwise(routers)),
+    ]
+    transmitters = [
+        Transmitter(f"{here}>{there}", rate.bps, given.queue, "parking-lot.queue") for here, there, rate in ways
+    ]
+    delays = [*_shares(out_ns, given.hops), *_shares(back_ns, given.hops)]
+    losses = {0: given.loss, given.hops: _or_none(given.ack_loss)}
+    wires = [
+        _wire(here, there, index, delay_ns=delays[index], loss=losses.get(index, NO_LOSS))
+        for index, (here, there, _) in enumerate(ways)
+    ]
+    ends = [("a", routers[0]), (routers[-1], "b")]
+    for number in range(1, given.hops + 1):
+        ends += [(f"c{number}", routers[number - 1]), (routers[number], f"d{number}")]
+    wires += [_wire(*way, None) for here, there in ends for way in ((here, there), (there, here))]
+    hosts = ("a", "b", *routers, *(f"{side}{number}" for number in range(1, given.hops + 1) for side in "cd"))
+    return Network(hosts, tuple(transmitters), tuple(wires), ends=("a", "b"))
 
 
 def custom(
@@ -234,6 +266,20 @@ def _known(host: str, hosts: Mapping[str, Host], field: str) -> None:
 def _chain_hosts(given: Chain) -> tuple[tuple[str, ...], tuple[Transmitter, ...]]:
     hosts = ("h1", "h2", "h3", "h4", "h5")
     return hosts, tuple(Transmitter(host, given.rate.bps, given.queue, "chain.queue") for host in hosts)
+
+
+def _chain_back(
+    cards: tuple[Transmitter, ...], hosts: Sequence[str], given: Chain
+) -> tuple[tuple[Transmitter, ...], int]:
+    """All cards, and the index of h1's on the way back."""
+    if given.reverse_rate is None:
+        return cards, 0
+    back = (Transmitter(f"{host}-back", given.reverse_rate.bps, given.queue, "chain.queue") for host in hosts)
+    return (*cards, *back), len(cards)
+
+
+def _or_none(loss: Loss | LossPattern | None) -> Loss | LossPattern:
+    return NO_LOSS if loss is None else loss
 
 
 def _chain_forward(hosts: Sequence[str], given: Chain, out_ns: int) -> list[Wire]:
