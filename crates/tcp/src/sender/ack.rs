@@ -66,6 +66,7 @@ const PACING_AVOIDANCE_PERCENT: u64 = 120;
 
 impl Sender {
     /// Takes an acknowledgement; appends to `out` what is to be sent.
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, clock: Clock, out: &mut Vec<Burst>) {
         if ack.next > self.flight.snd_nxt {
             return;
@@ -97,7 +98,7 @@ impl Sender {
         let is_idle = self.flight.packets_out == 0;
         let highest_sack = if self.sack { self.highest_sack() } else { prior_una };
         acking.sampling.prior_in_flight = self.flight.in_flight();
-        if self.congestion.notes_app_limit_on_ack() {
+        if self.notes_app_limit_on_ack {
             self.note_app_limit();
         }
         self.congestion.ack_arrives(ack, self.send_window);
@@ -138,8 +139,9 @@ impl Sender {
 
     /// Lets the algorithm, or the reduction that goes on, set the window. So many segments were newly delivered and marked lost.
     fn control(&mut self, acking: &Acking, delivered: u32, losses: u32, clock: Clock) {
-        let sample = self.rate_generate(&acking.sampling, delivered, losses, clock);
-        if self.congestion.has_cong_control() {
+        self.rate_note(delivered, clock);
+        if self.has_cong_control {
+            let sample = self.rate_generate(&acking.sampling, delivered, losses, clock);
             return self.congestion.cong_control(&self.flight, &mut self.window, &sample, clock);
         }
         if self.in_cwnd_reduction() {

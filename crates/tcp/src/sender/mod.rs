@@ -100,6 +100,9 @@ pub struct Sender {
     pending: Pending,
     /// Both ends agreed on SACK.
     sack: bool,
+    // What the algorithm has, asked once.
+    has_cong_control: bool,
+    notes_app_limit_on_ack: bool,
 
     // Flow control and delivery rate.
     window_end: u64,
@@ -173,6 +176,8 @@ impl Sender {
         let congestion = Congestion::new(&chosen.into(), &flight, &mut window, clock, start.seed);
         let mut sender = Sender {
             stats: SenderStats::default(),
+            has_cong_control: congestion.has_cong_control(),
+            notes_app_limit_on_ack: congestion.notes_app_limit_on_ack(),
             congestion,
             board: Scoreboard::new(),
             sack,
@@ -227,7 +232,7 @@ impl Sender {
         sender.note_window(start.send_window);
         sender.window_end = sender.whole_segments(start.send_window);
         // The first window leaves in super-packets of a size that follows from the handshake's round trip.
-        if !sender.congestion.has_cong_control() {
+        if !sender.has_cong_control {
             sender.update_pacing_rate();
         }
         sender

@@ -101,14 +101,9 @@ impl Sender {
         u64::from(self.flight.lost.low_u32().wrapping_sub(run.lost))
     }
 
-    /// Closes the sample of an ACK that newly delivered `acked_sacked` segments and marked `losses` lost.
-    pub(super) fn rate_generate(
-        &mut self,
-        sampling: &Sampling,
-        acked_sacked: u32,
-        losses: u32,
-        clock: Clock,
-    ) -> RateSample {
+    /// An ACK has newly delivered `acked_sacked` segments.
+    #[inline]
+    pub(super) fn rate_note(&mut self, acked_sacked: u32, clock: Clock) {
         if acked_sacked > 0 {
             self.flight.delivered_us = clock.micros();
         }
@@ -116,6 +111,17 @@ impl Sender {
         if self.flight.delivered > self.window.app_limited {
             self.window.app_limited = 0;
         }
+    }
+
+    /// The sample of an ACK that newly delivered `acked_sacked` segments and marked `losses` lost.
+    #[inline]
+    pub(super) fn rate_generate(
+        &self,
+        sampling: &Sampling,
+        acked_sacked: u32,
+        losses: u32,
+        clock: Clock,
+    ) -> RateSample {
         let (delivered, interval_us) = sampling.last.map_or((-1, -1), |last| self.delivered_since(&last, clock));
         RateSample {
             delivered,

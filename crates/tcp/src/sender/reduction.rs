@@ -64,7 +64,7 @@ impl Sender {
 
     /// The window is where the reduction was to bring it, if it was not undone.
     pub(super) fn end_cwnd_reduction(&mut self, clock: Clock) {
-        if self.congestion.has_cong_control() {
+        if self.has_cong_control {
             return;
         }
         let stands = self.flight.ca_state == CaState::Cwr || self.undo_marker.is_some();

@@ -106,7 +106,7 @@ impl Sender {
             return;
         }
         self.timer = Time::NEVER;
-        if self.congestion.notes_app_limit_on_ack() {
+        if self.notes_app_limit_on_ack {
             self.note_app_limit();
         }
         match self.pending {
@@ -128,7 +128,7 @@ impl Sender {
             if self.flight.ca_state != CaState::Recovery {
                 let losses = (self.flight.lost - lost).fit_u32();
                 self.enter_recovery(clock);
-                if !self.congestion.has_cong_control() {
+                if !self.has_cong_control {
                     self.cwnd_reduction(1, losses, false);
                 }
             }
