@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from sawtooth.scenario import parts
+from sawtooth.scenario import parts, queue
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.units import Loss, Quantity, Queue, Rate, Size, Span
@@ -67,6 +67,10 @@ A flow without a name has its congestion control's, numbered from the second on:
 of a link is called `a>b`, or `NAME:a>b` where two links join the same hosts; a card has its host's name.
 """
 
+QUEUE = """Queues are text, the limit of a tail-drop queue, or a table, `queue = { kind = "codel", target = "5 ms" }`,
+with tc's names, parameters and defaults; [what they do](../explanation/queues.md). A table of kind `pfifo` or `bfifo`
+drops what the text drops, and tells percentiles of the delay as other kinds do, which takes the simulator more time."""
+
 TABLES: list[tuple[str, type[BaseModel], str]] = [
     ("top level", Scenario, ""),
     ("[path]", parts.Path, ""),
@@ -89,6 +93,7 @@ TABLES: list[tuple[str, type[BaseModel], str]] = [
     ("[[links]]", parts.Link, ""),
     ("[links.forward] and [links.backward]", parts.Direction, "Absent: what the link says."),
     ("[[routes]]", parts.Route, ""),
+    *((f"queue of kind {kind}", model, QUEUE if kind == "pfifo" else "") for kind, model in queue.KINDS.items()),
     (
         "loss",
         LossPattern,
@@ -132,6 +137,7 @@ def _kind(field: FieldInfo) -> str:
         Size: "size",
         LossPattern: "loss, or a [table](#loss)",
         Loss: "loss",
+        queue.Pfifo: "queue, or a [table](#queue-of-kind-pfifo)",
         Queue: "queue",
     }
     found = _leaves(field.annotation)

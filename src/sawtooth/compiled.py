@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 _KEYS = {"source": "from", "target": "to"}
 """Names that Python does not have for an attribute."""
-_OURS_ALONE = ("aggregation_ns", "opportunity_bytes", "variant")
+_OURS_ALONE = ("aggregation_ns", "opportunity_bytes", "variant", "discipline")
 """Written only where they are set: the core's links have none of the first two."""
 
 
@@ -32,13 +32,32 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Fifo:
+    """What comes to a full queue is dropped, and what is not waits to be asked for."""
+
+    name: ClassVar[str] = "fifo"
+
+
+@dataclass(frozen=True, slots=True)
+class Codel:
+    name: ClassVar[str] = "codel"
+    target_ns: int
+    interval_ns: int
+
+
+Discipline = Fifo | Codel
+_DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel)}
+
+
+@dataclass(frozen=True, slots=True)
 class Transmitter:
-    """At most one of the two limits is set; without one the queue is endless."""
+    """At most one of the two limits is set; without one the queue is endless. ``discipline`` None: tail drop."""
 
     name: str
     rate_bps: int
     queue_packets: int | None
     queue_bytes: int | None
+    discipline: Discipline | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +197,7 @@ class Compiled:
             told["interval_ns"],
             told["seed"],
             tuple(Host(**one) for one in told["hosts"]),
-            tuple(Transmitter(**one) for one in told["transmitters"]),
+            tuple(_transmitter(one) for one in told["transmitters"]),
             tuple(_link(one) for one in told["links"]),
             tuple(Flow(**one | {"lifetime_ns": _pair(one["lifetime_ns"])} | _ways(one)) for one in told["flows"]),
             tuple(Probe(**one | _ways(one)) for one in told["probes"]),
@@ -190,14 +209,21 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, GilbertElliott):
         return {"gilbert_elliott": _record(value)}
+    if isinstance(value, Discipline):
+        return {value.name: _record(value)}
     return _record(value) if isinstance(value, (Host, Transmitter, Link, Every, Flow, Probe)) else value
 
 
-def _record(one: Host | Transmitter | Link | Every | GilbertElliott | Flow | Probe) -> dict[str, Any]:
+def _record(one: Host | Discipline | Transmitter | Link | Every | GilbertElliott | Flow | Probe) -> dict[str, Any]:
     told = {_KEYS.get(field.name, field.name): _plain(getattr(one, field.name)) for field in fields(one)}
     # Engines make of a module what they can run.
     told.pop("module", None)
     return {key: value for key, value in told.items() if value or key not in _OURS_ALONE}
+
+
+def _transmitter(told: Mapping[str, Any]) -> Transmitter:
+    found = [_DISCIPLINES[name](**given) for name, given in told.get("discipline", {}).items()]
+    return Transmitter(**{**told, "discipline": found[0] if found else None})
 
 
 def _link(told: Mapping[str, Any]) -> Link:

@@ -63,18 +63,45 @@ pub struct Transmitter {
     pub rate_bps: u64,
     pub queue_packets: Option<u64>,
     pub queue_bytes: Option<u64>,
-    #[serde(skip)]
+    /// Absent: tail drop.
+    #[serde(default)]
     pub discipline: Discipline,
 }
 
-/// What a full queue drops. No key of the compiled scenario yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is dropped, and what leaves next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Discipline {
-    /// What comes; departures are computed then.
+    /// What comes to a full queue is dropped; departures are computed then.
     #[default]
     TailDrop,
     /// The same, but packets are held until they leave.
-    Fifo,
+    Fifo {},
+    Codel(Codel),
+}
+
+/// RFC 8289.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Codel {
+    pub target_ns: u64,
+    pub interval_ns: u64,
+}
+
+impl Discipline {
+    fn check(&self) -> Result<(), String> {
+        match self {
+            Discipline::TailDrop | Discipline::Fifo {} => Ok(()),
+            Discipline::Codel(codel) => codel.check(),
+        }
+    }
+}
+
+impl Codel {
+    fn check(&self) -> Result<(), String> {
+        within(self.target_ns, 1, HOUR_NS, "target_ns")?;
+        within(self.interval_ns, 1, HOUR_NS, "interval_ns")
+    }
 }
 
 /// One direction of a link.
@@ -150,11 +177,16 @@ pub struct Probe {
 
 /// Nanoseconds in 30 days: the longest run whose picoseconds fit 64 bits with room.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
+const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 const CONNECTIONS_MAX: usize = 1 << 20;
 /// A packet's time to live counts hops in eight bits.
 const HOPS_MAX: usize = 255;
 /// TCP's clock counts microseconds. Without a round trip of one, time would hardly go on, or not at all.
 const ROUND_TRIP_MIN_NS: u64 = 1_000;
+
+fn within(value: u64, low: u64, high: u64, what: &str) -> Result<(), String> {
+    if (low..=high).contains(&value) { Ok(()) } else { Err(format!("{what} = {value} is not in {low}..{high}")) }
+}
 
 impl Scenario {
     /// Parses and checks a compiled scenario. The error says which value was wrong.
@@ -173,14 +205,16 @@ impl Scenario {
         Ok(scenario)
     }
 
-    fn check(&self) -> Result<(), String> {
-        let within = |value: u64, low: u64, high: u64, what: &str| {
-            if (low..=high).contains(&value) {
-                Ok(())
-            } else {
-                Err(format!("{what} = {value} is not in {low}..{high}"))
-            }
+    /// Bytes of the largest frame that a flow sends, without a link's overhead.
+    pub fn largest_frame(&self) -> u32 {
+        let frame = |flow: &Flow| {
+            let [from, to] = [&flow.forward, &flow.backward].map(|way| &self.hosts[self.links[way[0]].from]);
+            from.mss.min(to.mss) + HEADERS + if from.timestamps && to.timestamps { TIMESTAMP_OPTION } else { 0 }
         };
+        self.flows.iter().map(frame).max().unwrap_or(0)
+    }
+
+    fn check(&self) -> Result<(), String> {
         within(self.duration_ns, 1, DURATION_MAX_NS, "duration_ns")?;
         within(self.interval_ns, 1_000_000, DURATION_MAX_NS, "interval_ns")?;
         for (i, host) in self.hosts.iter().enumerate() {
@@ -195,6 +229,7 @@ impl Scenario {
             if t.queue_packets.is_some() && t.queue_bytes.is_some() {
                 return Err(format!("transmitters[{i}] limits its queue in packets and in bytes"));
             }
+            t.discipline.check().map_err(|wrong| format!("transmitters[{i}].discipline: {wrong}"))?;
         }
         let mut host_of = vec![None; self.transmitters.len()];
         for (i, link) in self.links.iter().enumerate() {

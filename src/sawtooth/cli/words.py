@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 
-from sawtooth.compiled import Compiled, Flow, Link, Probe, Transmitter
+from sawtooth.compiled import Compiled, Discipline, Flow, Link, Probe, Transmitter
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
 
 
@@ -85,7 +86,24 @@ def _loss(link: Link) -> str:
 
 
 def _queue(transmitter: Transmitter) -> str:
-    if transmitter.queue_packets is not None:
-        packets = transmitter.queue_packets
-        return "1 packet" if packets == 1 else f"{packets} packets"
-    return str(Size(transmitter.queue_bytes or 0))
+    packets = transmitter.queue_packets
+    if packets is not None:
+        limit = "1 packet" if packets == 1 else f"{packets} packets"
+    else:
+        limit = str(Size(transmitter.queue_bytes or 0))
+    return limit if transmitter.discipline is None else f"{_discipline(transmitter.discipline)}, limit {limit}"
+
+
+def _discipline(discipline: Discipline) -> str:
+    """Its name and parameters."""
+    told = []
+    for field in fields(discipline):
+        name, _, unit = field.name.rpartition("_")
+        value = getattr(discipline, field.name)
+        if unit == "ns":
+            told.append(f"{name} {Span(value)}")
+        elif unit == "bytes":
+            told.append(f"{name} {Size(value)}")
+        else:
+            told.append(f"{field.name} {value}")
+    return " ".join([discipline.name, *told])

@@ -24,7 +24,7 @@ def _simulated() -> Collection[str]:
 
 
 def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
-    """Raises SawtoothError ``unsupported``: a compiled scenario has another congestion control, or aggregates."""
+    """Raises SawtoothError ``unsupported``: a compiled scenario has what the engine lacks."""
     for index, flow in enumerate(compiled.flows):
         if flow.module is not None and engine != "sim":
             message = f"the engine {engine} runs no C source"
@@ -41,6 +41,10 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
             if engine == "sim" and flow.cc in LINUX_CONTROLS:
                 fix = f'{fix}; or give its source, cc = {{ source = "…/net/ipv4/tcp_{flow.cc}.c" }}'
             raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)
+    for transmitter in compiled.transmitters:
+        if engine == "model" and transmitter.discipline is not None:
+            message = f'the queue of "{transmitter.name}" is not text, and the engine model knows tail drop only'
+            raise InputError("unsupported", message, field="queue", fix="use --engine sim, kernel or netns")
     for link in compiled.links:
         for bursts, field in ((link.aggregation_ns, "aggregation"), (link.opportunity_bytes, "opportunity")):
             if bursts:

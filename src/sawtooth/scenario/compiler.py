@@ -16,8 +16,9 @@ from sawtooth.scenario import topology
 from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter
 from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
+from sawtooth.scenario.queue import DEFAULT_FRAMES
 from sawtooth.scenario.routing import Router
-from sawtooth.scenario.units import Size, Span
+from sawtooth.scenario.units import Queue, Size, Span
 
 if TYPE_CHECKING:
     from sawtooth.scenario.scenario import Scenario
@@ -256,9 +257,11 @@ def _first_crossing(network: Network, flows: Sequence[Placed]) -> dict[int, Plac
 def _transmitter(
     transmitter: Transmitter, crossing: Placed | None, scenario: Scenario, network: Network
 ) -> compiled.Transmitter:
-    queue = transmitter.queue
+    given = transmitter.queue
+    discipline = None if isinstance(given, Queue) else given.compile()
     sender = scenario.host if crossing is None else host_settings(scenario, crossing.source)
     frame = frame_bytes(sender.mss, timestamps=sender.timestamps)
+    queue = given if isinstance(given, Queue) else given.limit or Queue("bytes", Fraction(DEFAULT_FRAMES * frame))
     packets: int | None = None
     limit: int | None = None
     if queue.unit == "packets":
@@ -280,9 +283,7 @@ def _transmitter(
             message = f'"{Size(limit)}" does not hold one full frame of {frame} bytes'
             fix = f'choose at least "{frame} bytes", or "1 packet"'
             raise InputError("zero-queue", message, field=transmitter.where, fix=fix)
-    return compiled.Transmitter(
-        name=transmitter.name, rate_bps=transmitter.rate_bps, queue_packets=packets, queue_bytes=limit
-    )
+    return compiled.Transmitter(transmitter.name, transmitter.rate_bps, packets, limit, discipline)
 
 
 _SEGMENT_OVERHEAD = 936

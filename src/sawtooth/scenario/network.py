@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from sawtooth.scenario.loss import NO_LOSS, LossPattern
+from sawtooth.scenario.queue import Discipline
 from sawtooth.scenario.units import Loss, Queue
 
 
 @dataclass(frozen=True)
 class Transmitter:
-    """Sends one frame after another at a rate, with a tail-drop queue before it."""
+    """Sends one frame after another at a rate, with a queue before it."""
 
     name: str
     rate_bps: int
-    queue: Queue
+    queue: Queue | Discipline
     where: str
     """The field of the scenario file that gives the queue, for messages."""
 

@@ -101,6 +101,9 @@ def _set(table: Any, key: str, steps: Sequence[str], value: Any) -> None:
         if step == "cc" and isinstance(table.get(step), str):
             # A name makes room for a module, and gets a variant.
             table[step] = {"name": table[step]} if steps[-1] == "variant" else {}
+        if step == "queue" and isinstance(table.get(step), str):
+            # The limit of a tail-drop queue is none of another kind's.
+            table[step] = {}
         table = table.setdefault(step, {})
     if not isinstance(table, dict):
         fix = "name a field of a table"

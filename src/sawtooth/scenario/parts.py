@@ -24,6 +24,7 @@ from sawtooth.plain import is_plain, plain
 from sawtooth.scenario.loss import LossModel
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.problems import first_problem
+from sawtooth.scenario.queue import QueueModel
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
 CongestionControl = Literal[
@@ -126,7 +127,7 @@ class Path(Part):
         description="of the bottleneck, receiver to sender: of acknowledgements and reverse flows; absent: unlimited",
     )
     rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time, half each way")
-    queue: Queue = Field(
+    queue: QueueModel = Field(
         Queue.parse("1 bdp"),
         description="of the bottleneck, each direction that has a rate; a time or bdp is of that direction's rate",
     )
@@ -144,7 +145,7 @@ class Chain(Part):
         Span.parse("0.4 ms"),
         description="round-trip propagation time from h1 to h5 and back; frames add 50 µs on idle 1 Gbit/s cards",
     )
-    queue: Queue = Field(Queue.parse("1000 packets"), description="of each host's card")
+    queue: QueueModel = Field(Queue.parse("1000 packets"), description="of each host's card")
     loss: LossModel = Field(Loss.parse("0%"), description="on the link from h3 to h4")
     reverse_rate: Rate | None = Field(
         None, description="of each host's card towards h1, another one then; absent: one card both ways"
@@ -179,7 +180,7 @@ class Dumbbell(Part):
         description="base round-trip time, all of it on the bottleneck link; or a list, of which the pairs take one in "
         "turn: the shortest is on the bottleneck link, what a pair has more on its receiver's",
     )
-    queue: Queue = Field(Queue.parse("1 bdp"), description="of the bottleneck, each direction")
+    queue: QueueModel = Field(Queue.parse("1 bdp"), description="of the bottleneck, each direction")
     loss: LossModel = Field(Loss.parse("0%"), description="on the bottleneck, in the direction of the data")
     access_rate: Rate | None = Field(None, description="of each access link; absent: unlimited")
     reverse_rate: Rate | None = Field(None, description="of the bottleneck, receivers to senders; absent: `rate`")
@@ -202,7 +203,7 @@ class ParkingLot(Part):
     rate: Rate = Field(Rate.parse("100 Mbit/s"), description="of each bottleneck, both directions")
     reverse_rate: Rate | None = Field(None, description="of each bottleneck, towards the senders; absent: `rate`")
     rtt: Delay = Field(Span.parse("60 ms"), description="base round-trip time from a to b, the same share on each")
-    queue: Queue = Field(Queue.parse("1 bdp"), description="of each bottleneck, each direction")
+    queue: QueueModel = Field(Queue.parse("1 bdp"), description="of each bottleneck, each direction")
     loss: LossModel = Field(Loss.parse("0%"), description="on the first bottleneck, in the direction of the data")
     ack_loss: LossModel | None = Field(
         None, description="on the first bottleneck, in the direction of the acknowledgements; absent: none"
@@ -237,7 +238,7 @@ class Card(Part):
     """A physical transmitter that all links leaving a host share."""
 
     rate: Rate = Field(description="of the card")
-    queue: Queue = Field(Queue.parse("1000 packets"), description="of the card")
+    queue: QueueModel = Field(Queue.parse("1000 packets"), description="of the card")
 
 
 class Direction(Part):
@@ -245,7 +246,7 @@ class Direction(Part):
 
     rate: Rate | None = Field(None, description="of the transmitter")
     delay: Delay | None = Field(None, description="propagation")
-    queue: Queue | None = Field(None, description="before the transmitter")
+    queue: QueueModel | None = Field(None, description="before the transmitter")
     loss: LossModel | None = Field(None, description="before the queue")
     overhead: Overhead | None = Field(None, description="bytes a frame that the wire carries and Linux does not count")
     aggregation: Aggregation | None = Field(None, description="packets leave together, so far apart")
@@ -260,7 +261,7 @@ class Link(Part):
     name: Name | None = Field(None, description='absent: "FROM-TO"')
     rate: Rate | None = Field(None, description="absent: unlimited, or the card's")
     delay: Delay = Field(Span.parse("0 s"), description="propagation, one way")
-    queue: Queue | None = Field(None, description='absent: "1000 packets" where there is a rate')
+    queue: QueueModel | None = Field(None, description='absent: "1000 packets" where there is a rate')
     loss: LossModel = Field(Loss.parse("0%"), description="before the queue")
     overhead: Overhead = Field(Size(0), description="bytes a frame that the wire carries and Linux does not count")
     aggregation: Aggregation = Field(

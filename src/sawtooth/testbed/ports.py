@@ -5,7 +5,8 @@ its limit also counts packets in propagation. So there are two stages on the way
 first, and no more devices than needed:
 
     queue  loss: netem, the root; rate and limit: netem with one packet more, because it counts the one on the wire too
-           where TCP itself sends, the limit is in bytes or few packets: a token bucket of one frame over a fifo
+           where TCP itself sends, the limit is in bytes or few packets, or the queue is a table: a token bucket of one
+           frame over it
     wire   the delay: netem without limit; after a token bucket also the rate, so that a frame leaves at its end
 
 The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem cuts when it takes a
@@ -205,7 +206,8 @@ class _Port:
     def build(self) -> None:
         self.ports.veths.append(Veth(self.home, self.near, self.away, self.far, mac(self.number, 0)))
         rated = self.transmitter is not None
-        bucket = rated and not self._opportunity_bytes() and (bool(self.sends) or self._short() or not self.place.netem)
+        kept = bool(self.sends) or self._kept() or not self.place.netem
+        bucket = rated and not self._opportunity_bytes() and kept
         delayed = any(link.delay_ns or link.aggregation_ns for link in self.of)
         wire = self.place.netem and (bucket or delayed)
         alone = len(self.links) == 1
@@ -223,11 +225,13 @@ class _Port:
         for position, index in enumerate(self.links):
             self._link(position, index, ends)
 
-    def _short(self) -> bool:
+    def _kept(self) -> bool:
+        """Whether the queue is one of its own, no netem's."""
         if self.transmitter is None:
             return False
         packets, size = self.transmitter.queue_packets, self.transmitter.queue_bytes
-        return size is not None or (packets is not None and packets <= _FEW)
+        few = packets is not None and packets <= _FEW
+        return size is not None or few or self.transmitter.discipline is not None
 
     def _opportunity_bytes(self) -> int:
         return self.of[0].opportunity_bytes
@@ -279,7 +283,7 @@ class _Port:
         transmitter, handle = self.transmitter, RATE << 16
         assert transmitter is not None
         assert self.index is not None
-        packets, size = transmitter.queue_packets, transmitter.queue_bytes
+        packets, watched = transmitter.queue_packets, handle
         rate_bps, overhead = transmitter.rate_bps, self.of[0].overhead_bytes
         add = self.ports.qdiscs.append
         if served := self._opportunity_bytes():
@@ -288,13 +292,13 @@ class _Port:
             add(Qdisc(self.home, device, handle, parent, "netem", options))
         elif bucket:
             add(Qdisc(self.home, device, handle, parent, "tbf", self._bucket()))
-            kind, limit = ("bfifo", size) if size is not None else ("pfifo", packets or qdisc.UNLIMITED)
-            add(Qdisc(self.home, device, FIFO << 16, handle | 1, kind, qdisc.fifo(min(limit, 2**32 - 1))))
+            add(Qdisc(self.home, device, FIFO << 16, handle | 1, *qdisc.discipline(transmitter)))
+            watched = handle if transmitter.discipline is None else FIFO << 16
         else:
             limit = packets + 1 if packets else qdisc.UNLIMITED
             options = qdisc.netem(limit=limit, rate_bps=rate_bps, overhead_bytes=overhead)
             add(Qdisc(self.home, device, handle, parent, "netem", options))
-        self.ports.queues.append(WatchQueue(self.index, self.home, device, handle, not bucket))
+        self.ports.queues.append(WatchQueue(self.index, self.home, device, watched, not bucket))
 
     def _bucket(self) -> bytes:
         assert self.transmitter is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import astuple
 
-from sawtooth.compiled import GilbertElliott
+from sawtooth.compiled import Codel, Fifo, GilbertElliott, Transmitter
 
 UNLIMITED = 2**31 - 1
 """Packets: a queue that nothing fills."""
@@ -19,6 +19,7 @@ _CERTAIN = 2**32 - 1
 _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SLOT, _NETEM_SEED = 5, 6, 8, 10, 12, 14
 _NETEM_LOSS_GE = 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
+_CODEL_TARGET, _CODEL_LIMIT, _CODEL_INTERVAL, _CODEL_ECN = 1, 2, 3, 4
 _FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
 _ETHERNET = 1
 
@@ -77,6 +78,24 @@ def fifo(limit: int) -> bytes:
     return struct.pack("=I", limit)
 
 
+def discipline(transmitter: Transmitter) -> tuple[str, bytes]:
+    """The kind and the options of a transmitter's queue, the child of a token bucket."""
+    packets = min(transmitter.queue_packets or UNLIMITED, 2**32 - 1)
+    match transmitter.discipline:
+        case None | Fifo():
+            if transmitter.queue_bytes is not None:
+                return "bfifo", fifo(min(transmitter.queue_bytes, 2**32 - 1))
+            return "pfifo", fifo(packets)
+        case Codel(target_ns, interval_ns):
+            about = {
+                _CODEL_TARGET: _us(target_ns),
+                _CODEL_LIMIT: packets,
+                _CODEL_INTERVAL: _us(interval_ns),
+                _CODEL_ECN: 0,
+            }
+            return "codel", _numbers(about)
+
+
 def prio(bands: int) -> bytes:
     """``bands`` classes (2 to 16); what no filter takes goes to the first."""
     return struct.pack("=i16B", bands, *bytes(16))
@@ -90,6 +109,15 @@ def by_destination(mac: str, classid: int) -> bytes:
         + _attribute(_FLOWER_ETH_DST, address)
         + _attribute(_FLOWER_ETH_DST_MASK, b"\xff" * 6)
     )
+
+
+def _us(ns: int) -> int:
+    return max(1, round(ns / 1000))
+
+
+def _numbers(values: dict[int, int]) -> bytes:
+    """Attributes of 32 bits each."""
+    return b"".join(_attribute(kind, struct.pack("=I", value)) for kind, value in values.items())
 
 
 def _chance(ppb: int) -> int:

@@ -84,6 +84,9 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
             if not place.netem:
                 lacks = f'the link "{name}" sends in bursts, and {where} has no netem'
                 raise _no("links.opportunity", lacks, "leave it out")
+            if link.transmitter is not None and compiled.transmitters[link.transmitter].discipline is not None:
+                lacks = f'the link "{name}" sends in bursts, and its queue is not tail drop'
+                raise _no("links.queue", lacks, 'write it as a limit: "100 packets"')
             if link.transmitter is not None and compiled.transmitters[link.transmitter].queue_packets is None:
                 lacks = f'the queue of the link "{name}" is in bytes, and netem counts packets'
                 raise _no("links.queue", lacks, 'write it in packets: "100 packets"')

@@ -34,7 +34,7 @@ def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[s
     return {
         "intervals": intervals,
         "tcp_info": _tcp_info(raw["tcp_info"]),
-        "queues": _at_ends(raw["queues"]),
+        "queues": _queues(raw["queues"], compiled),
         "links": _at_ends(raw["links"]),
         "probes": _probes(raw["probes"], compiled),
         "flows": _flows(raw["flows"], intervals, compiled, kernel),
@@ -62,10 +62,23 @@ def _at_ends(table: DataFrame) -> DataFrame:
     return table
 
 
+def _length_s(t_ns: Any, compiled: Compiled) -> Any:
+    """Of the intervals that end then: the run's last one may be shorter."""
+    return (t_ns - (t_ns - 1) // compiled.interval_ns * compiled.interval_ns) / 1e9
+
+
+def _queues(raw: DataFrame, compiled: Compiled) -> DataFrame:
+    """The mean delay is Little's, of the mean queue; which packet waited how long the kernel does not tell."""
+    waited_s = raw["mean_packets"] * _length_s(raw["t_ns"], compiled)
+    raw["delay_mean_s"] = (waited_s / raw["sent_packets"]).where(raw["sent_packets"] > 0)
+    for percent in (50, 95, 99):
+        raw[f"delay_p{percent}_s"] = math.nan
+    return _at_ends(raw)
+
+
 def _intervals(raw: DataFrame, hosts: DataFrame, compiled: Compiled, kernel: tuple[int, int]) -> DataFrame:
     table = _at_ends(raw.copy())
-    length_s = (raw["t_ns"] - (raw["t_ns"] - 1) // compiled.interval_ns * compiled.interval_ns) / 1e9
-    table["goodput_bps"] = table.pop("bytes") * 8 / length_s
+    table["goodput_bps"] = table.pop("bytes") * 8 / _length_s(raw["t_ns"], compiled)
     table["tail_probes"] = _by_host("tail_probes", table, hosts, compiled)
     if kernel < TIMEOUTS_SINCE:
         table["timeouts"] = _by_host("timeouts", table, hosts, compiled)

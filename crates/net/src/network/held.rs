@@ -4,7 +4,7 @@ use crate::calendar::Calendar;
 use crate::network::Network;
 use crate::network::packet::Packet;
 use crate::network::passage::Sent;
-use crate::network::queue::Waiting;
+use crate::network::queue::{Drops, Waiting};
 use sawtooth_units::Time;
 
 /// A packet that was held has left over `link`, or was dropped.
@@ -21,28 +21,28 @@ impl Network {
     #[cold]
     #[inline(never)]
     pub(super) fn hold(&mut self, transmitter: u32, waiting: Waiting, calendar: &mut impl Calendar) -> Sent {
-        let mut dropped = Vec::new();
-        match self.transmitters[transmitter as usize].put(waiting, &mut dropped) {
+        let mut drops = Drops::default();
+        let departure = self.transmitters[transmitter as usize].put(waiting, &mut drops);
+        let refused = drops.packets.iter().any(|other| other.packet == waiting.packet);
+        for other in drops.packets {
+            self.drop_held(other, waiting.since, other.packet != waiting.packet);
+        }
+        match departure {
             Some(departure) => {
                 self.carry(waiting, departure, calendar);
                 calendar.departure(transmitter, departure);
                 Sent::Leaves(departure)
             }
-            None => {
-                let refused = dropped.iter().any(|other| other.packet == waiting.packet);
-                for other in dropped {
-                    self.drop_held(other, waiting.since, other.packet != waiting.packet);
-                }
-                if refused { Sent::Dropped } else { Sent::Held }
-            }
+            None if refused => Sent::Dropped,
+            None => Sent::Held,
         }
     }
 
     /// A transmitter that holds packets is free: the next begins to leave.
     pub fn depart(&mut self, transmitter: u32, now: Time, calendar: &mut impl Calendar) {
-        let mut dropped = Vec::new();
-        let next = self.transmitters[transmitter as usize].next(now, &mut dropped);
-        dropped.into_iter().for_each(|other| self.drop_held(other, now, true));
+        let mut drops = Drops::default();
+        let next = self.transmitters[transmitter as usize].next(now, &mut drops);
+        drops.packets.into_iter().for_each(|other| self.drop_held(other, now, true));
         if let Some((waiting, departure)) = next {
             let packet = *self.packets.get_mut(waiting.packet);
             self.left.push_back(Left { packet, link: waiting.link, at: departure });

@@ -38,9 +38,10 @@ impl Network {
         for (link, next) in links.iter_mut().zip(routes.successors(scenario.links.len())) {
             link.next = next;
         }
+        let frame = scenario.largest_frame();
         Network {
             links,
-            transmitters: scenario.transmitters.iter().map(Transmitter::new).collect(),
+            transmitters: scenario.transmitters.iter().map(|one| Transmitter::new(one, frame)).collect(),
             packets: Packets::new(),
             routes,
             taps: taps.map(Box::new),

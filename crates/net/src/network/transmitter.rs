@@ -1,9 +1,10 @@
 //! A transmitter: how long each packet takes to leave, one after the other, and the queue before it.
 
-use crate::network::queue::{Discipline, Held, Waiting};
+use crate::network::queue::delays::Delays;
+use crate::network::queue::{Discipline, Drops, Held, Waiting};
 use crate::scenario;
-use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
+use sawtooth_units::{Span, Time};
 
 const PICOS_PER_NANO: u64 = 1_000;
 /// Later than any run lasts.
@@ -21,6 +22,8 @@ pub struct Transmitter {
     pub free: Time,
     discipline: Discipline,
     pub counters: Counters,
+    /// Of packets that were held and have begun to leave.
+    delays: Option<Delays>,
 }
 
 /// Since the start of the run.
@@ -29,20 +32,25 @@ pub struct Counters {
     pub packets: u64,
     pub bytes: u64,
     pub drops: u64,
+    /// Those of them for which there was room.
+    pub early_drops: u64,
     /// Sum of all waiting times, in nanoseconds: divided by a length of time it is the mean queue (Little's law). At 1 bit/s a
     /// thousand packets in a long queue wait longer than 64 bits tell.
     pub waited_ns: u128,
 }
 
 impl Transmitter {
-    pub fn new(config: &scenario::Transmitter) -> Self {
+    /// `frame`: bytes of the largest that is sent.
+    pub fn new(config: &scenario::Transmitter, frame: u32) -> Self {
+        let discipline = Discipline::new(config, frame);
         Transmitter {
             // The slowest rate, 1 bit/s, makes 2^63 of it.
             per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)).fit_u64(),
             free_ps: 0,
             free: Time::ZERO,
-            discipline: Discipline::new(config),
             counters: Counters::default(),
+            delays: matches!(discipline, Discipline::Held(_)).then(Delays::new),
+            discipline,
         }
     }
 
@@ -85,28 +93,48 @@ impl Transmitter {
     }
 
     /// Takes a packet that is held until it leaves. When it has left entirely, if it begins at once; otherwise it waits, or is
-    /// among what is `dropped`.
-    pub fn put(&mut self, waiting: Waiting, dropped: &mut Vec<Waiting>) -> Option<Time> {
-        // Linux sends past an empty queue, too.
-        if self.free <= waiting.since && self.waiting(waiting.since).0 == 0 {
-            return Some(self.leave(waiting.size, waiting.since.nanos() * PICOS_PER_NANO));
-        }
-        let before = dropped.len();
-        self.held()?.put(waiting, dropped);
-        self.counters.drops += (dropped.len() - before) as u64;
-        None
+    /// among the drops.
+    pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) -> Option<Time> {
+        let now = waiting.since;
+        let idle = self.free <= now;
+        let held = self.held()?;
+        let at_once = idle && held.waiting().0 == 0;
+        held.put(waiting, drops);
+        held.choose(now, drops);
+        let first = if at_once { held.take() } else { None };
+        self.count(drops);
+        first.map(|first| self.begin(first, now.nanos() * PICOS_PER_NANO))
     }
 
-    /// The packet that begins to leave at `now`, when the one before has left, and when it will have left; what is dropped
-    /// instead goes to `dropped`.
-    pub fn next(&mut self, now: Time, dropped: &mut Vec<Waiting>) -> Option<(Waiting, Time)> {
-        let before = dropped.len();
-        let next = self.held()?.next(now, dropped);
-        self.counters.drops += (dropped.len() - before) as u64;
-        let next = next?;
+    /// The packet that begins to leave at `now`, when the one before has left, and when it will have left. The next one is chosen
+    /// then; what is dropped instead goes to `drops`.
+    pub fn next(&mut self, now: Time, drops: &mut Drops) -> Option<(Waiting, Time)> {
         let start = self.free_ps;
-        self.counters.waited_ns += u128::from((start - next.since.nanos() * PICOS_PER_NANO) / PICOS_PER_NANO);
-        Some((next, self.leave(next.size, start)))
+        let held = self.held()?;
+        let next = held.take()?;
+        held.choose(now, drops);
+        self.count(drops);
+        Some((next, self.begin(next, start)))
+    }
+
+    fn begin(&mut self, waiting: Waiting, start_ps: u64) -> Time {
+        let waited_ns = (start_ps - waiting.since.nanos() * PICOS_PER_NANO) / PICOS_PER_NANO;
+        self.counters.waited_ns += u128::from(waited_ns);
+        if let Some(delays) = &mut self.delays {
+            delays.add(Span::from_nanos(waited_ns));
+        }
+        self.leave(waiting.size, start_ps)
+    }
+
+    fn count(&mut self, drops: &Drops) {
+        self.counters.drops += drops.packets.len() as u64;
+        self.counters.early_drops += drops.early;
+    }
+
+    /// What these shares of the held packets that left since the last call did not wait longer than; `None` where departures
+    /// are known on arrival, or none left.
+    pub fn take_delays<const N: usize>(&mut self, shares: [f64; N]) -> Option<[Span; N]> {
+        self.delays.as_mut()?.take(shares)
     }
 
     fn held(&mut self) -> Option<&mut Held> {
@@ -138,13 +166,14 @@ mod tests {
     use super::*;
 
     fn gigabit(queue_packets: u64) -> Transmitter {
-        Transmitter::new(&scenario::Transmitter {
+        let config = scenario::Transmitter {
             name: "t".into(),
             rate_bps: 1_000_000_000,
             queue_packets: Some(queue_packets),
             queue_bytes: None,
             discipline: scenario::Discipline::TailDrop,
-        })
+        };
+        Transmitter::new(&config, 1514)
     }
 
     #[test]
@@ -170,13 +199,14 @@ mod tests {
 
     #[test]
     fn rounding_never_drifts() {
-        let mut t = Transmitter::new(&scenario::Transmitter {
+        let config = scenario::Transmitter {
             name: "t".into(),
             rate_bps: 7_000_000_000,
             queue_packets: None,
             queue_bytes: None,
             discipline: scenario::Discipline::TailDrop,
-        });
+        };
+        let mut t = Transmitter::new(&config, 1514);
         let mut last = Time::ZERO;
         for _ in 0..7_000 {
             last = t.send(1250, Time::ZERO).unwrap();

@@ -62,16 +62,25 @@ impl Baseline {
         sample_senders(t_s, now, ends, tables);
         for (i, transmitter) in network.transmitters.iter_mut().enumerate() {
             let (packets, bytes) = transmitter.waiting(now);
+            let quantiles = transmitter.take_delays([0.5, 0.95, 0.99]);
+            let [median, high, highest] = quantiles.map_or([f64::NAN; 3], |all| all.map(Span::secs_f64));
             let (now, before) = (transmitter.counters, self.transmitters[i]);
+            let waited_ns = (now.waited_ns - before.waited_ns).approx();
+            let sent = now.packets - before.packets;
             tables.queues.push(Queue {
                 t_s,
                 transmitter: i.fit_i64(),
                 packets: packets.cast_signed(),
                 bytes: bytes.cast_signed(),
-                mean_packets: (now.waited_ns - before.waited_ns).approx() / interval.nanos().approx(),
+                mean_packets: waited_ns / interval.nanos().approx(),
                 drops: (now.drops - before.drops).cast_signed(),
-                sent_packets: (now.packets - before.packets).cast_signed(),
+                sent_packets: sent.cast_signed(),
                 sent_bytes: (now.bytes - before.bytes).cast_signed(),
+                early_drops: (now.early_drops - before.early_drops).cast_signed(),
+                delay_mean_s: if sent > 0 { waited_ns / sent.approx() / 1e9 } else { f64::NAN },
+                delay_p50_s: median,
+                delay_p95_s: high,
+                delay_p99_s: highest,
             });
             self.transmitters[i] = now;
         }

@@ -58,7 +58,7 @@ fn a_queue_that_holds_packets_and_drops_as_tail_drop_does_changes_no_table() {
     let mut dropped = 0;
     for scenario in scenarios() {
         let (known, held) =
-            [Discipline::TailDrop, Discipline::Fifo].map(|d| tables(simulation(&scenario, d), u64::MAX)).into();
+            [Discipline::TailDrop, Discipline::Fifo {}].map(|d| tables(simulation(&scenario, d), u64::MAX)).into();
         dropped += drops(&known);
         for (known, held) in bits(&known).into_iter().zip(bits(&held)) {
             let differs = known.2.iter().zip(&held.2).position(|(one, other)| one != other);
@@ -76,6 +76,6 @@ fn a_queue_that_holds_packets_and_drops_as_tail_drop_does_changes_no_table() {
 #[test]
 fn where_a_run_with_held_packets_pauses_changes_no_table() {
     let scenario = &scenarios()[1];
-    let whole = tables(simulation(scenario, Discipline::Fifo), u64::MAX);
-    assert_eq!(bits(&whole), bits(&tables(simulation(scenario, Discipline::Fifo), 997)));
+    let whole = tables(simulation(scenario, Discipline::Fifo {}), u64::MAX);
+    assert_eq!(bits(&whole), bits(&tables(simulation(scenario, Discipline::Fifo {}), 997)));
 }

@@ -7,4 +7,5 @@ mod common;
 mod conservation;
 mod flows;
 mod held;
+mod queues;
 mod repetition;

@@ -19,7 +19,7 @@
 #define SHORTEST_LOOK (SECOND / 1000)
 #define LARGEST_ANSWER (1 << 16)
 
-struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops; };
+struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops, early; };
 
 struct queue { int index, namespace; char *device; unsigned ifindex; uint32_t handle; int on_wire; struct qdisc now, before; double sum; };
 struct link { int index, namespace; char *device; unsigned ifindex; uint32_t handle, child; uint64_t total, before; int by_rule; };
@@ -119,6 +119,17 @@ static struct rtattr *find(void *first, int length, int type) {
     return 0;
 }
 
+/* Of a qdisc's drops those for which there was room, as its own statistics tell. */
+static uint32_t early_drops(const char *kind, struct rtattr *own, uint32_t drops) {
+    if (!kind || !own) return 0;
+    const void *at = RTA_DATA(own);
+    if (!strcmp(kind, "codel") && RTA_PAYLOAD(own) >= sizeof(struct tc_codel_xstats)) {
+        const struct tc_codel_xstats *told = at;
+        return drops - told->drop_overlimit;
+    }
+    return 0;
+}
+
 static void take_qdisc(struct nlmsghdr *h, int namespace) {
     struct tcmsg *t = NLMSG_DATA(h);
     struct rtattr *all = find(TCA_RTA(t), TCA_PAYLOAD(h), TCA_STATS2), *one;
@@ -136,6 +147,8 @@ static void take_qdisc(struct nlmsghdr *h, int namespace) {
         now.backlog = queue->backlog;
         now.drops = queue->drops;
     }
+    struct rtattr *kind = find(TCA_RTA(t), TCA_PAYLOAD(h), TCA_KIND);
+    now.early = early_drops(kind ? RTA_DATA(kind) : 0, find(RTA_DATA(all), RTA_PAYLOAD(all), TCA_STATS_APP), now.drops);
     for (int i = 0; i < queue_count; i++)
         if (queues[i].namespace == namespace && queues[i].ifindex == (unsigned)t->tcm_ifindex && queues[i].handle == t->tcm_handle) {
             if (queues[i].on_wire && now.waiting) { /* this qdisc counts the packet on the wire as well */
@@ -237,8 +250,9 @@ static void sample_flows(int64_t at) {
 static void sample_queues(int64_t at) {
     for (int i = 0; i < queue_count; i++) {
         struct queue *q = &queues[i];
-        fprintf(waiting, "%lld,%d,%u,%u,%.3f,%u,%u,%llu\n", (long long)at, q->index, q->now.waiting, q->now.backlog, q->sum / looks,
-                q->now.drops - q->before.drops, q->now.packets - q->before.packets, (unsigned long long)(q->now.bytes - q->before.bytes));
+        fprintf(waiting, "%lld,%d,%u,%u,%.3f,%u,%u,%llu,%u\n", (long long)at, q->index, q->now.waiting, q->now.backlog, q->sum / looks,
+                q->now.drops - q->before.drops, q->now.packets - q->before.packets, (unsigned long long)(q->now.bytes - q->before.bytes),
+                q->now.early - q->before.early);
         q->before = q->now;
         q->sum = 0;
     }
@@ -264,7 +278,7 @@ void sample_all(void) {
     intervals = table("intervals", "t_ns,flow,bytes,segments_out,retransmits,timeouts");
     senders = table("tcp_info", "t_ns,flow,connection,cwnd_segments,ssthresh_segments,srtt_us,min_rtt_us,rto_us,in_flight_segments,"
                     "pacing_bytes,delivered_segments,lost_segments,state,rwnd_limited_us,sndbuf_limited_us");
-    waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes");
+    waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes,early_drops");
     losses = table("links", "t_ns,link,lost");
     counters = table("hosts", "t_ns,namespace,timeouts,tail_probes");
     progress = table("progress", "0");

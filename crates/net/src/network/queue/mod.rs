@@ -1,9 +1,12 @@
 //! What waits for a transmitter, and what is dropped: a file each discipline.
 
+pub mod codel;
+pub mod delays;
 pub mod fifo;
 pub mod taildrop;
 
 use crate::network::link::Handle;
+use crate::network::queue::codel::{Codel, Law, Store};
 use crate::network::queue::fifo::Fifo;
 use crate::network::queue::taildrop::TailDrop;
 use crate::scenario;
@@ -14,13 +17,24 @@ use sawtooth_units::Time;
 #[derive(Clone, Debug)]
 pub enum Discipline {
     TailDrop(TailDrop),
-    Held(Held),
+    Held(Box<Held>),
 }
 
-/// Disciplines that decide when packets leave.
+/// A queue that holds its packets. The packet that leaves next is chosen when the one before begins to leave, as below Linux's
+/// token bucket, which looks whether its tokens are enough for it; until then it still counts.
 #[derive(Clone, Debug)]
-pub enum Held {
+pub struct Held {
+    kind: Kind,
+    chosen: Option<Waiting>,
+    limit_packets: u64,
+    limit_bytes: u64,
+}
+
+/// Disciplines that hold packets.
+#[derive(Clone, Debug)]
+enum Kind {
     Fifo(Fifo),
+    Codel(Law, Codel, Fifo),
 }
 
 /// A packet that is held, and the link that it is to take.
@@ -33,34 +47,82 @@ pub struct Waiting {
     pub since: Time,
 }
 
+/// Packets that are dropped.
+#[derive(Debug, Default)]
+pub struct Drops {
+    pub packets: Vec<Waiting>,
+    /// How many of them though there was room.
+    pub early: u64,
+}
+
+impl Drops {
+    pub fn early(&mut self, waiting: Waiting) {
+        self.early += 1;
+        self.packets.push(waiting);
+    }
+
+    pub fn full(&mut self, waiting: Waiting) {
+        self.packets.push(waiting);
+    }
+}
+
 impl Discipline {
-    pub fn new(config: &scenario::Transmitter) -> Self {
-        match config.discipline {
-            scenario::Discipline::TailDrop => Discipline::TailDrop(TailDrop::new(config)),
-            scenario::Discipline::Fifo => Discipline::Held(Held::Fifo(Fifo::new(config))),
-        }
+    /// `frame`: bytes of the largest that is sent.
+    pub fn new(config: &scenario::Transmitter, frame: u32) -> Self {
+        let kind = match config.discipline {
+            scenario::Discipline::TailDrop => return Discipline::TailDrop(TailDrop::new(config)),
+            scenario::Discipline::Fifo {} => Kind::Fifo(Fifo::default()),
+            scenario::Discipline::Codel(codel) => {
+                Kind::Codel(Law::new(codel, frame), Codel::default(), Fifo::default())
+            }
+        };
+        let limits = [config.queue_packets, config.queue_bytes].map(|limit| limit.unwrap_or(u64::MAX));
+        Discipline::Held(Box::new(Held { kind, chosen: None, limit_packets: limits[0], limit_bytes: limits[1] }))
     }
 }
 
 impl Held {
-    /// Takes a packet, which has to wait. What is dropped for that, itself perhaps, goes to `dropped`.
-    pub fn put(&mut self, waiting: Waiting, dropped: &mut Vec<Waiting>) {
-        match self {
-            Held::Fifo(queue) => queue.put(waiting, dropped),
+    /// Takes a packet. What is dropped for that, itself perhaps, goes to `drops`.
+    pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) {
+        let (packets, bytes) = self.waiting();
+        if packets >= self.limit_packets || bytes + u64::from(waiting.size) > self.limit_bytes {
+            return drops.full(waiting);
+        }
+        match &mut self.kind {
+            Kind::Fifo(queue) | Kind::Codel(_, _, queue) => queue.push(waiting),
         }
     }
 
-    /// The packet that leaves at `now`. What is dropped before it goes to `dropped`.
-    pub fn next(&mut self, _now: Time, _dropped: &mut Vec<Waiting>) -> Option<Waiting> {
-        match self {
-            Held::Fifo(queue) => queue.next(),
+    /// Chooses what leaves next, at `now`. What is dropped before it goes to `drops`.
+    pub fn choose(&mut self, now: Time, drops: &mut Drops) {
+        if self.chosen.is_none() {
+            self.chosen = match &mut self.kind {
+                Kind::Fifo(queue) => queue.pop(),
+                Kind::Codel(law, codel, queue) => codel.next(law, now, queue, drops),
+            };
         }
+    }
+
+    /// Takes what was chosen.
+    pub fn take(&mut self) -> Option<Waiting> {
+        self.chosen.take()
     }
 
     /// Packets and bytes that wait.
     pub fn waiting(&self) -> (u64, u64) {
-        match self {
-            Held::Fifo(queue) => queue.waiting(),
-        }
+        let (packets, bytes) = match &self.kind {
+            Kind::Fifo(queue) | Kind::Codel(_, _, queue) => queue.waiting(),
+        };
+        let chosen = self.chosen.map_or(0, |waiting| u64::from(waiting.size));
+        (packets + u64::from(self.chosen.is_some()), bytes + chosen)
+    }
+}
+
+impl Store for Fifo {
+    fn pop(&mut self) -> Option<Waiting> {
+        Fifo::pop(self)
+    }
+    fn bytes(&self) -> u64 {
+        self.waiting().1
     }
 }
