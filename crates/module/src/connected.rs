@@ -167,18 +167,18 @@ fn micros(since_start: u64) -> u64 {
     since_start + UPTIME_S * 1_000_000
 }
 
-/// The number of the first byte of a segment; wraps.
-fn byte(segment: u64, mss: u32) -> u32 {
-    (segment.wrapping_mul(u64::from(mss))).low_u32().wrapping_add(FIRST_BYTE)
+/// The number of a byte on the wire; wraps.
+fn number(byte: u64) -> u32 {
+    byte.low_u32().wrapping_add(FIRST_BYTE)
 }
 
 fn state_in(sock: &mut TcpSock, flight: &Flight, window: &Window) {
     sock.connection.ca_state = flight.ca_state as u8;
     sock.tcp_wstamp_ns = flight.wstamp_ns + UPTIME_S * 1_000_000_000;
     sock.delivered_mstamp = micros(flight.delivered_us);
-    sock.bytes_acked = flight.snd_una.wrapping_mul(u64::from(flight.mss));
-    sock.snd_una = byte(flight.snd_una, flight.mss);
-    sock.snd_nxt = byte(flight.snd_nxt, flight.mss);
+    sock.bytes_acked = flight.snd_una;
+    sock.snd_una = number(flight.snd_una);
+    sock.snd_nxt = number(flight.snd_nxt);
     sock.mss_cache = flight.mss;
     sock.advmss = flight.mss;
     sock.srtt_us = flight.srtt_us;
@@ -247,13 +247,13 @@ impl Connected for Connection {
 
     fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, clock: Clock) {
         let Some(function) = self.operations().cong_avoid else { return };
-        let ack = byte(flight.snd_una, flight.mss);
+        let ack = number(flight.snd_una);
         self.call(hook::CONG_AVOID, flight, window, clock, |sock| unsafe { function(sock, ack, acked) });
     }
 
     fn cong_control(&mut self, flight: &Flight, window: &mut Window, sample: &RateSample, clock: Clock) {
         let Some(function) = self.operations().cong_control else { return };
-        let ack = byte(flight.snd_una, flight.mss);
+        let ack = number(flight.snd_una);
         let sample = layout::RateSample {
             prior_delivered: sample.prior_delivered.low_u32(),
             delivered: narrow(sample.delivered),

@@ -91,17 +91,17 @@ impl Host {
         Host { sender, hz, agreement, now_us, sent: VecDeque::new(), written: 0 }
     }
 
-    /// The application writes. The sender counts full segments: it gets those that are complete.
+    /// The application writes. The sender gets the segments that are complete.
     pub fn write(&mut self, bytes: u64) {
         let before = self.written / self.agreement.mss;
         self.written = self.written.saturating_add(bytes);
-        let segments = self.written / self.agreement.mss - before;
-        self.step(|sender, clock, out| sender.extend(segments, clock, out));
+        let bytes = (self.written / self.agreement.mss - before) * self.agreement.mss;
+        self.step(|sender, clock, out| sender.extend(bytes, clock, out));
     }
 
     /// Whether Linux would have sent, or be about to send, a last segment that is not full.
     pub fn needs_partial_segment(&self) -> bool {
-        let sent = self.sender.flight.snd_nxt * self.agreement.mss;
+        let sent = self.sender.flight.snd_nxt;
         sent < self.written && self.written - sent < self.agreement.mss
     }
 
@@ -111,7 +111,7 @@ impl Host {
     /// What it says of a part of a segment.
     pub fn acknowledge(&mut self, packet: &Packet) -> Result<(), String> {
         let ack = Ack {
-            next: self.segment(packet.ack.unwrap_or(1), "acknowledgement")?,
+            next: self.byte(packet.ack.unwrap_or(1), "acknowledgement")?,
             window: packet.window.unwrap_or(0) << self.agreement.window_scale,
             ..self.sack_of(packet)?
         };
@@ -127,7 +127,7 @@ impl Host {
         });
         let blocks = blocks.unwrap_or_default();
         for (slot, &(start, end)) in ack.sack.blocks.iter_mut().zip(blocks) {
-            *slot = Block { start: self.segment(start, "SACK")?, end: self.segment(end, "SACK")? };
+            *slot = Block { start: self.byte(start, "SACK")?, end: self.byte(end, "SACK")? };
             ack.sack.count += 1;
         }
         // RFC 2883 section 4: below the acknowledgement, or a part of the block after it.
@@ -138,11 +138,11 @@ impl Host {
         Ok(ack)
     }
 
-    /// The segment that begins with byte `edge`.
-    fn segment(&self, edge: u64, what: &str) -> Result<u64, String> {
+    /// The byte at `edge`, where a segment begins.
+    fn byte(&self, edge: u64, what: &str) -> Result<u64, String> {
         let bytes = edge.checked_sub(1).ok_or_else(|| format!("{what} of byte 0"))?;
         if bytes.is_multiple_of(self.agreement.mss) {
-            Ok(bytes / self.agreement.mss)
+            Ok(bytes)
         } else {
             Err(format!("{what} of a part of a segment ({edge}, MSS {})", self.agreement.mss))
         }
@@ -178,11 +178,10 @@ impl Host {
             self.sender.on_room(clock, &mut out);
             self.sender.host_queue = 0;
         }
-        let mss = self.agreement.mss;
         self.sent.extend(out.iter().map(|burst| Sent {
             at_us: self.now_us,
-            start: 1 + burst.start * mss,
-            length: u64::from(burst.count) * mss,
+            start: 1 + burst.start,
+            length: u64::from(burst.bytes),
         }));
     }
 
@@ -192,7 +191,7 @@ impl Host {
 
     /// Whether byte `start` was already acknowledged.
     pub fn acknowledged(&self, start: u64) -> bool {
-        start < 1 + self.sender.flight.snd_una * self.agreement.mss
+        start < 1 + self.sender.flight.snd_una
     }
 
     /// A field of `struct tcp_info` by its name, and the names of the values of `tcpi_ca_state`.
@@ -211,7 +210,7 @@ impl Host {
             "tcpi_delivered" => flight.delivered as i64,
             "tcpi_lost" => i64::from(flight.lost_out),
             "tcpi_min_rtt" => i64::from(flight.min_rtt_us),
-            "tcpi_notsent_bytes" => self.written as i64 - (flight.snd_nxt * self.agreement.mss) as i64,
+            "tcpi_notsent_bytes" => self.written as i64 - flight.snd_nxt as i64,
             "tcpi_reordering" => i64::from(self.sender.reordering()),
             "tcpi_retrans" => i64::from(flight.retrans_out),
             "tcpi_rto" => self.sender.rto_us(clock) as i64,

@@ -12,7 +12,7 @@ pub enum CaState {
 }
 
 /// The sender's own state, as Linux's `tcp_sock` shows it to congestion control. Counts are in segments; sequence numbers
-/// count segments from 0 and never wrap. Names are the kernel's without their prefix.
+/// count bytes from 0 and never wrap. Names are the kernel's without their prefix.
 #[derive(Clone, Debug)]
 pub struct Flight {
     /// Payload bytes of a full segment (`mss_cache`).

@@ -1,6 +1,6 @@
-//! What crosses the wire, as far as TCP is concerned. Sequence numbers count segments.
+//! What crosses the wire, as far as TCP is concerned. Sequence numbers count bytes from 0 and never wrap.
 
-/// A range of segments `[start, end)`.
+/// A range of bytes `[start, end)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     pub start: u64,
@@ -31,10 +31,16 @@ impl Sack {
     }
 }
 
+impl Burst {
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.bytes)
+    }
+}
+
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// The next segment expected.
+    /// The next byte expected.
     pub next: u64,
     /// Receive window in bytes from `next`.
     pub window: u64,
@@ -44,10 +50,14 @@ pub struct Ack {
     pub sack: Sack,
 }
 
-/// A run of segments handed to the network at once: a super-packet that segmentation offload would cut.
+/// Data handed to the network at once: a super-packet that segmentation offload would cut, into segments that are full but the
+/// last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
+    /// Its first byte, and how many it has.
     pub start: u64,
+    pub bytes: u32,
+    /// Segments.
     pub count: u32,
     /// The last segment asks the receiver to acknowledge once it was read (PSH).
     pub push: bool,

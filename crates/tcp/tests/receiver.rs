@@ -47,14 +47,14 @@ impl Driver {
     fn take(&mut self, data: Data) -> Vec<Ack> {
         let mut acks = Vec::new();
         let clock = self.clock();
-        self.receiver.on_data(data, clock, &mut |ack| acks.push(*ack));
+        self.receiver.on_data(data, clock, &mut |ack| acks.push(in_segments(ack)));
         acks
     }
     /// A segment of a sender that echoes what this end said a round trip ago.
     fn segment(&self, seq: u64, push: bool) -> Data {
         let timestamp = self.clock().timestamp();
         let (tsval, tsecr) = if self.options.timestamps { (timestamp, timestamp - RTT_MS) } else { (0, 0) };
-        Data { seq, push, tsval, tsecr }
+        full(seq, push, tsval, tsecr)
     }
     fn data(&mut self, seq: u64) -> Vec<Ack> {
         self.take(self.segment(seq, false))
@@ -71,7 +71,7 @@ impl Driver {
             self.now = due;
             let mut acks = Vec::new();
             let clock = self.clock();
-            self.receiver.on_timer(clock, &mut |ack| acks.push(*ack));
+            self.receiver.on_timer(clock, &mut |ack| acks.push(in_segments(ack)));
             if !acks.is_empty() {
                 return acks;
             }
@@ -83,6 +83,20 @@ impl Driver {
         let acks = self.data(seq);
         if acks.is_empty() { self.fire()[0] } else { acks[0] }
     }
+}
+
+/// The full segment with this number.
+fn full(segment: u64, push: bool, tsval: u32, tsecr: u32) -> Data {
+    Data { seq: segment * MSS, length: MSS as u32, push, tsval, tsecr }
+}
+
+/// An acknowledgement with numbers of full segments instead of bytes, as all below have.
+fn in_segments(ack: &Ack) -> Ack {
+    let mut sack = ack.sack;
+    for Block { start, end } in &mut sack.blocks {
+        (*start, *end) = (*start / MSS, *end / MSS);
+    }
+    Ack { next: ack.next / MSS, sack, ..*ack }
 }
 
 fn options() -> HostOptions {
@@ -167,7 +181,7 @@ fn a_filled_gap_is_acknowledged_at_once() {
     let acks = driver.data(40);
     assert_eq!(acks.len(), 1);
     assert_eq!((acks[0].next, acks[0].sack.count), (42, 0));
-    assert_eq!(driver.receiver.delivered(), 42);
+    assert_eq!((driver.receiver.delivered(), driver.receiver.delivered_segments()), (42 * MSS, 42));
 }
 
 #[test]
@@ -264,19 +278,19 @@ fn a_filled_gap_ends_compression() {
 fn a_timestamp_echo_is_the_oldest_unacknowledged_segment_s() {
     let mut driver = Driver::warm(options());
     let (first, second) = (1_001, 1_002);
-    assert!(driver.take(Data { seq: 40, push: false, tsval: first, tsecr: 0 }).is_empty());
-    let acks = driver.take(Data { seq: 41, push: false, tsval: second, tsecr: 0 });
+    assert!(driver.take(full(40, false, first, 0)).is_empty());
+    let acks = driver.take(full(41, false, second, 0));
     assert_eq!(acks[0].tsecr, first);
 }
 
 #[test]
 fn out_of_order_data_does_not_change_the_timestamp_echo() {
     let mut driver = Driver::warm(options());
-    driver.take(Data { seq: 40, push: true, tsval: 1_001, tsecr: 0 });
-    let acks = driver.take(Data { seq: 42, push: false, tsval: 1_002, tsecr: 0 });
+    driver.take(full(40, true, 1_001, 0));
+    let acks = driver.take(full(42, false, 1_002, 0));
     assert_eq!(acks[0].tsecr, 1_001);
     // What fills the gap is the oldest that is not acknowledged (RFC 7323 section 4.3).
-    let acks = driver.take(Data { seq: 41, push: false, tsval: 1_003, tsecr: 0 });
+    let acks = driver.take(full(41, false, 1_003, 0));
     assert_eq!((acks[0].next, acks[0].tsecr), (43, 1_003));
 }
 

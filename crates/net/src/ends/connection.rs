@@ -1,6 +1,6 @@
 //! One connection: handshake, sender, receiver, and what waits in the sending host's own queue.
 
-use crate::ends::source::Written;
+use crate::frames::TIMESTAMP_OPTION;
 use crate::scenario::Scenario;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::receiver::Receiver;
@@ -55,7 +55,8 @@ pub struct Connection {
 
     pub receiver: Option<Box<Receiver>>,
     pub synack_sent: Time,
-    pub written: Written,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
     /// Which connection the receiving end serves: it learns of a new one by its SYN.
     pub receiver_generation: u32,
     pub backward_at: u32,
@@ -70,6 +71,8 @@ pub struct Connection {
     pub started: Time,
     /// When it is closed, whatever it has delivered.
     pub ends: Time,
+    /// Bytes that its application writes in all; `u64::MAX`: without end.
+    pub total: u64,
     /// SYNs sent.
     pub handshake: SenderStats,
 }
@@ -103,7 +106,8 @@ impl Connection {
             host_queue: VecDeque::new(),
             host_queued: first.transmitter.is_some(),
             offload: from.offload,
-            written: Written::new(config, from.mss.min(to.mss)),
+            mss: from.mss.min(to.mss),
+            total: config.bytes.unwrap_or(u64::MAX),
         }
     }
 
@@ -123,9 +127,13 @@ impl Connection {
     /// Payload bytes that the sender knows to have been delivered.
     pub fn acknowledged_bytes(&self) -> u64 {
         match &self.phase {
-            Phase::Established(sender) => self.written.bytes(sender.flight.snd_una),
+            Phase::Established(sender) => sender.flight.snd_una,
             _ => 0,
         }
+    }
+    /// Bytes of the options that every segment has.
+    pub fn options(&self) -> u32 {
+        if self.timestamps { TIMESTAMP_OPTION } else { 0 }
     }
     pub fn sender_clock(&self, now: Time) -> Clock {
         Clock { now, hz: self.from_hz }

@@ -2,9 +2,8 @@
 
 use crate::calendar::Calendar;
 use crate::ends::connection::Queued;
-use crate::ends::source::Written;
 use crate::ends::{Ends, Outside, RECEIVER, SENDER};
-use crate::frames::{HEADERS, TIMESTAMP_OPTION, sack_option};
+use crate::frames::{HEADERS, sack_option};
 use crate::network::held::Left;
 use crate::network::packet::{Kind, Packet};
 use crate::network::passage::Sent;
@@ -27,13 +26,14 @@ impl Ends {
             return;
         };
         receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock);
-        let data = Data { seq: packet.seq, push: packet.push, tsval: packet.tsval, tsecr: packet.tsecr };
-        let before = receiver.delivered();
+        let length = u32::from(packet.size) - HEADERS - connection.options();
+        let data = Data { seq: packet.seq, length, push: packet.push, tsval: packet.tsval, tsecr: packet.tsecr };
+        let (bytes, segments) = (receiver.delivered(), receiver.delivered_segments());
         receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack, outside));
         let connection = &self.connections[index as usize];
         let delivered = &mut self.delivered[connection.flow as usize];
-        delivered.segments += receiver.delivered() - before;
-        delivered.bytes += connection.written.bytes(receiver.delivered()) - connection.written.bytes(before);
+        delivered.segments += receiver.delivered_segments() - segments;
+        delivered.bytes += receiver.delivered() - bytes;
         self.put_receiver(index, receiver, &mut outside.calendar);
     }
 
@@ -53,8 +53,7 @@ impl Ends {
 
     fn send_ack<C: Calendar>(&mut self, index: u32, ack: &Ack, outside: &mut Outside<C>) {
         let connection = &self.connections[index as usize];
-        let timestamps = if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let size = HEADERS + timestamps + sack_option(ack.sack.count);
+        let size = HEADERS + connection.options() + sack_option(ack.sack.count);
         let mut packet = Packet {
             seq: ack.next,
             tsval: ack.tsval,
@@ -120,18 +119,17 @@ impl Ends {
     fn send_burst<C: Calendar>(&mut self, index: u32, burst: Burst, outside: &mut Outside<C>) {
         let now = outside.now;
         let connection = &self.connections[index as usize];
-        let options = HEADERS + if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
-        let Written { segments: total, mss, last } = connection.written;
+        let (headers, mss) = (HEADERS + connection.options(), connection.mss);
         let (offload, queued) = (connection.offload, connection.host_queued);
         let mut packet = Packet {
             tsval: burst.tsval,
             tsecr: burst.tsecr,
             generation: connection.generation,
-            ..Packet::new(index, Kind::Data, (mss + options).fit_u16(), connection.forward_at)
+            ..Packet::new(index, Kind::Data, (mss + headers).fit_u16(), connection.forward_at)
         };
         let network = &mut outside.network;
         let first = network.routes.link(packet.at);
-        let memory = u64::from(burst.count) * u64::from(mss) + SUPER_PACKET_OVERHEAD;
+        let memory = u64::from(burst.bytes) + SUPER_PACKET_OVERHEAD;
         let whole_lost = offload && network.links[first as usize].loses();
         let tapped = self.wire.is_some();
         if tapped && offload {
@@ -139,11 +137,12 @@ impl Ends {
         }
         let (mut leaves, mut held) = (now, 0);
         if !whole_lost {
-            for seq in burst.start..burst.start + u64::from(burst.count) {
-                packet.seq = seq;
-                packet.push = burst.push && seq + 1 == burst.start + u64::from(burst.count);
-                if seq + 1 == total {
-                    packet.size = (last + options).fit_u16();
+            let mut left = burst.bytes;
+            packet.seq = burst.start;
+            while left > 0 {
+                if left <= mss {
+                    packet.push = burst.push;
+                    packet.size = (left + headers).fit_u16();
                 }
                 if tapped {
                     self.tap_sent(&packet, now, network);
@@ -156,6 +155,8 @@ impl Ends {
                         Sent::Dropped => {}
                     }
                 }
+                left = left.saturating_sub(mss);
+                packet.seq += u64::from(mss);
             }
         }
         let connection = &mut self.connections[index as usize];

@@ -3,7 +3,7 @@
 use crate::calendar::Calendar;
 use crate::ends::connection::Phase;
 use crate::ends::{Ends, LIFE, Outside, RECEIVER, SENDER};
-use crate::frames::{HEADERS, SYN_OPTIONS, TIMESTAMP_OPTION};
+use crate::frames::{HEADERS, SYN_OPTIONS};
 use crate::network::packet::{Kind, Packet};
 use crate::observe::tables::FlowEnd;
 use crate::rng::{Purpose, Rng};
@@ -71,7 +71,7 @@ impl Ends {
         let clock = connection.receiver_clock(outside.now);
         let new = connection.receiver.is_none() && connection.receiver_generation == packet.generation;
         if new || connection.receiver_generation < packet.generation {
-            let options = self.scenario.hosts[connection.to as usize].options(connection.written.mss);
+            let options = self.scenario.hosts[connection.to as usize].options(connection.mss);
             connection.receiver = Some(Box::new(Receiver::new(options, connection.sack, clock)));
             connection.receiver_generation = packet.generation;
         } else if connection.receiver_generation != packet.generation {
@@ -108,11 +108,11 @@ impl Ends {
         };
         let chosen = self.chosen[connection.flow as usize].clone();
         let clock = connection.sender_clock(outside.now);
-        let options = self.scenario.hosts[connection.from as usize].options(connection.written.mss);
-        let sender = Sender::new(chosen, options, connection.sack, connection.written.segments, start, clock);
+        let options = self.scenario.hosts[connection.from as usize].options(connection.mss);
+        let sender = Sender::new(chosen, options, connection.sack, connection.total, start, clock);
         connection.phase = Phase::Established(Box::new(sender));
         let ends = connection.ends;
-        let size = HEADERS + if connection.timestamps { TIMESTAMP_OPTION } else { 0 };
+        let size = HEADERS + connection.options();
         let established = Packet {
             generation: connection.generation,
             tsval: clock.timestamp(),
@@ -136,7 +136,7 @@ impl Ends {
     }
 
     /// What a closed end answers to whatever still arrives for it (RFC 9293 section 3.5.2), and how it closes after sending
-    /// `seq` segments.
+    /// `seq` bytes.
     #[cold]
     pub(super) fn send_reset<C: Calendar>(&mut self, index: u32, generation: u32, seq: u64, outside: &mut Outside<C>) {
         let at = self.connections[index as usize].forward_at;

@@ -2,8 +2,7 @@
 //! once or again and again.
 
 use crate::rng::{Purpose, Rng};
-use crate::scenario::{Flow, Scenario};
-use sawtooth_units::width::Fit;
+use crate::scenario::Scenario;
 use sawtooth_units::{Span, Time};
 
 /// The applications of a flow.
@@ -54,36 +53,6 @@ impl Source {
     }
 }
 
-/// What the application of one connection has written, in segments as they are cut: all full but the last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// In all; `u64::MAX`: without end.
-    pub segments: u64,
-    /// Payload bytes of a full segment, and of the last one.
-    pub mss: u32,
-    pub last: u32,
-}
-
-impl Written {
-    /// All at once.
-    pub fn new(flow: &Flow, mss: u32) -> Self {
-        let full = u64::from(mss);
-        let segments = flow.bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(full));
-        let last = flow.bytes.map_or(full, |bytes| bytes - (segments - 1) * full);
-        Written { segments, mss, last: last.fit_u32() }
-    }
-
-    /// Payload bytes of the first `segments` segments.
-    #[inline]
-    pub fn bytes(&self, segments: u64) -> u64 {
-        if segments == self.segments && segments > 0 {
-            (segments - 1) * u64::from(self.mss) + u64::from(self.last)
-        } else {
-            segments * u64::from(self.mss)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,15 +74,6 @@ mod tests {
             link(1, 0)
         );
         Scenario::parse(&json).unwrap()
-    }
-
-    #[test]
-    fn the_last_segment_holds_what_is_left() {
-        let written = |bytes: u64| Written::new(&scenario(&format!(r#""bytes": {bytes}"#)).flows[0], 1000);
-        assert_eq!(written(2_500), Written { segments: 3, mss: 1000, last: 500 });
-        assert_eq!(written(2_000), Written { segments: 2, mss: 1000, last: 1000 });
-        assert_eq!([0, 2, 3].map(|segments| written(2_500).bytes(segments)), [0, 2_000, 2_500]);
-        assert_eq!(Written::new(&scenario(r#""bytes": null"#).flows[0], 1000).segments, u64::MAX);
     }
 
     #[test]

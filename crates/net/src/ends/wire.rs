@@ -1,9 +1,9 @@
-//! What packets say on the wire beyond what the simulation needs, where they are captured: addresses, ports, bytes instead of
-//! segments, identifications. Worked out once, when a host sends.
+//! What packets say on the wire beyond what the simulation needs, where they are captured: addresses, ports, initial sequence
+//! numbers, identifications. Worked out once, when a host sends.
 
 use crate::ends::Ends;
 use crate::ends::connection::Connection;
-use crate::frames::{PROBE_SIZE, TIMESTAMP_OPTION};
+use crate::frames::{HEADERS, PROBE_SIZE};
 use crate::network::Network;
 use crate::network::packet::{Kind, Packet};
 use crate::observe::tap::{TTL, What};
@@ -74,14 +74,14 @@ impl Wire {
         first
     }
 
-    /// The TCP segment that `packet` stands for, or the super-packet of `count` segments that begins with it.
+    /// The TCP segment that `packet` stands for, of `payload` bytes, or the super-packet of `count` segments that begins with it.
     ///
     /// The close has no packets of its own in the simulation: the last data segment carries the client's FIN, and the
     /// acknowledgement of everything the server's.
     fn segment(
         &mut self,
         packet: &Packet,
-        count: u32,
+        [count, payload]: [u32; 2],
         sack: &Sack,
         connection: &Connection,
         scenario: &Scenario,
@@ -90,13 +90,13 @@ impl Wire {
         let drawn = Drawn::new(scenario.seed, owner, generation);
         let [client, server] = drawn.sequence;
         let timestamps = connection.timestamps;
-        let options_of = |host: u32| scenario.hosts[host as usize].options(connection.written.mss);
+        let options_of = |host: u32| scenario.hosts[host as usize].options(connection.mss);
         let (from, to) = (options_of(connection.from), options_of(connection.to));
         // What a route of the testbed says (`advmss`): timestamps are not taken off.
-        let mss = connection.written.mss + if timestamps { TIMESTAMP_OPTION } else { 0 };
-        let edge = |segments: u64| {
-            let fin = u64::from(segments == connection.written.segments);
-            client.wrapping_add((1 + connection.written.bytes(segments) + fin).low_u32())
+        let mss = connection.mss + connection.options();
+        let edge = |byte: u64| {
+            let fin = u64::from(byte == connection.total);
+            client.wrapping_add((1 + byte + fin).low_u32())
         };
         let scale = from.window_scale();
         // The client receives no data: its window stays what it was, rounded up to its scale.
@@ -104,7 +104,6 @@ impl Wire {
         let client_window = first_window.div_ceil(1 << scale);
         let mut options = Options::default();
         options.timestamps = timestamps.then_some((packet.tsval, packet.tsecr));
-        let mut payload = 0;
         let (seq, ack, flags, window) = match kind {
             Kind::Syn => {
                 options.mss = Some(mss.fit_u16());
@@ -120,15 +119,14 @@ impl Wire {
                 (server, client.wrapping_add(1), SYN | ACK, u64::from(packet.window))
             }
             Kind::Data => {
-                let end = packet.seq + u64::from(count);
-                payload = (connection.written.bytes(end) - connection.written.bytes(packet.seq)).fit_u32();
+                let end = packet.seq + u64::from(payload);
                 let push = if packet.push { PSH } else { 0 };
-                let fin = if end == connection.written.segments { FIN } else { 0 };
+                let fin = if end == connection.total { FIN } else { 0 };
                 (edge(packet.seq), server.wrapping_add(1), ACK | push | fin, client_window)
             }
             Kind::Ack => {
                 sack.blocks().iter().for_each(|block| options.add_sack(edge(block.start), edge(block.end)));
-                let fin = if packet.seq == connection.written.segments { FIN } else { 0 };
+                let fin = if packet.seq == connection.total { FIN } else { 0 };
                 let window = u64::from(packet.window) >> to.window_scale();
                 (server.wrapping_add(1), edge(packet.seq), ACK | fin, window)
             }
@@ -213,7 +211,9 @@ impl Ends {
             let connection = &self.connections[owner];
             let [host, _] = hosts(packet, [connection.from, connection.to]);
             let sack = network.packets.sack(packet);
-            let segment = wire.segment(packet, 1, &sack, connection, &self.scenario);
+            let headers = HEADERS + connection.options();
+            let payload = if packet.kind == Kind::Data { u32::from(packet.size) - headers } else { 0 };
+            let segment = wire.segment(packet, [1, payload], &sack, connection, &self.scenario);
             (host, What::Tcp(segment), packet.kind == Kind::Data && connection.offload)
         };
         // Where segmentation is left to the device the super-packet was seen.
@@ -239,7 +239,7 @@ impl Ends {
         let owner = packet.owner as usize;
         let connection = &self.connections[owner];
         let before = wire.0[owner][0];
-        let segment = wire.segment(&packet, burst.count, &Sack::default(), connection, &self.scenario);
+        let segment = wire.segment(&packet, [burst.count, burst.bytes], &Sack::default(), connection, &self.scenario);
         if !lost {
             // Its segments, which follow, count for themselves.
             wire.0[owner][0] = before;

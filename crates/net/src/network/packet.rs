@@ -23,7 +23,7 @@ pub struct Packet {
     pub owner: u32,
     /// Which of the connections that used this slot it belongs to.
     pub generation: u32,
-    /// Data: segment; ACK: next expected segment; probe: number.
+    /// Data: first byte; ACK: next expected byte; probe: number.
     pub seq: u64,
     pub tsval: u32,
     pub tsecr: u32,

@@ -20,9 +20,9 @@ const INITIAL_WINDOW: u64 = 10;
 /// What follows from the sizes alone while nothing is out of order: worked out when they change, not for each segment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plain {
-    /// [`Buffer::select`] with all read, and with one segment unread.
+    /// [`Buffer::select`] with all read, and with one full segment unread.
     windows: [u64; 2],
-    /// [`Buffer::grow`] offers no more with one segment unread.
+    /// [`Buffer::grow`] offers no more with one full segment unread.
     is_grown: bool,
 }
 
@@ -81,7 +81,7 @@ impl Buffer {
     }
 
     fn note_sizes(&mut self) {
-        let one = self.memory(1, 1);
+        let one = Self::memory(self.mss, 1);
         let windows = [self.select(0), self.select(one)];
         self.plain = Plain { windows, is_grown: self.most(one) <= self.offered };
     }
@@ -100,9 +100,9 @@ impl Buffer {
         self.space_since_us = clock.micros();
     }
 
-    /// Kernel memory of `segments` in so many buffers.
-    pub fn memory(&self, segments: u64, buffers: u64) -> u64 {
-        segments * self.mss + buffers * BUFFER_OVERHEAD
+    /// Kernel memory of so many bytes in so many buffers.
+    pub fn memory(bytes: u64, buffers: u64) -> u64 {
+        bytes + buffers * BUFFER_OVERHEAD
     }
 
     fn window_from(&self, memory: u64) -> u64 {
@@ -120,10 +120,10 @@ impl Buffer {
         grows
     }
 
-    /// [`Self::grow`] with one segment unread and nothing out of order.
+    /// [`Self::grow`] with one full segment unread and nothing out of order.
     #[inline]
     pub fn grow_plain(&mut self) -> bool {
-        !self.plain.is_grown && self.grow(self.memory(1, 1))
+        !self.plain.is_grown && self.grow(Self::memory(self.mss, 1))
     }
 
     fn most(&self, held: u64) -> u64 {
@@ -154,10 +154,10 @@ impl Buffer {
         if units < least { 0 } else { self.scaled(units.min(self.offered)) }
     }
 
-    /// [`Self::select`] with nothing out of order, and `unread` segments in order: none or one.
+    /// [`Self::select`] with nothing out of order, and in order nothing, or one full segment.
     #[inline]
-    pub fn select_plain(&self, unread: usize) -> u64 {
-        self.plain.windows[unread]
+    pub fn select_plain(&self, one_unread: bool) -> u64 {
+        self.plain.windows[usize::from(one_unread)]
     }
 
     /// Whether so much is offered that it is not told when it doubles.
@@ -198,12 +198,12 @@ impl Buffer {
             let sample = 8 * now.saturating_sub(since).max(1);
             self.rtt_us = if self.rtt_us == 0 { sample } else { sample.min(self.rtt_us) };
         }
-        self.rtt_seq = next + window / self.mss;
+        self.rtt_seq = next + window / self.mss * self.mss;
         self.rtt_since_us = Some(now);
     }
 
     /// Dynamic right-sizing (Fisk and Feng, 2001): once a round trip the buffer is given room for twice what was read in it, and
-    /// for more while that grows. Everything before the segment `read` was read, `waiting` segments from there on are still to be.
+    /// for more while that grows. Everything before the byte `read` was read, `waiting` bytes from there on are still to be.
     #[inline]
     pub fn adjust(&mut self, read: u64, waiting: u64, clock: Clock) {
         if self.rtt_us > 0 && clock.micros() - self.space_since_us >= self.rtt_us / 8 {
@@ -213,7 +213,7 @@ impl Buffer {
 
     #[inline(never)]
     fn end_round(&mut self, read: u64, waiting: u64, clock: Clock) {
-        let copied = (read - self.space_seq).saturating_sub(waiting) * self.mss;
+        let copied = (read - self.space_seq).saturating_sub(waiting);
         if copied > self.space {
             self.widen(self.window_for(copied));
             self.space = copied;

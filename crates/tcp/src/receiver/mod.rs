@@ -8,10 +8,9 @@ mod reassembly;
 
 use crate::clock::Clock;
 use crate::options::HostOptions;
-use crate::packet::Ack;
+use crate::packet::{Ack, Block};
 use buffer::Buffer;
 use reassembly::{BUFFER_FRAGMENTS, Reassembly};
-use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
 /// `TCP_MAX_QUICKACKS`.
@@ -36,20 +35,31 @@ fn longest_delay(clock: Clock) -> u64 {
 /// A data segment as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
+    /// Its first byte, and how many it has: at least one.
     pub seq: u64,
+    pub length: u32,
     pub push: bool,
     /// Timestamp value and echo; 0 without the option.
     pub tsval: u32,
     pub tsecr: u32,
 }
 
+/// What has come in order and is not read yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unread {
+    bytes: u64,
+    segments: u64,
+}
+
+const READ: Unread = Unread { bytes: 0, segments: 0 };
+
 /// One connection's receiver, what every segment needs first (as [`crate::sender::Sender`]).
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Receiver {
-    /// The next expected segment: what came before was delivered to the application.
+    /// The next expected byte: what came before was delivered to the application.
     next: u64,
-    /// `next` and the right edge in bytes when the last acknowledgement was sent (`rcv_wup`, `rcv_wup + rcv_wnd`).
+    /// `next` and the right edge when the last acknowledgement was sent (`rcv_wup`, `rcv_wup + rcv_wnd`).
     acked: u64,
     right_edge: u64,
 
@@ -69,6 +79,8 @@ pub struct Receiver {
     /// Data since the last acknowledgement carried PSH.
     pushed: bool,
     sack: bool,
+    /// Segments delivered to the application.
+    segments: u64,
 
     buffer: Buffer,
     options: HostOptions,
@@ -83,6 +95,7 @@ impl Receiver {
             options,
             sack,
             next: 0,
+            segments: 0,
             reassembly: Reassembly::default(),
             ts_recent: 0,
             acked: 0,
@@ -114,9 +127,13 @@ impl Receiver {
     pub fn initial_window(&self) -> u64 {
         self.buffer.initial_window()
     }
-    /// Segments delivered to the application.
+    /// Bytes delivered to the application.
     pub fn delivered(&self) -> u64 {
         self.next
+    }
+    /// Segments that they came in.
+    pub fn delivered_segments(&self) -> u64 {
+        self.segments
     }
     /// When [`Self::on_timer`] wants to be called next.
     pub fn timer(&self) -> Time {
@@ -127,74 +144,80 @@ impl Receiver {
         u64::from(self.options.mss)
     }
 
-    /// Memory that is taken by what came out of order, and by `unread` segments in order.
-    fn held(&self, unread: u64) -> u64 {
-        let buffers = self.reassembly.buffers() + unread.div_ceil(BUFFER_FRAGMENTS);
-        self.buffer.memory(self.reassembly.segments() + unread, buffers)
+    /// Memory that is taken by what came out of order, and by what is unread.
+    fn held(&self, unread: Unread) -> u64 {
+        let buffers = self.reassembly.buffers() + unread.segments.div_ceil(BUFFER_FRAGMENTS);
+        Buffer::memory(self.reassembly.bytes() + unread.bytes, buffers)
     }
 
-    /// The window that could be offered while `unread` segments in order are still to be read.
-    fn window(&self, unread: u64) -> u64 {
-        match unread {
-            0 | 1 if self.reassembly.is_empty() => self.buffer.select_plain(unread.fit_usize()),
-            _ => self.buffer.select(self.held(unread)),
+    /// The window that could be offered with so much unread.
+    fn window(&self, unread: Unread) -> u64 {
+        if self.reassembly.is_empty() && (unread.bytes == 0 || unread.bytes == self.mss()) {
+            self.buffer.select_plain(unread.bytes > 0)
+        } else {
+            self.buffer.select(self.held(unread))
         }
     }
 
     /// Takes a data segment; `emit` gets the acknowledgements that leave at once.
     pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let Data { seq, push, tsval, tsecr } = data;
+        let Data { seq, length, push, tsval, tsecr } = data;
+        let length = u64::from(length);
+        let end = seq + length;
         // RFC 7323 section 4.3: the echo belongs to the oldest segment not yet acknowledged.
         if seq <= self.acked {
             self.ts_recent = tsval;
         }
         self.pushed |= push;
         if seq < self.next {
-            self.reassembly.note_duplicate(seq);
+            self.reassembly.note_duplicate(Block { start: seq, end });
             self.enter_quick_mode(clock);
-            return self.decide(0, false, clock, emit);
+            return self.decide(READ, false, clock, emit);
         }
         if seq > self.next {
-            if self.sack && self.reassembly.crowds(seq) && self.compressed > 0 {
-                self.send(0, clock, emit);
+            let block = Block { start: seq, end };
+            if self.sack && self.reassembly.crowds(block) && self.compressed > 0 {
+                self.send(READ, clock, emit);
             }
-            self.reassembly.insert(seq);
-            if self.sack && self.buffer.grow(self.held(0)) {
+            self.reassembly.insert(block);
+            if self.sack && self.buffer.grow(self.held(READ)) {
                 self.quick |= 1;
             }
-            return self.decide(0, false, clock, emit);
+            return self.decide(READ, false, clock, emit);
         }
-        let before = self.next;
-        self.next += 1;
-        self.receive_event(tsecr, clock);
-        let (mut filled, mut first) = (false, 1);
+        self.next = end;
+        self.receive_event(length, tsecr, clock);
+        let mut come = Unread { bytes: length, segments: 1 };
+        let (mut filled, mut first) = (false, end);
         if !self.reassembly.is_empty() {
-            first = self.reassembly.first_buffer(self.next);
-            self.next = self.reassembly.advance(self.next);
+            first = self.reassembly.first_buffer(end);
+            let segments;
+            (self.next, segments) = self.reassembly.advance(end);
+            come = Unread { bytes: self.next - seq, segments: 1 + segments };
             // A filled gap is told at once (RFC 5681 section 4.2).
             filled = self.reassembly.is_empty();
         }
-        let come = self.next - before;
+        self.segments += come.segments;
         self.decide(come, filled, clock, emit);
         // What lay beyond the gap is read buffer by buffer.
-        self.buffer.adjust(before + first, come - first, clock);
+        self.buffer.adjust(first, self.next - first, clock);
         // The application has read. Two segments, or pushed data and nothing else held, are acknowledged,
         // and a window that reading has doubled is told.
         let unacked = self.next - self.acked;
-        let window = self.right_edge.saturating_sub(self.next * self.mss());
-        if unacked > 1 || (unacked > 0 && self.pushed && self.reassembly.is_empty()) || self.doubles(window) {
-            self.send(0, clock, emit);
+        let window = self.right_edge.saturating_sub(self.next);
+        if unacked > self.mss() || (unacked > 0 && self.pushed && self.reassembly.is_empty()) || self.doubles(window) {
+            self.send(READ, clock, emit);
         }
     }
 
     /// Whether at least twice `window`, now offered, could be.
     fn doubles(&self, window: u64) -> bool {
-        !self.buffer.is_wide(window) && self.window(0) >= (2 * window).max(1)
+        !self.buffer.is_wide(window) && self.window(READ) >= (2 * window).max(1)
     }
 
-    /// A segment came in order: what follows for the buffer, and for how long acknowledgements may be delayed.
-    fn receive_event(&mut self, tsecr: u32, clock: Clock) {
-        let offered = self.right_edge.saturating_sub(self.acked * self.mss());
+    /// A segment of so many bytes came in order: what follows for the buffer, and for how long acknowledgements may be delayed.
+    fn receive_event(&mut self, length: u64, tsecr: u32, clock: Clock) {
+        let offered = self.right_edge.saturating_sub(self.acked);
         self.buffer.sample_rtt_window(self.next, offered, clock);
         self.buffer.sample_rtt_echo(tsecr, clock);
         let now = clock.jiffies64();
@@ -206,7 +229,11 @@ impl Receiver {
         }
         self.last_received = now;
         // The segment is not read yet.
-        let grows = if self.reassembly.is_empty() { self.buffer.grow_plain() } else { self.buffer.grow(self.held(1)) };
+        let grows = if self.reassembly.is_empty() && length == self.mss() {
+            self.buffer.grow_plain()
+        } else {
+            self.buffer.grow(self.held(Unread { bytes: length, segments: 1 }))
+        };
         if grows {
             self.quick |= 1;
         }
@@ -235,7 +262,7 @@ impl Receiver {
     }
 
     fn increase_quick(&mut self) {
-        let window = self.right_edge.saturating_sub(self.acked * self.mss());
+        let window = self.right_edge.saturating_sub(self.acked);
         let acks = (window / (2 * self.mss())).clamp(2, MAX_QUICK_ACKS);
         self.quick = self.quick.max(acks);
     }
@@ -245,9 +272,9 @@ impl Receiver {
         self.ato = shortest_delay(clock);
     }
 
-    /// Whether to acknowledge now, later, or together with others (RFC 9293 section 3.8.6.3). `unread` segments have just come in
-    /// order; they still take memory, which may keep the window from being offered again in full.
-    fn decide(&mut self, unread: u64, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+    /// Whether to acknowledge now, later, or together with others (RFC 9293 section 3.8.6.3). What is `unread` has just come in
+    /// order; it still takes memory, which may keep the window from being offered again in full.
+    fn decide(&mut self, unread: Unread, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let is_due = at_once || self.quick > 0 || !self.options.delayed_ack || self.is_second_segment(unread);
         if is_due || !self.reassembly.is_empty() && !self.compresses(clock) {
             self.send(unread, clock, emit);
@@ -257,8 +284,8 @@ impl Receiver {
     }
 
     /// Two segments are to be acknowledged, and the whole window could be offered again; otherwise reading will do it.
-    fn is_second_segment(&self, unread: u64) -> bool {
-        self.next - self.acked > 1 && self.window(unread) >= self.right_edge - self.acked * self.mss()
+    fn is_second_segment(&self, unread: Unread) -> bool {
+        self.next - self.acked > self.mss() && self.window(unread) >= self.right_edge - self.acked
     }
 
     /// Beside a gap every segment is acknowledged, but after three that repeat the last they are left to one that a timer sends (SACK
@@ -289,7 +316,7 @@ impl Receiver {
     }
 
     /// Acknowledges later, unless it would be soon that what was delayed before is due.
-    fn delay(&mut self, unread: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+    fn delay(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let now = clock.jiffies64();
         let delay = self.delay_ticks(clock);
         let until = match self.delayed_until {
@@ -318,7 +345,7 @@ impl Receiver {
     /// To be called when [`Self::timer`] is reached.
     pub fn on_timer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         if self.compressed > 0 && self.compress_until <= clock.now {
-            return self.send(0, clock, emit);
+            return self.send(READ, clock, emit);
         }
         if self.timer > clock.now {
             return;
@@ -329,27 +356,25 @@ impl Receiver {
             Some(_) => {
                 // The delay was too short for the sender's pace: stretch it.
                 self.ato = self.bounded(self.ato * 2, clock);
-                self.send(0, clock, emit);
+                self.send(READ, clock, emit);
             }
             None => {}
         }
     }
 
-    /// Acknowledges, with `unread` segments in order that still take memory.
-    fn send(&mut self, unread: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let mss = self.mss();
-        let left_edge = self.next * mss;
-        let offered = self.right_edge.saturating_sub(left_edge);
+    /// Acknowledges, where what is `unread` still takes memory.
+    fn send(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        let offered = self.right_edge.saturating_sub(self.next);
         let mut window = self.window(unread);
         if window == 0 {
             // Reading would open it again at this same instant.
-            window = self.window(0);
+            window = self.window(READ);
         }
         if window < offered {
             window = self.buffer.scaled(offered);
         }
         self.acked = self.next;
-        self.right_edge = left_edge + window;
+        self.right_edge = self.next + window;
         self.compressed = 0;
         self.compress_until = Time::NEVER;
         self.pushed = false;

@@ -9,13 +9,15 @@ const REMEMBERED: usize = 4;
 /// `MAX_SKB_FRAGS`: so many segments at most make one buffer.
 pub const BUFFER_FRAGMENTS: u64 = 17;
 
-/// Neighbours that wait for what is missing before them.
+/// Neighbours that wait for what is missing before them: bytes, and how many segments they came in.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     start: u64,
     end: u64,
-    /// Segments in the first of its buffers.
+    segments: u64,
+    /// The first of its buffers: its segments, and where it ends.
     first: u64,
+    first_end: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -24,6 +26,7 @@ pub struct Reassembly {
     /// Disjoint, not adjacent, ascending.
     runs: VecDeque<Run>,
     segments: u64,
+    bytes: u64,
     recent_count: usize,
     /// To be reported as a DSACK in the next acknowledgement.
     duplicate: Option<Block>,
@@ -35,55 +38,63 @@ impl Reassembly {
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
-    /// Segments held.
-    pub fn segments(&self) -> u64 {
-        self.segments
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
     /// Buffers that they fill about: neighbours share one of up to [`BUFFER_FRAGMENTS`] (`tcp_ooo_try_coalesce`).
     pub fn buffers(&self) -> u64 {
         self.runs.len() as u64 + self.segments / BUFFER_FRAGMENTS
     }
-    pub fn note_duplicate(&mut self, seq: u64) {
-        self.duplicate = Some(Block { start: seq, end: seq + 1 });
+    pub fn note_duplicate(&mut self, block: Block) {
+        self.duplicate = Some(block);
     }
 
-    /// Takes segment `seq`, which lies above the next expected one. False: it was there already.
-    pub fn insert(&mut self, seq: u64) -> bool {
-        let block = Block { start: seq, end: seq + 1 };
+    /// Takes a segment, which lies above the next expected byte. False: all of it was there already, or a part; what was sent together
+    /// once is sent together again, so a part alone is never new.
+    pub fn insert(&mut self, block: Block) -> bool {
+        let Block { start, end } = block;
         // The usual case: it extends the last run or starts one after it.
         let at = match self.runs.back() {
-            Some(last) if seq > last.end => self.runs.len(),
-            Some(last) if seq == last.end => self.runs.len() - 1,
+            Some(last) if start > last.end => self.runs.len(),
+            Some(last) if start == last.end => self.runs.len() - 1,
             None => 0,
-            _ => self.runs.partition_point(|run| run.end < seq),
+            _ => self.runs.partition_point(|run| run.end < start),
         };
         match self.runs.get_mut(at) {
-            Some(run) if run.start <= seq && seq < run.end => {
-                self.note_duplicate(seq);
+            Some(run) if run.start < end && start < run.end => {
+                self.note_duplicate(block);
                 self.remember(block);
                 return false;
             }
-            Some(run) if run.end == seq => {
-                run.first += u64::from(run.first == run.end - run.start && run.first < BUFFER_FRAGMENTS);
-                run.end += 1;
+            Some(run) if run.end == start => {
+                if run.first == run.segments && run.first < BUFFER_FRAGMENTS {
+                    (run.first, run.first_end) = (run.first + 1, end);
+                }
+                (run.end, run.segments) = (end, run.segments + 1);
                 if let Some(next) = self.runs.get(at + 1).copied()
-                    && next.start == seq + 1
+                    && next.start == end
                 {
-                    self.runs[at].end = next.end;
+                    let run = &mut self.runs[at];
+                    (run.end, run.segments) = (next.end, run.segments + next.segments);
                     self.runs.remove(at + 1);
                 }
             }
-            Some(run) if run.start == seq + 1 => (run.start, run.first) = (seq, 1),
-            _ => self.runs.insert(at, Run { start: seq, end: seq + 1, first: 1 }),
+            Some(run) if run.start == end => {
+                (run.start, run.segments) = (start, run.segments + 1);
+                (run.first, run.first_end) = (1, end);
+            }
+            _ => self.runs.insert(at, Run { start, end, segments: 1, first: 1, first_end: end }),
         }
         self.segments += 1;
+        self.bytes += block.len();
         self.remember(block);
         true
     }
 
     /// Whether the next SACK would push a block out that has not been told of three times (`TCP_SACK_BLOCKS_EXPECTED`).
-    pub fn crowds(&self, seq: u64) -> bool {
-        let touched = |b: &Block| b.start <= seq + 1 && seq <= b.end;
+    pub fn crowds(&self, block: Block) -> bool {
+        let touched = |b: &Block| b.start <= block.end && block.start <= b.end;
         let position = self.recent[..self.recent_count].iter().position(touched).unwrap_or(self.recent_count);
         self.recent_count > 0 && position >= 2
     }
@@ -114,26 +125,28 @@ impl Reassembly {
         self.recent[0] = block;
     }
 
-    /// How many segments are read at once when the one before `next` has arrived: what lies beyond it merges with it as far
+    /// Up to where is read at once when the segment before `next` has arrived: what lies beyond it merges with it as far
     /// as there is room in a buffer (`tcp_try_coalesce`).
     pub fn first_buffer(&self, next: u64) -> u64 {
-        let Some(run) = self.runs.front().filter(|run| run.start == next) else { return 1 };
-        let all = 1 + run.end - run.start;
-        if all <= BUFFER_FRAGMENTS {
-            all
+        let Some(run) = self.runs.front().filter(|run| run.start == next) else { return next };
+        if run.segments < BUFFER_FRAGMENTS {
+            run.end
         } else if run.first < BUFFER_FRAGMENTS {
-            1 + run.first
+            run.first_end
         } else {
-            1
+            next
         }
     }
 
-    /// `tcp_ofo_queue` and `tcp_sack_remove`: everything up to `next` has arrived; returns the new next expected segment.
-    pub fn advance(&mut self, mut next: u64) -> u64 {
+    /// `tcp_ofo_queue` and `tcp_sack_remove`: everything up to `next` has arrived; returns the new next expected byte, and how many
+    /// segments lie before it from `next` on.
+    pub fn advance(&mut self, mut next: u64) -> (u64, u64) {
+        let held = self.segments;
         while let Some(run) = self.runs.front().copied()
             && run.start <= next
         {
-            self.segments -= run.end - run.start;
+            self.segments -= run.segments;
+            self.bytes -= run.end - run.start;
             next = next.max(run.end);
             self.runs.pop_front();
         }
@@ -149,7 +162,7 @@ impl Reassembly {
             }
         }
         self.recent_count = if self.runs.is_empty() { 0 } else { kept };
-        next
+        (next, held - self.segments)
     }
 
     /// The option for an acknowledgement with room for `room` blocks; a DSACK is told once.
@@ -173,50 +186,61 @@ impl Reassembly {
 mod tests {
     use super::*;
 
+    /// Bytes of a full segment.
+    const MSS: u64 = 10;
+
+    /// Whole segments.
     fn block(start: u64, end: u64) -> Block {
-        Block { start, end }
+        Block { start: start * MSS, end: end * MSS }
+    }
+
+    fn insert(r: &mut Reassembly, segment: u64) -> bool {
+        r.insert(block(segment, segment + 1))
     }
 
     #[test]
     fn the_first_block_tells_of_the_newest_segment() {
         let mut r = Reassembly::default();
-        for seq in [5, 7, 9, 8] {
-            assert!(r.insert(seq));
+        for segment in [5, 7, 9, 8] {
+            assert!(insert(&mut r, segment));
         }
         assert_eq!(r.sack(3).blocks(), [block(7, 10), block(5, 6)]);
-        assert_eq!(r.segments(), 4);
+        assert_eq!((r.bytes(), r.segments), (4 * MSS, 4));
     }
 
     #[test]
     fn what_lies_beyond_a_gap_merges_with_what_fills_it_as_far_as_a_buffer_holds() {
         let mut r = Reassembly::default();
         // Two buffers, of 10 and 9: the segment between them came last.
-        (6..15).chain(16..25).chain([15]).for_each(|seq| assert!(r.insert(seq)));
-        assert_eq!((r.first_buffer(6), r.first_buffer(5)), (1 + 10, 1));
+        (6..15).chain(16..25).chain([15]).for_each(|segment| assert!(insert(&mut r, segment)));
+        assert_eq!([6, 5].map(|next| r.first_buffer(next * MSS)), [16 * MSS, 5 * MSS]);
         let mut full = Reassembly::default();
-        (6..30).for_each(|seq| assert!(full.insert(seq)));
-        assert_eq!(full.first_buffer(6), 1);
+        (6..30).for_each(|segment| assert!(insert(&mut full, segment)));
+        assert_eq!(full.first_buffer(6 * MSS), 6 * MSS);
+        let mut few = Reassembly::default();
+        (6..9).for_each(|segment| assert!(insert(&mut few, segment)));
+        assert_eq!(few.first_buffer(6 * MSS), 9 * MSS);
     }
 
     #[test]
     fn a_filled_hole_removes_its_blocks() {
         let mut r = Reassembly::default();
-        for seq in [5, 6, 9] {
-            r.insert(seq);
+        for segment in [5, 6, 9] {
+            insert(&mut r, segment);
         }
-        assert_eq!(r.advance(5), 7);
+        assert_eq!(r.advance(5 * MSS), (7 * MSS, 2));
         assert_eq!(r.sack(3).blocks(), [block(9, 10)]);
-        assert_eq!(r.advance(9), 10);
+        assert_eq!(r.advance(9 * MSS), (10 * MSS, 1));
         assert!(r.is_empty());
-        assert_eq!(r.segments(), 0);
+        assert_eq!(r.bytes(), 0);
         assert_eq!(r.sack(3).count, 0);
     }
 
     #[test]
     fn a_duplicate_is_reported_once_and_first() {
         let mut r = Reassembly::default();
-        r.insert(5);
-        assert!(!r.insert(5));
+        insert(&mut r, 5);
+        assert!(!insert(&mut r, 5));
         let sack = r.sack(3);
         assert!(sack.duplicate);
         assert_eq!(sack.blocks(), [block(5, 6), block(5, 6)]);
@@ -226,8 +250,8 @@ mod tests {
     #[test]
     fn no_more_than_three_blocks_fit_beside_timestamps() {
         let mut r = Reassembly::default();
-        for seq in [2, 4, 6, 8, 10] {
-            r.insert(seq);
+        for segment in [2, 4, 6, 8, 10] {
+            insert(&mut r, segment);
         }
         assert_eq!(r.sack(3).blocks(), [block(10, 11), block(8, 9), block(6, 7)]);
     }

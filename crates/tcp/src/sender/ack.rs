@@ -56,8 +56,17 @@ pub struct Acking {
 struct Originals {
     /// Send times of the first and the last.
     sent_us: Option<(u64, u64)>,
-    /// The lowest that was not SACKed before.
+    /// The lowest byte that was not SACKed before.
     lowest: u64,
+}
+
+/// The beginning of a run, or all of it.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    start: u64,
+    end: u64,
+    /// Segments.
+    count: u32,
 }
 
 /// The pacing rate in percent of the window's rate (`sysctl_tcp_pacing_ss_ratio` and `…_ca_ratio`).
@@ -116,7 +125,7 @@ impl Sender {
             self.take_tlp_ack(ack.next, &mut acking, clock);
             return Recover::Nothing;
         }
-        self.clean_queue(prior_una, highest_sack, &mut acking, clock);
+        self.clean_queue(highest_sack, &mut acking, clock);
         if self.sack {
             self.rack_adapt(acking.sampling.prior_delivered());
         }
@@ -167,10 +176,9 @@ impl Sender {
     }
 
     /// Takes out what was acknowledged; samples round-trip time and rate; sees reordering and whether to set the timer.
-    fn clean_queue(&mut self, prior_una: u64, highest_sack: u64, acking: &mut Acking, clock: Clock) {
+    fn clean_queue(&mut self, highest_sack: u64, acking: &mut Acking, clock: Clock) {
         let una = self.flight.snd_una;
-        let originals = self.take_out(acking, clock);
-        let acked = (una - prior_una).fit_u32();
+        let (acked, originals) = self.take_out(acking, clock);
         if self.retransmit_hint.is_some_and(|hint| acked > 0 && hint < una) {
             self.retransmit_hint = None;
         }
@@ -200,19 +208,24 @@ impl Sender {
         acking.sampling.rtt_us.is_some() && self.board.front().is_some_and(|oldest| first_us < oldest.sent_us)
     }
 
-    /// Takes out what was acknowledged, run by run; of the last one perhaps a part.
-    fn take_out(&mut self, acking: &mut Acking, clock: Clock) -> Originals {
+    /// Takes out what was acknowledged, run by run; of the last one perhaps a part. How many segments that were.
+    fn take_out(&mut self, acking: &mut Acking, clock: Clock) -> (u32, Originals) {
         let una = self.flight.snd_una;
         let mut originals = Originals { sent_us: None, lowest: self.flight.snd_nxt };
+        let mut acked = 0;
         while let Some(at) = self.board.first() {
             let run = self.board.run(at);
-            if run.start >= una {
+            let (start, end) = (run.start, run.end());
+            if start >= una {
                 break;
             }
-            let end = run.end.min(una);
-            self.acknowledge(at, end, &mut originals, acking, clock);
-            if end < self.board.run(at).end {
-                self.board.cut_first(end);
+            let count = if end <= una { run.segments() } else { self.board.cut_first(una) };
+            if count == 0 {
+                break;
+            }
+            acked += count;
+            self.acknowledge(at, Part { start, end: end.min(una), count }, &mut originals, acking, clock);
+            if end > una {
                 break;
             }
             self.board.pop_first();
@@ -222,14 +235,14 @@ impl Sender {
                 self.part(first);
             }
         }
-        originals
+        (acked, originals)
     }
 
-    /// The run at `at`, the first, is acknowledged up to `end`.
+    /// Of the run at `at`, the first, a part is acknowledged.
     #[inline(always)]
-    fn acknowledge(&mut self, at: u32, end: u64, originals: &mut Originals, acking: &mut Acking, clock: Clock) {
-        let &Run { start, sent_us, flags, .. } = self.board.run(at);
-        let count = (end - start).fit_u32();
+    fn acknowledge(&mut self, at: u32, part: Part, originals: &mut Originals, acking: &mut Acking, clock: Clock) {
+        let Part { start, end, count } = part;
+        let &Run { sent_us, flags, .. } = self.board.run(at);
         self.flight.packets_out -= count;
         if flags & (SACKED | RETRANS | EVER_RETRANS) == 0 {
             let (first_us, _) = originals.sent_us.unwrap_or((sent_us, 0));

@@ -1,7 +1,7 @@
 //! The sending half of a Linux TCP connection: flight, loss detection, recovery, pacing, timers.
 //!
 //! Mirrors the behaviour of Linux 6.12 (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c, tcp_rate.c, tcp_timer.c) for a
-//! bulk sender. Where Linux counts bytes this counts full segments. What is simpler than Linux:
+//! bulk sender. What is simpler than Linux:
 //!
 //! - The application always has data (until the flow's size is reached), so nothing is ever limited by it.
 //! - SACK reneging, ECN, urgent data, path-MTU probing and the metrics cache do not exist.
@@ -82,13 +82,13 @@ pub struct Sender {
     timer: Time,
     pacing_timer: Time,
 
-    /// Segments that the application has written, and whether it waits for room.
+    /// Bytes that the application has written, and whether it waits for room.
     written: u64,
     send_buffer: u64,
     /// Bytes of this connection in the sending host's own queue (`sk_wmem_alloc`), which the network takes out again.
     pub host_queue: u64,
-    /// How many segments a new buffer takes; up to which the application has told to send at once (`pushed_seq`).
-    buffer_segments: u64,
+    /// How many bytes a new buffer takes, in whole segments; up to which the application has told to send at once (`pushed_seq`).
+    buffer_bytes: u64,
     pushed: u64,
     /// Buffers (`sk_buff`s) that what is in flight fills.
     super_packets: u32,
@@ -111,7 +111,7 @@ pub struct Sender {
     widest_window: u64,
     buffer_ends: VecDeque<u64>,
     cwnd_usage_seq: u64,
-    /// Segments to send in all.
+    /// Bytes to send in all.
     total: u64,
     limited_since: Option<(Limit, Time)>,
     first_tx_us: u64,
@@ -159,7 +159,7 @@ enum Limit {
 
 impl Sender {
     /// A sender whose handshake took `handshake_us` microseconds (0: unknown) and whose peer offers `send_window` bytes.
-    /// `total` is how many segments it has to send (`u64::MAX`: endless), `sack` whether both ends agreed on SACK.
+    /// `total` is how many bytes it has to send (`u64::MAX`: endless), `sack` whether both ends agreed on SACK.
     pub fn new(
         chosen: impl Into<Chosen>,
         options: HostOptions,
@@ -179,7 +179,7 @@ impl Sender {
             has_cong_control: congestion.has_cong_control(),
             notes_app_limit_on_ack: congestion.notes_app_limit_on_ack(),
             congestion,
-            board: Scoreboard::new(),
+            board: Scoreboard::new(options.mss),
             sack,
             total,
             rtt,
@@ -207,7 +207,7 @@ impl Sender {
             writer_sleeps: false,
             pushed: 0,
             buffer_ends: VecDeque::new(),
-            buffer_segments: 1,
+            buffer_bytes: u64::from(options.mss),
             widest_window: 0,
             retrans_stamp: 0,
             high_seq: 0,
@@ -248,9 +248,9 @@ impl Sender {
         self.write(clock, out);
     }
 
-    /// The application writes `segments` more; sends what may be sent.
-    pub fn extend(&mut self, segments: u64, clock: Clock, out: &mut Vec<Burst>) {
-        self.total = self.total.saturating_add(segments);
+    /// The application writes so many `bytes` more; sends what may be sent.
+    pub fn extend(&mut self, bytes: u64, clock: Clock, out: &mut Vec<Burst>) {
+        self.total = self.total.saturating_add(bytes);
         self.write(clock, out);
     }
 

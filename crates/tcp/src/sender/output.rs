@@ -36,6 +36,13 @@ pub enum Push {
 /// Nothing waits for a fuller super-packet for longer than this, in nanoseconds.
 const LONGEST_WAIT_NS: u64 = 1_000_000;
 
+/// What leaves in one super-packet, in segments that are full but the last.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    bytes: u32,
+    segments: u16,
+}
+
 /// What kept a pass of sending from sending more.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
@@ -47,15 +54,15 @@ impl Sender {
     /// Sends new data as far as window, pacing and host queue allow.
     pub(super) fn xmit(&mut self, push: Push, clock: Clock, out: &mut Vec<Burst>) {
         let max_segs = self.tso_segs();
-        let first = self.flight.snd_nxt;
+        let before = self.flight.packets_out;
         let mut held = Held::default();
-        while let Some(count) = self.next_burst(push, max_segs, &mut held, clock) {
-            self.transmit_new(count, clock, out);
+        while let Some(piece) = self.next_burst(push, max_segs, &mut held, clock) {
+            self.transmit_new(piece, clock, out);
             if push != Push::Normal {
                 break;
             }
         }
-        let sent = (self.flight.snd_nxt - first).fit_u32();
+        let sent = self.flight.packets_out - before;
         held.by_cwnd |= self.flight.in_flight() >= self.window.cwnd;
         self.note_limit(held, clock);
         if sent > 0 || held.by_cwnd {
@@ -71,8 +78,8 @@ impl Sender {
         }
     }
 
-    /// How many segments the next super-packet takes, if it may go now.
-    fn next_burst(&mut self, push: Push, max_segs: u32, held: &mut Held, clock: Clock) -> Option<u32> {
+    /// What the next super-packet takes, if it may go now.
+    fn next_burst(&mut self, push: Push, max_segs: u32, held: &mut Held, clock: Clock) -> Option<Piece> {
         let unsent = self.unsent();
         if unsent == 0 || self.pacing_blocks(clock) {
             return None;
@@ -82,20 +89,32 @@ impl Sender {
             0 => return None,
             quota => quota.min(max_segs),
         };
-        let window = self.window_end.saturating_sub(self.flight.snd_nxt);
-        if window == 0 {
+        let mss = u64::from(self.flight.mss);
+        let most = u64::from(quota) * mss;
+        let head = self.head_buffer(most);
+        if !self.fits_window(head) {
             held.by_receiver = true;
             return None;
         }
-        let head = self.head_buffer(quota);
-        if head > 1 && push == Push::Normal && self.waits_for_more(head, head < unsent, window, max_segs, clock) {
+        let window = self.window_end - self.flight.snd_nxt;
+        if head > mss && push == Push::Normal && self.waits_for_more(head, head < unsent, window, max_segs, clock) {
             let room = self.cwnd_room();
             held.by_cwnd |= room < window && room <= head;
             held.by_receiver |= window <= room.min(head);
             return None;
         }
-        let count = u64::from(quota).min(window).min(head).fit_u32();
-        (!self.host_queue_full(count, 0)).then_some(count)
+        let piece = if most <= window.min(head) {
+            Piece { bytes: most.fit_u32(), segments: quota.fit_u16() }
+        } else {
+            let bytes = window.min(head);
+            Piece { bytes: bytes.fit_u32(), segments: bytes.div_ceil(mss).fit_u16() }
+        };
+        (!self.host_queue_full(piece.bytes, 0)).then_some(piece)
+    }
+
+    /// Whether the receiver's window has room for the first segment of so many bytes that were never sent (`tcp_snd_wnd_test`).
+    pub(super) fn fits_window(&self, bytes: u64) -> bool {
+        self.flight.snd_nxt + bytes.min(u64::from(self.flight.mss)) <= self.window_end
     }
 
     /// To be called at [`Self::next_room`]: the pacer lets go, or the host's queue has room again.
@@ -126,12 +145,12 @@ impl Sender {
         (segs as u32).max(self.congestion.min_tso_segs(&self.flight, &self.window))
     }
 
-    /// Segments that the window has room for.
+    /// Bytes that the congestion window has room for.
     fn cwnd_room(&self) -> u64 {
-        u64::from(self.window.cwnd.saturating_sub(self.flight.in_flight()))
+        u64::from(self.window.cwnd.saturating_sub(self.flight.in_flight())) * u64::from(self.flight.mss)
     }
 
-    /// Of them, those that may go at once: half a window.
+    /// Segments of it that may go at once: half a window.
     fn cwnd_quota(&self) -> u32 {
         let (cwnd, in_flight) = (self.window.cwnd, self.flight.in_flight());
         if in_flight < cwnd { (cwnd - in_flight).min((cwnd / 2).max(1)) } else { 0 }
@@ -149,14 +168,14 @@ impl Sender {
     }
 
     /// Whether too much of this connection waits in the host's own queue.
-    fn host_queue_full(&mut self, count: u32, factor: u32) -> bool {
-        let full = self.exceeds_small_queue(count, factor);
+    fn host_queue_full(&mut self, bytes: u32, factor: u32) -> bool {
+        let full = self.exceeds_small_queue(u64::from(bytes), factor);
         self.throttled |= full;
         full
     }
 
-    fn exceeds_small_queue(&self, count: u32, factor: u32) -> bool {
-        let size = u64::from(count) * u64::from(self.flight.mss) + SUPER_PACKET_OVERHEAD;
+    fn exceeds_small_queue(&self, bytes: u64, factor: u32) -> bool {
+        let size = bytes + SUPER_PACKET_OVERHEAD;
         let mut limit = (2 * size).max(self.window.pacing_rate >> gso::PACING_SHIFT);
         if !self.window.pacing {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
@@ -172,21 +191,22 @@ impl Sender {
         }
         if self.host_queue > 0 && self.pacing_timer < leaves {
             let retransmits = self.flight.lost_out > self.flight.retrans_out;
-            if self.exceeds_small_queue(self.tso_segs(), u32::from(retransmits)) {
+            let bytes = u64::from(self.tso_segs()) * u64::from(self.flight.mss);
+            if self.exceeds_small_queue(bytes, u32::from(retransmits)) {
                 return leaves;
             }
         }
         self.pacing_timer
     }
 
-    /// Whether to wait a little for a fuller super-packet: as the next ACK, which makes room for it, is near. Of `head` segments in
+    /// Whether to wait a little for a fuller super-packet: as the next ACK, which makes room for it, is near. Of `head` bytes in
     /// the first buffer, the last unless `has_more`, and in a receiver's window of so many.
     fn waits_for_more(&self, head: u64, has_more: bool, window: u64, max_segs: u32, clock: Clock) -> bool {
         let room = self.cwnd_room().min(window);
         let mss = u64::from(self.flight.mss);
         let largest_window = self.send_window.min(u64::from(self.window.cwnd) * mss);
         let is_enough =
-            room >= u64::from(max_segs) || has_more && room >= head || room * mss >= largest_window / TSO_WIN_DIVISOR;
+            room >= u64::from(max_segs) * mss || has_more && room >= head || room >= largest_window / TSO_WIN_DIVISOR;
         let since_last_ns = clock.now.nanos().saturating_sub(self.flight.wstamp_ns);
         let may_wait = self.flight.ca_state < CaState::Recovery && since_last_ns <= LONGEST_WAIT_NS;
         may_wait && !is_enough && self.ack_is_near(clock)
@@ -226,16 +246,16 @@ impl Sender {
         }
     }
 
-    /// Takes `count` new segments out.
-    fn transmit_new(&mut self, count: u32, clock: Clock, out: &mut Vec<Burst>) {
-        let sent_us = self.stamp_departure(count, clock);
-        let (start, end) = (self.flight.snd_nxt, self.flight.snd_nxt + u64::from(count));
-        let run = self.rate_snapshot(start, end, sent_us, 0);
+    /// Takes new data out.
+    fn transmit_new(&mut self, piece: Piece, clock: Clock, out: &mut Vec<Burst>) {
+        let sent_us = self.stamp_departure(piece, clock);
+        let start = self.flight.snd_nxt;
+        let run = self.rate_snapshot(start, piece.bytes, piece.segments, sent_us, 0);
         self.board.push(run);
         let first = self.flight.packets_out == 0;
-        self.emit(start, count, clock, out);
-        self.flight.snd_nxt = end;
-        self.flight.packets_out += count;
+        self.emit(start, piece, clock, out);
+        self.flight.snd_nxt = start + u64::from(piece.bytes);
+        self.flight.packets_out += u32::from(piece.segments);
         self.super_packets += 1;
         self.drop_sent_buffers();
         if first || self.loss_probe_pending() {
@@ -246,17 +266,17 @@ impl Sender {
     /// Sends a run again, without the accounting of a recovery (as a tail loss probe is sent). It is a buffer of its own from now on,
     /// and so is what is left of its buffer.
     pub(super) fn transmit_again(&mut self, at: u32, clock: Clock, out: &mut Vec<Burst>) {
-        let &Run { start, end, flags, .. } = self.board.run(at);
-        let count = (end - start).fit_u32();
-        let sent_us = self.stamp_departure(count, clock);
-        let run = self.rate_snapshot(start, end, sent_us, flags | EVER_RETRANS);
+        let &Run { start, bytes, segments, flags, .. } = self.board.run(at);
+        let piece = Piece { bytes, segments };
+        let sent_us = self.stamp_departure(piece, clock);
+        let run = self.rate_snapshot(start, bytes, segments, sent_us, flags | EVER_RETRANS);
         self.board.send_again(at, run);
         self.part(at);
         if let Some(after) = self.board.after(at) {
             self.part(after);
         }
-        self.stats.retransmits += u64::from(count);
-        self.emit(start, count, clock, out);
+        self.stats.retransmits += u64::from(segments);
+        self.emit(start, piece, clock, out);
     }
 
     /// Sends a run again that is lost.
@@ -294,7 +314,7 @@ impl Sender {
         while let Some(place) = at
             && !self.pacing_blocks(clock)
         {
-            let &Run { start, end, flags, .. } = self.board.run(place);
+            let &Run { start, bytes, segments, flags, .. } = self.board.run(place);
             if !has_hole {
                 self.retransmit_hint = Some(start);
             }
@@ -308,15 +328,17 @@ impl Sender {
                 at = self.board.after(place);
                 continue;
             }
-            // As much of it as the window and a super-packet hold.
-            let most = u64::from(room.min(max_segs).max(1));
-            let end = end.min(self.window_end.max(start + 1)).min(start + most);
-            let count = (end - start).fit_u32();
-            if start >= self.window_end.max(head + 1) || self.host_queue_full(count, 1) {
+            if start >= self.window_end && start > head {
                 break;
             }
-            if end < self.board.run(place).end {
-                self.board.split(place, end);
+            // As much of it as the windows and a super-packet hold, a segment at least.
+            let count = room.min(max_segs).min(u32::from(segments)).min(self.window_segments(start)).max(1);
+            let piece = if count < u32::from(segments) { count * self.flight.mss } else { bytes };
+            if self.host_queue_full(piece, 1) {
+                break;
+            }
+            if count < u32::from(segments) {
+                self.board.split(place, count);
             }
             self.retransmit(place, clock, out);
             if self.in_cwnd_reduction() {
@@ -330,8 +352,14 @@ impl Sender {
         }
     }
 
-    /// Stamps a departure of `count` segments and moves the pacer on, by up to half less where it is late; microseconds.
-    fn stamp_departure(&mut self, count: u32, clock: Clock) -> u64 {
+    /// Whole segments from byte `start` on that the receiver's window holds.
+    fn window_segments(&self, start: u64) -> u32 {
+        let window = self.window_end.saturating_sub(start).min(u64::from(u32::MAX));
+        window.fit_u32() / self.flight.mss
+    }
+
+    /// Stamps a departure and moves the pacer on, by up to half less where it is late; microseconds.
+    fn stamp_departure(&mut self, piece: Piece, clock: Clock) -> u64 {
         let before = self.flight.wstamp_ns;
         self.flight.wstamp_ns = before.max(clock.now.nanos());
         let sent_us = self.flight.wstamp_ns / 1_000;
@@ -340,23 +368,24 @@ impl Sender {
             self.congestion.event(&self.flight, &mut self.window, event, clock);
         }
         self.last_send_jiffies = clock.jiffies();
-        self.stats.segments_out += u64::from(count);
+        self.stats.segments_out += u64::from(piece.segments);
         let rate = self.window.pacing_rate;
         if self.window.pacing && rate != UNPACED && rate > 0 && self.stats.segments_out >= UNPACED_SEGMENTS {
-            let bytes = u64::from(count) * u64::from(self.flight.mss);
-            let length = bytes * NANOS_PER_SEC / rate;
+            let length = u64::from(piece.bytes) * NANOS_PER_SEC / rate;
             let credit = self.flight.wstamp_ns - before;
             self.flight.wstamp_ns += length - (length / 2).min(credit);
         }
         sent_us
     }
 
-    fn emit(&mut self, start: u64, count: u32, clock: Clock, out: &mut Vec<Burst>) {
+    fn emit(&mut self, start: u64, piece: Piece, clock: Clock, out: &mut Vec<Burst>) {
         let tsval = if self.options.timestamps { clock.timestamp() } else { 0 };
         if self.host_queued {
-            self.host_queue += u64::from(count) * u64::from(self.flight.mss) + SUPER_PACKET_OVERHEAD;
+            self.host_queue += u64::from(piece.bytes) + SUPER_PACKET_OVERHEAD;
         }
+        let Piece { bytes, segments } = piece;
+        let count = u32::from(segments);
         // Linux sets PSH on every super-packet of more than one segment.
-        out.push(Burst { start, count, push: count > 1, tsval, tsecr: self.ts_recent });
+        out.push(Burst { start, bytes, count, push: count > 1, tsval, tsecr: self.ts_recent });
     }
 }

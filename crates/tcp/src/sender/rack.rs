@@ -155,7 +155,7 @@ impl Sender {
         if run.flags & (LOST | RETRANS) == LOST {
             return Standing::Known;
         }
-        if !sent_after(self.rack.sent_us, self.rack.end, run.sent_us, run.end) {
+        if !sent_after(self.rack.sent_us, self.rack.end, run.sent_us, run.end()) {
             return Standing::Unproven;
         }
         match self.rack_remaining_us(run, reordering_window_us, clock) {
@@ -195,7 +195,7 @@ impl Sender {
         true
     }
 
-    /// Steps 1 and 2: a run up to `end`, sent at `sent_us`, was delivered. If it was sent again, and too recently to have
+    /// Steps 1 and 2: a run up to byte `end`, sent at `sent_us`, was delivered. If it was sent again, and too recently to have
     /// come back, it is the original that was.
     pub(super) fn rack_advance(&mut self, flags: u8, end: u64, sent_us: u64, clock: Clock) {
         let rtt_us = clock.micros().saturating_sub(sent_us).low_u32();
@@ -232,15 +232,17 @@ impl Sender {
         }
     }
 
-    /// Segment `low`, never retransmitted, arrived: after a higher one, if there is one that was SACKed.
+    /// Byte `low`, never retransmitted, arrived: after a higher one, if there is one that was SACKed.
     pub(super) fn check_sack_reordering(&mut self, low: u64) {
         let Some(distance @ 1..) = self.highest_sack().checked_sub(low) else { return };
-        let most = u64::from(super::MAX_REORDERING);
-        self.reordering = self.reordering.max(distance.min(most).fit_u32());
+        let mss = u64::from(self.flight.mss);
+        if distance > u64::from(self.reordering) * mss {
+            self.reordering = distance.div_ceil(mss).min(u64::from(super::MAX_REORDERING)).fit_u32();
+        }
         self.reordering_seen = true;
     }
 
-    /// The end of the highest SACKed segment, the unacknowledged edge without one.
+    /// After the highest SACKed byte; the unacknowledged edge without one.
     pub(super) fn highest_sack(&self) -> u64 {
         let highest = if self.flight.sacked_out > 0 { self.highest_sack } else { 0 };
         highest.max(self.flight.snd_una)

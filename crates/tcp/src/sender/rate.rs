@@ -48,9 +48,9 @@ pub fn sent_after(sent_us: u64, end: u64, other_us: u64, other_end: u64) -> bool
 }
 
 impl Sender {
-    /// Segments `start` up to `end`, one buffer, leave at `sent_us`: what is kept of them. With nothing in flight the sample begins
-    /// with them.
-    pub(super) fn rate_snapshot(&mut self, start: u64, end: u64, sent_us: u64, flags: u8) -> Run {
+    /// So many bytes in so many segments from `start` on, one buffer, leave at `sent_us`: what is kept of them. With nothing in flight
+    /// the sample begins with them.
+    pub(super) fn rate_snapshot(&mut self, start: u64, bytes: u32, segments: u16, sent_us: u64, flags: u8) -> Run {
         if self.flight.packets_out == 0 {
             (self.first_tx_us, self.flight.delivered_us) = (sent_us, sent_us);
         }
@@ -58,19 +58,20 @@ impl Sender {
         let limited = if self.window.app_limited > 0 { APP_LIMITED } else { 0 };
         Run {
             start,
-            end,
+            bytes,
+            segments,
             sent_us,
             first_tx_ago_us: since(self.first_tx_us),
             delivered_ago_us: since(self.flight.delivered_us),
             delivered: self.flight.delivered.low_u32(),
             lost: self.flight.lost.low_u32(),
-            in_flight: self.flight.in_flight() + (end - start).fit_u32(),
+            in_flight: self.flight.in_flight() + u32::from(segments),
             flags: flags & !APP_LIMITED | limited,
             after: 0,
         }
     }
 
-    /// The run at `at` was delivered up to `end`: acknowledged or SACKed, the first time that the connection hears of it.
+    /// The run at `at` was delivered up to byte `end`: acknowledged or SACKed, the first time that the connection hears of it.
     pub(super) fn rate_delivered(&mut self, at: u32, end: u64, sampling: &mut Sampling) {
         let run = self.board.run(at);
         if run.delivered_ago_us == CONSUMED {

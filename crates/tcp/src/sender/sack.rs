@@ -56,7 +56,7 @@ impl Sender {
         self.for_runs(start, end, |sender, at| sender.tag(at, start, end, reordered, acking, clock));
     }
 
-    /// Shows `act` each run that segments `start` up to `end` are in; it may split it, and tells the place of what it made of the
+    /// Shows `act` each run that bytes `start` up to `end` are in; it may split it, and tells the place of what it made of the
     /// part between them.
     fn for_runs(&mut self, start: u64, end: u64, mut act: impl FnMut(&mut Self, u32) -> u32) {
         if start >= end {
@@ -71,26 +71,45 @@ impl Sender {
         }
     }
 
-    /// Parts what segments `start` up to `end` leave out of the run at `at` from it; the place of the rest.
-    fn within(&mut self, mut at: u32, start: u64, end: u64) -> u32 {
-        if self.board.run(at).start < start {
-            at = self.board.split(at, start);
-        }
-        if end < self.board.run(at).end {
-            self.board.split(at, end);
-        }
-        at
+    /// Parts what bytes `start` up to `end` leave out of the run at `at` from it, at the edges of segments, for a segment is taken
+    /// whole or not at all. The place of the rest; an error where nothing is left, with the place of what was looked at last.
+    fn within(&mut self, at: u32, start: u64, end: u64) -> Result<u32, u32> {
+        let run = self.board.run(at);
+        if start <= run.start && run.end() <= end { Ok(at) } else { self.part_within(at, start, end) }
     }
 
-    /// Of the run at `at` what lies between segments `start` and `end` was received: a block covers it. `reordered`: the lowest
-    /// segment that came after a higher one.
+    fn part_within(&mut self, mut at: u32, start: u64, end: u64) -> Result<u32, u32> {
+        let mss = u64::from(self.flight.mss);
+        let run = self.board.run(at);
+        let before = start.saturating_sub(run.start).div_ceil(mss);
+        if before >= u64::from(run.segments) {
+            return Err(at);
+        }
+        if before > 0 {
+            at = self.board.split(at, before.fit_u32());
+        }
+        let run = self.board.run(at);
+        if end < run.end() {
+            match end.saturating_sub(run.start) / mss {
+                0 => return Err(at),
+                inside => self.board.split(at, inside.fit_u32()),
+            };
+        }
+        Ok(at)
+    }
+
+    /// Of the run at `at` what lies between bytes `start` and `end` was received: a block covers it. `reordered`: the lowest
+    /// byte that came after a higher one.
     fn tag(&mut self, at: u32, start: u64, end: u64, reordered: &mut u64, acking: &mut Acking, clock: Clock) -> u32 {
         if self.board.run(at).is(SACKED) {
             return at;
         }
-        let at = self.within(at, start, end);
+        let at = match self.within(at, start, end) {
+            Ok(at) => at,
+            Err(at) => return at,
+        };
         let run = *self.board.run(at);
-        self.rack_advance(run.flags, run.end, run.sent_us, clock);
+        self.rack_advance(run.flags, run.end(), run.sent_us, clock);
         if !run.is(RETRANS | EVER_RETRANS) {
             self.tag_original(run.start, run.sent_us, reordered, acking);
         }
@@ -99,10 +118,10 @@ impl Sender {
         self.flight.lost_out -= if was_lost { count } else { 0 };
         self.flight.retrans_out -= if was_lost && run.is(RETRANS) { count } else { 0 };
         self.flight.sacked_out += count;
-        self.highest_sack = self.highest_sack.max(run.end);
+        self.highest_sack = self.highest_sack.max(run.end());
         acking.sacked = true;
         acking.sack_delivered += count;
-        self.rate_delivered(at, run.end, &mut acking.sampling);
+        self.rate_delivered(at, run.end(), &mut acking.sampling);
         self.board.unlink(at);
         let tagged = self.board.run_mut(at);
         tagged.flags = tagged.flags & !if was_lost { LOST | RETRANS } else { 0 } | SACKED;
@@ -120,17 +139,19 @@ impl Sender {
         acking.sacked_us = Some((first_us, sent_us));
     }
 
-    /// Of the run at `at` what lies between segments `start` and `end` was received twice. If it was sent again, that was needless;
+    /// Of the run at `at` what lies between bytes `start` and `end` was received twice. If it was sent again, that was needless;
     /// if it was SACKed, too, it came late.
     fn tag_duplicate(&mut self, at: u32, start: u64, end: u64, reordered: &mut u64) -> u32 {
         if !self.board.run(at).is(RETRANS | EVER_RETRANS) {
             return at;
         }
-        let at = self.within(at, start, end);
+        let at = match self.within(at, start, end) {
+            Ok(at) => at,
+            Err(at) => return at,
+        };
         let run = *self.board.run(at);
-        if let Some(marker) = self.undo_marker.filter(|_| self.undo_retrans > 0) {
-            let needless = run.end.saturating_sub(run.start.max(marker));
-            self.undo_retrans = (self.undo_retrans - needless.cast_signed()).max(0);
+        if self.undo_retrans > 0 && self.undo_marker.is_some_and(|marker| marker < run.end()) {
+            self.undo_retrans = (self.undo_retrans - i64::from(run.segments)).max(0);
         }
         if run.is(SACKED) {
             *reordered = run.start.min(*reordered);
@@ -147,8 +168,9 @@ impl Sender {
         if block.is_empty() {
             return;
         }
-        let repeated = block.len();
-        acking.dsacked_probe |= repeated == 1 && self.tlp_high_seq == Some(block.end);
+        let mss = u64::from(self.flight.mss);
+        let repeated = if block.len() > mss { block.len().div_ceil(mss) } else { 1 };
+        acking.dsacked_probe |= block.len() <= mss && self.tlp_high_seq == Some(block.end);
         self.dsack_dups += repeated;
         if self.dsack_dups > self.stats.retransmits {
             return;

@@ -29,12 +29,12 @@ const FIRST_PLACES: usize = 16;
 /// No place: where a list ends.
 const NONE: u32 = u32::MAX;
 
-/// Segments `start` up to `end`. The two times of the snapshot are kept as distances back from the time of transmission, to stay at
-/// 48 bytes.
+/// Bytes in segments that are full but the last. The two times of the snapshot are kept as distances back from the time of
+/// transmission, and the end as a length, to stay at 48 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
+    /// Its first byte.
     pub start: u64,
-    pub end: u64,
     /// Microseconds at the last (re)transmission.
     pub sent_us: u64,
     /// `sent_us` minus the connection's `first_tx_mstamp` then.
@@ -46,6 +46,8 @@ pub struct Run {
     pub lost: u32,
     /// Segments in the network once its buffer was sent, that buffer's own included (`tx.in_flight`).
     pub in_flight: u32,
+    pub bytes: u32,
+    pub segments: u16,
     /// Segments of its buffer that followed it then.
     pub after: u16,
     pub flags: u8,
@@ -62,8 +64,12 @@ struct Node {
 }
 
 impl Run {
+    /// After its last byte.
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.bytes)
+    }
     pub fn segments(&self) -> u32 {
-        (self.end - self.start).fit_u32()
+        u32::from(self.segments)
     }
     /// Whether any of these flags is set.
     pub fn is(&self, flags: u8) -> bool {
@@ -88,6 +94,8 @@ pub struct Scoreboard {
     newest: u32,
     /// Where something was found last: what is looked for next tends to be near.
     found: u32,
+    /// Bytes of a full segment.
+    mss: u32,
 }
 
 fn place(at: u32) -> Option<u32> {
@@ -95,9 +103,9 @@ fn place(at: u32) -> Option<u32> {
 }
 
 impl Scoreboard {
-    pub fn new() -> Self {
+    pub fn new(mss: u32) -> Self {
         let nodes = Vec::with_capacity(FIRST_PLACES);
-        Scoreboard { nodes, unused: NONE, first: NONE, last: NONE, oldest: NONE, newest: NONE, found: NONE }
+        Scoreboard { nodes, unused: NONE, first: NONE, last: NONE, oldest: NONE, newest: NONE, found: NONE, mss }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -161,10 +169,15 @@ impl Scoreboard {
         (self.last, self.newest) = (at, at);
     }
 
-    /// What lies before `seq` in the first run is acknowledged.
-    pub fn cut_first(&mut self, seq: u64) {
-        let first = self.first;
-        self.run_mut(first).start = seq;
+    /// What lies before byte `seq` in the first run is acknowledged. How many segments fewer the rest of it makes.
+    pub fn cut_first(&mut self, seq: u64) -> u32 {
+        let mss = self.mss;
+        let run = self.run_mut(self.first);
+        let left = run.end() - seq;
+        let before = run.segments();
+        (run.start, run.bytes) = (seq, left.fit_u32());
+        run.segments = run.bytes.div_ceil(mss).fit_u16();
+        before - run.segments()
     }
 
     /// Takes the first run out, of which all is acknowledged.
@@ -202,15 +215,22 @@ impl Scoreboard {
         self.unused = at;
     }
 
-    /// Splits the run at `at` before segment `seq`, which is in it and not its first. The latter part's place.
-    pub fn split(&mut self, at: u32, seq: u64) -> u32 {
+    /// Splits the run at `at`, which has more segments, after so many. The latter part's place.
+    pub fn split(&mut self, at: u32, segments: u32) -> u32 {
         let &Node { run: whole, next, newer, .. } = self.node(at);
-        debug_assert!(whole.start < seq && seq < whole.end, "{seq} is not inside {whole:?}");
-        let run = Run { start: seq, flags: whole.flags | JOINED, ..whole };
+        debug_assert!(0 < segments && segments < whole.segments(), "{segments} is not inside {whole:?}");
+        let bytes = segments * self.mss;
+        let run = Run {
+            start: whole.start + u64::from(bytes),
+            bytes: whole.bytes - bytes,
+            segments: whole.segments - segments.fit_u16(),
+            flags: whole.flags | JOINED,
+            ..whole
+        };
         let after = self.put(Node { run, prev: at, next, older: at, newer });
         let before = self.node_mut(at);
-        (before.run.end, before.next) = (seq, after);
-        before.run.after += (whole.end - seq).fit_u16();
+        (before.run.bytes, before.run.segments, before.next) = (bytes, segments.fit_u16(), after);
+        before.run.after += run.segments;
         match place(next) {
             Some(next) => self.node_mut(next).prev = after,
             None => self.last = after,
@@ -227,41 +247,42 @@ impl Scoreboard {
 
     /// Parts the first segment of a run from the rest of it.
     pub fn part_segment(&mut self, at: u32) {
-        let &Run { start, end, .. } = self.run(at);
-        if start + 1 < end {
-            self.split(at, start + 1);
+        if self.run(at).segments > 1 {
+            self.split(at, 1);
         }
     }
 
     /// Makes one of the run at `at` and the one before it, if they are of one buffer and both SACKed (`tcp_shift_skb_data`).
     /// The place that it now has.
     pub fn join_sacked(&mut self, at: u32) -> u32 {
-        let &Node { run: Run { end, flags, .. }, prev, .. } = self.node(at);
+        let &Node { run: Run { bytes, segments, flags, .. }, prev, .. } = self.node(at);
         let Some(prev) = place(prev) else { return at };
         if flags & (SACKED | JOINED) != SACKED | JOINED || self.run(prev).flags | JOINED != flags {
             return at;
         }
         self.remove(at);
-        self.run_mut(prev).end = end;
+        let joined = self.run_mut(prev);
+        joined.bytes += bytes;
+        joined.segments += segments;
         prev
     }
 
-    /// The place of the run that segment `seq`, in flight, is in.
+    /// The place of the run that byte `seq`, in flight, is in.
     pub fn find(&mut self, seq: u64) -> u32 {
         let (first, last) = (self.run(self.first), self.run(self.last));
-        debug_assert!(first.start <= seq && seq < last.end, "{seq} is not in {}..{}", first.start, last.end);
+        debug_assert!(first.start <= seq && seq < last.end(), "{seq} is not in {}..{}", first.start, last.end());
         let start = place(self.found).map_or(first.start, |found| self.run(found).start);
         // From wherever is nearest.
         let mut at = match place(self.found) {
             Some(found) if seq < start && start - seq <= seq - first.start => found,
-            Some(found) if seq >= start && seq - start <= last.end - seq => found,
-            _ if seq < start || last.start > seq && seq - first.start <= last.end - seq => self.first,
+            Some(found) if seq >= start && seq - start <= last.end() - seq => found,
+            _ if seq < start || last.start > seq && seq - first.start <= last.end() - seq => self.first,
             _ => self.last,
         };
         while self.run(at).start > seq {
             at = self.node(at).prev;
         }
-        while self.run(at).end <= seq {
+        while self.run(at).end() <= seq {
             at = self.node(at).next;
         }
         self.found = at;
@@ -315,9 +336,18 @@ mod tests {
     use super::*;
     use crate::cc::Random;
 
+    const MSS: u32 = 10;
+    const FULL: u64 = MSS as u64;
+
+    /// Segments of [`MSS`] bytes.
+    fn run(start: u64, end: u64) -> Run {
+        let segments = end - start;
+        Run { start: start * FULL, bytes: (segments * FULL) as u32, segments: segments as u16, ..Run::default() }
+    }
+
     fn board(runs: &[(u64, u64)]) -> Scoreboard {
-        let mut board = Scoreboard::new();
-        runs.iter().for_each(|&(start, end)| board.push(Run { start, end, ..Run::default() }));
+        let mut board = Scoreboard::new(MSS);
+        runs.iter().for_each(|&(start, end)| board.push(run(start, end)));
         board
     }
 
@@ -327,7 +357,7 @@ mod tests {
         next: impl Fn(&Scoreboard, u32) -> Option<u32>,
     ) -> Vec<(u64, u64)> {
         let places = std::iter::successors(first, |&at| next(board, at));
-        places.map(|at| (board.run(at).start, board.run(at).end)).collect()
+        places.map(|at| (board.run(at).start / FULL, board.run(at).end() / FULL)).collect()
     }
     fn by_number(board: &Scoreboard) -> Vec<(u64, u64)> {
         chain(board, board.first(), Scoreboard::after)
@@ -339,8 +369,8 @@ mod tests {
     #[test]
     fn a_retransmission_moves_to_the_end_of_the_order_and_what_was_before_it_stays() {
         let mut board = board(&[(0, 3), (3, 6), (6, 9)]);
-        let at = board.find(4);
-        let rest = board.split(at, 4);
+        let at = board.find(4 * FULL);
+        let rest = board.split(at, 1);
         board.send_again(at, *board.run(at));
         assert_eq!(by_number(&board), [(0, 3), (3, 4), (4, 6), (6, 9)]);
         assert_eq!(by_transmission(&board), [(0, 3), (4, 6), (6, 9), (3, 4)]);
@@ -355,10 +385,10 @@ mod tests {
 
     #[test]
     fn both_parts_of_a_split_run_keep_what_was_known_and_the_latter_is_joined() {
-        let mut board = Scoreboard::new();
-        board.push(Run { start: 10, end: 20, sent_us: 7, in_flight: 30, flags: LOST, ..Run::default() });
-        let at = board.find(15);
-        let after = board.split(at, 14);
+        let mut board = Scoreboard::new(MSS);
+        board.push(Run { sent_us: 7, in_flight: 30, flags: LOST, ..run(10, 20) });
+        let at = board.find(15 * FULL);
+        let after = board.split(at, 4);
         let (before, after) = (*board.run(at), *board.run(after));
         assert_eq!([before.sent_us, after.sent_us], [7, 7]);
         assert_eq!([before, after].map(|run| (run.is(LOST), run.is(JOINED))), [(true, false), (true, true)]);
@@ -369,10 +399,10 @@ mod tests {
     #[test]
     fn neighbours_of_one_buffer_become_one_once_both_are_sacked() {
         let mut board = board(&[(0, 9), (9, 12)]);
-        let at = board.find(3);
+        let at = board.find(3 * FULL);
         let middle = board.split(at, 3);
-        let last = board.split(middle, 6);
-        let next = board.find(9);
+        let last = board.split(middle, 3);
+        let next = board.find(9 * FULL);
         for place in [middle, last, next] {
             board.run_mut(place).flags |= SACKED;
             board.unlink(place);
@@ -389,43 +419,44 @@ mod tests {
         let runs: Vec<(u64, u64)> = (0..40).map(|i| (100 + 3 * i, 103 + 3 * i)).collect();
         let mut board = board(&runs);
         for step in 0..120 {
-            let seq = 100 + step * 77 % 120;
+            let seq = (100 + step * 77 % 120) * FULL + step % FULL;
             let at = board.find(seq);
-            assert!((board.run(at).start..board.run(at).end).contains(&seq), "{seq}");
+            assert!((board.run(at).start..board.run(at).end()).contains(&seq), "{seq}");
             let again = board.find(seq);
             assert_eq!(at, again);
         }
         (0..39).for_each(|_| board.pop_first());
-        let at = board.find(219);
-        assert_eq!(board.run(at).start, 217);
+        let at = board.find(219 * FULL);
+        assert_eq!(board.run(at).start, 217 * FULL);
     }
 
     /// Against a list of segments, each with the number of its last transmission while it is in the order.
     #[test]
     fn both_orders_are_those_of_segments_that_are_kept_one_by_one() {
         let mut random = Random::new(3);
-        let (mut board, mut model) = (Scoreboard::new(), Vec::<(u64, Option<u64>)>::new());
+        let (mut board, mut model) = (Scoreboard::new(MSS), Vec::<(u64, Option<u64>)>::new());
         let (mut nxt, mut sent) = (0u64, 0u64);
         for _ in 0..20_000 {
             let choice = random.below(if model.len() > 60 { 4 } else { 6 });
             let picked = model.get(random.below(model.len().max(1) as u32) as usize).map(|&(seq, _)| seq);
             match (choice, picked) {
                 (0 | 1, Some(una)) => {
-                    while board.front().is_some_and(|run| run.end <= una) {
+                    while board.front().is_some_and(|run| run.end() <= una * FULL) {
                         board.pop_first();
                     }
-                    board.cut_first(una);
+                    board.cut_first(una * FULL);
                     model.retain(|&(seq, _)| seq >= una);
                 }
                 (2 | 3, Some(seq)) => {
-                    let at = board.find(seq);
-                    let at = if board.run(at).start < seq { board.split(at, seq) } else { at };
+                    let at = board.find(seq * FULL);
+                    let before = (seq - board.run(at).start / FULL) as u32;
+                    let at = if before > 0 { board.split(at, before) } else { at };
                     if random.below(2) == 0 {
                         board.part_segment(at);
                     }
                     let run = *board.run(at);
                     sent += 1;
-                    let of_run = model.iter_mut().filter(|(seq, _)| (run.start..run.end).contains(seq));
+                    let of_run = model.iter_mut().filter(|(seq, _)| (run.start..run.end()).contains(&(seq * FULL)));
                     if choice == 2 {
                         board.send_again(at, run);
                         of_run.for_each(|segment| segment.1 = Some(sent));
@@ -436,7 +467,7 @@ mod tests {
                 }
                 _ => {
                     let (start, end) = (nxt, nxt + 1 + u64::from(random.below(9)));
-                    board.push(Run { start, end, ..Run::default() });
+                    board.push(run(start, end));
                     sent += 1;
                     model.extend((start..end).map(|seq| (seq, Some(sent))));
                     nxt = end;
@@ -456,7 +487,7 @@ mod tests {
         let mut board = board(&[(0, 1), (1, 2)]);
         for seq in 2..1_000 {
             board.pop_first();
-            board.push(Run { start: seq, end: seq + 1, ..Run::default() });
+            board.push(run(seq, seq + 1));
         }
         assert_eq!(board.nodes.len(), 2);
         board.pop_first();

@@ -153,10 +153,11 @@ impl Sender {
     /// False: nothing could be sent.
     fn probe(&mut self, clock: Clock, out: &mut Vec<Burst>) -> bool {
         let next = self.flight.snd_nxt;
-        self.tlp_retrans = self.unsent() == 0 || self.window_end <= next;
+        self.tlp_retrans = self.unsent() == 0 || !self.fits_window(self.unsent());
         if let Some(mut last) = self.board.last().filter(|_| self.tlp_retrans) {
-            if self.board.run(last).start < next - 1 {
-                last = self.board.split(last, next - 1);
+            let segments = self.board.run(last).segments();
+            if segments > 1 {
+                last = self.board.split(last, segments - 1);
             }
             self.tlp_orig_data_app_limited = self.board.run(last).is(APP_LIMITED);
             self.transmit_again(last, clock, out);

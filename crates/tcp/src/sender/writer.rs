@@ -19,16 +19,16 @@ const INITIAL_WINDOW: u32 = 10;
 const TINY_WINDOW: u64 = 536;
 
 impl Sender {
-    /// Segments that the application has written and that were never sent.
+    /// Bytes that the application has written and that were never sent.
     pub(super) fn unsent(&self) -> u64 {
         self.written - self.flight.snd_nxt
     }
 
-    /// Segments of the first unsent buffer, of which `quota` are wanted: so many are taken from the next buffer if it has
+    /// Bytes of the first unsent buffer, of which so many are `wanted`: they are taken from the next buffer if it has
     /// fewer (`tcp_grow_skb`).
-    pub(super) fn head_buffer(&self, quota: u32) -> u64 {
+    pub(super) fn head_buffer(&self, wanted: u64) -> u64 {
         let end = self.buffer_ends.front().copied().unwrap_or(self.written);
-        (end - self.flight.snd_nxt).max(u64::from(quota).min(self.unsent()))
+        (end - self.flight.snd_nxt).max(wanted.min(self.unsent()))
     }
 
     /// Buffers of which all is sent are no longer the application's.
@@ -51,14 +51,15 @@ impl Sender {
         self.widest_window = window;
         let half = if window > TINY_WINDOW { window / 2 } else { window };
         let bytes = u64::from(gso::MAX_PAYLOAD).min(half);
-        self.buffer_segments = (bytes / u64::from(self.flight.mss)).max(1);
+        let mss = u64::from(self.flight.mss);
+        self.buffer_bytes = (bytes / mss).max(1) * mss;
     }
 
-    /// How many segments fill a window of so many bytes: Linux ends with a shorter one, here it is whole or not sent.
+    /// How many bytes of whole segments fill a window: Linux ends with a shorter one, here it is whole or not sent.
     #[inline]
     pub(super) fn whole_segments(&self, window: u64) -> u64 {
         let mss = u64::from(self.flight.mss);
-        (window + mss / 2) / mss
+        (window + mss / 2) / mss * mss
     }
 
     /// The window has room, and nothing waits for it: what is in flight is less than the path might take
@@ -73,8 +74,7 @@ impl Sender {
 
     /// Memory that is queued, sent or not (`sk_wmem_queued`).
     fn queued(&self) -> u64 {
-        let unsent = self.unsent();
-        let payload = (u64::from(self.flight.packets_out) + unsent) * u64::from(self.flight.mss);
+        let payload = self.written - self.flight.snd_una;
         payload + (u64::from(self.super_packets) + self.buffer_ends.len() as u64) * SUPER_PACKET_OVERHEAD
     }
 
@@ -101,7 +101,7 @@ impl Sender {
     fn write_awake(&mut self, clock: Clock, out: &mut Vec<Burst>) {
         while self.fill() {
             // `forced_push`: half a window has been written since all was pushed.
-            if (self.written - self.pushed) * u64::from(self.flight.mss) > self.widest_window / 2 {
+            if self.written - self.pushed > self.widest_window / 2 {
                 self.pushed = self.written;
                 self.xmit(Push::Normal, clock, out);
             } else {
@@ -110,10 +110,10 @@ impl Sender {
         }
         let mut queued = self.queued();
         while queued < self.send_buffer && self.written < self.total {
-            let count = self.buffer_segments.min(self.total - self.written);
-            self.written += count;
+            let bytes = self.buffer_bytes.min(self.total - self.written);
+            self.written += bytes;
             self.buffer_ends.push_back(self.written);
-            queued += count * u64::from(self.flight.mss) + SUPER_PACKET_OVERHEAD;
+            queued += bytes + SUPER_PACKET_OVERHEAD;
         }
         self.pushed = self.written;
         self.writer_sleeps = self.written < self.total;
@@ -127,12 +127,12 @@ impl Sender {
             if self.written == self.total || self.queued() >= self.send_buffer {
                 return false;
             }
-            self.written += self.buffer_segments.min(self.total - self.written);
+            self.written += self.buffer_bytes.min(self.total - self.written);
             self.buffer_ends.push_back(self.written);
             return true;
         }
         let before = self.buffer_ends.iter().rev().nth(1).copied().unwrap_or(next);
-        let room = (before + self.buffer_segments).saturating_sub(self.written).min(self.total - self.written);
+        let room = (before + self.buffer_bytes).saturating_sub(self.written).min(self.total - self.written);
         self.written += room;
         if let Some(end) = self.buffer_ends.back_mut() {
             *end = self.written;
@@ -162,6 +162,8 @@ mod tests {
     use crate::sender::Start;
     use sawtooth_units::Time;
 
+    const MSS: u64 = 1448;
+
     /// A sender over 100 ms that has sent its first window of ten segments.
     fn started(send_window: u64, send_buffer: u64) -> Sender {
         let clock = Clock { now: Time::from_nanos(1_000_000_000), hz: 250 };
@@ -169,26 +171,26 @@ mod tests {
         let options = HostOptions { send_buffer, ..HostOptions::default() };
         let mut sender = Sender::new(Algorithm::Reno, options, true, u64::MAX, start, clock);
         sender.start(clock, &mut Vec::new());
-        assert_eq!(sender.flight.snd_nxt, 10);
+        assert_eq!(sender.flight.snd_nxt, 10 * MSS);
         sender
     }
 
     #[test]
     fn a_buffer_holds_half_the_widest_window_and_no_more_than_offload_takes() {
         let mut sender = started(65_160, 4 << 20);
-        assert_eq!(sender.buffer_segments, 22);
+        assert_eq!(sender.buffer_bytes, 22 * MSS);
         sender.note_window(100_000);
         sender.note_window(70_000);
-        assert_eq!(sender.buffer_segments, 34);
+        assert_eq!(sender.buffer_bytes, 34 * MSS);
         sender.note_window(1 << 20);
-        assert_eq!(sender.buffer_segments, 45);
+        assert_eq!(sender.buffer_bytes, 45 * MSS);
     }
 
     #[test]
     fn a_window_holds_the_nearest_number_of_whole_segments() {
         let sender = started(65_160, 4 << 20);
         let windows = [723, 724, 1_448, 2_171, 2_172, 164_448];
-        assert_eq!(windows.map(|window| sender.whole_segments(window)), [0, 1, 1, 1, 2, 114]);
+        assert_eq!(windows.map(|window| sender.whole_segments(window) / MSS), [0, 1, 1, 1, 2, 114]);
     }
 
     #[test]
@@ -196,20 +198,21 @@ mod tests {
         // Twice ten segments of 2304 bytes.
         let sender = started(65_160, 4 << 20);
         assert_eq!(sender.send_buffer, 46_080);
-        assert_eq!(sender.buffer_ends, [32]);
+        assert_eq!(sender.buffer_ends, [32 * MSS]);
         let sender = started(1 << 20, 4 << 20);
-        assert_eq!(sender.buffer_ends, [55]);
+        assert_eq!(sender.buffer_ends, [55 * MSS]);
     }
 
     #[test]
     fn a_remainder_that_is_too_small_takes_from_the_next_buffer() {
         let mut sender = started(65_160, 4 << 20);
-        sender.buffer_ends = [12, 32].into();
-        assert_eq!([1, 2, 5, 30].map(|quota| sender.head_buffer(quota)), [2, 2, 5, 22]);
-        sender.flight.snd_nxt = 13;
+        sender.buffer_ends = [12 * MSS, 32 * MSS].into();
+        let heads = [1, 2, 5, 30].map(|wanted| sender.head_buffer(wanted * MSS));
+        assert_eq!(heads, [2, 2, 5, 22].map(|segments| segments * MSS));
+        sender.flight.snd_nxt = 13 * MSS;
         sender.drop_sent_buffers();
-        assert_eq!(sender.buffer_ends, [32]);
-        assert_eq!(sender.head_buffer(5), 19);
+        assert_eq!(sender.buffer_ends, [32 * MSS]);
+        assert_eq!(sender.head_buffer(5 * MSS), 19 * MSS);
     }
 
     #[test]
@@ -221,7 +224,7 @@ mod tests {
             sender.window.cwnd = 1;
             sender.send_buffer = send_buffer;
             sender.write(clock, &mut Vec::new());
-            assert_eq!(sender.written > 32, wakes);
+            assert_eq!(sender.written > 32 * MSS, wakes);
         }
     }
 }

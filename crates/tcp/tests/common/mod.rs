@@ -11,12 +11,17 @@ use sawtooth_units::{Span, Time};
 pub const WIDE: u64 = 1 << 30;
 pub const MSS: u64 = 1448;
 
+/// Bytes of so many full segments; `u64::MAX` stays what it is.
+pub fn bytes(segments: u64) -> u64 {
+    segments.saturating_mul(MSS)
+}
+
 /// How a driven connection begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub algorithm: Algorithm,
     pub options: HostOptions,
-    /// Segments in all.
+    /// Segments in all; `u64::MAX`: endless.
     pub total: u64,
     pub rtt: Span,
     /// The receive window in bytes.
@@ -72,7 +77,7 @@ impl Setup {
             host_queued: self.host_queued,
             ..Start::default()
         };
-        let sender = Sender::new(self.algorithm, self.options, self.options.sack, self.total, start, clock);
+        let sender = Sender::new(self.algorithm, self.options, self.options.sack, bytes(self.total), start, clock);
         let mut driver = Driver {
             sender,
             now,
@@ -144,11 +149,19 @@ impl Driver {
         let f = &self.sender.flight;
         assert!(f.sacked_out + f.lost_out <= f.packets_out, "{f:?}");
         assert!(f.retrans_out <= f.lost_out.max(1), "{f:?}");
-        assert_eq!(u64::from(f.packets_out), f.snd_nxt - f.snd_una, "{f:?}");
+        assert_eq!(bytes(f.packets_out.into()), f.snd_nxt - f.snd_una, "{f:?}");
         assert!(self.sender.window.cwnd >= 1, "{f:?}");
     }
 
-    /// A cumulative acknowledgement.
+    /// How many segments are acknowledged, and were sent for the first time.
+    pub fn una(&self) -> u64 {
+        self.sender.flight.snd_una / MSS
+    }
+    pub fn nxt(&self) -> u64 {
+        self.sender.flight.snd_nxt / MSS
+    }
+
+    /// A cumulative acknowledgement. Here and below numbers are those of full segments.
     pub fn ack(&mut self, next: u64) -> Vec<Burst> {
         self.sack(next, &[])
     }
@@ -168,9 +181,9 @@ impl Driver {
     fn tell(&mut self, next: u64, blocks: &[(u64, u64)], duplicate: bool, tsecr: u32) -> Vec<Burst> {
         let mut sack = Sack { duplicate, count: blocks.len() as u8, ..Sack::default() };
         for (slot, &(start, end)) in sack.blocks.iter_mut().zip(blocks) {
-            *slot = Block { start, end };
+            *slot = Block { start: bytes(start), end: bytes(end) };
         }
-        let ack = Ack { next, window: self.window, tsval: tsecr, tsecr, sack };
+        let ack = Ack { next: bytes(next), window: self.window, tsval: tsecr, tsecr, sack };
         self.act(|sender, clock, out| sender.on_ack(&ack, clock, out))
     }
 
@@ -193,7 +206,7 @@ impl Driver {
 
 /// Runs of segments as `(start, count)`.
 pub fn runs(bursts: &[Burst]) -> Vec<(u64, u32)> {
-    bursts.iter().map(|b| (b.start, b.count)).collect()
+    bursts.iter().map(|b| (b.start / MSS, b.count)).collect()
 }
 /// Segments in all.
 pub fn segments(bursts: &[Burst]) -> u32 {

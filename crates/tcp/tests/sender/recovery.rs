@@ -1,6 +1,6 @@
 //! Loss detection by RACK and NewReno, and proportional rate reduction.
 
-use crate::common::{Setup, runs, segments};
+use crate::common::{MSS, Setup, runs, segments};
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::flight::CaState;
 
@@ -46,7 +46,7 @@ fn several_losses_in_one_window_reduce_it_once() {
     driver.at_ms(200);
     driver.sack(2, &[(3, 4), (5, 12)]);
     driver.sack(4, &[(5, 12)]);
-    driver.ack(driver.sender.flight.snd_nxt);
+    driver.ack(driver.nxt());
     assert_eq!(driver.sender.stats.retransmits, 3);
     assert_eq!(driver.sender.window.ssthresh, 5);
     assert_eq!(driver.sender.flight.ca_state, CaState::Open);
@@ -60,7 +60,7 @@ fn bbr_keeps_its_window_through_a_single_loss() {
     for end in 5..=10 {
         driver.sack(0, &[(1, end)]);
     }
-    let end = driver.sender.flight.snd_nxt;
+    let end = driver.nxt();
     driver.at_ms(200).ack(end);
     assert_eq!(driver.sender.flight.ca_state, CaState::Open);
     assert!(driver.sender.window.cwnd >= 10, "{}", driver.sender.window.cwnd);
@@ -70,7 +70,7 @@ fn bbr_keeps_its_window_through_a_single_loss() {
 fn only_what_was_sent_before_a_delivered_segment_is_marked_lost() {
     let mut driver = Setup::default().open();
     driver.at_ms(100).ack(4);
-    let later = driver.sender.flight.snd_nxt;
+    let later = driver.nxt();
     assert!(later > 14);
     // 4 is lost; of the same flight 5, 6, 7 arrived, 8 and 9 are still out, as is all that left at 100 ms.
     driver.at_ms(101);
@@ -128,7 +128,7 @@ fn a_lost_retransmission_is_detected_and_sent_again() {
     (2..=10).for_each(|end| drop(driver.soon().sack(0, &[(1, end)])));
     assert_eq!(driver.sender.stats.retransmits, 1);
     // What left after the retransmission of 0 arrives; 0 does not.
-    let newest = driver.sender.flight.snd_nxt;
+    let newest = driver.nxt();
     assert!(newest > 12);
     driver.at_ms(201);
     let sent = driver.sack(0, &[(1, newest)]);
@@ -183,7 +183,7 @@ fn without_sack_one_hole_is_repaired_each_round_trip() {
         assert_eq!(sent.into_iter().filter(|&(start, _)| start < 10).collect::<Vec<_>>(), [(hole, 1)]);
         assert_eq!(driver.sender.stats.retransmits, round);
     }
-    let end = driver.sender.flight.snd_nxt;
+    let end = driver.nxt();
     driver.at_ms(400).ack(end);
     assert_eq!(driver.sender.stats.retransmits, 3);
     assert_eq!(driver.sender.flight.ca_state, CaState::Open);
@@ -206,6 +206,6 @@ fn one_segment_sent_again_carries_no_push_even_where_it_ended_a_super_packet() {
     assert!(driver.first[0].push);
     driver.at_ms(100).ack(last);
     let sent: Vec<_> = (last + 2..=10).flat_map(|high| driver.soon().sack(last, &[(last + 1, high)])).collect();
-    let again = sent.iter().find(|burst| burst.start == last).expect("it is lost");
+    let again = sent.iter().find(|burst| burst.start == last * MSS).expect("it is lost");
     assert_eq!((again.count, again.push), (1, false));
 }

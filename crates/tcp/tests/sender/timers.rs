@@ -152,7 +152,7 @@ fn the_probe_s_sack_repairs_a_lost_tail_without_a_timeout() {
     driver.at_ms(driver.elapsed_ms() + 100);
     let sent = driver.sack(6, &[(9, 10)]);
     assert_eq!(driver.sender.flight.lost, 3);
-    assert_eq!(sent[0].start, 6);
+    assert_eq!(sent[0].start, 6 * MSS);
     let answered_ms = driver.elapsed_ms();
     driver.at_ms(answered_ms + 100).ack(10);
     assert!(driver.sender.is_done());

@@ -1,6 +1,6 @@
 //! Reductions that turn out to be unnecessary are taken back: DSACK, timestamps (Eifel), F-RTO.
 
-use crate::common::{Driver, Setup, runs};
+use crate::common::{Driver, MSS, Setup, runs};
 use sawtooth_tcp::flight::CaState;
 use sawtooth_tcp::window::INFINITE_SSTHRESH;
 
@@ -52,7 +52,7 @@ fn a_dsack_for_one_of_two_retransmissions_restores_nothing() {
 fn an_echo_older_than_the_retransmission_restores_the_window() {
     let mut driver = retransmitted(Setup::default().timestamps());
     let original = driver.first[0].tsval;
-    let end = driver.sender.flight.snd_nxt;
+    let end = driver.nxt();
     driver.at_ms(130).echo(end, &[], original);
     assert_eq!(driver.sender.flight.ca_state, CaState::Open);
     assert_eq!(driver.sender.window.ssthresh, INFINITE_SSTHRESH);
@@ -72,7 +72,7 @@ fn the_retransmission_s_own_echo_restores_nothing() {
 fn a_spurious_timeout_is_undone_when_originals_are_acknowledged() {
     let mut driver = timed_out(Setup::default());
     // The whole flight was only delayed (RFC 5682 section 2.1): first one acknowledgement …
-    let end = driver.sender.flight.snd_nxt;
+    let end = driver.nxt();
     let sent = driver.ack(1);
     assert!(runs(&sent).iter().all(|&(start, _)| start >= end), "new data leaves, nothing is retransmitted: {sent:?}");
     assert!(!sent.is_empty());
@@ -96,12 +96,12 @@ fn a_spurious_timeout_is_undone_when_an_original_is_sacked() {
 #[test]
 fn a_real_timeout_is_not_undone_and_everything_is_sent_again() {
     let mut driver = timed_out(Setup::default());
-    let end = driver.sender.flight.snd_nxt;
+    let end = driver.nxt();
     // The retransmission of 0 arrives and new data leaves; it is SACKed above holes: the flight was lost.
     driver.at_ms(driver.elapsed_ms() + 100);
     let new = driver.ack(1);
-    let new_end = new.last().map(|b| b.start + u64::from(b.count)).expect("new data leaves");
-    assert_eq!(new[0].start, end);
+    let new_end = new.last().map(|b| b.end() / MSS).expect("new data leaves");
+    assert_eq!(new[0].start, end * MSS);
     driver.at_ms(driver.elapsed_ms() + 100);
     let mut repeated = runs(&driver.sack(1, &[(end, end + 1)]));
     repeated.extend(runs(&driver.sack(1, &[(end, new_end)])));
@@ -110,7 +110,7 @@ fn a_real_timeout_is_not_undone_and_everything_is_sent_again() {
     assert_eq!(repeated.first(), Some(&(1, 1)));
     for _ in 0..6 {
         driver.at_ms(driver.elapsed_ms() + 100);
-        let una = driver.sender.flight.snd_una;
+        let una = driver.una();
         let next = (una + u64::from(driver.sender.flight.retrans_out)).min(end);
         repeated.extend(runs(
             &driver.sack(if next == end { new_end } else { next }, &[(end, new_end)][..usize::from(next < end)]),
