@@ -6,6 +6,7 @@ test_kernel_guest.py boots it.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -173,6 +174,15 @@ print("compiling" in stages, kernel.digest)
     told = sorted(process.communicate(timeout=60)[0].split() for process in both)
     assert [one[0] for one in told] == ["False", "True"]
     assert told[0][1] == told[1][1]
+
+
+def test_a_kernel_that_is_there_is_given_at_once_while_another_is_built(tmp_path: Path, cache: Path) -> None:
+    there = build(source_path=stand_in(tmp_path / "there"), jobs=1)
+    with (cache / "build.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        told: list[str] = []
+        assert build(source_path=tmp_path / "there", jobs=1, progress=lambda what, _: told.append(what)) == there
+        assert told == ["checking tools and source"]
 
 
 def test_what_is_no_kernel_source_is_refused(tmp_path: Path) -> None:

@@ -171,3 +171,14 @@ def test_a_congestion_control_without_a_formula_is_refused_by_name():
     with pytest.raises(SawtoothError) as caught:
         get("model").check(Scenario(flows=[{"cc": "htcp"}]))
     assert (caught.value.code, caught.value.field) == ("unsupported", "flows.0.cc")
+    assert "--engine kernel" in str(caught.value.fix)
+
+
+def test_bbr_version_3_has_no_closed_form_and_is_simulated_instead():
+    with pytest.raises(SawtoothError) as caught:
+        get("model").check(Scenario(flows=[{"cc": "bbr3"}]))
+    assert (caught.value.code, caught.value.field) == ("unsupported", "flows.0.cc")
+    assert caught.value.message == "the engine model has no closed form for bbr3, only for reno, cubic, bbr"
+    assert caught.value.fix == "use --engine sim"
+    with pytest.raises(SawtoothError, match="no closed form for bbr3"):
+        model.predict(rate="1 Gbit/s", rtt="20 ms", loss="1%", cc="bbr3")

@@ -308,3 +308,42 @@ def test_a_response_of_many_controls_gives_each_a_panel(tmp_path):
     (figure,) = figures(made)
     assert [panel.title for panel in figure.panels] == ["Reno", "CUBIC", "BBR", *names[3:]]
     assert figure.table.loc[figure.table["cc"] == "vegas", "formula_mbps"].isna().all()
+    assert {line.name for line in figure.lines} == {"measured", "closed form", "the others"}
+
+
+def test_a_report_of_many_series_stands_in_columns_that_share_their_scales(tmp_path):
+    kinds = [f"{number + 20} ms" for number in range(18)]
+    columns = {"rtt_ms": {"field": "chain.rtt", "unit": "ms"}, "loss_percent": {"field": "chain.loss", "unit": "%"}}
+    vary = {"chain.rtt": kinds, "chain.loss": ["0.1%", "1%"]}
+    plots = {"plots": ["time", "response", "compare"], "x": "loss_percent", "series": "rtt_ms"}
+    made = run(tmp_path, vary=vary, columns=columns, report=plots, published=None)
+    time, response, compare = figures(made)
+    assert time.layout.apart == (6, 3)
+    assert [time.layout.place(series, 0) for series in (0, 2, 3, 17)] == [(0, 0), (0, 2), (1, 0), (5, 2)]
+    assert (response.rows, response.across, response.alike) == (6, 3, True)
+    assert compare.title == "Side by side"
+    assert write_report(made).exists()
+
+
+def test_a_page_has_as_many_rows_over_time_as_are_asked_for(tmp_path):
+    names = [
+        "reno",
+        "cubic",
+        "bbr",
+        "bbr3",
+        "vegas",
+        "westwood",
+        "bic",
+        "illinois",
+        "veno",
+        "yeah",
+        "cdg",
+        "lp",
+        "htcp",
+    ]
+    plots = {"plots": ["time"], "x": "loss_percent", "series": "cc"}
+    vary = {"flows.cc": names, "topology": ["chain", "chain-asymmetric"], "chain.loss": ["1%"]}
+    made = run(tmp_path, vary=vary, report=plots, published=None)
+    (time,) = figures(made)
+    assert time.layout.apart == (len(names), 2)
+    assert write_report(made).exists()

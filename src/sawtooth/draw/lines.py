@@ -49,11 +49,12 @@ class Line:
 
 @dataclass(frozen=True)
 class LineFigure(Figure):
-    """``across`` panels stand in a row."""
+    """``across`` panels stand in a row; ``alike``: all have the scales of the first."""
 
     panels: tuple[Panel, ...]
     lines: tuple[Line, ...]
     across: int = 3
+    alike: bool = False
 
     @property
     def words(self) -> str:
@@ -65,11 +66,19 @@ class LineFigure(Figure):
         """Of panels."""
         return -(-len(self.panels) // self.across)
 
+    def is_lowest(self, panel: int) -> bool:
+        """Whether a panel, by its number, has an x axis in words: where scales are alike, one without a panel below."""
+        return not self.alike or panel + self.across >= len(self.panels)
+
+    def is_leftmost(self, panel: int) -> bool:
+        """Whether it has a y axis in words."""
+        return not self.alike or panel % self.across == 0
+
 
 def draw(figure: LineFigure) -> Canvas:
     """By matplotlib; call it inside ``saving.styled``."""
     height = 4.2 if figure.rows == 1 else 2.6
-    canvas, grid = figure.canvas(figure.rows, figure.across, height=height)
+    canvas, grid = figure.canvas(figure.rows, figure.across, height=height, sharex=figure.alike, sharey=figure.alike)
     panels = list(grid.flat)
     for line in figure.lines:
         axes, mark = panels[line.panel], MARKERS[line.look % len(MARKERS)]
@@ -86,10 +95,13 @@ def draw(figure: LineFigure) -> Canvas:
             below = [y - low for y, low in zip(line.y, line.low, strict=True)]
             above = [high - y for y, high in zip(line.y, line.high, strict=True)]
             axes.errorbar(line.x, line.y, [below, above], label=line.name, elinewidth=0.9, **style)
-    for axes, panel in zip(panels, figure.panels, strict=False):
+    for at, (axes, panel) in enumerate(zip(panels, figure.panels, strict=False)):
         axes.set_title(panel.title)
-        axes.set_xlabel(panel.x_title)
-        axes.set_ylabel(panel.y_title)
+        if figure.is_lowest(at):
+            axes.set_xlabel(panel.x_title)
+            axes.tick_params(labelbottom=True)
+        if figure.is_leftmost(at):
+            axes.set_ylabel(panel.y_title)
         if panel.log_x:
             axes.set_xscale("log")
             _log_ticks(axes.xaxis, *axes.get_xlim())
@@ -107,6 +119,8 @@ def draw(figure: LineFigure) -> Canvas:
         handles, labels = axes.get_legend_handles_labels()
         found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
     if len(found) > 1:
+        # As drawn: matplotlib tells of lines with intervals after those without.
+        found = {line.name: found[line.name] for line in figure.lines}
         # About eleven characters an inch, and the sample of the line.
         columns = max(1, int(11 * canvas.get_figwidth() / (max(map(len, found)) + 8)))
         canvas.legend(found.values(), found.keys(), loc="outside lower left", ncols=columns, fontsize=9.5)

@@ -8,6 +8,7 @@ INK = "#1f2933"
 MUTED = "#6b7785"
 GRID = "#e3e7ec"
 BASELINE = "#9aa5b1"
+BEHIND = "#cdd4dc"
 PUBLISHED = "#000000"
 
 _FIXED = {"cubic": "#0072b2", "bbr": "#d55e00", "bbr3": "#e69f00", "reno": "#009e73"}

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+TOGETHER = 6
+"""Series that one panel shows, or one column; of more, several panels stand in a row."""
+ACROSS = 3
+"""So many."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """``x`` runs along the axis, ``series`` has colours, each value of ``panels`` a panel of its own."""
@@ -51,6 +57,17 @@ class Layout:
     def name(self, series: Any, alone: str = "mean") -> str:
         """A series in a legend or title; ``alone`` where there is none to be told from."""
         return self.series_text(series) if self.series else alone
+
+    @property
+    def apart(self) -> tuple[int, int]:
+        """Rows and columns of a figure in which each series has a panel of its own in each panel."""
+        series, panels = len(self.series_values), len(self.panel_values)
+        return (-(-series // ACROSS), ACROSS) if panels == 1 and series > TOGETHER else (series, panels)
+
+    def place(self, series: int, panel: int) -> tuple[int, int]:
+        """Row and column there, of a series and a panel by their numbers."""
+        _, columns = self.apart
+        return divmod(series * len(self.panel_values) + panel, columns)
 
     def part(self, table: DataFrame, series: Any, panel: tuple[Any, ...]) -> DataFrame:
         """The rows of one series in one panel."""

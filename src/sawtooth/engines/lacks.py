@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sawtooth.compiled import Compiled
-from sawtooth.errors import InputError
+from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import LINUX_CONTROLS
 
 _FIX = "use --engine kernel, or netns"
 _KERNEL = "use --engine kernel, or netns where this host's kernel has it"
 _NAMED = "use --engine kernel with host.kernel, the name of a kernel that has it"
+
+
+def _simulated() -> Collection[str]:
+    """What ``sim`` has; nothing where its core is missing."""
+    from sawtooth.engines import sim
+
+    try:
+        return sim.controls()
+    except SawtoothError:
+        return ()
 
 
 def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
@@ -23,8 +33,11 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
             message = f"the engine {engine} has no {flow.cc} as the {flow.variant} has it"
             raise InputError("unsupported", message, field=f"flows.{index}.cc.variant", fix="use --engine sim")
         if flow.module is None and flow.cc not in controls:
-            message = f"the engine {engine} has no {flow.cc}, only {', '.join(controls)}"
+            what = f"closed form for {flow.cc}, only for" if engine == "model" else f"{flow.cc}, only"
+            message = f"the engine {engine} has no {what} {', '.join(controls)}"
             fix = _KERNEL if flow.cc in LINUX_CONTROLS else _NAMED
+            if engine != "sim" and flow.cc in _simulated():
+                fix = "use --engine sim"
             if engine == "sim" and flow.cc in LINUX_CONTROLS:
                 fix = f'{fix}; or give its source, cc = {{ source = "…/net/ipv4/tcp_{flow.cc}.c" }}'
             raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)

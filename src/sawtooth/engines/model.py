@@ -161,7 +161,7 @@ def predict(
     if not 1 <= hz <= 10_000:
         raise InputError("out-of-range", f"{hz} ticks a second", field="hz", fix="choose 100, 250, 300 or 1000")
     if cc in CONGESTION_CONTROLS and cc not in CONTROLS:
-        raise _unsupported("cc", cc, f"choose one of: {', '.join(CONTROLS)}")
+        raise _unsupported("cc", cc, f"choose one of: {', '.join(CONTROLS)}; or simulate it, sawtooth run")
     if cc is not None and cc not in CONTROLS:
         fix = suggestion(cc, CONTROLS)
         raise InputError("unknown-name", f'no congestion control is named "{cc}"', field="cc", fix=fix)

@@ -64,7 +64,8 @@ def build(
     """The kernel of that source and HZ, built where it is not in the cache yet.
 
     ``source_path`` is a tarball or directory, by default Debian's package; ``jobs`` compilers run at once, by default
-    one a core. An interrupted build goes on where it stopped; of two at once the second waits.
+    one a core. An interrupted build goes on where it stopped; of two at once the second waits, unless its kernel is
+    there.
 
     ``patches`` are applied to the copy of the source that is built, ``modules`` are C files built in, each with a
     congestion control, and headers of theirs. ``name`` is what scenarios call the kernel; it replaces the one with the
@@ -86,6 +87,9 @@ def build(
         cache.mkdir(parents=True, exist_ok=True)
     base = f"hz{hz}-{chosen.digest}-{recipe()}"
     target = cache / _joined(base, added.digest())
+    ready = load(target)
+    if ready is not None and _is_held(cache / "build.lock"):
+        return ready
     with _locked(cache / "build.lock", tell) as lock:
         work = cache / "build" / _joined(base, added.patched())
         ready = load(target)
@@ -294,14 +298,31 @@ def _locked(path: Path, tell: Progress) -> Iterator[int]:
     with writing(path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _taken(lock):
             tell("waiting for another build", None)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock
     finally:
         os.close(lock)
+
+
+def _is_held(path: Path) -> bool:
+    """Whether another build is under way."""
+    with writing(path):
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        return not _taken(lock)
+    finally:
+        os.close(lock)
+
+
+def _taken(lock: int) -> bool:
+    """Whether the lock is ours now, without waiting for it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class _Counter:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.draw.lines import LineFigure
 from sawtooth.draw.palette import shown
-from sawtooth.draw.panels import Layout, PanelFigure
+from sawtooth.draw.panels import TOGETHER, Layout, PanelFigure
 from sawtooth.report import probes, response
 from sawtooth.study.means import intervals, means
 from sawtooth.study.result import StudyResult
@@ -157,7 +157,8 @@ def _mean_log(result: StudyResult, layout: Layout) -> PanelFigure:
 
 def _compare(result: StudyResult, layout: Layout) -> PanelFigure:
     columns = [*_keys(layout), "mean_mbps", "ci_low_mbps", "ci_high_mbps", "change_percent"]
-    names = " against ".join(map(layout.series_text, layout.series_values)) if layout.series else "Side by side"
+    few = layout.series and len(layout.series_values) <= TOGETHER
+    names = " against ".join(map(layout.series_text, layout.series_values)) if few else "Side by side"
     return PanelFigure("side-by-side", names, _bars(result), result.pooled[columns], layout)
 
 

@@ -39,7 +39,8 @@ def _canvas(rows: int, titles: list[str], *, height: int, columns: int, shared_x
         shared_yaxes="all",
         shared_xaxes="all" if shared_x else False,
         horizontal_spacing=0.04,
-        vertical_spacing=0.1,
+        # Room for a title; plotly takes no more than a share of the height, which many rows would use up.
+        vertical_spacing=min(0.1, 50 / height),
     )
     _dress(canvas, height)
     return canvas
@@ -99,11 +100,11 @@ def _time(figure: PanelFigure) -> Any:
         for one in layout.series_values
         for panel in layout.panel_titles
     ]
-    rows = len(layout.series_values)
-    canvas = _canvas(rows, titles, height=90 + 250 * rows, columns=len(layout.panel_values), shared_x=True)
+    rows, columns = layout.apart
+    canvas = _canvas(rows, titles, height=90 + 250 * rows, columns=columns, shared_x=True)
     for row, one in enumerate(layout.series_values):
         for column, panel in enumerate(layout.panel_values):
-            part = layout.part(figure.table, one, panel)
+            part, at = layout.part(figure.table, one, panel), layout.place(row, column)
             for value, tint in layout.contrast(colour(one, row)):
                 line = part[part[layout.x] == value]
                 if line.empty:
@@ -120,12 +121,14 @@ def _time(figure: PanelFigure) -> Any:
                     legendgroup=name,
                     showlegend=first,
                     hovertemplate="%{x:g} s: %{y:.1f} Mbit/s",
-                    row=row + 1,
-                    col=column + 1,
+                    row=at[0] + 1,
+                    col=at[1] + 1,
                 )
     canvas.update_yaxes(rangemode="tozero")
     canvas.update_yaxes(title_text=THROUGHPUT, col=1)
-    canvas.update_xaxes(title_text="time, s", title_standoff=6, row=rows)
+    for last in range(len(titles))[-columns:]:
+        below = {"row": last // columns + 1, "col": last % columns + 1}
+        canvas.update_xaxes(title_text="time, s", title_standoff=6, showticklabels=True, **below)
     return canvas
 
 
@@ -254,8 +257,15 @@ def _lines(figure: LineFigure) -> Any:
     from plotly.subplots import make_subplots
 
     titles = [panel.title for panel in figure.panels]
-    canvas = make_subplots(rows=figure.rows, cols=figure.across, subplot_titles=titles, horizontal_spacing=0.08)
-    _dress(canvas, 140 + (360 if figure.rows == 1 else 240) * figure.rows)
+    height = 140 + (360 if figure.rows == 1 else 240) * figure.rows
+    canvas = make_subplots(
+        rows=figure.rows,
+        cols=figure.across,
+        subplot_titles=titles,
+        horizontal_spacing=0.04 if figure.alike else 0.08,
+        vertical_spacing=min(0.3 / figure.rows, 80 / height),
+    )
+    _dress(canvas, height)
     named: set[str] = set()
     for line in figure.lines:
         error = None
@@ -281,8 +291,13 @@ def _lines(figure: LineFigure) -> Any:
     for at, panel in enumerate(figure.panels):
         place = {"row": at // figure.across + 1, "col": at % figure.across + 1}
         scales = ("log" if logarithmic else "linear" for logarithmic in (panel.log_x, panel.log_y))
-        canvas.update_xaxes(title_text=panel.x_title, title_standoff=6, type=next(scales), **place)
-        canvas.update_yaxes(title_text=panel.y_title, type=next(scales), **place)
+        x_title = panel.x_title if figure.is_lowest(at) else None
+        y_title = panel.y_title if figure.is_leftmost(at) else None
+        canvas.update_xaxes(title_text=x_title, title_standoff=6, type=next(scales), **place)
+        canvas.update_yaxes(title_text=y_title, type=next(scales), **place)
+        if figure.alike:
+            canvas.update_xaxes(matches="x", **place)
+            canvas.update_yaxes(matches="y", **place)
         values = [x for line in figure.lines if line.panel == at for x in line.x]
         if panel.same is not None and values:
             ends = [min(values), max(values)]

@@ -71,10 +71,13 @@ def _legend(canvas: Canvas, axes: Axes) -> None:
 def _time(figure: PanelFigure) -> Canvas:
     layout = figure.layout
     panels, series = layout.panel_values, layout.series_values
-    canvas, grid = figure.canvas(len(series), len(panels), height=2.5, sharex=True, sharey=True)
+    rows, columns = layout.apart
+    canvas, grid = figure.canvas(rows, columns, height=2.5, sharex=True, sharey=True)
+    for axes in grid.flat[len(series) * len(panels) :]:
+        axes.set_visible(False)
     for row, one in enumerate(series):
         for column, panel in enumerate(panels):
-            axes = grid[row][column]
+            axes = grid[layout.place(row, column)]
             part = layout.part(figure.table, one, panel)
             for value, tint in layout.contrast(colour(one, row)):
                 line = part[part[layout.x] == value]
@@ -83,10 +86,11 @@ def _time(figure: PanelFigure) -> Canvas:
                     axes.plot(line["t_s"], line["mbps"], color=tint, lw=width, label=layout.x_text(value))
             axes.set_title(" · ".join(text for text in (layout.name(one, ""), layout.panel_titles[column]) if text))
             axes.legend(loc="upper right", fontsize=8.5, ncols=2, bbox_to_anchor=(1, 1.16), borderaxespad=0)
-            if column == 0:
+            if layout.place(row, column)[1] == 0:
                 axes.set_ylabel(THROUGHPUT)
-            if row == len(series) - 1:
+            if (row * len(panels) + column) + columns >= len(series) * len(panels):
                 axes.set_xlabel("time, s")
+                axes.tick_params(labelbottom=True)
     _from_zero(grid[0][0])
     return canvas
 

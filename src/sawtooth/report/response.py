@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.draw.lines import Line, LineFigure, Panel
-from sawtooth.draw.palette import MUTED, colour, shown
-from sawtooth.draw.panels import Layout
+from sawtooth.draw.palette import BEHIND, INK, colour, shown
+from sawtooth.draw.panels import ACROSS, TOGETHER, Layout
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
 from sawtooth.stats import throughput
@@ -15,13 +16,12 @@ from sawtooth.study.result import StudyResult
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-TOGETHER = 6
-"""Series that one panel shows; more get a panel each."""
-
 
 def figure(result: StudyResult, layout: Layout) -> LineFigure:
     """``table`` has a row a point, seeds together: the key columns, mean_mbps, ci_low_mbps, ci_high_mbps, and
     formula_mbps, NaN where no closed form holds. An x of 0 has no place on a logarithmic scale and is left out.
+
+    Of more than TOGETHER series each has a panel of its own, before the means of the others.
     """
     keys = [*([layout.series] if layout.series else []), *layout.panels, layout.x]
     table = result.pooled[[*keys, "mean_mbps", "ci_low_mbps", "ci_high_mbps"]].copy()
@@ -36,10 +36,24 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
                 of = [layout.panel_titles[place], shown(series) if apart else ""]
                 title = ", ".join(part for part in of if part)
                 panels.append(Panel(title, layout.x_title, "throughput, Mbit/s", log_x=True, log_y=True))
+            if apart:
+                others = [layout.part(table, one, panel) for one in layout.series_values if one != series]
+                lines.append(_behind(len(panels) - 1, layout, others))
             lines += _lines(len(panels) - 1, layout, series, number, layout.part(table, series, panel), apart)
     caption = "Mean over all seeds, bars its 95% interval; the thin lines are closed forms, where there is one."
+    if apart:
+        caption += " Grey: the means of the others."
     title = f"Throughput against {layout.x_title.rpartition(', ')[0] or layout.x_title}, with closed forms"
-    return LineFigure("response", title, caption, table, tuple(panels), tuple(lines), across=min(3, len(panels)))
+    return LineFigure("response", title, caption, table, tuple(panels), tuple(lines), min(ACROSS, len(panels)), True)
+
+
+def _behind(panel: int, layout: Layout, others: Sequence[DataFrame]) -> Line:
+    """The means of other series, one line with gaps between them."""
+    x, y = [], []
+    for part in others:
+        x += [*part[layout.x], float("nan")]
+        y += [*part["mean_mbps"], float("nan")]
+    return Line(panel, "the others", BEHIND, x, y, marked=False)
 
 
 def _lines(panel: int, layout: Layout, series: Any, number: int, part: DataFrame, apart: bool) -> list[Line]:
@@ -51,7 +65,7 @@ def _lines(panel: int, layout: Layout, series: Any, number: int, part: DataFrame
     interval = (part["ci_low_mbps"].tolist(), part["ci_high_mbps"].tolist())
     lines = [Line(panel, name, tint, x, part["mean_mbps"].tolist(), *interval, look=look, joined=False)]
     if part["formula_mbps"].notna().any():
-        closed, thin = ("closed form", MUTED) if apart else (f"{name}, closed form", tint)
+        closed, thin = ("closed form", INK) if apart else (f"{name}, closed form", tint)
         lines.append(Line(panel, closed, thin, x, part["formula_mbps"].tolist(), marked=False))
     return lines
 
