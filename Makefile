@@ -16,6 +16,7 @@ BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(VENV)
 unexport PYTHONHOME
 unexport PYTHONPATH
+unexport PYTHONDONTWRITEBYTECODE
 unexport CONDA_PREFIX
 
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml

@@ -20,6 +20,8 @@ from sawtooth.kernel import Kernel, build
 
 # A shell starts what runs in its background with SIGINT ignored, which programs that the tests interrupt would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Tests run side by side: the threads of linear algebra would only wait for each other. Before numpy is there.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # How busy a machine is says nothing of an input.
 settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)

@@ -119,11 +119,11 @@ def decimal(text: str) -> float:
         number = math.nan if "_" in text else float(text)
     except ValueError:
         number = math.nan
+    if -LARGEST <= number <= LARGEST:
+        return number
     if math.isnan(number):
         raise ValueError(f"'{plain(text, 40)}' is no number")
-    if abs(number) > LARGEST:
-        raise ValueError(f"'{plain(text, 40)}' is no number up to {LARGEST:g}")
-    return number
+    raise ValueError(f"'{plain(text, 40)}' is no number up to {LARGEST:g}")
 
 
 def _int(text: str) -> int:

@@ -6,6 +6,8 @@ file: the series that it rests on, a line each, and a few numbers.
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
 import math
 from collections.abc import Sequence
@@ -297,6 +299,11 @@ class CongestionModel:
     @classmethod
     def default(cls) -> CongestionModel:
         """The one that is shipped: docs/persistent-congestion.md says what it was trained on."""
+        return copy.copy(cls._shipped())
+
+    @classmethod
+    @functools.cache
+    def _shipped(cls) -> CongestionModel:
         file = resources.files("sawtooth") / "data" / "congestion.json"
         return cls._read(file.read_text(encoding="utf-8"), "congestion.json")
 

@@ -1,7 +1,7 @@
 """Compiler: the machine's, which makes a shared library of a module's sources, kept in the user's cache.
 
 The library's name is the digest of all that it was made of: what the preprocessor gives for the sources and ours, the
-compiler, its options.
+compiler, its options. Ours is compiled once, and linked with each.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sawtooth.errors import InputError, SawtoothError
@@ -40,6 +40,7 @@ _OPTIONS = (
     "-Werror=incompatible-pointer-types",
     "-Werror=return-type",
 )
+_OURS = str(interface.RUNTIME)
 _LINK = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs")
 
 
@@ -50,22 +51,47 @@ def build(given: Sequence[str], hz: int) -> Path:
     ``tool-missing``; ``unwritable-output`` or ``disk-full`` for the cache.
     """
     sources.check(given)
-    command = [*_compiler(), *_OPTIONS, f"-DHZ={hz}", "-isystem", str(interface.HEADERS)]
-    inputs = ["-x", "c", *given, str(interface.RUNTIME)]
-    made_of = hashlib.sha256(_version(tuple(_compiler())))
-    made_of.update("\0".join([*_OPTIONS, *_LINK, f"HZ={hz}"]).encode())
+    compiler = tuple(_compiler())
+    command = _command(compiler, hz)
+    made_of = hashlib.sha256()
     # Without the lines that say where each header lies: a copy elsewhere is the same.
-    for source in (*given, str(interface.RUNTIME)):
+    for source in given:
         made_of.update(_run([*command, "-E", "-P", "-x", "c", source], given))
         made_of.update(source.encode())
-    library = cache() / "module" / f"{made_of.hexdigest()}.so"
-    if not library.exists():
+    ours = _runtime(compiler, hz)
+    made_of.update(ours.encode())
+
+    def link(path: Path) -> None:
+        # It takes longer than most modules, and is the same for all.
+        runtime = _kept(f"{ours}.o", lambda path: _run([*command, "-c", _OURS, "-o", str(path)], [_OURS]))
+        _run([*command, *_LINK, "-x", "c", *given, "-x", "none", str(runtime), "-o", str(path)], given)
+
+    return _kept(f"{made_of.hexdigest()}.so", link)
+
+
+def _command(compiler: tuple[str, ...], hz: int) -> list[str]:
+    return [*compiler, *_OPTIONS, f"-DHZ={hz}", "-isystem", str(interface.HEADERS)]
+
+
+@functools.cache
+def _runtime(compiler: tuple[str, ...], hz: int) -> str:
+    """The digest of what each module is linked with, of the compiler and its options."""
+    made_of = hashlib.sha256(_version(compiler))
+    made_of.update("\0".join([*_OPTIONS, *_LINK, f"HZ={hz}"]).encode())
+    made_of.update(_run([*_command(compiler, hz), "-E", "-P", _OURS], [_OURS]))
+    return made_of.hexdigest()
+
+
+def _kept(name: str, make: Callable[[Path], object]) -> Path:
+    """The file of that name in the cache; what ``make`` writes to a path, where it is not there."""
+    kept = cache() / "module" / name
+    if not kept.exists():
         with directory() as own:
-            _run([*command, *_LINK, *inputs, "-o", str(own / "module.so")], given)
-            with writing(library.parent):
-                library.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(library, (own / "module.so").read_bytes())
-    return library
+            make(own / name)
+            with writing(kept.parent):
+                kept.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(kept, (own / name).read_bytes())
+    return kept
 
 
 def _compiler() -> list[str]:
