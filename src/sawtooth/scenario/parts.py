@@ -413,7 +413,9 @@ class Flow(Part):
     )
     count: int = Field(1, ge=1, le=MAX_CONNECTIONS, description="connections")
     start: Span = Field(Span(0), description="when it starts")
-    duration: Lifetime | None = Field(None, description="how long it sends; absent: to the end")
+    duration: Lifetime | None = Field(
+        None, description="how long it sends, all replaced connections together; absent: to the end"
+    )
     bytes: Volume | None = Field(None, description="what each connection sends, instead of a duration")
     replace: Replace | None = Field(None, description="short connections, each replaced by a new one")
 

@@ -19,20 +19,27 @@ enum Lasts {
     Forever,
     /// There is one.
     Once(Span),
-    /// Nanoseconds, drawn between these; the next one follows at once.
-    Replaced(u64, u64),
+    /// Nanoseconds, drawn between these; the next one follows at once, before `until`, when the last one is closed.
+    Replaced {
+        low: u64,
+        high: u64,
+        until: Time,
+    },
 }
 
 impl Source {
     pub fn new(scenario: &Scenario, flow: usize) -> Self {
         let config = &scenario.flows[flow];
-        let lasts = match (config.lifetime_ns, config.duration_ns) {
-            (Some([low, high]), _) => Lasts::Replaced(low, high),
-            (None, Some(ns)) => Lasts::Once(Span::from_nanos(ns)),
+        let start = Time::from_nanos(config.start_ns);
+        let lasts = match (config.lifetime_ns, config.duration_ns.map(Span::from_nanos)) {
+            (Some([low, high]), span) => {
+                Lasts::Replaced { low, high, until: span.map_or(Time::NEVER, |span| start + span) }
+            }
+            (None, Some(span)) => Lasts::Once(span),
             (None, None) => Lasts::Forever,
         };
         let rng = Rng::new(scenario.seed, Purpose::Lifetime, flow as u64);
-        Source { start: Time::from_nanos(config.start_ns), lasts, rng }
+        Source { start, lasts, rng }
     }
 
     /// When a connection that opens at `now` is closed, whatever it has delivered.
@@ -40,15 +47,15 @@ impl Source {
         match self.lasts {
             Lasts::Forever => Time::NEVER,
             Lasts::Once(span) => now + span,
-            Lasts::Replaced(low, high) => now + Span::from_nanos(self.rng.between(low, high)),
+            Lasts::Replaced { low, high, until } => until.min(now + Span::from_nanos(self.rng.between(low, high))),
         }
     }
 
     /// When the next connection opens where one has ended at `now`; [`Time::NEVER`]: there is none.
     pub fn reopens(&self, now: Time) -> Time {
         match self.lasts {
-            Lasts::Forever | Lasts::Once(_) => Time::NEVER,
-            Lasts::Replaced(..) => now,
+            Lasts::Replaced { until, .. } if now < until => now,
+            Lasts::Forever | Lasts::Once(_) | Lasts::Replaced { .. } => Time::NEVER,
         }
     }
 }
@@ -87,5 +94,14 @@ mod tests {
         let closes: Vec<u64> = (0..100).map(|_| replaced.closes(now).nanos()).collect();
         assert!(closes.iter().all(|ns| (110..=120).contains(ns)) && closes[0] != closes[1]);
         assert_eq!([once.reopens(now), replaced.reopens(now)], [Time::NEVER, now]);
+    }
+
+    #[test]
+    fn a_flow_of_replaced_connections_ends_with_its_duration() {
+        let mut source = Source::new(&scenario(r#""lifetime_ns": [10, 20], "duration_ns": 30"#), 0);
+        let mut closes = |ns| source.closes(Time::from_nanos(ns)).nanos();
+        assert!((15..=25).contains(&closes(5)));
+        assert_eq!(closes(30), 35);
+        assert_eq!([34, 35].map(|ns| source.reopens(Time::from_nanos(ns)).nanos()), [34, Time::NEVER.nanos()]);
     }
 }
