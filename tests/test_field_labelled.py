@@ -64,7 +64,7 @@ def test_the_table_has_a_row_a_link_and_names_what_was_taken_for_what() -> None:
     lines = table(FOUND).splitlines()
     assert "| a | 2 | 2/2 | 1/2 | 1/2 | 1/2 | 1/2 | 1/2 | 1/2 | 1.5 |" in lines
     assert "| b | 2 | 1/2 | 1/1 | 1/1 | 1/1 | 1/1 | 0/0 | 0/0 | 1.0 |" in lines
-    assert "| bar |  | 60% |  | 70%, missed | 90%, missed |  | 95%, missed | 95%, missed |  |" in lines
+    assert "| bar |  | 60% |  | 80%, missed | 95%, missed |  | 95%, missed | 97%, missed |  |" in lines
     assert lines[-1] == "- a cubic: taken for reno 0.92"
 
 
@@ -109,5 +109,5 @@ def test_files_that_begin_at_the_syn_ack_are_told(tmp_path: Path) -> None:
 def test_a_shared_link_is_answered_by_a_classifier_that_had_not_seen_it_as_documented(tmp_path: Path) -> None:
     unpack(["nebby-labelled-2/25-ms-100-kbps"], tmp_path)
     called = CliRunner().invoke(field, ["labelled", "--left-out", str(tmp_path)])
-    assert "| all | 17 | 13/17 | 8/13 | 9/13 | 2/2 | 2/2 | 0/0 | 1/2 | 4.1 |" in called.output
-    assert called.exit_code == 1
+    assert "| all | 17 | 11/17 | 6/11 | 9/11 | 1/1 | 1/1 | 0/0 | 1/1 | 4.0 |" in called.output
+    assert called.exit_code == 0

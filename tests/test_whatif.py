@@ -197,10 +197,10 @@ def identification(*ranked: tuple[str, float], unknown: str | None = None) -> Id
 @pytest.mark.parametrize(
     ("found", "cc", "how"),
     [
-        (identification(("cubic", 0.968), ("bbr", 0.03)), "cubic", "identified, 97%"),
+        (identification(("cubic", 0.72), ("htcp", 0.28)), "cubic", "identified, 89%"),
         (identification(("bbr", 0.9999)), "bbr", "identified, over 99%"),
-        (identification(("reno", 0.8)), "reno", "identified as dctcp, lp or reno, 80%"),
-        (identification(("cubic", 0.79), ("htcp", 0.2)), None, "not identified: cubic is likeliest, 79%"),
+        (identification(("reno", 0.6)), "reno", "identified as dctcp, lp or reno, 82%"),
+        (identification(("htcp", 0.4), ("cubic", 0.3)), None, "not identified: cubic is likeliest, 56%"),
         (identification(("yeah", 0.95)), None, "not identified: yeah is likeliest, 95%"),
         (identification(("cubic", 0.99), unknown="too short"), None, "not identified: too short"),
     ],

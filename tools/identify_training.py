@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,13 @@ FIRST_LINK = 10**6
 """Numbers from here on are of labelled traces' links."""
 LABELLED_WEIGHT = 4.0
 """Of a trace of others: the six links of the field are as much as a third of the paths."""
-FOLDS = 3
-"""Of the validation: a path or a link is in one of them whole."""
-ROUNDS, LEAVES, RATE, TRIED = 70, 12, 0.15, 0.3
+FOLDS = 6
+"""Where no labelled link is one."""
+TEMPERATURES = np.arange(0.3, 3.01, 0.05)
+ROUNDS, LEAVES, RATE, TRIED = 40, 12, 0.2, 0.3
 """Of boosting: trees a class, leaves a tree, what a tree adds of its answer, share of features tried at a split."""
-COMMON, COMMONER = ("reno", "cubic", "bbr"), 3.0
-"""What most senders use, and how much likelier than each other control it is taken to be before a trace is seen."""
+COMMON = ("reno", "cubic", "bbr")
+"""What most senders use."""
 LEVEL, WIDEST = 0.8, 5
 """What the controls of an answer reach together, and how many they are at most."""
 STRANGE = 0.08
@@ -232,37 +234,63 @@ def segments(columns: dict[str, np.ndarray], view: str, flow: int) -> Segments:
 
 def train(
     own: Samples, provenance: dict[str, Any], jobs: int, labelled: Samples | None = None
-) -> tuple[dict[str, Any], list[tuple[frozenset[int], dict[str, Any]]]]:
-    """The classifier as JSON values; and, of the validation, which paths and links were left out, and the classifier
-    that had not seen them. Reproducible: every seed is fixed.
+) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
+    """The classifier as JSON values; and for each labelled link one that has learned and calibrated without it.
+    Reproducible: every seed is fixed.
 
-    The temperature is that of the labelled traces of links that were left out; without any, of the paths.
+    Links are the folds, and every so many'th path goes with one. The shipped classifier is the mean of forests that
+    each lack one fold; a fold's answers in the validation are those of the forests that lack it and one other. A
+    temperature is of what single forests say of a fold that they lack; a validation's lacks the fold it is for, too.
     """
-    from sklearn.model_selection import GroupKFold
-
     every = own if labelled is None else joined(own, labelled)
     classes = np.unique(every.y)
-    blind = np.zeros((len(every.y), len(classes)))
-    folds = list(GroupKFold(FOLDS).split(every.x, every.y, every.path))
-    forests = results(_grown, [_known(every, kept) for kept, _ in folds] + [_known(every, slice(None))], jobs=jobs)
-    *grown, whole = forests
-    for (_, unseen), one in zip(folds, grown, strict=True):
-        blind[unseen] = one.decision_function(every.x[unseen])
     truth = np.searchsorted(classes, every.y)
-    field = every.path >= FIRST_LINK if labelled is not None else every.path >= 0
-    grid = np.arange(0.3, 3.01, 0.05)
-    temperature = min(grid, key=lambda one: _surprise(calibrated(blind[field], one), truth[field]))
-    inside = min(grid, key=lambda one: _surprise(calibrated(blind, one), truth))
-    shares = calibrated(blind + _prior(classes, temperature), temperature)
-    made = provenance | {"paths": len(np.unique(every.path)), "traces": len(every.y)}
-    validation = {
-        "temperature of all": round(float(inside), 2),
-        "rows": ["traces", "answered", "by name", "by group", *(f"of three {kind}" for kind in ("answered", *_RIGHT))],
-    } | counted(every, shares, truth)
-    told = {"format": FORMAT, "made": made, "validation": validation}
-    kept = told | kept_of(whole, every, temperature)
-    left = [frozenset(every.path[unseen].tolist()) for _, unseen in folds]
-    return kept, [(out, kept_of(one, every, temperature)) for out, one in zip(left, grown, strict=True)]
+    field = every.path >= FIRST_LINK
+    folds = int(every.path[field].max()) - FIRST_LINK + 1 if field.any() else FOLDS
+    fold = np.where(field, every.path - FIRST_LINK, every.path % folds)
+    calibrates = field if field.any() else ~field
+    lacks = [frozenset(one) for size in (1, 2) for one in combinations(range(folds), size)]
+    without = [np.isin(fold, list(one)) for one in lacks]
+    grown = dict(zip(lacks, results(_grown, [_known(every, ~unseen) for unseen in without], jobs=jobs), strict=True))
+    logits = {
+        one: np.where(unseen[:, None], grown[one].decision_function(every.x), np.nan)
+        for one, unseen in zip(lacks, without, strict=True)
+    }
+
+    def temperature(lacking: frozenset[int]) -> float:
+        """Of the forests that lack these and one more, on that one."""
+        rows = calibrates & ~np.isin(fold, list(lacking))
+        told = np.full((len(fold), len(classes)), np.nan)
+        for other in set(range(folds)) - lacking:
+            told[fold == other] = logits[lacking | {other}][fold == other]
+        return float(min(TEMPERATURES, key=lambda one: _surprise(calibrated(told[rows], one), truth[rows])))
+
+    blind, left_out = np.full((len(fold), len(classes)), np.nan), {}
+    for one in range(folds):
+        pairs = [frozenset({one, other}) for other in range(folds) if other != one]
+        cold = temperature(frozenset({one}))
+        rows = fold == one
+        blind[rows] = calibrated(np.mean([logits[pair][rows] for pair in pairs], axis=0), cold)
+        left_out[one] = kept_of([grown[pair] for pair in pairs], every, ~rows, cold)
+    told = {
+        "format": FORMAT,
+        "made": provenance | {"paths": len(np.unique(every.path)), "traces": len(every.y)},
+        "validation": {
+            "temperatures": [left_out[one]["temperature"] for one in range(folds)],
+            "rows": [
+                "traces",
+                "answered",
+                "by name",
+                "by group",
+                *(f"of three {kind}" for kind in ("answered", *_RIGHT)),
+                "p > 0.9",
+            ],
+        }
+        | counted(every, blind, truth),
+    }
+    singles = [grown[frozenset({one})] for one in range(folds)]
+    kept = told | kept_of(singles, every, slice(None), temperature(frozenset()))
+    return kept, left_out
 
 
 def _known(every: Samples, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -270,29 +298,26 @@ def _known(every: Samples, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return every.x[rows], every.y[rows], weight
 
 
-def kept_of(forest: Any, own: Samples, temperature: float) -> dict[str, Any]:
-    """What a classifier is read from."""
-    classes = np.unique(own.y)
-    shown = np.where(own.x == MISSING, np.nan, own.x)
+def kept_of(forests: list[Any], every: Samples, known: Any, temperature: float) -> dict[str, Any]:
+    """What a classifier is read from: the mean of the forests, which have learned of ``known`` rows."""
+    shown = np.where(every.x[known] == MISSING, np.nan, every.x[known])
     low, high = np.nanquantile(shown, 0.001, axis=0), np.nanquantile(shown, 0.999, axis=0)
     room = 0.1 * (high - low)
-    base = forest._baseline_prediction.ravel() + _prior(classes, temperature)
+    base = np.mean([forest._baseline_prediction.ravel() for forest in forests], axis=0)
     return {
         "format": FORMAT,
-        "classes": classes.tolist(),
-        "features": list(own.names),
-        "temperature": round(float(temperature), 2),
+        "classes": np.unique(every.y).tolist(),
+        "features": list(every.names),
+        "temperature": round(temperature, 2),
         "level": LEVEL,
         "widest": WIDEST,
         "strange": STRANGE,
         "limits": [[float(f"{value:.4g}") for value in row] for row in (low - room, high + room)],
         "base": [round(float(value), 4) for value in base],
-        "trees": [_kept(tree.nodes) for one in forest._predictors for tree in one],
+        "trees": [
+            _kept(tree.nodes, 1 / len(forests)) for forest in forests for one in forest._predictors for tree in one
+        ],
     }
-
-
-def _prior(classes: np.ndarray, temperature: float) -> np.ndarray:
-    return np.log(np.where(np.isin(classes, COMMON), COMMONER, 1.0)) * temperature
 
 
 def _grown(known: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Any:
@@ -316,8 +341,8 @@ def _surprise(probabilities: np.ndarray, truth: np.ndarray) -> float:
     return float(-np.log(probabilities[np.arange(len(truth)), truth]).mean())
 
 
-def _kept(nodes: Any) -> dict[str, Any]:
-    """One of scikit-learn's trees, renumbered in preorder: it grows the best node first."""
+def _kept(nodes: Any, share: float) -> dict[str, Any]:
+    """One of scikit-learn's trees, renumbered in preorder, as it grows the best first; ``share`` of its values."""
     feature: list[int] = []
     threshold: list[float] = []
     value: list[float] = []
@@ -325,7 +350,7 @@ def _kept(nodes: Any) -> dict[str, Any]:
     def add(node: int) -> None:
         if nodes["is_leaf"][node]:
             feature.append(-1)
-            value.append(float(f"{nodes['value'][node]:.3g}"))
+            value.append(float(f"{nodes['value'][node] * share:.3g}"))
             return
         feature.append(int(nodes["feature_idx"][node]))
         threshold.append(float(f"{nodes['num_threshold'][node]:.6g}"))
@@ -345,6 +370,8 @@ def counted(every: Samples, shares: np.ndarray, truth: np.ndarray) -> dict[str, 
     """
     order = np.argsort(-shares, axis=1)
     few = (np.cumsum(np.take_along_axis(shares, order, axis=1), axis=1) < LEVEL).sum(axis=1) + 1
+    ranked = np.take_along_axis(shares, order, axis=1)
+    sure = np.cumsum(ranked, axis=1)[np.arange(len(few)), few - 1] > 0.9
     answered, named = few <= WIDEST, order[:, 0] == truth
     grouped = (order == truth[:, None]).argmax(axis=1) < few
     three, large = np.isin(every.y, COMMON), np.char.endswith(every.kinds.astype(str), f"{SIZES[2]} windows")
@@ -365,6 +392,7 @@ def counted(every: Samples, shares: np.ndarray, truth: np.ndarray) -> dict[str, 
             _of(named, common),
             _of(grouped, common),
             _of(grouped, common & large),
+            f"{int(grouped[told & sure].sum())} of {int((told & sure).sum())}",
         ]
     return found
 

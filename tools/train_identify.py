@@ -10,8 +10,8 @@ A corpus is one file a path; a file that is there is not made again, so an inter
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
+import lzma
 import struct
 import sys
 import tempfile
@@ -34,7 +34,7 @@ PAUSE_S = 8
 """Between two flows: what is under way and in the queue has arrived."""
 SERVERS = range(5201, 5201 + 17)
 """Ports of the receivers, one a flow."""
-LEFT_OUT = Path(__file__).resolve().parents[1] / "fidelity" / "field" / "left-out.json.gz"
+LEFT_OUT = Path(__file__).resolve().parents[1] / "fidelity" / "field" / "left-out.json.xz"
 MODEL = Path(__file__).resolve().parents[1] / "src" / "sawtooth" / "data" / "identify.json"
 
 
@@ -335,12 +335,12 @@ def train(directory: Path, labelled: Path | None, jobs: int) -> None:
         )
 
 
-def write_left_out(links: dict[str, int], left_out: list[tuple[frozenset[int], dict[str, Any]]]) -> None:
-    """The validation's classifiers, for the trial of labelled traces."""
-    kept = [
-        {"links": [link for link, number in links.items() if number in out], "classifier": one} for out, one in left_out
-    ]
-    LEFT_OUT.write_bytes(gzip.compress(json.dumps(kept, separators=(",", ":")).encode(), mtime=0))
+def write_left_out(links: dict[str, int], left_out: dict[int, dict[str, Any]]) -> None:
+    """The validation's classifiers, for the trial of labelled traces. Each forest is in two of them: packed once."""
+    from identify_training import FIRST_LINK
+
+    kept = {link: left_out[number - FIRST_LINK] for link, number in links.items()}
+    LEFT_OUT.write_bytes(lzma.compress(json.dumps(kept, separators=(",", ":")).encode(), preset=9))
 
 
 def main() -> int:

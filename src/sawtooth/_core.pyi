@@ -48,6 +48,7 @@ def replay(
     again: NDArray[np.bool_],
     mss: int,
     initial_window: int = 10,
+    ssthresh: int | None = None,
     seed: int = 1,
 ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
     """What ``control`` would have allowed when each data segment left: windows in segments, pacing rates in bytes a
@@ -55,8 +56,9 @@ def replay(
 
     One entry a segment, in order of time: ``t_ns`` since the first, ``end`` the number after its last byte, ``known``
     what its sender knew to be acknowledged, which never falls, both in bytes since the first data; ``known_ns`` when
-    it learned that, never after ``t_ns``; ``again``: it had been sent before. Raises ValueError for an unknown control
-    and for arrays that are not of one length.
+    it learned that, never after ``t_ns``; ``again``: it had been sent before. ``initial_window`` and ``ssthresh``, in
+    segments, are what it began with; None: slow start has no end yet. Raises ValueError for an unknown control and for
+    arrays that are not of one length.
     """
 
 def share_watch(descriptor: int) -> None:

@@ -1,6 +1,6 @@
 //! What a capture may claim of a sender, told to every congestion control.
 
-use sawtooth_replay::{Sent, replay};
+use sawtooth_replay::{Sent, Start, replay};
 use sawtooth_tcp::cc::Algorithm;
 
 /// Bytes a segment: a step in time, of the last byte's number and of what is known, and whether it goes back.
@@ -15,8 +15,10 @@ pub fn check(bytes: &[u8]) {
         last = step(last, chunk);
         sent.push(last);
     }
+    let ssthresh = if kind & 1 == 0 { u32::MAX } else { u32::from(kind) };
+    let start = Start { window: u32::from(window), ssthresh };
     for &algorithm in Algorithm::ALL {
-        let allowed = replay(algorithm, &sent, mss, u32::from(window), u64::from(kind));
+        let allowed = replay(algorithm, &sent, mss, start, u64::from(kind));
         assert_eq!(allowed.len(), sent.len());
         assert!(allowed.iter().all(|one| one.cwnd >= 1), "{}: a window of nothing", algorithm.name());
     }

@@ -22,6 +22,7 @@
 mod sender;
 
 use sawtooth_tcp::cc::Algorithm;
+use sawtooth_tcp::window::INFINITE_SSTHRESH;
 use sender::Sender;
 
 /// A data segment as it left.
@@ -47,10 +48,26 @@ pub struct Allowed {
     pub pacing_rate: u64,
 }
 
-/// What `algorithm` would have allowed before each of `sent`, with full segments of `mss` bytes and windows that begin at
-/// `initial_window`. `seed` is the algorithm's randomness.
-pub fn replay(algorithm: Algorithm, sent: &[Sent], mss: u32, initial_window: u32, seed: u64) -> Vec<Allowed> {
-    let mut sender = Sender::new(algorithm, mss.max(1), initial_window, seed);
+/// What a capture does not show of its first segment's sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Segments.
+    pub window: u32,
+    /// Slow start ends there; a capture that begins in the middle may begin behind it.
+    pub ssthresh: u32,
+}
+
+impl Start {
+    /// Of a connection seen from its first segment on.
+    pub fn of(window: u32) -> Self {
+        Start { window, ssthresh: INFINITE_SSTHRESH }
+    }
+}
+
+/// What `algorithm` would have allowed before each of `sent`, with full segments of `mss` bytes, begun as `start` says.
+/// `seed` is the algorithm's randomness.
+pub fn replay(algorithm: Algorithm, sent: &[Sent], mss: u32, start: Start, seed: u64) -> Vec<Allowed> {
+    let mut sender = Sender::new(algorithm, mss.max(1), start, seed);
     sent.iter().map(|one| sender.send(one)).collect()
 }
 
@@ -81,9 +98,16 @@ mod tests {
     fn slow_start_is_what_reno_and_cubic_allow_at_first() {
         let sent = rounds(&[10, 20, 40]);
         for algorithm in [Algorithm::Reno, Algorithm::Cubic] {
-            let allowed = replay(algorithm, &sent, MSS, 10, 1);
+            let allowed = replay(algorithm, &sent, MSS, Start::of(10), 1);
             assert_eq!((allowed[0].cwnd, allowed[10].cwnd, allowed[30].cwnd), (10, 20, 40));
         }
+    }
+
+    #[test]
+    fn behind_the_threshold_reno_adds_one_a_round_trip() {
+        let sent = rounds(&[20, 21, 22]);
+        let allowed = replay(Algorithm::Reno, &sent, MSS, Start { window: 20, ssthresh: 20 }, 1);
+        assert_eq!((allowed[0].cwnd, allowed[20].cwnd, allowed[41].cwnd), (20, 21, 22));
     }
 
     #[test]
@@ -99,7 +123,7 @@ mod tests {
             again: true,
         });
         sent.push(Sent { t_ns: 4 * RTT_NS, end: end + u64::from(MSS), known: end, known_ns: 4 * RTT_NS, again: false });
-        let left = |algorithm| replay(algorithm, &sent, MSS, 10, 1)[71].cwnd;
+        let left = |algorithm| replay(algorithm, &sent, MSS, Start::of(10), 1)[71].cwnd;
         assert_eq!((left(Algorithm::Reno), left(Algorithm::Cubic)), (20, 28));
     }
 
@@ -115,7 +139,7 @@ mod tests {
                 again: false,
             })
             .collect();
-        let allowed = replay(Algorithm::Bbr, &sent, MSS, 10, 1);
+        let allowed = replay(Algorithm::Bbr, &sent, MSS, Start::of(10), 1);
         let last = allowed[4_999];
         assert!((700_000..1_300_000).contains(&last.pacing_rate), "{last:?}");
         assert!((90..=125).contains(&last.cwnd), "{last:?}");
@@ -129,7 +153,7 @@ mod tests {
             Sent { t_ns: u64::MAX, end: 7, known: u64::MAX, known_ns: 3, again: true },
         ];
         for &algorithm in Algorithm::ALL {
-            assert_eq!(replay(algorithm, &strange, 0, 0, 1).len(), 3);
+            assert_eq!(replay(algorithm, &strange, 0, Start { window: 0, ssthresh: 0 }, 1).len(), 3);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The sender that an algorithm is told of: what is in flight, as the capture shows it.
 
-use crate::{Allowed, Sent};
+use crate::{Allowed, Sent, Start};
 use sawtooth_tcp::cc::{AckSample, Algorithm, Congestion, Event, Loss, RateSample};
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::flight::{CaState, Flight};
@@ -46,10 +46,11 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub fn new(algorithm: Algorithm, mss: u32, initial_window: u32, seed: u64) -> Self {
+    pub fn new(algorithm: Algorithm, mss: u32, start: Start, seed: u64) -> Self {
         let mut flight = Flight::new(mss, 0);
         flight.is_cwnd_limited = true;
-        let window = Window::new(initial_window.max(1));
+        let mut window = Window::new(start.window.max(1));
+        window.ssthresh = start.ssthresh.max(2);
         Sender {
             algorithm,
             seed,

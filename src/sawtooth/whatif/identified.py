@@ -8,13 +8,18 @@ from sawtooth.whatif.observed import CONTROLS
 
 LIKELY = 0.8
 """Of the control itself. Below it, one self-test in five or more would be of a wrong control."""
+COMMONER = 3.0
+"""How much likelier each of the controls to replay is, in the field, than each other; identify takes all for as likely.
+"""
 
 
 def identified(found: Identification) -> tuple[str | None, str]:
     """The control to replay, None where none of them is likely, and in words what was identified."""
     if found.unknown is not None:
         return None, f"not identified: {found.unknown}"
-    control, probability = found.names[0]
+    weighed = [(share * (COMMONER if name in CONTROLS else 1.0), name) for name, share in found.names]
+    probability, control = max(weighed)
+    probability /= 1.0 + sum(share for share, _ in weighed) - sum(share for _, share in found.names)
     alike = _either(like(control))
     if control not in CONTROLS or probability < LIKELY:
         return None, f"not identified: {alike} is likeliest, {probability:.0%}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from sawtooth.capture.identify.features import features
 from sawtooth.capture.identify.forest import Forest
-from sawtooth.capture.identify.replayed import replayed
+from sawtooth.capture.identify.replayed import Replayed, replayed
 from sawtooth.capture.identify.trace import Floats, Segments, TooLittle, Trace, trace
 from sawtooth.capture.judgement import Judgement
 
@@ -48,21 +48,32 @@ class Identification:
     path: str = ""
     """The class of path: how many back-offs, how large the windows."""
     helps: str | None = None
-    replayed: tuple[tuple[str, float], ...] = ()
-    """Of each control of the core, nearest first, by what share the windows that it would have had are off, in the
-    middle of the round trips (``replayed.py``)."""
+    replayed: tuple[Replayed, ...] = ()
+    """Of each control of the core, likeliest first: how likely what was sent is of it, told the same."""
 
     @property
     def best(self) -> tuple[str, ...] | None:
         """The group; None for "unknown"."""
         return None if self.unknown is not None else self.ranked[0][0]
 
+    @property
+    def none(self) -> str | None:
+        """Why what was sent is of none of the controls that were replayed; None where one fits, or none was."""
+        if not self.replayed or any(one.fits for one in self.replayed):
+            return None
+        likeliest = self.replayed[0]
+        return (
+            f"what was sent is less likely of each than 95 in 100 transfers of its own; likeliest {likeliest.control}, "
+            f"with windows off by {_off(likeliest.off)}"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
         ranked = [{"controls": list(group), "probability": probability} for group, probability in self.ranked]
         names = dict(self.names)
         told = {"unknown": self.unknown, "helps": self.helps, "ranked": ranked, "names": names, "path": self.path}
-        return told | {"replayed": dict(self.replayed)}
+        by_replay = {one.control: one.to_dict() for one in self.replayed}
+        return told | {"replayed": by_replay, "none_of_replayed": self.none}
 
     def text(self) -> str:
         """The group, each of its controls, and what would tell more; of "unknown" the reason and the likeliest."""
@@ -73,11 +84,16 @@ class Identification:
             return "\n".join([f"congestion control: unknown, {self.unknown}", *help_line, *guess])
         group, share = self.ranked[0]
         lines = [f"congestion control: {_either(group)}, {_percent(share)}"]
-        return "\n".join([*lines, *([] if len(_distinct(group)) == 1 else help_line), *alone, *self._replay_line()])
+        return "\n".join([*lines, *([] if len(_distinct(group)) == 1 else help_line), *alone, *self._replay_lines()])
 
-    def _replay_line(self) -> list[str]:
-        told = [f"{name} {_off(share)}" for name, share in self.replayed]
-        return [f"told the same, windows would have been off by: {', '.join(told)}"] if told else []
+    def _replay_lines(self) -> list[str]:
+        told = [
+            f"  {one.control:5} {'fits    ' if one.fits else 'does not'}  log-likelihood {one.log_likelihood:5.2f} a "
+            f"round trip, windows off by {_off(one.off)}"
+            for one in self.replayed
+        ]
+        none = [] if self.none is None else [f"  none of them: {self.none}"]
+        return ["told the same as the sender:", *told, *none] if told else []
 
 
 def like(name: str) -> tuple[str, ...]:
