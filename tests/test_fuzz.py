@@ -17,6 +17,7 @@ TARGETS = {
     "tshark": 100,
     "scenario": 3000,
     "study": 900,
+    "trace": 1500,
     "grid": 400,
     "override": 2500,
     "quantity": 2500,

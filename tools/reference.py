@@ -13,6 +13,7 @@ from sawtooth.scenario import parts, queue
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.units import Loss, Quantity, Queue, Rate, Size, Span
+from sawtooth.scenario.varying import Change, Jitter, Reorder, Share
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "scenario.md"
 
@@ -71,7 +72,20 @@ QUEUE = """Queues are text, the limit of a tail-drop queue, or a table, `queue =
 with tc's names, parameters and defaults; [what they do](../explanation/queues.md). A table of kind `pfifo` or `bfifo`
 drops what the text drops, and tells percentiles of the delay as other kinds do, which takes the simulator more time."""
 
-TABLES: list[tuple[str, type[BaseModel], str]] = [
+CHANGES = """A list of tables, `changes = [{ at = "10 s", rate = "5 Mbit/s" }, …]`. Times are those of the run.
+Two values, `rate = ["5 Mbit/s", "50 Mbit/s"]`, are the bounds of one that is drawn evenly, with the scenario's seed;
+the same on every engine. A frame that is on its way out when the rate changes goes on at the new one. Of changes at
+one time the last in the list holds."""
+
+TRACE = """A file beside the scenario, or one that is shipped: `lte-like.down`, `lte-like.up`, `starlink-like.csv`,
+`wifi-like.csv`, which `tools/traces.py` drew. It takes the place of `rate`; `bdp` goes by its mean. Two formats:
+
+- Mahimahi's packet-delivery times: one whole number a line, in order, the ms at which 1,500 bytes of IP can leave. An
+  opportunity that nothing waits for is lost; what does not fit goes on in the next. After the last line it begins anew.
+- CSV: `t_s` from 0 on, and `rate_bps`, `delay_s` (one way), `loss` (a share), any of them; a row holds until the next,
+  the last to the end."""
+
+TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
     ("top level", Scenario, ""),
     ("[path]", parts.Path, ""),
     ("[chain]", parts.Chain, ""),
@@ -92,6 +106,16 @@ TABLES: list[tuple[str, type[BaseModel], str]] = [
     ("[cards.NAME]", parts.Card, ""),
     ("[[links]]", parts.Link, ""),
     ("[links.forward] and [links.backward]", parts.Direction, "Absent: what the link says."),
+    ("changes", Change, CHANGES),
+    ("trace", None, TRACE),
+    (
+        "jitter",
+        Jitter,
+        'Text is the deviation: `jitter = "2 ms"`. What follows the transmitter: jitter, and the three below, '
+        "as tc-netem has them.",
+    ),
+    ("reorder", Reorder, 'Text is the share: `reorder = "1%"`. It needs a delay to overtake.'),
+    ("duplicate and corrupt", Share, "Text is the share. A packet with a wrong checksum takes the transmitter's time."),
     ("[[routes]]", parts.Route, ""),
     *((f"queue of kind {kind}", model, QUEUE if kind == "pfifo" else "") for kind, model in queue.KINDS.items()),
     (
@@ -119,8 +143,14 @@ def page() -> str:
     return INTRODUCTION + "\n".join(kinds) + "\n" + NOTES + "\n" + "\n".join(sections) + OVERRIDES
 
 
-def _section(title: str, model: type[BaseModel], note: str) -> str:
-    heading = title if title == "top level" else " and ".join(f"`{part}`" for part in title.split(" and "))
+def _section(title: str, model: type[BaseModel] | None, note: str) -> str:
+    heading = (
+        title
+        if title in ("top level", "changes", "trace", "jitter", "reorder")
+        else " and ".join(f"`{part}`" for part in title.split(" and "))
+    )
+    if model is None:
+        return f"## {heading}\n\n{note}\n"
     lines = [f"## {heading}", "", (model.__doc__ or "").strip().splitlines()[0].replace("``", "`"), ""]
     if note:
         lines += [note, ""]

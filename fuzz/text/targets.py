@@ -90,6 +90,16 @@ def scenario(data: bytes) -> None:
     assert Scenario.from_dict(asked.to_dict()).digest() == asked.digest()
 
 
+def trace(data: bytes) -> None:
+    """Traces of a link: delivery times, CSV; compiled, as a path has them."""
+    from sawtooth.scenario import Scenario
+    from sawtooth.scenario.traces import read_trace
+
+    _input.write_bytes(data)
+    read_trace(str(_input))
+    Scenario(path={"trace": str(_input)}).compile().to_json()
+
+
 def study(data: bytes) -> None:
     """A study file, and its points where there are few."""
     from sawtooth.scenario.toml import parse_toml
@@ -199,7 +209,7 @@ def model(data: bytes) -> None:
 
 TARGETS: dict[str, Target] = {
     one.__name__: one
-    for one in (series, measurement, tshark, scenario, study, grid, override, quantity, published, result, model)
+    for one in (series, measurement, tshark, scenario, trace, study, grid, override, quantity, published, result, model)
 }
 
 

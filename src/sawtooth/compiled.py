@@ -8,13 +8,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 _KEYS = {"source": "from", "target": "to"}
 """Names that Python does not have for an attribute."""
-_OURS_ALONE = ("aggregation_ns", "opportunity_bytes", "variant", "discipline")
-"""Written only where they are set: the core's links have none of the first two."""
+_WHERE_SET = (
+    *(
+        "aggregation_ns",
+        "variant",
+        "discipline",
+        "pace",
+        "losses",
+        "delays",
+        "jitter",
+        "reorder",
+        "duplicate",
+        "corrupt",
+    ),
+    *("table", "correlation_ppb"),
+)
+"""Written only where they are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +64,66 @@ _DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel)}
 
 
 @dataclass(frozen=True, slots=True)
+class RateSteps:
+    """From when (ns), and bit/s; in order."""
+
+    steps: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """So many bytes at a time, and what is left of a packet, so far apart."""
+
+    every_ns: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opportunities:
+    """Times at which so many bytes can leave, in order, again after the last one."""
+
+    times_ms: tuple[int, ...]
+    period_ms: int
+    bytes: int
+
+    @property
+    def rate_bps(self) -> int:
+        """The mean."""
+        return max(1, len(self.times_ms) * self.bytes * 8 * 1000 // self.period_ms)
+
+
+_PACES: dict[type, str] = {RateSteps: "steps", Slots: "slots", Opportunities: "trace"}
+
+
+@dataclass(frozen=True, slots=True)
 class Transmitter:
-    """At most one of the two limits is set; without one the queue is endless. ``discipline`` None: tail drop."""
+    """At most one of the two limits is set; without one the queue is endless. ``discipline`` None: tail drop;
+    ``pace``: how the rate varies.
+    """
 
     name: str
     rate_bps: int
     queue_packets: int | None
     queue_bytes: int | None
     discipline: Discipline | None = None
+    pace: RateSteps | Slots | Opportunities | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Jitter:
+    """``table``: deviations of equal chances in 1/8192 of ``ns``; none: evenly up to ``ns``."""
+
+    ns: int
+    table: tuple[int, ...]
+    correlation_ppb: int
+    ordered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    ppb: int
+    gap: int
+    correlation_ppb: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +159,24 @@ class Link:
     loss_pattern: Every | GilbertElliott | None
     overhead_bytes: int
     aggregation_ns: int = 0
-    opportunity_bytes: int = 0
+    losses: tuple[tuple[int, int], ...] = ()
+    """From when (ns), and parts per billion."""
+    delays: tuple[tuple[int, int], ...] = ()
+    jitter: Jitter | None = None
+    reorder: Reorder | None = None
+    duplicate: tuple[int, int] | None = None
+    """The share and the correlation of its draws, in parts per billion."""
+    corrupt: tuple[int, int] | None = None
+
+    @property
+    def loses(self) -> bool:
+        """Whether any packet may be lost by the loss model."""
+        return bool(self.loss_ppb) or any(ppb for _, ppb in self.losses)
+
+    @property
+    def varies(self) -> bool:
+        """Whether there is more to its packets' way than a delay."""
+        return bool(self.delays or self.jitter or self.reorder or self.duplicate or self.corrupt)
 
     @property
     def every(self) -> int | None:
@@ -211,19 +294,35 @@ def _plain(value: Any) -> Any:
         return {"gilbert_elliott": _record(value)}
     if isinstance(value, Discipline):
         return {value.name: _record(value)}
-    return _record(value) if isinstance(value, (Host, Transmitter, Link, Every, Flow, Probe)) else value
+    if isinstance(value, RateSteps):
+        return {"steps": _plain(value.steps)}
+    if type(value) in _PACES:
+        return {_PACES[type(value)]: _record(value)}
+    return _record(value) if is_dataclass(value) else value
 
 
-def _record(one: Host | Discipline | Transmitter | Link | Every | GilbertElliott | Flow | Probe) -> dict[str, Any]:
+def _record(one: Any) -> dict[str, Any]:
     told = {_KEYS.get(field.name, field.name): _plain(getattr(one, field.name)) for field in fields(one)}
     # Engines make of a module what they can run.
     told.pop("module", None)
-    return {key: value for key, value in told.items() if value or key not in _OURS_ALONE}
+    return {key: value for key, value in told.items() if value or key not in _WHERE_SET}
 
 
 def _transmitter(told: Mapping[str, Any]) -> Transmitter:
+    pace: RateSteps | Slots | Opportunities | None = None
+    for kind, given in (told.get("pace") or {}).items():
+        if kind == "steps":
+            pace = RateSteps(_pairs(given))
+        elif kind == "slots":
+            pace = Slots(**given)
+        else:
+            pace = Opportunities(**given | {"times_ms": tuple(given["times_ms"])})
     found = [_DISCIPLINES[name](**given) for name, given in told.get("discipline", {}).items()]
-    return Transmitter(**{**told, "discipline": found[0] if found else None})
+    return Transmitter(**{**told, "discipline": found[0] if found else None, "pace": pace})
+
+
+def _pairs(told: Iterable[Iterable[int]]) -> tuple[Any, ...]:
+    return tuple(tuple(one) for one in told)
 
 
 def _link(told: Mapping[str, Any]) -> Link:
@@ -233,6 +332,13 @@ def _link(told: Mapping[str, Any]) -> Link:
         loss = Every(**pattern) if "every" in pattern else GilbertElliott(**pattern["gilbert_elliott"])
     names = {key: name for name, key in _KEYS.items()}
     given = {names.get(key, key): value for key, value in told.items()}
+    given |= {name: _pairs(given[name]) for name in ("losses", "delays") if name in given}
+    given |= {name: tuple(given[name]) for name in ("duplicate", "corrupt") if name in given}
+    if "jitter" in given:
+        jitter = {"table": (), "correlation_ppb": 0} | given["jitter"]
+        given["jitter"] = Jitter(**jitter | {"table": tuple(jitter["table"])})
+    if "reorder" in given:
+        given["reorder"] = Reorder(**{"correlation_ppb": 0} | given["reorder"])
     return Link(**given | {"loss_pattern": loss})
 
 

@@ -53,6 +53,7 @@ CODES: dict[str, int] = {
     "not-a-capture": BAD_INPUT,
     "no-such-connection": BAD_INPUT,
     "bad-source": BAD_INPUT,
+    "bad-trace": BAD_INPUT,
     "bad-module": BAD_INPUT,
     "patch-failed": BAD_INPUT,
     "not-a-series": BAD_INPUT,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 ETHERNET = 14
 IPV4 = 20
+IPV6_MORE = 20
+"""Bytes by which its header is longer than IPv4's."""
 TCP = 20
 TIMESTAMPS = 12
 """The option with the two bytes that align it."""

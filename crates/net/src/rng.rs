@@ -15,6 +15,8 @@ pub enum Purpose {
     Lifetime = 3,
     /// Initial sequence numbers and identifications of a connection in captures.
     Capture = 4,
+    /// What a link does to packets on their way.
+    Variation = 5,
 }
 
 fn splitmix(state: &mut u64) -> u64 {

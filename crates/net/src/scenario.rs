@@ -63,9 +63,35 @@ pub struct Transmitter {
     pub rate_bps: u64,
     pub queue_packets: Option<u64>,
     pub queue_bytes: Option<u64>,
+    /// Absent: the rate is constant.
+    #[serde(default)]
+    pub pace: Option<Pace>,
     /// Absent: tail drop.
     #[serde(default)]
     pub discipline: Discipline,
+}
+
+/// How a transmitter's rate varies.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Pace {
+    /// From when (ns), and bit/s; before the first the transmitter's rate.
+    Steps(Vec<(u64, u64)>),
+    /// So many bytes at a time, so far apart.
+    Slots {
+        every_ns: u64,
+        bytes: u64,
+    },
+    Trace(Trace),
+}
+
+/// Opportunities of so many bytes, in order; the last one is as late as the period that they repeat with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    pub times_ms: Vec<u32>,
+    pub period_ms: u64,
+    pub bytes: u64,
 }
 
 /// What is dropped, and what leaves next.
@@ -120,6 +146,139 @@ pub struct Link {
     #[serde(default)]
     pub loss_pattern: Option<LossPattern>,
     pub overhead_bytes: u64,
+    /// From when (ns), and parts per billion, in order; before the first it is `loss_ppb`.
+    #[serde(default)]
+    pub losses: Vec<(u64, u64)>,
+    /// From when, and the delay, in order; before the first it is `delay_ns`.
+    #[serde(default)]
+    pub delays: Vec<(u64, u64)>,
+    /// What is due leaves together, so far apart.
+    #[serde(default)]
+    pub aggregation_ns: u64,
+    #[serde(default)]
+    pub jitter: Option<Jitter>,
+    #[serde(default)]
+    pub reorder: Option<Reorder>,
+    /// Shares of packets that come twice, and broken, each with the correlation of its draws, in parts per billion.
+    #[serde(default)]
+    pub duplicate: Option<(u64, u64)>,
+    #[serde(default)]
+    pub corrupt: Option<(u64, u64)>,
+}
+
+/// How the delay deviates.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    pub ns: u64,
+    /// Deviations, of which each is as likely, in 1/8192 of `ns`; none: evenly up to `ns`.
+    #[serde(default)]
+    pub table: Vec<i16>,
+    #[serde(default)]
+    pub correlation_ppb: u64,
+    /// Packets keep their order.
+    #[serde(default)]
+    pub ordered: bool,
+}
+
+/// Which packets have no delay at all, and so overtake: at the earliest each `gap`-th.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reorder {
+    pub ppb: u64,
+    pub gap: u64,
+    #[serde(default)]
+    pub correlation_ppb: u64,
+}
+
+impl Link {
+    /// Whether there is more to its packets' way than a constant delay.
+    pub fn varies(&self) -> bool {
+        self.aggregation_ns > 0
+            || self.jitter.is_some()
+            || self.reorder.is_some()
+            || self.duplicate.is_some()
+            || self.corrupt.is_some()
+            || !self.delays.is_empty()
+    }
+
+    /// No packet takes less.
+    pub fn least_delay_ns(&self) -> u64 {
+        if self.reorder.is_some() {
+            return 0;
+        }
+        let least = self.delays.iter().map(|&(_, ns)| ns).fold(self.delay_ns, u64::min);
+        match &self.jitter {
+            Some(jitter) => {
+                let furthest = jitter.table.iter().map(|&one| one.min(0).unsigned_abs()).max().map_or(8_192, u64::from);
+                let below = u128::from(jitter.ns) * u128::from(furthest) / 8_192 + 1;
+                least.saturating_sub(u64::try_from(below).unwrap_or(u64::MAX))
+            }
+            None => least,
+        }
+    }
+
+    fn check(&self, at: &str) -> Result<(), String> {
+        for (steps, most, what) in [(&self.losses, 1_000_000_000, "losses"), (&self.delays, DURATION_MAX_NS, "delays")]
+        {
+            in_order(steps, &format!("{at}.{what}"))?;
+            for &(_, value) in steps {
+                within(value, 0, most, &format!("{at}.{what}"))?;
+            }
+        }
+        if !self.losses.is_empty() && self.loss_pattern.is_some() {
+            return Err(format!("{at} has a pattern of losses that changes"));
+        }
+        within(self.aggregation_ns, 0, 1_000_000_000, &format!("{at}.aggregation_ns"))?;
+        if let Some(jitter) = &self.jitter {
+            within(jitter.ns, 0, DURATION_MAX_NS, &format!("{at}.jitter.ns"))?;
+            within(jitter.table.len() as u64, 0, 1 << 16, &format!("{at}.jitter.table"))?;
+            within(jitter.correlation_ppb, 0, 1_000_000_000, &format!("{at}.jitter.correlation_ppb"))?;
+        }
+        if let Some(reorder) = &self.reorder {
+            within(reorder.ppb, 0, 1_000_000_000, &format!("{at}.reorder.ppb"))?;
+            within(reorder.correlation_ppb, 0, 1_000_000_000, &format!("{at}.reorder.correlation_ppb"))?;
+            within(reorder.gap, 1, 1_000_000_000, &format!("{at}.reorder.gap"))?;
+        }
+        for (ppb, correlation) in self.duplicate.iter().chain(&self.corrupt) {
+            within(*ppb, 0, 1_000_000_000, &format!("{at}: share"))?;
+            within(*correlation, 0, 1_000_000_000, &format!("{at}: correlation"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Pace {
+    fn check(&self, at: &str) -> Result<(), String> {
+        match self {
+            Pace::Steps(steps) => {
+                in_order(steps, at)?;
+                steps.iter().try_for_each(|&(_, bps)| within(bps, 0, RATE_MAX_BPS, at))
+            }
+            &Pace::Slots { every_ns, bytes } => {
+                within(every_ns, 1, DURATION_MAX_NS, &format!("{at}.every_ns"))?;
+                within(bytes, 1, 1 << 30, &format!("{at}.bytes"))
+            }
+            Pace::Trace(trace) => {
+                within(trace.bytes, 1, 1 << 30, &format!("{at}.bytes"))?;
+                within(trace.period_ms, 1, u64::from(u32::MAX), &format!("{at}.period_ms"))?;
+                let is_ordered = trace.times_ms.is_sorted();
+                if !is_ordered || trace.times_ms.last().map(|&last| u64::from(last)) != Some(trace.period_ms) {
+                    return Err(format!("{at}.times_ms go backwards, or do not end with the period"));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn within(value: u64, low: u64, high: u64, what: &str) -> Result<(), String> {
+    if (low..=high).contains(&value) { Ok(()) } else { Err(format!("{what} = {value} is not in {low}..{high}")) }
+}
+
+/// Steps by their times, none of which comes twice.
+fn in_order(steps: &[(u64, u64)], what: &str) -> Result<(), String> {
+    if steps.windows(2).all(|pair| pair[0].0 < pair[1].0) { Ok(()) } else { Err(format!("{what}: times go backwards")) }
 }
 
 /// Which packets are lost, where that is not independent of those before.
@@ -178,15 +337,12 @@ pub struct Probe {
 /// Nanoseconds in 30 days: the longest run whose picoseconds fit 64 bits with room.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
+const RATE_MAX_BPS: u64 = 100_000_000_000_000;
 const CONNECTIONS_MAX: usize = 1 << 20;
 /// A packet's time to live counts hops in eight bits.
 const HOPS_MAX: usize = 255;
 /// TCP's clock counts microseconds. Without a round trip of one, time would hardly go on, or not at all.
 const ROUND_TRIP_MIN_NS: u64 = 1_000;
-
-fn within(value: u64, low: u64, high: u64, what: &str) -> Result<(), String> {
-    if (low..=high).contains(&value) { Ok(()) } else { Err(format!("{what} = {value} is not in {low}..{high}")) }
-}
 
 impl Scenario {
     /// Parses and checks a compiled scenario. The error says which value was wrong.
@@ -225,7 +381,8 @@ impl Scenario {
             within(host.send_buffer, 1_024, 1 << 40, &format!("hosts[{i}].send_buffer"))?;
         }
         for (i, t) in self.transmitters.iter().enumerate() {
-            within(t.rate_bps, 1, 100_000_000_000_000, &format!("transmitters[{i}].rate_bps"))?;
+            within(t.rate_bps, 1, RATE_MAX_BPS, &format!("transmitters[{i}].rate_bps"))?;
+            t.pace.iter().try_for_each(|pace| pace.check(&format!("transmitters[{i}].pace")))?;
             if t.queue_packets.is_some() && t.queue_bytes.is_some() {
                 return Err(format!("transmitters[{i}] limits its queue in packets and in bytes"));
             }
@@ -244,6 +401,7 @@ impl Scenario {
                     }
                 }
             }
+            link.check(&format!("links[{i}]"))?;
             within(link.delay_ns, 0, DURATION_MAX_NS, &format!("links[{i}].delay_ns"))?;
             within(link.overhead_bytes, 0, 65_535, &format!("links[{i}].overhead_bytes"))?;
             let known = link.from < self.hosts.len()
@@ -295,7 +453,7 @@ impl Scenario {
                 let link = &self.links[index];
                 let bits = 8 * u128::from(u64::from(size) + link.overhead_bytes);
                 let rate = link.transmitter.map(|t| u128::from(self.transmitters[t].rate_bps));
-                u128::from(link.delay_ns) * 1_000 + rate.map_or(0, |bps| bits * 1_000_000_000_000 / bps)
+                u128::from(link.least_delay_ns()) * 1_000 + rate.map_or(0, |bps| bits * 1_000_000_000_000 / bps)
             };
             route.iter().map(link_ps).sum()
         };

@@ -8,7 +8,7 @@ from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import LINUX_CONTROLS
 
-_FIX = "use --engine kernel, or netns"
+_FIX = "use --engine sim, or kernel"
 _KERNEL = "use --engine kernel, or netns where this host's kernel has it"
 _NAMED = "use --engine kernel with host.kernel, the name of a kernel that has it"
 
@@ -45,8 +45,13 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
         if engine == "model" and transmitter.discipline is not None:
             message = f'the queue of "{transmitter.name}" is not text, and the engine model knows tail drop only'
             raise InputError("unsupported", message, field="queue", fix="use --engine sim, kernel or netns")
+    if engine == "sim":
+        return
+    for transmitter in compiled.transmitters:
+        if transmitter.pace is not None:
+            message = f'the rate of "{transmitter.name}" varies, and the engine {engine} knows constant ones'
+            raise InputError("unsupported", message, field="links", fix=_FIX)
     for link in compiled.links:
-        for bursts, field in ((link.aggregation_ns, "aggregation"), (link.opportunity_bytes, "opportunity")):
-            if bursts:
-                message = f'the link "{link.name}" sends in bursts, and the engine {engine} cannot'
-                raise InputError("unsupported", message, field=f"links.{field}", fix=_FIX)
+        if link.varies or link.losses or link.aggregation_ns:
+            message = f'the link "{link.name}" varies, and the engine {engine} knows constant ones'
+            raise InputError("unsupported", message, field="links", fix=_FIX)

@@ -9,16 +9,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sawtooth import compiled
-from sawtooth.compiled import Compiled
+from sawtooth.compiled import Compiled, Opportunities
 from sawtooth.errors import InputError, suggestion
-from sawtooth.frames import frame_bytes
+from sawtooth.frames import IPV6_MORE, frame_bytes
 from sawtooth.scenario import topology
 from sawtooth.scenario.loss import LossPattern
-from sawtooth.scenario.network import Network, Transmitter
+from sawtooth.scenario.network import Network, Transmitter, Wire
 from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
 from sawtooth.scenario.queue import DEFAULT_FRAMES
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.units import Queue, Size, Span
+from sawtooth.scenario.varying import Steps, steps_of
 
 if TYPE_CHECKING:
     from sawtooth.scenario.scenario import Scenario
@@ -77,13 +78,15 @@ def compile_scenario(scenario: Scenario) -> Compiled:
     probes = place_probes(scenario, network, router)
     index_of = {name: index for index, name in enumerate(network.hosts)}
     crossing = _first_crossing(network, flows)
+    varying = [_steps(wire, scenario) for wire in network.wires]
+    paces = _paces(network, varying)
     return Compiled(
         duration_ns=scenario.duration.ns,
         interval_ns=scenario.interval.ns,
         seed=scenario.seed,
         hosts=tuple(_host(name, host_settings(scenario, name)) for name in network.hosts),
         transmitters=tuple(
-            _transmitter(transmitter, crossing.get(index), scenario, network)
+            _transmitter(transmitter, crossing.get(index), scenario, network, paces.get(index))
             for index, transmitter in enumerate(network.transmitters)
         ),
         links=tuple(
@@ -92,19 +95,88 @@ def compile_scenario(scenario: Scenario) -> Compiled:
                 source=index_of[wire.source],
                 target=index_of[wire.target],
                 transmitter=wire.transmitter,
-                delay_ns=wire.delay_ns,
-                loss_ppb=wire.loss.ppb,
+                delay_ns=_first(steps.delays, wire.delay_ns),
+                loss_ppb=_first(steps.losses, wire.loss.ppb),
                 loss_pattern=wire.loss.compile() if isinstance(wire.loss, LossPattern) else None,
-                overhead_bytes=wire.overhead_bytes,
+                overhead_bytes=wire.overhead_bytes + (IPV6_MORE if scenario.ip == 6 else 0),
                 aggregation_ns=wire.aggregation_ns,
-                opportunity_bytes=wire.opportunity_bytes,
+                losses=_later(steps.losses),
+                delays=_later(steps.delays),
+                jitter=None if wire.jitter is None else wire.jitter.compile(),
+                reorder=None if wire.reorder is None else wire.reorder.compile(),
+                duplicate=None if wire.duplicate is None else wire.duplicate.compile(),
+                corrupt=None if wire.corrupt is None else wire.corrupt.compile(),
             )
-            for wire in network.wires
+            for wire, steps in zip(network.wires, varying, strict=True)
         ),
         flows=tuple(_flow(placed, scenario.flows[placed.index]) for placed in flows),
         probes=tuple(_probe(placed, scenario.probes[placed.index]) for placed in probes),
         kernel=_kernel(scenario, network),
     )
+
+
+def _steps(wire: Wire, scenario: Scenario) -> Steps:
+    """What of a wire changes when: by its trace, or by its changes."""
+    found = steps_of(wire.changes, scenario.duration.ns, scenario.seed, wire.name, wire.where)
+    if isinstance(wire.trace, Steps):
+        found = Steps(
+            *(ours or traced for ours, traced in zip(vars(found).values(), vars(wire.trace).values(), strict=True))
+        )
+    found = Steps(
+        *(
+            steps if what in wire.changing else ()
+            for what, steps in zip(("rate", "delay", "loss"), vars(found).values(), strict=True)
+        )
+    )
+    if found.losses and isinstance(wire.loss, LossPattern):
+        message = f'the losses of "{wire.name}" are a pattern, and change'
+        raise InputError("conflict", message, field=f"{wire.where}.loss", fix="give the loss as a share")
+    return found
+
+
+def _first(steps: Sequence[tuple[int, int]], otherwise: int) -> int:
+    """What holds at the beginning."""
+    return steps[0][1] if steps and steps[0][0] == 0 else otherwise
+
+
+def _later(steps: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    return steps[1:] if steps and steps[0][0] == 0 else steps
+
+
+def _paces(
+    network: Network, varying: Sequence[Steps]
+) -> dict[int, compiled.RateSteps | compiled.Slots | Opportunities]:
+    """Of the transmitters whose rate is not constant."""
+    found: dict[int, compiled.RateSteps | compiled.Slots | Opportunities] = {}
+    for wire, steps in zip(network.wires, varying, strict=True):
+        traced = wire.trace if isinstance(wire.trace, Opportunities) and "rate" in wire.changing else None
+        given = [bool(steps.rates), traced is not None, bool(wire.opportunity_bytes)]
+        if not any(given):
+            continue
+        what = next(name for name, one in zip(("changes", "trace", "opportunity"), given, strict=True) if one)
+        if sum(given) > 1:
+            fix = "leave one of them out"
+            message = f'of "{wire.name}", changes of the rate, a trace and opportunities exclude each other'
+            raise InputError("conflict", message, field=f"{wire.where}.{what}", fix=fix)
+        index = wire.transmitter
+        if (
+            index is None
+            or sum(other.transmitter == index for other in network.wires) > 1
+            or network.transmitters[index].name == wire.source
+        ):
+            message = f'"{wire.name}" has no rate of its own to change'
+            raise InputError(
+                "conflict", message, field=f"{wire.where}.{what}", fix="give the link a rate, and its host no card"
+            )
+        rate_bps = network.transmitters[index].rate_bps
+        if traced is not None:
+            found[index] = traced
+        elif steps.rates:
+            found[index] = compiled.RateSteps(steps.rates)
+        else:
+            every_ns = max(1, round(wire.opportunity_bytes * 8 * 10**9 / rate_bps))
+            found[index] = compiled.Slots(every_ns, wire.opportunity_bytes)
+    return found
 
 
 def _kernel(scenario: Scenario, network: Network) -> str | None:
@@ -255,12 +327,16 @@ def _first_crossing(network: Network, flows: Sequence[Placed]) -> dict[int, Plac
 
 
 def _transmitter(
-    transmitter: Transmitter, crossing: Placed | None, scenario: Scenario, network: Network
+    transmitter: Transmitter,
+    crossing: Placed | None,
+    scenario: Scenario,
+    network: Network,
+    pace: compiled.RateSteps | compiled.Slots | Opportunities | None,
 ) -> compiled.Transmitter:
     given = transmitter.queue
     discipline = None if isinstance(given, Queue) else given.compile()
     sender = scenario.host if crossing is None else host_settings(scenario, crossing.source)
-    frame = frame_bytes(sender.mss, timestamps=sender.timestamps)
+    frame = frame_bytes(sender.mss, timestamps=sender.timestamps) + (IPV6_MORE if scenario.ip == 6 else 0)
     queue = given if isinstance(given, Queue) else given.limit or Queue("bytes", Fraction(DEFAULT_FRAMES * frame))
     packets: int | None = None
     limit: int | None = None
@@ -283,7 +359,7 @@ def _transmitter(
             message = f'"{Size(limit)}" does not hold one full frame of {frame} bytes'
             fix = f'choose at least "{frame} bytes", or "1 packet"'
             raise InputError("zero-queue", message, field=transmitter.where, fix=fix)
-    return compiled.Transmitter(transmitter.name, transmitter.rate_bps, packets, limit, discipline)
+    return compiled.Transmitter(transmitter.name, transmitter.rate_bps, packets, limit, discipline, pace)
 
 
 _SEGMENT_OVERHEAD = 936

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from sawtooth.compiled import Opportunities
 from sawtooth.scenario.loss import NO_LOSS, LossPattern
 from sawtooth.scenario.queue import Discipline
 from sawtooth.scenario.units import Loss, Queue
+from sawtooth.scenario.varying import Change, Jitter, Reorder, Share, Steps
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,16 @@ class Wire:
     overhead_bytes: int = 0
     aggregation_ns: int = 0
     opportunity_bytes: int = 0
+    changes: tuple[Change, ...] = ()
+    changing: tuple[str, ...] = ("rate", "delay", "loss")
+    """What of ``changes`` and ``trace`` is this wire's."""
+    trace: Opportunities | Steps | None = None
+    jitter: Jitter | None = None
+    reorder: Reorder | None = None
+    duplicate: Share | None = None
+    corrupt: Share | None = None
+    where: str = "links"
+    """The field of the scenario file that draws it, for messages."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from sawtooth.scenario.part import Part
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.queue import QueueModel
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
+from sawtooth.scenario.varying import Change, JitterModel, ReorderModel, ShareModel
 
 CongestionControl = Literal[
     "bbr",
@@ -135,6 +136,16 @@ class Path(Part):
     ack_loss: LossModel = Field(
         Loss.parse("0%"), description="in the direction of the acknowledgements, before the bottleneck"
     )
+    changes: tuple[Change, ...] | None = Field(
+        None,
+        strict=False,
+        description="other rates of the bottleneck, delays and losses of the way out, from given times on",
+    )
+    trace: str | None = Field(None, description="of the way out, as of a link: its rates are the bottleneck's")
+    jitter: JitterModel | None = Field(None, description="deviation of the way out's delay, as text or as a table")
+    reorder: ReorderModel | None = Field(None, description="share that overtakes on the way out, after the bottleneck")
+    duplicate: ShareModel | None = Field(None, description="share that comes twice, after the bottleneck")
+    corrupt: ShareModel | None = Field(None, description="share with a wrong checksum, after the bottleneck")
 
 
 class Chain(Part):
@@ -251,6 +262,20 @@ class Direction(Part):
     overhead: Overhead | None = Field(None, description="bytes a frame that the wire carries and Linux does not count")
     aggregation: Aggregation | None = Field(None, description="packets leave together, so far apart")
     opportunity: Opportunity | None = Field(None, description="the rate is so many bytes at a time")
+    changes: tuple[Change, ...] | None = Field(
+        None, strict=False, description="other rates, delays, losses from given times on: a list of tables"
+    )
+    trace: str | None = Field(
+        None,
+        description="a file of Mahimahi's packet-delivery times, or CSV of time, rate, delay, loss: instead of those; "
+        "or the name of one that is shipped",
+    )
+    jitter: JitterModel | None = Field(None, description="deviation of the delay, as text or as a table")
+    reorder: ReorderModel | None = Field(None, description="share of packets that overtake, as text or as a table")
+    duplicate: ShareModel | None = Field(None, description="share of packets that come twice, as text or as a table")
+    corrupt: ShareModel | None = Field(
+        None, description="share of packets that nobody takes, since their checksum is wrong, as text or as a table"
+    )
 
 
 class Link(Part):
@@ -264,12 +289,24 @@ class Link(Part):
     queue: QueueModel | None = Field(None, description='absent: "1000 packets" where there is a rate')
     loss: LossModel = Field(Loss.parse("0%"), description="before the queue")
     overhead: Overhead = Field(Size(0), description="bytes a frame that the wire carries and Linux does not count")
-    aggregation: Aggregation = Field(
-        Span(0), description="packets leave together, so far apart, as on Wi-Fi; engines kernel and netns"
-    )
+    aggregation: Aggregation = Field(Span(0), description="packets leave together, so far apart, as on Wi-Fi")
     opportunity: Opportunity = Field(
         Size(0),
-        description="the rate is so many bytes at a time, as of cellular lines and mahimahi; engines kernel and netns",
+        description="the rate is so many bytes at a time, as of cellular lines",
+    )
+    changes: tuple[Change, ...] | None = Field(
+        None, strict=False, description="other rates, delays, losses from given times on: a list of tables"
+    )
+    trace: str | None = Field(
+        None,
+        description="a file of Mahimahi's packet-delivery times, or CSV of time, rate, delay, loss: instead of those; "
+        "or the name of one that is shipped",
+    )
+    jitter: JitterModel | None = Field(None, description="deviation of the delay, as text or as a table")
+    reorder: ReorderModel | None = Field(None, description="share of packets that overtake, as text or as a table")
+    duplicate: ShareModel | None = Field(None, description="share of packets that come twice, as text or as a table")
+    corrupt: ShareModel | None = Field(
+        None, description="share of packets that nobody takes, since their checksum is wrong, as text or as a table"
     )
     forward: Direction = Field(Direction(), description="what differs from `from` to `to`")
     backward: Direction = Field(Direction(), description="what differs from `to` to `from`")

@@ -43,6 +43,7 @@ from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored, content_digest
 from sawtooth.scenario.toml import read_toml
 from sawtooth.scenario.topology import link_name
+from sawtooth.scenario.traces import trace_digest
 from sawtooth.scenario.units import Quantity, Span
 
 Topology = Literal["path", "chain", "chain-asymmetric", "dumbbell", "parking-lot", "custom"]
@@ -98,6 +99,9 @@ class Scenario(Part):
         "iperf3",
         description="who sends on the engines kernel and netns: iperf3, or sawtooth's own lighter source (native); "
         "the others have no such choice and ignore it",
+    )
+    ip: Literal[4, 6] | None = Field(
+        None, description="6: every frame is 20 bytes longer, as with IPv6's header, wherever one is sent; absent: 4"
     )
     path: Path | None = Field(None, description='of topology "path"')
     chain: Chain | None = Field(None, description='of topologies "chain" and "chain-asymmetric"')
@@ -215,6 +219,10 @@ class Scenario(Part):
         for flow, table in zip(self.flows, tables["flows"], strict=True):
             if isinstance(flow.cc, Module):
                 table["cc"]["source"] = content_digest(flow.cc.source)
+        for table in [tables.get("path", {}), *tables.get("links", ())]:
+            for one in (table, table.get("forward", {}), table.get("backward", {})):
+                if "trace" in one:
+                    one["trace"] = trace_digest(one["trace"])
         text = json.dumps(tables, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sawtooth.scenario.traces import shipped
+
 _BESIDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
 def anchored(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
     """The same tables; sources of modules that are named beside a file in ``directory`` by their whole path."""
+    tables = _with_traces(tables, directory)
     flows = tables.get("flows")
     if not isinstance(flows, list):
         return tables
@@ -21,6 +24,24 @@ def anchored(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
         for flow in flows
     ]
     return {**tables, "flows": moved}
+
+
+def _with_traces(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
+    """The same; traces by their whole path, too, but for those that are shipped."""
+
+    def moved(table: Any) -> Any:
+        if not isinstance(table, Mapping):
+            return table
+        table = {key: moved(value) if key in ("forward", "backward") else value for key, value in table.items()}
+        name = table.get("trace")
+        if isinstance(name, str) and name and (name not in shipped() or (directory / name).exists()):
+            table["trace"] = str((directory / name).absolute())
+        return table
+
+    links = tables.get("links")
+    changed = {"links": [moved(link) for link in links]} if isinstance(links, list) else {}
+    changed |= {"path": moved(tables["path"])} if "path" in tables else {}
+    return tables | changed
 
 
 def anchored_axes(axes: Mapping[str, Any], directory: Path) -> dict[str, Any]:

@@ -12,14 +12,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
-from sawtooth.errors import InputError, suggestion
+from sawtooth.compiled import Opportunities
+from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.scenario.loss import NO_LOSS, LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
 from sawtooth.scenario.parts import Card, Chain, Direction, Dumbbell, Host, Link, ParkingLot, Path, Route
 from sawtooth.scenario.routing import explicit
-from sawtooth.scenario.units import Loss, Queue
+from sawtooth.scenario.traces import read_trace
+from sawtooth.scenario.units import Loss, Queue, Rate
+from sawtooth.scenario.varying import Steps
 
 _DEFAULT_QUEUE = Queue.parse("1000 packets")
 
@@ -32,14 +37,19 @@ def path(given: Path) -> Network:
     """
     hosts = ("sender", "router", "loss", "delay", "receiver")
     back_ns = given.rtt.ns // 2
-    bottleneck = [Transmitter("router>loss", given.rate.bps, given.queue, "path.queue")]
+    traced = trace(given.trace, "path.trace")
+    varying: dict[str, Any] = {"changes": given.changes or (), "trace": traced, "where": "path"}
+    on_way = {name: getattr(given, name) for name in ("jitter", "reorder", "duplicate", "corrupt")}
+    bottleneck = [Transmitter("router>loss", traced_rate(traced) or given.rate.bps, given.queue, "path.queue")]
     if given.reverse_rate is not None:
         bottleneck.append(Transmitter("loss>router", given.reverse_rate.bps, given.queue, "path.queue"))
     wires = (
         _wire("sender", "router", None),
-        _wire("router", "loss", 0),
-        _wire("loss", "delay", None, loss=given.loss),
-        _wire("delay", "receiver", None, delay_ns=given.rtt.ns - back_ns),
+        replace(_wire("router", "loss", 0), changing=("rate",), **varying),
+        replace(_wire("loss", "delay", None, loss=given.loss), changing=("loss",), **varying),
+        replace(
+            _wire("delay", "receiver", None, delay_ns=given.rtt.ns - back_ns), changing=("delay",), **varying, **on_way
+        ),
         _wire("receiver", "delay", None, delay_ns=back_ns),
         _wire("delay", "loss", None, loss=given.ack_loss),
         _wire("loss", "router", None if given.reverse_rate is None else 1),
@@ -178,7 +188,9 @@ def custom(
         for source, target, way in ((link.from_, link.to, "forward"), (link.to, link.from_, "backward")):
             own: Direction = getattr(link, way)
             shown = f"{name}:{source}>{target}" if twin else f"{source}>{target}"
-            transmitter = _transmitter(link, own, source, shown, card_of, transmitters, at, way)
+            named, where = (link.trace, at) if own.trace is None else (own.trace, f"{at}.{way}")
+            traced = trace(named, f"{where}.trace")
+            transmitter = _transmitter(link, own, source, shown, card_of, transmitters, at, way, traced_rate(traced))
             wires.append(
                 Wire(
                     name=shown,
@@ -191,10 +203,33 @@ def custom(
                     overhead_bytes=(link.overhead if own.overhead is None else own.overhead).bytes,
                     aggregation_ns=(link.aggregation if own.aggregation is None else own.aggregation).ns,
                     opportunity_bytes=_opportunity(link, own, transmitter, source in card_of, f"{at}.{way}"),
+                    changes=(link.changes if own.changes is None else own.changes) or (),
+                    trace=traced,
+                    where=at,
+                    **{name: _own(link, own, name) for name in ("jitter", "reorder", "duplicate", "corrupt")},
                 )
             )
     found = explicit(routes, hosts, wires)
     return Network(tuple(hosts), tuple(transmitters), tuple(wires), routes=found)
+
+
+def trace(name: str | None, field: str) -> Opportunities | Steps | None:
+    """What a file of that name says. Raises SawtoothError as ``read_trace`` does, at the field."""
+    try:
+        return None if name is None else read_trace(name)
+    except SawtoothError as error:
+        raise error.at(field=field) from None
+
+
+def traced_rate(traced: Opportunities | Steps | None) -> int | None:
+    """bit/s: the mean of opportunities, the first of steps; None where it says nothing of rates."""
+    if isinstance(traced, Opportunities):
+        return traced.rate_bps
+    return max(1, traced.rates[0][1]) if traced is not None and traced.rates else None
+
+
+def _own(link: Link, own: Direction, name: str) -> Any:
+    return getattr(link, name) if getattr(own, name) is None else getattr(own, name)
 
 
 def link_name(link: Link) -> str:
@@ -207,7 +242,7 @@ def _queue_has_a_rate(link: Link, card_of: Mapping[str, int], at: str) -> None:
     if link.queue is None:
         return
     if any(
-        (own.rate or link.rate) is not None and source not in card_of
+        (own.rate or link.rate or own.trace or link.trace) is not None and source not in card_of
         for source, own in ((link.from_, link.forward), (link.to, link.backward))
     ):
         return
@@ -225,9 +260,12 @@ def _transmitter(
     transmitters: list[Transmitter],
     at: str,
     way: str,
+    traced_bps: int | None,
 ) -> int | None:
     """The transmitter of one direction: the host's card, one of its own (appended), or none."""
     rate = own.rate if own.rate is not None else link.rate
+    if traced_bps is not None and source not in card_of:
+        rate = Rate(traced_bps)
     if source in card_of:
         field = f"{at}.{way}.rate" if own.rate is not None else f"{at}.rate" if link.rate is not None else None
         field = f"{at}.{way}.queue" if own.queue is not None else field

@@ -18,9 +18,9 @@ netem does not know, is an nftables rule on the way to the device.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from sawtooth.compiled import Compiled, Link
+from sawtooth.compiled import Compiled, Jitter, Link, Opportunities, RateSteps, Reorder, Slots, Transmitter
 from sawtooth.frames import ETHERNET
 from sawtooth.testbed import qdisc
 from sawtooth.testbed.seed import link_seed
@@ -119,6 +119,28 @@ class WatchLink:
     child: int
 
 
+@dataclass(frozen=True)
+class Change:
+    """A netem gets other options at a time of the run."""
+
+    at_ns: int
+    namespace: int
+    device: str
+    handle: int
+    parent: int
+    options: bytes
+
+
+@dataclass(frozen=True)
+class Line:
+    """A program takes frames from a device and puts them out by another, at a rate that varies."""
+
+    transmitter: int
+    namespace: int
+    come: str
+    leave: str
+
+
 @dataclass
 class Ports:
     """By link: ``tops``, the device that packets leave by, ``arrivals``, the one that they come in by at last, and
@@ -133,6 +155,8 @@ class Ports:
     rules: list[LossRule] = field(default_factory=list)
     queues: list[WatchQueue] = field(default_factory=list)
     losses: list[WatchLink] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     tops: dict[int, str] = field(default_factory=dict)
     arrivals: dict[int, str] = field(default_factory=dict)
     gateways: dict[int, str] = field(default_factory=dict)
@@ -164,7 +188,23 @@ class Ports:
 
 def loses_by_netem(link: Link, place: Place) -> bool:
     """Whether netem drops what a link loses: it does not count packets, so not every n-th one."""
-    return bool(link.loss_ppb) and place.netem and link.every is None
+    return link.loses and place.netem and link.every is None
+
+
+def delays(link: Link) -> bool:
+    """Whether there is anything between a link's transmitter and its end."""
+    return bool(link.delay_ns or link.aggregation_ns or link.varies)
+
+
+def needs_bucket(transmitter: Transmitter | None, place: Place, *, sends: bool) -> bool:
+    """Whether a rate is a token bucket's: where TCP itself sends, and where a queue is one of its own: in bytes, in few
+    packets, or not tail drop.
+    """
+    if transmitter is None:
+        return False
+    packets, size = transmitter.queue_packets, transmitter.queue_bytes
+    few = packets is not None and packets <= _FEW
+    return sends or size is not None or few or transmitter.discipline is not None or not place.netem
 
 
 def gateway(link: int) -> str:
@@ -176,6 +216,16 @@ def gateway(link: int) -> str:
 def mac(port: int, link: int) -> str:
     """Locally administered."""
     return f"02:{port >> 16 & 255:02x}:{port >> 8 & 255:02x}:{port & 255:02x}:{link >> 8 & 255:02x}:{link & 255:02x}"
+
+
+class _Varied(TypedDict, total=False):
+    jitter: Jitter | None
+    reorder: Reorder | None
+    duplicate: tuple[int, int] | None
+    corrupt: tuple[int, int] | None
+    seed: int
+    rate_bps: int
+    slot_ns: int
 
 
 class _Rate(TypedDict, total=False):
@@ -199,16 +249,19 @@ class _Port:
         self.index = self.of[0].transmitter
         self.transmitter = None if self.index is None else compiled.transmitters[self.index]
         self.near, self.far = f"x{number}", f"y{number}"
+        self.on_wire = self.near
         # A card of several links ends at home; its sub-interfaces lead to the hosts.
         self.away = self.home if len(links) > 1 else self.of[0].target
         self.macs = mac(number, 0)
 
     def build(self) -> None:
+        if self.transmitter is not None and isinstance(self.transmitter.pace, RateSteps | Opportunities):
+            self._line()
+            return
         self.ports.veths.append(Veth(self.home, self.near, self.away, self.far, mac(self.number, 0)))
         rated = self.transmitter is not None
-        kept = bool(self.sends) or self._kept() or not self.place.netem
-        bucket = rated and not self._opportunity_bytes() and kept
-        delayed = any(link.delay_ns or link.aggregation_ns for link in self.of)
+        bucket = rated and self._slots() is None and needs_bucket(self.transmitter, self.place, sends=bool(self.sends))
+        delayed = any(delays(link) for link in self.of)
         wire = self.place.netem and (bucket or delayed)
         alone = len(self.links) == 1
         ends = self.near, self.far
@@ -225,16 +278,24 @@ class _Port:
         for position, index in enumerate(self.links):
             self._link(position, index, ends)
 
-    def _kept(self) -> bool:
-        """Whether the queue is one of its own, no netem's."""
-        if self.transmitter is None:
-            return False
-        packets, size = self.transmitter.queue_packets, self.transmitter.queue_bytes
-        few = packets is not None and packets <= _FEW
-        return size is not None or few or self.transmitter.discipline is not None
+    def _line(self) -> None:
+        """Two veth pairs, and a program between that lets frames go at the varying rate."""
+        assert self.index is not None
+        come, leave = f"i{self.number}", f"w{self.number}"
+        # What comes in is not for the device's own address, so that IP leaves it alone.
+        self.ports.veths.append(Veth(self.home, self.near, self.home, come, mac(self.number, 2**16 - 1)))
+        self.ports.veths.append(Veth(self.home, leave, self.away, self.far, mac(self.number, 0)))
+        self.ports.lines.append(Line(self.index, self.home, come, leave))
+        self.on_wire = leave
+        if delays(self.of[0]):
+            self._wire(bucket=False)
+        if loses_by_netem(self.of[0], self.place):
+            self._loss(self.near, self.links[0], LOSS, 0)
+        self._link(0, self.links[0], (self.near, self.far))
 
-    def _opportunity_bytes(self) -> int:
-        return self.of[0].opportunity_bytes
+    def _slots(self) -> Slots | None:
+        pace = None if self.transmitter is None else self.transmitter.pace
+        return pace if isinstance(pace, Slots) else None
 
     def _layer(self, ends: tuple[str, str], name: str, tag: int, where: int, to: int) -> tuple[str, str]:
         """A VLAN sub-interface at each end; the far one, made in the namespace ``where``, goes to ``to``."""
@@ -261,7 +322,7 @@ class _Port:
             where = link.target
         if by_netem and index in self.sends and not self.offload:
             ends = self._layer(ends, "c", _CUT_TAG, where, link.target)
-        if link.loss_ppb and not by_netem:
+        if link.loses and not by_netem:
             rule = LossRule(self.home, gateway(index), f"link{index}", link.loss_ppb, link.every)
             self.ports.rules.append(rule)
         self.ports.tops[index] = ends[0]
@@ -276,6 +337,9 @@ class _Port:
         loss_ppb = 0 if model else link.loss_ppb
         options = qdisc.netem(loss_ppb=loss_ppb, gilbert_elliott=model, seed=link_seed(self.seed, index))
         self.ports.qdiscs.append(Qdisc(self.home, device, handle << 16, ROOT, "netem", options))
+        for at_ns, ppb in link.losses:
+            change = qdisc.netem(loss_ppb=ppb)
+            self.ports.changes.append(Change(at_ns, self.home, device, handle << 16, ROOT, change))
         self.ports.losses.append(WatchLink(index, self.home, device, handle << 16, child << 16))
         return handle << 16 | 1
 
@@ -286,9 +350,8 @@ class _Port:
         packets, watched = transmitter.queue_packets, handle
         rate_bps, overhead = transmitter.rate_bps, self.of[0].overhead_bytes
         add = self.ports.qdiscs.append
-        if served := self._opportunity_bytes():
-            each_ns = round(served * 8 * 10**9 / rate_bps)
-            options = qdisc.netem(limit=packets or qdisc.UNLIMITED, slot_ns=each_ns, slot_bytes=served)
+        if slots := self._slots():
+            options = qdisc.netem(limit=packets or qdisc.UNLIMITED, slot_ns=slots.every_ns, slot_bytes=slots.bytes)
             add(Qdisc(self.home, device, handle, parent, "netem", options))
         elif bucket:
             add(Qdisc(self.home, device, handle, parent, "tbf", self._bucket()))
@@ -298,7 +361,8 @@ class _Port:
             limit = packets + 1 if packets else qdisc.UNLIMITED
             options = qdisc.netem(limit=limit, rate_bps=rate_bps, overhead_bytes=overhead)
             add(Qdisc(self.home, device, handle, parent, "netem", options))
-        self.ports.queues.append(WatchQueue(self.index, self.home, device, watched, not bucket))
+        on_wire = not bucket and slots is None
+        self.ports.queues.append(WatchQueue(self.index, self.home, device, watched, on_wire))
 
     def _bucket(self) -> bytes:
         assert self.transmitter is not None
@@ -312,6 +376,17 @@ class _Port:
             burst = max(burst, int(rate_bps / 8 * _REAL_TIME_BURST_S))
         return qdisc.tbf(rate_bps=rate_bps, burst_bytes=burst + overhead, overhead_bytes=overhead)
 
+    def _varied(self, link: Link) -> _Varied:
+        """What netem does beside a delay. A rate, however high, keeps packets in order."""
+        varied = _Varied(slot_ns=link.aggregation_ns)
+        if not link.varies:
+            return varied
+        varied["seed"] = link_seed(self.seed, len(self.all) + self.links[0])
+        varied |= {"jitter": link.jitter, "reorder": link.reorder, "duplicate": link.duplicate, "corrupt": link.corrupt}
+        if link.jitter is None or link.jitter.ordered:
+            varied["rate_bps"] = qdisc.KEEPS_ORDER_BPS
+        return varied
+
     def _wire(self, bucket: bool) -> None:
         """Propagation, one netem for each delay that links of a card have."""
         rate: _Rate = {}
@@ -320,8 +395,15 @@ class _Port:
         delays = sorted({link.delay_ns for link in self.of})
         add, handle = self.ports.qdiscs.append, WIRE << 16
         if len(delays) == 1:
-            options = qdisc.netem(delay_ns=delays[0], slot_ns=self.of[0].aggregation_ns, **rate)
-            add(Qdisc(self.home, self.near, handle, ROOT, "netem", options))
+            link = self.of[0]
+            varied = self._varied(link)
+            merged: dict[str, Any] = {**rate, **varied}
+            options = qdisc.netem(delay_ns=delays[0], **merged)
+            add(Qdisc(self.home, self.on_wire, handle, ROOT, "netem", options))
+            merged.pop("seed", None)
+            for at_ns, delay_ns in link.delays:
+                options = qdisc.netem(delay_ns=delay_ns, **merged)
+                self.ports.changes.append(Change(at_ns, self.home, self.on_wire, handle, ROOT, options))
             return
         add(Qdisc(self.home, self.near, handle, ROOT, "prio", qdisc.prio(len(delays))))
         for band, delay_ns in enumerate(delays, 1):

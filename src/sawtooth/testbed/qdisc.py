@@ -8,14 +8,17 @@ from __future__ import annotations
 import struct
 from dataclasses import astuple
 
-from sawtooth.compiled import Codel, Fifo, GilbertElliott, Transmitter
+from sawtooth.compiled import Codel, Fifo, GilbertElliott, Jitter, Reorder, Transmitter
 
 UNLIMITED = 2**31 - 1
 """Packets: a queue that nothing fills."""
 PPB = 10**9
+KEEPS_ORDER_BPS = 8 * 10**12
+"""A rate that takes a nanosecond or two a frame: netem then lets none overtake."""
 _CERTAIN = 2**32 - 1
 """netem's probability 1."""
 
+_NETEM_CORR, _NETEM_DELAY_DIST, _NETEM_REORDER, _NETEM_CORRUPT, _NETEM_JITTER64 = 1, 2, 3, 4, 11
 _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SLOT, _NETEM_SEED = 5, 6, 8, 10, 12, 14
 _NETEM_LOSS_GE = 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
@@ -35,14 +38,32 @@ def netem(
     delay_ns: int = 0,
     slot_ns: int = 0,
     slot_bytes: int = 0,
+    jitter: Jitter | None = None,
+    reorder: Reorder | None = None,
+    duplicate: tuple[int, int] | None = None,
+    corrupt: tuple[int, int] | None = None,
 ) -> bytes:
     """``limit`` in packets, the one on the wire included; it is checked after the loss (``netem_enqueue``).
 
     ``gilbert_elliott`` as a compiled scenario has it, instead of ``loss_ppb``: what tc calls ``loss gemodel``.
+    ``jitter``, ``reorder``, ``duplicate``, ``corrupt`` as a compiled link has them; a rate keeps the order of packets.
     ``slot_ns``: packets that are due leave together, so long after the last of those before (tc's ``slot``), and
     at most ``slot_bytes`` and what is left of a packet (0: all).
     """
-    options = struct.pack("=6I", 0, limit, _chance(loss_ppb), 0, 0, 0)
+    share, duplicate_correlation = duplicate or (0, 0)
+    gap = 0 if reorder is None else reorder.gap
+    options = struct.pack("=6I", 0, limit, _chance(loss_ppb), gap, _chance(share), 0)
+    correlated = (0 if jitter is None else jitter.correlation_ppb, 0, duplicate_correlation)
+    if any(correlated):
+        options += _attribute(_NETEM_CORR, struct.pack("=3I", *map(_chance, correlated)))
+    if reorder is not None:
+        options += _attribute(_NETEM_REORDER, struct.pack("=2I", *map(_chance, (reorder.ppb, reorder.correlation_ppb))))
+    if corrupt is not None:
+        options += _attribute(_NETEM_CORRUPT, struct.pack("=2I", *map(_chance, corrupt)))
+    if jitter is not None:
+        options += _attribute(_NETEM_JITTER64, struct.pack("=q", jitter.ns))
+        if jitter.table:
+            options += _attribute(_NETEM_DELAY_DIST, struct.pack(f"={len(jitter.table)}h", *jitter.table))
     if gilbert_elliott is not None:
         p, r, bad, good = map(_chance, astuple(gilbert_elliott))
         # The third is the chance that a packet survives the bad state.

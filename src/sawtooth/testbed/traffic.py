@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sawtooth.compiled import Compiled
+from sawtooth.compiled import Compiled, Opportunities, RateSteps
 from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import CLIENT_PORT, FIRST_PORT, IPV4, TCP_LONGEST
 from sawtooth.testbed.plan import Plan, address
-from sawtooth.testbed.ports import Ports
+from sawtooth.testbed.ports import Line, Ports
 
 ENDLESS = -1
 CLIENT_PORTS = 256
@@ -81,6 +81,11 @@ def orders(
     lines += [f"host {host}" for host in sending_hosts(compiled)]
     for queue in plan.ports.queues:
         lines.append(f"queue {queue.transmitter} {queue.namespace} {queue.device} {queue.handle} {int(queue.on_wire)}")
+    for change in sorted(plan.ports.changes, key=lambda change: change.at_ns):
+        where = f"{change.namespace} {change.device} {change.handle} {change.parent}"
+        lines.append(f"change {change.at_ns} {where} {change.options.hex()}")
+    for line in plan.ports.lines:
+        lines.append(_line(compiled, line, directory))
     for link in plan.ports.losses:
         lines.append(f"link {link.link} {link.namespace} {link.device} {link.handle} {link.child}")
     for rule in plan.ports.rules:
@@ -90,6 +95,23 @@ def orders(
         words = "\t".join(program.words)
         lines.append(f"run {program.namespace} {program.start_ns} {program.out}\t{words}")
     return "\n".join(lines) + "\n"
+
+
+def _line(compiled: Compiled, line: Line, directory: Path) -> str:
+    """The order for a transmitter whose rate varies, and the file of its times."""
+    transmitter = compiled.transmitters[line.transmitter]
+    pace, given = transmitter.pace, f"line-{line.transmitter}.txt"
+    overhead = next(link.overhead_bytes for link in compiled.links if link.transmitter == line.transmitter)
+    if isinstance(pace, Opportunities):
+        told, opportunity = [str(time) for time in pace.times_ms], pace.bytes
+    else:
+        assert isinstance(pace, RateSteps)
+        told = [f"{at_ns} {bps}" for at_ns, bps in ((0, transmitter.rate_bps), *pace.steps)]
+        opportunity = 0
+    (directory / given).write_text("\n".join(told) + "\n", encoding="ascii")
+    limits = f"{_or_endless(transmitter.queue_packets)} {_or_endless(transmitter.queue_bytes)}"
+    devices = f"{line.namespace} {line.come} {line.leave}"
+    return f"line {line.transmitter} {devices} {limits} {overhead} {opportunity} {given}"
 
 
 def sending_hosts(compiled: Compiled) -> list[int]:

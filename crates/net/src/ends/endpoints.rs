@@ -130,7 +130,7 @@ impl Ends {
         let network = &mut outside.network;
         let first = network.routes.link(packet.at);
         let memory = u64::from(burst.bytes) + SUPER_PACKET_OVERHEAD;
-        let whole_lost = offload && network.links[first as usize].loses();
+        let whole_lost = offload && network.links[first as usize].loses(now);
         let tapped = self.wire.is_some();
         if tapped && offload {
             self.tap_super_packet(&packet, burst, whole_lost, now, network);
@@ -147,7 +147,7 @@ impl Ends {
                 if tapped {
                     self.tap_sent(&packet, now, network);
                 }
-                if offload || !network.links[first as usize].loses() {
+                if offload || !network.links[first as usize].loses(now) {
                     let packet = network.packets.insert(packet);
                     match network.send(packet, first, now, &mut outside.calendar) {
                         Sent::Leaves(departure) => leaves = departure,

@@ -5,7 +5,7 @@
 //! over all (conservative simulation, as Chandy and Misra 1979), and there is no common queue of events. Hosts joined by
 //! much shorter links than the longest share a cell, so that cells get far at a time.
 
-use crate::scenario::Scenario;
+use crate::scenario::{self, Scenario};
 use sawtooth_units::Span;
 use sawtooth_units::width::Fit;
 
@@ -44,11 +44,11 @@ pub struct Inlet {
 
 impl Cells {
     pub fn new(scenario: &Scenario) -> Self {
-        let longest = scenario.links.iter().map(|link| link.delay_ns).max().unwrap_or(0);
+        let longest = scenario.links.iter().map(scenario::Link::least_delay_ns).max().unwrap_or(0);
         let mut group: Vec<usize> = (0..scenario.hosts.len()).collect();
         let together = scenario.hosts.len() > CELLS_MAX || longest == 0;
         for link in &scenario.links {
-            if together || link.delay_ns * SHORT < longest {
+            if together || link.least_delay_ns().saturating_mul(SHORT) < longest {
                 let (a, b) = (group[link.from], group[link.to]);
                 group.iter_mut().filter(|g| **g == b).for_each(|g| *g = a);
             }
@@ -64,7 +64,7 @@ impl Cells {
             let (from, to) = (cells.of_host[link.from], cells.of_host[link.to]);
             if from != to {
                 let transmitter = link.transmitter.map(|t| t.fit_u32());
-                let inlet = Inlet { from, delay: Span::from_nanos(link.delay_ns), transmitter };
+                let inlet = Inlet { from, delay: Span::from_nanos(link.least_delay_ns()), transmitter };
                 cells.inlets[to as usize].push(inlet);
             } else {
                 cells.inner[to as usize] = true;

@@ -281,6 +281,10 @@ impl Simulation {
         self.outside.now = now;
         let Outside { network, calendar, .. } = &mut self.outside;
         let input = &mut network.links[link as usize];
+        if input.head() != now {
+            // A packet overtook the one that this was for, which has another entry since.
+            return calendar.heaps[cell as usize].replace_top(Time::NEVER);
+        }
         let packet = input.arrive().packet;
         calendar.heaps[cell as usize].replace_top(input.head());
         network.seen(packet, link, now);

@@ -29,7 +29,7 @@ impl Network {
         }
         match departure {
             Some(departure) => {
-                self.carry(waiting, departure, calendar);
+                self.carry(waiting.packet, waiting.link, departure, calendar);
                 calendar.departure(transmitter, departure);
                 Sent::Leaves(departure)
             }
@@ -46,15 +46,8 @@ impl Network {
         if let Some((waiting, departure)) = next {
             let packet = *self.packets.get_mut(waiting.packet);
             self.left.push_back(Left { packet, link: waiting.link, at: departure });
-            self.carry(waiting, departure, calendar);
+            self.carry(waiting.packet, waiting.link, departure, calendar);
             calendar.departure(transmitter, departure);
-        }
-    }
-
-    fn carry(&mut self, waiting: Waiting, departure: Time, calendar: &mut impl Calendar) {
-        let link = &mut self.links[waiting.link as usize];
-        if link.carry(waiting.packet, departure) {
-            calendar.arrival(waiting.link, link.head());
         }
     }
 

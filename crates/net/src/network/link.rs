@@ -4,6 +4,7 @@ use crate::network::loss::Loss;
 use crate::network::ring::Ring;
 use crate::network::routes::END;
 use crate::network::transmitter::Transmitter;
+use crate::network::variation::Variation;
 use crate::scenario;
 use sawtooth_units::width::{Fit, Low};
 use sawtooth_units::{Span, Time};
@@ -44,16 +45,48 @@ pub enum Transmitted {
     Dropped,
 }
 
+/// The packets on their way.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// The first, which arrives at [`Time::NEVER`] where there is none.
+    first: OnWay,
+    /// Those behind it, in order of arrival at the other end.
+    behind: Ring<OnWay>,
+}
+
+impl Way {
+    /// Adds a packet that arrives last. True: it is the only one.
+    #[inline]
+    fn push(&mut self, on_way: OnWay) -> bool {
+        let is_first = self.first.arrival == Time::NEVER;
+        if is_first {
+            self.first = on_way;
+        } else {
+            self.behind.push(on_way);
+        }
+        is_first
+    }
+
+    /// Adds a packet that may arrive before others. True: before all others.
+    pub fn put(&mut self, on_way: OnWay) -> bool {
+        let is_first = on_way.arrival < self.first.arrival;
+        let behind = if is_first { std::mem::replace(&mut self.first, on_way) } else { on_way };
+        if behind.arrival < Time::NEVER {
+            self.behind.insert(behind, |other| other.arrival > behind.arrival);
+        }
+        is_first
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Link {
     pub transmitter: Option<u32>,
     pub delay: Span,
     pub overhead: u32,
     loss: Loss,
-    /// The first packet on its way, which arrives at [`Time::NEVER`] where there is none.
-    first: OnWay,
-    /// Those on their way behind it, in order of arrival at the other end.
-    behind: Ring<OnWay>,
+    /// Where its packets have more than a delay before them.
+    pub variation: Option<Box<Variation>>,
+    pub way: Way,
     /// Where its packets go on: a link, [`END`] or [`MIXED`] (see [`crate::network::routes`]).
     pub next: u32,
     /// Packets dropped by the loss model since the start.
@@ -67,8 +100,8 @@ impl Link {
             delay: Span::from_nanos(config.delay_ns),
             overhead: config.overhead_bytes.fit_u32(),
             loss: Loss::new(config, seed, index),
-            first: NONE,
-            behind: Ring::new(),
+            variation: Variation::new(config, seed, index),
+            way: Way { first: NONE, behind: Ring::new() },
             next: END,
             lost: 0,
         }
@@ -76,8 +109,8 @@ impl Link {
 
     /// Whether the loss model drops the next packet.
     #[inline]
-    pub fn loses(&mut self) -> bool {
-        let lost = self.loss.takes();
+    pub fn loses(&mut self, now: Time) -> bool {
+        let lost = self.loss.takes(now);
         if lost {
             self.lost += 1;
         }
@@ -87,20 +120,13 @@ impl Link {
     /// Puts a packet that has left the transmitter at `departure` on its way. True: nothing was on its way before.
     #[inline]
     pub fn carry(&mut self, packet: Handle, departure: Time) -> bool {
-        let on_way = OnWay { arrival: departure + self.delay, packet };
-        let is_first = self.first.arrival == Time::NEVER;
-        if is_first {
-            self.first = on_way;
-        } else {
-            self.behind.push(on_way);
-        }
-        is_first
+        self.way.push(OnWay { arrival: departure + self.delay, packet })
     }
 
     /// Puts a packet through the loss model and `transmitter`, this link's, and on its way.
     #[inline(always)]
     pub fn transmit(&mut self, packet: Handle, now: Time, transmitter: &mut Transmitter) -> Transmitted {
-        if self.loses() {
+        if self.loses(now) {
             return Transmitted::Dropped;
         }
         match transmitter.send(packet.size() + self.overhead, now) {
@@ -113,22 +139,23 @@ impl Link {
     /// When the next packet arrives; `Time::NEVER` without one.
     #[inline]
     pub fn head(&self) -> Time {
-        self.first.arrival
+        self.way.first.arrival
     }
     /// Takes the next packet off the link; there must be one.
     #[inline]
     pub fn arrive(&mut self) -> OnWay {
-        let packet = self.first;
-        if self.behind.len() > 0 {
-            self.first = self.behind.pop();
+        let Way { first, behind } = &mut self.way;
+        let packet = *first;
+        if behind.len() > 0 {
+            *first = behind.pop();
         } else {
-            self.first = NONE;
-            self.behind.rewind();
+            *first = NONE;
+            behind.rewind();
         }
         packet
     }
     /// Packets on their way.
     pub fn in_transit(&self) -> usize {
-        self.behind.len() + usize::from(self.first.arrival != Time::NEVER)
+        self.way.behind.len() + usize::from(self.way.first.arrival != Time::NEVER)
     }
 }

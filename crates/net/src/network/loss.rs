@@ -2,6 +2,7 @@
 
 use crate::rng::{Purpose, Rng};
 use crate::scenario::{Link, LossPattern};
+use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
 
 const BILLION: u64 = 1_000_000_000;
@@ -17,6 +18,12 @@ pub struct Loss {
 enum Model {
     None,
     Independent(Chance),
+    /// A chance that changes: the one that holds, and from when which others do.
+    Changing {
+        chance: Chance,
+        next: usize,
+        steps: Vec<(Time, Chance)>,
+    },
     /// Of each `period` packets the last one.
     Every {
         period: u64,
@@ -45,7 +52,11 @@ impl Chance {
 
 impl Loss {
     pub fn new(link: &Link, seed: u64, index: usize) -> Self {
+        let steps = || link.losses.iter().map(|&(at, ppb)| (Time::from_nanos(at), Chance::of_billion(ppb))).collect();
         let model = match link.loss_pattern {
+            None if !link.losses.is_empty() => {
+                Model::Changing { chance: Chance::of_billion(link.loss_ppb), next: 0, steps: steps() }
+            }
             None if link.loss_ppb == 0 => Model::None,
             None => Model::Independent(Chance::of_billion(link.loss_ppb)),
             Some(LossPattern::Every(period)) => Model::Every { period, left: period },
@@ -59,17 +70,25 @@ impl Loss {
     }
 
     /// Whether the next packet is lost, whatever it is.
-    pub fn takes(&mut self) -> bool {
+    pub fn takes(&mut self, now: Time) -> bool {
         match self.model {
             Model::None => false,
             Model::Independent(chance) => chance.hits(self.rng.next()),
-            _ => self.takes_by_pattern(),
+            _ => self.takes_by_pattern(now),
         }
     }
 
     #[inline(never)]
-    fn takes_by_pattern(&mut self) -> bool {
+    fn takes_by_pattern(&mut self, now: Time) -> bool {
         match &mut self.model {
+            Model::Changing { chance, next, steps } => {
+                while let Some(&(at, step)) = steps.get(*next)
+                    && at <= now
+                {
+                    (*chance, *next) = (step, *next + 1);
+                }
+                chance.hits(self.rng.next())
+            }
             Model::Every { period, left } => {
                 *left -= 1;
                 let last = *left == 0;
@@ -93,18 +112,21 @@ impl Loss {
 mod tests {
     use super::*;
 
+    fn link(loss_ppb: u64) -> Link {
+        let json = r#"{"name": "", "from": 0, "to": 1, "transmitter": null, "delay_ns": 0, "loss_ppb": 0, "overhead_bytes": 0}"#;
+        Link { loss_ppb, ..serde_json::from_str(json).unwrap() }
+    }
+
     fn loss(loss_ppb: u64, loss_pattern: Option<LossPattern>) -> Loss {
-        let link = Link {
-            name: String::new(),
-            from: 0,
-            to: 1,
-            transmitter: None,
-            delay_ns: 0,
-            loss_ppb,
-            loss_pattern,
-            overhead_bytes: 0,
-        };
-        Loss::new(&link, 1, 0)
+        Loss::new(&Link { loss_pattern, ..link(loss_ppb) }, 1, 0)
+    }
+
+    #[test]
+    fn a_share_that_changes_holds_from_its_time_on() {
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let losses = vec![(10_000_000, BILLION), (20_000_000, 0)];
+        let mut loss = Loss::new(&Link { losses, ..link(0) }, 1, 0);
+        assert_eq!([0, 9, 10, 19, 20, 30].map(|ms| loss.takes(at(ms))), [false, false, true, true, false, false]);
     }
 
     fn bursts(p_ppb: u64, r_ppb: u64, bad_ppb: u64, good_ppb: u64) -> Loss {
@@ -112,7 +134,7 @@ mod tests {
     }
 
     fn taken(loss: &mut Loss, packets: usize) -> Vec<bool> {
-        (0..packets).map(|_| loss.takes()).collect()
+        (0..packets).map(|_| loss.takes(Time::ZERO)).collect()
     }
 
     fn share(taken: &[bool]) -> f64 {

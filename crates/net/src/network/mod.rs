@@ -3,6 +3,7 @@
 pub mod held;
 pub mod link;
 pub mod loss;
+pub mod pace;
 pub mod packet;
 pub mod packets;
 pub mod passage;
@@ -10,6 +11,7 @@ pub mod queue;
 pub mod ring;
 pub mod routes;
 pub mod transmitter;
+pub mod variation;
 
 use crate::network::held::Left;
 use crate::network::link::Link;

@@ -50,6 +50,16 @@ impl Packets {
         self.release(&packet);
     }
 
+    /// Another packet that says the same.
+    pub fn copy(&mut self, handle: Handle) -> Handle {
+        let mut packet = *self.get_mut(handle);
+        if packet.sack != 0 {
+            let sack = self.sack(&packet);
+            self.keep_sack(&mut packet, sack);
+        }
+        self.insert(packet)
+    }
+
     /// So many have travelled at a time.
     pub fn most(&self) -> u64 {
         self.slots.len() as u64

@@ -6,6 +6,7 @@ use crate::network::link::{Handle, OnWay, Transmitted};
 use crate::network::packet::Packet;
 use crate::network::queue::Waiting;
 use crate::network::routes::{END, MIXED};
+use crate::network::variation::Fate;
 use sawtooth_units::{Span, Time};
 
 /// What became of a packet that was put on a link.
@@ -75,6 +76,9 @@ impl Network {
             return None;
         };
         let (through, through_b) = (output.transmitter?, output_b.transmitter?);
+        if output.variation.is_some() || output_b.variation.is_some() {
+            return None;
+        }
         loop {
             let (input, output, through, link) = if input.head() <= input_b.head() {
                 (&mut *input, &mut *output, through, next[0])
@@ -100,6 +104,7 @@ impl Network {
         let next = self.links[from as usize].next;
         if let Ok([input, output]) = self.links.get_disjoint_mut([from as usize, next as usize])
             && let Some(index) = output.transmitter
+            && output.variation.is_none()
             && self.packets.most() <= *left
         {
             let transmitter = &mut self.transmitters[index as usize];
@@ -130,7 +135,7 @@ impl Network {
     /// A packet meets a link's loss, and if it passes, its transmitter.
     #[inline]
     pub fn enter(&mut self, packet: Handle, link: u32, now: Time, calendar: &mut impl Calendar) -> Sent {
-        if self.links[link as usize].loses() {
+        if self.links[link as usize].loses(now) {
             self.packets.discard(packet);
             return Sent::Dropped;
         }
@@ -157,7 +162,7 @@ impl Network {
     /// Puts a packet on the first link of its route.
     pub fn forward(&mut self, packet: Packet, now: Time, calendar: &mut impl Calendar) {
         let link = self.routes.link(packet.at);
-        if self.links[link as usize].loses() {
+        if self.links[link as usize].loses(now) {
             self.packets.release(&packet);
         } else {
             let packet = self.packets.insert(packet);
@@ -184,7 +189,7 @@ impl Network {
                 }
             }
             None => {
-                if link.delay == Span::ZERO {
+                if link.delay == Span::ZERO && link.variation.is_none() {
                     let next = self.next_link(packet, index);
                     // Neither transmitter nor delay: the next host passes it on at the same instant.
                     if next != END {
@@ -194,11 +199,41 @@ impl Network {
                 now
             }
         };
+        self.carry(packet, index, departure, calendar);
+        Sent::Leaves(departure)
+    }
+
+    /// Puts a packet that leaves its transmitter at `departure` on its way.
+    #[inline(always)]
+    pub(super) fn carry(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
         let link = &mut self.links[index as usize];
+        if link.variation.is_some() {
+            return self.vary(packet, index, departure, calendar);
+        }
         if link.carry(packet, departure) {
             calendar.arrival(index, link.head());
         }
-        Sent::Leaves(departure)
+    }
+
+    /// The same on a link that does more than delay all alike.
+    #[inline(never)]
+    fn vary(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
+        let link = &mut self.links[index as usize];
+        let Some(variation) = &mut link.variation else { return };
+        let copy = variation.doubles().then(|| self.packets.copy(packet));
+        if let (Some(copy), Some(taps)) = (copy, &mut self.taps) {
+            taps.copied(packet.slot(), copy.slot());
+        }
+        for packet in [Some(packet), copy].into_iter().flatten() {
+            match variation.fate(departure) {
+                Fate::Arrives(arrival) => {
+                    if link.way.put(OnWay { arrival, packet }) {
+                        calendar.arrival(index, arrival);
+                    }
+                }
+                Fate::Broken => self.packets.discard(packet),
+            }
+        }
     }
 
     #[inline(never)]

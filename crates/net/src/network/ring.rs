@@ -58,6 +58,19 @@ impl<T: Copy + Default> Ring<T> {
         self.tail += 1;
     }
 
+    /// Puts an item before those at the end that are `after` it.
+    pub fn insert(&mut self, item: T, after: impl Fn(&T) -> bool) {
+        self.push(item);
+        let mut at = self.tail - 1;
+        while at > self.head && after(&self.slots[self.slot(at - 1)]) {
+            let (here, before) = (self.slot(at), self.slot(at - 1));
+            self.slots[here] = self.slots[before];
+            at -= 1;
+        }
+        let here = self.slot(at);
+        self.slots[here] = item;
+    }
+
     #[cold]
     fn grow(&mut self) {
         let mut slots = vec![T::default(); 2 * self.slots.len()];
@@ -72,6 +85,16 @@ impl<T: Copy + Default> Ring<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_put_before_others_comes_out_before_them() {
+        let mut ring = Ring::new();
+        (0..40).for_each(|n| ring.push(10 * n));
+        (0..20).for_each(|_| _ = ring.pop());
+        [395, 205, 390, 500, 1].into_iter().for_each(|item| ring.insert(item, |&other| other > item));
+        let all: Vec<u32> = std::iter::from_fn(|| (ring.len() > 0).then(|| ring.pop())).collect();
+        assert!(all.is_sorted() && all.len() == 25, "{all:?}");
+    }
 
     #[test]
     fn what_goes_in_comes_out_in_order_over_growth_and_wrap() {

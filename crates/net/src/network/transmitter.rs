@@ -1,5 +1,6 @@
 //! A transmitter: how long each packet takes to leave, one after the other, and the queue before it.
 
+use crate::network::pace::{Leaving, Pace};
 use crate::network::queue::delays::Delays;
 use crate::network::queue::{Discipline, Drops, Held, Waiting};
 use crate::scenario;
@@ -20,6 +21,8 @@ pub struct Transmitter {
     free_ps: u64,
     /// The same, rounded up: none that comes yet leaves before.
     pub free: Time,
+    /// Instead of `per_byte`, where the rate varies.
+    pace: Option<Box<Pace>>,
     discipline: Discipline,
     pub counters: Counters,
     /// Of packets that were held and have begun to leave.
@@ -48,6 +51,7 @@ impl Transmitter {
             per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)).fit_u64(),
             free_ps: 0,
             free: Time::ZERO,
+            pace: config.pace.as_ref().map(|pace| Box::new(Pace::new(pace, config.rate_bps))),
             counters: Counters::default(),
             delays: matches!(discipline, Discipline::Held(_)).then(Delays::new),
             discipline,
@@ -59,6 +63,9 @@ impl Transmitter {
     #[inline(always)]
     pub fn send(&mut self, size: u32, now: Time) -> Option<Time> {
         let now_ps = now.nanos() * PICOS_PER_NANO;
+        if self.pace.is_some() {
+            return self.send_paced(size, now_ps);
+        }
         let start = self.free_ps.max(now_ps);
         if start > now_ps {
             let taken = match &mut self.discipline {
@@ -72,6 +79,47 @@ impl Transmitter {
             self.counters.waited_ns += u128::from((start - now_ps) / PICOS_PER_NANO);
         }
         Some(self.leave(size, start))
+    }
+
+    /// As [`Self::leave`], also where the rate varies.
+    fn leave_held(&mut self, size: u32, start: u64) -> Time {
+        match &mut self.pace {
+            Some(pace) => {
+                let Leaving { end, .. } = pace.leave(size, start, start);
+                self.left_by(size, end)
+            }
+            None => self.leave(size, start),
+        }
+    }
+
+    /// As [`Self::send`], where the rate varies.
+    #[inline(never)]
+    fn send_paced(&mut self, size: u32, now_ps: u64) -> Option<Time> {
+        let pace = self.pace.as_mut()?;
+        let mut tried = pace.clone();
+        let Leaving { start, end } = tried.leave(size, now_ps, self.free_ps);
+        if start > now_ps {
+            let taken = match &mut self.discipline {
+                Discipline::TailDrop(queue) => queue.takes(size, start, now_ps),
+                Discipline::Held(_) => unreachable!("what is held leaves by events"),
+            };
+            if !taken {
+                self.counters.drops += 1;
+                return None;
+            }
+            self.counters.waited_ns += u128::from((start - now_ps) / PICOS_PER_NANO);
+        }
+        *pace = tried;
+        Some(self.left_by(size, end))
+    }
+
+    /// Counts a packet that has left entirely at `end` (picoseconds).
+    fn left_by(&mut self, size: u32, end: u64) -> Time {
+        self.free_ps = end.min(NEVER_PS);
+        self.counters.packets += 1;
+        self.counters.bytes += u64::from(size);
+        self.free = Time::from_nanos(self.free_ps.div_ceil(PICOS_PER_NANO));
+        self.free
     }
 
     /// Lets a packet begin to leave at `start` (picoseconds); when it has left entirely.
@@ -123,7 +171,7 @@ impl Transmitter {
         if let Some(delays) = &mut self.delays {
             delays.add(Span::from_nanos(waited_ns));
         }
-        self.leave(waiting.size, start_ps)
+        self.leave_held(waiting.size, start_ps)
     }
 
     fn count(&mut self, drops: &Drops) {
@@ -171,6 +219,7 @@ mod tests {
             rate_bps: 1_000_000_000,
             queue_packets: Some(queue_packets),
             queue_bytes: None,
+            pace: None,
             discipline: scenario::Discipline::TailDrop,
         };
         Transmitter::new(&config, 1514)
@@ -204,6 +253,7 @@ mod tests {
             rate_bps: 7_000_000_000,
             queue_packets: None,
             queue_bytes: None,
+            pace: None,
             discipline: scenario::Discipline::TailDrop,
         };
         let mut t = Transmitter::new(&config, 1514);

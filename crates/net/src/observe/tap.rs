@@ -74,6 +74,12 @@ impl Taps {
         }
     }
 
+    /// What is kept at `slot` is kept at `copy`, too.
+    pub fn copied(&mut self, slot: u32, copy: u32) {
+        let Frame { begins, what } = self.frames[slot as usize];
+        self.keep(copy, begins, what);
+    }
+
     /// What is kept at `slot` comes in over `link`, which is so many links from where its route begins as `links` says.
     #[cold]
     #[inline(never)]

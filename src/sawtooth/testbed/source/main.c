@@ -202,7 +202,24 @@ static void order(char *line) {
     } else if (!strcmp(first, "flow")) add_flow(&rest);
     else if (!strcmp(first, "probe")) add_probe(rest);
     else if (!strcmp(first, "host")) add_host(number(&rest));
-    else {
+    else if (!strcmp(first, "change")) {
+        int64_t at = number(&rest);
+        int namespace = number(&rest);
+        char *device = word(&rest);
+        uint32_t handle = number(&rest), parent = number(&rest);
+        char *options = word(&rest);
+        add_change(at, namespace, device, handle, parent, options);
+        free(device);
+        free(options);
+    } else if (!strcmp(first, "line")) {
+        int index = number(&rest), namespace = number(&rest);
+        char *from = word(&rest), *to = word(&rest);
+        int64_t packets = number(&rest), bytes = number(&rest), overhead = number(&rest), opportunity = number(&rest);
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", directory, word(&rest));
+        add_line(index, namespace, from, to, packets, bytes, overhead, opportunity, path);
+        add_queue(index, namespace, 0, 0, 0);
+    } else {
         int index = number(&rest), namespace = number(&rest);
         char *name = word(&rest);
         if (!strcmp(first, "queue")) {
@@ -236,6 +253,8 @@ int main(int argc, char **argv) {
     /* A whole second of the clock, so that runs do not differ by where the kernel's timer ticks fall. */
     start_at = (now() / SECOND + 1) * SECOND + lead;
     for (int i = 0; i < program_count; i++) spawn_thread(run_program, &programs[i]);
+    start_lines();
+    start_changes();
     start_probes();
     for (int i = 0; i < flow_count; i++) start_flow(&flows[i]);
     sample_all();

@@ -43,7 +43,7 @@ static void *more(void *array, int count, size_t size) {
 void add_queue(int index, int namespace, const char *device, uint32_t handle, int on_wire) {
     queues = more(queues, queue_count, sizeof *queues);
     queues[queue_count++] =
-        (struct queue){.index = index, .namespace = namespace, .device = strdup(device), .handle = handle, .on_wire = on_wire};
+        (struct queue){.index = index, .namespace = namespace, .device = device ? strdup(device) : 0, .handle = handle, .on_wire = on_wire};
 }
 
 void add_link(int index, int namespace, const char *device, uint32_t handle, uint32_t child) {
@@ -76,6 +76,7 @@ static struct socket *socket_in(int namespace) {
 
 static void open_all(void) {
     for (int i = 0; i < queue_count; i++) {
+        if (!queues[i].device) continue; /* a line's, which counts for itself */
         socket_in(queues[i].namespace);
         enter(queues[i].namespace);
         if (!(queues[i].ifindex = if_nametoindex(queues[i].device))) fail(queues[i].device);
@@ -150,7 +151,7 @@ static void take_qdisc(struct nlmsghdr *h, int namespace) {
     struct rtattr *kind = find(TCA_RTA(t), TCA_PAYLOAD(h), TCA_KIND);
     now.early = early_drops(kind ? RTA_DATA(kind) : 0, find(RTA_DATA(all), RTA_PAYLOAD(all), TCA_STATS_APP), now.drops);
     for (int i = 0; i < queue_count; i++)
-        if (queues[i].namespace == namespace && queues[i].ifindex == (unsigned)t->tcm_ifindex && queues[i].handle == t->tcm_handle) {
+        if (queues[i].device && queues[i].namespace == namespace && queues[i].ifindex == (unsigned)t->tcm_ifindex && queues[i].handle == t->tcm_handle) {
             if (queues[i].on_wire && now.waiting) { /* this qdisc counts the packet on the wire as well */
                 now.backlog -= now.backlog / now.waiting;
                 now.waiting--;
@@ -189,6 +190,12 @@ static void look(void) {
     for (int i = 0; i < socket_count; i++) {
         ask(sockets[i].route, &qdiscs, take_qdisc, sockets[i].namespace);
         if (sockets[i].rules >= 0) ask(sockets[i].rules, &objects, take_counter, sockets[i].namespace);
+    }
+    for (int i = 0; i < queue_count; i++) {
+        struct line_counts line;
+        if (queues[i].device || !look_at_line(queues[i].index, &line)) continue;
+        queues[i].now = (struct qdisc){line.bytes, line.packets, line.waiting, line.backlog, line.drops};
+        queues[i].sum += line.waiting;
     }
     looks++;
 }

@@ -75,6 +75,15 @@ void counts_of(struct flow *flow, struct counts *into);
 void open_flow_tables(void);
 void report_flow(struct session *session, const struct sample *last, uint64_t delivered, int64_t end, int completed);
 
+struct line_counts { uint64_t waiting, backlog, packets, bytes, drops; };
+
+void add_change(int64_t at, int namespace, const char *device, uint32_t handle, uint32_t parent, const char *options);
+void start_changes(void);
+void add_line(int index, int namespace, const char *from, const char *to, int64_t limit_packets, int64_t limit_bytes, int64_t overhead,
+              int64_t opportunity, const char *given);
+void start_lines(void);
+int look_at_line(int index, struct line_counts *counts); /* 0: there is none for that transmitter */
+
 void add_queue(int index, int namespace, const char *device, uint32_t handle, int on_wire);
 void add_link(int index, int namespace, const char *device, uint32_t handle, uint32_t child);
 void add_counter(int index, int namespace, const char *name);

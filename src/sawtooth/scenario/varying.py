@@ -1,0 +1,198 @@
+"""What of a link direction changes by itself: rate, delay and loss at given times; jitter, and what else netem does."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from sawtooth import compiled
+from sawtooth.errors import InputError
+from sawtooth.scenario.part import Part
+from sawtooth.scenario.units import Loss, Quantity, Rate, Span
+
+MOST_STEPS = 1_000_000
+"""Of one direction in one run."""
+_STOPPED = Rate(0)
+_DEVIATIONS = 4096
+"""Entries of a table, as netem's."""
+_SCALE = 8192
+_SHAPE = 3
+"""Of the Pareto distribution: its deviation is finite, its third moment is not."""
+
+
+def _drawn_or_fixed(kind: Any) -> Any:
+    """Annotates a field of one quantity, or of the lowest and the highest."""
+
+    def parse(value: object) -> Any:
+        if isinstance(value, kind):
+            return value
+        if kind is Rate and isinstance(value, str) and value.split()[:1] == ["0"] and value.endswith("bit/s"):
+            return _STOPPED
+        return kind.parse(value)
+
+    def read(value: object) -> tuple[Quantity, ...]:
+        values = tuple(parse(one) for one in value) if isinstance(value, (list, tuple)) else (parse(value),)
+        if not values or len(values) > 2:
+            raise InputError(
+                "wrong-type", "one value is needed, or the lowest and the highest", fix="write one, or two"
+            )
+        if len(values) == 2 and values[0] > values[1]:
+            raise InputError("out-of-range", f'"{values[0]}" is above "{values[1]}"', fix="swap them")
+        return values
+
+    def write(values: tuple[Quantity, ...]) -> str | list[str]:
+        return str(values[0]) if len(values) == 1 else [str(one) for one in values]
+
+    return BeforeValidator(read, json_schema_input_type=kind | list[kind]), PlainSerializer(write)
+
+
+_RATE, _SPAN, _LOSS = (_drawn_or_fixed(kind) for kind in (Rate, Span, Loss))
+Rates = Annotated[tuple[Rate, ...], *_RATE]
+Delays = Annotated[tuple[Span, ...], *_SPAN]
+Losses = Annotated[tuple[Loss, ...], *_LOSS]
+
+
+class Change(Part):
+    """From a time on a direction has another rate, delay or loss; of two values one between is drawn, each time."""
+
+    at: Span = Field(Span(0), description="when")
+    every: Span | None = Field(None, description="and again so long after each time, to the end")
+    rate: Rates | None = Field(None, description='of the transmitter; "0 bit/s": nothing leaves')
+    delay: Delays | None = Field(None, description="propagation, one way; nobody overtakes")
+    loss: Losses | None = Field(None, description="before the queue")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Change:
+        if self.rate is None and self.delay is None and self.loss is None:
+            fix = 'write e.g. { at = "10 s", rate = "5 Mbit/s" }'
+            raise InputError("missing-field", "nothing changes", fix=fix)
+        if self.every is not None and self.every.ns == 0:
+            raise InputError("out-of-range", "a change cannot come every 0 s", field="every", fix='write e.g. "15 s"')
+        return self
+
+
+@dataclass(frozen=True)
+class Steps:
+    """From when (ns), and the new value: bit/s, ns, parts per billion; each in order, no time twice."""
+
+    rates: tuple[tuple[int, int], ...] = ()
+    delays: tuple[tuple[int, int], ...] = ()
+    losses: tuple[tuple[int, int], ...] = ()
+
+
+def steps_of(changes: Sequence[Change], duration_ns: int, seed: int, salt: str, where: str) -> Steps:
+    """Every change of a run. ``salt`` parts the draws of one direction from those of others; ``where``:
+    the field that the changes are in.
+
+    Raises SawtoothError ``out-of-range`` for more than MOST_STEPS.
+    """
+    found: dict[str, dict[int, int]] = {"rate": {}, "delay": {}, "loss": {}}
+    for number, change in enumerate(changes):
+        times = range(change.at.ns, duration_ns, change.every.ns if change.every is not None else duration_ns)
+        if len(times) > MOST_STEPS:
+            message = f"{len(times)} changes are more than {MOST_STEPS}"
+            raise InputError("out-of-range", message, field=f"{where}.changes.{number}.every", fix="change less often")
+        for what, steps in found.items():
+            if (values := getattr(change, what)) is None:
+                continue
+            low, high = (next(iter(vars(value).values())) for value in (values[0], values[-1]))
+            drawn = random.Random(f"{seed} {salt} {number} {what}")
+            steps.update((time, low + int(drawn.random() * (high - low + 1))) for time in times)
+    return Steps(*(tuple(sorted(found[what].items())) for what in ("rate", "delay", "loss")))
+
+
+def _of_text(field: str) -> BeforeValidator:
+    """Text stands for a table with this field."""
+    return BeforeValidator(lambda value: value if isinstance(value, (Mapping, Part)) else {field: value})
+
+
+class _Short(Part):
+    """Is written as its first field's text where nothing else is set."""
+
+    @model_serializer(mode="wrap")
+    def _shortly(self, handler: SerializerFunctionWrapHandler) -> Any:
+        first = next(iter(type(self).model_fields))
+        told = handler(self)
+        defaults = all(
+            getattr(self, name) == field.default for name, field in type(self).model_fields.items() if name != first
+        )
+        return told[first] if defaults else told
+
+
+_NONE = Loss(0)
+
+
+class Jitter(_Short):
+    """How each packet's delay deviates from the link's (tc-netem's `delay TIME JITTER`); never below none at all."""
+
+    deviation: Span = Field(description="standard deviation; of `uniform` the furthest")
+    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = Field(
+        "uniform", description="pareto has long tails; paretonormal is a quarter normal, three quarters pareto"
+    )
+    correlation: Loss = Field(_NONE, description="of each draw with the last one")
+    ordered: bool = Field(True, description="whether packets keep their order; false: each has its own delay, as netem")
+
+    def compile(self) -> compiled.Jitter:
+        return compiled.Jitter(self.deviation.ns, table(self.distribution), self.correlation.ppb, self.ordered)
+
+
+class Reorder(_Short):
+    """Packets that overtake all that are on their way: they have no delay (tc-netem's `reorder`)."""
+
+    share: Loss = Field(description="of the packets")
+    gap: int = Field(1, ge=1, le=10**9, description="of so many packets the last one may overtake")
+    correlation: Loss = Field(_NONE, description="of each draw with the last one")
+
+    def compile(self) -> compiled.Reorder:
+        return compiled.Reorder(self.share.ppb, self.gap, self.correlation.ppb)
+
+
+class Share(_Short):
+    """A share of the packets, drawn packet by packet."""
+
+    share: Loss = Field(description="of the packets")
+    correlation: Loss = Field(_NONE, description="of each draw with the last one")
+
+    def compile(self) -> tuple[int, int]:
+        return self.share.ppb, self.correlation.ppb
+
+
+JitterModel = Annotated[Jitter, _of_text("deviation")]
+ReorderModel = Annotated[Reorder, _of_text("share")]
+ShareModel = Annotated[Share, _of_text("share")]
+
+
+@cache
+def table(distribution: str) -> tuple[int, ...]:
+    """Deviations of 4096 equal chances, in 1/8192 of the standard deviation; none for ``uniform``.
+
+    By the inverse of each distribution, with mean 0 and deviation 1; then cut to 16 bits, four deviations, as netem's
+    are, which takes a quarter from the deviation of ``pareto``.
+    """
+    if distribution == "uniform":
+        return ()
+    chances = [(number + 0.5) / _DEVIATIONS for number in range(_DEVIATIONS)]
+    normal = _standard([NormalDist().inv_cdf(chance) for chance in chances])
+    pareto = _standard([(1 - chance) ** (-1 / _SHAPE) for chance in chances])
+    mixed = _standard([(one + 3 * other) / 4 for one, other in zip(normal, pareto, strict=True)])
+    values = {"normal": normal, "pareto": pareto, "paretonormal": mixed}[distribution]
+    return tuple(max(-(2**15), min(2**15 - 1, round(value * _SCALE))) for value in values)
+
+
+def _standard(values: Sequence[float]) -> list[float]:
+    mean = sum(values) / len(values)
+    deviation = (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5
+    return [(value - mean) / deviation for value in values]

@@ -1,0 +1,206 @@
+"""Links that change at given times, with jitter, reordering, duplicates: in a file, and on the engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sawtooth import compiled
+from sawtooth.compiled import Compiled, RateSteps, Slots
+from sawtooth.engines import get
+from sawtooth.errors import SawtoothError
+from sawtooth.scenario import Scenario
+from sawtooth.scenario.varying import table
+from sawtooth.testbed import qdisc
+from sawtooth.testbed.place import Place
+from sawtooth.testbed.plan import build
+from sawtooth.testbed.refusals import check
+
+
+def path(**given: Any) -> Compiled:
+    return Scenario(duration="10 s", path=given).compile()
+
+
+def custom(forward: dict[str, Any], **link: Any) -> Scenario:
+    links = [{"from": "a", "to": "r"}, {"from": "r", "to": "b", "forward": forward, "delay": "5 ms"} | link]
+    flows = [{"from": "a", "to": "b"}]
+    hosts: dict[str, Any] = {"a": {}, "r": {}, "b": {}}
+    return Scenario(duration="4 s", topology="custom", hosts=hosts, links=links, flows=flows, traffic="native")
+
+
+def refused(code: str, field: str, **given: Any) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        path(**given)
+    assert (caught.value.code, caught.value.field) == (code, field)
+
+
+def test_changes_of_a_path_go_to_the_links_that_have_rate_loss_and_delay() -> None:
+    change = {"at": "2 s", "rate": "5 Mbit/s", "delay": "40 ms", "loss": "1%"}
+    made = path(changes=[change])
+    assert made.transmitters[0].pace == RateSteps(((2 * 10**9, 5_000_000),))
+    assert {link.name: link.losses for link in made.links if link.losses} == {"loss>delay": ((2 * 10**9, 10_000_000),)}
+    assert {link.name: link.delays for link in made.links if link.delays} == {
+        "delay>receiver": ((2 * 10**9, 40_000_000),)
+    }
+
+
+def test_a_change_that_comes_every_so_often_comes_to_the_end() -> None:
+    made = path(
+        changes=[{"at": "1 s", "every": "4 s", "rate": "1 Mbit/s"}, {"at": "3 s", "every": "4 s", "rate": "2 Mbit/s"}]
+    )
+    steps = [(1, 1), (3, 2), (5, 1), (7, 2), (9, 1)]
+    assert made.transmitters[0].pace == RateSteps(tuple((at * 10**9, bps * 10**6) for at, bps in steps))
+
+
+def test_of_two_values_one_between_is_drawn_anew_by_the_seed() -> None:
+    def drawn(seed: int) -> RateSteps:
+        changes = [{"every": "1 s", "rate": ["1 Mbit/s", "9 Mbit/s"]}]
+        pace = Scenario(duration="10 s", seed=seed, path={"changes": changes}).compile().transmitters[0].pace
+        assert isinstance(pace, RateSteps)
+        return pace
+
+    rates = [bps for _, bps in drawn(1).steps]
+    assert len(set(rates)) == 10
+    assert all(10**6 <= bps <= 9 * 10**6 for bps in rates)
+    assert drawn(1) == drawn(1) != drawn(2)
+
+
+def test_what_changes_at_once_is_what_holds_at_the_beginning() -> None:
+    made = path(changes=[{"delay": "40 ms", "loss": "1%"}])
+    assert {link.name: link.delay_ns for link in made.links}["delay>receiver"] == 40_000_000
+    assert not any(link.delays or link.losses for link in made.links)
+
+
+def test_changes_that_say_nothing_or_have_no_rate_to_change_are_refused() -> None:
+    refused("missing-field", "path.changes.0", changes=[{"at": "1 s"}])
+    refused("out-of-range", "path.changes.0.rate", changes=[{"rate": ["9 Mbit/s", "1 Mbit/s"]}])
+    refused("out-of-range", "path.changes.0.every", changes=[{"every": "1 us", "rate": "1 Mbit/s"}])
+    refused("conflict", "path.loss", loss={"every": 9}, changes=[{"at": "1 s", "loss": "1%"}])
+    with pytest.raises(SawtoothError) as caught:
+        custom({"changes": [{"at": "1 s", "rate": "1 Mbit/s"}]})
+    assert (caught.value.code, caught.value.field) == ("conflict", "links.1.changes")
+    with pytest.raises(SawtoothError) as caught:
+        custom({"rate": "9 Mbit/s", "opportunity": "3 kB", "changes": [{"at": "1 s", "rate": "1 Mbit/s"}]})
+    assert caught.value.code == "conflict"
+
+
+def test_a_rate_that_changes_is_what_arrives() -> None:
+    changes = [{"at": "4 s", "rate": "5 Mbit/s"}, {"at": "7 s", "rate": "0 bit/s"}]
+    run = get("sim").run(
+        Scenario(duration="10 s", path={"rate": "20 Mbit/s", "queue": "50 packets", "changes": changes})
+    )
+    goodput = run.tables["intervals"]["goodput_bps"] / 1e6
+    share = 1448 / 1514
+    assert goodput[3] == pytest.approx(20 * share, rel=0.01)
+    assert goodput[6] == pytest.approx(5 * share, rel=0.01)
+    assert goodput[9] == 0
+
+
+def test_the_same_seed_gives_the_same_tables_and_another_gives_others() -> None:
+    given = {
+        "rate": "10 Mbit/s",
+        "jitter": {"deviation": "3 ms", "distribution": "paretonormal", "correlation": "25%", "ordered": False},
+        "reorder": {"share": "1%", "gap": 3, "correlation": "10%"},
+        "duplicate": "0.5%",
+        "corrupt": "0.1%",
+        "changes": [{"every": "700 ms", "rate": ["5 Mbit/s", "20 Mbit/s"], "delay": ["10 ms", "30 ms"]}],
+    }
+
+    def run(seed: int) -> Any:
+        return get("sim").run(Scenario(duration="5 s", seed=seed, path=given)).tables["tcp_info"]
+
+    assert run(1).equals(run(1))
+    assert not run(1).equals(run(2))
+
+
+def test_the_core_s_json_has_what_varies_and_comes_back_whole() -> None:
+    given = {
+        "jitter": {"deviation": "1 ms", "distribution": "normal"},
+        "reorder": "1%",
+        "duplicate": "1%",
+        "corrupt": "1%",
+    }
+    changes = [{"at": "1 s", "rate": "1 Mbit/s", "delay": "1 ms", "loss": "1%"}]
+    for made in (
+        path(**given, changes=changes),
+        path(trace="lte-like.up"),
+        custom({"rate": "1 Mbit/s", "opportunity": "3 kB"}).compile(),
+    ):
+        assert Compiled.from_dict(made.to_dict()) == made
+
+
+def test_a_scenario_without_any_of_it_is_compiled_as_before() -> None:
+    link = Scenario().compile().to_dict()["links"][0]
+    assert set(link) == {"name", "from", "to", "transmitter", "delay_ns", "loss_ppb", "loss_pattern", "overhead_bytes"}
+
+
+@pytest.mark.parametrize("distribution", ["normal", "pareto", "paretonormal"])
+def test_a_table_of_deviations_is_standard_but_for_what_is_cut_off(distribution: str) -> None:
+    values = [value / 8192 for value in table(distribution)]
+    mean = sum(values) / len(values)
+    assert len(values) == 4096
+    assert abs(mean) < 0.05
+    assert (sum(value**2 for value in values) / len(values)) ** 0.5 == pytest.approx(
+        {"normal": 1, "pareto": 0.77, "paretonormal": 0.85}[distribution], rel=0.01
+    )
+
+
+def test_a_short_form_is_written_as_it_was_read() -> None:
+    tables = Scenario(
+        path={"jitter": "2 ms", "reorder": "1%", "duplicate": {"share": "1%", "correlation": "5%"}}
+    ).to_dict()
+    assert tables["path"]["jitter"] == "2 ms"
+    assert tables["path"]["duplicate"] == {"share": "1%", "correlation": "5%"}
+    assert Scenario.from_dict(tables).to_dict() == tables
+
+
+def test_opportunities_at_a_rate_are_slots() -> None:
+    made = custom({"rate": "12 Mbit/s", "opportunity": "3000 bytes"}).compile()
+    assert made.transmitters[0].pace == Slots(2_000_000, 3000)
+
+
+def test_on_linux_a_varying_rate_is_a_line_and_the_rest_netem_s() -> None:
+    changes = [{"at": "1 s", "rate": "1 Mbit/s", "delay": "1 ms", "loss": "1%"}]
+    plan = build(path(changes=changes, jitter="1 ms"), Place(), "st-")
+    [line] = plan.ports.lines
+    assert {rule.device for rule in plan.ports.qdiscs} >= {"x2", "x3"}
+    assert (line.come, line.leave) == ("i1", "w1")
+    delay = next(change for change in plan.ports.changes if change.device == "x3")
+    seedless = qdisc.netem(delay_ns=10**6, jitter=compiled.Jitter(10**6, (), 0, True), rate_bps=qdisc.KEEPS_ORDER_BPS)
+    assert (delay.at_ns, delay.options) == (10**9, seedless)
+
+
+def test_exact_times_are_refused_in_real_time_and_jitter_where_a_bucket_paces() -> None:
+    with pytest.raises(SawtoothError) as caught:
+        check(path(changes=[{"at": "1 s", "delay": "1 ms"}]), "native", Place(virtual=False), where="this host")
+    assert (caught.value.code, caught.value.field) == ("unsupported", "links.changes")
+    with pytest.raises(SawtoothError) as caught:
+        check(
+            custom({"rate": "9 Mbit/s", "queue": "64 KiB", "jitter": "1 ms"}).compile(), "native", Place(), where="it"
+        )
+    assert caught.value.field == "links"
+
+
+def test_with_ip_6_every_frame_is_20_bytes_longer() -> None:
+    scenario = Scenario(ip=6, duration="5 s", path={"rate": "10 Mbit/s", "queue": "50 packets"})
+    assert {link.overhead_bytes for link in scenario.compile().links} == {20}
+    goodput = get("sim").run(scenario).tables["intervals"]["goodput_bps"][4]
+    assert goodput == pytest.approx(10e6 * 1448 / 1534, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"changes": [{"at": "3 s", "rate": "4 Mbit/s"}, {"at": "6 s", "rate": "12 Mbit/s", "delay": "30 ms"}]},
+        {"jitter": {"deviation": "1 ms", "ordered": False}},
+        {"reorder": "0.5%", "duplicate": "0.5%"},
+    ],
+    ids=["changes", "jitter", "reorder"],
+)
+def test_the_kernel_and_the_simulator_agree_on_what_varies(kernel, given: dict[str, Any]) -> None:
+    scenario = Scenario(
+        duration="10 s", traffic="native", path={"rate": "10 Mbit/s", "rtt": "20 ms", "queue": "60 packets"} | given
+    )
+    ours, theirs = (get(engine).run(scenario).tables["intervals"]["goodput_bps"].mean() for engine in ("sim", "kernel"))
+    assert ours == pytest.approx(theirs, rel=0.03)
