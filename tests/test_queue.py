@@ -31,6 +31,12 @@ def queues(**tables: Any) -> dict[str, Any]:
     return {one.name: one.discipline for one in Scenario(**tables).compile().transmitters}
 
 
+def example(kind: str) -> dict[str, Any]:
+    """With all that it needs."""
+    needed = {"red": {"limit": "100 ms"}, "pfifo": {"limit": "2 bdp"}}
+    return {"kind": kind, **needed.get(kind, {})}
+
+
 def refusal(queue: Any) -> SawtoothError:
     with pytest.raises(SawtoothError) as caught:
         Scenario(path={"queue": queue}).compile()
@@ -64,6 +70,26 @@ def test_defaults_are_those_of_tc() -> None:
     assert one.discipline == compiled.Codel(5_000_000, 100_000_000)
     (one,) = Scenario(path={"queue": {"kind": "bfifo"}}).compile().transmitters
     assert (one.queue_packets, one.queue_bytes) == (None, 1000 * 1514)
+    (one,) = Scenario(path={"queue": {"kind": "fq_codel"}}).compile().transmitters
+    assert (one.queue_packets, one.discipline) == (10240, compiled.FqCodel(5_000_000, 100_000_000, 1024, None))
+    (one,) = Scenario(path={"queue": {"kind": "pie"}}).compile().transmitters
+    assert (one.queue_packets, one.discipline) == (1000, compiled.Pie(15_000_000, 15_000_000, 2, 20, False))
+    (one,) = Scenario(path={"queue": {"kind": "fq_pie"}}).compile().transmitters
+    assert (one.queue_packets, one.discipline) == (
+        10240,
+        compiled.FqPie(15_000_000, 15_000_000, 2, 20, False, 1024, None),
+    )
+
+
+def test_what_red_does_not_say_follows_from_its_limit() -> None:
+    def red(**given: Any) -> Any:
+        return queues(path={"rate": "20 Mbit/s", "queue": {"kind": "red", **given}})["router>loss"]
+
+    assert red(limit="240 kB") == compiled.Red(20_000, 60_000, 4, 20_000_000, False)
+    # A time is of the transmitter's rate.
+    assert red(limit="96 ms", max="24 ms", adaptive=True) == compiled.Red(20_000, 60_000, 4, 20_000_000, True)
+    # Floyd and Jacobson: a burst of 50 packets below a threshold of five needs a weight below 0.0042; tc takes 1/512.
+    assert red(limit="1 MB", min="5 kB", max="15 kB", burst=50).weight_log == 9
 
 
 def test_a_limit_of_text_is_tail_drop_as_before() -> None:
@@ -85,6 +111,14 @@ def test_a_limit_of_text_is_tail_drop_as_before() -> None:
         ({"kind": "bfifo", "limit": "100 bytes"}, "zero-queue", "path.queue", "1514"),
         ({"kind": "codel", "ecn": True}, "unsupported", "path.queue.ecn", "leave it out"),
         (["codel"], "wrong-type", "path.queue", "1000 packets"),
+        ({"kind": "fq_codel", "flows": 0}, "out-of-range", "path.queue.flows", "at least 1"),
+        ({"kind": "fq_codel", "quantum": "10 bytes"}, "out-of-range", "path.queue.quantum", "256 bytes"),
+        ({"kind": "red"}, "missing-field", "path.queue.limit", "limit"),
+        ({"kind": "red", "limit": "10 packets"}, "unknown-unit", "path.queue.limit", "64 KiB"),
+        ({"kind": "red", "limit": "100 kB", "max": "5 ms"}, "conflict", "path.queue.max", "100 kB"),
+        ({"kind": "red", "limit": "100 kB", "max": "200 kB"}, "conflict", "path.queue", "min < max"),
+        ({"kind": "red", "limit": "100 kB", "burst": 1}, "conflict", "path.queue.burst", "at least"),
+        ({"kind": "red", "limit": "100 kB", "probability": "0%"}, "out-of-range", "path.queue.probability", "2%"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_told_by_its_field(queue: Any, code: str, field: str, said: str) -> None:
@@ -95,7 +129,7 @@ def test_what_is_wrong_with_a_table_is_told_by_its_field(queue: Any, code: str, 
 
 def test_a_table_is_written_and_read_back() -> None:
     for kind in KINDS:
-        scenario = Scenario(path={"queue": {"kind": kind}})
+        scenario = Scenario(path={"queue": example(kind)})
         assert Scenario(**scenario.to_dict()) == scenario
         made = scenario.compile()
         assert compiled.Compiled.from_dict(made.to_dict()) == made
@@ -167,6 +201,28 @@ def test_on_a_kernel_the_queue_is_below_a_token_bucket() -> None:
     kind, options = options_of(CODEL)
     # TCA_CODEL_TARGET, LIMIT, INTERVAL, ECN (linux/pkt_sched.h), in microseconds.
     assert (kind, numbers(options)) == ("codel", {1: 4000, 2: 1000, 3: 100_000, 4: 0})
+    # TCA_FQ_CODEL_…: the same in another order, FLOWS, QUANTUM, and memory without end.
+    kind, options = options_of({"kind": "fq_codel", "quantum": "300 bytes"})
+    told = {1: 5000, 2: 10240, 3: 100_000, 4: 0, 5: 1024, 6: 300, 9: 2**31 - 1}
+    assert (kind, numbers(options)) == ("fq_codel", told)
+    # TCA_PIE_TARGET, LIMIT, TUPDATE, ALPHA, BETA, ECN, BYTEMODE.
+    kind, options = options_of({"kind": "pie", "target": "20 ms", "bytemode": True})
+    assert (kind, numbers(options)) == ("pie", {1: 20_000, 2: 1000, 3: 15_000, 4: 2, 5: 20, 6: 0, 7: 1})
+    # TCA_FQ_PIE_LIMIT, FLOWS, TARGET, TUPDATE, ALPHA, BETA, MEMORY_LIMIT, ECN, BYTEMODE.
+    kind, options = options_of({"kind": "fq_pie"})
+    told = {1: 10240, 2: 1024, 3: 15_000, 4: 15_000, 5: 2, 6: 20, 8: 2**31 - 1, 10: 0, 11: 0}
+    assert (kind, numbers(options)) == ("fq_pie", told)
+
+
+def test_red_on_a_kernel_has_its_thresholds_its_weight_and_its_exact_probability() -> None:
+    kind, options = options_of({"kind": "red", "limit": "240 kB", "adaptive": True})
+    assert kind == "red"
+    length, of = struct.unpack_from("=HH", options)
+    # struct tc_red_qopt: limit, qth_min, qth_max, Wlog, Plog, Scell_log, flags (TC_RED_HARDDROP, TC_RED_ADAPTATIVE).
+    assert struct.unpack_from("=IIIBBBB", options, 4) == (240_000, 20_000, 60_000, 4, 1, 1, 6)
+    assert (length, of) == (20, 1)
+    assert struct.unpack_from("=HH", options, 20) == (260, 2)
+    assert struct.unpack_from("=HHI", options, 280) == (8, 3, 2**32 // 50)
 
 
 def test_a_queue_of_another_kind_is_refused_where_the_rate_comes_in_bursts() -> None:
@@ -179,9 +235,7 @@ def test_a_queue_of_another_kind_is_refused_where_the_rate_comes_in_bursts() -> 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, kernel: Any) -> None:
-    path = {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": {"kind": kind}}
-    if kind == "pfifo":
-        path["queue"] = {"kind": kind, "limit": "2 bdp"}
+    path = {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": example(kind)}
     scenario = Scenario(
         duration="15 s",
         traffic="native",

@@ -59,8 +59,57 @@ class Codel:
     interval_ns: int
 
 
-Discipline = Fifo | Codel
-_DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel)}
+@dataclass(frozen=True, slots=True)
+class FqCodel:
+    """``quantum_bytes`` None: one full frame."""
+
+    name: ClassVar[str] = "fq_codel"
+    target_ns: int
+    interval_ns: int
+    flows: int
+    quantum_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Red:
+    """``weight_log``: of the average, as a power of a half. ``probability_ppb``: of a drop at ``max_bytes``."""
+
+    name: ClassVar[str] = "red"
+    min_bytes: int
+    max_bytes: int
+    weight_log: int
+    probability_ppb: int
+    adaptive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pie:
+    """``alpha`` and ``beta`` in sixteenths."""
+
+    name: ClassVar[str] = "pie"
+    target_ns: int
+    tupdate_ns: int
+    alpha: int
+    beta: int
+    bytemode: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FqPie:
+    """``quantum_bytes`` None: one full frame."""
+
+    name: ClassVar[str] = "fq_pie"
+    target_ns: int
+    tupdate_ns: int
+    alpha: int
+    beta: int
+    bytemode: bool
+    flows: int
+    quantum_bytes: int | None
+
+
+Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie
+_DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel, FqCodel, Red, Pie, FqPie)}
 
 
 @dataclass(frozen=True, slots=True)

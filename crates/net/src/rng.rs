@@ -17,6 +17,8 @@ pub enum Purpose {
     Capture = 4,
     /// What a link does to packets on their way.
     Variation = 5,
+    /// What a transmitter's queue draws.
+    Queue = 6,
 }
 
 fn splitmix(state: &mut u64) -> u64 {

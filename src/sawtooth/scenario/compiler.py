@@ -16,7 +16,7 @@ from sawtooth.scenario import topology
 from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
 from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
-from sawtooth.scenario.queue import DEFAULT_FRAMES
+from sawtooth.scenario.queue import DEFAULT_FRAMES, Red
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.units import Queue, Size, Span
 from sawtooth.scenario.varying import Steps, steps_of
@@ -334,7 +334,6 @@ def _transmitter(
     pace: compiled.RateSteps | compiled.Slots | Opportunities | None,
 ) -> compiled.Transmitter:
     given = transmitter.queue
-    discipline = None if isinstance(given, Queue) else given.compile()
     sender = scenario.host if crossing is None else host_settings(scenario, crossing.source)
     frame = frame_bytes(sender.mss, timestamps=sender.timestamps) + (IPV6_MORE if scenario.ip == 6 else 0)
     queue = given if isinstance(given, Queue) else given.limit or Queue("bytes", Fraction(DEFAULT_FRAMES * frame))
@@ -359,6 +358,15 @@ def _transmitter(
             message = f'"{Size(limit)}" does not hold one full frame of {frame} bytes'
             fix = f'choose at least "{frame} bytes", or "1 packet"'
             raise InputError("zero-queue", message, field=transmitter.where, fix=fix)
+    discipline: compiled.Discipline | None = None
+    if isinstance(given, Red):
+        try:
+            discipline = given.compile(limit or 0)
+        except InputError as error:
+            field = f"{transmitter.where}.{error.field}" if error.field else transmitter.where
+            raise InputError(error.code, error.message, field=field, fix=error.fix) from None
+    elif not isinstance(given, Queue):
+        discipline = given.compile()
     return compiled.Transmitter(transmitter.name, transmitter.rate_bps, packets, limit, discipline, pace)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.scenario.compiler import Placed, build, place_flows, place_probes
 from sawtooth.scenario.loss import NO_LOSS
 from sawtooth.scenario.network import Network, Transmitter, Wire
+from sawtooth.scenario.queue import written
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.topology import custom
 from sawtooth.scenario.units import Rate, Span
@@ -34,7 +35,7 @@ def as_custom(scenario: Scenario) -> Scenario:
     tables["topology"] = "custom"
     tables["hosts"] = {host: given.get("hosts", {}).get(host, {}) for host in network.hosts}
     cards = _cards(network)
-    tables["cards"] = {host: {"rate": _rate(card), "queue": str(card.queue)} for host, card in cards.items()}
+    tables["cards"] = {host: {"rate": _rate(card), "queue": written(card.queue)} for host, card in cards.items()}
     tables["links"] = _links(network, cards)
     written = [flow.model_dump(mode="json", by_alias=True, exclude_none=True) for flow in scenario.flows]
     tables["flows"] = [_placed(one, written[one.index]) | {"count": one.count} for one in flows]
@@ -80,7 +81,7 @@ def _said(network: Network, wire: Wire, cards: dict[str, Transmitter]) -> dict[s
     said: dict[str, Any] = {}
     if wire.transmitter is not None and wire.source not in cards:
         transmitter = network.transmitters[wire.transmitter]
-        said |= {"rate": _rate(transmitter), "queue": str(transmitter.queue)}
+        said |= {"rate": _rate(transmitter), "queue": written(transmitter.queue)}
     if wire.delay_ns:
         said["delay"] = str(Span(wire.delay_ns))
     if wire.loss != NO_LOSS:

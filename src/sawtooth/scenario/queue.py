@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from fractions import Fraction
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -14,7 +23,7 @@ from sawtooth.errors import InputError, suggestion
 from sawtooth.plain import plain
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.problems import first_problem
-from sawtooth.scenario.units import Queue, Span
+from sawtooth.scenario.units import Loss, Queue, Size, Span
 
 DEFAULT_FRAMES = 1000
 """A device's queue length, which tc takes where no limit is given."""
@@ -36,6 +45,18 @@ def _above_zero(value: Span) -> Span:
     return value
 
 
+def _between(low: str, high: str) -> AfterValidator:
+    least, most = Size.parse(low), Size.parse(high)
+
+    def check(value: Size) -> Size:
+        if not least <= value <= most:
+            raise InputError("out-of-range", f'"{value}" is outside {low} … {high}', fix=f"choose {low} … {high}")
+        return value
+
+    check.limits = f"{low} … {high}"  # type: ignore[attr-defined]
+    return AfterValidator(check)
+
+
 def _no_ecn(value: bool) -> bool:
     if value:
         message = "no sender here agrees on ECN yet, so nothing could be marked"
@@ -46,8 +67,13 @@ def _no_ecn(value: bool) -> bool:
 Packets = Annotated[Queue, _limit_in(("packets", "bdp"), '"1000 packets" or "2 bdp"')]
 Bytes = Annotated[Queue, _limit_in(("bytes", "ns"), '"64 KiB" or "50 ms"')]
 Time = Annotated[Span, AfterValidator(_above_zero)]
+Quantum = Annotated[Size, _between("256 bytes", "1 MiB")]
+Packet = Annotated[Size, _between("1 byte", "64 KiB")]
 Marks = Annotated[bool, AfterValidator(_no_ecn)]
 
+_FLOWS = "queues that flows are hashed to"
+_QUANTUM = "bytes of a flow's turn; absent: one full frame"
+_TUPDATE = "between two changes of the probability, in whole ticks of the host's kernel"
 _ECN = "marks instead of drops; not yet: no sender agrees on ECN"
 
 
@@ -87,8 +113,140 @@ class Codel(Part):
         return compiled.Codel(self.target.ns, self.interval.ns)
 
 
-Discipline = Pfifo | Bfifo | Codel
-KINDS: Mapping[str, type[Discipline]] = {"pfifo": Pfifo, "bfifo": Bfifo, "codel": Codel}
+class FqCodel(Part):
+    """FQ-CoDel, RFC 8290: flows by turns, and CoDel on each."""
+
+    kind: Literal["fq_codel"] = Field(description="`fq_codel`")
+    limit: Packets = Field(Queue.parse("10240 packets"), description="waiting packets of all flows together")
+    target: Time = Field(Span.parse("5 ms"), description="the delay that is accepted")
+    interval: Time = Field(Span.parse("100 ms"), description="about the longest round trip through the queue")
+    flows: int = Field(1024, ge=1, le=65536, description=_FLOWS)
+    quantum: Quantum | None = Field(None, description=_QUANTUM)
+    ecn: Marks = Field(False, description=_ECN)
+
+    def compile(self) -> compiled.Discipline:
+        """As engines take it, but for the limit."""
+        return compiled.FqCodel(self.target.ns, self.interval.ns, self.flows, _bytes(self.quantum))
+
+
+class Red(Part):
+    """Random early detection: drops at the tail by chance, the more the longer the queue is on average, in bytes."""
+
+    kind: Literal["red"] = Field(description="`red`")
+    limit: Bytes = Field(description="waiting bytes")
+    min: Bytes | None = Field(None, description="of the average: below it nothing is dropped; absent: `max` / 3")
+    max: Bytes | None = Field(None, description="of the average: from it on all is dropped; absent: `limit` / 4")
+    avpkt: Packet = Field(Size(1000), description="an average packet, from which the average's weight is reckoned")
+    burst: int | None = Field(
+        None,
+        ge=1,
+        le=10**6,
+        description="so many of them may come at once; absent: (2 `min` + `max`) / (3 `avpkt`)",
+    )
+    probability: Loss = Field(Loss.parse("2%"), description="of a drop, where the average is near `max`")
+    adaptive: bool = Field(False, description="the probability changes, 1 to 50%, to keep the average halfway")
+    ecn: Marks = Field(False, description=_ECN)
+    harddrop: bool = Field(False, description="with `ecn`: drops, not marks, above `max`; without it that is so anyway")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.probability.ppb == 0:
+            raise InputError("out-of-range", "of nothing, nothing is dropped", field="probability", fix='write "2%"')
+        for name in ("min", "max"):
+            given = getattr(self, name)
+            if given is not None and given.unit != self.limit.unit:
+                fix = f'write it like the limit, "{self.limit}"'
+                raise InputError("conflict", f"{name} and limit are a size and a time", field=name, fix=fix)
+        return self
+
+    def sizes(self, limit: int) -> tuple[int, int]:
+        """``min`` and ``max`` in bytes, of a limit in bytes. Raises InputError ``conflict`` and ``out-of-range``."""
+        scale = Fraction(limit) / self.limit.amount
+        most = limit // 4 if self.max is None else int(self.max.amount * scale)
+        least = most // 3 if self.min is None else int(self.min.amount * scale)
+        if not 0 < least < most <= limit:
+            message = f"min, max and limit do not follow each other: {least}, {most}, {limit} bytes"
+            raise InputError("conflict", message, fix="leave min and max out, or set min < max < limit")
+        return least, most
+
+    def compile(self, limit: int) -> compiled.Discipline:
+        """As engines take it, with a limit in bytes. Raises InputError as ``sizes`` does."""
+        least, most = self.sizes(limit)
+        burst = self.burst or max(1, (2 * least + most) // (3 * self.avpkt.bytes))
+        weight = _weight(least / self.avpkt.bytes, burst)
+        if weight is None:
+            message = f"the average does not pass min, {least} bytes, with a burst of {burst} packets"
+            fix = f"choose a burst of at least {least // self.avpkt.bytes + 1}, or a smaller min"
+            raise InputError("conflict", message, field="burst", fix=fix)
+        return compiled.Red(least, most, weight, self.probability.ppb, self.adaptive)
+
+
+def _weight(min_packets: float, burst: int) -> int | None:
+    """Of the average, as a power of a half: the largest that lets a burst into an empty queue pass below ``min``.
+
+    Floyd and Jacobson 1993, section 6, equation 3, with the burst's last packet as tc takes it. None: there is none.
+    """
+    if burst < min_packets:
+        return None
+    for power in range(1, 32):
+        weight = 0.5**power
+        # After a burst of L packets the average is L + 1 + ((1 - w)^L - 1) / w packets.
+        if burst + 1 - (1 - (1 - weight) ** burst) / weight <= min_packets:
+            return power
+    return None
+
+
+class Pie(Part):
+    """PIE, RFC 8033: drops at the tail by a probability that follows the delay and how it changes."""
+
+    kind: Literal["pie"] = Field(description="`pie`")
+    limit: Packets = Field(Queue.parse("1000 packets"), description="waiting packets")
+    target: Time = Field(Span.parse("15 ms"), description="the delay that is aimed at")
+    tupdate: Time = Field(Span.parse("15 ms"), description=_TUPDATE)
+    alpha: int = Field(2, ge=0, le=32, description="weight of the delay's distance from the target, in sixteenths")
+    beta: int = Field(20, ge=0, le=32, description="weight of the delay's change, in sixteenths")
+    bytemode: bool = Field(False, description="small packets are dropped less")
+    ecn: Marks = Field(False, description=_ECN)
+
+    def compile(self) -> compiled.Discipline:
+        """As engines take it, but for the limit."""
+        return compiled.Pie(self.target.ns, self.tupdate.ns, self.alpha, self.beta, self.bytemode)
+
+
+class FqPie(Part):
+    """FQ-PIE: flows by turns, and PIE on each."""
+
+    kind: Literal["fq_pie"] = Field(description="`fq_pie`")
+    limit: Packets = Field(Queue.parse("10240 packets"), description="waiting packets of all flows together")
+    flows: int = Field(1024, ge=1, le=65536, description=_FLOWS)
+    target: Time = Field(Span.parse("15 ms"), description="the delay that is aimed at")
+    tupdate: Time = Field(Span.parse("15 ms"), description=_TUPDATE)
+    alpha: int = Field(2, ge=0, le=32, description="weight of the delay's distance from the target, in sixteenths")
+    beta: int = Field(20, ge=0, le=32, description="weight of the delay's change, in sixteenths")
+    quantum: Quantum | None = Field(None, description=_QUANTUM)
+    bytemode: bool = Field(False, description="small packets are dropped less")
+    ecn: Marks = Field(False, description=_ECN)
+
+    def compile(self) -> compiled.Discipline:
+        """As engines take it, but for the limit."""
+        law = (self.target.ns, self.tupdate.ns, self.alpha, self.beta, self.bytemode)
+        return compiled.FqPie(*law, self.flows, _bytes(self.quantum))
+
+
+def _bytes(size: Size | None) -> int | None:
+    return None if size is None else size.bytes
+
+
+Discipline = Pfifo | Bfifo | Codel | FqCodel | Red | Pie | FqPie
+KINDS: Mapping[str, type[Discipline]] = {
+    "pfifo": Pfifo,
+    "bfifo": Bfifo,
+    "codel": Codel,
+    "fq_codel": FqCodel,
+    "red": Red,
+    "pie": Pie,
+    "fq_pie": FqPie,
+}
 """The tables by tc's names."""
 
 
@@ -117,7 +275,7 @@ class _TextOrTable:
             return _discipline(value) if isinstance(value, Mapping) else Queue.parse(value)
 
         return core_schema.no_info_plain_validator_function(
-            read, serialization=core_schema.plain_serializer_function_ser_schema(_write)
+            read, serialization=core_schema.plain_serializer_function_ser_schema(written)
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -125,7 +283,8 @@ class _TextOrTable:
         return {"anyOf": [text, *(handler(TypeAdapter(model).core_schema) for model in KINDS.values())]}
 
 
-def _write(queue: Queue | Discipline) -> Any:
+def written(queue: Queue | Discipline) -> Any:
+    """As a scenario file has it: text or a table."""
     return str(queue) if isinstance(queue, Queue) else queue.model_dump(mode="json", exclude_none=True)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pyroute2 import IPRoute, NetlinkError, netns
+from pyroute2.netlink import NLA_F_NESTED
 from pyroute2.netlink.rtnl import RTM_NEWQDISC, RTM_NEWTFILTER
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
@@ -33,9 +34,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _Raw(tcmsg):  # type: ignore[misc]
-    """A traffic control message whose options are bytes already."""
+    """A traffic control message whose options are bytes already. They are marked as nested, which fq_pie insists on."""
 
-    nla_map = tuple((name, "cdata" if name == "TCA_OPTIONS" else kind) for name, kind in tcmsg.nla_map)
+    nla_map = tuple(
+        (name, "cdata", NLA_F_NESTED) if name == "TCA_OPTIONS" else (name, kind) for name, kind in tcmsg.nla_map
+    )
 
 
 def apply(plan: Plan) -> dict[tuple[int, str], int]:

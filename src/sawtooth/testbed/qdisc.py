@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import astuple
 
-from sawtooth.compiled import Codel, Fifo, GilbertElliott, Jitter, Reorder, Transmitter
+from sawtooth.compiled import Codel, Fifo, FqCodel, FqPie, GilbertElliott, Jitter, Pie, Red, Reorder, Transmitter
 
 UNLIMITED = 2**31 - 1
 """Packets: a queue that nothing fills."""
@@ -23,6 +23,13 @@ _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SLOT, _NETEM_S
 _NETEM_LOSS_GE = 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
 _CODEL_TARGET, _CODEL_LIMIT, _CODEL_INTERVAL, _CODEL_ECN = 1, 2, 3, 4
+_FQ_CODEL_TARGET, _FQ_CODEL_LIMIT, _FQ_CODEL_INTERVAL, _FQ_CODEL_ECN, _FQ_CODEL_FLOWS, _FQ_CODEL_QUANTUM = range(1, 7)
+_FQ_CODEL_MEMORY = 9
+_RED_PARMS, _RED_STAB, _RED_MAX_P = 1, 2, 3
+_RED_HARDDROP, _RED_ADAPTIVE = 2, 4
+_PIE_TARGET, _PIE_LIMIT, _PIE_TUPDATE, _PIE_ALPHA, _PIE_BETA, _PIE_ECN, _PIE_BYTEMODE = range(1, 8)
+_FQ_PIE_LIMIT, _FQ_PIE_FLOWS, _FQ_PIE_TARGET, _FQ_PIE_TUPDATE, _FQ_PIE_ALPHA, _FQ_PIE_BETA = range(1, 7)
+_FQ_PIE_QUANTUM, _FQ_PIE_MEMORY, _FQ_PIE_ECN, _FQ_PIE_BYTEMODE = 7, 8, 10, 11
 _FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
 _ETHERNET = 1
 
@@ -115,6 +122,53 @@ def discipline(transmitter: Transmitter) -> tuple[str, bytes]:
                 _CODEL_ECN: 0,
             }
             return "codel", _numbers(about)
+        case FqCodel(target_ns, interval_ns, flows, quantum):
+            # The simulator counts packets, and no kernel memory.
+            about = {
+                _FQ_CODEL_TARGET: _us(target_ns),
+                _FQ_CODEL_LIMIT: packets,
+                _FQ_CODEL_INTERVAL: _us(interval_ns),
+                _FQ_CODEL_ECN: 0,
+                _FQ_CODEL_FLOWS: flows,
+                _FQ_CODEL_MEMORY: UNLIMITED,
+            }
+            return "fq_codel", _numbers(about | ({_FQ_CODEL_QUANTUM: quantum} if quantum else {}))
+        case Red() as red:
+            return "red", _red(min(transmitter.queue_bytes or UNLIMITED, UNLIMITED), red)
+        case Pie(target_ns, tupdate_ns, alpha, beta, bytemode):
+            about = {
+                _PIE_TARGET: _us(target_ns),
+                _PIE_LIMIT: packets,
+                _PIE_TUPDATE: _us(tupdate_ns),
+                _PIE_ALPHA: alpha,
+                _PIE_BETA: beta,
+                _PIE_ECN: 0,
+                _PIE_BYTEMODE: int(bytemode),
+            }
+            return "pie", _numbers(about)
+        case FqPie(target_ns, tupdate_ns, alpha, beta, bytemode, flows, quantum):
+            about = {
+                _FQ_PIE_LIMIT: packets,
+                _FQ_PIE_FLOWS: flows,
+                _FQ_PIE_TARGET: _us(target_ns),
+                _FQ_PIE_TUPDATE: _us(tupdate_ns),
+                _FQ_PIE_ALPHA: alpha,
+                _FQ_PIE_BETA: beta,
+                _FQ_PIE_MEMORY: UNLIMITED,
+                _FQ_PIE_ECN: 0,
+                _FQ_PIE_BYTEMODE: int(bytemode),
+            }
+            return "fq_pie", _numbers(about | ({_FQ_PIE_QUANTUM: quantum} if quantum else {}))
+
+
+def _red(limit: int, red: Red) -> bytes:
+    """Without what an idle queue's average falls by: below a token bucket no queue is known to be idle."""
+    flags = _RED_HARDDROP | (_RED_ADAPTIVE if red.adaptive else 0)
+    # Of the two ways to tell the probability this is the exact one; Plog, the other, is then of no use.
+    parameters = struct.pack("=IIIBBBB", limit, red.min_bytes, red.max_bytes, red.weight_log, 1, 1, flags)
+    chance = struct.pack("=I", min(_CERTAIN, red.probability_ppb * 2**32 // PPB))
+    table = _attribute(_RED_STAB, bytes(256))
+    return _attribute(_RED_PARMS, parameters) + table + _attribute(_RED_MAX_P, chance)
 
 
 def prio(bands: int) -> bytes:

@@ -3,8 +3,8 @@
 use crate::ends::{Ends, Outside};
 use crate::engine::agenda::{Agenda, Due};
 use crate::engine::cells::{Cells, Inlet};
-use crate::network::Network;
 use crate::network::routes::{END, Routes};
+use crate::network::{Network, transmitter_hosts};
 use crate::observe::sampling::Baseline;
 use crate::observe::tables::{Table, Tables};
 use crate::observe::tap::Taps;
@@ -66,7 +66,7 @@ impl Simulation {
         // Where packets are looked at they are taken one by one.
         taps.iter().flat_map(Taps::hosts).for_each(|host| cells.take_one_by_one(host));
         let network = Network::new(&scenario, routes, taps);
-        let sends = network.transmitter_hosts(&scenario);
+        let sends = transmitter_hosts(&scenario);
         // So they are where packets leave by events.
         let holding = network.transmitters.iter().zip(&sends).filter(|(transmitter, _)| transmitter.holds());
         holding.for_each(|(_, &host)| cells.take_one_by_one(host));

@@ -2,6 +2,7 @@
 
 use crate::calendar::Calendar;
 use crate::network::Network;
+use crate::network::link::Handle;
 use crate::network::packet::Packet;
 use crate::network::passage::Sent;
 use crate::network::queue::{Drops, Waiting};
@@ -20,7 +21,16 @@ impl Network {
     /// Puts a packet before its link's transmitter, which holds packets.
     #[cold]
     #[inline(never)]
-    pub(super) fn hold(&mut self, transmitter: u32, waiting: Waiting, calendar: &mut impl Calendar) -> Sent {
+    pub(super) fn hold(
+        &mut self,
+        transmitter: u32,
+        packet: Handle,
+        link: u32,
+        now: Time,
+        calendar: &mut impl Calendar,
+    ) -> Sent {
+        let size = packet.size() + self.links[link as usize].overhead;
+        let waiting = Waiting { packet, link, size, since: now, flow: self.packets.get_mut(packet).flow() };
         let mut drops = Drops::default();
         let departure = self.transmitters[transmitter as usize].put(waiting, &mut drops);
         let refused = drops.packets.iter().any(|other| other.packet == waiting.packet);

@@ -16,10 +16,12 @@ pub mod variation;
 use crate::network::held::Left;
 use crate::network::link::Link;
 use crate::network::packets::Packets;
+use crate::network::queue::Place;
 use crate::network::routes::Routes;
 use crate::network::transmitter::Transmitter;
 use crate::observe::tap::Taps;
-use crate::scenario::Scenario;
+use crate::rng::{Purpose, Rng};
+use crate::scenario::{self, Scenario};
 use std::collections::VecDeque;
 
 pub struct Network {
@@ -40,10 +42,16 @@ impl Network {
         for (link, next) in links.iter_mut().zip(routes.successors(scenario.links.len())) {
             link.next = next;
         }
-        let frame = scenario.largest_frame();
+        let (hosts, frame) = (transmitter_hosts(scenario), scenario.largest_frame());
+        let transmitter = |(index, config): (usize, &scenario::Transmitter)| {
+            // Without hosts nothing is sent.
+            let hz = scenario.hosts.get(hosts[index]).map_or(1_000, |host| host.hz);
+            let rng = Rng::new(scenario.seed, Purpose::Queue, index as u64);
+            Transmitter::new(config, Place { frame, hz, rng })
+        };
         Network {
             links,
-            transmitters: scenario.transmitters.iter().map(|one| Transmitter::new(one, frame)).collect(),
+            transmitters: scenario.transmitters.iter().enumerate().map(transmitter).collect(),
             packets: Packets::new(),
             routes,
             taps: taps.map(Box::new),
@@ -56,13 +64,13 @@ impl Network {
         let held = self.transmitters.iter().map(Transmitter::holding);
         self.links.iter().map(Link::in_transit).chain(held).sum()
     }
+}
 
-    /// Of each transmitter: its host. One that no link has is the first host's.
-    pub fn transmitter_hosts(&self, scenario: &Scenario) -> Vec<usize> {
-        let mut hosts = vec![0; self.transmitters.len()];
-        for link in &scenario.links {
-            link.transmitter.into_iter().for_each(|transmitter| hosts[transmitter] = link.from);
-        }
-        hosts
+/// Of each transmitter: its host. One that no link has is the first host's.
+pub fn transmitter_hosts(scenario: &Scenario) -> Vec<usize> {
+    let mut hosts = vec![0; scenario.transmitters.len()];
+    for link in &scenario.links {
+        link.transmitter.into_iter().for_each(|transmitter| hosts[transmitter] = link.from);
     }
+    hosts
 }

@@ -46,6 +46,12 @@ impl Default for Packet {
 }
 
 impl Packet {
+    /// Tells flows apart, both directions of one alike: what a queue for each flow may know.
+    pub fn flow(&self) -> u64 {
+        let is_probe = matches!(self.kind, Kind::ProbeRequest | Kind::ProbeReply);
+        u64::from(self.owner) << 32 | u64::from(self.generation) << 1 | u64::from(is_probe)
+    }
+
     pub fn new(owner: u32, kind: Kind, size: u16, at: u32) -> Self {
         Packet { owner, kind, push: false, size, seq: 0, tsval: 0, tsecr: 0, window: 0, sack: 0, generation: 0, at }
     }

@@ -4,7 +4,6 @@ use crate::calendar::Calendar;
 use crate::network::Network;
 use crate::network::link::{Handle, OnWay, Transmitted};
 use crate::network::packet::Packet;
-use crate::network::queue::Waiting;
 use crate::network::routes::{END, MIXED};
 use crate::network::variation::Fate;
 use sawtooth_units::{Span, Time};
@@ -178,7 +177,7 @@ impl Network {
             Some(t) => {
                 let (transmitter, size) = (&mut self.transmitters[t as usize], packet.size() + link.overhead);
                 if transmitter.holds() {
-                    return self.hold(t, Waiting { packet, link: index, size, since: now }, calendar);
+                    return self.hold(t, packet, index, now, calendar);
                 }
                 match transmitter.send(size, now) {
                     Some(departure) => departure,

@@ -2,7 +2,7 @@
 
 use crate::network::pace::{Leaving, Pace};
 use crate::network::queue::delays::Delays;
-use crate::network::queue::{Discipline, Drops, Held, Waiting};
+use crate::network::queue::{Discipline, Drops, Held, Place, Waiting};
 use crate::scenario;
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
@@ -43,9 +43,8 @@ pub struct Counters {
 }
 
 impl Transmitter {
-    /// `frame`: bytes of the largest that is sent.
-    pub fn new(config: &scenario::Transmitter, frame: u32) -> Self {
-        let discipline = Discipline::new(config, frame);
+    pub fn new(config: &scenario::Transmitter, place: Place) -> Self {
+        let discipline = Discipline::new(config, place);
         Transmitter {
             // The slowest rate, 1 bit/s, makes 2^63 of it.
             per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)).fit_u64(),
@@ -212,6 +211,11 @@ impl Transmitter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::{Purpose, Rng};
+
+    fn place() -> Place {
+        Place { frame: 1514, hz: 250, rng: Rng::new(1, Purpose::Queue, 0) }
+    }
 
     fn gigabit(queue_packets: u64) -> Transmitter {
         let config = scenario::Transmitter {
@@ -222,7 +226,7 @@ mod tests {
             pace: None,
             discipline: scenario::Discipline::TailDrop,
         };
-        Transmitter::new(&config, 1514)
+        Transmitter::new(&config, place())
     }
 
     #[test]
@@ -256,7 +260,7 @@ mod tests {
             pace: None,
             discipline: scenario::Discipline::TailDrop,
         };
-        let mut t = Transmitter::new(&config, 1514);
+        let mut t = Transmitter::new(&config, place());
         let mut last = Time::ZERO;
         for _ in 0..7_000 {
             last = t.send(1250, Time::ZERO).unwrap();

@@ -1,6 +1,7 @@
 //! Queues that scenarios name, by the clauses of their documents.
 
-use crate::common::{MS, Path, Run, SECOND, bits, link, probe, simulation};
+use crate::common::{MS, PERCENT, Path, Run, SECOND, bits, link, probe, simulation};
+use sawtooth_net::scenario::Scenario;
 use sawtooth_units::Time;
 use serde_json::{Value, json};
 
@@ -17,8 +18,32 @@ fn codel() -> Value {
     json!({"codel": {"target_ns": 5 * MS, "interval_ns": 100 * MS}})
 }
 
+fn fq_codel(flows: u32) -> Value {
+    json!({"fq_codel": {"target_ns": 5 * MS, "interval_ns": 100 * MS, "flows": flows}})
+}
+
+/// Its average may be a tenth of a queue of a second.
+fn red(adaptive: bool) -> Value {
+    json!({"red": {"min_bytes": 20_000, "max_bytes": 60_000, "weight_log": 7, "probability_ppb": 2 * PERCENT,
+        "adaptive": adaptive}})
+}
+
+fn pie() -> Value {
+    json!({"pie": {"target_ns": 15 * MS, "tupdate_ns": 15 * MS, "alpha": 2, "beta": 20, "bytemode": false}})
+}
+
+fn fq_pie() -> Value {
+    json!({"fq_pie": {"target_ns": 15 * MS, "tupdate_ns": 15 * MS, "alpha": 2, "beta": 20, "bytemode": false,
+        "flows": 1024}})
+}
+
 fn all() -> Vec<Value> {
-    vec![json!({"fifo": {}}), codel()]
+    vec![json!({"fifo": {}}), codel(), fq_codel(1024), red(false), red(true), pie(), fq_pie()]
+}
+
+/// Those with one queue for all.
+fn of_one_queue() -> Vec<Value> {
+    vec![json!({"fifo": {}}), codel(), red(false), red(true), pie()]
 }
 
 /// The median of a column, but for its first rows.
@@ -63,7 +88,7 @@ fn codel_drops_nothing_of_a_queue_that_empties_within_an_interval() {
 
 #[test]
 fn of_a_queue_that_is_told_delays_are_those_that_probes_see() {
-    for kind in all() {
+    for kind in of_one_queue() {
         let run = Run::of(&path(&kind, LONG));
         let probed = median(&run, "probes", "rtt_s") - 0.04;
         let told = median(&run, "queues", "delay_p50_s");
@@ -106,9 +131,83 @@ fn what_came_has_left_was_dropped_or_waits() {
 }
 
 #[test]
+fn red_keeps_the_queue_between_its_thresholds_and_adapts_to_halfway() {
+    let many = Path { count: 20, ..LONG };
+    let bytes = |adaptive| {
+        let run = Run::of(&path(&red(adaptive), many));
+        let rows = run.floats("queues", "mean_packets");
+        assert!(run.sum("queues", "early_drops") > 100);
+        rows[rows.len() / 2..].iter().sum::<f64>() / (rows.len() / 2) as f64 * 1514.0
+    };
+    let [fixed, adapted] = [false, true].map(bytes);
+    // At 2% twenty flows keep the average at the upper threshold; adapting, it is in the middle fifths.
+    assert!(fixed > 48_000.0, "{fixed}");
+    assert!((30_000.0..48_000.0).contains(&adapted), "{adapted}");
+}
+
+#[test]
+fn pie_keeps_the_delay_near_its_target_and_spares_what_comes_to_an_idle_queue() {
+    for count in [2, 20] {
+        let run = Run::of(&path(&pie(), Path { count, ..LONG }));
+        let delay = median(&run, "queues", "delay_p50_s");
+        assert!((0.008..0.025).contains(&delay), "{count}: {delay}");
+        // Within its first 500 ms the queue may fill.
+        let [drops, early] = ["drops", "early_drops"].map(|column| run.integers("queues", column)[10..].to_vec());
+        assert!(drops == early && early.iter().sum::<i64>() > 10);
+    }
+    // Shorter than 150 ms at 20 Mbit/s.
+    let mut scenario = path(&pie(), Path { count: 1, ..LONG });
+    (scenario["flows"][0]["bytes"], scenario["hosts"][0]["initial_window"]) = (json!(200_000), json!(150));
+    assert_eq!(Run::of(&scenario).sum("queues", "drops"), 0);
+}
+
+/// Bytes of one flow, and of four of another congestion control, and the probes' median delay.
+fn beside(kind: &Value) -> ([f64; 2], f64) {
+    let mut scenario = path(kind, Path { cc: "cubic", count: 1, ..LONG });
+    let mut other = scenario["flows"][0].clone();
+    (other["cc"], other["name"], other["count"]) = (json!("bbr"), json!("other"), json!(4));
+    scenario["flows"].as_array_mut().unwrap().push(other);
+    let run = Run::of(&scenario);
+    let (flows, bytes) = (run.integers("flows", "flow"), run.integers("flows", "delivered_bytes"));
+    let of = |flow| flows.iter().zip(&bytes).filter(|row| *row.0 == flow).map(|row| *row.1 as f64).sum::<f64>();
+    ([of(0), of(1)], median(&run, "probes", "rtt_s") - 0.04)
+}
+
+#[test]
+fn with_queues_for_flows_each_gets_its_share_and_a_sparse_one_does_not_wait() {
+    for kind in [fq_codel(1024), fq_pie()] {
+        let ([alone, four], probes) = beside(&kind);
+        assert!((0.85..1.15).contains(&(alone * 4.0 / four)), "{kind}: {alone} {four}");
+        assert!(probes < 0.002, "{kind}: {probes}");
+    }
+    let ([alone, four], _) = beside(&json!({"fifo": {}}));
+    assert!(!(0.85..1.15).contains(&(alone * 4.0 / four)), "{alone} {four}");
+}
+
+#[test]
+fn where_all_flows_have_one_queue_fq_codel_is_codel() {
+    let [one, plain] = [fq_codel(1), codel()].map(|kind| bits(&Run::of(&path(&kind, LONG)).tables));
+    assert_eq!(one, plain);
+}
+
+#[test]
 fn nonsense_is_refused_by_its_name() {
     let mut scenario = path(&codel(), LONG);
     scenario["transmitters"][0]["discipline"]["codel"]["target_ns"] = json!(0);
-    let refused = sawtooth_net::scenario::Scenario::parse(&scenario.to_string()).unwrap_err();
-    assert!(refused.starts_with("transmitters[0].discipline: target_ns = 0"), "{refused}");
+    let refused = |scenario: &Value| Scenario::parse(&scenario.to_string()).unwrap_err();
+    let said = refused(&scenario);
+    assert!(said.starts_with("transmitters[0].discipline: target_ns = 0"), "{said}");
+    for (kind, field, value) in [
+        (fq_codel(0), "flows", json!(0)),
+        (red(false), "min_bytes", json!(60_000)),
+        (red(false), "weight_log", json!(0)),
+        (red(false), "probability_ppb", json!(0)),
+        (fq_pie(), "quantum_bytes", json!(0)),
+    ] {
+        let mut scenario = path(&kind, LONG);
+        let name = kind.as_object().unwrap().keys().next().unwrap();
+        scenario["transmitters"][0]["discipline"][name][field] = value;
+        let said = refused(&scenario);
+        assert!(said.contains(field), "{said}");
+    }
 }

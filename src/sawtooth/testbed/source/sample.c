@@ -128,6 +128,19 @@ static uint32_t early_drops(const char *kind, struct rtattr *own, uint32_t drops
         const struct tc_codel_xstats *told = at;
         return drops - told->drop_overlimit;
     }
+    if (!strcmp(kind, "fq_codel") && RTA_PAYLOAD(own) >= sizeof(struct tc_fq_codel_xstats)) {
+        const struct tc_fq_codel_xstats *told = at;
+        return drops - told->qdisc_stats.drop_overlimit;
+    }
+    if (!strcmp(kind, "red") && RTA_PAYLOAD(own) >= sizeof(struct tc_red_xstats)) return ((const struct tc_red_xstats *)at)->early;
+    if (!strcmp(kind, "pie") && RTA_PAYLOAD(own) >= sizeof(struct tc_pie_xstats)) {
+        const struct tc_pie_xstats *told = at;
+        return told->dropped - told->overlimit;
+    }
+    if (!strcmp(kind, "fq_pie") && RTA_PAYLOAD(own) >= sizeof(struct tc_fq_pie_xstats)) {
+        const struct tc_fq_pie_xstats *told = at;
+        return told->dropped - told->overlimit;
+    }
     return 0;
 }
 

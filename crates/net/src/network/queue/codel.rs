@@ -81,6 +81,11 @@ impl Codel {
         first
     }
 
+    /// Packets were dropped though CoDel did not ask for it: so many more it is taken to have dropped.
+    pub fn blame(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
     /// The first packet, and whether packets have waited too long for too long (section 5.5, `dodequeue`).
     fn pop(&mut self, law: &Law, now: Time, store: &mut impl Store) -> (Option<Waiting>, bool) {
         let first = store.pop();

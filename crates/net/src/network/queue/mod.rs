@@ -1,14 +1,25 @@
 //! What waits for a transmitter, and what is dropped: a file each discipline.
 
+pub mod buckets;
 pub mod codel;
 pub mod delays;
 pub mod fifo;
+pub mod fq_codel;
+pub mod fq_pie;
+pub mod pie;
+pub mod red;
+pub mod rounds;
 pub mod taildrop;
 
 use crate::network::link::Handle;
-use crate::network::queue::codel::{Codel, Law, Store};
+use crate::network::queue::codel::{Codel, Store};
 use crate::network::queue::fifo::Fifo;
+use crate::network::queue::fq_codel::FqCodel;
+use crate::network::queue::fq_pie::FqPie;
+use crate::network::queue::pie::Pie;
+use crate::network::queue::red::Red;
 use crate::network::queue::taildrop::TailDrop;
+use crate::rng::Rng;
 use crate::scenario;
 use sawtooth_units::Time;
 
@@ -34,7 +45,11 @@ pub struct Held {
 #[derive(Clone, Debug)]
 enum Kind {
     Fifo(Fifo),
-    Codel(Law, Codel, Fifo),
+    Codel(codel::Law, Codel, Fifo),
+    FqCodel(FqCodel),
+    Red(Red, Fifo),
+    Pie(pie::Law, Pie, Rng, Fifo),
+    FqPie(FqPie),
 }
 
 /// A packet that is held, and the link that it is to take.
@@ -45,6 +60,18 @@ pub struct Waiting {
     /// Bytes, the link's overhead included.
     pub size: u32,
     pub since: Time,
+    /// Of the flow that it belongs to.
+    pub flow: u64,
+}
+
+/// What a discipline needs to know of where it is.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Bytes of the largest frame that is sent.
+    pub frame: u32,
+    /// Timer tick of its host.
+    pub hz: u32,
+    pub rng: Rng,
 }
 
 /// Packets that are dropped.
@@ -67,14 +94,20 @@ impl Drops {
 }
 
 impl Discipline {
-    /// `frame`: bytes of the largest that is sent.
-    pub fn new(config: &scenario::Transmitter, frame: u32) -> Self {
+    pub fn new(config: &scenario::Transmitter, place: Place) -> Self {
+        let Place { frame, hz, rng } = place;
         let kind = match config.discipline {
             scenario::Discipline::TailDrop => return Discipline::TailDrop(TailDrop::new(config)),
             scenario::Discipline::Fifo {} => Kind::Fifo(Fifo::default()),
             scenario::Discipline::Codel(codel) => {
-                Kind::Codel(Law::new(codel, frame), Codel::default(), Fifo::default())
+                Kind::Codel(codel::Law::new(codel, frame), Codel::default(), Fifo::default())
             }
+            scenario::Discipline::FqCodel(given) => Kind::FqCodel(FqCodel::new(given, frame, rng)),
+            scenario::Discipline::Red(given) => Kind::Red(Red::new(given, rng), Fifo::default()),
+            scenario::Discipline::Pie(given) => {
+                Kind::Pie(pie::Law::new(given, frame, hz), Pie::new(), rng, Fifo::default())
+            }
+            scenario::Discipline::FqPie(given) => Kind::FqPie(FqPie::new(given, frame, hz, rng)),
         };
         let limits = [config.queue_packets, config.queue_bytes].map(|limit| limit.unwrap_or(u64::MAX));
         Discipline::Held(Box::new(Held { kind, chosen: None, limit_packets: limits[0], limit_bytes: limits[1] }))
@@ -85,11 +118,24 @@ impl Held {
     /// Takes a packet. What is dropped for that, itself perhaps, goes to `drops`.
     pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) {
         let (packets, bytes) = self.waiting();
-        if packets >= self.limit_packets || bytes + u64::from(waiting.size) > self.limit_bytes {
-            return drops.full(waiting);
-        }
-        match &mut self.kind {
-            Kind::Fifo(queue) | Kind::Codel(_, _, queue) => queue.push(waiting),
+        let full = packets >= self.limit_packets || bytes + u64::from(waiting.size) > self.limit_bytes;
+        let (early, queue) = match &mut self.kind {
+            Kind::FqCodel(queue) => return queue.put(waiting, full, drops),
+            Kind::FqPie(queue) => return queue.put(waiting, full, drops),
+            Kind::Fifo(queue) | Kind::Codel(_, _, queue) => (false, queue),
+            Kind::Red(red, queue) => (red.drops(waiting.since, bytes), queue),
+            Kind::Pie(_, pie, _, queue) if full => {
+                pie.dropped();
+                (false, queue)
+            }
+            Kind::Pie(law, pie, rng, queue) => (pie.drops(law, waiting.since, waiting.size, bytes, rng), queue),
+        };
+        if early {
+            drops.early(waiting);
+        } else if full {
+            drops.full(waiting);
+        } else {
+            queue.push(waiting);
         }
     }
 
@@ -97,7 +143,12 @@ impl Held {
     pub fn choose(&mut self, now: Time, drops: &mut Drops) {
         if self.chosen.is_none() {
             self.chosen = match &mut self.kind {
-                Kind::Fifo(queue) => queue.pop(),
+                Kind::Fifo(queue) | Kind::Red(_, queue) => queue.pop(),
+                Kind::FqCodel(queue) => queue.next(now, drops),
+                Kind::FqPie(queue) => queue.next(now),
+                Kind::Pie(law, pie, _, queue) => queue.pop().inspect(|first| {
+                    pie.leaves(law, now, first, queue.waiting().1);
+                }),
                 Kind::Codel(law, codel, queue) => codel.next(law, now, queue, drops),
             };
         }
@@ -111,7 +162,11 @@ impl Held {
     /// Packets and bytes that wait.
     pub fn waiting(&self) -> (u64, u64) {
         let (packets, bytes) = match &self.kind {
-            Kind::Fifo(queue) | Kind::Codel(_, _, queue) => queue.waiting(),
+            Kind::Fifo(queue) | Kind::Codel(_, _, queue) | Kind::Red(_, queue) | Kind::Pie(_, _, _, queue) => {
+                queue.waiting()
+            }
+            Kind::FqCodel(queue) => queue.waiting(),
+            Kind::FqPie(queue) => queue.waiting(),
         };
         let chosen = self.chosen.map_or(0, |waiting| u64::from(waiting.size));
         (packets + u64::from(self.chosen.is_some()), bytes + chosen)

@@ -1,0 +1,107 @@
+//! FQ-CoDel, RFC 8290: a queue for each of many hashed flows, by turns, and CoDel on each.
+//!
+//! As Linux, and unlike the RFC's section 4.1: a full queue drops up to 64 packets, half of what the fattest flow holds.
+
+use crate::network::queue::buckets::Buckets;
+use crate::network::queue::codel::{Codel, Law, Store};
+use crate::network::queue::fifo::Fifo;
+use crate::network::queue::rounds::Rounds;
+use crate::network::queue::{Drops, Waiting};
+use crate::rng::Rng;
+use crate::scenario;
+use sawtooth_units::Time;
+
+/// Dropped at once when there is no room.
+const BATCH: u32 = 64;
+
+#[derive(Clone, Debug)]
+pub struct FqCodel {
+    law: Law,
+    buckets: Buckets,
+    rounds: Rounds,
+    flows: Vec<Flow>,
+    packets: u64,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    queue: Fifo,
+    codel: Codel,
+}
+
+/// A flow's queue; what CoDel asks for is what all hold.
+struct One<'a> {
+    queue: &'a mut Fifo,
+    packets: &'a mut u64,
+    bytes: &'a mut u64,
+}
+
+impl Store for One<'_> {
+    fn pop(&mut self) -> Option<Waiting> {
+        let first = self.queue.pop()?;
+        *self.packets -= 1;
+        *self.bytes -= u64::from(first.size);
+        Some(first)
+    }
+    fn bytes(&self) -> u64 {
+        *self.bytes
+    }
+}
+
+impl FqCodel {
+    pub fn new(config: scenario::FqCodel, frame: u32, rng: Rng) -> Self {
+        let scenario::FqCodel { target_ns, interval_ns, flows, quantum_bytes } = config;
+        FqCodel {
+            law: Law::new(scenario::Codel { target_ns, interval_ns }, frame),
+            buckets: Buckets::new(flows, rng),
+            rounds: Rounds::new(flows, quantum_bytes.unwrap_or(frame)),
+            flows: vec![Flow::default(); flows as usize],
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Takes a packet; `full`: there is no room for one more.
+    pub fn put(&mut self, waiting: Waiting, full: bool, drops: &mut Drops) {
+        let flow = self.buckets.of(waiting.flow);
+        self.packets += 1;
+        self.bytes += u64::from(waiting.size);
+        self.flows[flow].queue.push(waiting);
+        self.rounds.wait(flow);
+        if full {
+            self.make_room(drops);
+        }
+    }
+
+    #[cold]
+    fn make_room(&mut self, drops: &mut Drops) {
+        let held = |flow: &Flow| flow.queue.waiting().1;
+        let Some(most) = self.flows.iter().map(held).max() else { return };
+        let Some(fattest) = self.flows.iter_mut().find(|flow| held(flow) == most) else { return };
+        let mut one = One { queue: &mut fattest.queue, packets: &mut self.packets, bytes: &mut self.bytes };
+        let (mut dropped, mut count) = (0, 0);
+        while count < BATCH
+            && dropped < most / 2
+            && let Some(waiting) = one.pop()
+        {
+            dropped += u64::from(waiting.size);
+            count += 1;
+            drops.full(waiting);
+        }
+        fattest.codel.blame(count);
+    }
+
+    pub fn next(&mut self, now: Time, drops: &mut Drops) -> Option<Waiting> {
+        let FqCodel { law, rounds, flows, packets, bytes, .. } = self;
+        rounds.next(|flow| {
+            let Flow { queue, codel } = &mut flows[flow];
+            codel.next(law, now, &mut One { queue, packets, bytes }, drops)
+        })
+    }
+
+    /// Packets and bytes that wait.
+    pub fn waiting(&self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
+}

@@ -1,0 +1,70 @@
+//! FQ-PIE: flows by turns as FQ-CoDel's, and PIE on each. The kernel's documentation describes it; there is no RFC of it.
+
+use crate::network::queue::buckets::Buckets;
+use crate::network::queue::fifo::Fifo;
+use crate::network::queue::pie::{Law, Pie};
+use crate::network::queue::rounds::Rounds;
+use crate::network::queue::{Drops, Waiting};
+use crate::rng::Rng;
+use crate::scenario;
+use sawtooth_units::Time;
+
+#[derive(Clone, Debug)]
+pub struct FqPie {
+    law: Law,
+    buckets: Buckets,
+    rounds: Rounds,
+    flows: Vec<(Fifo, Pie)>,
+    packets: u64,
+    bytes: u64,
+    rng: Rng,
+}
+
+impl FqPie {
+    pub fn new(config: scenario::FqPie, frame: u32, hz: u32, rng: Rng) -> Self {
+        FqPie {
+            law: Law::new(config.pie(), frame, hz),
+            buckets: Buckets::new(config.flows, rng.clone()),
+            rounds: Rounds::new(config.flows, config.quantum_bytes.unwrap_or(frame)),
+            flows: vec![(Fifo::default(), Pie::new()); config.flows as usize],
+            packets: 0,
+            bytes: 0,
+            rng,
+        }
+    }
+
+    /// Takes a packet, or drops it; `full`: there is no room.
+    pub fn put(&mut self, waiting: Waiting, full: bool, drops: &mut Drops) {
+        let flow = self.buckets.of(waiting.flow);
+        let (queue, pie) = &mut self.flows[flow];
+        if full {
+            pie.dropped();
+            return drops.full(waiting);
+        }
+        if pie.drops(&self.law, waiting.since, waiting.size, queue.waiting().1, &mut self.rng) {
+            return drops.early(waiting);
+        }
+        queue.push(waiting);
+        self.packets += 1;
+        self.bytes += u64::from(waiting.size);
+        self.rounds.wait(flow);
+    }
+
+    pub fn next(&mut self, now: Time) -> Option<Waiting> {
+        let FqPie { law, rounds, flows, .. } = self;
+        let next = rounds.next(|flow| {
+            let (queue, pie) = &mut flows[flow];
+            let first = queue.pop()?;
+            pie.leaves(law, now, &first, queue.waiting().1);
+            Some(first)
+        })?;
+        self.packets -= 1;
+        self.bytes -= u64::from(next.size);
+        Some(next)
+    }
+
+    /// Packets and bytes that wait.
+    pub fn waiting(&self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
+}

@@ -1,0 +1,158 @@
+//! PIE, RFC 8033: a probability of drops at the tail, from the delay and how it changes.
+//!
+//! As Linux: the delay is that of the last packet that left, by its time of arrival, and the clock of updates ticks with the
+//! kernel's.
+
+use crate::network::queue::Waiting;
+use crate::rng::Rng;
+use crate::scenario;
+use sawtooth_units::width::Approx;
+use sawtooth_units::{Span, Time};
+
+/// After being idle so long nothing is dropped (MAX_BURST).
+const BURST: Span = Span::from_millis(150);
+/// The first update.
+const FIRST: Span = Span::from_millis(500);
+const HIGH_DELAY: Span = Span::from_millis(250);
+/// What an update adds at most.
+const STEP: f64 = 0.02;
+/// Sums of probabilities between which chance decides (section 5.4).
+const SURE_NOT: f64 = 0.85;
+const SURE: f64 = 8.5;
+
+/// What PIE is set to.
+#[derive(Clone, Copy, Debug)]
+pub struct Law {
+    target: Span,
+    /// A second of delay beyond the target, and of its change, adds so much to the probability.
+    alpha: f64,
+    beta: f64,
+    update: Span,
+    bytemode: bool,
+    frame: u64,
+}
+
+/// One queue's state.
+#[derive(Clone, Copy, Debug)]
+pub struct Pie {
+    probability: f64,
+    /// Sum of the probabilities of packets since the last drop.
+    sum: f64,
+    delay: Span,
+    delay_before: Span,
+    burst: Span,
+    left: Option<Time>,
+    next_update: Time,
+}
+
+impl Law {
+    pub fn new(config: scenario::Pie, frame: u32, hz: u32) -> Self {
+        let tick = 1_000_000_000 / u64::from(hz);
+        Law {
+            target: Span::from_nanos(config.target_ns),
+            alpha: f64::from(config.alpha) / 16.0,
+            beta: f64::from(config.beta) / 16.0,
+            update: Span::from_nanos(config.tupdate_ns.div_ceil(tick).max(1) * tick),
+            bytemode: config.bytemode,
+            frame: u64::from(frame),
+        }
+    }
+
+    fn low(&self, delay: Span) -> bool {
+        2 * delay.nanos() < self.target.nanos()
+    }
+}
+
+impl Pie {
+    pub fn new() -> Self {
+        Pie {
+            probability: 0.0,
+            sum: 0.0,
+            delay: Span::ZERO,
+            delay_before: Span::ZERO,
+            burst: BURST,
+            left: None,
+            next_update: Time::ZERO + FIRST,
+        }
+    }
+
+    /// Whether a packet of `size` bytes that finds so many bytes waiting is dropped though there is room (section 4.1).
+    pub fn drops(&mut self, law: &Law, now: Time, size: u32, waiting_bytes: u64, rng: &mut Rng) -> bool {
+        self.update(law, now, waiting_bytes);
+        let spared = self.burst > Span::ZERO || (law.low(self.delay) && self.probability < 0.2);
+        if spared || waiting_bytes < 2 * law.frame {
+            return false;
+        }
+        let share = if law.bytemode { (f64::from(size) / law.frame.approx()).min(1.0) } else { 1.0 };
+        let chance = self.probability * share;
+        self.sum = if chance > 0.0 { self.sum + chance } else { 0.0 };
+        if self.sum < SURE_NOT {
+            return false;
+        }
+        let drops = self.sum >= SURE || (rng.next() >> 11).approx() < chance * (1u64 << 53).approx();
+        if drops {
+            self.dropped();
+        }
+        drops
+    }
+
+    /// A packet was dropped, of whatever cause.
+    pub fn dropped(&mut self) {
+        self.sum = 0.0;
+    }
+
+    /// A packet leaves; so many bytes wait behind it.
+    pub fn leaves(&mut self, law: &Law, now: Time, waiting: &Waiting, bytes_behind: u64) {
+        self.update(law, now, bytes_behind + u64::from(waiting.size));
+        self.delay = if bytes_behind == 0 { Span::ZERO } else { now.since(waiting.since) };
+        if let Some(before) = self.left.replace(now) {
+            let gone = now.since(before).nanos();
+            self.burst = Span::from_nanos(self.burst.nanos().saturating_sub(gone));
+        }
+    }
+
+    /// All updates since the last packet came or left: neither the delay nor the queue has changed since.
+    fn update(&mut self, law: &Law, now: Time, waiting_bytes: u64) {
+        while self.next_update <= now {
+            self.next_update += law.update;
+            self.step(law, waiting_bytes);
+            if self.probability == 0.0 && self.delay == Span::ZERO && self.delay_before == Span::ZERO {
+                // Nothing changes any more.
+                let rest = now.nanos().saturating_sub(self.next_update.nanos()) / law.update.nanos();
+                self.next_update += Span::from_nanos(rest * law.update.nanos());
+            }
+        }
+    }
+
+    /// Section 4.2.
+    fn step(&mut self, law: &Law, waiting_bytes: u64) {
+        let [delay, before, target] = [self.delay, self.delay_before, law.target].map(Span::secs_f64);
+        // A delay of nothing with packets waiting is one that was not measured.
+        let known = self.delay > Span::ZERO || waiting_bytes == 0;
+        let mut change = law.alpha * (delay - target) + law.beta * (delay - before);
+        // The smaller the probability, the smaller the steps.
+        change *= match self.probability {
+            p if p < 1e-6 => 1.0 / 2048.0,
+            p if p < 1e-5 => 1.0 / 512.0,
+            p if p < 1e-4 => 1.0 / 128.0,
+            p if p < 1e-3 => 1.0 / 32.0,
+            p if p < 1e-2 => 1.0 / 8.0,
+            p if p < 1e-1 => 1.0 / 2.0,
+            _ => 1.0,
+        };
+        if self.probability >= 0.1 {
+            change = change.min(STEP);
+        }
+        if self.delay > HIGH_DELAY {
+            change += STEP;
+        }
+        self.probability = (self.probability + change).clamp(0.0, 1.0);
+        if known && self.delay == Span::ZERO && self.delay_before == Span::ZERO {
+            self.probability -= self.probability / 64.0;
+        }
+        if law.low(self.delay) && law.low(self.delay_before) && self.probability == 0.0 {
+            (self.burst, self.sum, self.left) = (BURST, 0.0, None);
+        }
+        self.delay_before = self.delay;
+    }
+}

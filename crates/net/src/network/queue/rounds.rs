@@ -1,0 +1,60 @@
+//! Whose turn it is among flows' queues: deficit round robin, where a flow that begins to wait comes before those that go on (RFC
+//! 8290 section 4.2).
+
+use crate::network::queue::Waiting;
+use sawtooth_units::width::Fit;
+use std::collections::VecDeque;
+
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    /// Bytes a turn.
+    quantum: i64,
+    flows: Vec<Turn>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    credit: i64,
+    listed: bool,
+}
+
+impl Rounds {
+    pub fn new(flows: u32, quantum: u32) -> Self {
+        let flows = vec![Turn::default(); flows as usize];
+        Rounds { quantum: i64::from(quantum), flows, new: VecDeque::new(), old: VecDeque::new() }
+    }
+
+    /// A packet of the flow waits.
+    pub fn wait(&mut self, flow: usize) {
+        let turn = &mut self.flows[flow];
+        if !turn.listed {
+            *turn = Turn { credit: self.quantum, listed: true };
+            self.new.push_back(flow.fit_u32());
+        }
+    }
+
+    /// The next packet: `take` has one from a flow's queue, if it holds any.
+    pub fn next(&mut self, mut take: impl FnMut(usize) -> Option<Waiting>) -> Option<Waiting> {
+        loop {
+            let (is_new, is_last) = (!self.new.is_empty(), self.old.is_empty());
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let flow = *list.front()?;
+            let turn = &mut self.flows[flow as usize];
+            if turn.credit <= 0 {
+                turn.credit += self.quantum;
+            } else if let Some(waiting) = take(flow as usize) {
+                turn.credit -= i64::from(waiting.size);
+                return Some(waiting);
+            } else if !is_new || is_last {
+                turn.listed = false;
+                list.pop_front();
+                continue;
+            }
+            // A new flow that has nothing more passes the old ones once, so that it is not new again at once.
+            list.pop_front();
+            self.old.push_back(flow);
+        }
+    }
+}
