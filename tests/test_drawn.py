@@ -23,6 +23,12 @@ READY: list[dict[str, Any]] = [
         "flows": [{"count": 7}, {"cc": "bbr", "from": "s2"}],
         "probes": [{}],
     },
+    {
+        "topology": "home",
+        "home": {"loss": "1%", "down": "30 Mbit/s"},
+        "flows": [{}, {"from": "device", "to": "server"}],
+    },
+    {"path": {"changes": [{"at": "1 s", "rate": "1 Mbit/s", "delay": "9 ms", "loss": "1%"}], "jitter": "1 ms"}},
     {"topology": "parking-lot", "parking-lot": {"hops": 2, "loss": "1%"}, "flows": [{}, {"from": "c2", "to": "d2"}]},
 ]
 
@@ -33,7 +39,9 @@ def way(compiled: Compiled, flow: Flow, direction: str) -> list[tuple[Any, ...]]
         transmitter = None if link.transmitter is None else compiled.transmitters[link.transmitter]
         limits = transmitter and (transmitter.rate_bps, transmitter.queue_packets, transmitter.queue_bytes)
         hosts = compiled.hosts[link.source], compiled.hosts[link.target]
-        found.append((*hosts, limits, link.delay_ns, link.loss_ppb, link.loss_pattern))
+        pace = transmitter and transmitter.pace
+        varies = (pace, link.aggregation_ns, link.losses, link.delays, link.jitter)
+        found.append((*hosts, limits, link.delay_ns, link.loss_ppb, link.loss_pattern, varies))
     return found
 
 

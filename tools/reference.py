@@ -90,6 +90,7 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
     ("[path]", parts.Path, ""),
     ("[chain]", parts.Chain, ""),
     ("[dumbbell]", parts.Dumbbell, ""),
+    ("[home]", parts.Home, "A flow goes from server to device where nothing else is said."),
     (
         "[parking-lot]",
         parts.ParkingLot,

@@ -157,7 +157,13 @@ class Sim:
 
 ENGINE: Engine = Sim()
 
-_WHERE = {"path": "path.rtt", "dumbbell": "dumbbell.rtt", "parking-lot": "parking-lot.rtt", "custom": "links"}
+_WHERE = {
+    "path": "path.rtt",
+    "dumbbell": "dumbbell.rtt",
+    "parking-lot": "parking-lot.rtt",
+    "home": "home.rtt",
+    "custom": "links",
+}
 
 
 def _check_round_trips(compiled: Compiled, topology: str) -> None:

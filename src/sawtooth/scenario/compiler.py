@@ -49,6 +49,8 @@ def build(scenario: Scenario) -> Network:
         network = topology.dumbbell(scenario.dumbbell_table)
     elif scenario.topology == "parking-lot":
         network = topology.parking_lot(scenario.parking_lot_table)
+    elif scenario.topology == "home":
+        network = topology.home(scenario.home_table)
     elif scenario.topology == "chain":
         network = topology.chain(scenario.chain_table)
     elif scenario.topology == "chain-asymmetric":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.errors import InputError
 from sawtooth.scenario.compiler import Placed, build, place_flows, place_probes
 from sawtooth.scenario.loss import NO_LOSS
 from sawtooth.scenario.network import Network, Transmitter, Wire
@@ -16,7 +17,7 @@ from sawtooth.scenario.units import Rate, Span
 if TYPE_CHECKING:
     from sawtooth.scenario.scenario import Scenario
 
-_DRAWN_BY = ("path", "chain", "dumbbell", "parking-lot")
+_DRAWN_BY = ("path", "chain", "dumbbell", "parking-lot", "home")
 _HELD_BY_DIRECTION = ("forward", "backward")
 
 
@@ -24,9 +25,13 @@ def as_custom(scenario: Scenario) -> Scenario:
     """The same network and flows as a ``custom`` scenario; one that is ``custom`` as it is.
 
     What is random differs by its draws: links are in another order. A flow that is spread over pairs is one for each.
+    Raises SawtoothError ``unsupported`` for a path with a trace.
     """
     if scenario.topology == "custom":
         return scenario
+    if scenario.topology == "path" and scenario.path_table.trace is not None:
+        message = "a trace of a path is for three links, and a file of a custom topology has one a link"
+        raise InputError("unsupported", message, field="path.trace", fix="leave the trace out, and add it to a link")
     network = build(scenario)
     router = Router(network)
     flows, probes = place_flows(scenario, network, router), place_probes(scenario, network, router)
@@ -84,9 +89,25 @@ def _said(network: Network, wire: Wire, cards: dict[str, Transmitter]) -> dict[s
         said |= {"rate": _rate(transmitter), "queue": written(transmitter.queue)}
     if wire.delay_ns:
         said["delay"] = str(Span(wire.delay_ns))
+    if wire.aggregation_ns:
+        said["aggregation"] = str(Span(wire.aggregation_ns))
+    said |= _varying(wire)
     if wire.loss != NO_LOSS:
         loss = wire.loss
         said["loss"] = str(loss) if not hasattr(loss, "model_dump") else loss.model_dump(mode="json", exclude_none=True)
+    return said
+
+
+def _varying(wire: Wire) -> dict[str, Any]:
+    """What changes, of a path: each of its links has a part of it."""
+    said: dict[str, Any] = {}
+    changes = [change.model_dump(mode="json", exclude_none=True) for change in wire.changes]
+    mine = [{key: one for key, one in change.items() if key in ("at", "every", *wire.changing)} for change in changes]
+    if mine := [change for change in mine if set(change) - {"at", "every"}]:
+        said["changes"] = mine
+    for name in ("jitter", "reorder", "duplicate", "corrupt"):
+        if (one := getattr(wire, name)) is not None:
+            said[name] = one.model_dump(mode="json")
     return said
 
 

@@ -221,6 +221,24 @@ class ParkingLot(Part):
     )
 
 
+class Home(Part):
+    """A device on Wi-Fi, an access line with a long queue, a server; topology "home". Data goes to the device."""
+
+    down: Rate = Field(Rate.parse("50 Mbit/s"), description="of the access line, to the home")
+    up: Rate = Field(Rate.parse("10 Mbit/s"), description="of the access line, from the home")
+    rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time of the access line and beyond")
+    queue: Queue = Field(
+        Queue.parse("250 ms"),
+        description="of the access line, each direction; a time or bdp is of that direction's rate",
+    )
+    wifi: Rate = Field(Rate.parse("150 Mbit/s"), description="of the Wi-Fi, each direction, with 1000 packets of queue")
+    aggregation: Aggregation = Field(
+        Span.parse("2 ms"), description="of the Wi-Fi: packets leave together, so far apart"
+    )
+    loss: LossModel = Field(Loss.parse("0%"), description="on the Wi-Fi, in the direction of the data")
+    ack_loss: LossModel | None = Field(None, description="on the Wi-Fi, from the device; absent: none")
+
+
 class Host(Part):
     """Settings of a host's TCP."""
 

@@ -25,6 +25,7 @@ from sawtooth.scenario.parts import (
     Chain,
     Dumbbell,
     Flow,
+    Home,
     Host,
     Link,
     Module,
@@ -46,7 +47,7 @@ from sawtooth.scenario.topology import link_name
 from sawtooth.scenario.traces import trace_digest
 from sawtooth.scenario.units import Quantity, Span
 
-Topology = Literal["path", "chain", "chain-asymmetric", "dumbbell", "parking-lot", "custom"]
+Topology = Literal["path", "chain", "chain-asymmetric", "dumbbell", "parking-lot", "home", "custom"]
 Traffic = Literal["iperf3", "native"]
 _TABLE_OF = {
     "path": "path",
@@ -54,6 +55,7 @@ _TABLE_OF = {
     "chain-asymmetric": "chain",
     "dumbbell": "dumbbell",
     "parking-lot": "parking-lot",
+    "home": "home",
 }
 """By topology: the name of its table."""
 _DRAWN = ("cards", "links", "routes")
@@ -107,6 +109,7 @@ class Scenario(Part):
     chain: Chain | None = Field(None, description='of topologies "chain" and "chain-asymmetric"')
     dumbbell: Dumbbell | None = Field(None, description='of topology "dumbbell"')
     parking_lot: ParkingLot | None = Field(None, alias="parking-lot", description='of topology "parking-lot"')
+    home: Home | None = Field(None, description='of topology "home"')
     host: Host = Field(Host(), description="settings of every host")
     hosts: dict[Name, Host] = Field({}, description="what one host sets otherwise; all hosts of a custom topology")
     cards: dict[Name, Card] = Field({}, description='network cards of topology "custom", by host')
@@ -158,6 +161,10 @@ class Scenario(Part):
     @property
     def dumbbell_table(self) -> Dumbbell:
         return self.dumbbell if self.dumbbell is not None else Dumbbell()
+
+    @property
+    def home_table(self) -> Home:
+        return self.home if self.home is not None else Home()
 
     @property
     def parking_lot_table(self) -> ParkingLot:

@@ -4,6 +4,7 @@
 ``chain``            h1 – h2 – h3 – h4 – h5, one card a host, loss on h3 → h4
 ``chain-asymmetric`` the same, but acknowledgements go from h5 straight to h1
 ``parking-lot``      a – n0 – n1 – … – b, a bottleneck between routers, each also crossed from cK to dK
+``home``             server – line – router – device; an access line with a long queue, and Wi-Fi
 ``dumbbell``         s1 … sN – left – right – r1 … rN; the bottleneck is left – right
 ``custom``           hosts, cards, links and routes as the file gives them
 """
@@ -20,7 +21,7 @@ from sawtooth.compiled import Opportunities
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.scenario.loss import NO_LOSS, LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
-from sawtooth.scenario.parts import Card, Chain, Direction, Dumbbell, Host, Link, ParkingLot, Path, Route
+from sawtooth.scenario.parts import Card, Chain, Direction, Dumbbell, Home, Host, Link, ParkingLot, Path, Route
 from sawtooth.scenario.routing import explicit
 from sawtooth.scenario.traces import read_trace
 from sawtooth.scenario.units import Loss, Queue, Rate
@@ -148,6 +149,27 @@ def parking_lot(given: ParkingLot) -> Network:
     wires += [_wire(*way, None) for here, there in ends for way in ((here, there), (there, here))]
     hosts = ("a", "b", *routers, *(f"{side}{number}" for number in range(1, given.hops + 1) for side in "cd"))
     return Network(hosts, tuple(transmitters), tuple(wires), ends=("a", "b"))
+
+
+def home(given: Home) -> Network:
+    """server – line – router – device: all delay, the access line's rates and queue, then Wi-Fi, which aggregates."""
+    out_ns = given.rtt.ns - given.rtt.ns // 2
+    transmitters = (
+        Transmitter("line>router", given.down.bps, given.queue, "home.queue"),
+        Transmitter("router>line", given.up.bps, given.queue, "home.queue"),
+        Transmitter("router>device", given.wifi.bps, _DEFAULT_QUEUE, "home.wifi"),
+        Transmitter("device>router", given.wifi.bps, _DEFAULT_QUEUE, "home.wifi"),
+    )
+    gathers = given.aggregation.ns
+    wires = (
+        _wire("server", "line", None, delay_ns=out_ns),
+        _wire("line", "router", 0),
+        replace(_wire("router", "device", 2, loss=given.loss), aggregation_ns=gathers),
+        replace(_wire("device", "router", 3, loss=_or_none(given.ack_loss)), aggregation_ns=gathers),
+        _wire("router", "line", 1),
+        _wire("line", "server", None, delay_ns=given.rtt.ns // 2),
+    )
+    return Network(("server", "line", "router", "device"), transmitters, wires, ends=("server", "device"))
 
 
 def custom(
