@@ -253,4 +253,5 @@ def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, kernel: Any) -
     (goodput, delay, drops), (real_goodput, real_delay, real_drops) = found["sim"], found["kernel"]
     assert goodput == pytest.approx(real_goodput, rel=0.05)
     assert delay == pytest.approx(real_delay, rel=0.3, abs=0.001)
-    assert drops == pytest.approx(real_drops, rel=0.35, abs=8)
+    # Where chance drops, one run's first seconds decide over a few dozen.
+    assert drops == pytest.approx(real_drops, rel=0.35, abs=25 if kind in ("red", "pie", "fq_pie") else 8)
