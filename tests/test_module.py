@@ -188,6 +188,7 @@ def test_a_parameter_of_no_type_of_a_module_is_refused_before_anything_is_compil
         ({"after": ""}, "no module_init"),
         ({"name": ""}, "has no name"),
         ({"name": "longer_than_the_kernel_allows"}, "longer than 15 characters"),
+        ({"name": "a/\\x1b[1m"}, "more than letters, digits, _ and -"),
         ({"after": "static int no(void) { return -5; }\nmodule_init(no);"}, "returned -5"),
         ({"after": "static int no(void) { return 0; }\nmodule_init(no);"}, "registers no congestion control"),
         (
@@ -255,6 +256,36 @@ def test_a_module_that_loops_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_module_that_ends_the_process_is_named(tmp_path: Path) -> None:
     before = "extern void _exit(int status);"
     assert "ended with status 3" in refusal(module(source(tmp_path, "_exit(3);", before))).message
+
+
+@pytest.mark.parametrize("then", ["", "_exit(3);"], ids=["goes on", "ends"])
+def test_a_process_that_a_module_began_ends_with_the_run(tmp_path: Path, then: str) -> None:
+    before = """
+        extern int fork(void), open(const char *, int, ...), dprintf(int, const char *, ...);
+        extern unsigned sleep(unsigned);
+        extern void _exit(int);
+        static int began;
+    """
+    began = tmp_path / "began"
+    told = f'dprintf(open("{began}", 0101, 0600), "%d", began);'
+    avoid = f"if (!began) {{ began = fork(); if (!began) {{ sleep(600); _exit(0); }} {told} {then} }}"
+    path = source(tmp_path, avoid, before)
+    if then:
+        assert "ended with status 3" in refusal(module(path)).message
+    else:
+        SIM.run(scenario(module(path)))
+    state = Path(f"/proc/{int(began.read_text())}/stat")
+    limit = time.monotonic() + 10
+    while _lives(state) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not _lives(state)
+
+
+def _lives(stat: Path) -> bool:
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize(

@@ -118,13 +118,17 @@ class Apart:
         return tables
 
     def close(self) -> None:
-        """Ends the process, whatever it does."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        """Ends the process, whatever it does, and those that a module began."""
+        self._kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
         for end in (self._from, self._to, self._page):
             end.close()
+
+    def _kill(self) -> None:
+        # Its session is its own, so all that it began is one group.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def __enter__(self) -> Apart:
         return self
@@ -136,7 +140,9 @@ class Apart:
         try:
             self._to.send(question)
             while not self._from.poll(_POLL_S):
-                pass
+                # What a module began may hold the pipe open beyond the end of the process.
+                if self._process.poll() is not None and not self._from.poll():
+                    raise EOFError
             kind, answer = self._from.recv()
         except (EOFError, OSError):
             raise self._died() from None
@@ -186,7 +192,7 @@ class Apart:
         try:
             status = self._process.wait(_GRACE_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._kill()
             status = self._process.wait()
         if status == -signal.SIGXCPU:
             return self._failed(f"did not come back for {PATIENCE_S} s")

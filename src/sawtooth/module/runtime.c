@@ -1,4 +1,5 @@
 /* What the headers declare, compiled together with each module; and what the simulator looks up in the result. */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +80,9 @@ int tcp_register_congestion_control(struct tcp_congestion_ops *ops)
 		return refuse(-ENAMETOOLONG, "its name is longer than 15 characters%s", "");
 	if (!ops->name[0])
 		return refuse(-EINVAL, "it has no name%s", "");
+	for (const char *at = ops->name; *at; at++)
+		if (!isalnum((unsigned char)*at) && *at != '_' && *at != '-')
+			return refuse(-EINVAL, "its name has more than letters, digits, _ and -%s", "");
 	if (!ops->ssthresh || !ops->undo_cwnd || !(ops->cong_avoid || ops->cong_control))
 		return refuse(-EINVAL, "\"%s\" lacks ssthresh, undo_cwnd, or one of cong_avoid and cong_control", ops->name);
 	for (u32 i = 0; i < sawtooth_count; i++)
