@@ -10,6 +10,7 @@ import pytest
 
 from sawtooth.cli import main
 from sawtooth.engines.kernel import Kernel as Engine
+from sawtooth.engines.kernel import _words as engine_words
 from sawtooth.errors import SawtoothError
 from sawtooth.kernel import Kernel, build, find, find_with
 from sawtooth.kernel.build import remove_trees
@@ -278,10 +279,44 @@ def test_a_flow_whose_control_is_a_file_runs_on_the_kernel_that_has_it_built_in(
     assert f"sawtooth kernel build --with {module}" in str(caught.value.fix)
     build(source_path=tree, modules=[module])
     Engine().check(Scenario(flows=flows))
-    for more, field in (({"name": "other"}, "flows.0.cc"), ({"parameters": {"x": 1}}, "flows.0.cc.parameters")):
-        with pytest.raises(SawtoothError) as refusal:
-            Engine().check(Scenario(flows=[{"cc": {"source": str(module), **more}}]))
-        assert (refusal.value.code, refusal.value.field) == ("unsupported", field)
+    with pytest.raises(SawtoothError) as refusal:
+        Engine().check(Scenario(flows=[{"cc": {"source": str(module), "name": "other"}}]))
+    assert (refusal.value.code, refusal.value.field) == ("unsupported", "flows.0.cc")
     module.write_text(MODULE + "/* changed */\n")
     with pytest.raises(SawtoothError, match="as it is now"):
         Engine().check(Scenario(flows=flows))
+
+
+TUNED = """
+#include <linux/module.h>
+#include <net/tcp.h>
+static int beta = 800;
+module_param(beta, int, 0644);
+static struct tcp_congestion_ops mine = {
+	.ssthresh = tcp_reno_ssthresh, .cong_avoid = tcp_reno_cong_avoid, .undo_cwnd = tcp_reno_undo_cwnd, .name = "mine",
+};
+static int __init mine_register(void) { return tcp_register_congestion_control(&mine); }
+module_init(mine_register);
+"""
+
+
+def test_parameters_of_modules_are_words_of_the_kernels_command_line_and_of_all_flows(tmp_path: Path) -> None:
+    path = tmp_path / "tcp-mine.c"
+    path.write_text(TUNED)
+
+    def words(*parameters: dict[str, Any]) -> tuple[str, ...]:
+        flows = [{"cc": {"source": str(path), "parameters": one}} for one in parameters]
+        return engine_words(Scenario(flows=[*flows, {"cc": "cubic"}]).compile())
+
+    assert words({}) == ()
+    assert words({"beta": 700}, {"beta": 700}) == ('tcp_mine.beta="700"',)
+    for given, code, field in (
+        (({"beta": 700}, {}), "conflict", "flows.1.cc.parameters"),
+        (({"beta": 700}, {"beta": 701}), "conflict", "flows.1.cc.parameters"),
+        (({"beta": 'a"b'},), "unsupported", "flows.0.cc.parameters.beta"),
+        (({"beta": "many"},), "module-refused", "flows.0.cc.parameters.beta"),
+        (({"gamma": 1},), "unknown-name", "flows.0.cc.parameters.gamma"),
+    ):
+        with pytest.raises(SawtoothError) as caught:
+            words(*given)
+        assert (caught.value.code, caught.value.field) == (code, field)

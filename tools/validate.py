@@ -1,9 +1,10 @@
 """Writes docs/validation.md: the simulator beside the real kernel and beside the published study.
 
     python tools/validate.py --reference KERNEL.csv --study SIM KERNEL MODEL --long SIM KERNEL \
-        --hz SIM KERNEL --grid FIDELITY --rfc9438 TABLE.md
+        --hz SIM KERNEL --grid FIDELITY --bbr3 FIDELITY --rfc9438 TABLE.md
 
-KERNEL.csv has one row a run of the real kernel, measured with other scripts; FIDELITY is what `make fidelity` wrote,
+KERNEL.csv has one row a run of the real kernel, measured with other scripts; FIDELITY is what `make fidelity`,
+and `sawtooth compare --grid fidelity/bbr3.toml --out FIDELITY`, wrote,
 TABLE.md what tools/rfc9438.py printed; the others are result directories.
 """
 
@@ -172,6 +173,11 @@ def table_of(page: str, heading: str) -> str:
     return re.search(r"(^\|.*\n)+", below, re.MULTILINE)[0].rstrip()
 
 
+def head(table: str, rows: int) -> str:
+    """The first rows of a Markdown table, under its heading."""
+    return "\n".join(table.split("\n")[: rows + 2])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", type=Path, required=True, help="CSV of the real kernel's runs")
@@ -179,9 +185,11 @@ def main() -> None:
         what = f"result directories of the study {file}, one an engine, the simulator's first"
         parser.add_argument(f"--{name}", type=Path, nargs="+", required=True, help=what)
     parser.add_argument("--grid", type=Path, required=True, help="directory that make fidelity wrote")
+    parser.add_argument("--bbr3", type=Path, required=True, help="directory of the comparison with fidelity/bbr3.toml")
     parser.add_argument("--rfc9438", type=Path, required=True, help="what tools/rfc9438.py printed")
     options = parser.parse_args()
     grid = (options.grid / "fidelity.md").read_text()
+    bbr3 = (options.bbr3 / "fidelity.md").read_text()
     measured = len(json.loads((options.grid / "fidelity.json").read_text())["points"])
     shutil.copy(options.grid / "fidelity.png", PAGE.parent / "images" / "fidelity.png")
     kernel, differences = against_kernel(options.reference)
@@ -192,6 +200,8 @@ def main() -> None:
         .replace("@POINTS@", str(measured))
         .replace("@GRID@", table_of(grid, ""))
         .replace("@LARGEST@", table_of(grid, "Largest differences of throughput"))
+        .replace("@BBR3@", table_of(bbr3, ""))
+        .replace("@BBR3-LARGEST@", head(table_of(bbr3, "Largest differences of throughput"), 10))
         .replace("@RFC9438@", options.rfc9438.read_text().strip())
         .replace("@HZ@", side_by_side(options.hz, {"hz": "HZ", "rtt_ms": "RTT, ms"}))
         .replace("@PUBLISHED@", side_by_side(options.study, {"cc": "cc", "path": "path", "loss_percent": "loss, %"}))

@@ -54,6 +54,7 @@ class Kernel:
         found = _kernel(compiled)
         _check_controls(compiled, found)
         _called(compiled, found)
+        _words(compiled)
         check_tools(scenario.traffic, capture=self.capture is not None)
         captured_hosts(compiled, self.capture_at)
         source()
@@ -85,7 +86,7 @@ class Kernel:
             share = own / "share"
             share.mkdir()
             outcome.prepare(share, scenario, Place(), _PREFIX, capture=captured, called=called)
-            guest = Guest(found, cpu=cpu, memory=MEMORY, seed=scenario.seed)
+            guest = Guest(found, cpu=cpu, memory=MEMORY, seed=scenario.seed, words=_words(compiled))
             command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
             ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look)
             outcome.check(share, ended.exit_code)
@@ -140,10 +141,6 @@ def _called(compiled: Compiled, found: Installed) -> dict[str, str]:
         if flow.module is None:
             continue
         at = f"flows.{index}.cc"
-        if flow.module.parameters:
-            fix = "set their values in the file, or use --engine sim"
-            message = "the engine kernel sets no parameters of modules"
-            raise InputError("unsupported", message, field=f"{at}.parameters", fix=fix)
         names = [name for path in flow.module.sources for name in found.registered(sources[path])]
         chosen = [name for name in names if flow.module.name in (None, name)]
         if len(chosen) != 1 or called.get(flow.cc, chosen[0]) != chosen[0]:
@@ -152,6 +149,53 @@ def _called(compiled: Compiled, found: Installed) -> dict[str, str]:
             raise InputError("unsupported", message, field=at, fix=fix)
         called[flow.cc] = chosen[0]
     return called
+
+
+def _words(compiled: Compiled) -> tuple[str, ...]:
+    """What the kernel's command line says of the parameters of modules, which are built in.
+
+    They are of the whole kernel. Raises InputError ``conflict`` where two flows want other ones of the same files;
+    ``unsupported`` for a value that a command line can't say, and as ``module.Apart`` for what a module does not take,
+    which a kernel would pass over.
+    """
+    wanted: dict[tuple[str, ...], tuple[int, tuple[tuple[str, str], ...]]] = {}
+    for index, flow in enumerate(compiled.flows):
+        if flow.module is None:
+            continue
+        sources, at = flow.module.sources, f"flows.{index}.cc.parameters"
+        first, before = wanted.setdefault(sources, (index, flow.module.parameters))
+        if dict(before) != dict(flow.module.parameters):
+            message = f"other parameters than those of flows.{first}, which has the same module in the same kernel"
+            raise InputError("conflict", message, field=at, fix="give both the same, or use --engine sim")
+        for name, value in flow.module.parameters:
+            if '"' in value or not value.isprintable():
+                message = f"{name}: a kernel's command line has no place for quotes, line ends and the like"
+                raise InputError("unsupported", message, field=f"{at}.{name}", fix="use --engine sim")
+    for index, parameters in wanted.values():
+        if parameters:
+            _check_parameters(compiled, index)
+    return tuple(
+        f'{_module(path)}.{name}="{value}"'
+        for sources, (_, parameters) in wanted.items()
+        for path in sources
+        for name, value in parameters
+    )
+
+
+def _check_parameters(compiled: Compiled, index: int) -> None:
+    """Has the module tell, in a process apart, whether it takes them: that of the flow with this number."""
+    from sawtooth.module import Apart, Wanted
+
+    flow = compiled.flows[index]
+    assert flow.module is not None
+    hz = compiled.hosts[compiled.source(flow)].hz
+    with Apart(None, None, {index: Wanted(flow.module.sources, hz, flow.module.parameters, flow.module.name)}):
+        pass
+
+
+def _module(path: str) -> str:
+    """What a kernel calls what it has built in."""
+    return Path(path).stem.replace("-", "_")
 
 
 def _check_controls(compiled: Compiled, found: Installed) -> None:

@@ -50,7 +50,8 @@ class GuestResult:
 
 @dataclass(frozen=True)
 class Guest:
-    """What a guest runs on: its kernel, the host's processor that it is pinned to (None: free), its memory.
+    """What a guest runs on: its kernel, the host's processor that it is pinned to (None: free), its memory, and further
+    ``words`` of its kernel's command line.
 
     The same program, share and seed see the same clock, the same random numbers and the same network, each time.
     """
@@ -59,6 +60,7 @@ class Guest:
     cpu: int | None = None
     memory: str = "1024M"
     seed: int = 1
+    words: tuple[str, ...] = ()
 
     def run(
         self,
@@ -111,7 +113,7 @@ class Guest:
         (directory / "command").write_text(f"exec {command}\n", encoding="utf-8", errors="surrogateescape")
 
     def _command(self) -> list[str]:
-        """The same words for every guest of a seed: the kernel mixes them into its random numbers."""
+        """The same for every guest of a seed and ``words``: the kernel mixes them into its random numbers."""
         return [
             str(self.kernel.path),
             f"mem={self.memory}",
@@ -129,6 +131,7 @@ class Guest:
             # Through the kernel's own working directory, so that no random name is in these words.
             "init=/proc/self/cwd/init",
             f"sawtooth.seed={self.seed}",
+            *self.words,
         ]
 
     def _keep(
