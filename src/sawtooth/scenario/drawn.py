@@ -42,10 +42,10 @@ def as_custom(scenario: Scenario) -> Scenario:
     cards = _cards(network)
     tables["cards"] = {host: {"rate": _rate(card), "queue": written(card.queue)} for host, card in cards.items()}
     tables["links"] = _links(network, cards)
-    written = [flow.model_dump(mode="json", by_alias=True, exclude_none=True) for flow in scenario.flows]
-    tables["flows"] = [_placed(one, written[one.index]) | {"count": one.count} for one in flows]
-    written = [probe.model_dump(mode="json", by_alias=True, exclude_none=True) for probe in scenario.probes]
-    tables["probes"] = [_placed(one, written[one.index]) for one in probes]
+    said = [flow.model_dump(mode="json", by_alias=True, exclude_none=True) for flow in scenario.flows]
+    tables["flows"] = [_placed(one, said[one.index]) | {"count": one.count} for one in flows]
+    said = [probe.model_dump(mode="json", by_alias=True, exclude_none=True) for probe in scenario.probes]
+    tables["probes"] = [_placed(one, said[one.index]) for one in probes]
     made = type(scenario).from_dict({key: value for key, value in tables.items() if value or key == "flows"})
     routes = _routes(network, [*flows, *probes], made)
     return type(scenario).from_dict(made.to_dict() | {"routes": routes}) if routes else made
