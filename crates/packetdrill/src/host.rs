@@ -83,7 +83,12 @@ impl Host {
             ..HostOptions::default()
         };
         // No real handshake takes no time at all.
-        let start = Start { handshake_us: handshake_us.max(1) as u64, send_window: window, ..Start::default() };
+        let start = Start {
+            handshake_us: handshake_us.max(1) as u64,
+            send_window: window,
+            stays_open: true,
+            ..Start::default()
+        };
         let clock = Clock { now: time(now_us), hz };
         let mut sender = Sender::new(settings.algorithm, options, agreement.sack, 0, start, clock);
         // The queue discipline would hold packets back; the sender has only its own pacer for that.
@@ -91,35 +96,32 @@ impl Host {
         Host { sender, hz, agreement, now_us, sent: VecDeque::new(), written: 0 }
     }
 
-    /// The application writes. The sender gets the segments that are complete.
+    /// The application writes.
     pub fn write(&mut self, bytes: u64) {
-        let before = self.written / self.agreement.mss;
         self.written = self.written.saturating_add(bytes);
-        let bytes = (self.written / self.agreement.mss - before) * self.agreement.mss;
         self.step(|sender, clock, out| sender.extend(bytes, clock, out));
     }
 
-    /// Whether Linux would have sent, or be about to send, a last segment that is not full.
-    pub fn needs_partial_segment(&self) -> bool {
-        let sent = self.sender.flight.snd_nxt;
-        sent < self.written && self.written - sent < self.agreement.mss
+    /// The application sets `TCP_NODELAY`.
+    pub fn set_no_delay(&mut self) {
+        self.sender.no_delay = true;
     }
 
     /// The peer's acknowledgement arrives.
     ///
     /// # Errors
-    /// What it says of a part of a segment.
+    /// What it says of byte 0.
     pub fn acknowledge(&mut self, packet: &Packet) -> Result<(), String> {
         let ack = Ack {
-            next: self.byte(packet.ack.unwrap_or(1), "acknowledgement")?,
+            next: Self::byte(packet.ack.unwrap_or(1), "acknowledgement")?,
             window: packet.window.unwrap_or(0) << self.agreement.window_scale,
-            ..self.sack_of(packet)?
+            ..Self::sack_of(packet)?
         };
         self.step(|sender, clock, out| sender.on_ack(&ack, clock, out));
         Ok(())
     }
 
-    fn sack_of(&self, packet: &Packet) -> Result<Ack, String> {
+    fn sack_of(packet: &Packet) -> Result<Ack, String> {
         let mut ack = Ack::default();
         let blocks = packet.options.iter().find_map(|option| match option {
             TcpOption::Sack(blocks) => Some(blocks.as_slice()),
@@ -127,7 +129,7 @@ impl Host {
         });
         let blocks = blocks.unwrap_or_default();
         for (slot, &(start, end)) in ack.sack.blocks.iter_mut().zip(blocks) {
-            *slot = Block { start: self.byte(start, "SACK")?, end: self.byte(end, "SACK")? };
+            *slot = Block { start: Self::byte(start, "SACK")?, end: Self::byte(end, "SACK")? };
             ack.sack.count += 1;
         }
         // RFC 2883 section 4: below the acknowledgement, or a part of the block after it.
@@ -138,14 +140,9 @@ impl Host {
         Ok(ack)
     }
 
-    /// The byte at `edge`, where a segment begins.
-    fn byte(&self, edge: u64, what: &str) -> Result<u64, String> {
-        let bytes = edge.checked_sub(1).ok_or_else(|| format!("{what} of byte 0"))?;
-        if bytes.is_multiple_of(self.agreement.mss) {
-            Ok(bytes)
-        } else {
-            Err(format!("{what} of a part of a segment ({edge}, MSS {})", self.agreement.mss))
-        }
+    /// The byte at `edge`: scripts count from the SYN.
+    fn byte(edge: u64, what: &str) -> Result<u64, String> {
+        edge.checked_sub(1).ok_or_else(|| format!("{what} of byte 0"))
     }
 
     /// Lets timers fire up to and at `until_us`; with `sending`, only until something is sent.

@@ -133,12 +133,7 @@ impl Player {
             }
         }
         self.last_us = start_us;
-        match &self.stage {
-            Stage::Open(host) if host.needs_partial_segment() => {
-                Err(Stop::Beyond("a last segment that is not full".to_owned()))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn wait(&mut self, until_us: i64) {
@@ -257,6 +252,10 @@ impl Player {
                 let option = call.arguments.get(2).map_or("", String::as_str);
                 if option == "SO_SNDBUF" {
                     self.outcome.note("the send buffer sizes itself, whatever SO_SNDBUF says");
+                } else if option == "TCP_NODELAY"
+                    && let Stage::Open(host) = &mut self.stage
+                {
+                    host.set_no_delay();
                 } else if !NEUTRAL_OPTIONS.contains(&option) && option != "IP_MTU_DISCOVER" {
                     return Err(Stop::Beyond(format!("setsockopt {option}")));
                 }

@@ -128,6 +128,7 @@ impl Pair {
             handshake_us: 2 * case.channel.delay_us,
             send_window: receiver.initial_window(),
             ts_recent: 1,
+            stays_open: false,
             seed: 7,
         };
         let sender = Sender::new(case.algorithm, case.options, case.options.sack, case.total, start, clock);

@@ -423,3 +423,33 @@ fn what_is_read_in_the_first_round_trip_counts_from_the_end_of_the_handshake() {
     let window = (2.0 * copied + 16.0) * (1.0 + 2.0 * (copied - before) / before) * MSS as f64;
     assert!((widest.unwrap_or(0) as f64 / window - 1.0).abs() < 0.02, "{widest:?} of {window}");
 }
+
+/// So many bytes from byte `seq` on.
+fn short(driver: &mut Driver, seq: u64, length: u32) -> Vec<Ack> {
+    let data = Data { seq, length, ..driver.segment(0, false) };
+    driver.later(Span::from_millis(10)).take(data)
+}
+
+#[test]
+fn a_short_segment_is_acknowledged_at_once() {
+    let mut driver = Driver::warm(options());
+    assert_eq!(short(&mut driver, 40 * MSS, 300).len(), 1);
+    assert_eq!(driver.receiver.delivered(), 40 * MSS + 300);
+    assert_eq!(driver.receiver.delivered_segments(), 41);
+}
+
+#[test]
+fn where_short_segments_are_alike_every_second_is_acknowledged() {
+    let mut driver = Driver::warm(options());
+    let mut next = 40 * MSS;
+    let acks: Vec<usize> = (0..8)
+        .map(|_| {
+            next += 600;
+            short(&mut driver, next - 600, 600).len()
+        })
+        .collect();
+    assert_eq!(acks, [1, 0, 1, 0, 1, 0, 1, 0]);
+    // A full one is full again.
+    assert_eq!(short(&mut driver, next, MSS as u32).len(), 1);
+    assert_eq!(short(&mut driver, next + MSS, MSS as u32).len(), 0);
+}

@@ -104,6 +104,7 @@ impl Ends {
             send_window: u64::from(packet.window),
             ts_recent: packet.tsval,
             host_queued: connection.host_queued,
+            stays_open: false,
             seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
         };
         let chosen = self.chosen[connection.flow as usize].clone();

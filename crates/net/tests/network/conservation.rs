@@ -80,11 +80,13 @@ fn what_was_sent_arrived_was_lost_or_was_dropped() {
             let arrived = through(&run, 1);
             assert_eq!(sent + HANDSHAKE, through(&run, 0) + dropped, "{cc}, {loss_ppb} ppb");
             assert_eq!(sent + HANDSHAKE, arrived + lost + dropped, "{cc}, {loss_ppb} ppb");
-            // Each segment once, and again for each loss; what is more arrived twice.
-            assert_eq!(sent, 2_000 + retransmits);
-            let twice = (arrived - HANDSHAKE).checked_sub(2_000).expect("everything arrived at least once");
+            // Each segment once, and again for each loss; what is more arrived twice. A receiver's window that ends inside one of the
+            // first made two of it.
+            let segments = sent - retransmits;
+            assert!((2_000..2_010).contains(&segments), "{cc}, {loss_ppb} ppb: {segments}");
+            let twice = (arrived - HANDSHAKE).checked_sub(segments).expect("everything arrived at least once");
             assert!(twice * 20 <= sent, "{cc}, {loss_ppb} ppb: {twice} duplicates of {sent}");
-            assert_eq!(run.simulation.delivered_packets(), 2_000);
+            assert_eq!(run.simulation.delivered_packets(), segments);
         }
     }
 }

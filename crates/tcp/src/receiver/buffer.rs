@@ -14,6 +14,8 @@ const ASSUMED_MSS: u64 = 536;
 const ASSUMED_RATIO: u64 = 128;
 /// `TCP_RMEM_TO_WIN_SCALE`.
 const RATIO_SHIFT: u32 = 8;
+/// Segments with fewer bytes do not let the window grow (`tcp_event_data_recv`).
+const SHORTEST_TO_GROW: u64 = 128;
 /// `TCP_INIT_CWND`.
 const INITIAL_WINDOW: u64 = 10;
 
@@ -109,10 +111,11 @@ impl Buffer {
         (memory * self.ratio) >> RATIO_SHIFT
     }
 
-    /// Offers two segments more, as far as there is memory. True when the offer grew, which also asks for an acknowledgement at once.
-    pub fn grow(&mut self, held: u64) -> bool {
+    /// Offers two segments more for one of `length` bytes, as far as there is memory. True when the offer grew, which also asks for an
+    /// acknowledgement at once.
+    pub fn grow(&mut self, length: u64, held: u64) -> bool {
         let most = self.most(held);
-        let grows = most > self.offered;
+        let grows = most > self.offered && self.earns(length);
         if grows {
             self.offered = most.min(self.offered + 2 * self.mss);
             self.note_sizes();
@@ -120,10 +123,24 @@ impl Buffer {
         grows
     }
 
+    /// Short segments take more memory beside their bytes than the window counts for them: the more so, the sooner they earn none
+    /// (`tcp_grow_window`).
+    fn earns(&self, length: u64) -> bool {
+        if length >= self.mss {
+            return true;
+        }
+        let mut memory = self.window_from(Self::memory(length, 1)) / 2;
+        let mut window = self.window_from(self.limit) / 2;
+        while self.offered <= window && memory > length {
+            (memory, window) = (memory / 2, window / 2);
+        }
+        length >= SHORTEST_TO_GROW && self.offered <= window
+    }
+
     /// [`Self::grow`] with one full segment unread and nothing out of order.
     #[inline]
     pub fn grow_plain(&mut self) -> bool {
-        !self.plain.is_grown && self.grow(Self::memory(self.mss, 1))
+        !self.plain.is_grown && self.grow(self.mss, Self::memory(self.mss, 1))
     }
 
     fn most(&self, held: u64) -> u64 {
@@ -198,7 +215,7 @@ impl Buffer {
             let sample = 8 * now.saturating_sub(since).max(1);
             self.rtt_us = if self.rtt_us == 0 { sample } else { sample.min(self.rtt_us) };
         }
-        self.rtt_seq = next + window / self.mss * self.mss;
+        self.rtt_seq = next + window;
         self.rtt_since_us = Some(now);
     }
 

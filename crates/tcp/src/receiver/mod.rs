@@ -32,6 +32,12 @@ fn longest_delay(clock: Clock) -> u64 {
     u64::from(clock.hz / 5)
 }
 
+/// `TCP_MSS_DEFAULT`: a full segment is taken to be as long until a longer one has come; two alike of at least as many bytes, the
+/// 12 of timestamps counted, are taken to be full, and of `TCP_MIN_MSS` where they carry no PSH.
+const LEAST_FULL: u64 = 536;
+const TIMESTAMP_OPTION: u64 = 12;
+const LEAST_MSS: u64 = 88;
+
 /// A data segment as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
@@ -81,6 +87,9 @@ pub struct Receiver {
     sack: bool,
     /// Segments delivered to the application.
     segments: u64,
+    /// What it takes a full segment to be (`rcv_mss`), and the last one if it was shorter, and not too short (`last_seg_size`).
+    full: u64,
+    last_short: u64,
 
     buffer: Buffer,
     options: HostOptions,
@@ -96,6 +105,8 @@ impl Receiver {
             sack,
             next: 0,
             segments: 0,
+            full: u64::from(options.mss).min(LEAST_FULL),
+            last_short: 0,
             reassembly: Reassembly::default(),
             ts_recent: 0,
             acked: 0,
@@ -180,12 +191,15 @@ impl Receiver {
                 self.send(READ, clock, emit);
             }
             self.reassembly.insert(block);
-            if self.sack && self.buffer.grow(self.held(READ)) {
+            if self.sack && self.buffer.grow(length, self.held(READ)) {
                 self.quick |= 1;
             }
             return self.decide(READ, false, clock, emit);
         }
         self.next = end;
+        if length != self.full || self.last_short > 0 {
+            self.measure_segment(length, push);
+        }
         self.receive_event(length, tsecr, clock);
         let mut come = Unread { bytes: length, segments: 1 };
         let (mut filled, mut first) = (false, end);
@@ -205,7 +219,7 @@ impl Receiver {
         // and a window that reading has doubled is told.
         let unacked = self.next - self.acked;
         let window = self.right_edge.saturating_sub(self.next);
-        if unacked > self.mss() || (unacked > 0 && self.pushed && self.reassembly.is_empty()) || self.doubles(window) {
+        if unacked > self.full || (unacked > 0 && self.pushed && self.reassembly.is_empty()) || self.doubles(window) {
             self.send(READ, clock, emit);
         }
     }
@@ -213,6 +227,26 @@ impl Receiver {
     /// Whether at least twice `window`, now offered, could be.
     fn doubles(&self, window: u64) -> bool {
         !self.buffer.is_wide(window) && self.window(READ) >= (2 * window).max(1)
+    }
+
+    /// How long full segments are (`tcp_measure_rcv_mss`): as long as the longest, unless two shorter ones are alike. A short one ends
+    /// what was written at once, and nothing may follow it soon.
+    #[cold]
+    fn measure_segment(&mut self, length: u64, push: bool) {
+        let before = std::mem::take(&mut self.last_short);
+        if length >= self.full {
+            self.full = length.min(self.mss());
+            return;
+        }
+        let counted = length + if self.options.timestamps { TIMESTAMP_OPTION } else { 0 };
+        if counted >= LEAST_FULL || counted >= LEAST_MSS && !push {
+            self.last_short = length;
+            if length == before {
+                self.full = length;
+                return;
+            }
+        }
+        self.pushed = true;
     }
 
     /// A segment of so many bytes came in order: what follows for the buffer, and for how long acknowledgements may be delayed.
@@ -232,7 +266,7 @@ impl Receiver {
         let grows = if self.reassembly.is_empty() && length == self.mss() {
             self.buffer.grow_plain()
         } else {
-            self.buffer.grow(self.held(Unread { bytes: length, segments: 1 }))
+            self.buffer.grow(length, self.held(Unread { bytes: length, segments: 1 }))
         };
         if grows {
             self.quick |= 1;
@@ -263,7 +297,7 @@ impl Receiver {
 
     fn increase_quick(&mut self) {
         let window = self.right_edge.saturating_sub(self.acked);
-        let acks = (window / (2 * self.mss())).clamp(2, MAX_QUICK_ACKS);
+        let acks = (window / (2 * self.full)).clamp(2, MAX_QUICK_ACKS);
         self.quick = self.quick.max(acks);
     }
 
@@ -285,7 +319,7 @@ impl Receiver {
 
     /// Two segments are to be acknowledged, and the whole window could be offered again; otherwise reading will do it.
     fn is_second_segment(&self, unread: Unread) -> bool {
-        self.next - self.acked > self.mss() && self.window(unread) >= self.right_edge - self.acked
+        self.next - self.acked > self.full && self.window(unread) >= self.right_edge - self.acked
     }
 
     /// Beside a gap every segment is acknowledged, but after three that repeat the last they are left to one that a timer sends (SACK

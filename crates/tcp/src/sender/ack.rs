@@ -171,7 +171,7 @@ impl Sender {
         if acking.told_window {
             self.send_window = ack.window;
             self.note_window(ack.window);
-            self.window_end = ack.next + self.whole_segments(ack.window);
+            self.window_end = ack.next + ack.window;
         }
     }
 

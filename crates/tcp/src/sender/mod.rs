@@ -95,6 +95,10 @@ pub struct Sender {
     writer_sleeps: bool,
     /// The send queue waits for `host_queue` to fall (`TSQ_THROTTLED`).
     pub throttled: bool,
+    /// The application may write more when all is written.
+    stays_open: bool,
+    /// `TCP_NODELAY`: a short segment never waits for others' acknowledgement.
+    pub no_delay: bool,
     /// What is sent waits in a queue of the sending host's own.
     host_queued: bool,
     pending: Pending,
@@ -111,6 +115,8 @@ pub struct Sender {
     widest_window: u64,
     buffer_ends: VecDeque<u64>,
     cwnd_usage_seq: u64,
+    /// The end of the last segment that was shorter than others when it was first sent (`snd_sml`).
+    small_end: u64,
     /// Bytes to send in all.
     total: u64,
     limited_since: Option<(Limit, Time)>,
@@ -183,10 +189,13 @@ impl Sender {
             sack,
             total,
             rtt,
-            window_end: 0,
+            window_end: start.send_window,
             send_window: start.send_window,
             send_buffer: 0,
             cwnd_usage_seq: 0,
+            small_end: 0,
+            stays_open: start.stays_open,
+            no_delay: false,
             limited_since: None,
             rto,
             retransmits: 0,
@@ -230,7 +239,6 @@ impl Sender {
         };
         sender.expand_send_buffer();
         sender.note_window(start.send_window);
-        sender.window_end = sender.whole_segments(start.send_window);
         // The first window leaves in super-packets of a size that follows from the handshake's round trip.
         if !sender.has_cong_control {
             sender.update_pacing_rate();
@@ -303,6 +311,8 @@ pub struct Start {
     pub ts_recent: u32,
     /// The sending host has a queue of its own (a card with a rate).
     pub host_queued: bool,
+    /// The application may write more when all is written; otherwise it closes then, and nothing waits for more.
+    pub stays_open: bool,
     /// For what an algorithm draws by chance.
     pub seed: u64,
 }

@@ -27,10 +27,18 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Push {
     Normal,
+    /// All that was written, the last segment too if it is short (`TCP_NAGLE_PUSH`).
+    All,
     /// One super-packet, at once.
     One,
     /// One super-packet as a tail loss probe, even if the window is full.
     Probe,
+}
+
+impl Push {
+    fn is_one(self) -> bool {
+        matches!(self, Push::One | Push::Probe)
+    }
 }
 
 /// Nothing waits for a fuller super-packet for longer than this, in nanoseconds.
@@ -38,9 +46,9 @@ const LONGEST_WAIT_NS: u64 = 1_000_000;
 
 /// What leaves in one super-packet, in segments that are full but the last.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
-    bytes: u32,
-    segments: u16,
+pub(super) struct Piece {
+    pub bytes: u32,
+    pub segments: u16,
 }
 
 /// What kept a pass of sending from sending more.
@@ -58,7 +66,7 @@ impl Sender {
         let mut held = Held::default();
         while let Some(piece) = self.next_burst(push, max_segs, &mut held, clock) {
             self.transmit_new(piece, clock, out);
-            if push != Push::Normal {
+            if push.is_one() {
                 break;
             }
         }
@@ -67,6 +75,9 @@ impl Sender {
         self.note_limit(held, clock);
         if sent > 0 || held.by_cwnd {
             self.validate_cwnd(held.by_cwnd);
+        }
+        if held.by_receiver && self.flight.packets_out == 0 {
+            self.wait_for_window(clock);
         }
         if sent > 0 {
             if self.in_cwnd_reduction() {
@@ -97,7 +108,7 @@ impl Sender {
             return None;
         }
         let window = self.window_end - self.flight.snd_nxt;
-        if head > mss && push == Push::Normal && self.waits_for_more(head, head < unsent, window, max_segs, clock) {
+        if head > mss && !push.is_one() && self.waits_for_more(head, head < unsent, window, max_segs, clock) {
             let room = self.cwnd_room();
             held.by_cwnd |= room < window && room <= head;
             held.by_receiver |= window <= room.min(head);
@@ -106,10 +117,28 @@ impl Sender {
         let piece = if most <= window.min(head) {
             Piece { bytes: most.fit_u32(), segments: quota.fit_u16() }
         } else {
-            let bytes = window.min(head);
-            Piece { bytes: bytes.fit_u32(), segments: bytes.div_ceil(mss).fit_u16() }
+            self.last_piece(most, head, window, push)?
         };
         (!self.host_queue_full(piece.bytes, 0)).then_some(piece)
+    }
+
+    /// What leaves where buffer or window end before the quota does: the rest, of which the part of a segment may wait for more.
+    fn last_piece(&self, most: u64, head: u64, window: u64, push: Push) -> Option<Piece> {
+        let mss = u64::from(self.flight.mss);
+        let may_grow = head == self.unsent() || head > mss && window < most;
+        let mut bytes = head.min(window);
+        if may_grow && self.delays_short(push) {
+            bytes -= bytes % mss;
+        }
+        let segments = bytes.div_ceil(mss).fit_u16();
+        (bytes > 0).then_some(Piece { bytes: bytes.fit_u32(), segments })
+    }
+
+    /// Nagle's algorithm (RFC 1122 section 4.2.3.4) as Minshall amended it: a short segment waits while another one is not acknowledged,
+    /// unless nothing will follow it.
+    fn delays_short(&self, push: Push) -> bool {
+        let is_closing = self.written == self.total && !self.stays_open;
+        push == Push::Normal && !self.no_delay && !is_closing && self.small_end > self.flight.snd_una
     }
 
     /// Whether the receiver's window has room for the first segment of so many bytes that were never sent (`tcp_snd_wnd_test`).
@@ -247,7 +276,7 @@ impl Sender {
     }
 
     /// Takes new data out.
-    fn transmit_new(&mut self, piece: Piece, clock: Clock, out: &mut Vec<Burst>) {
+    pub(super) fn transmit_new(&mut self, piece: Piece, clock: Clock, out: &mut Vec<Burst>) {
         let sent_us = self.stamp_departure(piece, clock);
         let start = self.flight.snd_nxt;
         let run = self.rate_snapshot(start, piece.bytes, piece.segments, sent_us, 0);
@@ -255,6 +284,9 @@ impl Sender {
         let first = self.flight.packets_out == 0;
         self.emit(start, piece, clock, out);
         self.flight.snd_nxt = start + u64::from(piece.bytes);
+        if piece.bytes < u32::from(piece.segments) * self.flight.mss {
+            self.small_end = self.flight.snd_nxt;
+        }
         self.flight.packets_out += u32::from(piece.segments);
         self.super_packets += 1;
         self.drop_sent_buffers();

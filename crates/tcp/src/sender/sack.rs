@@ -27,7 +27,8 @@ impl Sender {
         }
         if let Some(block) = duplicate {
             let (start, end) = (block.start.max(self.flight.snd_una), block.end.min(self.flight.snd_nxt));
-            self.for_runs(start, end, |sender, at| sender.tag_duplicate(at, start, end, &mut reordered));
+            let block = Block { start, end };
+            self.for_runs(start, end, |sender, at| sender.tag_duplicate(at, block, &mut reordered));
         }
         let blocks = &mut blocks[..count];
         blocks.sort_unstable_by_key(|b| b.start);
@@ -39,11 +40,12 @@ impl Sender {
                 if known.start <= start && start < known.end {
                     start = known.end;
                 } else if start < known.start && known.start < block.end {
-                    self.tag_range(start, known.start, &mut reordered, acking, clock);
+                    let before = Block { end: known.start, ..block };
+                    self.tag_range(start, before, &mut reordered, acking, clock);
                     start = known.end;
                 }
             }
-            self.tag_range(start, block.end, &mut reordered, acking, clock);
+            self.tag_range(start, block, &mut reordered, acking, clock);
         }
         self.sack_cache = [Block::default(); 4];
         self.sack_cache[..blocks.len()].copy_from_slice(blocks);
@@ -52,8 +54,9 @@ impl Sender {
         }
     }
 
-    fn tag_range(&mut self, start: u64, end: u64, reordered: &mut u64, acking: &mut Acking, clock: Clock) {
-        self.for_runs(start, end, |sender, at| sender.tag(at, start, end, reordered, acking, clock));
+    /// Tags what `block` covers, of which everything before `start` was looked at.
+    fn tag_range(&mut self, start: u64, block: Block, reordered: &mut u64, acking: &mut Acking, clock: Clock) {
+        self.for_runs(start, block.end, |sender, at| sender.tag(at, block, reordered, acking, clock));
     }
 
     /// Shows `act` each run that bytes `start` up to `end` are in; it may split it, and tells the place of what it made of the
@@ -71,17 +74,17 @@ impl Sender {
         }
     }
 
-    /// Parts what bytes `start` up to `end` leave out of the run at `at` from it, at the edges of segments, for a segment is taken
+    /// Parts what a block leaves out of the run at `at` from it, at the edges of segments, for a segment is taken
     /// whole or not at all. The place of the rest; an error where nothing is left, with the place of what was looked at last.
-    fn within(&mut self, at: u32, start: u64, end: u64) -> Result<u32, u32> {
+    fn within(&mut self, at: u32, block: Block) -> Result<u32, u32> {
         let run = self.board.run(at);
-        if start <= run.start && run.end() <= end { Ok(at) } else { self.part_within(at, start, end) }
+        if block.start <= run.start && run.end() <= block.end { Ok(at) } else { self.part_within(at, block) }
     }
 
-    fn part_within(&mut self, mut at: u32, start: u64, end: u64) -> Result<u32, u32> {
+    fn part_within(&mut self, mut at: u32, block: Block) -> Result<u32, u32> {
         let mss = u64::from(self.flight.mss);
         let run = self.board.run(at);
-        let before = start.saturating_sub(run.start).div_ceil(mss);
+        let before = block.start.saturating_sub(run.start).div_ceil(mss);
         if before >= u64::from(run.segments) {
             return Err(at);
         }
@@ -89,8 +92,8 @@ impl Sender {
             at = self.board.split(at, before.fit_u32());
         }
         let run = self.board.run(at);
-        if end < run.end() {
-            match end.saturating_sub(run.start) / mss {
+        if block.end < run.end() {
+            match block.end.saturating_sub(run.start) / mss {
                 0 => return Err(at),
                 inside => self.board.split(at, inside.fit_u32()),
             };
@@ -98,13 +101,13 @@ impl Sender {
         Ok(at)
     }
 
-    /// Of the run at `at` what lies between bytes `start` and `end` was received: a block covers it. `reordered`: the lowest
+    /// Of the run at `at` what `block` covers was received. `reordered`: the lowest
     /// byte that came after a higher one.
-    fn tag(&mut self, at: u32, start: u64, end: u64, reordered: &mut u64, acking: &mut Acking, clock: Clock) -> u32 {
+    fn tag(&mut self, at: u32, block: Block, reordered: &mut u64, acking: &mut Acking, clock: Clock) -> u32 {
         if self.board.run(at).is(SACKED) {
             return at;
         }
-        let at = match self.within(at, start, end) {
+        let at = match self.within(at, block) {
             Ok(at) => at,
             Err(at) => return at,
         };
@@ -139,13 +142,13 @@ impl Sender {
         acking.sacked_us = Some((first_us, sent_us));
     }
 
-    /// Of the run at `at` what lies between bytes `start` and `end` was received twice. If it was sent again, that was needless;
+    /// Of the run at `at` what `block` covers was received twice. If it was sent again, that was needless;
     /// if it was SACKed, too, it came late.
-    fn tag_duplicate(&mut self, at: u32, start: u64, end: u64, reordered: &mut u64) -> u32 {
+    fn tag_duplicate(&mut self, at: u32, block: Block, reordered: &mut u64) -> u32 {
         if !self.board.run(at).is(RETRANS | EVER_RETRANS) {
             return at;
         }
-        let at = match self.within(at, start, end) {
+        let at = match self.within(at, block) {
             Ok(at) => at,
             Err(at) => return at,
         };

@@ -2,7 +2,7 @@
 //! timeout (RFC 6298 section 5).
 
 use super::Sender;
-use super::output::Push;
+use super::output::{Piece, Push};
 use super::rtt::{RTO_MIN_US, Rtt};
 use super::scoreboard::APP_LIMITED;
 use crate::clock::Clock;
@@ -21,6 +21,8 @@ pub enum Pending {
     Reordering,
     LossProbe,
     Retransmit,
+    /// Nothing is in flight, and what is to be sent does not fit the receiver's window (`ICSK_TIME_PROBE0`).
+    Window,
 }
 
 impl Sender {
@@ -64,7 +66,7 @@ impl Sender {
             Pending::Reordering | Pending::LossProbe => {
                 clock.jiffies_from_micros(self.until_timeout_us(clock).max(1).fit_u64())
             }
-            Pending::None | Pending::Retransmit => self.rto,
+            Pending::None | Pending::Retransmit | Pending::Window => self.rto,
         };
         self.set_timer_after_pacing(Pending::Retransmit, ticks, clock);
     }
@@ -113,6 +115,7 @@ impl Sender {
             Pending::None => {}
             Pending::Reordering => self.on_reordering_timeout(clock, out),
             Pending::LossProbe => self.send_loss_probe(clock, out),
+            Pending::Window => self.probe_window(clock, out),
             Pending::Retransmit => {
                 self.pending = Pending::None;
                 self.on_retransmission_timeout(clock, out);
@@ -153,7 +156,7 @@ impl Sender {
     /// False: nothing could be sent.
     fn probe(&mut self, clock: Clock, out: &mut Vec<Burst>) -> bool {
         let next = self.flight.snd_nxt;
-        self.tlp_retrans = self.unsent() == 0 || !self.fits_window(self.unsent());
+        self.tlp_retrans = self.unsent() == 0 || !self.fits_window(self.head_buffer(0));
         if let Some(mut last) = self.board.last().filter(|_| self.tlp_retrans) {
             let segments = self.board.run(last).segments();
             if segments > 1 {
@@ -165,6 +168,28 @@ impl Sender {
             self.xmit(Push::Probe, clock, out);
         }
         self.tlp_retrans || self.flight.snd_nxt > next
+    }
+
+    /// A window that is too small for a segment may stay so: after a timeout what fits it is sent (RFC 9293 section 3.8.6.1).
+    #[cold]
+    pub(super) fn wait_for_window(&mut self, clock: Clock) {
+        if self.pending == Pending::None {
+            self.set_timer(Pending::Window, self.rto.max(u64::from(clock.hz / 5)), clock);
+        }
+    }
+
+    fn probe_window(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        self.pending = Pending::None;
+        let room = self.window_end.saturating_sub(self.flight.snd_nxt);
+        let bytes = room.min(self.head_buffer(0)).min(u64::from(self.flight.mss));
+        if self.flight.packets_out > 0 || self.unsent() == 0 {
+            return;
+        }
+        if bytes > 0 {
+            self.transmit_new(Piece { bytes: bytes.fit_u32(), segments: 1 }, clock, out);
+        } else {
+            self.wait_for_window(clock);
+        }
     }
 
     /// RFC 6298 section 5.4 to 5.6: all counts as lost, the oldest is sent again, the timeout doubles.

@@ -18,6 +18,15 @@ const INITIAL_WINDOW: u32 = 10;
 /// A peer whose window was never wider than this many bytes is sent whole windows (`TCP_MSS_DEFAULT`).
 const TINY_WINDOW: u64 = 536;
 
+/// What became of the last buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filled {
+    Nothing,
+    /// The application has written all that it wants to.
+    Part,
+    Full,
+}
+
 impl Sender {
     /// Bytes that the application has written and that were never sent.
     pub(super) fn unsent(&self) -> u64 {
@@ -55,19 +64,12 @@ impl Sender {
         self.buffer_bytes = (bytes / mss).max(1) * mss;
     }
 
-    /// How many bytes of whole segments fill a window: Linux ends with a shorter one, here it is whole or not sent.
-    #[inline]
-    pub(super) fn whole_segments(&self, window: u64) -> u64 {
-        let mss = u64::from(self.flight.mss);
-        (window + mss / 2) / mss * mss
-    }
-
     /// The window has room, and nothing waits for it: what is in flight is less than the path might take
     /// (`tcp_rate_check_app_limited`).
     pub(super) fn note_app_limit(&mut self) {
         let flight = &self.flight;
         let has_room = flight.in_flight() < self.window.cwnd && flight.lost_out <= flight.retrans_out;
-        if self.unsent() == 0 && self.host_queue == 0 && has_room {
+        if self.unsent() < u64::from(flight.mss) && self.host_queue == 0 && has_room {
             self.window.app_limited = (flight.delivered + u64::from(flight.in_flight())).max(1);
         }
     }
@@ -99,11 +101,11 @@ impl Sender {
 
     #[inline(never)]
     fn write_awake(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        while self.fill() {
+        while self.fill() == Filled::Full {
             // `forced_push`: half a window has been written since all was pushed.
             if self.written - self.pushed > self.widest_window / 2 {
                 self.pushed = self.written;
-                self.xmit(Push::Normal, clock, out);
+                self.xmit(Push::All, clock, out);
             } else {
                 self.xmit(Push::One, clock, out);
             }
@@ -117,27 +119,33 @@ impl Sender {
         }
         self.pushed = self.written;
         self.writer_sleeps = self.written < self.total;
-        self.xmit(Push::Normal, clock, out);
+        self.xmit(if self.writer_sleeps { Push::All } else { Push::Normal }, clock, out);
     }
 
-    /// Fills up the last buffer, or begins one if none is unsent and there is memory for it. False: neither.
-    fn fill(&mut self) -> bool {
+    /// Fills up the last buffer, or begins one if none is unsent and there is memory for it.
+    fn fill(&mut self) -> Filled {
         let next = self.flight.snd_nxt;
         if self.written == next {
             if self.written == self.total || self.queued() >= self.send_buffer {
-                return false;
+                return Filled::Nothing;
             }
-            self.written += self.buffer_bytes.min(self.total - self.written);
+            let bytes = self.buffer_bytes.min(self.total - self.written);
+            self.written += bytes;
             self.buffer_ends.push_back(self.written);
-            return true;
+            return if bytes == self.buffer_bytes { Filled::Full } else { Filled::Part };
         }
         let before = self.buffer_ends.iter().rev().nth(1).copied().unwrap_or(next);
-        let room = (before + self.buffer_bytes).saturating_sub(self.written).min(self.total - self.written);
-        self.written += room;
+        let room = (before + self.buffer_bytes).saturating_sub(self.written);
+        let bytes = room.min(self.total - self.written);
+        self.written += bytes;
         if let Some(end) = self.buffer_ends.back_mut() {
             *end = self.written;
         }
-        room > 0
+        match bytes {
+            0 => Filled::Nothing,
+            bytes if bytes == room => Filled::Full,
+            _ => Filled::Part,
+        }
     }
 
     /// `tcp_sndbuf_expand`.
@@ -184,13 +192,6 @@ mod tests {
         assert_eq!(sender.buffer_bytes, 34 * MSS);
         sender.note_window(1 << 20);
         assert_eq!(sender.buffer_bytes, 45 * MSS);
-    }
-
-    #[test]
-    fn a_window_holds_the_nearest_number_of_whole_segments() {
-        let sender = started(65_160, 4 << 20);
-        let windows = [723, 724, 1_448, 2_171, 2_172, 164_448];
-        assert_eq!(windows.map(|window| sender.whole_segments(window) / MSS), [0, 1, 1, 1, 2, 114]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::common::{MSS, Setup, runs, segments};
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::flight::CaState;
+use sawtooth_tcp::packet::{Ack, Block, Sack};
 
 #[test]
 fn a_single_loss_is_retransmitted_once_and_the_window_reduced_once() {
@@ -208,4 +209,34 @@ fn one_segment_sent_again_carries_no_push_even_where_it_ended_a_super_packet() {
     let sent: Vec<_> = (last + 2..=10).flat_map(|high| driver.soon().sack(last, &[(last + 1, high)])).collect();
     let again = sent.iter().find(|burst| burst.start == last * MSS).expect("it is lost");
     assert_eq!((again.count, again.push), (1, false));
+}
+
+#[test]
+fn a_block_counts_for_whole_segments_only() {
+    for (start, end, sacked) in [
+        (6 * MSS + 100, 7 * MSS + 100, 0),
+        (6 * MSS + 100, 8 * MSS + 100, 1),
+        (6 * MSS, 8 * MSS + 100, 2),
+        (6 * MSS - 1, 9 * MSS - 1, 2),
+    ] {
+        let mut driver = Setup::default().open();
+        let mut sack = Sack { count: 1, ..Sack::default() };
+        sack.blocks[0] = Block { start, end };
+        let ack = Ack { next: 0, window: driver.window, sack, ..Ack::default() };
+        driver.act(|sender, clock, out| sender.on_ack(&ack, clock, out));
+        assert_eq!(driver.sender.flight.sacked_out, sacked, "{start}..{end}");
+    }
+}
+
+#[test]
+fn an_acknowledgement_inside_a_segment_leaves_the_rest_of_it_in_flight() {
+    let mut driver = Setup::default().open();
+    driver.sender.window.cwnd = 1;
+    for (next, left) in [(3 * MSS + 100, 7), (4 * MSS - 100, 7), (4 * MSS, 6), (10 * MSS, 0)] {
+        let ack = Ack { next, window: driver.window, ..Ack::default() };
+        driver.sender.window.cwnd = 1;
+        driver.act(|sender, clock, out| sender.on_ack(&ack, clock, out));
+        let new = (driver.sender.flight.snd_nxt - 10 * MSS).div_ceil(MSS) as u32;
+        assert_eq!(driver.sender.flight.packets_out - new, left, "{next}");
+    }
 }

@@ -3,7 +3,7 @@
 use crate::common::{Driver, MSS, Setup, runs, segments};
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::options::HostOptions;
-use sawtooth_tcp::packet::Ack;
+use sawtooth_tcp::packet::{Ack, Burst};
 use sawtooth_tcp::window::UNPACED;
 use sawtooth_units::{Span, Time};
 
@@ -268,4 +268,72 @@ fn without_timestamps_none_are_sent() {
             .rtt(Span::from_millis(10))
             .open();
     assert!(driver.first.iter().all(|burst| burst.tsval == 0));
+}
+
+/// An application that has written nothing yet.
+fn silent() -> Driver {
+    Setup { stays_open: true, ..Setup::default().total(0) }.open()
+}
+
+/// First byte and length of what leaves.
+fn pieces(bursts: &[Burst]) -> Vec<(u64, u32)> {
+    bursts.iter().map(|burst| (burst.start, burst.bytes)).collect()
+}
+
+#[test]
+fn a_window_that_ends_inside_a_segment_is_filled_by_a_short_one() {
+    let driver = Setup::default().window(6 * MSS + 500).open();
+    let last = driver.first.last().expect("a window is sent");
+    assert_eq!((last.end(), last.bytes, last.count), (6 * MSS + 500, MSS as u32 + 500, 2));
+    assert_eq!(driver.sender.flight.packets_out, 7);
+}
+
+#[test]
+fn another_short_segment_waits_until_the_first_is_acknowledged() {
+    let mut driver = Setup::default().window(6 * MSS + 500).open();
+    driver.window = 6 * MSS + 1_000;
+    let start = 6 * MSS + 500;
+    assert_eq!(pieces(&driver.at_ms(100).soon().ack(1)), [(start, MSS as u32)]);
+    // Room for two, and a part of a third.
+    driver.window = 10 * MSS;
+    let ack = Ack { next: start, window: 2 * MSS + 1_200, ..Ack::default() };
+    let sent = driver.at_ms(200).act(|sender, clock, out| sender.on_ack(&ack, clock, out));
+    assert_eq!(pieces(&sent), [(start + MSS, MSS as u32 + 1_200)]);
+}
+
+#[test]
+fn a_window_smaller_than_a_segment_is_filled_after_a_timeout() {
+    let mut driver = Setup::default().window(500).open();
+    assert!(driver.first.is_empty());
+    assert_eq!(pieces(&driver.fire()), [(0, 500)]);
+    assert!(driver.elapsed_ms() >= 200);
+    let ack = Ack { next: 500, window: 10 * MSS, ..Ack::default() };
+    let sent = driver.act(|sender, clock, out| sender.on_ack(&ack, clock, out));
+    assert!(segments(&sent) > 1 && sent[0].start == 500, "{sent:?}");
+}
+
+#[test]
+fn what_is_written_leaves_at_once_and_more_of_it_waits_for_the_acknowledgement_of_a_short_segment() {
+    for (no_delay, second) in [(false, vec![]), (true, vec![(100, 200)])] {
+        let mut driver = silent();
+        driver.sender.no_delay = no_delay;
+        let mut write = |bytes| pieces(&driver.act(|sender, clock, out| sender.extend(bytes, clock, out)));
+        assert_eq!(write(100), [(0, 100)]);
+        assert_eq!(write(200), second);
+        assert_eq!(
+            write(2 * MSS - 200),
+            if no_delay { [(300, 2 * MSS as u32 - 200)] } else { [(100, 2 * MSS as u32)] }
+        );
+    }
+}
+
+#[test]
+fn a_short_segment_that_waited_leaves_with_what_was_written_since() {
+    let mut driver = silent();
+    for bytes in [100, 200, 300] {
+        driver.act(|sender, clock, out| sender.extend(bytes, clock, out));
+    }
+    let ack = Ack { next: 100, window: driver.window, ..Ack::default() };
+    let sent = driver.at_ms(100).act(|sender, clock, out| sender.on_ack(&ack, clock, out));
+    assert_eq!(pieces(&sent), [(100, 500)]);
 }
