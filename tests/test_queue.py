@@ -155,6 +155,11 @@ def test_a_table_from_the_command_line_sets_a_queue_whole_or_one_field_of_it() -
 def test_show_names_the_kind_its_parameters_and_its_limit() -> None:
     shown = describe(Scenario(path={"queue": CODEL}))
     assert "queue of codel target 4 ms interval 100 ms, limit 1000 packets" in shown
+    # What is off or left to the card's frame is not told.
+    shown = describe(Scenario(path={"queue": {"kind": "fq_codel"}}))
+    assert "queue of fq_codel target 5 ms interval 100 ms flows 1024, limit 10240 packets" in shown
+    shown = describe(Scenario(path={"queue": {"kind": "red", "limit": "100 kB", "adaptive": True}}))
+    assert "probability 2% adaptive, limit 100 kB" in shown
 
 
 def test_closed_forms_refuse_a_queue_of_another_kind() -> None:

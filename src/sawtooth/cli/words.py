@@ -95,15 +95,21 @@ def _queue(transmitter: Transmitter) -> str:
 
 
 def _discipline(discipline: Discipline) -> str:
-    """Its name and parameters."""
+    """Its name and parameters; what is absent or off is not told, as in tc."""
     told = []
     for field in fields(discipline):
         name, _, unit = field.name.rpartition("_")
         value = getattr(discipline, field.name)
-        if unit == "ns":
+        if value is None or value is False:
+            continue
+        if value is True:
+            told.append(field.name)
+        elif unit == "ns":
             told.append(f"{name} {Span(value)}")
         elif unit == "bytes":
             told.append(f"{name} {Size(value)}")
+        elif unit == "ppb":
+            told.append(f"{name} {Loss(value)}")
         else:
             told.append(f"{field.name} {value}")
     return " ".join([discipline.name, *told])
