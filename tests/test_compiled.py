@@ -109,7 +109,19 @@ def test_what_the_core_does_not_know_is_told_only_where_it_is_set() -> None:
     assert "opportunity_bytes" not in first
 
 
-@pytest.mark.parametrize("tables", [{}, CUSTOM, {"path": {"loss": {"every": 1000}}}, {"topology": "dumbbell"}])
+ON_OFF = {"source": {"kind": "on-off", "rate": "5 Mbit/s", "on": "1 s", "off": "500 ms"}}
+
+
+def test_a_source_is_bytes_of_a_write_their_rate_and_the_times_on_and_off() -> None:
+    steady = Scenario(flows=[{"source": {"kind": "rate", "rate": "5 Mbit/s"}}, ON_OFF, {}]).compile().to_dict()
+    told = [flow.get("writes") for flow in steady["flows"]]
+    every = {"bytes": 16_000, "rate_bps": 5 * 10**6}
+    assert told == [every, every | {"on_off_ns": [10**9, 5 * 10**8]}, None]
+
+
+@pytest.mark.parametrize(
+    "tables", [{}, CUSTOM, {"path": {"loss": {"every": 1000}}}, {"topology": "dumbbell"}, {"flows": [ON_OFF]}]
+)
 def test_a_guest_reads_what_was_written(tables: dict[str, Any]) -> None:
     made = Scenario(**tables).compile()
     assert Compiled.from_dict(json.loads(made.to_json())) == made

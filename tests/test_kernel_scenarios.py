@@ -156,6 +156,19 @@ def test_a_thousand_short_connections_are_replaced_as_in_the_simulator() -> None
     assert waits_s[0] == pytest.approx(waits_s[1], rel=0.05)
 
 
+@pytest.mark.parametrize("cc", ["reno", "cubic", "bbr"])
+def test_an_application_that_is_on_and_off_is_sent_as_in_the_simulator(cc: str) -> None:
+    source = {"kind": "on-off", "rate": "14 Mbit/s", "on": "1 s", "off": "1 s", "write": "64 kB"}
+    path = {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}
+    measured, simulated = both(path=path, duration="10 s", flows=[{"cc": cc, "source": source}])
+    assert mbps(measured) == pytest.approx(mbps(simulated), rel=0.01)
+    ends, others = measured.tables["flows"].iloc[0], simulated.tables["flows"].iloc[0]
+    assert ends["delivered_bytes"] == pytest.approx(others["delivered_bytes"], rel=0.01)
+    assert ends["retransmits"] == pytest.approx(others["retransmits"], abs=2, rel=0.05)
+    infos = [made.tables["tcp_info"]["cwnd_segments"] for made in (measured, simulated)]
+    assert infos[0].mean() == pytest.approx(infos[1].mean(), rel=0.05)
+
+
 def test_flows_of_so_many_bytes_deliver_these_and_end() -> None:
     measured, simulated = both(
         path={"rate": "100 Mbit/s", "rtt": "20 ms", "queue": "400 packets"},

@@ -86,6 +86,7 @@ BAD = [
     ("[cards.a]\nrate = '1gbit'", "conflict", "cards", "custom"),
     ("[[flows]]\nbytes = '1 MB'\nduration = '1 s'", "conflict", "flows.0.bytes", "one of the two"),
     ("[[flows]]\nbytes = '1 MB'\nreplace = {lifetime=['1 s', '2 s']}", "conflict", "flows.0.replace", "one of the two"),
+    ("[[flows]]\nbytes = '1 MB'\nsource = {kind='rate', rate='1mbit'}", "conflict", "flows.0.source", "one of the two"),
     ("[path.loss]\nevery = 3\ngilbert_elliott = {p='1%', r='1%'}", "conflict", "path.loss", "every"),
     # Other kinds of values.
     ("seed = '1'", "wrong-type", "seed", "without quotes"),
@@ -99,6 +100,20 @@ BAD = [
     ("[host]\nsack = 1", "wrong-type", "host.sack", "true"),
     ("duration = 2020-01-01", "wrong-type", "duration", "20 ms"),
     ("[[flows]]\nreplace = { lifetime = '1 s' }", "wrong-type", "flows.0.replace.lifetime", '["1 s", "5 s"]'),
+    ("[[flows]]\nsource = '1 Mbit/s'", "wrong-type", "flows.0.source", 'kind = "rate"'),
+    # Sources.
+    ("[[flows]]\nsource = {rate='1mbit'}", "missing-field", "flows.0.source.kind", "on-off"),
+    ("[[flows]]\nsource = {kind='onoff', rate='1mbit'}", "unknown-name", "flows.0.source.kind", '"on-off"'),
+    ("[[flows]]\nsource = {kind='rate', rate='1mbit', on='1 s'}", "unknown-field", "flows.0.source.on", "fields here"),
+    ("[[flows]]\nsource = {kind='on-off', rate='1mbit', on='1 s'}", "missing-field", "flows.0.source.off", "off"),
+    (
+        "[[flows]]\nsource = {kind='on-off', rate='1mbit', on='1 s', off='0 s'}",
+        "out-of-range",
+        "flows.0.source.off",
+        "longer",
+    ),
+    ("[[flows]]\nsource = {kind='rate', rate='1gbit', write='1 byte'}", "out-of-range", "flows.0.source.write", "more"),
+    ("[[flows]]\nsource = {kind='rate', rate='1mbit', write='2 GB'}", "out-of-range", "flows.0.source.write", "16 KB"),
     # Missing fields.
     ("flows = []", "missing-field", "flows", "leave flows out"),
     ("topology = 'custom'", "missing-field", "hosts", "[hosts.a]"),

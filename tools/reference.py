@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from sawtooth.scenario import parts, queue
+from sawtooth.scenario import parts, queue, writer
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.units import Loss, Quantity, Queue, Rate, Size, Span
@@ -72,6 +72,9 @@ QUEUE = """Queues are text, the limit of a tail-drop queue, or a table, `queue =
 with tc's names, parameters and defaults; [what they do](../explanation/queues.md). A table of kind `pfifo` or `bfifo`
 drops what the text drops, and tells percentiles of the delay as other kinds do, which takes the simulator more time."""
 
+SOURCE = """On a flow, `source = { kind = "rate", rate = "5 Mbit/s" }`. What a connection could not send in time
+waits and is sent as soon as it can. `sim`, and `kernel` and `netns` with `traffic = "native"`."""
+
 CHANGES = """A list of tables, `changes = [{ at = "10 s", rate = "5 Mbit/s" }, …]`. Times are those of the run.
 Two values, `rate = ["5 Mbit/s", "50 Mbit/s"]`, are the bounds of one that is drawn evenly, with the scenario's seed;
 the same on every engine. A frame that is on its way out when the rate changes goes on at the new one. Of changes at
@@ -103,6 +106,7 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
     ),
     ("[[flows]]", parts.Flow, "`duration` and `bytes` exclude each other, and so do `replace` and `bytes`."),
     ("[flows.replace]", parts.Replace, ""),
+    *((f"source of kind {kind}", model, SOURCE if kind == "rate" else "") for kind, model in writer.KINDS.items()),
     ("[[probes]]", parts.Probe, ""),
     ("[cards.NAME]", parts.Card, ""),
     ("[[links]]", parts.Link, ""),

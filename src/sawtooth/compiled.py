@@ -17,6 +17,8 @@ _WHERE_SET = (
     *(
         "aggregation_ns",
         "variant",
+        "writes",
+        "on_off_ns",
         "discipline",
         "pace",
         "losses",
@@ -248,12 +250,24 @@ class Module:
 
 
 @dataclass(frozen=True, slots=True)
+class Writes:
+    """An application that writes so many ``bytes`` at a time, at a rate on average; ``on_off_ns``: only for the first
+    of the two times, then not for the second, and so on.
+    """
+
+    bytes: int
+    rate_bps: int
+    on_off_ns: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Flow:
     """``cc`` is a congestion control's name, of a ``module`` what it is called here; ``variant``: as what else than
     Linux's it is meant. ``forward`` and ``backward`` are
     links, from the sender's host to the receiver's and back.
 
-    ``lifetime_ns``: the shortest and the longest, where connections are replaced.
+    ``lifetime_ns``: the shortest and the longest, where connections are replaced. ``writes`` None: whenever there is
+    room.
     """
 
     name: str
@@ -267,6 +281,7 @@ class Flow:
     backward: tuple[int, ...]
     module: Module | None = None
     variant: str | None = None
+    writes: Writes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +346,7 @@ class Compiled:
             tuple(Host(**one) for one in told["hosts"]),
             tuple(_transmitter(one) for one in told["transmitters"]),
             tuple(_link(one) for one in told["links"]),
-            tuple(Flow(**one | {"lifetime_ns": _pair(one["lifetime_ns"])} | _ways(one)) for one in told["flows"]),
+            tuple(_flow(one) for one in told["flows"]),
             tuple(Probe(**one | _ways(one)) for one in told["probes"]),
         )
 
@@ -389,6 +404,13 @@ def _link(told: Mapping[str, Any]) -> Link:
     if "reorder" in given:
         given["reorder"] = Reorder(**{"correlation_ppb": 0} | given["reorder"])
     return Link(**given | {"loss_pattern": loss})
+
+
+def _flow(told: Mapping[str, Any]) -> Flow:
+    writes = told.get("writes")
+    if writes is not None:
+        writes = Writes(**writes | {"on_off_ns": _pair(writes.get("on_off_ns"))})
+    return Flow(**{**told, "lifetime_ns": _pair(told["lifetime_ns"]), "writes": writes, **_ways(told)})
 
 
 def _pair(told: list[int] | None) -> tuple[int, int] | None:

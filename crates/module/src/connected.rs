@@ -25,6 +25,7 @@ const GSO_MAX_SIZE: u32 = 65_536 - 1 - 256;
 
 /// `enum tcp_ca_event`.
 const CA_EVENT_TX_START: c_int = 0;
+const CA_EVENT_CWND_RESTART: c_int = 1;
 const CA_EVENT_COMPLETE_CWR: c_int = 2;
 const CA_EVENT_LOSS: c_int = 3;
 /// `enum tcp_ca_ack_event_flags`.
@@ -295,6 +296,7 @@ impl Connected for Connection {
                 self.sock.get_mut().lsndtime = last_send_jiffies.wrapping_add(uptime.low_u32());
                 CA_EVENT_TX_START
             }
+            Event::CwndRestart => CA_EVENT_CWND_RESTART,
             Event::CompleteCwr => CA_EVENT_COMPLETE_CWR,
             Event::Loss => CA_EVENT_LOSS,
             // None of Linux without the patch of BBR v3.

@@ -386,11 +386,37 @@ pub struct Flow {
     pub bytes: Option<u64>,
     /// Lifetime range; a connection that ends is replaced at once.
     pub lifetime_ns: Option<[u64; 2]>,
+    /// Absent: they write whenever there is room.
+    #[serde(default)]
+    pub writes: Option<Writes>,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
     /// Instead of the algorithm that `cc` names; then that is a label.
     #[serde(skip)]
     pub module: Option<Arc<dyn Module>>,
+}
+
+/// An application that writes so many bytes at a time, at a rate on average, for a time on and not for a time off; without the
+/// latter always.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Writes {
+    pub bytes: u64,
+    pub rate_bps: u64,
+    #[serde(default)]
+    pub on_off_ns: Option<[u64; 2]>,
+}
+
+impl Writes {
+    fn check(&self, at: &str) -> Result<(), String> {
+        within(self.bytes, 1, WRITE_MAX, &format!("{at}.bytes"))?;
+        // No more than one in a microsecond.
+        within(self.rate_bps, 1, self.bytes.saturating_mul(8_000_000), &format!("{at}.rate_bps"))?;
+        for ns in self.on_off_ns.into_iter().flatten() {
+            within(ns, 1_000, DURATION_MAX_NS, &format!("{at}.on_off_ns"))?;
+        }
+        Ok(())
+    }
 }
 
 impl Flow {
@@ -416,6 +442,8 @@ pub struct Probe {
 
 /// Nanoseconds in 30 days: the longest run whose picoseconds fit 64 bits with room.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
+/// Bytes of a write.
+const WRITE_MAX: u64 = 1_000_000_000;
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 const RATE_MAX_BPS: u64 = 100_000_000_000_000;
 const CONNECTIONS_MAX: usize = 1 << 20;
@@ -506,6 +534,12 @@ impl Scenario {
             if let Some([low, high]) = flow.lifetime_ns {
                 within(high, 1, DURATION_MAX_NS, &format!("flows[{i}].lifetime_ns[1]"))?;
                 within(low, 1, high, &format!("flows[{i}].lifetime_ns[0]"))?;
+            }
+            if let Some(writes) = &flow.writes {
+                writes.check(&format!("flows[{i}].writes"))?;
+                if flow.bytes.is_some() {
+                    return Err(format!("flows[{i}].bytes: what it writes has no end"));
+                }
             }
             within(flow.start_ns, 0, DURATION_MAX_NS, &format!("flows[{i}].start_ns"))?;
             within(flow.duration_ns.unwrap_or(0), 0, DURATION_MAX_NS, &format!("flows[{i}].duration_ns"))?;

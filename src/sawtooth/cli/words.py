@@ -40,6 +40,11 @@ def _time(flow: Flow) -> str:
     if flow.lifetime_ns is not None:
         low, high = flow.lifetime_ns
         ends += f", each for {Span(low)} to {Span(high)}, then replaced"
+    if flow.writes is not None:
+        ends += f"; {Size(flow.writes.bytes)} at a time at {Rate(flow.writes.rate_bps)}"
+        if flow.writes.on_off_ns is not None:
+            on, off = flow.writes.on_off_ns
+            ends += f", {Span(on)} on, {Span(off)} off"
     return f"from {Span(flow.start_ns)}, {ends}"
 
 

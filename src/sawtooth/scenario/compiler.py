@@ -409,6 +409,7 @@ def _flow(placed: Placed, flow: Flow) -> compiled.Flow:
         backward=placed.backward,
         module=_module(flow.cc) if isinstance(flow.cc, Module) else None,
         variant=flow.cc.variant if isinstance(flow.cc, Variant) else None,
+        writes=None if flow.source is None else flow.source.compile(),
     )
 
 

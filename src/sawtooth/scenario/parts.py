@@ -27,6 +27,7 @@ from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.queue import QueueModel
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 from sawtooth.scenario.varying import Change, JitterModel, ReorderModel, ShareModel
+from sawtooth.scenario.writer import Source
 
 CongestionControl = Literal[
     "bbr",
@@ -473,6 +474,7 @@ class Flow(Part):
     )
     bytes: Volume | None = Field(None, description="what each connection sends, instead of a duration")
     replace: Replace | None = Field(None, description="short connections, each replaced by a new one")
+    source: Source | None = Field(None, description="what an application writes, and when; absent: without end")
 
     @property
     def control(self) -> str:

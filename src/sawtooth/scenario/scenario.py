@@ -309,6 +309,9 @@ class Scenario(Part):
         if flow.bytes is not None and flow.duration is not None:
             message = "a flow ends after its bytes or after its duration, not both"
             raise InputError("conflict", message, field=f"{at}.bytes", fix="remove one of the two")
+        if flow.bytes is not None and flow.source is not None:
+            message = "a source has no end, so its flow ends after its duration, not after its bytes"
+            raise InputError("conflict", message, field=f"{at}.source", fix="remove one of the two")
         if flow.replace is None:
             return
         if flow.bytes is not None:

@@ -167,6 +167,8 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
         at = f"flows.{index}"
         if flow.lifetime_ns:
             raise _no(f"{at}.replace", "iperf3 does not replace flows that end", fix)
+        if flow.writes is not None:
+            raise _no(f"{at}.source", "iperf3 keeps to no times of writing", fix)
         if flow.count > MAX_IPERF3_STREAMS:
             raise _no(f"{at}.count", f"iperf3 has at most {MAX_IPERF3_STREAMS} connections in a flow", fix)
         if flow.bytes is not None and flow.count > 1:

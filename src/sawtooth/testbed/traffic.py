@@ -70,7 +70,10 @@ def orders(
         low, high = flow.lifetime_ns or (0, 0)
         ends = f"{source} {target} {address(source)} {address(target)} {port} {first}"
         times = f"{flow.start_ns} {_or_endless(flow.duration_ns)} {_or_endless(flow.bytes)} {low} {high}"
-        lines.append(f"flow {int(traffic == 'native')} {flow.cc} {ends} {flow.count} {times}")
+        writes = flow.writes
+        on, off = (writes and writes.on_off_ns) or (0, 0)
+        paced = f"{writes.bytes} {writes.rate_bps} {on} {off}" if writes else "0 0 0 0"
+        lines.append(f"flow {int(traffic == 'native')} {flow.cc} {ends} {flow.count} {times} {paced}")
         if traffic == "iperf3":
             programs += iperf3(compiled, index, source, target)
     for probe in compiled.probes:

@@ -73,6 +73,8 @@ pub struct Connection {
     pub ends: Time,
     /// Bytes that its application writes in all; `u64::MAX`: without end.
     pub total: u64,
+    /// Since when its application writes.
+    pub established: Time,
     /// SYNs sent.
     pub handshake: SenderStats,
 }
@@ -94,6 +96,7 @@ impl Connection {
             synack_sent: Time::ZERO,
             started: Time::ZERO,
             ends: Time::NEVER,
+            established: Time::NEVER,
             forward_at,
             backward_at,
             from: ends[0].fit_u32(),

@@ -20,7 +20,7 @@ const SYN_LINEAR_TIMEOUTS: u32 = 4;
 const SYN_RETRIES: u32 = 6 + SYN_LINEAR_TIMEOUTS;
 
 impl Ends {
-    /// The connection's life timer: start, SYN retransmission, end.
+    /// The connection's life timer: start, SYN retransmission, the application's writes, end.
     #[cold]
     pub(super) fn life<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
@@ -33,6 +33,7 @@ impl Ends {
                     self.send_syn(index, tries, outside);
                 }
             }
+            Phase::Established(_) if outside.now < connection.ends => self.write(index, outside),
             Phase::Connecting { .. } | Phase::Established(_) => self.close(index, false, outside),
             Phase::Done => {}
         }
@@ -98,21 +99,23 @@ impl Ends {
         let Phase::Connecting { sent, tries } = connection.phase else {
             return;
         };
+        let source = &self.sources[connection.flow as usize];
         let number = (u64::from(index) << 32) | u64::from(connection.generation);
         let start = Start {
             handshake_us: if tries == 1 { (outside.now - sent).micros().max(1) } else { 0 },
             send_window: u64::from(packet.window),
             ts_recent: packet.tsval,
             host_queued: connection.host_queued,
-            stays_open: false,
+            stays_open: source.writes_again(),
             seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
         };
         let chosen = self.chosen[connection.flow as usize].clone();
         let clock = connection.sender_clock(outside.now);
         let options = self.scenario.hosts[connection.from as usize].options(connection.mss);
-        let sender = Sender::new(chosen, options, connection.sack, connection.total, start, clock);
+        let sender = Sender::new(chosen, options, connection.sack, source.write_bytes(), start, clock);
         connection.phase = Phase::Established(Box::new(sender));
-        let ends = connection.ends;
+        connection.established = outside.now;
+        let due = connection.ends.min(source.writes_next(outside.now, outside.now));
         let size = HEADERS + connection.options();
         let established = Packet {
             generation: connection.generation,
@@ -120,9 +123,18 @@ impl Ends {
             tsecr: packet.tsval,
             ..Packet::new(index, Kind::Established, size.fit_u16(), connection.forward_at)
         };
-        outside.calendar.timer(self.timer(index, LIFE), ends);
+        outside.calendar.timer(self.timer(index, LIFE), due);
         self.forward(established, outside);
         self.with_sender(index, outside, |sender, clock, out| sender.start(clock, out));
+    }
+
+    /// The application writes again.
+    fn write<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        let connection = &self.connections[index as usize];
+        let source = &self.sources[connection.flow as usize];
+        let (bytes, next) = (source.write_bytes(), source.writes_next(connection.established, outside.now));
+        outside.calendar.timer(self.timer(index, LIFE), connection.ends.min(next));
+        self.with_sender(index, outside, |sender, clock, out| sender.extend(bytes, clock, out));
     }
 
     #[cold]

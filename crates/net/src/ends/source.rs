@@ -1,15 +1,20 @@
-//! What applications write, and when: without end or a number of bytes, in connections that last as long as they are told to,
-//! once or again and again.
+//! What applications write, and when: without end, a number of bytes, or so many at a time at a rate; in connections that last as
+//! long as they are told to, once or again and again.
 
 use crate::rng::{Purpose, Rng};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Writes};
 use sawtooth_units::{Span, Time};
+
+const NANOS_PER_SEC: u128 = 1_000_000_000;
 
 /// The applications of a flow.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub start: Time,
     lasts: Lasts,
+    /// What each connection writes, or the first time where there are `writes`; `u64::MAX`: without end.
+    bytes: u64,
+    writes: Option<Writes>,
     rng: Rng,
 }
 
@@ -39,7 +44,35 @@ impl Source {
             (None, None) => Lasts::Forever,
         };
         let rng = Rng::new(scenario.seed, Purpose::Lifetime, flow as u64);
-        Source { start, lasts, rng }
+        let bytes = config.writes.map(|writes| writes.bytes).or(config.bytes).unwrap_or(u64::MAX);
+        Source { start, lasts, bytes, writes: config.writes, rng }
+    }
+
+    /// Bytes that an application writes when its connection is established, and each time that it writes again.
+    pub fn write_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn writes_again(&self) -> bool {
+        self.writes.is_some()
+    }
+
+    /// When an application that began at `began` writes next, after `now`; [`Time::NEVER`]: not again. The times are those of the
+    /// rate, so that rounding never adds up.
+    pub fn writes_next(&self, began: Time, now: Time) -> Time {
+        let Some(Writes { bytes, rate_bps, on_off_ns }) = self.writes else { return Time::NEVER };
+        let since = now.since(began).nanos();
+        let (cycle, within) =
+            on_off_ns.map_or((0, since), |[on, off]| (since - since % (on + off), since % (on + off)));
+        let (bits, rate) = (u128::from(bytes) * 8 * NANOS_PER_SEC, u128::from(rate_bps));
+        // A write's time is rounded up to a nanosecond.
+        let number = u128::from(within) * rate / bits + 1;
+        let next = u64::try_from((number * bits).div_ceil(rate)).unwrap_or(u64::MAX);
+        let next = match on_off_ns {
+            Some([on, off]) if next >= on => on + off,
+            _ => next,
+        };
+        Time::from_nanos(began.nanos().saturating_add(cycle).saturating_add(next))
     }
 
     /// When a connection that opens at `now` is closed, whatever it has delivered.
@@ -103,5 +136,28 @@ mod tests {
         assert!((15..=25).contains(&closes(5)));
         assert_eq!(closes(30), 35);
         assert_eq!([34, 35].map(|ns| source.reopens(Time::from_nanos(ns)).nanos()), [34, Time::NEVER.nanos()]);
+    }
+
+    #[test]
+    fn writes_follow_the_rate_without_adding_up_what_was_rounded() {
+        let source = Source::new(&scenario(r#""writes": {"bytes": 1, "rate_bps": 3}"#), 0);
+        let began = Time::from_nanos(7);
+        let mut now = began;
+        let mut times = Vec::new();
+        for _ in 0..3 {
+            now = source.writes_next(began, now);
+            times.push(now.nanos() - 7);
+        }
+        assert_eq!(times, [2_666_666_667, 5_333_333_334, 8_000_000_000]);
+        assert_eq!(Source::new(&scenario(r#""bytes": 1"#), 0).writes_next(began, began), Time::NEVER);
+    }
+
+    #[test]
+    fn an_on_time_begins_with_a_write_and_an_off_time_has_none() {
+        // One each 10 µs.
+        let flow = r#""writes": {"bytes": 1000, "rate_bps": 800000000, "on_off_ns": [25000, 15000]}"#;
+        let source = Source::new(&scenario(flow), 0);
+        let next = |ns| source.writes_next(Time::ZERO, Time::from_nanos(ns)).nanos();
+        assert_eq!([0, 10_000, 20_000, 39_999, 40_000].map(next), [10_000, 20_000, 40_000, 40_000, 50_000]);
     }
 }

@@ -140,3 +140,52 @@ fn a_closed_end_answers_what_still_arrives_by_a_reset() {
     let in_flight = run.sum("flows", "segments_out") - run.sum("flows", "delivered_bytes") / MSS;
     assert!(resets > 1 && resets <= 1 + in_flight, "{resets} resets, {in_flight} segments on their way");
 }
+
+/// What was delivered in each interval of 100 ms, in bytes.
+fn delivered(run: &Run) -> Vec<u64> {
+    run.floats("intervals", "goodput_bps").iter().map(|bps| (bps * 0.1 / 8.0).round() as u64).collect()
+}
+
+#[test]
+fn an_application_with_a_rate_delivers_it_and_its_connection_stays_open() {
+    for cc in ["reno", "cubic", "bbr"] {
+        let path = Path { cc, duration_ns: 10 * SECOND, ..Path::default() };
+        let run = with_flow(path, &[("writes", json!({"bytes": 16_000, "rate_bps": 5_000_000}))]);
+        // A write each 25.6 ms from the handshake on; the last one may be on its way.
+        let wrote = ((10_000.0 - 20.0) / 25.6_f64).floor() as u64 + 1;
+        let bytes = delivered(&run).iter().sum::<u64>();
+        assert!((wrote - 1) * 16_000 <= bytes && bytes <= wrote * 16_000, "{cc}: {bytes} of {wrote} writes");
+        assert_eq!(run.integers("flows", "completed"), [0]);
+        assert_eq!(run.integers("flows", "retransmits"), [0]);
+    }
+}
+
+#[test]
+fn an_application_that_is_off_is_silent() {
+    let writes = json!({"bytes": 16_000, "rate_bps": 5_000_000, "on_off_ns": [SECOND, 500 * MS]});
+    let run = with_flow(Path { duration_ns: 6 * SECOND, ..Path::default() }, &[("writes", writes)]);
+    let delivered = delivered(&run);
+    // 40 writes in a second: from the handshake on, 20 ms after the start.
+    for (cycle, intervals) in delivered.chunks(15).enumerate() {
+        assert_eq!(intervals.iter().sum::<u64>(), 40 * 16_000, "cycle {cycle}");
+        assert!(intervals[..10].iter().all(|&bytes| bytes > 0), "{intervals:?}");
+        assert!(intervals[11..].iter().all(|&bytes| bytes == 0), "{intervals:?}");
+    }
+}
+
+#[test]
+fn a_path_that_is_slower_than_the_application_is_full() {
+    let path = Path { rate_bps: 4_000_000, duration_ns: 10 * SECOND, ..Path::default() };
+    let slow = with_flow(path, &[("writes", json!({"bytes": 16_000, "rate_bps": 5_000_000}))]);
+    let endless = path.run();
+    let sum = |run: &Run| delivered(run).iter().sum::<u64>() as f64;
+    assert!((sum(&slow) / sum(&endless) - 1.0).abs() < 0.02, "{} and {}", sum(&slow), sum(&endless));
+}
+
+#[test]
+fn connections_that_are_replaced_write_anew() {
+    let writes = json!({"bytes": 100, "rate_bps": 800});
+    let run = with_flow(Path::default(), &[("writes", writes), ("lifetime_ns", json!([500 * MS, 500 * MS]))]);
+    // The fifth begins as the run ends.
+    assert_eq!(run.integers("flows", "delivered_bytes"), [100, 100, 100, 100, 0]);
+}

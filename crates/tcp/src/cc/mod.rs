@@ -77,6 +77,8 @@ pub struct AckSample {
 pub enum Event {
     /// First transmission after the network was idle (`CA_EVENT_TX_START`); with the idle time's start in jiffies (`lsndtime`).
     TxStart { last_send_jiffies: u32 },
+    /// The window is about to come down since nothing was sent for a timeout (`CA_EVENT_CWND_RESTART`).
+    CwndRestart,
     /// A retransmission timeout entered Loss (`CA_EVENT_LOSS`).
     Loss,
     /// A recovery by window reduction ended (`CA_EVENT_COMPLETE_CWR`).

@@ -1,12 +1,12 @@
 //! The sending half of a Linux TCP connection: flight, loss detection, recovery, pacing, timers.
 //!
 //! Mirrors the behaviour of Linux 6.12 (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c, tcp_rate.c, tcp_timer.c) for a
-//! bulk sender. What is simpler than Linux:
+//! sender. What is simpler than Linux:
 //!
-//! - The application always has data (until the flow's size is reached), so nothing is ever limited by it.
 //! - SACK reneging, ECN, urgent data, path-MTU probing and the metrics cache do not exist.
 
 mod ack;
+mod idle;
 mod output;
 mod rack;
 mod rate;
@@ -258,13 +258,16 @@ impl Sender {
 
     /// The application writes so many `bytes` more; sends what may be sent.
     pub fn extend(&mut self, bytes: u64, clock: Clock, out: &mut Vec<Burst>) {
+        if self.written == self.total {
+            self.note_app_limit();
+        }
         self.total = self.total.saturating_add(bytes);
         self.write(clock, out);
     }
 
-    /// Whether everything was acknowledged.
+    /// Whether everything was acknowledged, and nothing will follow.
     pub fn is_done(&self) -> bool {
-        self.flight.snd_una >= self.total
+        self.flight.snd_una >= self.total && !self.stays_open
     }
     /// When [`Self::on_timer`] wants to be called next.
     pub fn timer(&self) -> Time {

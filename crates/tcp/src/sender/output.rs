@@ -249,8 +249,9 @@ impl Sender {
         due_ns.saturating_sub(clock.now.nanos()) <= LONGEST_WAIT_NS.min(srtt_ns / 2)
     }
 
-    /// Window validation (RFC 7661 in its purpose): whether the window was the limit is judged by the fullest flight of a window. The
-    /// sender's application never starves, so the window is never reduced for it.
+    /// Window validation (RFC 7661 in its purpose): whether the window was the limit is judged by the fullest flight of a window. Where
+    /// it was not, Linux brings it down after a timeout (`tcp_cwnd_application_limited`), but each ACK that advances begins
+    /// that anew, so that the restart after idle time always comes first.
     fn validate_cwnd(&mut self, cwnd_limited: bool) {
         let flight = &mut self.flight;
         let is_over = flight.snd_una >= self.cwnd_usage_seq;
@@ -417,7 +418,8 @@ impl Sender {
         }
         let Piece { bytes, segments } = piece;
         let count = u32::from(segments);
-        // Linux sets PSH on every super-packet of more than one segment.
-        out.push(Burst { start, bytes, count, push: count > 1, tsval, tsecr: self.ts_recent });
+        // Linux sets PSH on every super-packet of more than one segment, and where a write ended.
+        let push = count > 1 || start + u64::from(bytes) == self.total;
+        out.push(Burst { start, bytes, count, push, tsval, tsecr: self.ts_recent });
     }
 }

@@ -64,16 +64,6 @@ impl Sender {
         self.buffer_bytes = (bytes / mss).max(1) * mss;
     }
 
-    /// The window has room, and nothing waits for it: what is in flight is less than the path might take
-    /// (`tcp_rate_check_app_limited`).
-    pub(super) fn note_app_limit(&mut self) {
-        let flight = &self.flight;
-        let has_room = flight.in_flight() < self.window.cwnd && flight.lost_out <= flight.retrans_out;
-        if self.unsent() < u64::from(flight.mss) && self.host_queue == 0 && has_room {
-            self.window.app_limited = (flight.delivered + u64::from(flight.in_flight())).max(1);
-        }
-    }
-
     /// Memory that is queued, sent or not (`sk_wmem_queued`).
     fn queued(&self) -> u64 {
         let payload = self.written - self.flight.snd_una;
@@ -101,7 +91,7 @@ impl Sender {
 
     #[inline(never)]
     fn write_awake(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        while self.fill() == Filled::Full {
+        while self.fill(clock) == Filled::Full {
             // `forced_push`: half a window has been written since all was pushed.
             if self.written - self.pushed > self.widest_window / 2 {
                 self.pushed = self.written;
@@ -113,8 +103,7 @@ impl Sender {
         let mut queued = self.queued();
         while queued < self.send_buffer && self.written < self.total {
             let bytes = self.buffer_bytes.min(self.total - self.written);
-            self.written += bytes;
-            self.buffer_ends.push_back(self.written);
+            self.begin_buffer(bytes, clock);
             queued += bytes + SUPER_PACKET_OVERHEAD;
         }
         self.pushed = self.written;
@@ -123,15 +112,14 @@ impl Sender {
     }
 
     /// Fills up the last buffer, or begins one if none is unsent and there is memory for it.
-    fn fill(&mut self) -> Filled {
+    fn fill(&mut self, clock: Clock) -> Filled {
         let next = self.flight.snd_nxt;
         if self.written == next {
             if self.written == self.total || self.queued() >= self.send_buffer {
                 return Filled::Nothing;
             }
             let bytes = self.buffer_bytes.min(self.total - self.written);
-            self.written += bytes;
-            self.buffer_ends.push_back(self.written);
+            self.begin_buffer(bytes, clock);
             return if bytes == self.buffer_bytes { Filled::Full } else { Filled::Part };
         }
         let before = self.buffer_ends.iter().rev().nth(1).copied().unwrap_or(next);
@@ -146,6 +134,12 @@ impl Sender {
             bytes if bytes == room => Filled::Full,
             _ => Filled::Part,
         }
+    }
+
+    fn begin_buffer(&mut self, bytes: u64, clock: Clock) {
+        self.restart_after_idle(clock);
+        self.written += bytes;
+        self.buffer_ends.push_back(self.written);
     }
 
     /// `tcp_sndbuf_expand`.

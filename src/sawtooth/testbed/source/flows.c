@@ -145,6 +145,30 @@ static int allow_until(int fd, int64_t end) {
     return 1;
 }
 
+/* When the application's write of that number is due, after the connection's begin. */
+static int64_t due(const struct flow *flow, int64_t number) {
+    __int128 bits = (__int128)flow->write * 8 * 1000000000;
+    if (!flow->on) return (number * bits + flow->rate - 1) / flow->rate;
+    /* Writes at 0 and on, before the time is over. */
+    int64_t each = (__int128)(flow->on - 1) * flow->rate / bits + 1;
+    return number / each * (flow->on + flow->off) + (number % each * bits + flow->rate - 1) / flow->rate;
+}
+
+/* Writes so many bytes at their times; what was late is made up for. Returns at the end. */
+static void write_paced(struct session *s, int64_t end) {
+    int64_t began = now();
+    for (int64_t number = 0;; number++) {
+        int64_t at = began + due(s->flow, number);
+        sleep_until(at < end ? at : end);
+        for (int64_t left = s->flow->write; left;) {
+            if (!allow_until(s->fd, end)) return;
+            ssize_t sent = send(s->fd, zeros, left < SEND_SIZE ? left : SEND_SIZE, MSG_NOSIGNAL);
+            if (sent < 0 && errno != EAGAIN && errno != EINTR) return;
+            if (sent > 0) left -= sent;
+        }
+    }
+}
+
 /* True when all bytes were sent and the receiver has closed in its turn. */
 static int transfer(struct session *s, int64_t end) {
     struct flow *flow = s->flow;
@@ -159,6 +183,10 @@ static int transfer(struct session *s, int64_t end) {
     if (!*flow->used) {
         socklen_t length = sizeof flow->used;
         getsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, flow->used, &length);
+    }
+    if (flow->write) {
+        write_paced(s, end);
+        return 0;
     }
     for (int64_t left = flow->bytes;;) {
         if (!allow_until(s->fd, end)) return 0;

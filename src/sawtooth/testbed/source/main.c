@@ -128,6 +128,10 @@ static void add_flow(char **rest) {
     flow->bytes = number(rest);
     flow->life_low = number(rest);
     flow->life_high = number(rest);
+    flow->write = number(rest);
+    flow->rate = number(rest);
+    flow->on = number(rest);
+    flow->off = number(rest);
     if (!flow->native && !(flow->seen = calloc(flow->count, sizeof *flow->seen))) fail("memory");
 }
 

@@ -47,6 +47,7 @@ struct flow {
     struct in_addr source, target;
     uint16_t port, first_port; /* first_port: of iperf3's client */
     int64_t start, duration, bytes, life_low, life_high;
+    int64_t write, rate, on, off; /* so many bytes at a time, at a rate, on and off by turns; no write: whenever there is room */
     struct session *live;
     struct seen *seen;
     struct counts retired, before;

@@ -164,7 +164,7 @@ impl<E: Edition> Control for Bbr3<E> {
         match event {
             Event::TxStart { .. } if window.app_limited > 0 => self.restart_from_idle(flight, window, clock),
             Event::TlpRecovery { is_app_limited } => self.see_tail_loss(flight, window, is_app_limited, clock),
-            Event::TxStart { .. } | Event::Loss | Event::CompleteCwr => {}
+            Event::TxStart { .. } | Event::CwndRestart | Event::Loss | Event::CompleteCwr => {}
         }
     }
 
