@@ -105,7 +105,7 @@ def test_a_limit_of_text_is_tail_drop_as_before() -> None:
         ({"kind": 3}, "unknown-name", "path.queue.kind", "codel"),
         ({"kind": "codel", "targt": "5 ms"}, "unknown-field", "path.queue.targt", "target"),
         ({"kind": "codel", "target": 5}, "missing-unit", "path.queue.target", "5 ms"),
-        ({"kind": "codel", "target": "0 s"}, "out-of-range", "path.queue.target", "longer"),
+        ({"kind": "codel", "target": "0 s"}, "out-of-range", "path.queue.target", "choose 1 ns … 3600 s"),
         ({"kind": "codel", "limit": "64 KiB"}, "unknown-unit", "path.queue.limit", "1000 packets"),
         ({"kind": "bfifo", "limit": "10 packets"}, "unknown-unit", "path.queue.limit", "64 KiB"),
         ({"kind": "bfifo", "limit": "100 bytes"}, "zero-queue", "path.queue", "1514"),

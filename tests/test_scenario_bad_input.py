@@ -110,10 +110,15 @@ BAD = [
         "[[flows]]\nsource = {kind='on-off', rate='1mbit', on='1 s', off='0 s'}",
         "out-of-range",
         "flows.0.source.off",
-        "longer",
+        "choose 1 us … 3600 s",
     ),
     ("[[flows]]\nsource = {kind='rate', rate='1gbit', write='1 byte'}", "out-of-range", "flows.0.source.write", "more"),
-    ("[[flows]]\nsource = {kind='rate', rate='1mbit', write='2 GB'}", "out-of-range", "flows.0.source.write", "16 KB"),
+    (
+        "[[flows]]\nsource = {kind='rate', rate='1mbit', write='2 GB'}",
+        "out-of-range",
+        "flows.0.source.write",
+        "1 byte … 1 GB",
+    ),
     # Missing fields.
     ("flows = []", "missing-field", "flows", "leave flows out"),
     ("topology = 'custom'", "missing-field", "hosts", "[hosts.a]"),

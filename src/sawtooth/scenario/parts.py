@@ -25,6 +25,7 @@ from sawtooth.scenario.loss import LossModel
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.queue import QueueModel
+from sawtooth.scenario.ranges import between
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 from sawtooth.scenario.varying import Change, JitterModel, ReorderModel, ShareModel
 from sawtooth.scenario.writer import Source
@@ -69,19 +70,6 @@ def check_control(name: str, kernel: str | None) -> None:
     if name not in CONGESTION_CONTROLS and kernel is None:
         fix = f"{suggestion(name, CONGESTION_CONTROLS)} or name the kernel that has it: host.kernel"
         raise InputError("unknown-name", f'no congestion control is named "{plain(name, 60)}"', fix=fix)
-
-
-def between(low: str, high: str, kind: type[Span] | type[Size]) -> AfterValidator:
-    """Narrows a quantity's range; the message names both ends."""
-    least, most = kind.parse(low), kind.parse(high)
-
-    def check(value: Span | Size) -> Span | Size:
-        if not least <= value <= most:  # type: ignore[operator]
-            raise InputError("out-of-range", f'"{value}" is outside {low} … {high}', fix=f"choose {low} … {high}")
-        return value
-
-    check.limits = f"{low} … {high}"  # type: ignore[attr-defined]
-    return AfterValidator(check)
 
 
 def _known_hz(value: int) -> int:
@@ -271,6 +259,27 @@ class Card(Part):
     queue: QueueModel = Field(Queue.parse("1000 packets"), description="of the card")
 
 
+# What a link and each of its directions may say in the same words.
+Changes = Annotated[
+    tuple[Change, ...] | None,
+    Field(strict=False, description="other rates, delays, losses from given times on: a list of tables"),
+]
+Trace = Annotated[
+    str | None,
+    Field(
+        description="a file of Mahimahi's packet-delivery times, or CSV of time, rate, delay, loss: instead of those; "
+        "or the name of one that is shipped"
+    ),
+]
+Jitters = Annotated[JitterModel | None, Field(description="deviation of the delay, as text or as a table")]
+Reorders = Annotated[ReorderModel | None, Field(description="share of packets that overtake, as text or as a table")]
+Duplicates = Annotated[ShareModel | None, Field(description="share of packets that come twice, as text or as a table")]
+Corrupts = Annotated[
+    ShareModel | None,
+    Field(description="share of packets that nobody takes, since their checksum is wrong, as text or as a table"),
+]
+
+
 class Direction(Part):
     """What one direction of a link does otherwise than the link says."""
 
@@ -281,20 +290,12 @@ class Direction(Part):
     overhead: Overhead | None = Field(None, description="bytes a frame that the wire carries and Linux does not count")
     aggregation: Aggregation | None = Field(None, description="packets leave together, so far apart")
     opportunity: Opportunity | None = Field(None, description="the rate is so many bytes at a time")
-    changes: tuple[Change, ...] | None = Field(
-        None, strict=False, description="other rates, delays, losses from given times on: a list of tables"
-    )
-    trace: str | None = Field(
-        None,
-        description="a file of Mahimahi's packet-delivery times, or CSV of time, rate, delay, loss: instead of those; "
-        "or the name of one that is shipped",
-    )
-    jitter: JitterModel | None = Field(None, description="deviation of the delay, as text or as a table")
-    reorder: ReorderModel | None = Field(None, description="share of packets that overtake, as text or as a table")
-    duplicate: ShareModel | None = Field(None, description="share of packets that come twice, as text or as a table")
-    corrupt: ShareModel | None = Field(
-        None, description="share of packets that nobody takes, since their checksum is wrong, as text or as a table"
-    )
+    changes: Changes = None
+    trace: Trace = None
+    jitter: Jitters = None
+    reorder: Reorders = None
+    duplicate: Duplicates = None
+    corrupt: Corrupts = None
 
 
 class Link(Part):
@@ -313,20 +314,12 @@ class Link(Part):
         Size(0),
         description="the rate is so many bytes at a time, as of cellular lines",
     )
-    changes: tuple[Change, ...] | None = Field(
-        None, strict=False, description="other rates, delays, losses from given times on: a list of tables"
-    )
-    trace: str | None = Field(
-        None,
-        description="a file of Mahimahi's packet-delivery times, or CSV of time, rate, delay, loss: instead of those; "
-        "or the name of one that is shipped",
-    )
-    jitter: JitterModel | None = Field(None, description="deviation of the delay, as text or as a table")
-    reorder: ReorderModel | None = Field(None, description="share of packets that overtake, as text or as a table")
-    duplicate: ShareModel | None = Field(None, description="share of packets that come twice, as text or as a table")
-    corrupt: ShareModel | None = Field(
-        None, description="share of packets that nobody takes, since their checksum is wrong, as text or as a table"
-    )
+    changes: Changes = None
+    trace: Trace = None
+    jitter: Jitters = None
+    reorder: Reorders = None
+    duplicate: Duplicates = None
+    corrupt: Corrupts = None
     forward: Direction = Field(Direction(), description="what differs from `from` to `to`")
     backward: Direction = Field(Direction(), description="what differs from `to` to `from`")
 

@@ -12,17 +12,16 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     TypeAdapter,
-    ValidationError,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from sawtooth import compiled
-from sawtooth.errors import InputError, suggestion
-from sawtooth.plain import plain
+from sawtooth.errors import InputError
 from sawtooth.scenario.part import Part
-from sawtooth.scenario.problems import first_problem
+from sawtooth.scenario.problems import of_kind
+from sawtooth.scenario.ranges import between
 from sawtooth.scenario.units import Loss, Queue, Size, Span
 
 DEFAULT_FRAMES = 1000
@@ -39,24 +38,6 @@ def _limit_in(units: tuple[str, ...], like: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _above_zero(value: Span) -> Span:
-    if not 0 < value.ns <= 3600 * 10**9:
-        raise InputError("out-of-range", f'"{value}" is outside 1 ns … 3600 s', fix="choose a longer or a shorter time")
-    return value
-
-
-def _between(low: str, high: str) -> AfterValidator:
-    least, most = Size.parse(low), Size.parse(high)
-
-    def check(value: Size) -> Size:
-        if not least <= value <= most:
-            raise InputError("out-of-range", f'"{value}" is outside {low} … {high}', fix=f"choose {low} … {high}")
-        return value
-
-    check.limits = f"{low} … {high}"  # type: ignore[attr-defined]
-    return AfterValidator(check)
-
-
 def _no_ecn(value: bool) -> bool:
     if value:
         message = "no sender here agrees on ECN yet, so nothing could be marked"
@@ -66,9 +47,9 @@ def _no_ecn(value: bool) -> bool:
 
 Packets = Annotated[Queue, _limit_in(("packets", "bdp"), '"1000 packets" or "2 bdp"')]
 Bytes = Annotated[Queue, _limit_in(("bytes", "ns"), '"64 KiB" or "50 ms"')]
-Time = Annotated[Span, AfterValidator(_above_zero)]
-Quantum = Annotated[Size, _between("256 bytes", "1 MiB")]
-Packet = Annotated[Size, _between("1 byte", "64 KiB")]
+Time = Annotated[Span, between("1 ns", "3600 s", Span)]
+Quantum = Annotated[Size, between("256 bytes", "1 MiB", Size)]
+Packet = Annotated[Size, between("1 byte", "64 KiB", Size)]
 Marks = Annotated[bool, AfterValidator(_no_ecn)]
 
 _FLOWS = "queues that flows are hashed to"
@@ -250,21 +231,6 @@ KINDS: Mapping[str, type[Discipline]] = {
 """The tables by tc's names."""
 
 
-def _discipline(given: Mapping[str, Any]) -> Discipline:
-    kind = given.get("kind")
-    if kind is None:
-        fix = f'name one of {", ".join(KINDS)}: queue = {{ kind = "codel" }}'
-        raise InputError("missing-field", "a table needs the kind of the queue", field="kind", fix=fix)
-    if not isinstance(kind, str) or kind not in KINDS:
-        fix = suggestion(str(kind)[:60], tuple(KINDS))
-        raise InputError("unknown-name", f'"{plain(kind, 60)}" is no kind of queue', field="kind", fix=fix)
-    model = KINDS[kind]
-    try:
-        return model.model_validate(dict(given))
-    except ValidationError as error:
-        raise first_problem(error, model, None) from None
-
-
 class _TextOrTable:
     """Text is a ``Queue``, a table a discipline, told by its kind."""
 
@@ -272,7 +238,9 @@ class _TextOrTable:
         def read(value: Any) -> Queue | Discipline:
             if isinstance(value, (Queue, Discipline)):
                 return value
-            return _discipline(value) if isinstance(value, Mapping) else Queue.parse(value)
+            if not isinstance(value, Mapping):
+                return Queue.parse(value)
+            return of_kind(value, KINDS, "queue", 'queue = { kind = "codel" }')
 
         return core_schema.no_info_plain_validator_function(
             read, serialization=core_schema.plain_serializer_function_ser_schema(written)

@@ -35,12 +35,12 @@ from sawtooth.scenario.parts import (
     Probe,
     Route,
     Variant,
-    between,
     check_control,
     check_variant,
     one_line,
 )
 from sawtooth.scenario.problems import first_problem
+from sawtooth.scenario.ranges import between
 from sawtooth.scenario.sources import anchored, content_digest
 from sawtooth.scenario.toml import read_toml
 from sawtooth.scenario.topology import link_name

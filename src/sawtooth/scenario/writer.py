@@ -5,41 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, ValidationError, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from sawtooth import compiled
-from sawtooth.errors import InputError, suggestion
-from sawtooth.plain import plain
+from sawtooth.errors import InputError
 from sawtooth.scenario.part import Part
-from sawtooth.scenario.problems import first_problem
+from sawtooth.scenario.problems import of_kind
+from sawtooth.scenario.ranges import between
 from sawtooth.scenario.units import Rate, Size, Span
 
-_MOST = 10**9
 _WRITES_PER_SECOND = 10**6
 
-
-def _bytes(value: Size) -> Size:
-    if not 1 <= value.bytes <= _MOST:
-        raise InputError("out-of-range", f'"{value}" is outside 1 byte … 1 GB', fix='write e.g. "16 KB"')
-    return value
+Write = Annotated[Size, between("1 byte", "1 GB", Size)]
+Time = Annotated[Span, between("1 us", "3600 s", Span)]
 
 
-def _time(value: Span) -> Span:
-    if not 1000 <= value.ns <= 3600 * 10**9:
-        raise InputError("out-of-range", f'"{value}" is outside 1 us … 3600 s', fix="choose a longer or a shorter time")
-    return value
-
-
-Write = Annotated[Size, AfterValidator(_bytes)]
-Time = Annotated[Span, AfterValidator(_time)]
-
-
-class Steady(Part):
-    """An application that writes at a rate on average, from when its connection is established."""
-
-    kind: Literal["rate"] = Field(description="`rate`")
-    rate: Rate = Field(description="of the payload")
-    write: Write = Field(Size(16_000), description="bytes at a time, 1 byte … 1 GB")
+class _Paced(Part):
+    kind: str
+    rate: Rate
+    write: Write = Field(Size(16_000), description="bytes at a time")
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -48,44 +32,41 @@ class Steady(Part):
             raise InputError("out-of-range", message, field="write", fix="write more at a time")
         return self
 
+
+class Steady(_Paced):
+    """An application that writes at a rate on average, from when its connection is established."""
+
+    kind: Literal["rate"] = Field(description="`rate`")
+    rate: Rate = Field(description="of the payload")
+
     def compile(self) -> compiled.Writes:
         """As engines take it."""
         return compiled.Writes(self.write.bytes, self.rate.bps)
 
 
-class OnOff(Steady):
+class OnOff(_Paced):
     """An application that writes at a rate for a time, then is silent for a time, again and again."""
 
-    kind: Literal["on-off"] = Field(description="`on-off`")  # type: ignore[assignment]
+    kind: Literal["on-off"] = Field(description="`on-off`")
     rate: Rate = Field(description="of the payload, while on")
-    on: Time = Field(description="how long it writes, 1 us … 3600 s; it begins with a write")
-    off: Time = Field(description="how long it does not, 1 us … 3600 s")
+    on: Time = Field(description="how long it writes; it begins with a write")
+    off: Time = Field(description="how long it does not")
 
     def compile(self) -> compiled.Writes:
         """As engines take it."""
         return compiled.Writes(self.write.bytes, self.rate.bps, (self.on.ns, self.off.ns))
 
 
-KINDS: Mapping[str, type[Steady]] = {"rate": Steady, "on-off": OnOff}
+KINDS: Mapping[str, type[Steady | OnOff]] = {"rate": Steady, "on-off": OnOff}
+_EXAMPLE = 'source = { kind = "rate", rate = "5 Mbit/s" }'
 
 
-def _source(given: object) -> object:
-    if isinstance(given, Steady):
+def _source(given: object) -> Steady | OnOff:
+    if isinstance(given, (Steady, OnOff)):
         return given
     if not isinstance(given, Mapping):
-        fix = 'write source = { kind = "rate", rate = "5 Mbit/s" }'
-        raise InputError("wrong-type", "a table is needed", fix=fix)
-    kind = given.get("kind")
-    if kind is None:
-        fix = f'name one of {", ".join(KINDS)}: kind = "rate"'
-        raise InputError("missing-field", "a source needs a kind", field="kind", fix=fix)
-    if not isinstance(kind, str) or kind not in KINDS:
-        fix = suggestion(str(kind)[:60], tuple(KINDS))
-        raise InputError("unknown-name", f'"{plain(str(kind), 60)}" is no kind of source', field="kind", fix=fix)
-    try:
-        return KINDS[kind].model_validate(dict(given))
-    except ValidationError as error:
-        raise first_problem(error, KINDS[kind], None) from None
+        raise InputError("wrong-type", "a table is needed", fix=f"write {_EXAMPLE}")
+    return of_kind(given, KINDS, "source", _EXAMPLE)
 
 
 def _written(source: Steady | OnOff) -> dict[str, Any]:
