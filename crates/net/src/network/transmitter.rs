@@ -66,6 +66,15 @@ impl Transmitter {
             return self.send_paced(size, now_ps);
         }
         let start = self.free_ps.max(now_ps);
+        if !self.admits(size, start, now_ps) {
+            return None;
+        }
+        Some(self.leave(size, start))
+    }
+
+    /// Whether the queue takes a packet that begins to leave at `start`; it counts what waits, and what is dropped.
+    #[inline(always)]
+    fn admits(&mut self, size: u32, start: u64, now_ps: u64) -> bool {
         if start > now_ps {
             let taken = match &mut self.discipline {
                 Discipline::TailDrop(queue) => queue.takes(size, start, now_ps),
@@ -73,11 +82,11 @@ impl Transmitter {
             };
             if !taken {
                 self.counters.drops += 1;
-                return None;
+                return false;
             }
             self.counters.waited_ns += u128::from((start - now_ps) / PICOS_PER_NANO);
         }
-        Some(self.leave(size, start))
+        true
     }
 
     /// As [`Self::leave`], also where the rate varies.
@@ -94,21 +103,12 @@ impl Transmitter {
     /// As [`Self::send`], where the rate varies.
     #[inline(never)]
     fn send_paced(&mut self, size: u32, now_ps: u64) -> Option<Time> {
-        let pace = self.pace.as_mut()?;
-        let mut tried = pace.clone();
-        let Leaving { start, end } = tried.leave(size, now_ps, self.free_ps);
-        if start > now_ps {
-            let taken = match &mut self.discipline {
-                Discipline::TailDrop(queue) => queue.takes(size, start, now_ps),
-                Discipline::Held(_) => unreachable!("what is held leaves by events"),
-            };
-            if !taken {
-                self.counters.drops += 1;
-                return None;
-            }
-            self.counters.waited_ns += u128::from((start - now_ps) / PICOS_PER_NANO);
+        let mut pace = self.pace.clone()?;
+        let Leaving { start, end } = pace.leave(size, now_ps, self.free_ps);
+        if !self.admits(size, start, now_ps) {
+            return None;
         }
-        *pace = tried;
+        self.pace = Some(pace);
         Some(self.left_by(size, end))
     }
 

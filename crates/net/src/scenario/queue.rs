@@ -1,0 +1,120 @@
+//! A transmitter's queue: which discipline, and its parameters.
+
+use super::{HOUR_NS, within};
+use serde::Deserialize;
+
+/// What is dropped, and what leaves next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Discipline {
+    /// What comes to a full queue is dropped; departures are computed then.
+    #[default]
+    TailDrop,
+    /// The same, but packets are held until they leave.
+    Fifo {},
+    Codel(Codel),
+    FqCodel(FqCodel),
+    Red(Red),
+    Pie(Pie),
+    FqPie(FqPie),
+}
+
+/// RFC 8289.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Codel {
+    pub target_ns: u64,
+    pub interval_ns: u64,
+}
+
+/// RFC 8290.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FqCodel {
+    pub target_ns: u64,
+    pub interval_ns: u64,
+    pub flows: u32,
+    /// Absent: one full frame.
+    #[serde(default)]
+    pub quantum_bytes: Option<u32>,
+}
+
+/// Random early detection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Red {
+    pub min_bytes: u64,
+    pub max_bytes: u64,
+    /// Of the average, as a power of a half.
+    pub weight_log: u8,
+    /// Of a drop where the average is at its maximum.
+    pub probability_ppb: u64,
+    pub adaptive: bool,
+}
+
+/// RFC 8033. `alpha` and `beta` in sixteenths, as tc has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pie {
+    pub target_ns: u64,
+    pub tupdate_ns: u64,
+    pub alpha: u16,
+    pub beta: u16,
+    pub bytemode: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FqPie {
+    pub target_ns: u64,
+    pub tupdate_ns: u64,
+    pub alpha: u16,
+    pub beta: u16,
+    pub bytemode: bool,
+    pub flows: u32,
+    /// Absent: one full frame.
+    #[serde(default)]
+    pub quantum_bytes: Option<u32>,
+}
+
+impl FqPie {
+    /// Each flow's.
+    pub fn pie(&self) -> Pie {
+        let FqPie { target_ns, tupdate_ns, alpha, beta, bytemode, .. } = *self;
+        Pie { target_ns, tupdate_ns, alpha, beta, bytemode }
+    }
+}
+
+const FLOWS_MAX: u64 = 65_536;
+
+impl Discipline {
+    pub(super) fn check(&self) -> Result<(), String> {
+        let times = |one: u64, other: u64| {
+            within(one, 1, HOUR_NS, "target_ns")?;
+            within(other, 1, HOUR_NS, "interval_ns or tupdate_ns")
+        };
+        let flows = |flows: u32, quantum_bytes: Option<u32>| {
+            within(u64::from(flows), 1, FLOWS_MAX, "flows")?;
+            within(u64::from(quantum_bytes.unwrap_or(1)), 1, 1 << 30, "quantum_bytes")
+        };
+        match *self {
+            Discipline::TailDrop | Discipline::Fifo {} => Ok(()),
+            Discipline::Codel(given) => times(given.target_ns, given.interval_ns),
+            Discipline::FqCodel(given) => {
+                times(given.target_ns, given.interval_ns)?;
+                flows(given.flows, given.quantum_bytes)
+            }
+            Discipline::Red(given) => {
+                within(given.max_bytes, 2, 1 << 40, "max_bytes")?;
+                within(given.min_bytes, 1, given.max_bytes - 1, "min_bytes")?;
+                within(u64::from(given.weight_log), 1, 31, "weight_log")?;
+                within(given.probability_ppb, 1, 1_000_000_000, "probability_ppb")
+            }
+            Discipline::Pie(given) => times(given.target_ns, given.tupdate_ns),
+            Discipline::FqPie(given) => {
+                times(given.target_ns, given.tupdate_ns)?;
+                flows(given.flows, given.quantum_bytes)
+            }
+        }
+    }
+}
