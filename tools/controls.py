@@ -2,13 +2,13 @@
 
     python tools/controls.py [--jobs N] [GRID…]
 
-Of the points of the shipped grids whose flows all have one control, and only of those that the simulator has.
+Of the points of the shipped grids whose flows all have one control, and only of those that the simulator has;
+with as many runs as a comparison with these grids has.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from sawtooth.engines import sim
 from sawtooth.fidelity import Grid
 from sawtooth.fidelity.campaign import Campaign
 from sawtooth.fidelity.differences import answers, compare
-from sawtooth.fidelity.grid import Budget, Budgets
 from sawtooth.fidelity.ledger import Ledger, Row
 from sawtooth.storage import write_json
 from sawtooth.work import cores
@@ -26,8 +25,6 @@ from sawtooth.work import cores
 ROOT = Path(__file__).resolve().parents[1]
 TO = ROOT / "src" / "sawtooth" / "data" / "controls.json"
 GRIDS = ("grid", "bbr3")
-BUDGET = Budget(runs=4)
-"""Of the simulator, at each point: fewer runs than for a comparison, whose noise is told."""
 
 
 def distances(grid: Path, jobs: int) -> dict[str, dict[str, Any]]:
@@ -38,7 +35,7 @@ def distances(grid: Path, jobs: int) -> dict[str, dict[str, Any]]:
     for point in read.points():
         ccs = {flow.cc for flow in point.scenario.compile().flows}
         if len(ccs) == 1 and ccs <= set(sim.controls()) and record.of(point.question):
-            points.append(replace(point, budget=Budgets(sim=BUDGET)))
+            points.append(point)
             controls[point.name] = ccs.pop()
     tried: dict[str, list[Row]] = {}
     Campaign("sim", jobs, lambda point, rows: tried.update({point.question: rows})).run(points)
