@@ -41,13 +41,12 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
             if engine == "sim" and flow.cc in LINUX_CONTROLS:
                 fix = f'{fix}; or give its source, cc = {{ source = "…/net/ipv4/tcp_{flow.cc}.c" }}'
             raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)
-    for transmitter in compiled.transmitters:
-        if engine == "model" and transmitter.discipline is not None:
-            message = f'the queue of "{transmitter.name}" is not text, and the engine model knows tail drop only'
-            raise InputError("unsupported", message, field="queue", fix="use --engine sim, kernel or netns")
     if engine == "sim":
         return
     for transmitter in compiled.transmitters:
+        if transmitter.discipline is not None:
+            message = f'the queue of "{transmitter.name}" is not text, and the engine {engine} knows tail drop only'
+            raise InputError("unsupported", message, field="queue", fix="use --engine sim, kernel or netns")
         if transmitter.pace is not None:
             message = f'the rate of "{transmitter.name}" varies, and the engine {engine} knows constant ones'
             raise InputError("unsupported", message, field="links", fix=_FIX)
