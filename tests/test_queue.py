@@ -71,7 +71,7 @@ def test_defaults_are_those_of_tc() -> None:
     (one,) = Scenario(path={"queue": {"kind": "bfifo"}}).compile().transmitters
     assert (one.queue_packets, one.queue_bytes) == (None, 1000 * 1514)
     (one,) = Scenario(path={"queue": {"kind": "fq_codel"}}).compile().transmitters
-    assert (one.queue_packets, one.discipline) == (10240, compiled.FqCodel(5_000_000, 100_000_000, 1024, None))
+    assert (one.queue_packets, one.discipline) == (10240, compiled.FqCodel(5_000_000, 100_000_000, 1024, None, True))
     (one,) = Scenario(path={"queue": {"kind": "pie"}}).compile().transmitters
     assert (one.queue_packets, one.discipline) == (1000, compiled.Pie(15_000_000, 15_000_000, 2, 20, False))
     (one,) = Scenario(path={"queue": {"kind": "fq_pie"}}).compile().transmitters
@@ -109,7 +109,8 @@ def test_a_limit_of_text_is_tail_drop_as_before() -> None:
         ({"kind": "codel", "limit": "64 KiB"}, "unknown-unit", "path.queue.limit", "1000 packets"),
         ({"kind": "bfifo", "limit": "10 packets"}, "unknown-unit", "path.queue.limit", "64 KiB"),
         ({"kind": "bfifo", "limit": "100 bytes"}, "zero-queue", "path.queue", "1514"),
-        ({"kind": "codel", "ecn": True}, "unsupported", "path.queue.ecn", "leave it out"),
+        ({"kind": "codel", "ecn": "yes"}, "wrong-type", "path.queue.ecn", "true"),
+        ({"kind": "codel", "ce_threshold": 1}, "missing-unit", "path.queue.ce_threshold", "1 ms"),
         (["codel"], "wrong-type", "path.queue", "1000 packets"),
         ({"kind": "fq_codel", "flows": 0}, "out-of-range", "path.queue.flows", "at least 1"),
         ({"kind": "fq_codel", "quantum": "10 bytes"}, "out-of-range", "path.queue.quantum", "256 bytes"),
@@ -157,7 +158,7 @@ def test_show_names_the_kind_its_parameters_and_its_limit() -> None:
     assert "queue of codel target 4 ms interval 100 ms, limit 1000 packets" in shown
     # What is off or left to the card's frame is not told.
     shown = describe(Scenario(path={"queue": {"kind": "fq_codel"}}))
-    assert "queue of fq_codel target 5 ms interval 100 ms flows 1024, limit 10240 packets" in shown
+    assert "queue of fq_codel target 5 ms interval 100 ms flows 1024 ecn, limit 10240 packets" in shown
     shown = describe(Scenario(path={"queue": {"kind": "red", "limit": "100 kB", "adaptive": True}}))
     assert "probability 2% adaptive, limit 100 kB" in shown
 
@@ -208,7 +209,7 @@ def test_on_a_kernel_the_queue_is_below_a_token_bucket() -> None:
     assert (kind, numbers(options)) == ("codel", {1: 4000, 2: 1000, 3: 100_000, 4: 0})
     # TCA_FQ_CODEL_…: the same in another order, FLOWS, QUANTUM, and memory without end.
     kind, options = options_of({"kind": "fq_codel", "quantum": "300 bytes"})
-    told = {1: 5000, 2: 10240, 3: 100_000, 4: 0, 5: 1024, 6: 300, 9: 2**31 - 1}
+    told = {1: 5000, 2: 10240, 3: 100_000, 4: 1, 5: 1024, 6: 300, 9: 2**31 - 1}
     assert (kind, numbers(options)) == ("fq_codel", told)
     # TCA_PIE_TARGET, LIMIT, TUPDATE, ALPHA, BETA, ECN, BYTEMODE.
     kind, options = options_of({"kind": "pie", "target": "20 ms", "bytemode": True})
@@ -217,6 +218,20 @@ def test_on_a_kernel_the_queue_is_below_a_token_bucket() -> None:
     kind, options = options_of({"kind": "fq_pie"})
     told = {1: 10240, 2: 1024, 3: 15_000, 4: 15_000, 5: 2, 6: 20, 8: 2**31 - 1, 10: 0, 11: 0}
     assert (kind, numbers(options)) == ("fq_pie", told)
+
+
+def test_on_a_kernel_a_queue_marks_where_it_is_to() -> None:
+    # The fields above, and TCA_CODEL_CE_THRESHOLD, TCA_FQ_CODEL_CE_THRESHOLD.
+    assert numbers(options_of({**CODEL, "ecn": True, "ce_threshold": "1 ms"})[1])[4] == 1
+    assert numbers(options_of({**CODEL, "ce_threshold": "1 ms"})[1])[5] == 1000
+    assert numbers(options_of({"kind": "fq_codel", "ecn": False, "ce_threshold": "2 ms"})[1])[7] == 2000
+    assert numbers(options_of({"kind": "fq_codel", "ecn": False})[1])[4] == 0
+    assert numbers(options_of({"kind": "pie", "ecn": True})[1])[6] == 1
+    assert numbers(options_of({"kind": "fq_pie", "ecn": True})[1])[10] == 1
+    # TC_RED_ECN, TC_RED_HARDDROP.
+    for given, flags in (({"ecn": True}, 1), ({"ecn": True, "harddrop": True}, 3), ({"harddrop": True}, 2)):
+        _, options = options_of({"kind": "red", "limit": "240 kB", **given})
+        assert options[4 + 15] == flags
 
 
 def test_red_on_a_kernel_has_its_thresholds_its_weight_and_its_exact_probability() -> None:

@@ -50,6 +50,7 @@ COLUMNS = {
         "sent_packets",
         "sent_bytes",
         "early_drops",
+        "marks",
         "delay_mean_s",
         "delay_p50_s",
         "delay_p95_s",

@@ -29,6 +29,7 @@ _WHERE_SET = (
         "corrupt",
     ),
     *("table", "correlation_ppb"),
+    *("ecn", "ce_threshold_ns", "harddrop"),
 )
 """Written only where they are set."""
 
@@ -59,6 +60,8 @@ class Codel:
     name: ClassVar[str] = "codel"
     target_ns: int
     interval_ns: int
+    ecn: bool = False
+    ce_threshold_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ class FqCodel:
     interval_ns: int
     flows: int
     quantum_bytes: int | None
+    ecn: bool = False
+    ce_threshold_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,8 @@ class Red:
     weight_log: int
     probability_ppb: int
     adaptive: bool
+    ecn: bool = False
+    harddrop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,7 @@ class Pie:
     alpha: int
     beta: int
     bytemode: bool
+    ecn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +116,7 @@ class FqPie:
     bytemode: bool
     flows: int
     quantum_bytes: int | None
+    ecn: bool = False
 
 
 Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie

@@ -1,5 +1,23 @@
 //! What crosses the wire, as far as TCP is concerned. Sequence numbers count bytes from 0 and never wrap.
 
+/// The ECN field of an IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ecn {
+    #[default]
+    NotEct,
+    Ect1,
+    Ect0,
+    Ce,
+}
+
+impl Ecn {
+    /// By the two bits.
+    pub fn from_bits(bits: u8) -> Self {
+        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(bits & 3)]
+    }
+}
+
 /// A range of bytes `[start, end)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {

@@ -38,24 +38,17 @@ def _limit_in(units: tuple[str, ...], like: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _no_ecn(value: bool) -> bool:
-    if value:
-        message = "no sender here agrees on ECN yet, so nothing could be marked"
-        raise InputError("unsupported", message, fix="leave it out: packets are dropped")
-    return value
-
-
 Packets = Annotated[Queue, _limit_in(("packets", "bdp"), '"1000 packets" or "2 bdp"')]
 Bytes = Annotated[Queue, _limit_in(("bytes", "ns"), '"64 KiB" or "50 ms"')]
 Time = Annotated[Span, between("1 ns", "3600 s", Span)]
 Quantum = Annotated[Size, between("256 bytes", "1 MiB", Size)]
 Packet = Annotated[Size, between("1 byte", "64 KiB", Size)]
-Marks = Annotated[bool, AfterValidator(_no_ecn)]
 
 _FLOWS = "queues that flows are hashed to"
 _QUANTUM = "bytes of a flow's turn; absent: one full frame"
 _TUPDATE = "between two changes of the probability, in whole ticks of the host's kernel"
-_ECN = "marks instead of drops; not yet: no sender agrees on ECN"
+_ECN = "marks packets of connections that agreed on ECN, instead of dropping them"
+_CE_THRESHOLD = "those that waited longer are marked, whatever else; absent: none for that"
 
 
 class Pfifo(Part):
@@ -87,11 +80,12 @@ class Codel(Part):
     limit: Packets = Field(Queue.parse("1000 packets"), description="waiting packets")
     target: Time = Field(Span.parse("5 ms"), description="the delay that is accepted")
     interval: Time = Field(Span.parse("100 ms"), description="about the longest round trip through the queue")
-    ecn: Marks = Field(False, description=_ECN)
+    ecn: bool = Field(False, description=_ECN)
+    ce_threshold: Time | None = Field(None, description=_CE_THRESHOLD)
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
-        return compiled.Codel(self.target.ns, self.interval.ns)
+        return compiled.Codel(self.target.ns, self.interval.ns, self.ecn, _ns(self.ce_threshold))
 
 
 class FqCodel(Part):
@@ -103,11 +97,13 @@ class FqCodel(Part):
     interval: Time = Field(Span.parse("100 ms"), description="about the longest round trip through the queue")
     flows: int = Field(1024, ge=1, le=65536, description=_FLOWS)
     quantum: Quantum | None = Field(None, description=_QUANTUM)
-    ecn: Marks = Field(False, description=_ECN)
+    ecn: bool = Field(True, description=_ECN)
+    ce_threshold: Time | None = Field(None, description=_CE_THRESHOLD)
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
-        return compiled.FqCodel(self.target.ns, self.interval.ns, self.flows, _bytes(self.quantum))
+        law = (self.target.ns, self.interval.ns, self.flows, _bytes(self.quantum))
+        return compiled.FqCodel(*law, self.ecn, _ns(self.ce_threshold))
 
 
 class Red(Part):
@@ -126,7 +122,7 @@ class Red(Part):
     )
     probability: Loss = Field(Loss.parse("2%"), description="of a drop, where the average is near `max`")
     adaptive: bool = Field(False, description="the probability changes, 1 to 50%, to keep the average halfway")
-    ecn: Marks = Field(False, description=_ECN)
+    ecn: bool = Field(False, description=_ECN)
     harddrop: bool = Field(False, description="with `ecn`: drops, not marks, above `max`; without it that is so anyway")
 
     @model_validator(mode="after")
@@ -159,7 +155,8 @@ class Red(Part):
             message = f"the average does not pass min, {least} bytes, with a burst of {burst} packets"
             fix = f"choose a burst of at least {least // self.avpkt.bytes + 1}, or a smaller min"
             raise InputError("conflict", message, field="burst", fix=fix)
-        return compiled.Red(least, most, weight, self.probability.ppb, self.adaptive)
+        law = (least, most, weight, self.probability.ppb, self.adaptive)
+        return compiled.Red(*law, self.ecn, self.ecn and self.harddrop)
 
 
 def _weight(min_packets: float, burst: int) -> int | None:
@@ -187,11 +184,11 @@ class Pie(Part):
     alpha: int = Field(2, ge=0, le=32, description="weight of the delay's distance from the target, in sixteenths")
     beta: int = Field(20, ge=0, le=32, description="weight of the delay's change, in sixteenths")
     bytemode: bool = Field(False, description="small packets are dropped less")
-    ecn: Marks = Field(False, description=_ECN)
+    ecn: bool = Field(False, description=_ECN)
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
-        return compiled.Pie(self.target.ns, self.tupdate.ns, self.alpha, self.beta, self.bytemode)
+        return compiled.Pie(self.target.ns, self.tupdate.ns, self.alpha, self.beta, self.bytemode, self.ecn)
 
 
 class FqPie(Part):
@@ -206,12 +203,16 @@ class FqPie(Part):
     beta: int = Field(20, ge=0, le=32, description="weight of the delay's change, in sixteenths")
     quantum: Quantum | None = Field(None, description=_QUANTUM)
     bytemode: bool = Field(False, description="small packets are dropped less")
-    ecn: Marks = Field(False, description=_ECN)
+    ecn: bool = Field(False, description=_ECN)
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
         law = (self.target.ns, self.tupdate.ns, self.alpha, self.beta, self.bytemode)
-        return compiled.FqPie(*law, self.flows, _bytes(self.quantum))
+        return compiled.FqPie(*law, self.flows, _bytes(self.quantum), self.ecn)
+
+
+def _ns(span: Span | None) -> int | None:
+    return None if span is None else span.ns
 
 
 def _bytes(size: Size | None) -> int | None:

@@ -22,11 +22,11 @@ _NETEM_CORR, _NETEM_DELAY_DIST, _NETEM_REORDER, _NETEM_CORRUPT, _NETEM_JITTER64 
 _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SLOT, _NETEM_SEED = 5, 6, 8, 10, 12, 14
 _NETEM_LOSS_GE = 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
-_CODEL_TARGET, _CODEL_LIMIT, _CODEL_INTERVAL, _CODEL_ECN = 1, 2, 3, 4
+_CODEL_TARGET, _CODEL_LIMIT, _CODEL_INTERVAL, _CODEL_ECN, _CODEL_CE_THRESHOLD = range(1, 6)
 _FQ_CODEL_TARGET, _FQ_CODEL_LIMIT, _FQ_CODEL_INTERVAL, _FQ_CODEL_ECN, _FQ_CODEL_FLOWS, _FQ_CODEL_QUANTUM = range(1, 7)
-_FQ_CODEL_MEMORY = 9
+_FQ_CODEL_CE_THRESHOLD, _FQ_CODEL_MEMORY = 7, 9
 _RED_PARMS, _RED_STAB, _RED_MAX_P = 1, 2, 3
-_RED_HARDDROP, _RED_ADAPTIVE = 2, 4
+_RED_ECN, _RED_HARDDROP, _RED_ADAPTIVE = 1, 2, 4
 _PIE_TARGET, _PIE_LIMIT, _PIE_TUPDATE, _PIE_ALPHA, _PIE_BETA, _PIE_ECN, _PIE_BYTEMODE = range(1, 8)
 _FQ_PIE_LIMIT, _FQ_PIE_FLOWS, _FQ_PIE_TARGET, _FQ_PIE_TUPDATE, _FQ_PIE_ALPHA, _FQ_PIE_BETA = range(1, 7)
 _FQ_PIE_QUANTUM, _FQ_PIE_MEMORY, _FQ_PIE_ECN, _FQ_PIE_BYTEMODE = 7, 8, 10, 11
@@ -114,39 +114,40 @@ def discipline(transmitter: Transmitter) -> tuple[str, bytes]:
             if transmitter.queue_bytes is not None:
                 return "bfifo", fifo(min(transmitter.queue_bytes, 2**32 - 1))
             return "pfifo", fifo(packets)
-        case Codel(target_ns, interval_ns):
+        case Codel(target_ns, interval_ns, ecn, ce_threshold_ns):
             about = {
                 _CODEL_TARGET: _us(target_ns),
                 _CODEL_LIMIT: packets,
                 _CODEL_INTERVAL: _us(interval_ns),
-                _CODEL_ECN: 0,
+                _CODEL_ECN: int(ecn),
             }
-            return "codel", _numbers(about)
-        case FqCodel(target_ns, interval_ns, flows, quantum):
+            return "codel", _numbers(about | _threshold(_CODEL_CE_THRESHOLD, ce_threshold_ns))
+        case FqCodel(target_ns, interval_ns, flows, quantum, ecn, ce_threshold_ns):
             # The simulator counts packets, and no kernel memory.
             about = {
                 _FQ_CODEL_TARGET: _us(target_ns),
                 _FQ_CODEL_LIMIT: packets,
                 _FQ_CODEL_INTERVAL: _us(interval_ns),
-                _FQ_CODEL_ECN: 0,
+                _FQ_CODEL_ECN: int(ecn),
                 _FQ_CODEL_FLOWS: flows,
                 _FQ_CODEL_MEMORY: UNLIMITED,
             }
+            about |= _threshold(_FQ_CODEL_CE_THRESHOLD, ce_threshold_ns)
             return "fq_codel", _numbers(about | ({_FQ_CODEL_QUANTUM: quantum} if quantum else {}))
         case Red() as red:
             return "red", _red(min(transmitter.queue_bytes or UNLIMITED, UNLIMITED), red)
-        case Pie(target_ns, tupdate_ns, alpha, beta, bytemode):
+        case Pie(target_ns, tupdate_ns, alpha, beta, bytemode, ecn):
             about = {
                 _PIE_TARGET: _us(target_ns),
                 _PIE_LIMIT: packets,
                 _PIE_TUPDATE: _us(tupdate_ns),
                 _PIE_ALPHA: alpha,
                 _PIE_BETA: beta,
-                _PIE_ECN: 0,
+                _PIE_ECN: int(ecn),
                 _PIE_BYTEMODE: int(bytemode),
             }
             return "pie", _numbers(about)
-        case FqPie(target_ns, tupdate_ns, alpha, beta, bytemode, flows, quantum):
+        case FqPie(target_ns, tupdate_ns, alpha, beta, bytemode, flows, quantum, ecn):
             about = {
                 _FQ_PIE_LIMIT: packets,
                 _FQ_PIE_FLOWS: flows,
@@ -155,7 +156,7 @@ def discipline(transmitter: Transmitter) -> tuple[str, bytes]:
                 _FQ_PIE_ALPHA: alpha,
                 _FQ_PIE_BETA: beta,
                 _FQ_PIE_MEMORY: UNLIMITED,
-                _FQ_PIE_ECN: 0,
+                _FQ_PIE_ECN: int(ecn),
                 _FQ_PIE_BYTEMODE: int(bytemode),
             }
             return "fq_pie", _numbers(about | ({_FQ_PIE_QUANTUM: quantum} if quantum else {}))
@@ -163,12 +164,18 @@ def discipline(transmitter: Transmitter) -> tuple[str, bytes]:
 
 def _red(limit: int, red: Red) -> bytes:
     """Without what an idle queue's average falls by: below a token bucket no queue is known to be idle."""
-    flags = _RED_HARDDROP | (_RED_ADAPTIVE if red.adaptive else 0)
+    flags = _RED_ECN if red.ecn else 0
+    flags |= _RED_HARDDROP if red.harddrop or not red.ecn else 0
+    flags |= _RED_ADAPTIVE if red.adaptive else 0
     # Of the two ways to tell the probability this is the exact one; Plog, the other, is then of no use.
     parameters = struct.pack("=IIIBBBB", limit, red.min_bytes, red.max_bytes, red.weight_log, 1, 1, flags)
     chance = struct.pack("=I", min(_CERTAIN, red.probability_ppb * 2**32 // PPB))
     table = _attribute(_RED_STAB, bytes(256))
     return _attribute(_RED_PARMS, parameters) + table + _attribute(_RED_MAX_P, chance)
+
+
+def _threshold(kind: int, threshold_ns: int | None) -> dict[int, int]:
+    return {} if threshold_ns is None else {kind: _us(threshold_ns)}
 
 
 def prio(bands: int) -> bytes:

@@ -5,7 +5,7 @@ use crate::ends::connection::Queued;
 use crate::ends::{Ends, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, sack_option};
 use crate::network::held::Left;
-use crate::network::packet::{Kind, Packet};
+use crate::network::packet::{Kind, PUSH, Packet};
 use crate::network::passage::Sent;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::packet::{Ack, Burst};
@@ -27,7 +27,7 @@ impl Ends {
         };
         receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock);
         let length = u32::from(packet.size) - HEADERS - connection.options();
-        let data = Data { seq: packet.seq, length, push: packet.push, tsval: packet.tsval, tsecr: packet.tsecr };
+        let data = Data { seq: packet.seq, length, push: packet.push(), tsval: packet.tsval, tsecr: packet.tsecr };
         let (bytes, segments) = (receiver.delivered(), receiver.delivered_segments());
         receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack, outside));
         let connection = &self.connections[index as usize];
@@ -141,7 +141,7 @@ impl Ends {
             packet.seq = burst.start;
             while left > 0 {
                 if left <= mss {
-                    packet.push = burst.push;
+                    packet.flags |= if burst.push { PUSH } else { 0 };
                     packet.size = (left + headers).fit_u16();
                 }
                 if tapped {

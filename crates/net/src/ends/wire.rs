@@ -5,7 +5,7 @@ use crate::ends::Ends;
 use crate::ends::connection::Connection;
 use crate::frames::{HEADERS, PROBE_SIZE};
 use crate::network::Network;
-use crate::network::packet::{Kind, Packet};
+use crate::network::packet::{Kind, PUSH, Packet};
 use crate::observe::tap::{TTL, What};
 use crate::rng::{Purpose, Rng};
 use crate::scenario::Scenario;
@@ -120,7 +120,7 @@ impl Wire {
             }
             Kind::Data => {
                 let end = packet.seq + u64::from(payload);
-                let push = if packet.push { PSH } else { 0 };
+                let push = if packet.push() { PSH } else { 0 };
                 let fin = if end == connection.total { FIN } else { 0 };
                 (edge(packet.seq), server.wrapping_add(1), ACK | push | fin, client_window)
             }
@@ -235,7 +235,7 @@ impl Ends {
         network: &mut Network,
     ) {
         let (Some(taps), Some(wire)) = (&mut network.taps, &mut self.wire) else { return };
-        let packet = Packet { seq: burst.start, push: burst.push, ..*packet };
+        let packet = Packet { seq: burst.start, flags: if burst.push { PUSH } else { 0 }, ..*packet };
         let owner = packet.owner as usize;
         let connection = &self.connections[owner];
         let before = wire.0[owner][0];

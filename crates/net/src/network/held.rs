@@ -6,6 +6,7 @@ use crate::network::link::Handle;
 use crate::network::packet::Packet;
 use crate::network::passage::Sent;
 use crate::network::queue::{Drops, Waiting};
+use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 
 /// A packet that was held has left over `link`, or was dropped.
@@ -30,7 +31,8 @@ impl Network {
         calendar: &mut impl Calendar,
     ) -> Sent {
         let size = packet.size() + self.links[link as usize].overhead;
-        let waiting = Waiting { packet, link, size, since: now, flow: self.packets.get_mut(packet).flow() };
+        let (flow, ecn) = (self.packets.get_mut(packet).flow(), self.packets.get_mut(packet).ecn());
+        let waiting = Waiting { packet, link, size, ecn, since: now, flow };
         let mut drops = Drops::default();
         let departure = self.transmitters[transmitter as usize].put(waiting, &mut drops);
         let refused = drops.packets.iter().any(|other| other.packet == waiting.packet);
@@ -38,7 +40,8 @@ impl Network {
             self.drop_held(other, waiting.since, other.packet != waiting.packet);
         }
         match departure {
-            Some(departure) => {
+            Some((first, departure)) => {
+                self.marked(&first);
                 self.carry(waiting.packet, waiting.link, departure, calendar);
                 calendar.departure(transmitter, departure);
                 Sent::Leaves(departure)
@@ -54,10 +57,18 @@ impl Network {
         let next = self.transmitters[transmitter as usize].next(now, &mut drops);
         drops.packets.into_iter().for_each(|other| self.drop_held(other, now, true));
         if let Some((waiting, departure)) = next {
+            self.marked(&waiting);
             let packet = *self.packets.get_mut(waiting.packet);
             self.left.push_back(Left { packet, link: waiting.link, at: departure });
             self.carry(waiting.packet, waiting.link, departure, calendar);
             calendar.departure(transmitter, departure);
+        }
+    }
+
+    /// A packet takes along what its queue marked.
+    fn marked(&mut self, waiting: &Waiting) {
+        if waiting.ecn == Ecn::Ce {
+            self.packets.get_mut(waiting.packet).set_ecn(Ecn::Ce);
         }
     }
 

@@ -1,5 +1,7 @@
 //! What travels on links.
 
+use sawtooth_tcp::packet::Ecn;
+
 /// What a packet is to the host that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -36,8 +38,12 @@ pub struct Packet {
     /// Frame bytes as Linux counts them: payload and headers, Ethernet's 14 included.
     pub size: u16,
     pub kind: Kind,
-    pub push: bool,
+    /// The ECN field of its IP header in the lowest two bits, TCP's flags above.
+    pub flags: u8,
 }
+
+/// Flags of TCP.
+pub const PUSH: u8 = 4;
 
 impl Default for Packet {
     fn default() -> Self {
@@ -52,7 +58,35 @@ impl Packet {
         u64::from(self.owner) << 32 | u64::from(self.generation) << 1 | u64::from(is_probe)
     }
 
+    pub fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.flags)
+    }
+
+    pub fn set_ecn(&mut self, ecn: Ecn) {
+        self.flags = self.flags & !3 | ecn as u8;
+    }
+
+    pub fn push(&self) -> bool {
+        self.flags & PUSH != 0
+    }
+
     pub fn new(owner: u32, kind: Kind, size: u16, at: u32) -> Self {
-        Packet { owner, kind, push: false, size, seq: 0, tsval: 0, tsecr: 0, window: 0, sack: 0, generation: 0, at }
+        Packet { owner, kind, flags: 0, size, seq: 0, tsval: 0, tsecr: 0, window: 0, sack: 0, generation: 0, at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_five_words_and_its_ecn_field_leaves_the_other_flags_alone() {
+        assert_eq!(size_of::<Packet>(), 40);
+        let mut packet = Packet { flags: PUSH, ..Packet::default() };
+        assert_eq!(packet.ecn(), Ecn::NotEct);
+        for ecn in [Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+            packet.set_ecn(ecn);
+            assert_eq!((packet.ecn(), packet.push()), (ecn, true));
+        }
     }
 }

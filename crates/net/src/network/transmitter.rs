@@ -37,6 +37,7 @@ pub struct Counters {
     pub drops: u64,
     /// Those of them for which there was room.
     pub early_drops: u64,
+    pub marks: u64,
     /// Sum of all waiting times, in nanoseconds: divided by a length of time it is the mean queue (Little's law). At 1 bit/s a
     /// thousand packets in a long queue wait longer than 64 bits tell.
     pub waited_ns: u128,
@@ -139,9 +140,9 @@ impl Transmitter {
         matches!(self.discipline, Discipline::Held(_))
     }
 
-    /// Takes a packet that is held until it leaves. When it has left entirely, if it begins at once; otherwise it waits, or is
-    /// among the drops.
-    pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) -> Option<Time> {
+    /// Takes a packet that is held until it leaves. If it begins at once: as it leaves, and when it has left entirely; otherwise it
+    /// waits, or is among the drops.
+    pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) -> Option<(Waiting, Time)> {
         let now = waiting.since;
         let idle = self.free <= now;
         let held = self.held()?;
@@ -150,7 +151,7 @@ impl Transmitter {
         held.choose(now, drops);
         let first = if at_once { held.take() } else { None };
         self.count(drops);
-        first.map(|first| self.begin(first, now.nanos() * PICOS_PER_NANO))
+        first.map(|first| (first, self.begin(first, now.nanos() * PICOS_PER_NANO)))
     }
 
     /// The packet that begins to leave at `now`, when the one before has left, and when it will have left. The next one is chosen
@@ -176,6 +177,7 @@ impl Transmitter {
     fn count(&mut self, drops: &Drops) {
         self.counters.drops += drops.packets.len() as u64;
         self.counters.early_drops += drops.early;
+        self.counters.marks += drops.marks;
     }
 
     /// What these shares of the held packets that left since the last call did not wait longer than; `None` where departures

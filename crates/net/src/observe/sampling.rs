@@ -77,6 +77,7 @@ impl Baseline {
                 sent_packets: sent.cast_signed(),
                 sent_bytes: (now.bytes - before.bytes).cast_signed(),
                 early_drops: (now.early_drops - before.early_drops).cast_signed(),
+                marks: (now.marks - before.marks).cast_signed(),
                 delay_mean_s: if sent > 0 { waited_ns / sent.approx() / 1e9 } else { f64::NAN },
                 delay_p50_s: median,
                 delay_p95_s: high,

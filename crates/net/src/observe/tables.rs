@@ -73,7 +73,7 @@ table! {
     /// Transmitters in each interval.
     Queues, Queue {
         t_s: f64, transmitter: i64, packets: i64, bytes: i64, mean_packets: f64, drops: i64, sent_packets: i64, sent_bytes: i64,
-        early_drops: i64,
+        early_drops: i64, marks: i64,
         /// NaN, as the others: none left, or departures are known on arrival.
         delay_mean_s: f64, delay_p50_s: f64, delay_p95_s: f64, delay_p99_s: f64,
     }

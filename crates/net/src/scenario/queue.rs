@@ -25,6 +25,12 @@ pub enum Discipline {
 pub struct Codel {
     pub target_ns: u64,
     pub interval_ns: u64,
+    /// Here and below: marks what can be marked, instead of dropping it.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Marks what waited longer.
+    #[serde(default)]
+    pub ce_threshold_ns: Option<u64>,
 }
 
 /// RFC 8290.
@@ -37,6 +43,18 @@ pub struct FqCodel {
     /// Absent: one full frame.
     #[serde(default)]
     pub quantum_bytes: Option<u32>,
+    #[serde(default)]
+    pub ecn: bool,
+    #[serde(default)]
+    pub ce_threshold_ns: Option<u64>,
+}
+
+impl FqCodel {
+    /// Each flow's.
+    pub fn codel(&self) -> Codel {
+        let FqCodel { target_ns, interval_ns, ecn, ce_threshold_ns, .. } = *self;
+        Codel { target_ns, interval_ns, ecn, ce_threshold_ns }
+    }
 }
 
 /// Random early detection.
@@ -50,6 +68,11 @@ pub struct Red {
     /// Of a drop where the average is at its maximum.
     pub probability_ppb: u64,
     pub adaptive: bool,
+    #[serde(default)]
+    pub ecn: bool,
+    /// With `ecn`: drops where the average is above its maximum.
+    #[serde(default)]
+    pub harddrop: bool,
 }
 
 /// RFC 8033. `alpha` and `beta` in sixteenths, as tc has them.
@@ -61,6 +84,8 @@ pub struct Pie {
     pub alpha: u16,
     pub beta: u16,
     pub bytemode: bool,
+    #[serde(default)]
+    pub ecn: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -75,13 +100,15 @@ pub struct FqPie {
     /// Absent: one full frame.
     #[serde(default)]
     pub quantum_bytes: Option<u32>,
+    #[serde(default)]
+    pub ecn: bool,
 }
 
 impl FqPie {
     /// Each flow's.
     pub fn pie(&self) -> Pie {
-        let FqPie { target_ns, tupdate_ns, alpha, beta, bytemode, .. } = *self;
-        Pie { target_ns, tupdate_ns, alpha, beta, bytemode }
+        let FqPie { target_ns, tupdate_ns, alpha, beta, bytemode, ecn, .. } = *self;
+        Pie { target_ns, tupdate_ns, alpha, beta, bytemode, ecn }
     }
 }
 
@@ -93,15 +120,19 @@ impl Discipline {
             within(one, 1, HOUR_NS, "target_ns")?;
             within(other, 1, HOUR_NS, "interval_ns or tupdate_ns")
         };
+        let codel = |given: Codel| {
+            within(given.ce_threshold_ns.unwrap_or(0), 0, HOUR_NS, "ce_threshold_ns")?;
+            times(given.target_ns, given.interval_ns)
+        };
         let flows = |flows: u32, quantum_bytes: Option<u32>| {
             within(u64::from(flows), 1, FLOWS_MAX, "flows")?;
             within(u64::from(quantum_bytes.unwrap_or(1)), 1, 1 << 30, "quantum_bytes")
         };
         match *self {
             Discipline::TailDrop | Discipline::Fifo {} => Ok(()),
-            Discipline::Codel(given) => times(given.target_ns, given.interval_ns),
+            Discipline::Codel(given) => codel(given),
             Discipline::FqCodel(given) => {
-                times(given.target_ns, given.interval_ns)?;
+                codel(given.codel())?;
                 flows(given.flows, given.quantum_bytes)
             }
             Discipline::Red(given) => {

@@ -19,7 +19,7 @@
 #define SHORTEST_LOOK (SECOND / 1000)
 #define LARGEST_ANSWER (1 << 16)
 
-struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops, early; };
+struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops, early, marks; };
 
 struct queue { int index, namespace; char *device; unsigned ifindex; uint32_t handle; int on_wire; struct qdisc now, before; double sum; };
 struct link { int index, namespace; char *device; unsigned ifindex; uint32_t handle, child; uint64_t total, before; int by_rule; };
@@ -120,28 +120,32 @@ static struct rtattr *find(void *first, int length, int type) {
     return 0;
 }
 
-/* Of a qdisc's drops those for which there was room, as its own statistics tell. */
-static uint32_t early_drops(const char *kind, struct rtattr *own, uint32_t drops) {
-    if (!kind || !own) return 0;
+/* Of a qdisc's drops those for which there was room, and its marks, as its own statistics tell. */
+static void take_own(struct qdisc *now, const char *kind, struct rtattr *own) {
+    if (!kind || !own) return;
     const void *at = RTA_DATA(own);
-    if (!strcmp(kind, "codel") && RTA_PAYLOAD(own) >= sizeof(struct tc_codel_xstats)) {
+    size_t length = RTA_PAYLOAD(own);
+    if (!strcmp(kind, "codel") && length >= sizeof(struct tc_codel_xstats)) {
         const struct tc_codel_xstats *told = at;
-        return drops - told->drop_overlimit;
-    }
-    if (!strcmp(kind, "fq_codel") && RTA_PAYLOAD(own) >= sizeof(struct tc_fq_codel_xstats)) {
+        now->early = now->drops - told->drop_overlimit;
+        now->marks = told->ecn_mark + told->ce_mark;
+    } else if (!strcmp(kind, "fq_codel") && length >= sizeof(struct tc_fq_codel_xstats)) {
         const struct tc_fq_codel_xstats *told = at;
-        return drops - told->qdisc_stats.drop_overlimit;
-    }
-    if (!strcmp(kind, "red") && RTA_PAYLOAD(own) >= sizeof(struct tc_red_xstats)) return ((const struct tc_red_xstats *)at)->early;
-    if (!strcmp(kind, "pie") && RTA_PAYLOAD(own) >= sizeof(struct tc_pie_xstats)) {
+        now->early = now->drops - told->qdisc_stats.drop_overlimit;
+        now->marks = told->qdisc_stats.ecn_mark + told->qdisc_stats.ce_mark;
+    } else if (!strcmp(kind, "red") && length >= sizeof(struct tc_red_xstats)) {
+        const struct tc_red_xstats *told = at;
+        now->early = told->early;
+        now->marks = told->marked;
+    } else if (!strcmp(kind, "pie") && length >= sizeof(struct tc_pie_xstats)) {
         const struct tc_pie_xstats *told = at;
-        return told->dropped - told->overlimit;
-    }
-    if (!strcmp(kind, "fq_pie") && RTA_PAYLOAD(own) >= sizeof(struct tc_fq_pie_xstats)) {
+        now->early = told->dropped - told->overlimit;
+        now->marks = told->ecn_mark;
+    } else if (!strcmp(kind, "fq_pie") && length >= sizeof(struct tc_fq_pie_xstats)) {
         const struct tc_fq_pie_xstats *told = at;
-        return told->dropped - told->overlimit;
+        now->early = told->dropped - told->overlimit;
+        now->marks = told->ecn_mark;
     }
-    return 0;
 }
 
 static void take_qdisc(struct nlmsghdr *h, int namespace) {
@@ -162,7 +166,7 @@ static void take_qdisc(struct nlmsghdr *h, int namespace) {
         now.drops = queue->drops;
     }
     struct rtattr *kind = find(TCA_RTA(t), TCA_PAYLOAD(h), TCA_KIND);
-    now.early = early_drops(kind ? RTA_DATA(kind) : 0, find(RTA_DATA(all), RTA_PAYLOAD(all), TCA_STATS_APP), now.drops);
+    take_own(&now, kind ? RTA_DATA(kind) : 0, find(RTA_DATA(all), RTA_PAYLOAD(all), TCA_STATS_APP));
     for (int i = 0; i < queue_count; i++)
         if (queues[i].device && queues[i].namespace == namespace && queues[i].ifindex == (unsigned)t->tcm_ifindex && queues[i].handle == t->tcm_handle) {
             if (queues[i].on_wire && now.waiting) { /* this qdisc counts the packet on the wire as well */
@@ -270,9 +274,9 @@ static void sample_flows(int64_t at) {
 static void sample_queues(int64_t at) {
     for (int i = 0; i < queue_count; i++) {
         struct queue *q = &queues[i];
-        fprintf(waiting, "%lld,%d,%u,%u,%.3f,%u,%u,%llu,%u\n", (long long)at, q->index, q->now.waiting, q->now.backlog, q->sum / looks,
+        fprintf(waiting, "%lld,%d,%u,%u,%.3f,%u,%u,%llu,%u,%u\n", (long long)at, q->index, q->now.waiting, q->now.backlog, q->sum / looks,
                 q->now.drops - q->before.drops, q->now.packets - q->before.packets, (unsigned long long)(q->now.bytes - q->before.bytes),
-                q->now.early - q->before.early);
+                q->now.early - q->before.early, q->now.marks - q->before.marks);
         q->before = q->now;
         q->sum = 0;
     }
@@ -298,7 +302,7 @@ void sample_all(void) {
     intervals = table("intervals", "t_ns,flow,bytes,segments_out,retransmits,timeouts");
     senders = table("tcp_info", "t_ns,flow,connection,cwnd_segments,ssthresh_segments,srtt_us,min_rtt_us,rto_us,in_flight_segments,"
                     "pacing_bytes,delivered_segments,lost_segments,state,rwnd_limited_us,sndbuf_limited_us");
-    waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes,early_drops");
+    waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes,early_drops,marks");
     losses = table("links", "t_ns,link,lost");
     counters = table("hosts", "t_ns,namespace,timeouts,tail_probes");
     progress = table("progress", "0");

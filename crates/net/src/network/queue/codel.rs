@@ -1,7 +1,7 @@
 //! CoDel, RFC 8289.
 //!
 //! Where Linux differs, and this file follows it: a queue found empty ends the dropping, and the time that a packet has to wait
-//! too long for is passed, not reached. Its square root is an approximation; this one is not.
+//! too long for is passed, not reached. What can be marked is marked and sent, and counts as a drop. Its square root is an approximation; this one is not.
 
 use crate::network::queue::{Drops, Waiting};
 use crate::scenario;
@@ -15,6 +15,9 @@ pub struct Law {
     interval: Span,
     /// Bytes: with no more behind a packet nothing is dropped (section 5.4, MAXPACKET).
     frame: u64,
+    ecn: bool,
+    /// Packets that waited longer are marked, whatever else.
+    ce_threshold: Option<Span>,
 }
 
 /// What packets are taken from, one after the other.
@@ -38,7 +41,8 @@ pub struct Codel {
 impl Law {
     pub fn new(config: scenario::Codel, frame: u32) -> Self {
         let [target, interval] = [config.target_ns, config.interval_ns].map(Span::from_nanos);
-        Law { target, interval, frame: u64::from(frame) }
+        let ce_threshold = config.ce_threshold_ns.map(Span::from_nanos);
+        Law { target, interval, frame: u64::from(frame), ecn: config.ecn, ce_threshold }
     }
 
     /// The next time to drop (section 5.5, `control_law`).
@@ -53,23 +57,29 @@ impl Codel {
         let (mut first, mut late) = self.pop(law, now, store);
         if self.dropping {
             self.dropping = late;
-            while let Some(waiting) = first
+            while let Some(waiting) = &mut first
                 && self.dropping
                 && now >= self.drop_next
             {
-                drops.early(waiting);
                 self.count = self.count.saturating_add(1);
+                if law.ecn && drops.marks(waiting) {
+                    self.drop_next = law.after(self.drop_next, self.count);
+                    break;
+                }
+                drops.early(*waiting);
                 (first, late) = self.pop(law, now, store);
                 self.dropping = late;
                 if late {
                     self.drop_next = law.after(self.drop_next, self.count);
                 }
             }
-        } else if let Some(waiting) = first
+        } else if let Some(waiting) = &mut first
             && late
         {
-            drops.early(waiting);
-            (first, _) = self.pop(law, now, store);
+            if !(law.ecn && drops.marks(waiting)) {
+                drops.early(*waiting);
+                (first, _) = self.pop(law, now, store);
+            }
             self.dropping = first.is_some();
             // Dropping that ended a short time ago goes on near the rate at which it controlled the queue.
             let gained = self.count.saturating_sub(self.last_count);
@@ -77,6 +87,11 @@ impl Codel {
             self.count = if recent && gained > 1 { gained } else { 1 };
             self.last_count = self.count;
             self.drop_next = law.after(now, self.count);
+        }
+        if let Some(waiting) = &mut first
+            && law.ce_threshold.is_some_and(|threshold| now.since(waiting.since) > threshold)
+        {
+            drops.marks(waiting);
         }
         first
     }

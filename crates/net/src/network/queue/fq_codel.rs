@@ -51,9 +51,9 @@ impl Store for One<'_> {
 
 impl FqCodel {
     pub fn new(config: scenario::FqCodel, frame: u32, rng: Rng) -> Self {
-        let scenario::FqCodel { target_ns, interval_ns, flows, quantum_bytes } = config;
+        let scenario::FqCodel { flows, quantum_bytes, .. } = config;
         FqCodel {
-            law: Law::new(scenario::Codel { target_ns, interval_ns }, frame),
+            law: Law::new(config.codel(), frame),
             buckets: Buckets::new(flows, rng),
             rounds: Rounds::new(flows, quantum_bytes.unwrap_or(frame)),
             flows: vec![Flow::default(); flows as usize],

@@ -34,14 +34,14 @@ impl FqPie {
     }
 
     /// Takes a packet, or drops it; `full`: there is no room.
-    pub fn put(&mut self, waiting: Waiting, full: bool, drops: &mut Drops) {
+    pub fn put(&mut self, mut waiting: Waiting, full: bool, drops: &mut Drops) {
         let flow = self.buckets.of(waiting.flow);
         let (queue, pie) = &mut self.flows[flow];
         if full {
             pie.dropped();
             return drops.full(waiting);
         }
-        if pie.drops(&self.law, waiting.since, waiting.size, queue.waiting().1, &mut self.rng) {
+        if pie.drops(&self.law, &mut waiting, queue.waiting().1, &mut self.rng, drops) {
             return drops.early(waiting);
         }
         queue.push(waiting);

@@ -21,6 +21,7 @@ use crate::network::queue::red::Red;
 use crate::network::queue::taildrop::TailDrop;
 use crate::rng::Rng;
 use crate::scenario;
+use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 
 /// A transmitter's queue. One that decides only when a packet comes knows at once when that will leave: no event is spent on it.
@@ -59,6 +60,7 @@ pub struct Waiting {
     pub link: u32,
     /// Bytes, the link's overhead included.
     pub size: u32,
+    pub ecn: Ecn,
     pub since: Time,
     /// Of the flow that it belongs to.
     pub flow: u64,
@@ -74,18 +76,29 @@ pub struct Place {
     pub rng: Rng,
 }
 
-/// Packets that are dropped.
+/// Packets that are dropped, and how many are marked instead.
 #[derive(Debug, Default)]
 pub struct Drops {
     pub packets: Vec<Waiting>,
     /// How many of them though there was room.
     pub early: u64,
+    pub marks: u64,
 }
 
 impl Drops {
     pub fn early(&mut self, waiting: Waiting) {
         self.early += 1;
         self.packets.push(waiting);
+    }
+
+    /// Marks a packet, where its ends agreed on ECN; whether they did. One that came marked counts again, as in Linux.
+    pub fn marks(&mut self, waiting: &mut Waiting) -> bool {
+        let may = waiting.ecn != Ecn::NotEct;
+        if may {
+            waiting.ecn = Ecn::Ce;
+            self.marks += 1;
+        }
+        may
     }
 
     pub fn full(&mut self, waiting: Waiting) {
@@ -116,19 +129,19 @@ impl Discipline {
 
 impl Held {
     /// Takes a packet. What is dropped for that, itself perhaps, goes to `drops`.
-    pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) {
+    pub fn put(&mut self, mut waiting: Waiting, drops: &mut Drops) {
         let (packets, bytes) = self.waiting();
         let full = packets >= self.limit_packets || bytes + u64::from(waiting.size) > self.limit_bytes;
         let (early, queue) = match &mut self.kind {
             Kind::FqCodel(queue) => return queue.put(waiting, full, drops),
             Kind::FqPie(queue) => return queue.put(waiting, full, drops),
             Kind::Fifo(queue) | Kind::Codel(_, _, queue) => (false, queue),
-            Kind::Red(red, queue) => (red.drops(waiting.since, bytes), queue),
+            Kind::Red(red, queue) => (red.drops(&mut waiting, bytes, drops), queue),
             Kind::Pie(_, pie, _, queue) if full => {
                 pie.dropped();
                 (false, queue)
             }
-            Kind::Pie(law, pie, rng, queue) => (pie.drops(law, waiting.since, waiting.size, bytes, rng), queue),
+            Kind::Pie(law, pie, rng, queue) => (pie.drops(law, &mut waiting, bytes, rng, drops), queue),
         };
         if early {
             drops.early(waiting);
@@ -179,5 +192,106 @@ impl Store for Fifo {
     }
     fn bytes(&self) -> u64 {
         self.waiting().1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Purpose;
+    use sawtooth_units::Span;
+
+    const CODEL: scenario::Codel =
+        scenario::Codel { target_ns: 5_000_000, interval_ns: 100_000_000, ecn: true, ce_threshold_ns: None };
+    const RED: scenario::Red = scenario::Red {
+        min_bytes: 20_000,
+        max_bytes: 60_000,
+        weight_log: 4,
+        probability_ppb: 20_000_000,
+        adaptive: false,
+        ecn: true,
+        harddrop: false,
+    };
+    const PIE: scenario::Pie =
+        scenario::Pie { target_ns: 15_000_000, tupdate_ns: 15_000_000, alpha: 2, beta: 20, bytemode: false, ecn: true };
+
+    /// What becomes of packets of 1000 bytes, where `loads[n]` of them come in the n-th 500 ms and one leaves each millisecond.
+    fn overload(discipline: scenario::Discipline, ecn: Ecn, loads: &[u64]) -> (Drops, Vec<Waiting>) {
+        let config = scenario::Transmitter {
+            name: "t".into(),
+            rate_bps: 8_000_000,
+            queue_packets: Some(10_000),
+            queue_bytes: None,
+            pace: None,
+            discipline,
+        };
+        let place = Place { frame: 1000, hz: 1000, rng: Rng::new(1, Purpose::Queue, 0) };
+        let Discipline::Held(mut queue) = Discipline::new(&config, place) else { panic!("it holds packets") };
+        let (mut drops, mut left, mut number) = (Drops::default(), Vec::new(), 0);
+        for ms in 0..500 * loads.len() as u64 {
+            let since = Time::ZERO + Span::from_millis(ms);
+            let load = loads[(ms / 500) as usize];
+            for _ in 0..load * (ms + 1) / 500 - load * ms / 500 {
+                let packet = Handle::new(number, 1000);
+                queue.put(Waiting { packet, link: 0, size: 1000, ecn, since, flow: 1 }, &mut drops);
+                number += 1;
+            }
+            queue.choose(since, &mut drops);
+            left.extend(queue.take());
+        }
+        (drops, left)
+    }
+
+    #[test]
+    fn where_ends_agreed_on_ecn_packets_are_marked_that_would_be_dropped_otherwise() {
+        let kinds =
+            [scenario::Discipline::Codel(CODEL), scenario::Discipline::Red(RED), scenario::Discipline::Pie(PIE)];
+        for kind in kinds {
+            let (drops, left) = overload(kind, Ecn::Ect0, &[510; 4]);
+            let marked = left.iter().filter(|waiting| waiting.ecn == Ecn::Ce).count() as u64;
+            assert_eq!((drops.packets.len(), drops.early), (0, 0), "{kind:?}");
+            assert!(marked > 0 && drops.marks >= marked, "{kind:?}: {marked} {}", drops.marks);
+            let (drops, left) = overload(kind, Ecn::NotEct, &[510; 4]);
+            assert!(drops.early > 0 && drops.marks == 0, "{kind:?}");
+            assert!(left.iter().all(|waiting| waiting.ecn == Ecn::NotEct), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn codel_marks_by_the_law_by_which_it_drops() {
+        // The queue grows to 50 ms: above the target after 50 ms, the first mark an interval later, and the others an interval over
+        // the root of their number apart for what is left of the second.
+        let (drops, _) = overload(scenario::Discipline::Codel(CODEL), Ecn::Ect0, &[550, 500]);
+        let intervals = |marks: u64| (1..marks).map(|n| 0.1 / (n as f64).sqrt()).sum::<f64>();
+        let expected = (1..).find(|&marks| intervals(marks + 1) > 0.85).unwrap_or(0);
+        assert!(drops.marks.abs_diff(expected) <= 2, "{} {expected}", drops.marks);
+    }
+
+    #[test]
+    fn a_threshold_marks_all_that_waited_longer_whatever_codel_says() {
+        let step = scenario::Codel { ecn: false, ce_threshold_ns: Some(20_000_000), target_ns: 1 << 40, ..CODEL };
+        let (drops, left) = overload(scenario::Discipline::Codel(step), Ecn::Ect1, &[550, 500]);
+        let late = left
+            .iter()
+            .enumerate()
+            .filter(|(ms, waiting)| Time::ZERO + Span::from_millis(*ms as u64) > waiting.since + Span::from_millis(20));
+        assert!(late.clone().count() > 100);
+        assert_eq!(drops.marks, left.iter().filter(|waiting| waiting.ecn == Ecn::Ce).count() as u64);
+        assert!(late.clone().all(|(_, waiting)| waiting.ecn == Ecn::Ce));
+        assert_eq!(drops.marks, late.count() as u64);
+    }
+
+    #[test]
+    fn red_drops_what_it_would_mark_above_its_maximum_only_with_harddrop() {
+        let hard = scenario::Red { harddrop: true, ..RED };
+        let [soft, hard] = [RED, hard].map(|red| overload(scenario::Discipline::Red(red), Ecn::Ect0, &[700]).0);
+        assert_eq!((soft.early, hard.early > 0), (0, true));
+        assert!(soft.marks > hard.marks && hard.marks > 0);
+    }
+
+    #[test]
+    fn pie_marks_up_to_a_tenth_and_drops_above() {
+        let (drops, _) = overload(scenario::Discipline::Pie(PIE), Ecn::Ect0, &[800; 10]);
+        assert!(drops.marks > 0 && drops.early > drops.marks, "{} {}", drops.marks, drops.early);
     }
 }

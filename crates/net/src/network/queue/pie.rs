@@ -3,7 +3,7 @@
 //! As Linux: the delay is that of the last packet that left, by its time of arrival, and the clock of updates ticks with the
 //! kernel's.
 
-use crate::network::queue::Waiting;
+use crate::network::queue::{Drops, Waiting};
 use crate::rng::Rng;
 use crate::scenario;
 use sawtooth_units::width::Approx;
@@ -19,6 +19,8 @@ const STEP: f64 = 0.02;
 /// Sums of probabilities between which chance decides (section 5.4).
 const SURE_NOT: f64 = 0.85;
 const SURE: f64 = 8.5;
+/// Up to this probability what can be marked is marked (section 5.1).
+const MARKED: f64 = 0.1;
 
 /// What PIE is set to.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +31,7 @@ pub struct Law {
     beta: f64,
     update: Span,
     bytemode: bool,
+    ecn: bool,
     frame: u64,
 }
 
@@ -54,6 +57,7 @@ impl Law {
             beta: f64::from(config.beta) / 16.0,
             update: Span::from_nanos(config.tupdate_ns.div_ceil(tick).max(1) * tick),
             bytemode: config.bytemode,
+            ecn: config.ecn,
             frame: u64::from(frame),
         }
     }
@@ -76,9 +80,34 @@ impl Pie {
         }
     }
 
-    /// Whether a packet of `size` bytes that finds so many bytes waiting is dropped though there is room (section 4.1).
-    pub fn drops(&mut self, law: &Law, now: Time, size: u32, waiting_bytes: u64, rng: &mut Rng) -> bool {
-        self.update(law, now, waiting_bytes);
+    /// Whether a packet that finds so many bytes waiting is dropped though there is room, and not marked.
+    pub fn drops(
+        &mut self,
+        law: &Law,
+        waiting: &mut Waiting,
+        waiting_bytes: u64,
+        rng: &mut Rng,
+        drops: &mut Drops,
+    ) -> bool {
+        if !self.chooses(law, waiting, waiting_bytes, rng) {
+            return false;
+        }
+        if law.ecn && self.probability <= MARKED && drops.marks(waiting) {
+            return false;
+        }
+        self.dropped();
+        true
+    }
+
+    /// Section 4.1.
+    fn chooses(
+        &mut self,
+        law: &Law,
+        &Waiting { size, since, .. }: &Waiting,
+        waiting_bytes: u64,
+        rng: &mut Rng,
+    ) -> bool {
+        self.update(law, since, waiting_bytes);
         let spared = self.burst > Span::ZERO || (law.low(self.delay) && self.probability < 0.2);
         if spared || waiting_bytes < 2 * law.frame {
             return false;
@@ -89,11 +118,15 @@ impl Pie {
         if self.sum < SURE_NOT {
             return false;
         }
-        let drops = self.sum >= SURE || (rng.next() >> 11).approx() < chance * (1u64 << 53).approx();
-        if drops {
-            self.dropped();
+        if self.sum >= SURE {
+            // As in Linux, where a mark that is sure begins no new sum.
+            return true;
         }
-        drops
+        let chosen = (rng.next() >> 11).approx() < chance * (1u64 << 53).approx();
+        if chosen {
+            self.sum = 0.0;
+        }
+        chosen
     }
 
     /// A packet was dropped, of whatever cause.

@@ -4,6 +4,7 @@
 //! As Linux below a token bucket: nobody asks an empty queue for packets, so that it is not known to be idle, and the average
 //! falls with the packets that come.
 
+use crate::network::queue::{Drops, Waiting};
 use crate::rng::Rng;
 use crate::scenario;
 use sawtooth_units::width::Approx;
@@ -21,6 +22,8 @@ pub struct Red {
     weight: f64,
     probability: f64,
     adaptive: bool,
+    ecn: bool,
+    harddrop: bool,
     average: f64,
     /// Packets since the last that was dropped; `None`: the average was not between the thresholds.
     since: Option<u32>,
@@ -38,6 +41,8 @@ impl Red {
             weight: 0.5f64.powi(i32::from(config.weight_log)),
             probability: config.probability_ppb.approx() / 1e9,
             adaptive: config.adaptive,
+            ecn: config.ecn,
+            harddrop: config.harddrop,
             average: 0.0,
             since: None,
             draw: 0.0,
@@ -46,11 +51,17 @@ impl Red {
         }
     }
 
-    /// Whether a packet that finds so many bytes waiting is dropped though there may be room.
-    pub fn drops(&mut self, now: Time, waiting_bytes: u64) -> bool {
+    /// Whether a packet that finds so many bytes waiting is dropped though there may be room, and not marked.
+    pub fn drops(&mut self, waiting: &mut Waiting, waiting_bytes: u64, drops: &mut Drops) -> bool {
         if self.adaptive {
-            self.adapt(now);
+            self.adapt(waiting.since);
         }
+        let chosen = self.chooses(waiting_bytes);
+        let marks = self.ecn && !(self.harddrop && self.average >= self.max);
+        chosen && !(marks && drops.marks(waiting))
+    }
+
+    fn chooses(&mut self, waiting_bytes: u64) -> bool {
         self.average += self.weight * (waiting_bytes.approx() - self.average);
         if self.average < self.min {
             self.since = None;
