@@ -17,6 +17,8 @@ TARGETS = {
     "tshark": 100,
     "scenario": 3000,
     "trace": 1500,
+    "sizes": 1500,
+    "transfers": 1500,
     "study": 900,
     "grid": 400,
     "override": 2500,

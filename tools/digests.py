@@ -21,8 +21,12 @@ from sawtooth.scenario import Scenario
 
 GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"
 
-LATER = {"queues": ["early_drops", "marks", "delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"]}
-"""Columns that came after the first digests were kept: of queues that drop at the tail they tell nothing new."""
+LATER = {
+    "queues": ["early_drops", "marks", "delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"],
+    "flows": ["asked_bytes"],
+}
+"""Columns that came after the first digests were kept: of queues that drop at the tail, and of what a scenario asks
+for, they tell nothing new."""
 
 
 def digest(scenario: Scenario) -> str:

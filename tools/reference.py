@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from sawtooth.scenario import parts, queue, writer
+from sawtooth.scenario import parts, queue, sizes, writer
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.units import Loss, Quantity, Queue, Rate, Size, Span
@@ -72,8 +72,20 @@ QUEUE = """Queues are text, the limit of a tail-drop queue, or a table, `queue =
 with tc's names, parameters and defaults; [what they do](../explanation/queues.md). A table of kind `pfifo` or `bfifo`
 drops what the text drops, and tells percentiles of the delay as other kinds do, which takes the simulator more time."""
 
-SOURCE = """On a flow, `source = { kind = "rate", rate = "5 Mbit/s" }`. What a connection could not send in time
-waits and is sent as soon as it can. `sim`, and `kernel` and `netns` with `traffic = "native"`."""
+SOURCES = {
+    "rate": """On a flow, `source = { kind = "rate", rate = "5 Mbit/s" }`. What a connection could not send in time
+waits and is sent as soon as it can. `sim`, and `kernel` and `netns` with `traffic = "native"`.""",
+    "arrivals": """On a flow, `source = { kind = "arrivals", load = "30%", sizes = "100 kB" }`. When one is over and how
+long it took is in table `flows`, where `generation` is its number. The same seed gives the same transfers on every
+engine. A flow's `duration` is how long they come; `count` is 1, or with `s*` the number of pairs, each with transfers
+of its own.""",
+}
+
+SIZES = """On a source, `sizes = { kind = "lognormal", mean = "100 kB", sigma = 1.5 }`."""
+
+CDF = """Lines of two numbers, as simulators of data centres have them: bytes, and the share of transfers that are no
+larger, 0 to 1 or 0 to 100, in order. Between two lines sizes are even; the first line's share has exactly its size.
+What follows `#` is not read."""
 
 CHANGES = """A list of tables, `changes = [{ at = "10 s", rate = "5 Mbit/s" }, …]`. Times are those of the run.
 Two values, `rate = ["5 Mbit/s", "50 Mbit/s"]`, are the bounds of one that is drawn evenly, with the scenario's seed;
@@ -106,7 +118,11 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
     ),
     ("[[flows]]", parts.Flow, "`duration` and `bytes` exclude each other, and so do `replace` and `bytes`."),
     ("[flows.replace]", parts.Replace, ""),
-    *((f"source of kind {kind}", model, SOURCE if kind == "rate" else "") for kind, model in writer.KINDS.items()),
+    *((f"source of kind {kind}", model, SOURCES.get(kind, "")) for kind, model in writer.KINDS.items()),
+    *(
+        (f"sizes of kind {kind}", model, SIZES if kind == "lognormal" else CDF if kind == "cdf" else "")
+        for kind, model in sizes.KINDS.items()
+    ),
     ("[[probes]]", parts.Probe, ""),
     ("[cards.NAME]", parts.Card, ""),
     ("[[links]]", parts.Link, ""),
@@ -169,6 +185,7 @@ def _kind(field: FieldInfo) -> str:
     names = {
         Rate: "rate",
         Span: "time",
+        sizes.Lognormal: "size, or a [table](#sizes-of-kind-lognormal)",
         Size: "size",
         LossPattern: "loss, or a [table](#loss)",
         Loss: "loss",
@@ -183,6 +200,8 @@ def _kind(field: FieldInfo) -> str:
         return "tables" if typing.get_origin(field.annotation) in (tuple, dict) else "table"
     if int in found:
         return f"whole number, {limits}" if (limits := _limits(field)) else "whole number"
+    if float in found:
+        return f"number, {limits}" if (limits := _limits(field)) else "number"
     if bool in found:
         return "true or false"
     texts = [f"`{leaf}`" for leaf in found if isinstance(leaf, str)]

@@ -90,6 +90,27 @@ def scenario(data: bytes) -> None:
     assert Scenario.from_dict(asked.to_dict()).digest() == asked.digest()
 
 
+def sizes(data: bytes) -> None:
+    """The cumulative distribution of transfers' sizes."""
+    from sawtooth.scenario import Scenario
+    from sawtooth.scenario.sizes import read_cdf
+
+    _input.write_bytes(data)
+    read_cdf(str(_input))
+    source = {"kind": "arrivals", "load": "1 Mbit/s", "sizes": {"kind": "cdf", "file": str(_input)}}
+    Scenario(flows=[{"source": source}]).compile().to_json()
+
+
+def transfers(data: bytes) -> None:
+    """A list of transfers that come by themselves."""
+    from sawtooth.scenario import Scenario
+    from sawtooth.scenario.arrivals import read_transfers
+
+    _input.write_bytes(data)
+    read_transfers(str(_input))
+    Scenario(flows=[{"source": {"kind": "arrivals", "times": str(_input)}}]).compile().to_json()
+
+
 def trace(data: bytes) -> None:
     """Traces of a link: delivery times, CSV; compiled, as a path has them."""
     from sawtooth.scenario import Scenario
@@ -209,7 +230,22 @@ def model(data: bytes) -> None:
 
 TARGETS: dict[str, Target] = {
     one.__name__: one
-    for one in (series, measurement, tshark, scenario, trace, study, grid, override, quantity, published, result, model)
+    for one in (
+        series,
+        measurement,
+        tshark,
+        scenario,
+        trace,
+        sizes,
+        transfers,
+        study,
+        grid,
+        override,
+        quantity,
+        published,
+        result,
+        model,
+    )
 }
 
 

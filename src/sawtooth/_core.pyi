@@ -16,6 +16,7 @@ __all__ = [
     "read_capture",
     "replay",
     "share_watch",
+    "transfers",
 ]
 
 __version__: str
@@ -64,6 +65,15 @@ def replay(
 def share_watch(descriptor: int) -> None:
     """From here on the file ``descriptor`` says which module's hook runs, and which signal ended this process, which
     ends with its parent. Raises OSError.
+    """
+
+def transfers(
+    arrivals: str, seed: int, flow: int, start_ns: int, until_ns: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Transfers that come by themselves, as a simulation has them: ns since t = 0, in order, and bytes.
+
+    ``arrivals`` is JSON as ``sawtooth.compiled.Arrivals`` makes it; ``flow`` the number of its flow. Raises ValueError
+    on JSON that is not that.
     """
 
 @final

@@ -18,6 +18,7 @@ _WHERE_SET = (
         "aggregation_ns",
         "variant",
         "writes",
+        "arrivals",
         "on_off_ns",
         "discipline",
         "pace",
@@ -269,6 +270,28 @@ class Writes:
     on_off_ns: tuple[int, int] | None = None
 
 
+Tagged = tuple[str, Any]
+"""A kind, and what there is to say of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Transfers that come by themselves, each a connection of its own, at most so many ``open`` at once.
+
+    ``times``: ``poisson_ns``, the mean from one to the next, or ``at_ns``, all of them since the flow's start.
+    ``sizes``: ``fixed``; ``lognormal``: ``mean_bytes`` and ``sigma_ppb`` of the logarithm; ``pareto``: ``least_bytes``,
+    ``most_bytes``, ``shape_ppb``; ``cdf``: pairs of bytes and parts per billion; ``each``, as many as ``at_ns``.
+    """
+
+    times: Tagged
+    sizes: Tagged
+    open: int
+
+    def to_json(self) -> str:
+        """What ``sawtooth._core.transfers`` takes."""
+        return json.dumps(_plain(self))
+
+
 @dataclass(frozen=True, slots=True)
 class Flow:
     """``cc`` is a congestion control's name, of a ``module`` what it is called here; ``variant``: as what else than
@@ -276,7 +299,7 @@ class Flow:
     links, from the sender's host to the receiver's and back.
 
     ``lifetime_ns``: the shortest and the longest, where connections are replaced. ``writes`` None: whenever there is
-    room.
+    room. ``arrivals``: there are no connections from the start; then ``count`` is 1.
     """
 
     name: str
@@ -291,6 +314,7 @@ class Flow:
     module: Module | None = None
     variant: str | None = None
     writes: Writes | None = None
+    arrivals: Arrivals | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +393,8 @@ def _plain(value: Any) -> Any:
         return {value.name: _record(value)}
     if isinstance(value, RateSteps):
         return {"steps": _plain(value.steps)}
+    if isinstance(value, Arrivals):
+        return {**{part: dict([getattr(value, part)]) for part in ("times", "sizes")}, "open": value.open}
     if type(value) in _PACES:
         return {_PACES[type(value)]: _record(value)}
     return _record(value) if is_dataclass(value) else value
@@ -419,6 +445,11 @@ def _flow(told: Mapping[str, Any]) -> Flow:
     writes = told.get("writes")
     if writes is not None:
         writes = Writes(**writes | {"on_off_ns": _pair(writes.get("on_off_ns"))})
+    arrivals = told.get("arrivals")
+    if arrivals is not None:
+        times, sizes = (next(iter(arrivals[part].items())) for part in ("times", "sizes"))
+        arrivals = Arrivals(times, sizes, arrivals["open"])
+        told = {**told, "arrivals": arrivals}
     return Flow(**{**told, "lifetime_ns": _pair(told["lifetime_ns"]), "writes": writes, **_ways(told)})
 
 

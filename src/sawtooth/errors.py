@@ -54,6 +54,8 @@ CODES: dict[str, int] = {
     "no-such-connection": BAD_INPUT,
     "bad-source": BAD_INPUT,
     "bad-trace": BAD_INPUT,
+    "bad-cdf": BAD_INPUT,
+    "bad-transfers": BAD_INPUT,
     "bad-module": BAD_INPUT,
     "patch-failed": BAD_INPUT,
     "not-a-series": BAD_INPUT,

@@ -9,4 +9,6 @@ pub trait Calendar {
     fn departure(&mut self, transmitter: u32, time: Time);
     /// Sets timer `index` of the hosts to `due`; `Time::NEVER` cancels it.
     fn timer(&mut self, index: u32, due: Time);
+    /// A timer more, of the host that `link` leads to.
+    fn add_timer(&mut self, link: u32);
 }

@@ -21,6 +21,7 @@ mod observe;
 mod rng;
 pub mod scenario;
 
+pub use ends::arrivals::{Transfer, Transfers};
 pub use engine::clock::Simulation;
 pub use observe::tables;
 pub use observe::tap::{Output, Taps};

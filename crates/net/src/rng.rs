@@ -19,6 +19,10 @@ pub enum Purpose {
     Variation = 5,
     /// What a transmitter's queue draws.
     Queue = 6,
+    /// When a flow's transfers come.
+    Arrival = 7,
+    /// How large they are.
+    Size = 8,
 }
 
 fn splitmix(state: &mut u64) -> u64 {

@@ -6,13 +6,13 @@ mod module;
 mod replay;
 
 use module::Module;
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sawtooth_net::scenario::Scenario;
+use sawtooth_net::scenario::{Arrivals, Scenario};
 use sawtooth_net::tables::Column;
-use sawtooth_net::{Output, Taps};
+use sawtooth_net::{Output, Taps, Transfers};
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_units::Time;
 use std::collections::BTreeMap;
@@ -103,6 +103,26 @@ fn refused(path: &Path, error: &io::Error) -> PyErr {
     PyOSError::new_err((error.raw_os_error(), error.kind().to_string(), path.to_path_buf()))
 }
 
+/// The transfers of a flow that come by themselves: nanoseconds since the start, and bytes.
+type Columns<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
+
+/// See the stub.
+#[pyfunction]
+fn transfers<'py>(
+    py: Python<'py>,
+    arrivals: &str,
+    seed: u64,
+    flow: u64,
+    start_ns: u64,
+    until_ns: u64,
+) -> PyResult<Columns<'py>> {
+    let arrivals = Arrivals::parse(arrivals).map_err(PyValueError::new_err)?;
+    let times = [start_ns, until_ns].map(Time::from_nanos);
+    let all = Transfers::new(arrivals, seed, flow, times);
+    let (times, bytes): (Vec<u64>, Vec<u64>) = all.map(|transfer| (transfer.at.nanos(), transfer.bytes)).unzip();
+    Ok((times.into_pyarray(py), bytes.into_pyarray(py)))
+}
+
 /// Names of the congestion controls that the simulator has.
 #[pyfunction]
 fn congestion_controls() -> Vec<&'static str> {
@@ -114,6 +134,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
     module.add_class::<Module>()?;
     module.add_function(wrap_pyfunction!(congestion_controls, module)?)?;
+    module.add_function(wrap_pyfunction!(transfers, module)?)?;
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(module::share_watch, module)?)?;

@@ -40,6 +40,10 @@ def _time(flow: Flow) -> str:
     if flow.lifetime_ns is not None:
         low, high = flow.lifetime_ns
         ends += f", each for {Span(low)} to {Span(high)}, then replaced"
+    if flow.arrivals is not None:
+        (times, when), (sizes, _) = flow.arrivals.times, flow.arrivals.sizes
+        each = f"one every {Span(when)} on average" if times == "poisson_ns" else f"{len(when)} of a list"
+        ends += f"; transfers come by themselves, {each}, sizes {sizes}"
     if flow.writes is not None:
         ends += f"; {Size(flow.writes.bytes)} at a time at {Rate(flow.writes.rate_bps)}"
         if flow.writes.on_off_ns is not None:

@@ -13,6 +13,7 @@ from sawtooth.compiled import Compiled, Opportunities
 from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import IPV6_MORE, frame_bytes
 from sawtooth.scenario import topology
+from sawtooth.scenario.arrivals import Arrivals
 from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
 from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
@@ -20,6 +21,7 @@ from sawtooth.scenario.queue import DEFAULT_FRAMES, Red
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.units import Queue, Size, Span
 from sawtooth.scenario.varying import Steps, steps_of
+from sawtooth.scenario.writer import OnOff, Steady
 
 if TYPE_CHECKING:
     from sawtooth.scenario.scenario import Scenario
@@ -111,7 +113,7 @@ def compile_scenario(scenario: Scenario) -> Compiled:
             )
             for wire, steps in zip(network.wires, varying, strict=True)
         ),
-        flows=tuple(_flow(placed, scenario.flows[placed.index]) for placed in flows),
+        flows=tuple(_flow(placed, scenario.flows[placed.index], network) for placed in flows),
         probes=tuple(_probe(placed, scenario.probes[placed.index]) for placed in probes),
         kernel=_kernel(scenario, network),
     )
@@ -396,7 +398,7 @@ def _host(name: str, host: Host) -> compiled.Host:
     )
 
 
-def _flow(placed: Placed, flow: Flow) -> compiled.Flow:
+def _flow(placed: Placed, flow: Flow, network: Network) -> compiled.Flow:
     return compiled.Flow(
         name=placed.name,
         cc=flow.cc.name if isinstance(flow.cc, Variant) else flow.control,
@@ -409,8 +411,23 @@ def _flow(placed: Placed, flow: Flow) -> compiled.Flow:
         backward=placed.backward,
         module=_module(flow.cc) if isinstance(flow.cc, Module) else None,
         variant=flow.cc.variant if isinstance(flow.cc, Variant) else None,
-        writes=None if flow.source is None else flow.source.compile(),
+        writes=flow.source.compile() if isinstance(flow.source, (Steady, OnOff)) else None,
+        arrivals=_arrivals(placed, flow.source, network) if isinstance(flow.source, Arrivals) else None,
     )
+
+
+def _arrivals(placed: Placed, source: Arrivals, network: Network) -> compiled.Arrivals:
+    if placed.count > 1:
+        message = "transfers come by themselves, so they are not counted"
+        fix = "leave it out, and say how many come by their load; for s*, give at most the number of pairs"
+        raise InputError("conflict", message, field=f"flows.{placed.index}.count", fix=fix)
+    crossed = [network.wires[index].transmitter for index in placed.forward]
+    rates = [network.transmitters[index].rate_bps for index in crossed if index is not None]
+    try:
+        return source.compile(min(rates, default=None))
+    except InputError as error:
+        field = f"flows.{placed.index}.source.{error.field}"
+        raise InputError(error.code, error.message, field=field, fix=error.fix) from None
 
 
 def _module(module: Module) -> compiled.Module:

@@ -82,7 +82,7 @@ def _set_in_list(tables: dict[str, Any], key: str, steps: list[str], value: Any,
         chosen, rest = [items[int(steps[1])]], steps[2:]
     elif steps[1] in names:
         chosen, rest = [items[list(names).index(steps[1])]], steps[2:]
-    elif len(steps) == 2 or steps[1] in ("forward", "backward", "replace"):
+    elif len(steps) == 2 or steps[1] in ("forward", "backward", "replace", "source"):
         chosen, rest = items, steps[1:]
     else:
         message = f'none of the {steps[0]} is named "{plain(steps[1], 60)}"'

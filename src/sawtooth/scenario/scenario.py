@@ -17,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import overrides
+from sawtooth.scenario.arrivals import Arrivals
 from sawtooth.scenario.compiler import compile_scenario, flow_names, probe_names
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.parts import (
@@ -41,7 +42,7 @@ from sawtooth.scenario.parts import (
 )
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.ranges import between
-from sawtooth.scenario.sources import anchored, content_digest
+from sawtooth.scenario.sources import anchored, content_digest, with_contents
 from sawtooth.scenario.toml import read_toml
 from sawtooth.scenario.topology import link_name
 from sawtooth.scenario.traces import trace_digest
@@ -226,6 +227,8 @@ class Scenario(Part):
         for flow, table in zip(self.flows, tables["flows"], strict=True):
             if isinstance(flow.cc, Module):
                 table["cc"]["source"] = content_digest(flow.cc.source)
+            if isinstance(flow.source, Arrivals):
+                with_contents(table["source"])
         for table in [tables.get("path", {}), *tables.get("links", ())]:
             for one in (table, table.get("forward", {}), table.get("backward", {})):
                 if "trace" in one:
@@ -312,6 +315,9 @@ class Scenario(Part):
         if flow.bytes is not None and flow.source is not None:
             message = "a source has no end, so its flow ends after its duration, not after its bytes"
             raise InputError("conflict", message, field=f"{at}.source", fix="remove one of the two")
+        if flow.replace is not None and isinstance(flow.source, Arrivals):
+            message = "transfers that come by themselves end when they are done"
+            raise InputError("conflict", message, field=f"{at}.replace", fix="remove one of the two")
         if flow.replace is None:
             return
         if flow.bytes is not None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sawtooth.scenario.traces import shipped
+from sawtooth.scenario.traces import shipped, trace_digest
 
 _BESIDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
@@ -23,7 +23,33 @@ def anchored(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
         {**flow, "cc": _anchored(flow["cc"], directory)} if isinstance(flow, Mapping) and "cc" in flow else flow
         for flow in flows
     ]
+    moved = [
+        {**flow, "source": _listed(flow["source"], directory)}
+        if isinstance(flow, Mapping) and "source" in flow
+        else flow
+        for flow in moved
+    ]
     return {**tables, "flows": moved}
+
+
+def _listed(source: Any, directory: Path) -> Any:
+    """A flow's source, the files of its transfers by their whole path."""
+    if not isinstance(source, Mapping):
+        return source
+    source = {key: _listed(value, directory) if key == "sizes" else value for key, value in source.items()}
+    for name in ("times", "file"):
+        given = source.get(name)
+        if isinstance(given, str) and given:
+            source[name] = str((directory / given).absolute())
+    return source
+
+
+def with_contents(source: dict[str, Any]) -> None:
+    """In a source's table, what its files say takes the place of their names."""
+    for table in (source, source.get("sizes")):
+        for name in ("times", "file"):
+            if isinstance(table, dict) and name in table:
+                table[name] = trace_digest(table[name])
 
 
 def _with_traces(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
@@ -52,6 +78,12 @@ def anchored_axes(axes: Mapping[str, Any], directory: Path) -> dict[str, Any]:
 def _values(steps: Sequence[str], values: Any, directory: Path) -> Any:
     if steps[0] != "flows" or not isinstance(values, list):
         return values
+    if steps[-1] == "source":
+        values = [_listed(value, directory) for value in values]
+    if steps[-2:] == ["source", "times"] or steps[-2:] == ["sizes", "file"]:
+        return [_listed({"times": value}, directory)["times"] for value in values]
+    if steps[-1] == "sizes":
+        return [_listed(value, directory) for value in values]
     if steps[-2:] == ["cc", "source"]:
         return [_anchored({"source": value}, directory)["source"] for value in values]
     return [_anchored(value, directory) for value in values] if steps[-1] == "cc" else values

@@ -9,6 +9,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from sawtooth import compiled
 from sawtooth.errors import InputError
+from sawtooth.scenario.arrivals import Arrivals
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.problems import of_kind
 from sawtooth.scenario.ranges import between
@@ -57,23 +58,22 @@ class OnOff(_Paced):
         return compiled.Writes(self.write.bytes, self.rate.bps, (self.on.ns, self.off.ns))
 
 
-KINDS: Mapping[str, type[Steady | OnOff]] = {"rate": Steady, "on-off": OnOff}
+Kind = Steady | OnOff | Arrivals
+KINDS: Mapping[str, type[Kind]] = {"rate": Steady, "on-off": OnOff, "arrivals": Arrivals}
 _EXAMPLE = 'source = { kind = "rate", rate = "5 Mbit/s" }'
 
 
-def _source(given: object) -> Steady | OnOff:
-    if isinstance(given, (Steady, OnOff)):
+def _source(given: object) -> Kind:
+    if isinstance(given, Kind):
         return given
     if not isinstance(given, Mapping):
         raise InputError("wrong-type", "a table is needed", fix=f"write {_EXAMPLE}")
     return of_kind(given, KINDS, "source", _EXAMPLE)
 
 
-def _written(source: Steady | OnOff) -> dict[str, Any]:
-    return source.model_dump(mode="json")
+def _written(source: Kind) -> dict[str, Any]:
+    return source.model_dump(mode="json", exclude_none=True)
 
 
-Source = Annotated[
-    Steady | OnOff, PlainValidator(_source, json_schema_input_type=Steady | OnOff), PlainSerializer(_written)
-]
+Source = Annotated[Kind, PlainValidator(_source, json_schema_input_type=Kind), PlainSerializer(_written)]
 """What a scenario file may give as a flow's source."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.compiled import Compiled
+from sawtooth.compiled import Arrivals, Compiled
 from sawtooth.errors import SawtoothError
 from sawtooth.meta import names
 from sawtooth.run import Run
@@ -20,8 +20,12 @@ from sawtooth.testbed import remarks, tables
 from sawtooth.testbed.__main__ import ERROR, SOURCE, SYSTEM, TASK
 from sawtooth.testbed.compiler import source
 from sawtooth.testbed.place import Place
+from sawtooth.testbed.traffic import transfers_file
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sawtooth.scenario import Scenario
 
 STDERR = "stderr"
@@ -43,7 +47,14 @@ def prepare(
     ``called``: what the scenario calls a congestion control, and what the kernel there calls it.
     """
     compiled = scenario.compile()
-    flows = tuple(replace(flow, cc=(called or {}).get(flow.cc, flow.cc)) for flow in compiled.flows)
+    for index, flow in enumerate(compiled.flows):
+        if flow.arrivals is not None:
+            with (directory / transfers_file(index)).open("wb") as file:
+                transfers(compiled, index).tofile(file)
+    flows = tuple(
+        replace(flow, cc=(called or {}).get(flow.cc, flow.cc), arrivals=_without_list(flow.arrivals))
+        for flow in compiled.flows
+    )
     task = {
         "compiled": replace(compiled, flows=flows).to_dict(),
         "traffic": scenario.traffic,
@@ -54,6 +65,29 @@ def prepare(
     }
     (directory / TASK).write_text(json.dumps(task), encoding="utf-8")
     shutil.copy(source(), directory / SOURCE)
+
+
+def transfers(compiled: Compiled, index: int) -> NDArray[np.uint64]:
+    """The transfers of a flow with arrivals, in order, as every engine has them: rows of ns since t = 0, and bytes.
+
+    Raises SawtoothError ``core-missing``.
+    """
+    import numpy as np
+
+    flow = compiled.flows[index]
+    assert flow.arrivals is not None
+    try:
+        from sawtooth import _core
+    except ImportError as error:
+        message = f"the core, which draws transfers, cannot be loaded: {error}"
+        raise SawtoothError("core-missing", message, fix="build it: make demo, or maturin develop --release") from error
+    end_ns = min(compiled.duration_ns, flow.start_ns + (flow.duration_ns or compiled.duration_ns))
+    return np.column_stack(_core.transfers(flow.arrivals.to_json(), compiled.seed, index, flow.start_ns, end_ns))
+
+
+def _without_list(arrivals: Arrivals | None) -> Arrivals | None:
+    """For the testbed, which reads them from a file."""
+    return arrivals and replace(arrivals, times=("at_ns", ()), sizes=("each", ()))
 
 
 def check(directory: Path, status: int) -> None:

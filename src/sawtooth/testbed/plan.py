@@ -88,6 +88,8 @@ def sysctls(host: Host) -> dict[str, str]:
         "net/ipv4/tcp_no_metrics_save": "1",
         "net/ipv4/tcp_max_syn_backlog": "65536",
         "net/core/somaxconn": "65535",
+        # A connection that has closed would keep its port for a minute.
+        "net/ipv4/tcp_max_tw_buckets": "0",
         "net/ipv4/ip_local_port_range": "1024 65535",
         "net/ipv4/ip_forward": "1",
         "net/ipv4/conf/all/rp_filter": "0",

@@ -154,6 +154,10 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
     flows = compiled.flows
     if len(flows) > MAX_FLOWS:
         raise _no("flows", f"{where} takes at most {MAX_FLOWS} flows", "give some a count instead")
+    for index, flow in enumerate(flows):
+        if flow.arrivals is not None and flow.arrivals.open > MAX_CONNECTIONS:
+            message = f"{where} takes at most {MAX_CONNECTIONS} connections"
+            raise _no(f"flows.{index}.source.open", message, "let fewer be open at once")
     if sum(flow.count for flow in flows) > MAX_CONNECTIONS:
         raise _no("flows.count", f"{where} takes at most {MAX_CONNECTIONS} connections", "lower the counts")
     for index, flow in enumerate(flows):
@@ -169,6 +173,8 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
             raise _no(f"{at}.replace", "iperf3 does not replace flows that end", fix)
         if flow.writes is not None:
             raise _no(f"{at}.source", "iperf3 keeps to no times of writing", fix)
+        if flow.arrivals is not None:
+            raise _no(f"{at}.source", "iperf3 has no transfers that come by themselves", fix)
         if flow.count > MAX_IPERF3_STREAMS:
             raise _no(f"{at}.count", f"iperf3 has at most {MAX_IPERF3_STREAMS} connections in a flow", fix)
         if flow.bytes is not None and flow.count > 1:

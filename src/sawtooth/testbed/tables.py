@@ -143,5 +143,7 @@ def _flows(raw: DataFrame, intervals: DataFrame, compiled: Compiled, kernel: tup
     alone = raw["flow"].map(raw["flow"].value_counts()) == 1
     for counter in ("tail_probes",) if kernel >= TIMEOUTS_SINCE else ("tail_probes", "timeouts"):
         raw[counter] = raw["flow"].map(intervals.groupby("flow")[counter].sum(min_count=1)).where(alone)
-    columns = "flow connection generation start_s end_s delivered_bytes segments_out retransmits timeouts tail_probes "
-    return raw[[*columns.split(), "completed"]].sort_values(["end_s", "flow", "connection"], ignore_index=True)
+    columns = "flow connection generation start_s end_s asked_bytes delivered_bytes segments_out retransmits timeouts "
+    return raw[[*columns.split(), "tail_probes", "completed"]].sort_values(
+        ["end_s", "flow", "connection"], ignore_index=True
+    )

@@ -74,6 +74,8 @@ def orders(
         on, off = (writes and writes.on_off_ns) or (0, 0)
         paced = f"{writes.bytes} {writes.rate_bps} {on} {off}" if writes else "0 0 0 0"
         lines.append(f"flow {int(traffic == 'native')} {flow.cc} {ends} {flow.count} {times} {paced}")
+        if flow.arrivals is not None:
+            lines.append(f"arrivals {index} {flow.arrivals.open} {transfers_file(index)}")
         if traffic == "iperf3":
             programs += iperf3(compiled, index, source, target)
     for probe in compiled.probes:
@@ -115,6 +117,11 @@ def _line(compiled: Compiled, line: Line, directory: Path) -> str:
     limits = f"{_or_endless(transmitter.queue_packets)} {_or_endless(transmitter.queue_bytes)}"
     devices = f"{line.namespace} {line.come} {line.leave}"
     return f"line {line.transmitter} {devices} {limits} {overhead} {opportunity} {given}"
+
+
+def transfers_file(flow: int) -> str:
+    """Where the transfers of a flow are: pairs of 64-bit numbers, ns since t = 0 and bytes."""
+    return f"transfers-{flow}"
 
 
 def sending_hosts(compiled: Compiled) -> list[int]:

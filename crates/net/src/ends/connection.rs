@@ -114,6 +114,12 @@ impl Connection {
         }
     }
 
+    /// The `number`-th transfer that came is to be in this place.
+    pub fn take_place(&mut self, number: u32, bytes: u64) {
+        self.generation = number;
+        self.total = bytes;
+    }
+
     pub fn sender(&mut self) -> Option<&mut Sender> {
         match &mut self.phase {
             Phase::Established(sender) => Some(sender),

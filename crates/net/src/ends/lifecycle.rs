@@ -1,7 +1,7 @@
 //! A connection's life: handshake, end, replacement.
 
 use crate::calendar::Calendar;
-use crate::ends::connection::Phase;
+use crate::ends::connection::{Connection, Phase};
 use crate::ends::{Ends, LIFE, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, SYN_OPTIONS};
 use crate::network::packet::{Kind, Packet};
@@ -37,6 +37,40 @@ impl Ends {
             Phase::Connecting { .. } | Phase::Established(_) => self.close(index, false, outside),
             Phase::Done => {}
         }
+    }
+
+    /// Transfers come that were due by now.
+    #[cold]
+    pub(super) fn come<C: Calendar>(&mut self, arriving: u32, outside: &mut Outside<C>) {
+        self.arriving[arriving as usize].come(outside.now);
+        let due = self.arriving[arriving as usize].due();
+        outside.calendar.timer((self.probers.len() + arriving.fit_usize()).fit_u32(), due);
+        self.open_waiting(arriving.fit_usize(), outside);
+    }
+
+    /// Opens what waits, as long as there are places.
+    fn open_waiting<C: Calendar>(&mut self, arriving: usize, outside: &mut Outside<C>) {
+        while let Some((number, bytes, place)) = self.arriving[arriving].opens() {
+            let index = place.unwrap_or_else(|| self.add_place(arriving, &mut outside.calendar));
+            self.connections[index as usize].take_place(number, bytes);
+            self.open(index, outside);
+        }
+    }
+
+    /// One connection more.
+    fn add_place(&mut self, arriving: usize, calendar: &mut impl Calendar) -> u32 {
+        let arrivals = &self.arriving[arriving];
+        let flow = arrivals.flow.fit_usize();
+        let connection = Connection::new(&self.scenario, flow, arrivals.places() - 1, arrivals.ways);
+        self.connections.push(connection);
+        let config = &self.scenario.flows[flow];
+        let [there, back] = [&config.forward, &config.backward].map(|way| way[way.len() - 1].fit_u32());
+        // As of every connection: sender, receiver, life.
+        [back, there, back].into_iter().for_each(|link| calendar.add_timer(link));
+        if let Some(wire) = &mut self.wire {
+            wire.grow(self.scenario.seed, self.connections.len());
+        }
+        self.connections.len().fit_u32() - 1
     }
 
     fn open<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
@@ -112,7 +146,8 @@ impl Ends {
         let chosen = self.chosen[connection.flow as usize].clone();
         let clock = connection.sender_clock(outside.now);
         let options = self.scenario.hosts[connection.from as usize].options(connection.mss);
-        let sender = Sender::new(chosen, options, connection.sack, source.write_bytes(), start, clock);
+        let bytes = if source.writes_again() { source.write_bytes() } else { connection.total };
+        let sender = Sender::new(chosen, options, connection.sack, bytes, start, clock);
         connection.phase = Phase::Established(Box::new(sender));
         connection.established = outside.now;
         let due = connection.ends.min(source.writes_next(outside.now, outside.now));
@@ -181,6 +216,7 @@ impl Ends {
         let sent = connection.sender().map_or(0, |sender| sender.flight.snd_nxt);
         connection.generation += 1;
         let reopens = self.sources[connection.flow as usize].reopens(outside.now);
+        let flow = connection.flow;
         connection.phase = if reopens == Time::NEVER { Phase::Done } else { Phase::Idle };
         if !completed {
             self.send_reset(index, closed, sent, outside);
@@ -190,6 +226,10 @@ impl Ends {
             self.open(index, outside);
         } else {
             outside.calendar.timer(self.timer(index, LIFE), reopens);
+        }
+        if let Some(arriving) = self.arriving.iter().position(|arrivals| arrivals.flow == flow) {
+            self.arriving[arriving].ended(index);
+            self.open_waiting(arriving, outside);
         }
     }
 
@@ -202,6 +242,7 @@ impl Ends {
             generation: i64::from(connection.generation),
             start_s: connection.started.nanos().approx() / 1e9,
             end_s: now.nanos().approx() / 1e9,
+            asked_bytes: if connection.total == u64::MAX { 0 } else { connection.total.cast_signed() },
             delivered_bytes: connection.acknowledged_bytes().cast_signed(),
             segments_out: stats.segments_out.cast_signed(),
             retransmits: stats.retransmits.cast_signed(),

@@ -1,5 +1,6 @@
 //! What hosts do: connections from handshake to end, and probes.
 
+pub mod arrivals;
 pub mod connection;
 mod endpoints;
 mod lifecycle;
@@ -8,6 +9,7 @@ pub mod source;
 mod wire;
 
 use crate::calendar::Calendar;
+use crate::ends::arrivals::Arriving;
 use crate::ends::connection::{Connection, Phase};
 use crate::ends::probe::Prober;
 use crate::ends::source::Source;
@@ -46,11 +48,13 @@ pub struct Outside<C> {
     pub calendar: C,
 }
 
-/// Connections and probes. Their timers by index: one a probe, then three a connection.
+/// Connections and probes. Their timers by index: one a probe, one a flow whose transfers come by themselves, then three a
+/// connection, of which there may be more as they come.
 pub struct Ends {
     scenario: Arc<Scenario>,
     pub connections: Vec<Connection>,
     probers: Vec<Prober>,
+    arriving: Vec<Arriving>,
     /// Of each flow: its congestion control, its applications, what its receivers have read, and what its ended connections had
     /// counted.
     chosen: Vec<Chosen>,
@@ -66,10 +70,14 @@ pub struct Ends {
 impl Ends {
     /// The scenario's flows and probes, which add their `routes`.
     pub fn new(scenario: Arc<Scenario>, routes: &mut Routes, captured: bool) -> Self {
-        let mut connections = Vec::new();
+        let (mut connections, mut arriving) = (Vec::new(), Vec::new());
         for flow in 0..scenario.flows.len() {
             let config = &scenario.flows[flow];
             let ways = [&config.forward, &config.backward].map(|route| routes.add(route));
+            if let Some(arrivals) = Arriving::new(&scenario, flow, ways) {
+                arriving.push(arrivals);
+                continue;
+            }
             connections.extend((0..config.count).map(|number| Connection::new(&scenario, flow, number, ways)));
         }
         let probers = scenario.probes.iter().map(|config| {
@@ -79,6 +87,7 @@ impl Ends {
         let flows = scenario.flows.len();
         Ends {
             probers: probers.collect(),
+            arriving,
             chosen: chosen(&scenario),
             sources: (0..flows).map(|flow| Source::new(&scenario, flow)).collect(),
             delivered: vec![Delivered::default(); flows],
@@ -95,13 +104,20 @@ impl Ends {
     pub fn timer_hosts(&self) -> Vec<usize> {
         let probes = self.scenario.probes.iter().map(|config| self.scenario.links[config.forward[0]].from);
         let of_connection = |c: &Connection| [c.from, c.to, c.from].map(Fit::fit_usize);
-        probes.chain(self.connections.iter().flat_map(of_connection)).collect()
+        let arriving = self.arriving.iter().map(|arrivals| {
+            let config = &self.scenario.flows[arrivals.flow as usize];
+            self.scenario.links[config.forward[0]].from
+        });
+        probes.chain(arriving).chain(self.connections.iter().flat_map(of_connection)).collect()
     }
 
     /// Sets the timers that begin the run.
     pub fn begin(&self, calendar: &mut impl Calendar) {
         for (index, config) in self.scenario.probes.iter().enumerate() {
             calendar.timer(index.fit_u32(), Time::from_nanos(config.start_ns));
+        }
+        for (index, arrivals) in self.arriving.iter().enumerate() {
+            calendar.timer((self.probers.len() + index).fit_u32(), arrivals.due());
         }
         for (index, connection) in self.connections.iter().enumerate() {
             calendar.timer(self.timer(index.fit_u32(), LIFE), self.sources[connection.flow as usize].start);
@@ -110,7 +126,7 @@ impl Ends {
 
     /// The index of a connection's timer.
     fn timer(&self, connection: u32, timer: u32) -> u32 {
-        self.probers.len().fit_u32() + connection * CONNECTION_TIMERS + timer
+        (self.probers.len() + self.arriving.len()).fit_u32() + connection * CONNECTION_TIMERS + timer
     }
 
     /// A packet has reached the host that it was sent to.
@@ -137,6 +153,9 @@ impl Ends {
     pub fn fire<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let Some(timer) = index.checked_sub(self.probers.len().fit_u32()) else {
             return self.send_probe(index, outside);
+        };
+        let Some(timer) = timer.checked_sub(self.arriving.len().fit_u32()) else {
+            return self.come(timer, outside);
         };
         let connection = timer / CONNECTION_TIMERS;
         match timer % CONNECTION_TIMERS {

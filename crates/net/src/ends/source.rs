@@ -40,8 +40,9 @@ impl Source {
             (Some([low, high]), span) => {
                 Lasts::Replaced { low, high, until: span.map_or(Time::NEVER, |span| start + span) }
             }
-            (None, Some(span)) => Lasts::Once(span),
-            (None, None) => Lasts::Forever,
+            (None, Some(span)) if config.arrivals.is_none() => Lasts::Once(span),
+            // Of arrivals the last one comes before the duration is over, and has the time that it needs.
+            (None, _) => Lasts::Forever,
         };
         let rng = Rng::new(scenario.seed, Purpose::Lifetime, flow as u64);
         let bytes = config.writes.map(|writes| writes.bytes).or(config.bytes).unwrap_or(u64::MAX);

@@ -51,12 +51,19 @@ impl Drawn {
 
 impl Wire {
     pub fn new(scenario: &Scenario) -> Self {
-        let connections = scenario.flows.iter().map(|flow| flow.count.fit_u32()).sum();
-        let first = |connection| {
-            let drawn = Drawn::new(scenario.seed, connection, 0);
+        let from_the_start = scenario.flows.iter().filter(|flow| flow.arrivals.is_none());
+        let mut wire = Wire(Vec::new());
+        wire.grow(scenario.seed, from_the_start.map(|flow| flow.count).sum());
+        wire
+    }
+
+    /// There are so many connections.
+    pub fn grow(&mut self, seed: u64, connections: usize) {
+        let first = |connection: usize| {
+            let drawn = Drawn::new(seed, connection.fit_u32(), 0);
             drawn.identification.map(|next| Identification { generation: 0, next })
         };
-        Wire((0..connections).map(first).collect())
+        self.0.extend((self.0.len()..connections).map(first));
     }
 
     /// The identification of the first of `count` packets. Linux counts a connection's packets up from a random start;
@@ -139,7 +146,11 @@ impl Wire {
             }
         };
         let config = &scenario.flows[connection.flow as usize];
-        let opened = u64::from(connection.number) + u64::from(generation) * config.count as u64;
+        let opened = match config.arrivals {
+            // Counted over all connections of the flow.
+            Some(_) => u64::from(generation),
+            None => u64::from(connection.number) + u64::from(generation) * config.count as u64,
+        };
         let client_port = CLIENT_PORT + opened % (1 + u64::from(u16::MAX) - CLIENT_PORT);
         let server_port = SERVER_PORT + u64::from(connection.flow);
         let [host, peer] = hosts(packet, [connection.from, connection.to]);

@@ -79,4 +79,8 @@ impl Calendar for Agenda {
     fn timer(&mut self, index: u32, due: Time) {
         self.timers.set(self.transmitters + index, due);
     }
+
+    fn add_timer(&mut self, link: u32) {
+        self.timers.add(self.arrives_in[link as usize].0);
+    }
 }

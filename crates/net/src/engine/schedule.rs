@@ -65,6 +65,8 @@ const MANY: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Timers {
     wheels: Vec<Wheel>,
+    /// How many timers each cell has.
+    counts: Vec<usize>,
     slots: Vec<Slot>,
 }
 
@@ -79,11 +81,21 @@ struct Slot {
 impl Timers {
     /// One timer for each of `homes`, which are cells; there are `cells` of them.
     pub fn new(cells: usize, homes: &[u32]) -> Self {
-        let mut counts = vec![0; cells];
+        let mut counts = vec![0usize; cells];
         homes.iter().for_each(|&cell| counts[cell as usize] += 1);
         Timers {
-            wheels: counts.into_iter().map(|timers| Wheel::new(timers >= MANY)).collect(),
+            wheels: counts.iter().map(|&timers| Wheel::new(timers >= MANY)).collect(),
+            counts,
             slots: homes.iter().map(|&cell| Slot { cell, due: Time::NEVER, queued: Time::NEVER }).collect(),
+        }
+    }
+
+    /// One more, of `cell`.
+    pub fn add(&mut self, cell: u32) {
+        self.slots.push(Slot { cell, due: Time::NEVER, queued: Time::NEVER });
+        self.counts[cell as usize] += 1;
+        if self.counts[cell as usize] == MANY {
+            self.wheels[cell as usize].enlarge();
         }
     }
 

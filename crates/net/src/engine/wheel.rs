@@ -34,6 +34,12 @@ impl Wheel {
         Wheel { near: BinaryHeap::new(), edge, far: vec![Vec::new(); slots], occupied: [[0; SLOTS / 64]; LEVELS] }
     }
 
+    /// Many entries are expected from now on.
+    pub fn enlarge(&mut self) {
+        let near = std::mem::replace(self, Wheel::new(true)).near;
+        near.into_iter().for_each(|Reverse((time, index))| self.push(time, index));
+    }
+
     #[inline]
     pub fn push(&mut self, time: Time, index: u32) {
         if time.nanos() < self.edge {

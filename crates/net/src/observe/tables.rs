@@ -89,8 +89,10 @@ table! {
 table! {
     /// Connections, when they end.
     Flows, FlowEnd {
-        flow: i64, connection: i64, generation: i64, start_s: f64, end_s: f64, delivered_bytes: i64, segments_out: i64,
-        retransmits: i64, timeouts: i64, tail_probes: i64, completed: i64,
+        flow: i64, connection: i64, generation: i64, start_s: f64, end_s: f64,
+        /// 0: without end.
+        asked_bytes: i64,
+        delivered_bytes: i64, segments_out: i64, retransmits: i64, timeouts: i64, tail_probes: i64, completed: i64,
     }
 }
 

@@ -1,9 +1,11 @@
 //! The compiled scenario: integers only. Validated here against what would crash or hang the core; what a user got wrong is
 //! told before, where files and fields are known.
 
+mod arrivals;
 mod link;
 mod queue;
 
+pub use arrivals::{Arrivals, Sizes, Times};
 pub use link::{Jitter, Link, LossPattern, Pace, Reorder, Trace};
 pub use queue::{Codel, Discipline, FqCodel, FqPie, Pie, Red};
 
@@ -98,6 +100,9 @@ pub struct Flow {
     /// Absent: they write whenever there is room.
     #[serde(default)]
     pub writes: Option<Writes>,
+    /// Absent: there are `count` connections from the start.
+    #[serde(default)]
+    pub arrivals: Option<Arrivals>,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
     /// Instead of the algorithm that `cc` names; then that is a label.
@@ -248,6 +253,13 @@ impl Scenario {
                 writes.check(&format!("flows[{i}].writes"))?;
                 if flow.bytes.is_some() {
                     return Err(format!("flows[{i}].bytes: what it writes has no end"));
+                }
+            }
+            if let Some(arrivals) = &flow.arrivals {
+                arrivals.check(&format!("flows[{i}].arrivals"))?;
+                connections = connections.saturating_add(arrivals.open);
+                if flow.bytes.is_some() || flow.writes.is_some() || flow.lifetime_ns.is_some() || flow.count != 1 {
+                    return Err(format!("flows[{i}].arrivals say what is sent, and by how many connections"));
                 }
             }
             within(flow.start_ns, 0, DURATION_MAX_NS, &format!("flows[{i}].start_ns"))?;

@@ -52,15 +52,16 @@ int read_tcp_info(int fd, struct sample *into) {
 }
 
 void open_flow_tables(void) {
-    ends = table("flows", "flow,connection,generation,start_ns,end_ns,delivered_bytes,segments_out,retransmits,timeouts,completed");
+    ends = table("flows", "flow,connection,generation,start_ns,end_ns,asked_bytes,delivered_bytes,segments_out,retransmits,timeouts,completed");
     controls = table("controls", "flow,cc");
     zeros = mmap(0, AT_ONCE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (zeros == MAP_FAILED) fail("mmap");
 }
 
 void report_flow(struct session *s, const struct sample *last, uint64_t delivered, int64_t end, int completed) {
-    fprintf(ends, "%d,%d,%d,%lld,%lld,%llu,%llu,%llu,%llu,%d\n", s->flow->index, s->number, s->generation,
-            (long long)(s->opened - start_at), (long long)(end - start_at), (unsigned long long)delivered,
+    fprintf(ends, "%d,%d,%d,%lld,%lld,%lld,%llu,%llu,%llu,%llu,%d\n", s->flow->index, s->number, s->generation,
+            (long long)(s->opened - start_at), (long long)(end - start_at),
+            (long long)(s->bytes == ENDLESS ? 0 : s->bytes), (unsigned long long)delivered,
             (unsigned long long)last->segments, (unsigned long long)last->retransmits, (unsigned long long)last->timeouts, completed);
 }
 
@@ -69,7 +70,7 @@ static uint64_t delivered(struct session *s) {
     struct sample receiver;
     uint64_t bytes = s->received;
     if (s->peer >= 0 && !read_tcp_info(s->peer, &receiver)) bytes = receiver.received_bytes;
-    return s->flow->bytes != ENDLESS && bytes > (uint64_t)s->flow->bytes ? (uint64_t)s->flow->bytes : bytes;
+    return s->bytes != ENDLESS && bytes > (uint64_t)s->bytes ? (uint64_t)s->bytes : bytes;
 }
 
 static void release(struct session *s) {
@@ -188,7 +189,7 @@ static int transfer(struct session *s, int64_t end) {
         write_paced(s, end);
         return 0;
     }
-    for (int64_t left = flow->bytes;;) {
+    for (int64_t left = s->bytes;;) {
         if (!allow_until(s->fd, end)) return 0;
         ssize_t sent = send(s->fd, zeros, left != ENDLESS && left < SEND_SIZE ? left : SEND_SIZE, MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) return 0;
@@ -200,6 +201,43 @@ static int transfer(struct session *s, int64_t end) {
     return recv(s->fd, &rest, 1, 0) == 0;
 }
 
+void hold_session(struct flow *flow, int number, int generation, int64_t bytes, int64_t end, int64_t life) {
+    struct session *s = calloc(1, sizeof *s);
+    *s = (struct session){.flow = flow, .number = number, .generation = generation, .bytes = bytes, .peer = -1, .references = 1};
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = flow->source};
+    socklen_t length = sizeof from;
+    s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (s->fd < 0 || setsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, flow->cc, strlen(flow->cc))) fail(flow->cc);
+    if (bind(s->fd, (void *)&from, sizeof from) || getsockname(s->fd, (void *)&from, &length)) fail("bind");
+    s->port = ntohs(from.sin_port);
+    s->opened = now();
+    if (life && s->opened + life < end) end = s->opened + life;
+    pthread_mutex_lock(&lock);
+    s->next = flow->live;
+    flow->live = s;
+    pthread_mutex_unlock(&lock);
+    int completed = transfer(s, end);
+    struct sample sender;
+    pthread_mutex_lock(&lock);
+    read_tcp_info(s->fd, &sender);
+    uint64_t got = delivered(s);
+    if (now() <= start_at + duration) report_flow(s, &sender, got, now(), completed);
+    flow->retired.delivered += s->counted = got;
+    s->closed = 1;
+    flow->retired.segments += sender.segments;
+    flow->retired.retransmits += sender.retransmits;
+    flow->retired.timeouts += sender.timeouts;
+    for (struct session **at = &flow->live; *at; at = &(*at)->next)
+        if (*at == s) { *at = s->next; break; }
+    int fd = s->fd;
+    release(s);
+    pthread_mutex_unlock(&lock);
+    /* Closed by reset: what was still on its way is given up, as the simulator does. */
+    struct linger reset = {1, 0};
+    if (!completed) setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    close(fd);
+}
+
 static void *send_flow(void *argument) {
     struct start begin = *(struct start *)argument;
     free(argument);
@@ -209,45 +247,12 @@ static void *send_flow(void *argument) {
     sleep_until(start_at + flow->start);
     int64_t last = flow->duration == ENDLESS ? INT64_MAX : start_at + flow->start + flow->duration;
     for (int generation = 0;; generation++) {
-        struct session *s = calloc(1, sizeof *s);
-        *s = (struct session){.flow = flow, .number = begin.number, .generation = generation, .peer = -1, .references = 1};
-        struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = flow->source};
-        socklen_t length = sizeof from;
-        s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (s->fd < 0 || setsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, flow->cc, strlen(flow->cc))) fail(flow->cc);
-        if (bind(s->fd, (void *)&from, sizeof from) || getsockname(s->fd, (void *)&from, &length)) fail("bind");
-        s->port = ntohs(from.sin_port);
-        s->opened = now();
-        int64_t end = last;
+        int64_t life = 0;
         if (flow->life_high > 0) {
             random = mixed(random);
-            int64_t life = flow->life_low + (int64_t)((flow->life_high - flow->life_low) * ((random >> 11) / (double)(1ull << 53)));
-            if (s->opened + life < end) end = s->opened + life;
+            life = flow->life_low + (int64_t)((flow->life_high - flow->life_low) * ((random >> 11) / (double)(1ull << 53)));
         }
-        pthread_mutex_lock(&lock);
-        s->next = flow->live;
-        flow->live = s;
-        pthread_mutex_unlock(&lock);
-        int completed = transfer(s, end);
-        struct sample sender;
-        pthread_mutex_lock(&lock);
-        read_tcp_info(s->fd, &sender);
-        uint64_t bytes = delivered(s);
-        if (now() <= start_at + duration) report_flow(s, &sender, bytes, now(), completed);
-        flow->retired.delivered += s->counted = bytes;
-        s->closed = 1;
-        flow->retired.segments += sender.segments;
-        flow->retired.retransmits += sender.retransmits;
-        flow->retired.timeouts += sender.timeouts;
-        for (struct session **at = &flow->live; *at; at = &(*at)->next)
-            if (*at == s) { *at = s->next; break; }
-        int fd = s->fd;
-        release(s);
-        pthread_mutex_unlock(&lock);
-        /* Closed by reset: what was still on its way is given up, as the simulator does. */
-        struct linger reset = {1, 0};
-        if (!completed) setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-        close(fd);
+        hold_session(flow, begin.number, generation, flow->bytes, last, life);
         if (flow->life_high <= 0 || now() >= last || now() >= start_at + duration) return 0;
     }
 }
@@ -256,7 +261,8 @@ void start_flow(struct flow *flow) {
     if (!flow->native) return;
     pthread_t thread;
     if ((errno = pthread_create(&thread, 0, open_listener, flow)) || (errno = pthread_join(thread, 0))) fail("pthread_create");
-    for (int i = 0; i < flow->count; i++) {
+    if (flow->arrivals) start_arrivals(flow);
+    for (int i = 0; i < flow->count && !flow->arrivals; i++) {
         struct start *begin = malloc(sizeof *begin);
         *begin = (struct start){flow, i};
         spawn_thread(send_flow, begin);
@@ -290,7 +296,7 @@ void report_flows_end(void) {
             report_flow(s, &sender, delivered(s), start_at + duration, 0);
         }
         for (int number = 0; number < flows[i].count && flows[i].seen; number++) { /* as last seen: iperf3 tells no times */
-            struct session s = {.flow = &flows[i], .number = number, .opened = start_at + flows[i].start};
+            struct session s = {.flow = &flows[i], .number = number, .opened = start_at + flows[i].start, .bytes = flows[i].bytes};
             int64_t end = flows[i].duration == ENDLESS ? duration : flows[i].start + flows[i].duration;
             uint64_t bytes = flows[i].seen[number].received;
             int completed = flows[i].bytes != ENDLESS && bytes >= (uint64_t)flows[i].bytes;

@@ -205,7 +205,12 @@ static void order(char *line) {
         namespaces[namespace_count++] = word(&rest);
     } else if (!strcmp(first, "flow")) add_flow(&rest);
     else if (!strcmp(first, "probe")) add_probe(rest);
-    else if (!strcmp(first, "host")) add_host(number(&rest));
+    else if (!strcmp(first, "arrivals")) {
+        int index = number(&rest), open = number(&rest);
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", directory, word(&rest));
+        add_arrivals(index, path, open);
+    } else if (!strcmp(first, "host")) add_host(number(&rest));
     else if (!strcmp(first, "change")) {
         int64_t at = number(&rest);
         int namespace = number(&rest);

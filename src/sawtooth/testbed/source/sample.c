@@ -260,7 +260,8 @@ static void sample_flows(int64_t at) {
                 (unsigned long long)(total.segments - before->segments), (unsigned long long)(total.retransmits - before->retransmits),
                 (unsigned long long)(total.timeouts - before->timeouts));
         *before = total;
-        for (int number = 0; number < flow->count && number < SAMPLED_CONNECTIONS; number++) {
+        int connections = flow->arrivals ? flow->arrivals->workers : flow->count;
+        for (int number = 0; number < connections && number < SAMPLED_CONNECTIONS; number++) {
             struct sample sender = {0};
             if (flow->seen) sender = flow->seen[number].sender;
             for (struct session *s = flow->live; s; s = s->next)

@@ -30,7 +30,7 @@ struct session { /* one connection of a native flow, from its SYN to its close *
     struct session *next;
     int number, generation, fd, peer; /* peer: the receiver's socket, -1 while there is none */
     uint16_t port;
-    int64_t opened;
+    int64_t opened, bytes;
     uint64_t received; /* what the receiver had when its socket was closed */
     uint64_t counted;  /* what of it the flow's retired count has; more may arrive after the sender's end */
     int references, closed; /* closed: by the sender */
@@ -41,6 +41,13 @@ struct seen { /* a connection of iperf3, as inet_diag last showed it; its counte
     uint64_t received;
 };
 
+struct arrivals { /* transfers that come by themselves; under the lock */
+    FILE *file;
+    pthread_cond_t turn;
+    int open, workers, idle, come; /* at most so many workers; come: transfers so far */
+    int waiting;                   /* one of them waits for the next transfer */
+};
+
 struct flow {
     int index, native, from, to, count;
     char cc[16], used[16];
@@ -48,6 +55,7 @@ struct flow {
     uint16_t port, first_port; /* first_port: of iperf3's client */
     int64_t start, duration, bytes, life_low, life_high;
     int64_t write, rate, on, off; /* so many bytes at a time, at a rate, on and off by turns; no write: whenever there is room */
+    struct arrivals *arrivals; /* none: connections from the start */
     struct session *live;
     struct seen *seen;
     struct counts retired, before;
@@ -70,6 +78,10 @@ uint64_t mixed(uint64_t value);
 void parse_tcp_info(const void *data, unsigned length, struct sample *into);
 int read_tcp_info(int fd, struct sample *into);
 
+/* One connection from its SYN to its close, at `end` or after its `life` at the latest; no life: 0. */
+void hold_session(struct flow *flow, int number, int generation, int64_t bytes, int64_t end, int64_t life);
+void add_arrivals(int index, const char *path, int open);
+void start_arrivals(struct flow *flow);
 void start_flow(struct flow *flow); /* native: returns when its listener is ready */
 void report_flows_end(void);
 void counts_of(struct flow *flow, struct counts *into);

@@ -1,0 +1,219 @@
+//! Transfers that come by themselves: when the next one does, and how large it is, drawn as they are asked for.
+
+use crate::rng::{Purpose, Rng};
+use crate::scenario::{Arrivals, Scenario, Sizes, Times};
+use sawtooth_units::Time;
+use sawtooth_units::width::{Approx, Fit};
+use std::collections::VecDeque;
+
+/// A transfer: when it comes, and its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    pub at: Time,
+    pub bytes: u64,
+}
+
+/// The transfers of a flow, in order: the same for every engine.
+#[derive(Clone, Debug)]
+pub struct Transfers {
+    config: Arrivals,
+    start: Time,
+    until: Time,
+    /// Of those that were drawn: how many, and when the last one comes.
+    drawn: usize,
+    last: Time,
+    /// Sizes and times are drawn each by themselves, so that another rate leaves the sizes as they are.
+    times: Rng,
+    sizes: Rng,
+}
+
+impl Transfers {
+    /// Of the flow with this number in the run with `seed`, from `start` on and before `until`.
+    pub fn new(config: Arrivals, seed: u64, flow: u64, [start, until]: [Time; 2]) -> Self {
+        let [times, sizes] = [Purpose::Arrival, Purpose::Size].map(|purpose| Rng::new(seed, purpose, flow));
+        Transfers { config, start, until, drawn: 0, last: start, times, sizes }
+    }
+}
+
+impl Iterator for Transfers {
+    type Item = Transfer;
+
+    fn next(&mut self) -> Option<Transfer> {
+        let at = match self.config.times {
+            Times::PoissonNs(mean) => {
+                let gap = (-mean.approx() * unit(&mut self.times).ln()).round();
+                Time::from_nanos(self.last.nanos().saturating_add(whole(gap)))
+            }
+            Times::AtNs(ref times) => Time::from_nanos(self.start.nanos().saturating_add(*times.get(self.drawn)?)),
+        };
+        if at >= self.until {
+            return None;
+        }
+        let bytes = size(&self.config.sizes, self.drawn, &mut self.sizes);
+        self.drawn += 1;
+        self.last = at;
+        Some(Transfer { at, bytes })
+    }
+}
+
+/// Evenly in 0 (left out) to 1.
+fn unit(rng: &mut Rng) -> f64 {
+    ((rng.next() >> 11) + 1).approx() / (1u64 << 53).approx()
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float's cast saturates")]
+fn whole(value: f64) -> u64 {
+    value as u64
+}
+
+fn size(sizes: &Sizes, number: usize, rng: &mut Rng) -> u64 {
+    match *sizes {
+        Sizes::Fixed(bytes) => bytes,
+        Sizes::Each(ref all) => all[number],
+        Sizes::Lognormal { mean_bytes, sigma_ppb } => {
+            let sigma = sigma_ppb.approx() / 1e9;
+            // Box and Muller (1958), one of the two.
+            let normal = (-2.0 * unit(rng).ln()).sqrt() * (std::f64::consts::TAU * unit(rng)).cos();
+            let log = mean_bytes.approx().ln() - sigma * sigma / 2.0 + sigma * normal;
+            whole(log.exp().round()).clamp(1, LARGEST)
+        }
+        Sizes::Pareto { least_bytes, most_bytes, shape_ppb } => {
+            let (least, most, shape) = (least_bytes.approx(), most_bytes.approx(), shape_ppb.approx() / 1e9);
+            let cut = 1.0 - (least / most).powf(shape);
+            let bytes = least * (1.0 - (1.0 - unit(rng)) * cut).powf(-1.0 / shape);
+            whole(bytes.round()).clamp(least_bytes, most_bytes)
+        }
+        Sizes::Cdf(ref points) => of_points(points, unit(rng) * 1e9),
+    }
+}
+
+/// Of a lognormal transfer.
+const LARGEST: u64 = 1_000_000_000_000_000;
+
+/// The size up to which the distribution has the share `ppb`.
+fn of_points(points: &[[u64; 2]], ppb: f64) -> u64 {
+    let next = points.partition_point(|&[_, share]| share.approx() < ppb).min(points.len() - 1);
+    let [high, to] = points[next];
+    let Some([low, from]) = next.checked_sub(1).map(|before| points[before]) else {
+        return high.max(1);
+    };
+    let part = (ppb - from.approx()) / (to - from).max(1).approx();
+    whole((low.approx() + (high - low).approx() * part).round()).clamp(1, high.max(1))
+}
+
+/// The arrivals of one flow as a simulation has them: the next one, places that are free, and what waits for one.
+#[derive(Clone, Debug)]
+pub struct Arriving {
+    pub flow: u32,
+    /// Where its ways there and back begin.
+    pub ways: [u32; 2],
+    transfers: Transfers,
+    next: Option<Transfer>,
+    /// How many have opened, and how many places there are.
+    opened: u32,
+    places: usize,
+    most: usize,
+    free: Vec<u32>,
+    waiting: VecDeque<Transfer>,
+}
+
+impl Arriving {
+    /// `None`: the flow's connections do not come by themselves.
+    pub fn new(scenario: &Scenario, flow: usize, ways: [u32; 2]) -> Option<Self> {
+        let config = &scenario.flows[flow];
+        let arrivals = config.arrivals.clone()?;
+        let most = arrivals.open;
+        let start = Time::from_nanos(config.start_ns);
+        let ends = config.duration_ns.map_or(u64::MAX, |ns| config.start_ns.saturating_add(ns));
+        let until = Time::from_nanos(ends.min(scenario.duration_ns));
+        let mut transfers = Transfers::new(arrivals, scenario.seed, flow as u64, [start, until]);
+        let next = transfers.next();
+        let (free, waiting) = (Vec::new(), VecDeque::new());
+        Some(Arriving { flow: flow.fit_u32(), ways, transfers, next, opened: 0, places: 0, most, free, waiting })
+    }
+
+    /// When the next one comes.
+    pub fn due(&self) -> Time {
+        self.next.map_or(Time::NEVER, |transfer| transfer.at)
+    }
+
+    /// Those that have come by `now` wait.
+    pub fn come(&mut self, now: Time) {
+        while let Some(transfer) = self.next
+            && transfer.at <= now
+        {
+            self.waiting.push_back(transfer);
+            self.next = self.transfers.next();
+        }
+    }
+
+    /// The next that waits, if there is a place for it: its number in order, its bytes, and the connection that was there before;
+    /// without one it gets a new place.
+    pub fn opens(&mut self) -> Option<(u32, u64, Option<u32>)> {
+        if self.waiting.is_empty() || (self.free.is_empty() && self.places == self.most) {
+            return None;
+        }
+        let transfer = self.waiting.pop_front()?;
+        let place = self.free.pop();
+        self.places += usize::from(place.is_none());
+        self.opened += 1;
+        Some((self.opened - 1, transfer.bytes, place))
+    }
+
+    /// How many places there are.
+    pub fn places(&self) -> usize {
+        self.places
+    }
+
+    /// A connection has ended.
+    pub fn ended(&mut self, connection: u32) {
+        self.free.push(connection);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draws(sizes: &Sizes, count: usize) -> Vec<u64> {
+        let mut rng = Rng::new(1, Purpose::Size, 0);
+        let mut drawn: Vec<u64> = (0..count).map(|number| size(sizes, number, &mut rng)).collect();
+        drawn.sort_unstable();
+        drawn
+    }
+
+    fn mean(drawn: &[u64]) -> f64 {
+        drawn.iter().map(|&bytes| bytes.approx()).sum::<f64>() / drawn.len() as f64
+    }
+
+    #[test]
+    fn a_lognormal_size_has_its_mean_and_its_median() {
+        let drawn = draws(&Sizes::Lognormal { mean_bytes: 100_000, sigma_ppb: 1_000_000_000 }, 200_000);
+        let median = drawn[drawn.len() / 2] as f64;
+        assert!((mean(&drawn) / 1e5 - 1.0).abs() < 0.02, "{}", mean(&drawn));
+        assert!((median / (1e5 * (-0.5f64).exp()) - 1.0).abs() < 0.02, "{median}");
+        assert!(draws(&Sizes::Lognormal { mean_bytes: 7, sigma_ppb: 0 }, 10) == [7; 10]);
+    }
+
+    #[test]
+    fn a_pareto_size_is_within_its_bounds_and_has_its_median() {
+        let drawn =
+            draws(&Sizes::Pareto { least_bytes: 1_000, most_bytes: 1_000_000, shape_ppb: 1_200_000_000 }, 100_000);
+        assert!(drawn[0] >= 1_000 && drawn[drawn.len() - 1] <= 1_000_000);
+        // L (1 - u (1 - (L / H)^a))^(-1 / a) at one half.
+        let expected = 1_000.0 * (1.0 - 0.5 * (1.0 - 0.001f64.powf(1.2))).powf(-1.0 / 1.2);
+        let median = drawn[drawn.len() / 2] as f64;
+        assert!((median / expected - 1.0).abs() < 0.02, "{median} {expected}");
+    }
+
+    #[test]
+    fn between_points_of_a_distribution_sizes_are_even() {
+        let points = [[0, 0], [1_000, 500_000_000], [11_000, 900_000_000], [11_000, 1_000_000_000]];
+        assert_eq!(
+            [0.1, 2.5e8, 5e8, 7e8, 9.5e8, 1e9].map(|ppb| of_points(&points, ppb)),
+            [1, 500, 1_000, 6_000, 11_000, 11_000]
+        );
+        assert_eq!(of_points(&[[10, 500_000_000], [20, 1_000_000_000]], 1.0), 10, "a share at the first size");
+        assert_eq!(of_points(&[[10, 1_000_000_000]], 1.0), 10);
+    }
+}

@@ -1,0 +1,95 @@
+//! Transfers that come by themselves: when, and how large they are.
+
+use crate::scenario::{CONNECTIONS_MAX, DURATION_MAX_NS, within};
+use serde::Deserialize;
+
+/// Bytes of a transfer: a petabyte.
+const TRANSFER_MAX: u64 = 1_000_000_000_000_000;
+const PPB: u64 = 1_000_000_000;
+
+/// Each transfer is a connection of its own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arrivals {
+    pub times: Times,
+    pub sizes: Sizes,
+    /// So many are open at once at most; others wait until one has ended.
+    pub open: usize,
+}
+
+/// When they come, since the flow's start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Times {
+    /// By chance, each independent of the others: so many nanoseconds apart on average.
+    PoissonNs(u64),
+    /// In order.
+    AtNs(Vec<u64>),
+}
+
+/// How many bytes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Sizes {
+    Fixed(u64),
+    /// The logarithm is normal, with this deviation.
+    Lognormal {
+        mean_bytes: u64,
+        sigma_ppb: u64,
+    },
+    /// Cut at both ends.
+    Pareto {
+        least_bytes: u64,
+        most_bytes: u64,
+        shape_ppb: u64,
+    },
+    /// Points of the cumulative distribution: bytes, and the share that is no larger; evenly between two of them.
+    Cdf(Vec<[u64; 2]>),
+    /// One after the other, of the times at which they come.
+    Each(Vec<u64>),
+}
+
+impl Arrivals {
+    /// Parses and checks them by themselves.
+    pub fn parse(json: &str) -> Result<Arrivals, String> {
+        let arrivals: Arrivals = serde_json::from_str(json).map_err(|e| format!("arrivals: {e}"))?;
+        arrivals.check("arrivals")?;
+        Ok(arrivals)
+    }
+
+    pub(super) fn check(&self, at: &str) -> Result<(), String> {
+        within(self.open as u64, 1, CONNECTIONS_MAX as u64, &format!("{at}.open"))?;
+        match &self.times {
+            Times::PoissonNs(mean) => within(*mean, 1_000, DURATION_MAX_NS, &format!("{at}.times"))?,
+            Times::AtNs(times) => {
+                if !times.is_sorted() || times.last().is_some_and(|&last| last > DURATION_MAX_NS) {
+                    return Err(format!("{at}.times are not in order, or later than any run"));
+                }
+            }
+        }
+        let bytes = |value: u64, what: &str| within(value, 1, TRANSFER_MAX, &format!("{at}.sizes.{what}"));
+        match &self.sizes {
+            Sizes::Fixed(size) => bytes(*size, "fixed"),
+            Sizes::Lognormal { mean_bytes, sigma_ppb } => {
+                within(*sigma_ppb, 0, 10 * PPB, &format!("{at}.sizes.sigma_ppb"))?;
+                bytes(*mean_bytes, "mean_bytes")
+            }
+            Sizes::Pareto { least_bytes, most_bytes, shape_ppb } => {
+                within(*shape_ppb, PPB / 100, 100 * PPB, &format!("{at}.sizes.shape_ppb"))?;
+                bytes(*least_bytes, "least_bytes")?;
+                within(*most_bytes, *least_bytes, TRANSFER_MAX, &format!("{at}.sizes.most_bytes"))
+            }
+            Sizes::Cdf(points) => {
+                let rises = points.windows(2).all(|two| two[0][0] <= two[1][0] && two[0][1] <= two[1][1]);
+                let first = points.first().is_some_and(|&[size, share]| size > 0 || share == 0);
+                let last =
+                    points.last().is_some_and(|&[size, share]| (1..=TRANSFER_MAX).contains(&size) && share == PPB);
+                if rises && first && last { Ok(()) } else { Err(format!("{at}.sizes.cdf is no distribution")) }
+            }
+            Sizes::Each(all) => match &self.times {
+                Times::AtNs(times) if times.len() == all.len() => all.iter().try_for_each(|&size| bytes(size, "each")),
+                _ => Err(format!("{at}.sizes.each are not as many as times")),
+            },
+        }
+    }
+}
