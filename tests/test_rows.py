@@ -78,16 +78,16 @@ def test_a_run_with_long_tables_is_saved_pickled_and_changed_like_any_other(tmp_
     run = Run(
         Scenario(),
         "sim",
-        Tables({"intervals": frame(3).assign(goodput_bps=1.0), "probes": tables.stored("it") or frame(0)}),
+        Tables({"intervals": frame(3).assign(goodput_bps=1.0), "links": tables.stored("it") or frame(0)}),
     )
     run.save(tmp_path / "run")
-    assert Run.load(tmp_path / "run").tables["probes"].equals(frame(2_500))
+    assert Run.load(tmp_path / "run").tables["links"].equals(frame(2_500))
     again = pickle.loads(pickle.dumps(run))
-    assert sorted(again.tables) == ["intervals", "probes"]
-    assert again.tables["probes"].equals(frame(2_500))
-    run.tables["probes"] = frame(1)
-    assert len(run.tables["probes"]) == 1
-    del run.tables["probes"]
+    assert sorted(again.tables) == ["intervals", "links"]
+    assert again.tables["links"].equals(frame(2_500))
+    run.tables["links"] = frame(1)
+    assert len(run.tables["links"]) == 1
+    del run.tables["links"]
     assert list(run.tables) == ["intervals"]
 
 

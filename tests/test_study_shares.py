@@ -93,3 +93,22 @@ def test_no_axis_can_take_the_name_of_a_column_of_any_table(tmp_path):
             with pytest.raises(SawtoothError) as caught:
                 study(columns={column: {"field": "chain.loss"}})
             assert caught.value.code == "conflict"
+
+
+def test_harm_is_what_a_flow_loses_against_the_point_where_it_is_alone(tmp_path):
+    """The fake engine gives the n-th flow n times what one has that is alone."""
+    cubic, reno = {"name": "cubic", "cc": "cubic"}, {"name": "reno", "cc": "reno"}
+    given = study(
+        scenario={"topology": "chain", "duration": "20 s"},
+        vary={"flows": [[cubic], [reno, cubic], [cubic, reno]], "chain.loss": ["0%", "1%"]},
+        columns={"together": {"field": "flows"}, "loss_percent": {"field": "chain.loss", "unit": "%"}},
+        published=None,
+    )
+    shares = quick(given, out=tmp_path).shares
+    whole = shares[(shares["flow"] == "cubic") & (shares["seed"] == "all")]
+    assert whole["harm"].to_numpy() == pytest.approx([-1, -1, 0, 0], abs=1e-9)
+    assert shares.loc[shares["flow"] == "reno", "harm"].isna().all()
+
+
+def test_a_study_in_which_no_flow_is_alone_tells_no_harm(tmp_path):
+    assert quick(mixed(), out=tmp_path).shares["harm"].isna().all()

@@ -30,6 +30,8 @@ _READ = {
     "intervals": ("t_s", "flow", "goodput_bps"),
     "tcp_info": ("t_s", "flow", "connection", "srtt_s"),
     "flows": ("flow", "connection", "generation", "start_s", "end_s", "delivered_bytes"),
+    "probes": ("t_s", "probe", "rtt_s"),
+    "queues": ("t_s", "transmitter"),
 }
 """Columns without which a table is not the one that its name says."""
 

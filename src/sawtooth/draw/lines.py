@@ -16,9 +16,15 @@ DASHES = ("solid", "dashed", "dotted", "dashdot")
 """Of matplotlib; a line has one by its number."""
 
 
+_UPRIGHT = 40
+"""Characters of names that stand side by side below a panel."""
+
+
 @dataclass(frozen=True)
 class Panel:
-    """``same``: where y would be if estimate and truth were the same, drawn as a thin line."""
+    """``same``: where y would be if estimate and truth were the same, drawn as a thin line. ``names`` of x from 0 on,
+    where it is no scale. ``from_zero``: a y that is linear begins there.
+    """
 
     title: str
     x_title: str
@@ -26,13 +32,16 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
     same: Callable[[float], float] | None = None
+    names: tuple[str, ...] = ()
+    from_zero: bool = False
 
 
 @dataclass(frozen=True)
 class Line:
     """``look`` chooses dash and marker. ``joined``: a line through the points, else marks only; ``marked``: marks too.
 
-    ``low`` and ``high`` are the ends of each point's interval, where it has one. One entry of the legend a ``name``.
+    ``low`` and ``high`` are the ends of each point's interval, where it has one; as a ``band`` they are an area. One
+    entry of the legend a ``name``.
     """
 
     panel: int
@@ -45,6 +54,7 @@ class Line:
     look: int = 0
     joined: bool = True
     marked: bool = True
+    band: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class LineFigure(Figure):
 
     @property
     def words(self) -> str:
-        texts = [f"{panel.title}{panel.x_title}{panel.y_title}" for panel in self.panels]
+        texts = [f"{panel.title}{panel.x_title}{panel.y_title}{''.join(panel.names)}" for panel in self.panels]
         return "".join(sorted({*super().words, *"".join(texts), *"".join(line.name for line in self.lines)}))
 
     @property
@@ -91,6 +101,9 @@ def draw(figure: LineFigure) -> Canvas:
         }
         if line.low is None or line.high is None:
             axes.plot(line.x, line.y, label=line.name, **style)
+        elif line.band:
+            axes.fill_between(line.x, line.low, line.high, color=line.tint, alpha=0.25, lw=0)
+            axes.plot(line.x, line.y, label=line.name, **style)
         else:
             below = [y - low for y, low in zip(line.y, line.low, strict=True)]
             above = [high - y for y, high in zip(line.y, line.high, strict=True)]
@@ -102,12 +115,19 @@ def draw(figure: LineFigure) -> Canvas:
             axes.tick_params(labelbottom=True)
         if figure.is_leftmost(at):
             axes.set_ylabel(panel.y_title)
+        if panel.names:
+            leaning = sum(map(len, panel.names)) > _UPRIGHT
+            how: dict[str, Any] = {"rotation": 25, "ha": "right"} if leaning else {}
+            axes.set_xticks(range(len(panel.names)), panel.names, **how)
+            axes.set_xlim(-0.5, len(panel.names) - 0.5)
         if panel.log_x:
             axes.set_xscale("log")
             _log_ticks(axes.xaxis, *axes.get_xlim())
         if panel.log_y:
             axes.set_yscale("log")
             _log_ticks(axes.yaxis, *axes.get_ylim())
+        if panel.from_zero and not panel.log_y:
+            axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
         if panel.same is not None:
             ends = axes.get_xlim()
             axes.plot(ends, [panel.same(x) for x in ends], color=MUTED, lw=0.9)
@@ -133,5 +153,7 @@ def _log_ticks(axis: Any, low: float, high: float) -> None:
 
     if high < 10 * low:
         axis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)))
+    elif high < 200 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

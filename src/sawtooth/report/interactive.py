@@ -269,7 +269,13 @@ def _lines(figure: LineFigure) -> Any:
     named: set[str] = set()
     for line in figure.lines:
         error = None
-        if line.low is not None and line.high is not None:
+        where = {"row": line.panel // figure.across + 1, "col": line.panel % figure.across + 1}
+        if line.band and line.low is not None and line.high is not None:
+            for edge, fill in ((line.low, None), (line.high, "tonexty")):
+                look = {"mode": "lines", "line": {"width": 0}, "fill": fill, "fillcolor": _faint(line.tint)}
+                quiet = {"showlegend": False, "hoverinfo": "skip", "legendgroup": line.name}
+                canvas.add_scatter(x=list(line.x), y=[round(y, 4) for y in edge], **look, **quiet, **where)
+        elif line.low is not None and line.high is not None:
             above = [high - y for y, high in zip(line.y, line.high, strict=True)]
             below = [y - low for y, low in zip(line.y, line.low, strict=True)]
             error = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1}
@@ -284,8 +290,7 @@ def _lines(figure: LineFigure) -> Any:
             name=line.name,
             legendgroup=line.name,
             showlegend=line.name not in named,
-            row=line.panel // figure.across + 1,
-            col=line.panel % figure.across + 1,
+            **where,
         )
         named.add(line.name)
     for at, panel in enumerate(figure.panels):
@@ -298,12 +303,23 @@ def _lines(figure: LineFigure) -> Any:
         if figure.alike:
             canvas.update_xaxes(matches="x", **place)
             canvas.update_yaxes(matches="y", **place)
+        if panel.from_zero and not panel.log_y:
+            canvas.update_yaxes(rangemode="tozero", **place)
+        if panel.names:
+            span = [-0.5, len(panel.names) - 0.5]
+            canvas.update_xaxes(tickvals=list(range(len(panel.names))), ticktext=list(panel.names), range=span, **place)
         values = [x for line in figure.lines if line.panel == at for x in line.x]
         if panel.same is not None and values:
             ends = [min(values), max(values)]
             same = {"x": ends, "y": [panel.same(x) for x in ends], "line": {"color": MUTED, "width": 1}}
             canvas.add_scatter(mode="lines", name="the same", showlegend=at == 0, **same, **place)
     return canvas
+
+
+def _faint(tint: str) -> str:
+    """A colour "#rrggbb" that lets through what is behind it."""
+    red, green, blue = (int(tint[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.25)"
 
 
 _DRAWERS: dict[str, Callable[[PanelFigure], Any]] = {

@@ -24,6 +24,7 @@ from sawtooth.storage import write_bytes, writing
 from sawtooth.study import estimates, store
 from sawtooth.study.axis import text
 from sawtooth.study.means import THE_SAME, interval, intervals, means
+from sawtooth.study.measures import RPM
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
 from sawtooth.tables import csv_text
@@ -99,6 +100,8 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> dict
         "changes": result.pooled[result.study.roles().x].nunique() > 1,
         "baseline": _at(result, result.study.roles().baseline),
         "shares": _shares(result),
+        "latency": _measured(result, result.latency),
+        "completions": _measured(result, result.completions),
         "spread": [(name, title) for name, title in zip(STATISTICS[2:], _SPREAD, strict=True)],
         "published": result.published,
         "warnings": result.warnings,
@@ -210,6 +213,25 @@ def _shares(result: StudyResult) -> list[dict[str, Any]]:
         row["interval"] = THE_SAME if low == high else f"{_number(low, 1)} … {_number(high, 1)}"
         point = [row[key] for key in keys]
         rows.append({**row, "first": point != before, "gap": before not in (None, point)})
+        before = point
+    return rows
+
+
+def _measured(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
+    """Rows over all seeds, with a gap between points; empty where there is nothing of the kind, or where the study is
+    of probes, whose waiting is not the question."""
+    if table.empty or result.study.is_of_probes:
+        return []
+    keys = list(result.places[0].key)
+    points = {tuple(row[key] for key in keys): row for row in result.records}
+    rows: list[dict[str, Any]] = []
+    before = None
+    for found in table[table["seed"] == ALL].to_dict("records"):
+        row = {str(name): value for name, value in found.items()}
+        point = tuple(row[key] for key in keys)
+        first = point != before
+        rpm = {name: points[point][name] if first else math.nan for name in RPM}
+        rows.append({**row, **rpm, "gap": first and before is not None})
         before = point
     return rows
 

@@ -1,4 +1,7 @@
-"""Fairness: how evenly connections share, by the index of Jain, Chiu and Hawe (DEC-TR-301, 1984, equation 2)."""
+"""Fairness: how evenly connections share, by the index of Jain, Chiu and Hawe (DEC-TR-301, 1984, equation 2); and what
+one flow does to another, by the harm of Ware, Mukerjee, Seshan and Sherry (*Beyond Jain's Fairness Index*, HotNets
+2019, section 3).
+"""
 
 from __future__ import annotations
 
@@ -14,3 +17,10 @@ def jain(rates: Sequence[float]) -> float:
     if len(rates) < 2 or squares == 0:
         return math.nan
     return math.fsum(rates) ** 2 / (len(rates) * squares)
+
+
+def harm(solo: float, competing: float) -> float:
+    """(solo - competing) / solo, of what is better the more there is of it, as throughput: 0 without harm, 1 where
+    nothing is left. Negative where it fares better in company. NaN without anything alone.
+    """
+    return (solo - competing) / solo if solo > 0 else math.nan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.published import Published
 from sawtooth.run import Run
 from sawtooth.scenario import Span
+from sawtooth.scenario.compiler import flow_names
 from sawtooth.stats import (
     COUNTERS,
     STATISTICS,
@@ -27,9 +28,10 @@ from sawtooth.stats import (
     throughput,
 )
 from sawtooth.storage import checksum, not_a_result, reason, write_bytes
-from sawtooth.study import shares, store
+from sawtooth.study import measures, shares, store
 from sawtooth.study.axis import text
 from sawtooth.study.means import Course, beginnings
+from sawtooth.study.measures import Measured
 from sawtooth.study.shares import ALL
 from sawtooth.study.study import ALONE, Study
 from sawtooth.study.terminal import table
@@ -38,6 +40,7 @@ from sawtooth.tables import csv_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_TABLES = ("intervals", "tcp_info", "flows", "probes", "queues")
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -57,7 +60,8 @@ class StudyResult:
     ``summary`` has the fixed columns (engine, the study's key columns, seed, the statistics, published_mean_mbps), one
     row a run and one with seed "all"; ``details`` adds intervals, changes, counters and all published figures;
     ``samples`` is the throughput in Mbit/s, one row an interval. ``shares`` has a row a flow where scenarios have
-    several: its mean, deviation and share of the sum, and Jain's index over its connections and over all
+    several: its mean, deviation and share of the sum, and Jain's index over its connections and over all. ``latency``
+    has a row a probe, ``completions`` one for each flow and size of transfers that end by themselves
     (docs/reference/tables.md). ``description`` is study.json.
     """
 
@@ -70,6 +74,8 @@ class StudyResult:
     details: DataFrame
     samples: DataFrame
     shares: DataFrame
+    latency: DataFrame
+    completions: DataFrame
     warnings: tuple[str, ...]
 
     @classmethod
@@ -83,14 +89,18 @@ class StudyResult:
         groups: dict[tuple[Any, ...], list[_Seen]] = {}
         warnings: dict[str, tuple[str, list[str]]] = {}
         frames = []
+        single: dict[tuple[Any, ...], str] = {}
         mixed: defaultdict[tuple[Any, ...], list[tuple[Place, shares.Shares]]] = defaultdict(list)
         for place in kept:
             where = store.point_directory(directory, place.id)
-            run = Run.load(where, tables=("intervals", "tcp_info", "flows"))
+            run = Run.load(where, tables=_TABLES)
             if len(run.scenario.flows) > 1:
                 mixed[tuple(place.key.values())].append((place, shares.Shares.of(run)))
+            elif run.scenario.flows:
+                single[tuple(place.key.values())] = flow_names(run.scenario)[0]
             series = throughput(run)
-            seen = _Seen(place, series.to_numpy(), span(run), run.scenario.interval, counters(run))
+            about = span(run), run.scenario.interval, counters(run), Measured.of(run)
+            seen = _Seen(place, series.to_numpy(), *about)
             groups.setdefault(tuple(place.key.values()), []).append(seen)
             for warning in run.warnings:
                 # Sentences that differ in their figures only are one warning.
@@ -109,10 +119,14 @@ class StudyResult:
         if changed and published is not None:
             fields = ", ".join(f"{field} = {text(value)}" for field, value in changed.items())
             sentences.append(f"the published figures were not made with what was set here: {fields}")
-        shared = pd.DataFrame([row for group in mixed.values() for row in _share_rows(engine, group)])
-        return cls(
-            study, engine, directory, kept, published, details[columns], details, samples, shared, tuple(sentences)
+        alone = _Alone.of(study, rows, single)
+        shared = pd.DataFrame([row for group in mixed.values() for row in _share_rows(engine, group, alone)])
+        of_probes, of_transfers = (
+            pd.DataFrame([row for group in groups.values() for row in _measured_rows(engine, group, rows_of)])
+            for rows_of in (measures.latency_rows, measures.completion_rows)
         )
+        tables = details[columns], details, samples, shared, of_probes, of_transfers
+        return cls(study, engine, directory, kept, published, *tables, tuple(sentences))
 
     @classmethod
     def load(cls, directory: Path | str) -> StudyResult:
@@ -160,11 +174,15 @@ class StudyResult:
         return Run.load(store.point_directory(self.directory, place.id))
 
     def write_tables(self) -> None:
-        """Writes summary.csv, table.csv and, where there are some, shares.csv and published.csv."""
+        """Writes summary.csv, table.csv and, where there are some, shares.csv, latency.csv, completions.csv and
+        published.csv.
+        """
         write_bytes(self.directory / "summary.csv", csv_text(self.summary).encode())
         write_bytes(self.directory / "table.csv", csv_text(self.details).encode())
-        if not self.shares.empty:
-            write_bytes(self.directory / "shares.csv", csv_text(self.shares).encode())
+        for name in ("shares", "latency", "completions"):
+            found = getattr(self, name)
+            if not found.empty:
+                write_bytes(self.directory / f"{name}.csv", csv_text(found).encode())
         if self.published is not None:
             figures = self.published.figures.assign(
                 trusted=self.published.figures["trusted"].map({True: "yes", False: "no"})
@@ -206,6 +224,7 @@ class _Seen:
     span_s: tuple[float, float]
     interval: Span
     counted: dict[str, float]
+    measured: Measured
 
 
 def _sentence(text: str, ids: list[str], points: int) -> str:
@@ -228,11 +247,53 @@ def _rows(engine: str, group: list[_Seen]) -> list[dict[str, Any]]:
     ]
 
 
-def _share_rows(engine: str, group: list[tuple[Place, shares.Shares]]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Alone:
+    """What flows get at points where there is no other: by their names, where only the flows differ."""
+
+    column: str | None
+    """That of the flows, where they vary."""
+    mbps: dict[tuple[Any, ...], dict[str, float]]
+
+    @classmethod
+    def of(cls, study: Study, rows: list[dict[str, Any]], single: dict[tuple[Any, ...], str]) -> _Alone:
+        """``single`` has the points of a single flow, with its name; ``rows`` are the study's, seeds and all."""
+        axes = study.axes()
+        column = next((axis.column for axis in axes if axis.field == "flows"), None)
+        found = cls(column, defaultdict(dict))
+        for row in rows if column is not None else []:
+            key = {axis.column: row[axis.column] for axis in axes}
+            if tuple(key.values()) in single:
+                found.mbps[found._place(key, row["seed"])][single[tuple(key.values())]] = row["mean_mbps"]
+        return found
+
+    def beside(self, key: dict[str, Any], seed: int | str) -> dict[str, float]:
+        """Mbit/s by the flows' names, for a point with several."""
+        return self.mbps.get(self._place(key, seed), {})
+
+    def _place(self, key: dict[str, Any], seed: int | str) -> tuple[Any, ...]:
+        return (seed, *(value for name, value in key.items() if name != self.column))
+
+
+def _share_rows(engine: str, group: list[tuple[Place, shares.Shares]], alone: _Alone) -> list[dict[str, Any]]:
     """A row a flow for each seed of a point, and for all of them."""
-    found = [row for place, seen in group for row in shares.rows(place.key, place.seed, [seen])]
-    found += shares.rows(group[0][0].key, ALL, [seen for _, seen in group])
+    key = group[0][0].key
+    seeds: list[tuple[int | str, list[shares.Shares]]] = [(place.seed, [seen]) for place, seen in group]
+    found = []
+    for seed, seen in [*seeds, (ALL, [seen for _, seen in group])]:
+        found += shares.rows(key, seed, seen, alone.beside(key, seed))
     return [{"engine": engine, **row} for row in found]
+
+
+def _measured_rows(
+    engine: str,
+    group: list[_Seen],
+    rows_of: Callable[[dict[str, Any], int | str, list[Measured]], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """Rows for each seed of a point, and for all of them."""
+    key = group[0].place.key
+    found = [row for seen in group for row in rows_of(key, seen.place.seed, [seen.measured])]
+    return [{"engine": engine, **row} for row in found + rows_of(key, ALL, [seen.measured for seen in group])]
 
 
 def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
@@ -255,7 +316,7 @@ def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
         values = [seen.counted[name] for seen in group]
         averaged = name in ("mean_srtt_ms", "rwnd_limited_percent")
         row[name] = math.fsum(values) / len(values) if averaged else math.fsum(values)
-    return row
+    return row | measures.columns([seen.measured for seen in group])
 
 
 def _compare(rows: list[dict[str, Any]], names: list[str], study: Study, published: Published | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.run import Run
-from sawtooth.stats import describe, independent, jain, throughput_by_flow
+from sawtooth.stats import describe, harm, independent, jain, throughput_by_flow
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -26,6 +26,7 @@ SHARE_COLUMNS = (
     "share_high_percent",
     "jain",
     "jain_all",
+    "harm",
 )
 """Beside the key columns, ``seed``, ``mean_mbps`` and ``std_mbps``."""
 
@@ -71,10 +72,13 @@ class Shares:
         return [float(mean) / whole * 100 if whole > 0 else math.nan for mean in means]
 
 
-def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Shares]) -> list[dict[str, Any]]:
+def rows(
+    key: Mapping[str, Any], seed: int | str, seen: Sequence[Shares], alone_mbps: Mapping[str, float]
+) -> list[dict[str, Any]]:
     """One row a flow, of one run or of several that differ in their seeds only.
 
     The share is the mean of the runs' shares; its 95% interval is that of independent runs, so one run has none.
+    ``alone_mbps`` is what flows of a name have where they are alone, for the harm that others do to them.
     """
     import numpy as np
 
@@ -98,6 +102,7 @@ def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Shares]) -> lis
                 "share_high_percent": share.high,
                 "jain": _mean([one.fairness[at] for one in seen]),
                 "jain_all": _mean([one.fairness_of_all for one in seen]),
+                "harm": harm(alone_mbps.get(name, math.nan), described["mean_mbps"]),
             }
         )
     return found

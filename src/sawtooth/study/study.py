@@ -28,23 +28,29 @@ from sawtooth.scenario.sources import anchored, anchored_axes
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
 from sawtooth.study.files import read_tables
+from sawtooth.study.measures import MEASURES, NAMES, PREFIXES, TITLES
 from sawtooth.study.shares import SHARE_COLUMNS
 
 MAX_POINTS = 100_000
 
 RESERVED = {
     *("engine", "seed", "t_s", "mbps", "from_s", "to_s", "ci_of", "ci_n", "change_percent", "ratio", "trusted", "note"),
-    *(*STATISTICS, *COUNTERS, *SHARE_COLUMNS, "probe"),
+    *(*STATISTICS, *COUNTERS, *SHARE_COLUMNS, *MEASURES, *NAMES),
 }
-"""Columns that the tables of every study have, so no axis may take their names; nor ``*_mbps``, ``published_*`` and
-``probe_*``."""
+"""Columns that the tables of every study have, so no axis may take their names; nor ``*_mbps``, ``published_*``,
+``probe_*`` and what measures begin with."""
 
 ALONE = "study"
 """The key column of a study in which nothing varies: a scenario with its repetitions."""
 
 ProbePlot = Literal["probe-curves", "probe-estimates", "probe-rtts", "assumed-rtt"]
 """For scenarios with probes through a congested link."""
-PlotName = Literal["time", "distribution", "mean", "mean-log", "compare", "share", "response", ProbePlot]
+LatencyPlot = Literal["latency", "latency-cdf"]
+"""For scenarios with probes beside flows."""
+MeasurePlot = Literal["measures", "trade", "completion", "harm"]
+PlotName = Literal[
+    "time", "distribution", "mean", "mean-log", "compare", "share", "response", ProbePlot, LatencyPlot, MeasurePlot
+]
 PLOTS: tuple[PlotName, ...] = ("time", "distribution", "mean", "mean-log", "compare", "share")
 """Of a study that names none."""
 
@@ -97,6 +103,18 @@ class Report(_Table):
     detail: float | str | None = Field(None, description="the value of x drawn over time beside the baseline; the last")
     plots: list[PlotName] = Field(default=list(PLOTS), description="which figures, in this order")
     flows: list[str] | None = Field(None, description="flows that figures of probes are set against; absent: all")
+    measures: list[str] = Field(
+        default=["mean_mbps", "mean_srtt_ms", "queue_delay_mean_ms"],
+        min_length=1,
+        max_length=9,
+        description="columns of the study's table that the figure measures draws along x",
+    )
+    trade: list[str] = Field(
+        default=["queue_delay_mean_ms", "mean_mbps"],
+        min_length=2,
+        max_length=2,
+        description="the two columns that the figure trade sets against each other, across and up",
+    )
 
 
 class Study(_Table):
@@ -314,7 +332,7 @@ class Study(_Table):
     def _check_probes(self) -> None:
         """Figures of probes need probes, and flows that are there."""
         scenario = self._base()
-        if set(get_args(ProbePlot)) & set(self.report.plots) and not scenario.probes:
+        if {*get_args(ProbePlot), *get_args(LatencyPlot)} & set(self.report.plots) and not scenario.probes:
             fix = "add [[scenario.probes]], or leave out the figures of probes"
             raise InputError("missing-field", "the scenario has no probes to be shown", field="report.plots", fix=fix)
         known = flow_names(scenario)
@@ -329,6 +347,12 @@ class Study(_Table):
             if name is not None and name not in names:
                 fix = suggestion(name, names)
                 raise InputError("unknown-name", f"no column is named {name}", field=f"report.{role}", fix=fix)
+        for role in ("measures", "trade"):
+            for column in getattr(self.report, role):
+                if column not in TITLES:
+                    fix = suggestion(column, TITLES)
+                    message = f"no figure shows a column {column}"
+                    raise InputError("unknown-name", message, field=f"report.{role}", fix=fix)
         roles = self.roles()
         if roles.x == roles.series:
             raise InputError("conflict", "is x already", field="report.series", fix="leave it out, or name another")
@@ -379,7 +403,7 @@ def _flat(given: Any, field: str) -> Any:
 
 
 def _is_reserved(column: str) -> bool:
-    return column in RESERVED or column.endswith("_mbps") or column.startswith(("published_", "probe_"))
+    return column in RESERVED or column.endswith("_mbps") or column.startswith(("published_", "probe_", *PREFIXES))
 
 
 def _check_axis(axis: Axis, axes: list[Axis]) -> None:

@@ -40,7 +40,9 @@ def table(result: StudyResult) -> str:
     about = f"throughput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
     notes = [line for line in (about, intervals(result.records)) if line]
-    return "\n".join([title, *notes, "", *_aligned(lines, words), *_shares(result, keys, words)])
+    return "\n".join(
+        [title, *notes, "", *_aligned(lines, words), *_shares(result, keys, words), *_latency(result, keys, words)]
+    )
 
 
 def _of_probes(result: StudyResult) -> str:
@@ -78,6 +80,22 @@ def _shares(result: StudyResult, keys: list[str], words: list[int]) -> list[str]
         cells = [*(plain(row[key]) for key in keys), row["flow"], _number(row["mean_mbps"]), _number(row["std_mbps"])]
         lines.append([*cells, share, "-" if math.isnan(row["jain"]) else f"{row['jain']:.3f}"])
     return ["", "each flow, and Jain's index over its connections", "", *_aligned(lines, [*words, len(keys)])]
+
+
+def _latency(result: StudyResult, keys: list[str], words: list[int]) -> list[str]:
+    """What probes wait at each point, where there are some."""
+    if result.latency.empty:
+        return []
+    names = ["idle", "median", "95%", "99%", "lost", "RPM"]
+    lines = [[*keys, *names]]
+    for row in result.records:
+        columns = ("latency_idle_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms")
+        lost = row["latency_lost_percent"]
+        cells = [*(plain(row[key]) for key in keys), *(_number(row[column]) for column in columns)]
+        lines.append([*cells, "-" if math.isnan(lost) else f"{lost:.1f}%", _short(row["rpm"])])
+    first = result.latency["probe"].iloc[0]
+    about = f"latency under load in ms, of {first}; responsiveness in round trips a minute"
+    return ["", about, "", *_aligned(lines, words)]
 
 
 def _aligned(lines: list[list[str]], words: list[int]) -> list[str]:

@@ -1,0 +1,313 @@
+"""Figures of measures beside throughput: latency over time and as a distribution, completion times by size, any columns
+of a study's table along x, or one against another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.draw.lines import Line, LineFigure, Panel
+from sawtooth.draw.palette import MUTED, colour, shown
+from sawtooth.draw.panels import ACROSS, Layout, value_text
+from sawtooth.run import Run
+from sawtooth.stats import Latency, latencies
+from sawtooth.stats.completion import QUANTILES
+from sawtooth.study import store
+from sawtooth.study.measures import TITLES
+from sawtooth.study.result import StudyResult
+from sawtooth.study.shares import ALL
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_LEGIBLE = 12
+"""Points that are all drawn over time, or as a distribution; of more, those at the baseline and at what stands out."""
+_BINS = 60
+"""Of a line over time, where that leaves ``_PROBES`` in each."""
+_PROBES = 20
+"""That a band from the 5th to the 95th percentile is of, at least."""
+_QUANTILES = 200
+
+
+@dataclass(frozen=True)
+class _Point:
+    """One point, all seeds: its key, its name among those drawn, its colour and the look of its line."""
+
+    key: dict[str, Any]
+    name: str
+    tint: str
+    look: int
+    seen: list[Latency]
+
+
+def _points(result: StudyResult, layout: Layout) -> list[_Point]:
+    """The first probe of the points that are drawn."""
+    found: dict[tuple[Any, ...], tuple[dict[str, Any], list[Latency]]] = {}
+    for place in result.places:
+        if _is_drawn(layout, place.key):
+            run = Run.load(store.point_directory(result.directory, place.id), tables=("probes",))
+            found.setdefault(tuple(place.key.values()), (place.key, []))[1].extend(latencies(run)[:1])
+    named = _named(result, layout, [key for key, _ in found.values()])
+    return [_Point(key, *about, seen) for about, (key, seen) in zip(named, found.values(), strict=True) if seen]
+
+
+def _is_drawn(layout: Layout, key: dict[str, Any]) -> bool:
+    count = len(layout.x_values) * len(layout.series_values) * len(layout.panel_values)
+    return count <= _LEGIBLE or key[layout.x] in (layout.baseline, layout.detail)
+
+
+def _named(result: StudyResult, layout: Layout, keys: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, int]]:
+    """A name of what varies among ``keys``, a colour by series (by x without one) and a look by the rest, for each."""
+    varied = [name for name in (keys[0] if keys else {}) if len({key[name] for key in keys}) > 1]
+    by = layout.series if layout.series in varied else next(iter(varied), None)
+    tints: dict[Any, int] = {}
+    looks: dict[Any, int] = {}
+    for key in keys:
+        name = ", ".join(_said(result, one, key[one]) for one in varied) or result.study.name
+        value = key[by] if by else None
+        rest = tuple(key[one] for one in varied if one != by)
+        at, look = tints.setdefault(value, len(tints)), looks.setdefault(rest, len(looks))
+        yield name, colour(value, at), look
+
+
+def _said(result: StudyResult, name: str, value: Any) -> str:
+    return value_text(result.study.title_of(name), value) if isinstance(value, (int, float)) else shown(value)
+
+
+def over_time(result: StudyResult, layout: Layout) -> LineFigure:
+    """Bands of latency over time, a panel a point. ``table``: the key columns, ``t_s`` (middle of a span of time),
+    ``latency_p5_ms``, ``latency_p50_ms``, ``latency_p95_ms``, ``latency_idle_ms``.
+    """
+    import numpy as np
+    import pandas as pd
+
+    frames, lines = [], []
+    panels: list[tuple[str, float]] = []
+    for point in _points(result, layout):
+        sent = np.concatenate([one.sent_s for one in point.seen])
+        rtt = np.concatenate([one.rtt_s for one in point.seen]) * 1e3
+        bins = max(1, min(_BINS, len(sent) // _PROBES))
+        edges = np.linspace(sent.min(), sent.max() + 1e-9, bins + 1) if len(sent) else np.zeros(bins + 1)
+        place = np.searchsorted(edges, sent, side="right") - 1
+        rows = []
+        for at in range(bins):
+            part = rtt[(place == at) & np.isfinite(rtt)]
+            if part.size:
+                rows.append((float(edges[at : at + 2].mean()), *np.quantile(part, (0.05, 0.5, 0.95)).tolist()))
+        names = ["t_s", "latency_p5_ms", "latency_p50_ms", "latency_p95_ms"]
+        table = pd.DataFrame(rows, columns=names).assign(latency_idle_ms=point.seen[0].idle_s * 1e3)
+        frames.append(table.assign(**point.key)[[*point.key, *table]])
+        if len(panels) < _LEGIBLE and rows:
+            t_s, low, middle, high = (table[name].tolist() for name in names)
+            idle = table["latency_idle_ms"].tolist()
+            where = len(panels)
+            lines.append(Line(where, "empty path", MUTED, t_s, idle, marked=False))
+            lines.append(Line(where, point.name, point.tint, t_s, middle, low, high, marked=False, band=True))
+            panels.append((point.name, max(high) / min(idle)))
+    steep = any(spread > 10 for _, spread in panels)
+    boxes = tuple(Panel(name, "time, s", "round-trip time, ms", log_y=steep) for name, _ in panels)
+    caption = (
+        "Round trips of the first probe while flows send: the line is the median, the band reaches from the 5th to the "
+        "95th percentile, all seeds together; the thin line is the empty path."
+    )
+    if len(frames) > len(panels):
+        caption += f" The first {len(panels)} of {len(frames)} points; the table has all."
+    found = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    across = min(ACROSS, len(boxes) or 1)
+    return LineFigure("latency", "Latency under load", caption, found, boxes, tuple(lines), across, alike=True)
+
+
+def distribution(result: StudyResult, layout: Layout) -> LineFigure:
+    """Distributions of latency. ``table``: the key columns, ``share`` (of the answered probes) and ``latency_ms``."""
+    import numpy as np
+    import pandas as pd
+
+    shares = np.linspace(0, 1, _QUANTILES + 1)
+    frames, lines = [], []
+    for point in _points(result, layout):
+        rtt = np.concatenate([one.rtt_s for one in point.seen]) * 1e3
+        answered = rtt[np.isfinite(rtt)]
+        if answered.size:
+            at = np.quantile(answered, shares)
+            frames.append(pd.DataFrame({**point.key, "share": shares, "latency_ms": at}))
+            percent = (100 * shares).tolist()
+            lines.append(Line(0, point.name, point.tint, at.tolist(), percent, look=point.look, marked=False))
+    spread = [line.x[-1] / line.x[0] for line in lines]
+    panel = Panel("", "round-trip time, ms", "answered probes, %", log_x=max(spread, default=1) > 10)
+    found = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    caption = "How many of the first probe's round trips took no longer, all seeds together; lost ones are left out."
+    title = "How latency under load is distributed"
+    return LineFigure("latency-cdf", title, caption, found, (panel,), tuple(lines), across=1)
+
+
+def completion(result: StudyResult, layout: Layout) -> LineFigure:
+    """Completion times and slowdowns of transfers by size. ``table``: rows of ``StudyResult.completions``, seeds
+    together.
+    """
+    table = result.completions
+    if not table.empty:
+        table = table[table["seed"] == ALL]
+        table = table[[_is_drawn(layout, key) for key in _keys(result, table)]].reset_index(drop=True)
+    high = "p50" if table.empty else next(one for one in reversed(QUANTILES) if table[f"slowdown_{one}"].notna().any())
+    names = tuple(f"{what}_{one}" for what in ("fct_ms", "slowdown") for one in dict.fromkeys(("p50", high)))
+    lines = []
+    keys = list(result.places[0].key)
+    groups = list(table.groupby([*keys, "flow"], sort=False)) if not table.empty else []
+    whose = [dict(zip([*keys, "flow"], values, strict=True)) for values, _ in groups]
+    for (name, tint, look), (_, part) in zip(_named(result, layout, whose), groups, strict=True):
+        sizes = ((part["bytes_from"] * part["bytes_to"]) ** 0.5 / 1e3).tolist()
+        for panel, column in enumerate(names):
+            lines.append(Line(panel, name, tint, sizes, part[column].tolist(), look=look))
+    panels = tuple(Panel("", "size of the transfer, kB", TITLES[one], log_x=True, log_y=True) for one in names)
+    caption = (
+        "Of transfers that ended, all seeds together. The slowdown is against a sender that knows the empty path. A "
+        "percentile that the transfers are too few for is left out."
+    )
+    title = "Completion times by size"
+    return LineFigure("completion", title, caption, table, panels, tuple(lines), across=len(names) // 2)
+
+
+def harmed(result: StudyResult, layout: Layout) -> LineFigure:
+    """What flows lose in company, a panel for each company. ``table``: the key columns, ``flow``, ``harm``,
+    ``mean_mbps``.
+    """
+    import pandas as pd
+
+    keys = list(result.places[0].key)
+    shares = result.shares
+    table = pd.DataFrame() if shares.empty else shares[(shares["seed"] == ALL) & shares["harm"].notna()]
+    scale, names = _scale(layout)
+    panels: list[Panel] = []
+    lines = []
+    flows = table["flow"].drop_duplicates().tolist() if len(table) else []
+    for panel in layout.panel_values:
+        for series in layout.series_values:
+            part = layout.part(table, series, panel) if len(table) else table
+            if part.empty:
+                continue
+            for flow, own in part.groupby("flow", sort=False):
+                x, y = [scale[value] for value in own[layout.x]], (100 * own["harm"]).tolist()
+                at = flows.index(flow)
+                lines.append(Line(len(panels), shown(flow), colour(flow, at), x, y, look=at, joined=layout.numeric))
+            title = ", ".join(part for part in (layout.name(series, ""), *map(shown, panel)) if part)
+            panels.append(Panel(title, layout.x_title, "harm, %", log_x=layout.geometric, names=names))
+    table = table[[*keys, "flow", "harm", "mean_mbps"]] if len(table) else table
+    caption = "How much of the throughput that a flow has alone it loses beside the other one, all seeds together."
+    across = min(ACROSS, len(panels) or 1)
+    return LineFigure("harm", "Harm", caption, table, tuple(panels), tuple(lines), across, alike=True)
+
+
+def _scale(layout: Layout) -> tuple[dict[Any, float], tuple[str, ...]]:
+    """Where values of x stand, and their names where that is no scale."""
+    scale = {value: float(value) if layout.numeric else float(at) for at, value in enumerate(layout.x_values)}
+    return scale, () if layout.numeric else tuple(shown(value) for value in layout.x_values)
+
+
+def along(result: StudyResult, layout: Layout) -> LineFigure:
+    """Columns of the study's table against x, a panel each. ``table``: the key columns and those, with ``_low`` and
+    ``_high`` over the seeds.
+    """
+    wanted = result.study.report.measures
+    table = _with_ends(result, wanted)
+    scale, names = _scale(layout)
+    lines = []
+    for name, tint, look, part in _groups(result, layout, table):
+        for panel, column in enumerate(wanted):
+            here = part[part[column].notna()]
+            x = [scale[value] for value in here[layout.x]]
+            y, low, high = (here[f"{column}{end}"].tolist() for end in ("", "_low", "_high"))
+            lines.append(Line(panel, name, tint, x, y, low, high, look=look, joined=layout.numeric))
+    log_x = layout.geometric
+    panels = tuple(Panel("", layout.x_title, TITLES[one], log_x=log_x, names=names, from_zero=True) for one in wanted)
+    caption = "All seeds together; bars reach from the seed with the least to the one with the most."
+    title = f"Measures against {layout.x_title.rpartition(', ')[0] or layout.x_title}"
+    return LineFigure("measures", title, caption, table, panels, tuple(lines), min(ACROSS, len(panels)))
+
+
+def trade(result: StudyResult, layout: Layout) -> LineFigure:
+    """One column of the study's table against another, a mark a point, a panel each value of the panels' columns."""
+    across, up = result.study.report.trade
+    table = _with_ends(result, (across, up))
+    panels, lines = [], []
+    for place, panel in enumerate(layout.panel_values):
+        for number, series in enumerate(layout.series_values):
+            part = layout.part(table, series, panel)
+            part = part[part[across].notna() & part[up].notna()]
+            if len(part):
+                x, y = part[across].tolist(), part[up].tolist()
+                tint = colour(series, number)
+                lines.append(Line(place, layout.name(series, "all"), tint, x, y, look=number, joined=layout.numeric))
+        logs = {name: _is_steep(table[name]) for name in (across, up)}
+        title = layout.panel_titles[place]
+        panels.append(Panel(title, TITLES[across], TITLES[up], log_x=logs[across], log_y=logs[up], from_zero=True))
+    if not layout.series:
+        lines = [_one(result, layout, table, at, (across, up)) for at in range(len(layout.x_values))]
+    caption = f"A mark is a point, all seeds together; lines go along {layout.x_title}."
+    if not (layout.series and layout.numeric):
+        caption = "A mark is a point, all seeds together."
+    what = [TITLES[name].partition(", ")[0] for name in (up, across)]
+    across_panels = min(ACROSS, len(panels))
+    return LineFigure(
+        "trade",
+        f"{what[0].capitalize()} against {what[1]}",
+        caption,
+        table,
+        tuple(panels),
+        tuple(lines),
+        across_panels,
+        alike=True,
+    )
+
+
+def _one(result: StudyResult, layout: Layout, table: DataFrame, at: int, columns: tuple[str, str]) -> Line:
+    """A mark of its own for each value of x, where there is nothing else to tell points apart."""
+    value = layout.x_values[at]
+    part = table[table[layout.x] == value]
+    x, y = (part[name].tolist() for name in columns)
+    return Line(0, _said(result, layout.x, value), colour(value, at), x, y, look=at, joined=False)
+
+
+def _is_steep(values: Any) -> bool:
+    known = values[values > 0]
+    return bool(len(known) and len(known) == values.notna().sum() and known.max() > 20 * known.min())
+
+
+def _with_ends(result: StudyResult, columns: Sequence[str]) -> DataFrame:
+    """The key columns and ``columns``, seeds together, and the least and the most of the seeds."""
+    keys = list(result.places[0].key)
+    table = result.pooled[[*keys, *columns]].copy()
+    seeds = result.details[result.details["seed"] != ALL].groupby(keys, sort=False)
+    for column in columns:
+        ends = seeds[column].agg(["min", "max"]).reset_index()
+        table[f"{column}_low"] = table[column].where(ends["min"].isna(), ends["min"]).clip(upper=table[column])
+        table[f"{column}_high"] = table[column].where(ends["max"].isna(), ends["max"]).clip(lower=table[column])
+    return table
+
+
+def _groups(result: StudyResult, layout: Layout, table: DataFrame) -> Iterator[tuple[str, str, int, DataFrame]]:
+    """Rows that differ in x only, with name, colour and look."""
+    keys = [*([layout.series] if layout.series else []), *layout.panels]
+    if not keys:
+        yield layout.x_title, colour(None, 3), 0, table
+        return
+    groups = list(table.groupby(keys, sort=False))
+    whose = [dict(zip(keys, values, strict=True)) for values, _ in groups]
+    for (name, tint, look), (_, part) in zip(_named(result, layout, whose), groups, strict=True):
+        yield name, tint, look, part
+
+
+def _keys(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
+    names = list(result.places[0].key)
+    return [{str(name): value for name, value in row.items()} for row in table[names].to_dict("records")]
+
+
+MAKERS: dict[str, Callable[[StudyResult, Layout], LineFigure]] = {
+    "latency": over_time,
+    "latency-cdf": distribution,
+    "completion": completion,
+    "harm": harmed,
+    "measures": along,
+    "trade": trade,
+}

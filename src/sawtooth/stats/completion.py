@@ -1,0 +1,73 @@
+"""Flow completion times: how long transfers of a size take, and how much longer than on the empty path.
+
+The slowdown of a transfer is its completion time over that of a sender who knows the path and has it alone
+(``stats.path.transfers_s``): as *normalized FCT* in Alizadeh et al., pFabric, SIGCOMM 2013, section 5.1, with the
+handshake, which is part of a connection's time here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.run import Run
+from sawtooth.stats.path import transfers_s
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+    from pandas import DataFrame
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+"""Of completion times and slowdowns."""
+MOST_SIZES = 12
+"""Different sizes that are told one by one; more are put together, three bins a factor of ten."""
+
+
+def completions(run: Run) -> DataFrame:
+    """Transfers that were begun after the warm-up and are complete: ``flow`` (its name), ``bytes``, ``start_s``,
+    ``fct_s``, ``slowdown``; without a row where no flow ends by itself or the engine has no table ``flows``.
+
+    A transfer that was still under way at the run's end has no completion time: long ones are missing most.
+    """
+    import pandas as pd
+
+    columns = ["flow", "bytes", "start_s", "fct_s", "slowdown"]
+    compiled = run.scenario.compile()
+    if "flows" not in run.tables or "completed" not in run.tables["flows"]:
+        return pd.DataFrame(columns=columns)
+    table = run.tables["flows"]
+    table = table[(table["completed"] > 0) & (table["start_s"] >= run.scenario.warmup.seconds)]
+    table = table[table["delivered_bytes"] > 0]
+    parts = []
+    for index in sorted(set(table["flow"].tolist()) & set(range(len(compiled.flows)))):
+        own, flow = table[table["flow"] == index], compiled.flows[index]
+        sizes = own["delivered_bytes"].to_numpy(dtype=int)
+        fct_s = (own["end_s"] - own["start_s"]).to_numpy(dtype=float)
+        best_s = transfers_s(compiled, flow, sizes)
+        name = flow.name.partition("@")[0]
+        found = {"flow": name, "bytes": sizes, "start_s": own["start_s"].to_numpy(), "fct_s": fct_s}
+        parts.append(pd.DataFrame({**found, "slowdown": fct_s / best_s}))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def bins(sizes: ndarray[Any, Any]) -> list[tuple[int, int]]:
+    """Bounds of sizes in bytes, both included, that transfers are told by."""
+    import numpy as np
+
+    different = np.unique(sizes)
+    if different.size <= MOST_SIZES:
+        return [(int(size), int(size)) for size in different]
+    first, last = math.floor(3 * math.log10(different[0])), math.floor(3 * math.log10(different[-1]))
+    edges = [math.ceil(10 ** (at / 3)) for at in range(first, last + 2)]
+    found = [(low, high - 1) for low, high in itertools.pairwise(edges)]
+    return [(low, high) for low, high in found if ((sizes >= low) & (sizes <= high)).any()]
+
+
+def quantile(samples: ndarray[Any, Any], share: float) -> float:
+    """Above the median NaN where so few samples are above it that there is not one on average: it would be their
+    largest."""
+    import numpy as np
+
+    known = share <= 0.5 or samples.size * (1 - share) >= 1 - 1e-9
+    return float(np.quantile(samples, share)) if known else math.nan

@@ -1,0 +1,61 @@
+"""Time to converge: how long after the last flow began until all flows have their fair share, and keep it.
+
+As Dong et al., *PCC: Re-architecting Congestion Control for Consistent High Performance*, NSDI 2015, section 4.2.2: the
+smallest time from which on the throughput of each second is within 25% of the equal share, five seconds long.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sawtooth.run import Run
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+BAND = 0.25
+HOLD_S = 5
+
+
+def converges_s(run: Run) -> float:
+    """Seconds from the start of the last flow; NaN where it does not come to that, or has fewer than two flows.
+
+    The equal share is that of a connection, of what all get together in that second; connections of one flow count
+    together. Flows that end before the run, that pause, or whose connections replace each other have no such time.
+    """
+    import numpy as np
+
+    compiled = run.scenario.compile()
+    bounded = any(one.duration_ns or one.bytes or one.lifetime_ns or one.writes for one in compiled.flows)
+    if len(compiled.flows) < 2 or bounded:
+        return math.nan
+    seconds, step_s = _by_second(run)
+    begun_s = max(one.start_ns for one in compiled.flows) / 1e9
+    seconds = seconds[seconds.index > begun_s - 1e-9]
+    counts = np.array([one.count for one in compiled.flows], dtype=float)
+    got = seconds.reindex(columns=range(len(counts)), fill_value=0.0).to_numpy()
+    fair = got.sum(axis=1, keepdims=True) * counts / counts.sum()
+    within = (np.abs(got - fair) <= BAND * fair).all(axis=1) & (fair.sum(axis=1) > 0)
+    hold = math.ceil(HOLD_S / step_s - 1e-9)
+    for at in range(len(within) - hold + 1):
+        if within[at : at + hold].all():
+            return float(seconds.index[at]) - begun_s
+    return math.nan
+
+
+def _by_second(run: Run) -> tuple[DataFrame, float]:
+    """The sum of each flow's rates (columns) in each whole second, by its beginning, and that second's length: that of
+    an interval where it is longer."""
+    import numpy as np
+
+    table = run.tables["intervals"]
+    interval_s = run.scenario.interval.seconds
+    together = max(1, round(1 / interval_s))
+    pivoted = table.pivot_table(index="t_s", columns="flow", values="goodput_bps", aggfunc="sum").fillna(0.0)
+    whole = len(pivoted) // together * together
+    place = np.arange(whole) // together
+    summed = pivoted.iloc[:whole].groupby(place).sum()
+    step_s = together * interval_s
+    summed.index = summed.index * step_s
+    return summed, step_s

@@ -1,0 +1,116 @@
+"""The bottleneck's queue over a run: delays of the packets that left it, what it dropped and marked.
+
+A run has mean and percentiles of each interval. Those of the whole are of the intervals' distributions together, each
+weighing as many packets as left in it. An interval's distribution is taken as even below its median, from where the
+mean is right, and its share of longer delays as falling exponentially from percentile to percentile and beyond.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.rows import groups
+from sawtooth.run import Run
+from sawtooth.stats.path import slowest
+from sawtooth.stats.throughput import after_warmup
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+    from pandas import DataFrame
+
+    Floats = ndarray[Any, Any]
+
+SHARES = {"delay_p50_s": 0.5, "delay_p95_s": 0.95, "delay_p99_s": 0.99}
+"""Columns of a run's table ``queues``, and of how many packets the delay is shorter."""
+_STEPS = 1000
+"""Delays at which the distributions are added up."""
+
+
+@dataclass(frozen=True)
+class Queueing:
+    """Rows of ``queues`` of one transmitter after the warm-up; a column that an engine does not have is left out."""
+
+    name: str
+    table: DataFrame
+
+
+def bottleneck(run: Run) -> Queueing | None:
+    """The queue before the lowest rate that the first flow's data meets; None where there is none."""
+    import pandas as pd
+
+    compiled = run.scenario.compile()
+    met = slowest(compiled, compiled.flows[0].forward) if compiled.flows else None
+    if met is None or "queues" not in run.tables:
+        return None
+    parts = [after_warmup(run, part) for part in groups(run.tables, "queues")]
+    index = compiled.transmitters.index(met)
+    rows = pd.concat([part[part["transmitter"] == index] for part in parts], ignore_index=True)
+    return Queueing(met.name, rows)
+
+
+def total(seen: Sequence[Queueing], column: str) -> float:
+    """The sum of a column over runs; NaN where one does not have it."""
+    if not seen or any(column not in one.table for one in seen):
+        return math.nan
+    return float(sum(one.table[column].sum(skipna=False) for one in seen))
+
+
+def mean_delay_s(seen: Sequence[Queueing]) -> float:
+    """Seconds that packets waited on average, over runs; NaN: nothing left, or nobody knows."""
+    import pandas as pd
+
+    if not seen or any("delay_mean_s" not in one.table for one in seen):
+        return math.nan
+    table = pd.concat([one.table for one in seen])
+    table = table[table["sent_packets"] > 0]
+    packets = float(table["sent_packets"].sum())
+    return float((table["delay_mean_s"] * table["sent_packets"]).sum(skipna=False)) / packets if packets else math.nan
+
+
+def delay_s(seen: Sequence[Queueing], share: float) -> float:
+    """Seconds than which so large a share of the packets of all runs waited less; NaN without percentiles.
+
+    ``share`` is between 0 and 0.99: nothing is known of the last hundredth of an interval.
+    """
+    import numpy as np
+    import pandas as pd
+
+    if not seen or any(column not in one.table for one in seen for column in (*SHARES, "delay_mean_s")):
+        return math.nan
+    table = pd.concat([one.table for one in seen])
+    table = table[table["sent_packets"] > 0]
+    known = table[list(SHARES)].to_numpy(float)
+    if not known.size or not np.isfinite(known).all():
+        return math.nan
+    weights = table["sent_packets"].to_numpy(float) / float(table["sent_packets"].sum())
+    at = np.unique(np.quantile(known, np.linspace(0, 1, _STEPS)))
+    at = np.unique(np.concatenate([np.linspace(0, at[-1], _STEPS), at]))
+    below = np.zeros(at.size)
+    for percentiles, mean, weight in zip(known, table["delay_mean_s"].to_numpy(float), weights, strict=True):
+        below += weight * _shorter(at, percentiles, mean)
+    return float(np.interp(share, below, at))
+
+
+def _shorter(at: Floats, percentiles: Floats, mean: float) -> Floats:
+    """The share of an interval's delays that are no longer than each of ``at``."""
+    import numpy as np
+
+    left = np.log1p(-np.array(list(SHARES.values())))
+    median = percentiles[0]
+    spans, falls = np.diff(percentiles), -np.diff(left)
+    # The integral of an exponential is its fall over its rate; the last one goes on.
+    above = median + 2 * float(
+        (-np.diff(np.exp(left)) * spans / falls).sum() + np.exp(left[-1]) * spans[-1] / falls[-1]
+    )
+    first = min(max(2 * (2 * mean - above) - median, 0.0), median)
+    low = np.clip((at - first) / (median - first), 0, 1) / 2 if first < median else np.zeros(at.size)
+    log_left = np.interp(at, percentiles, left)
+    beyond = np.maximum(at - percentiles[-1], 0.0)
+    if spans[-1] > 0:
+        log_left -= beyond * falls[-1] / spans[-1]
+    else:
+        log_left = np.where(at >= percentiles[-1], -np.inf, log_left)
+    return np.where(at < median, low, -np.expm1(log_left))

@@ -1,0 +1,154 @@
+"""What a study's table says of a point beside its throughput: latency under load, responsiveness, the bottleneck's
+queue, completion times, time to converge. Several seeds are one sample: their probes, packets and transfers together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.run import Run
+from sawtooth.stats import Latency, completions, converges_s, latencies, rpm, smoothed_s
+from sawtooth.stats.completion import QUANTILES, bins, quantile
+from sawtooth.stats.queueing import SHARES, Queueing, bottleneck, delay_s, mean_delay_s, total
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+    from pandas import DataFrame
+
+LATENCY = (
+    "latency_idle_ms",
+    "latency_p50_ms",
+    "latency_p95_ms",
+    "latency_p99_ms",
+    "latency_added_ms",
+    "latency_lost_percent",
+)
+RPM = ("rpm", "rpm_foreign", "rpm_self")
+DROPS = ("queue_drops", "queue_early_drops", "queue_marks")
+QUEUE = ("queue_delay_mean_ms", *(f"queue_{name.removesuffix('_s')}_ms" for name in SHARES), *DROPS)
+COMPLETION = tuple(f"{what}_{name}" for what in ("fct_ms", "slowdown") for name in QUANTILES)
+MEASURES = (*LATENCY, *RPM, *QUEUE, "transfers", *COMPLETION, "converges_s")
+"""Columns of a study's table; NaN where a run has nothing to measure them by."""
+TITLES = {
+    "mean_mbps": "throughput, Mbit/s",
+    "retransmits": "retransmissions",
+    "timeouts": "timeouts",
+    "mean_srtt_ms": "mean smoothed RTT, ms",
+    "latency_p50_ms": "latency under load, median, ms",
+    "latency_p95_ms": "latency under load, 95th percentile, ms",
+    "latency_p99_ms": "latency under load, 99th percentile, ms",
+    "latency_added_ms": "latency added by load, median, ms",
+    "latency_lost_percent": "probes lost, %",
+    "rpm": "responsiveness, round trips a minute",
+    "rpm_foreign": "responsiveness to others, round trips a minute",
+    "rpm_self": "responsiveness to itself, round trips a minute",
+    "queue_delay_mean_ms": "queue delay, mean, ms",
+    "queue_delay_p50_ms": "queue delay, median, ms",
+    "queue_delay_p95_ms": "queue delay, 95th percentile, ms",
+    "queue_delay_p99_ms": "queue delay, 99th percentile, ms",
+    "queue_drops": "drops at the bottleneck",
+    "queue_early_drops": "early drops at the bottleneck",
+    "queue_marks": "marks at the bottleneck",
+    "fct_ms_p50": "completion time, median, ms",
+    "fct_ms_p90": "completion time, 90th percentile, ms",
+    "fct_ms_p99": "completion time, 99th percentile, ms",
+    "fct_ms_p999": "completion time, 99.9th percentile, ms",
+    "slowdown_p50": "slowdown, median",
+    "slowdown_p90": "slowdown, 90th percentile",
+    "slowdown_p99": "slowdown, 99th percentile",
+    "slowdown_p999": "slowdown, 99.9th percentile",
+    "converges_s": "time to converge, s",
+}
+"""Columns that figures draw, and what they call them."""
+NAMES = ("probe", "flow", "bytes_from", "bytes_to")
+"""Columns of the tables ``latency`` and ``completions`` beside those."""
+PREFIXES = ("latency_", "queue_", "rpm", "fct_", "slowdown_")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run's samples."""
+
+    latencies: tuple[Latency, ...]
+    smoothed_s: ndarray[Any, Any]
+    queue: Queueing | None
+    completions: DataFrame
+    converges_s: float
+
+    @classmethod
+    def of(cls, run: Run) -> Measured:
+        """From a run with all of its tables that there are."""
+        return cls(tuple(latencies(run)), smoothed_s(run), bottleneck(run), completions(run), converges_s(run))
+
+
+def columns(seen: Sequence[Measured]) -> dict[str, float]:
+    """``MEASURES`` of runs that differ in their seeds only. Latency and responsiveness are of the first probe."""
+    import numpy as np
+    import pandas as pd
+
+    row = dict.fromkeys(MEASURES, math.nan)
+    if all(one.latencies for one in seen):
+        row |= _latency([one.latencies[0] for one in seen])
+        foreign = rpm(np.concatenate([one.latencies[0].rtt_s for one in seen]))
+        own = rpm(np.concatenate([one.smoothed_s for one in seen]))
+        row |= {"rpm_foreign": foreign, "rpm_self": own, "rpm": (foreign + own) / 2}
+    queues = [one.queue for one in seen if one.queue is not None]
+    row["queue_delay_mean_ms"] = mean_delay_s(queues) * 1e3
+    for name, share in SHARES.items():
+        row[f"queue_{name.removesuffix('_s')}_ms"] = delay_s(queues, share) * 1e3
+    row |= {name: total(queues, name.removeprefix("queue_")) for name in DROPS}
+    done = pd.concat([one.completions for one in seen])
+    if len(done):
+        row |= {"transfers": len(done), **_completion(done)}
+    row["converges_s"] = math.fsum(one.converges_s for one in seen) / len(seen)
+    return row
+
+
+def latency_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:
+    """A row a probe, of one run or of several that differ in their seeds only."""
+    return [
+        {**key, "seed": seed, "probe": each[0].name, **_latency(each)}
+        for each in zip(*(one.latencies for one in seen), strict=True)
+    ]
+
+
+def completion_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:
+    """A row a flow and size, or range of sizes."""
+    import pandas as pd
+
+    done = pd.concat([one.completions for one in seen])
+    rows = []
+    for flow, own in done.groupby("flow", sort=False):
+        for low, high in bins(own["bytes"].to_numpy(dtype=float)):
+            part = own[(own["bytes"] >= low) & (own["bytes"] <= high)]
+            about = {"flow": flow, "bytes_from": low, "bytes_to": high, "transfers": len(part)}
+            rows.append({**key, "seed": seed, **about, **_completion(part)})
+    return rows
+
+
+def _latency(each: Sequence[Latency]) -> dict[str, float]:
+    """One probe's, over seeds."""
+    import numpy as np
+
+    rtts = np.concatenate([one.rtt_s for one in each]) * 1e3
+    answered = rtts[np.isfinite(rtts)]
+    found = dict.fromkeys(LATENCY, math.nan) | {"latency_idle_ms": each[0].idle_s * 1e3}
+    if rtts.size:
+        found["latency_lost_percent"] = 100 * (1 - answered.size / rtts.size)
+    if answered.size:
+        shares = {"latency_p50_ms": 0.5, "latency_p95_ms": 0.95, "latency_p99_ms": 0.99}
+        found |= {name: float(np.quantile(answered, share)) for name, share in shares.items()}
+        found["latency_added_ms"] = found["latency_p50_ms"] - found["latency_idle_ms"]
+    return found
+
+
+def _completion(done: DataFrame) -> dict[str, float]:
+    times, slowdowns = done["fct_s"].to_numpy(float) * 1e3, done["slowdown"].to_numpy(float)
+    return {
+        f"{what}_{name}": quantile(samples, share)
+        for what, samples in (("fct_ms", times), ("slowdown", slowdowns))
+        for name, share in QUANTILES.items()
+    }
