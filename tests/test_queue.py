@@ -19,6 +19,7 @@ from sawtooth.testbed.plan import build
 from sawtooth.testbed.refusals import check
 
 CODEL = {"kind": "codel", "target": "4 ms"}
+TBF = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "16 KiB", "latency": "80 ms"}
 CUSTOM: dict[str, Any] = {
     "topology": "custom",
     "hosts": {"a": {}, "b": {}},
@@ -33,7 +34,7 @@ def queues(**tables: Any) -> dict[str, Any]:
 
 def example(kind: str) -> dict[str, Any]:
     """With all that it needs."""
-    needed = {"red": {"limit": "100 ms"}, "pfifo": {"limit": "2 bdp"}}
+    needed = {"red": {"limit": "100 ms"}, "pfifo": {"limit": "2 bdp"}, "tbf": TBF}
     return {"kind": kind, **needed.get(kind, {})}
 
 
@@ -120,6 +121,13 @@ def test_a_limit_of_text_is_tail_drop_as_before() -> None:
         ({"kind": "red", "limit": "100 kB", "max": "200 kB"}, "conflict", "path.queue", "min < max"),
         ({"kind": "red", "limit": "100 kB", "burst": 1}, "conflict", "path.queue.burst", "at least"),
         ({"kind": "red", "limit": "100 kB", "probability": "0%"}, "out-of-range", "path.queue.probability", "2%"),
+        ({"kind": "tbf", "rate": "5 Mbit/s", "burst": "16 KiB"}, "missing-field", "path.queue.latency", "limit"),
+        ({**TBF, "limit": "16 KiB"}, "conflict", "path.queue.latency", "limit"),
+        ({**TBF, "burst": "1500 bytes"}, "out-of-range", "path.queue.burst", "1514 bytes"),
+        ({**TBF, "rate": "100 Mbit/s"}, "out-of-range", "path.queue.rate", "lower"),
+        ({**TBF, "peakrate": "5 Mbit/s"}, "out-of-range", "path.queue.peakrate", "higher"),
+        ({**TBF, "minburst": "2 kB"}, "conflict", "path.queue.minburst", "peakrate"),
+        ({**TBF, "peakrate": "9 Mbit/s", "minburst": "1 kB"}, "out-of-range", "path.queue.minburst", "1514"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_told_by_its_field(queue: Any, code: str, field: str, said: str) -> None:
@@ -185,7 +193,7 @@ def test_the_simulator_holds_a_queue_to_its_target_and_tells_delays() -> None:
 def options_of(queue: dict[str, Any], place: Place | None = None) -> tuple[str, bytes]:
     """What is below the token bucket of a path."""
     made = build(Scenario(path={"queue": queue}).compile(), place or Place(), "st-1-0-1-").ports
-    (bucket,) = [one for one in made.qdiscs if one.kind == "tbf"]
+    bucket = next(one for one in made.qdiscs if one.kind == "tbf")
     (child,) = [one for one in made.qdiscs if one.parent == bucket.handle | 1 and one.device == bucket.device]
     assert [one.handle for one in made.queues] == [child.handle]
     return child.kind, child.options
@@ -243,6 +251,44 @@ def test_red_on_a_kernel_has_its_thresholds_its_weight_and_its_exact_probability
     assert (length, of) == (20, 1)
     assert struct.unpack_from("=HH", options, 20) == (260, 2)
     assert struct.unpack_from("=HHI", options, 280) == (8, 3, 2**32 // 50)
+
+
+def test_the_limit_of_a_token_bucket_is_what_waits_for_its_latency_and_a_burst() -> None:
+    def limit(**given: Any) -> int | None:
+        queue = {"kind": "tbf", "rate": "8 Mbit/s", "burst": "20 kB", **given}
+        (one,) = Scenario(path={"queue": queue}).compile().transmitters
+        return one.queue_bytes
+
+    assert limit(latency="50 ms") == 50_000 + 20_000
+    assert limit(limit="30 kB") == 30_000
+    # The peak's bucket lets less wait.
+    assert limit(latency="50 ms", peakrate="10 Mbit/s", minburst="2 kB") == 62_500 + 2_000
+    assert limit(latency="50 ms", peakrate="80 Mbit/s") == 70_000
+
+
+def test_a_token_bucket_shapes_after_a_burst_at_the_lines_rate() -> None:
+    path = {"rate": "100 Mbit/s", "rtt": "20 ms", "queue": TBF}
+    run = engines.get("sim").run(Scenario(duration="20 s", path=path))
+    assert run.tables["intervals"].query("t_s > 5")["goodput_bps"].mean() == pytest.approx(5e6 * 1448 / 1514, rel=0.01)
+    assert run.tables["queues"].query("t_s > 5")["delay_mean_s"].max() < 0.08 + 16384 * 8 / 5e6
+    assert run.tables["queues"]["drops"].sum() > 0
+
+
+def test_a_token_bucket_and_a_rate_that_varies_exclude_each_other() -> None:
+    with pytest.raises(SawtoothError) as caught:
+        Scenario(path={"queue": TBF, "changes": [{"at": "1 s", "rate": "50 Mbit/s"}]}).compile()
+    assert (caught.value.code, caught.value.field) == ("conflict", "path.queue")
+
+
+def test_a_token_bucket_on_a_kernel_has_its_rates_and_buckets() -> None:
+    kind, options = options_of({**TBF, "peakrate": "20 Mbit/s", "minburst": "3 kB"})
+    assert kind == "tbf"
+    # struct tc_tbf_qopt: two tc_ratespec of 12 bytes with bytes/s at the end, limit, buffer, mtu.
+    length, of = struct.unpack_from("=HH", options)
+    rate, peak, limit = struct.unpack_from("=8xI8xII", options, 4)
+    assert (length, of, rate, peak, limit) == (40, 1, 625_000, 2_500_000, 50_000 + 16_384)
+    # TCA_TBF_BURST, TCA_TBF_PBURST.
+    assert numbers(options[40:]) == {6: 16_384, 7: 3_000}
 
 
 def test_a_queue_of_another_kind_is_refused_where_the_rate_comes_in_bursts() -> None:

@@ -56,7 +56,7 @@ COLUMNS = {
         "delay_p95_s",
         "delay_p99_s",
     ],
-    "links": ["t_s", "link", "lost"],
+    "links": ["t_s", "link", "lost", "policed"],
     "probes": ["t_s", "probe", "rtt_s"],
     "flows": [
         "flow",

@@ -23,6 +23,7 @@ GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"
 
 LATER = {
     "queues": ["early_drops", "marks", "delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"],
+    "links": ["policed"],
     "flows": ["asked_bytes"],
 }
 """Columns that came after the first digests were kept: of queues that drop at the tail, and of what a scenario asks

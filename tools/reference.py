@@ -11,6 +11,7 @@ from pydantic_core import PydanticUndefined
 
 from sawtooth.scenario import parts, queue, sizes, writer
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
+from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.units import Loss, Quantity, Queue, Rate, Size, Span
 from sawtooth.scenario.varying import Change, Jitter, Reorder, Share
@@ -72,6 +73,11 @@ QUEUE = """Queues are text, the limit of a tail-drop queue, or a table, `queue =
 with tc's names, parameters and defaults; [what they do](../explanation/queues.md). A table of kind `pfifo` or `bfifo`
 drops what the text drops, and tells percentiles of the delay as other kinds do, which takes the simulator more time."""
 
+TBF = """The transmitter's rate is the line's; the token bucket holds packets back before it, and drops what comes when
+its queue is full. Of a lower rate without a burst `rate` on the link is enough."""
+
+QUEUES = {"pfifo": QUEUE, "tbf": TBF}
+
 SOURCES = {
     "rate": """On a flow, `source = { kind = "rate", rate = "5 Mbit/s" }`. What a connection could not send in time
 waits and is sent as soon as it can. `sim`, and `kernel` and `netns` with `traffic = "native"`.""",
@@ -86,6 +92,9 @@ SIZES = """On a source, `sizes = { kind = "lognormal", mean = "100 kB", sigma = 
 CDF = """Lines of two numbers, as simulators of data centres have them: bytes, and the share of transfers that are no
 larger, 0 to 1 or 0 to 100, in order. Between two lines sizes are even; the first line's share has exactly its size.
 What follows `#` is not read."""
+
+POLICER = """`policer = { rate = "10 Mbit/s", burst = "64 KiB" }`, as tc-police with `action drop`: bytes are those of
+frames and the link's overhead. A shaper, which lets packets wait instead, is a [queue](#queue-of-kind-tbf)."""
 
 CHANGES = """A list of tables, `changes = [{ at = "10 s", rate = "5 Mbit/s" }, …]`. Times are those of the run.
 Two values, `rate = ["5 Mbit/s", "50 Mbit/s"]`, are the bounds of one that is drawn evenly, with the scenario's seed;
@@ -137,8 +146,9 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
     ),
     ("reorder", Reorder, 'Text is the share: `reorder = "1%"`. It needs a delay to overtake.'),
     ("duplicate and corrupt", Share, "Text is the share. A packet with a wrong checksum takes the transmitter's time."),
+    ("policer", Policer, POLICER),
     ("[[routes]]", parts.Route, ""),
-    *((f"queue of kind {kind}", model, QUEUE if kind == "pfifo" else "") for kind, model in queue.KINDS.items()),
+    *((f"queue of kind {kind}", model, QUEUES.get(kind, "")) for kind, model in queue.KINDS.items()),
     (
         "loss",
         LossPattern,
@@ -167,7 +177,7 @@ def page() -> str:
 def _section(title: str, model: type[BaseModel] | None, note: str) -> str:
     heading = (
         title
-        if title in ("top level", "changes", "trace", "jitter", "reorder")
+        if title in ("top level", "changes", "trace", "jitter", "reorder", "policer")
         else " and ".join(f"`{part}`" for part in title.split(" and "))
     )
     if model is None:

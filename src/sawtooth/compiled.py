@@ -28,6 +28,9 @@ _WHERE_SET = (
         "reorder",
         "duplicate",
         "corrupt",
+        "policer",
+        "peakrate_bps",
+        "minburst_bytes",
     ),
     *("table", "correlation_ppb"),
     *("ecn", "ce_threshold_ns", "harddrop"),
@@ -120,8 +123,19 @@ class FqPie:
     ecn: bool = False
 
 
-Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie
-_DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel, FqCodel, Red, Pie, FqPie)}
+@dataclass(frozen=True, slots=True)
+class Tbf:
+    """``peakrate_bps`` None: a burst leaves at the transmitter's rate."""
+
+    name: ClassVar[str] = "tbf"
+    rate_bps: int
+    burst_bytes: int
+    peakrate_bps: int | None = None
+    minburst_bytes: int | None = None
+
+
+Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie | Tbf
+_DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel, FqCodel, Red, Pie, FqPie, Tbf)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +183,11 @@ class Transmitter:
     discipline: Discipline | None = None
     pace: RateSteps | Slots | Opportunities | None = None
 
+    @property
+    def lasting_bps(self) -> int:
+        """What leaves in the long run."""
+        return self.discipline.rate_bps if isinstance(self.discipline, Tbf) else self.rate_bps
+
 
 @dataclass(frozen=True, slots=True)
 class Jitter:
@@ -185,6 +204,14 @@ class Reorder:
     ppb: int
     gap: int
     correlation_ppb: int
+
+
+@dataclass(frozen=True, slots=True)
+class Policer:
+    """Drops what comes faster than the rate, beyond a burst, after the transmitter."""
+
+    rate_bps: int
+    burst_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +255,7 @@ class Link:
     duplicate: tuple[int, int] | None = None
     """The share and the correlation of its draws, in parts per billion."""
     corrupt: tuple[int, int] | None = None
+    policer: Policer | None = None
 
     @property
     def loses(self) -> bool:
@@ -436,6 +464,8 @@ def _link(told: Mapping[str, Any]) -> Link:
     if "jitter" in given:
         jitter = {"table": (), "correlation_ppb": 0} | given["jitter"]
         given["jitter"] = Jitter(**jitter | {"table": tuple(jitter["table"])})
+    if "policer" in given:
+        given["policer"] = Policer(**given["policer"])
     if "reorder" in given:
         given["reorder"] = Reorder(**{"correlation_ppb": 0} | given["reorder"])
     return Link(**given | {"loss_pattern": loss})

@@ -68,7 +68,8 @@ class _Ways:
 
 def _ways(item: Flow | Probe, compiled: Compiled) -> list[str]:
     rtt_ns = sum(link.delay_ns for link in compiled.way((*item.forward, *item.backward)))
-    rates = [one.rate_bps for one in compiled.transmitters_of(item.forward)]
+    rates = [one.lasting_bps for one in compiled.transmitters_of(item.forward)]
+    rates += [link.policer.rate_bps for link in compiled.way(item.forward) if link.policer]
     lines = [f"  out   {_way(item.forward, compiled)}", f"  back  {_way(item.backward, compiled)}"]
     lines.append(f"  base RTT {Span(rtt_ns)}")
     if rates:
@@ -83,7 +84,9 @@ def _way(indices: Sequence[int], compiled: Compiled) -> str:
     hosts, way = compiled.hosts, compiled.way(indices)
     text = hosts[way[0].source].name
     for link in way:
-        arrow = f"–[loss {_loss(link)}]→" if link.loss_ppb else "→"
+        met = [f"loss {_loss(link)}"] if link.loss_ppb else []
+        met += [f"policed to {Rate(link.policer.rate_bps)}"] if link.policer else []
+        arrow = f"–[{', '.join(met)}]→" if met else "→"
         text += f" {arrow} {hosts[link.target].name}"
     return text
 
@@ -117,6 +120,8 @@ def _discipline(discipline: Discipline) -> str:
             told.append(f"{name} {Span(value)}")
         elif unit == "bytes":
             told.append(f"{name} {Size(value)}")
+        elif unit == "bps":
+            told.append(f"{name} {Rate(value)}")
         elif unit == "ppb":
             told.append(f"{name} {Loss(value)}")
         else:

@@ -51,6 +51,9 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
             message = f'the rate of "{transmitter.name}" varies, and the engine {engine} knows constant ones'
             raise InputError("unsupported", message, field="links", fix=_FIX)
     for link in compiled.links:
+        if link.policer is not None:
+            message = f'the link "{link.name}" has a policer, and the engine {engine} knows none'
+            raise InputError("unsupported", message, field="policer", fix="use --engine sim, kernel or netns")
         if link.varies or link.losses or link.aggregation_ns:
             message = f'the link "{link.name}" varies, and the engine {engine} knows constant ones'
             raise InputError("unsupported", message, field="links", fix=_FIX)

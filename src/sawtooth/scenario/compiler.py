@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -17,7 +18,8 @@ from sawtooth.scenario.arrivals import Arrivals
 from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
 from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
-from sawtooth.scenario.queue import DEFAULT_FRAMES, Red
+from sawtooth.scenario.policer import check_burst
+from sawtooth.scenario.queue import DEFAULT_FRAMES, Red, Tbf
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.units import Queue, Size, Span
 from sawtooth.scenario.varying import Steps, steps_of
@@ -110,13 +112,28 @@ def compile_scenario(scenario: Scenario) -> Compiled:
                 reorder=None if wire.reorder is None else wire.reorder.compile(),
                 duplicate=None if wire.duplicate is None else wire.duplicate.compile(),
                 corrupt=None if wire.corrupt is None else wire.corrupt.compile(),
+                policer=_policer(index, wire, flows, scenario),
             )
-            for wire, steps in zip(network.wires, varying, strict=True)
+            for index, (wire, steps) in enumerate(zip(network.wires, varying, strict=True))
         ),
         flows=tuple(_flow(placed, scenario.flows[placed.index], network) for placed in flows),
         probes=tuple(_probe(placed, scenario.probes[placed.index]) for placed in probes),
         kernel=_kernel(scenario, network),
     )
+
+
+def _frame(host: Host, scenario: Scenario) -> int:
+    """Bytes of the largest that it sends."""
+    return frame_bytes(host.mss, timestamps=host.timestamps) + (IPV6_MORE if scenario.ip == 6 else 0)
+
+
+def _policer(index: int, wire: Wire, flows: Sequence[Placed], scenario: Scenario) -> compiled.Policer | None:
+    if wire.policer is None:
+        return None
+    frames = [_frame(host_settings(scenario, one.source), scenario) for one in flows if index in one.forward]
+    least = max(frames, default=0) + wire.overhead_bytes
+    check_burst(wire.policer.burst, least, f"{wire.where}.policer.burst")
+    return wire.policer.compile()
 
 
 def _steps(wire: Wire, scenario: Scenario) -> Steps:
@@ -330,6 +347,16 @@ def _first_crossing(network: Network, flows: Sequence[Placed]) -> dict[int, Plac
     return first
 
 
+@contextmanager
+def _within(where: str) -> Iterator[None]:
+    """Errors name fields of the table at ``where``."""
+    try:
+        yield
+    except InputError as error:
+        field = f"{where}.{error.field}" if error.field else where
+        raise InputError(error.code, error.message, field=field, fix=error.fix) from None
+
+
 def _transmitter(
     transmitter: Transmitter,
     crossing: Placed | None,
@@ -339,10 +366,18 @@ def _transmitter(
 ) -> compiled.Transmitter:
     given = transmitter.queue
     sender = scenario.host if crossing is None else host_settings(scenario, crossing.source)
-    frame = frame_bytes(sender.mss, timestamps=sender.timestamps) + (IPV6_MORE if scenario.ip == 6 else 0)
+    frame = _frame(sender, scenario)
+    if isinstance(given, Tbf):
+        with _within(transmitter.where):
+            shaped = given.compile(frame, transmitter.rate_bps)
+        if pace is not None:
+            message = f'the rate of "{transmitter.name}" varies, and its queue is a token bucket'
+            raise InputError("conflict", message, field=transmitter.where, fix="put a host between: one on each link")
+        limit = given.waiting_bytes(frame)
+        return compiled.Transmitter(transmitter.name, transmitter.rate_bps, None, limit, shaped)
     queue = given if isinstance(given, Queue) else given.limit or Queue("bytes", Fraction(DEFAULT_FRAMES * frame))
     packets: int | None = None
-    limit: int | None = None
+    limit = None
     if queue.unit == "packets":
         packets = int(queue.amount)
     elif queue.unit == "bdp":
@@ -364,11 +399,8 @@ def _transmitter(
             raise InputError("zero-queue", message, field=transmitter.where, fix=fix)
     discipline: compiled.Discipline | None = None
     if isinstance(given, Red):
-        try:
+        with _within(transmitter.where):
             discipline = given.compile(limit or 0)
-        except InputError as error:
-            field = f"{transmitter.where}.{error.field}" if error.field else transmitter.where
-            raise InputError(error.code, error.message, field=field, fix=error.fix) from None
     elif not isinstance(given, Queue):
         discipline = given.compile()
     return compiled.Transmitter(transmitter.name, transmitter.rate_bps, packets, limit, discipline, pace)

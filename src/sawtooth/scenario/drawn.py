@@ -105,7 +105,7 @@ def _varying(wire: Wire) -> dict[str, Any]:
     mine = [{key: one for key, one in change.items() if key in ("at", "every", *wire.changing)} for change in changes]
     if mine := [change for change in mine if set(change) - {"at", "every"}]:
         said["changes"] = mine
-    for name in ("jitter", "reorder", "duplicate", "corrupt"):
+    for name in ("jitter", "reorder", "duplicate", "corrupt", "policer"):
         if (one := getattr(wire, name)) is not None:
             said[name] = one.model_dump(mode="json")
     return said

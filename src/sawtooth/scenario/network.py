@@ -8,6 +8,7 @@ from functools import cached_property
 
 from sawtooth.compiled import Opportunities
 from sawtooth.scenario.loss import NO_LOSS, LossPattern
+from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.queue import Discipline
 from sawtooth.scenario.units import Loss, Queue
 from sawtooth.scenario.varying import Change, Jitter, Reorder, Share, Steps
@@ -46,6 +47,7 @@ class Wire:
     reorder: Reorder | None = None
     duplicate: Share | None = None
     corrupt: Share | None = None
+    policer: Policer | None = None
     where: str = "links"
     """The field of the scenario file that draws it, for messages."""
 

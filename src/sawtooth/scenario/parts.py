@@ -23,6 +23,7 @@ from sawtooth.frames import MSS
 from sawtooth.plain import is_plain, plain
 from sawtooth.scenario.loss import LossModel
 from sawtooth.scenario.part import Part
+from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.queue import QueueModel
 from sawtooth.scenario.ranges import between
@@ -135,6 +136,7 @@ class Path(Part):
     reorder: ReorderModel | None = Field(None, description="share that overtakes on the way out, after the bottleneck")
     duplicate: ShareModel | None = Field(None, description="share that comes twice, after the bottleneck")
     corrupt: ShareModel | None = Field(None, description="share with a wrong checksum, after the bottleneck")
+    policer: Policer | None = Field(None, description="drops what leaves the bottleneck faster than a rate")
 
 
 class Chain(Part):
@@ -280,6 +282,11 @@ Corrupts = Annotated[
 ]
 
 
+Policers = Annotated[
+    Policer | None, Field(description="drops what comes faster than a rate, after the transmitter, before the delay")
+]
+
+
 class Direction(Part):
     """What one direction of a link does otherwise than the link says."""
 
@@ -296,6 +303,7 @@ class Direction(Part):
     reorder: Reorders = None
     duplicate: Duplicates = None
     corrupt: Corrupts = None
+    policer: Policers = None
 
 
 class Link(Part):
@@ -320,6 +328,7 @@ class Link(Part):
     reorder: Reorders = None
     duplicate: Duplicates = None
     corrupt: Corrupts = None
+    policer: Policers = None
     forward: Direction = Field(Direction(), description="what differs from `from` to `to`")
     backward: Direction = Field(Direction(), description="what differs from `to` to `from`")
 

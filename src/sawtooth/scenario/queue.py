@@ -20,9 +20,10 @@ from pydantic_core import CoreSchema, core_schema
 from sawtooth import compiled
 from sawtooth.errors import InputError
 from sawtooth.scenario.part import Part
+from sawtooth.scenario.policer import Burst, check_burst
 from sawtooth.scenario.problems import of_kind
 from sawtooth.scenario.ranges import between
-from sawtooth.scenario.units import Loss, Queue, Size, Span
+from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
 DEFAULT_FRAMES = 1000
 """A device's queue length, which tc takes where no limit is given."""
@@ -215,11 +216,58 @@ def _ns(span: Span | None) -> int | None:
     return None if span is None else span.ns
 
 
+class Tbf(Part):
+    """A token bucket before the transmitter: shapes to a rate below the transmitter's, with a queue in bytes."""
+
+    kind: Literal["tbf"] = Field(description="`tbf`")
+    rate: Rate = Field(description="of tokens: what leaves in the long run")
+    burst: Burst = Field(description="what leaves at the transmitter's rate after silence; at least one full frame")
+    latency: Time | None = Field(None, description="the longest wait for tokens; instead of `limit`")
+    limit: Burst | None = Field(None, description="waiting bytes; instead of `latency`")
+    peakrate: Rate | None = Field(None, description="at which a burst leaves; absent: the transmitter's")
+    minburst: Burst | None = Field(None, description="what leaves at once at `peakrate`; absent: one full frame")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if (self.latency is None) == (self.limit is None):
+            message = "a token bucket needs the one of latency and limit"
+            fix = 'write latency = "50 ms", or limit = "100 kB"'
+            raise InputError("missing-field" if self.limit is None else "conflict", message, field="latency", fix=fix)
+        if self.peakrate is not None and self.peakrate <= self.rate:
+            message = f'a peak rate of "{self.peakrate}" is not above the rate'
+            raise InputError("out-of-range", message, field="peakrate", fix="leave it out, or choose a higher one")
+        if self.minburst is not None and self.peakrate is None:
+            message = "minburst is of a peak rate, and there is none"
+            raise InputError("conflict", message, field="minburst", fix="leave it out, or give peakrate")
+        return self
+
+    def waiting_bytes(self, frame: int) -> int:
+        """The limit: as given, or as tc reckons it from the latency. Frames are of so many bytes."""
+        if self.latency is None:
+            return max(frame, _bytes(self.limit) or 0)
+        limits = [self.rate.bps * self.latency.ns // (8 * 10**9) + self.burst.bytes]
+        if self.peakrate is not None:
+            limits.append(self.peakrate.bps * self.latency.ns // (8 * 10**9) + (_bytes(self.minburst) or frame))
+        return max(frame, min(limits))
+
+    def compile(self, frame: int, line_bps: int) -> compiled.Discipline:
+        """As engines take it, but for the limit. Raises InputError ``out-of-range``: it shapes nothing, or lets none pass."""
+        if self.rate.bps >= line_bps:
+            message = f'a rate of "{self.rate}" is not below the transmitter\'s, "{Rate(line_bps)}", and shapes nothing'
+            raise InputError("out-of-range", message, field="rate", fix="choose a lower one, or leave the table out")
+        check_burst(self.burst, frame, "burst")
+        least = self.minburst or Size(frame)
+        check_burst(least, frame, "minburst")
+        if self.peakrate is None:
+            return compiled.Tbf(self.rate.bps, self.burst.bytes)
+        return compiled.Tbf(self.rate.bps, self.burst.bytes, self.peakrate.bps, least.bytes)
+
+
 def _bytes(size: Size | None) -> int | None:
     return None if size is None else size.bytes
 
 
-Discipline = Pfifo | Bfifo | Codel | FqCodel | Red | Pie | FqPie
+Discipline = Pfifo | Bfifo | Codel | FqCodel | Red | Pie | FqPie | Tbf
 KINDS: Mapping[str, type[Discipline]] = {
     "pfifo": Pfifo,
     "bfifo": Bfifo,
@@ -228,6 +276,7 @@ KINDS: Mapping[str, type[Discipline]] = {
     "red": Red,
     "pie": Pie,
     "fq_pie": FqPie,
+    "tbf": Tbf,
 }
 """The tables by tc's names."""
 

@@ -47,7 +47,7 @@ def path(given: Path) -> Network:
     wires = (
         _wire("sender", "router", None),
         replace(_wire("router", "loss", 0), changing=("rate",), **varying),
-        replace(_wire("loss", "delay", None, loss=given.loss), changing=("loss",), **varying),
+        replace(_wire("loss", "delay", None, loss=given.loss), changing=("loss",), policer=given.policer, **varying),
         replace(
             _wire("delay", "receiver", None, delay_ns=given.rtt.ns - back_ns), changing=("delay",), **varying, **on_way
         ),
@@ -228,7 +228,9 @@ def custom(
                     changes=(link.changes if own.changes is None else own.changes) or (),
                     trace=traced,
                     where=at,
-                    **{name: _own(link, own, name) for name in ("jitter", "reorder", "duplicate", "corrupt")},
+                    **{
+                        name: _own(link, own, name) for name in ("jitter", "reorder", "duplicate", "corrupt", "policer")
+                    },
                 )
             )
     found = explicit(routes, hosts, wires)

@@ -65,7 +65,7 @@ def apply(plan: Plan) -> dict[tuple[int, str], int]:
         for choice in plan.ports.filters:
             index, info = indices[choice.namespace, choice.device], 1 << 16 | socket.htons(_ETH_P_ALL)
             _traffic_control(
-                sockets[choice.namespace], RTM_NEWTFILTER, index, 0, choice.parent, "flower", choice.options, info
+                sockets[choice.namespace], RTM_NEWTFILTER, index, 0, choice.parent, choice.kind, choice.options, info
             )
         for near in plan.ports.neighbours:
             ip, index = sockets[near.namespace], indices[near.namespace, near.device]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sawtooth.testbed.place import Place
 
 ROOT = 0xFFFFFFFF
-LOSS, RATE, FIFO, WIRE = 0x10, 0x20, 0x30, 0x40
+LOSS, RATE, FIFO, WIRE, POLICE = 0x10, 0x20, 0x30, 0x40, 0x50
 """Handles (major numbers) of a device's queueing disciplines."""
 MAX_BANDS = 16
 _STAGE_TAG, _CUT_TAG, _FIRST_LINK_TAG = 2, 3, 10
@@ -79,6 +79,7 @@ class Filter:
     device: str
     parent: int
     options: bytes
+    kind: str = "flower"
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ class WatchLink:
     device: str
     handle: int
     child: int
+    polices: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ def loses_by_netem(link: Link, place: Place) -> bool:
 
 def delays(link: Link) -> bool:
     """Whether there is anything between a link's transmitter and its end."""
-    return bool(link.delay_ns or link.aggregation_ns or link.varies)
+    return bool(link.delay_ns or link.aggregation_ns or link.varies or link.policer)
 
 
 def needs_bucket(transmitter: Transmitter | None, place: Place, *, sends: bool) -> bool:
@@ -320,7 +322,8 @@ class _Port:
                 arrival = f"{ends[1]}m{position}"
                 self.ports.subs.append(Sub("macvlan", self.away, ends[1], arrival, link.target, mac=self.macs))
             where = link.target
-        if by_netem and index in self.sends and not self.offload:
+        # A policer counts frames, so what no transmitter has cut before is cut above it.
+        if (by_netem and index in self.sends and not self.offload) or (link.policer and self.transmitter is None):
             ends = self._layer(ends, "c", _CUT_TAG, where, link.target)
         if link.loses and not by_netem:
             rule = LossRule(self.home, gateway(index), f"link{index}", link.loss_ppb, link.every)
@@ -355,7 +358,7 @@ class _Port:
             add(Qdisc(self.home, device, handle, parent, "netem", options))
         elif bucket:
             add(Qdisc(self.home, device, handle, parent, "tbf", self._bucket()))
-            add(Qdisc(self.home, device, FIFO << 16, handle | 1, *qdisc.discipline(transmitter)))
+            add(Qdisc(self.home, device, FIFO << 16, handle | 1, *qdisc.discipline(transmitter, overhead)))
             watched = handle if transmitter.discipline is None else FIFO << 16
         else:
             limit = packets + 1 if packets else qdisc.UNLIMITED
@@ -387,23 +390,36 @@ class _Port:
             varied["rate_bps"] = qdisc.KEEPS_ORDER_BPS
         return varied
 
+    def _police(self, link: Link) -> int:
+        """A policer on what the wire takes. Returns the parent for what comes behind it."""
+        assert link.policer is not None
+        handle = POLICE << 16
+        self.ports.qdiscs.append(Qdisc(self.home, self.on_wire, handle, ROOT, "prio", qdisc.prio(2)))
+        options = qdisc.police(link.policer, handle | 1, link.overhead_bytes)
+        self.ports.filters.append(Filter(self.home, self.on_wire, handle, options, "matchall"))
+        watch = WatchLink(self.links[0], self.home, self.on_wire, handle, WIRE << 16, polices=True)
+        self.ports.losses.append(watch)
+        return handle | 1
+
     def _wire(self, bucket: bool) -> None:
         """Propagation, one netem for each delay that links of a card have."""
         rate: _Rate = {}
         if bucket and self.transmitter is not None:
             rate = {"rate_bps": self.transmitter.rate_bps, "overhead_bytes": self.of[0].overhead_bytes}
         delays = sorted({link.delay_ns for link in self.of})
-        add, handle = self.ports.qdiscs.append, WIRE << 16
+        add, handle, parent = self.ports.qdiscs.append, WIRE << 16, ROOT
         if len(delays) == 1:
             link = self.of[0]
+            if link.policer:
+                parent = self._police(link)
             varied = self._varied(link)
             merged: dict[str, Any] = {**rate, **varied}
             options = qdisc.netem(delay_ns=delays[0], **merged)
-            add(Qdisc(self.home, self.on_wire, handle, ROOT, "netem", options))
+            add(Qdisc(self.home, self.on_wire, handle, parent, "netem", options))
             merged.pop("seed", None)
             for at_ns, delay_ns in link.delays:
                 options = qdisc.netem(delay_ns=delay_ns, **merged)
-                self.ports.changes.append(Change(at_ns, self.home, self.on_wire, handle, ROOT, options))
+                self.ports.changes.append(Change(at_ns, self.home, self.on_wire, handle, parent, options))
             return
         add(Qdisc(self.home, self.near, handle, ROOT, "prio", qdisc.prio(len(delays))))
         for band, delay_ns in enumerate(delays, 1):

@@ -8,7 +8,20 @@ from __future__ import annotations
 import struct
 from dataclasses import astuple
 
-from sawtooth.compiled import Codel, Fifo, FqCodel, FqPie, GilbertElliott, Jitter, Pie, Red, Reorder, Transmitter
+from sawtooth.compiled import (
+    Codel,
+    Fifo,
+    FqCodel,
+    FqPie,
+    GilbertElliott,
+    Jitter,
+    Pie,
+    Policer,
+    Red,
+    Reorder,
+    Tbf,
+    Transmitter,
+)
 
 UNLIMITED = 2**31 - 1
 """Packets: a queue that nothing fills."""
@@ -21,7 +34,7 @@ _CERTAIN = 2**32 - 1
 _NETEM_CORR, _NETEM_DELAY_DIST, _NETEM_REORDER, _NETEM_CORRUPT, _NETEM_JITTER64 = 1, 2, 3, 4, 11
 _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SLOT, _NETEM_SEED = 5, 6, 8, 10, 12, 14
 _NETEM_LOSS_GE = 2
-_TBF_PARMS, _TBF_RATE64, _TBF_BURST = 1, 4, 6
+_TBF_PARMS, _TBF_RATE64, _TBF_PRATE64, _TBF_BURST, _TBF_PBURST = 1, 4, 5, 6, 7
 _CODEL_TARGET, _CODEL_LIMIT, _CODEL_INTERVAL, _CODEL_ECN, _CODEL_CE_THRESHOLD = range(1, 6)
 _FQ_CODEL_TARGET, _FQ_CODEL_LIMIT, _FQ_CODEL_INTERVAL, _FQ_CODEL_ECN, _FQ_CODEL_FLOWS, _FQ_CODEL_QUANTUM = range(1, 7)
 _FQ_CODEL_CE_THRESHOLD, _FQ_CODEL_MEMORY = 7, 9
@@ -32,6 +45,12 @@ _FQ_PIE_LIMIT, _FQ_PIE_FLOWS, _FQ_PIE_TARGET, _FQ_PIE_TUPDATE, _FQ_PIE_ALPHA, _F
 _FQ_PIE_QUANTUM, _FQ_PIE_MEMORY, _FQ_PIE_ECN, _FQ_PIE_BYTEMODE = 7, 8, 10, 11
 _FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
 _ETHERNET = 1
+_MATCHALL_CLASSID, _MATCHALL_ACT = 1, 2
+_ACT_KIND, _ACT_OPTIONS = 1, 2
+_POLICE_TBF, _POLICE_RATE, _POLICE_RATE64 = 1, 2, 8
+_DROP = 2
+_TICK_NS = 64
+"""Of the clock that act_police is told bursts in."""
 
 
 def netem(
@@ -92,13 +111,44 @@ def netem(
 
 def tbf(*, rate_bps: int, burst_bytes: int, overhead_bytes: int = 0) -> bytes:
     """A token bucket without a queue of its own: give it a fifo as its child. It cuts super-packets above the burst."""
-    bytes_a_second = max(1, round(rate_bps / 8))
-    spec = struct.pack("=BBHhHI", 0, _ETHERNET, overhead_bytes, 0, 0, min(bytes_a_second, 2**32 - 1))
-    parameters = spec + bytes(12) + struct.pack("=III", 0, 0, 0)
-    options = _attribute(_TBF_PARMS, parameters)
-    if bytes_a_second >= 2**32:
-        options += _attribute(_TBF_RATE64, struct.pack("=Q", bytes_a_second))
+    parameters = _rate(rate_bps, overhead_bytes) + bytes(12) + struct.pack("=III", 0, 0, 0)
+    options = _attribute(_TBF_PARMS, parameters) + _large_rate(_TBF_RATE64, rate_bps)
     return options + _attribute(_TBF_BURST, struct.pack("=I", burst_bytes))
+
+
+def shaper(limit_bytes: int, tbf: Tbf, overhead_bytes: int = 0) -> bytes:
+    """A token bucket with a fifo of its own."""
+    peak = bytes(12) if tbf.peakrate_bps is None else _rate(tbf.peakrate_bps, overhead_bytes)
+    parameters = _rate(tbf.rate_bps, overhead_bytes) + peak + struct.pack("=III", limit_bytes, 0, 0)
+    options = _attribute(_TBF_PARMS, parameters) + _large_rate(_TBF_RATE64, tbf.rate_bps)
+    options += _attribute(_TBF_BURST, struct.pack("=I", tbf.burst_bytes))
+    if tbf.peakrate_bps is not None:
+        options += _large_rate(_TBF_PRATE64, tbf.peakrate_bps)
+        options += _attribute(_TBF_PBURST, struct.pack("=I", tbf.minburst_bytes))
+    return options
+
+
+def police(policer: Policer, classid: int, overhead_bytes: int = 0) -> bytes:
+    """A filter that takes all there is to a class, but for what its policer drops."""
+    burst = min(_CERTAIN, round(policer.burst_bytes * 8 * 10**9 / policer.rate_bps / _TICK_NS))
+    parameters = struct.pack("=IiIII", 0, _DROP, 0, burst, UNLIMITED) + _rate(policer.rate_bps, overhead_bytes)
+    # What the table says, from the time when the kernel could not divide, is not read any more; without one it refuses.
+    options = _attribute(_POLICE_TBF, parameters + bytes(12) + bytes(12)) + _attribute(_POLICE_RATE, bytes(1024))
+    options += _large_rate(_POLICE_RATE64, policer.rate_bps)
+    action = _attribute(_ACT_KIND, b"police\0") + _attribute(_ACT_OPTIONS, options)
+    return _attribute(_MATCHALL_CLASSID, struct.pack("=I", classid)) + _attribute(_MATCHALL_ACT, _attribute(1, action))
+
+
+def _rate(rate_bps: int, overhead_bytes: int) -> bytes:
+    """tc_ratespec. The size of its table's cells is not read, but may not be 0."""
+    bytes_a_second = max(1, round(rate_bps / 8))
+    return struct.pack("=BBHhHI", 3, _ETHERNET, overhead_bytes, 0, 0, min(bytes_a_second, 2**32 - 1))
+
+
+def _large_rate(kind: int, rate_bps: int) -> bytes:
+    """What does not fit 32 bits of bytes a second."""
+    bytes_a_second = round(rate_bps / 8)
+    return _attribute(kind, struct.pack("=Q", bytes_a_second)) if bytes_a_second >= 2**32 else b""
 
 
 def fifo(limit: int) -> bytes:
@@ -106,7 +156,7 @@ def fifo(limit: int) -> bytes:
     return struct.pack("=I", limit)
 
 
-def discipline(transmitter: Transmitter) -> tuple[str, bytes]:
+def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, bytes]:
     """The kind and the options of a transmitter's queue, the child of a token bucket."""
     packets = min(transmitter.queue_packets or UNLIMITED, 2**32 - 1)
     match transmitter.discipline:
@@ -134,6 +184,8 @@ def discipline(transmitter: Transmitter) -> tuple[str, bytes]:
             }
             about |= _threshold(_FQ_CODEL_CE_THRESHOLD, ce_threshold_ns)
             return "fq_codel", _numbers(about | ({_FQ_CODEL_QUANTUM: quantum} if quantum else {}))
+        case Tbf() as tbf:
+            return "tbf", shaper(min(transmitter.queue_bytes or UNLIMITED, UNLIMITED), tbf, overhead_bytes)
         case Red() as red:
             return "red", _red(min(transmitter.queue_bytes or UNLIMITED, UNLIMITED), red)
         case Pie(target_ns, tupdate_ns, alpha, beta, bytemode, ecn):

@@ -108,10 +108,14 @@ def _varying(link: Link, compiled: Compiled, sends: bool, shared: bool, place: P
         raise _no("links.changes", message, "use --engine kernel or sim")
     if (timed or link.varies) and not place.netem:
         raise _no("links", f'the link "{link.name}" varies, and {where} has no netem', "modprobe sch_netem")
+    if link.policer is not None and not place.netem:
+        raise _no("policer", f'the link "{link.name}" has a policer, and {where} has no netem', "modprobe sch_netem")
     if link.losses and (link.every is not None or link.gilbert_elliott is not None):
         raise _no("links.changes", f'a pattern of losses that changes, on "{link.name}"', "give a share")
-    if shared and (link.varies or link.losses):
-        raise _no("links", f'the link "{link.name}" varies, and shares a card', "give it a rate of its own")
+    if shared and (link.varies or link.losses or link.policer):
+        raise _no(
+            "links", f'the link "{link.name}" varies or has a policer, and shares a card', "give it a rate of its own"
+        )
     if isinstance(pace, RateSteps | Opportunities):
         if transmitter is not None and transmitter.discipline is not None:
             message = f'the rate of "{link.name}" varies, and its queue is not tail drop'

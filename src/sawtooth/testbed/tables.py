@@ -35,7 +35,8 @@ def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[s
         "intervals": intervals,
         "tcp_info": _tcp_info(raw["tcp_info"]),
         "queues": _queues(raw["queues"], compiled),
-        "links": _at_ends(raw["links"]),
+        # A link with a loss and a policer has a row of each.
+        "links": _at_ends(raw["links"].groupby(["t_ns", "link"], as_index=False).sum()),
         "probes": _probes(raw["probes"], compiled),
         "flows": _flows(raw["flows"], intervals, compiled, kernel),
     }

@@ -92,7 +92,8 @@ def orders(
     for line in plan.ports.lines:
         lines.append(_line(compiled, line, directory))
     for link in plan.ports.losses:
-        lines.append(f"link {link.link} {link.namespace} {link.device} {link.handle} {link.child}")
+        about = f"{link.namespace} {link.device} {link.handle} {link.child}"
+        lines.append(f"{'policer' if link.polices else 'link'} {link.link} {about}")
     for rule in plan.ports.rules:
         lines.append(f"counter {rule.counter.removeprefix('link')} {rule.namespace} {rule.counter}")
     programs += captures(compiled, plan.ports, devices, capture, virtual=virtual)

@@ -91,6 +91,8 @@ pub struct Link {
     pub next: u32,
     /// Packets dropped by the loss model since the start.
     pub lost: u64,
+    /// And by its policer.
+    pub policed: u64,
 }
 
 impl Link {
@@ -104,6 +106,7 @@ impl Link {
             way: Way { first: NONE, behind: Ring::new() },
             next: END,
             lost: 0,
+            policed: 0,
         }
     }
 

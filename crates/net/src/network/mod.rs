@@ -1,5 +1,6 @@
 //! Links, transmitters, queues and routes, and the packets on them. What packets say is nothing to them.
 
+pub mod bucket;
 pub mod held;
 pub mod link;
 pub mod loss;
@@ -7,6 +8,7 @@ pub mod pace;
 pub mod packet;
 pub mod packets;
 pub mod passage;
+pub mod policer;
 pub mod queue;
 pub mod ring;
 pub mod routes;

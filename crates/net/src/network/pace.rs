@@ -1,5 +1,7 @@
-//! When a transmitter whose rate is not constant lets packets leave. All of it is known before, so that departures still are on arrival.
+//! When a transmitter whose rate is not constant, or that has a token bucket before it, lets packets leave. All of it is known
+//! before, so that departures still are on arrival.
 
+use crate::network::bucket::{Bucket, PerByte};
 use crate::scenario;
 use sawtooth_units::width::Fit;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ pub enum Pace {
     Steps(Steps),
     Slots(Slots),
     Trace(Trace),
+    Shaper(Shaper),
 }
 
 /// When a packet begins to leave, and when it has left (picoseconds).
@@ -24,8 +27,17 @@ pub struct Leaving {
 }
 
 impl Pace {
+    /// `None`: departures follow each other at the transmitter's rate.
+    pub fn of(config: &scenario::Transmitter) -> Option<Self> {
+        match (&config.pace, config.discipline) {
+            (Some(pace), _) => Some(Pace::new(pace, config.rate_bps)),
+            (None, scenario::Discipline::Tbf(tbf)) => Some(Pace::Shaper(Shaper::new(tbf, config.rate_bps))),
+            (None, _) => None,
+        }
+    }
+
     /// `rate_bps`: until the first step, and of slots.
-    pub fn new(config: &scenario::Pace, rate_bps: u64) -> Self {
+    fn new(config: &scenario::Pace, rate_bps: u64) -> Self {
         match config {
             scenario::Pace::Steps(steps) => Pace::Steps(Steps::new(steps, rate_bps)),
             &scenario::Pace::Slots { every_ns, bytes } => {
@@ -46,12 +58,44 @@ impl Pace {
             // It is there as a whole until an opportunity has room for its last byte.
             Pace::Slots(slots) => at_once(slots.end(size, now)),
             Pace::Trace(trace) => at_once(trace.end(size, now)),
+            Pace::Shaper(shaper) => shaper.leave(size, now, free),
         }
     }
 }
 
 fn at_once(end: u64) -> Leaving {
     Leaving { start: end, end }
+}
+
+/// A token bucket (tc-tbf) before a line: packets go on when there are tokens for them, each once the one before has begun to leave.
+#[derive(Clone, Debug)]
+pub struct Shaper {
+    rate: Bucket,
+    peak: Option<Bucket>,
+    line: PerByte,
+    /// When the last packet began to leave.
+    begun: u64,
+}
+
+impl Shaper {
+    fn new(config: scenario::Tbf, line_bps: u64) -> Self {
+        Shaper {
+            rate: Bucket::new(config.rate_bps, config.burst_bytes),
+            peak: config.peakrate_bps.map(|peak| Bucket::new(peak, config.minburst_bytes)),
+            line: PerByte::new(line_bps),
+            begun: 0,
+        }
+    }
+
+    fn leave(&mut self, size: u32, now: u64, free: u64) -> Leaving {
+        let asked = now.max(self.begun);
+        let buckets = || std::iter::once(&self.rate).chain(&self.peak);
+        let start = buckets().map(|bucket| bucket.ready(size, asked)).fold(asked, u64::max);
+        self.rate.take(size, start);
+        self.peak.iter_mut().for_each(|peak| peak.take(size, start));
+        self.begun = start.max(free);
+        Leaving { start, end: self.begun.saturating_add(self.line.of(u64::from(size))) }
+    }
 }
 
 /// A rate that changes at given times; 0 stops it. What is on its way out goes on at the new rate.
@@ -235,6 +279,36 @@ mod tests {
         assert_eq!(ends(&mut trace, &[(10, 4)]), [5]);
         // Of the one at 5 ms nobody waited for the rest.
         assert_eq!(ends(&mut trace, &[(1_514, 6)]), [10]);
+    }
+
+    #[test]
+    fn a_burst_leaves_at_the_lines_rate_then_packets_at_the_buckets() {
+        let tbf = scenario::Tbf { rate_bps: 8_000_000, burst_bytes: 3_000, peakrate_bps: None, minburst_bytes: 0 };
+        let mut shaper = Shaper::new(tbf, 80_000_000);
+        let mut free = 0;
+        let mut ends = |now: &[u64]| -> Vec<u64> {
+            let leave = |&now: &u64| {
+                free = shaper.leave(1_000, now * MILLI, free).end;
+                free * 10 / MILLI
+            };
+            now.iter().map(leave).collect()
+        };
+        // In tenths of a millisecond, of which the line takes one a packet. Tokens come while the burst leaves.
+        assert_eq!(ends(&[0; 6]), [1, 2, 3, 11, 21, 31]);
+        assert_eq!(ends(&[100; 4]), [1_001, 1_002, 1_003, 1_011]);
+    }
+
+    #[test]
+    fn a_peak_rate_spreads_a_burst() {
+        let tbf = scenario::Tbf {
+            rate_bps: 8_000_000,
+            burst_bytes: 10_000,
+            peakrate_bps: Some(16_000_000),
+            minburst_bytes: 1_000,
+        };
+        let mut shaper = Shaper::new(tbf, 8_000_000_000);
+        let starts: Vec<u64> = (0..4).map(|_| shaper.leave(1_000, 0, 0).start * 10 / MILLI).collect();
+        assert_eq!(starts, [0, 5, 10, 15]);
     }
 
     #[test]

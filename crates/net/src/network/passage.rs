@@ -218,19 +218,24 @@ impl Network {
     #[inline(never)]
     fn vary(&mut self, packet: Handle, index: u32, departure: Time, calendar: &mut impl Calendar) {
         let link = &mut self.links[index as usize];
+        let size = packet.size() + link.overhead;
         let Some(variation) = &mut link.variation else { return };
         let copy = variation.doubles().then(|| self.packets.copy(packet));
         if let (Some(copy), Some(taps)) = (copy, &mut self.taps) {
             taps.copied(packet.slot(), copy.slot());
         }
         for packet in [Some(packet), copy].into_iter().flatten() {
-            match variation.fate(departure) {
+            match variation.fate(size, departure) {
                 Fate::Arrives(arrival) => {
                     if link.way.put(OnWay { arrival, packet }) {
                         calendar.arrival(index, arrival);
                     }
                 }
                 Fate::Broken => self.packets.discard(packet),
+                Fate::Policed => {
+                    link.policed += 1;
+                    self.packets.discard(packet);
+                }
             }
         }
     }

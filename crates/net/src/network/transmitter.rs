@@ -21,7 +21,7 @@ pub struct Transmitter {
     free_ps: u64,
     /// The same, rounded up: none that comes yet leaves before.
     pub free: Time,
-    /// Instead of `per_byte`, where the rate varies.
+    /// Instead of `per_byte`, where the rate varies or a token bucket is before it.
     pace: Option<Box<Pace>>,
     discipline: Discipline,
     pub counters: Counters,
@@ -51,7 +51,7 @@ impl Transmitter {
             per_byte: ((8_000_000_000_000u128 << FRACTION) / u128::from(config.rate_bps)).fit_u64(),
             free_ps: 0,
             free: Time::ZERO,
-            pace: config.pace.as_ref().map(|pace| Box::new(Pace::new(pace, config.rate_bps))),
+            pace: Pace::of(config).map(Box::new),
             counters: Counters::default(),
             delays: matches!(discipline, Discipline::Held(_)).then(Delays::new),
             discipline,

@@ -1,6 +1,7 @@
 //! What a link does to packets on their way, beyond a constant delay: a delay that changes, jitter, packets that overtake others, come
-//! twice or broken, or together. As tc-netem does it, by the kernel's behaviour.
+//! twice or broken, or together. As tc-netem does it, by the kernel's behaviour. And what a policer makes of them before.
 
+use crate::network::policer::Policer;
 use crate::rng::{Purpose, Rng};
 use crate::scenario;
 use sawtooth_units::width::Fit;
@@ -12,6 +13,7 @@ const TABLE_SCALE: i128 = 8_192;
 
 #[derive(Clone, Debug)]
 pub struct Variation {
+    policer: Option<Policer>,
     /// From when, in order.
     delays: Vec<(Time, Span)>,
     /// How many of them have come.
@@ -76,6 +78,8 @@ pub enum Fate {
     Arrives(Time),
     /// Its checksum is wrong: nobody takes it.
     Broken,
+    /// It came too fast.
+    Policed,
 }
 
 impl Variation {
@@ -97,6 +101,7 @@ impl Variation {
         });
         let delays = config.delays.iter().map(|&(at, ns)| (Time::from_nanos(at), Span::from_nanos(ns)));
         Some(Box::new(Variation {
+            policer: config.policer.map(Policer::new),
             delays: delays.collect(),
             come: 0,
             delay: Span::from_nanos(config.delay_ns),
@@ -116,8 +121,13 @@ impl Variation {
         self.duplicate.hits(&mut self.rng)
     }
 
-    /// Of a packet that has left the transmitter at `departure`, no earlier than the one before.
-    pub fn fate(&mut self, departure: Time) -> Fate {
+    /// Of a packet of `size` bytes that has left the transmitter at `departure`, no earlier than the one before.
+    pub fn fate(&mut self, size: u32, departure: Time) -> Fate {
+        if let Some(policer) = &mut self.policer
+            && !policer.passes(size, departure)
+        {
+            return Fate::Policed;
+        }
         while let Some(&(at, delay)) = self.delays.get(self.come)
             && at <= departure
         {
@@ -185,9 +195,9 @@ mod tests {
 
     /// When packets arrive that leave a microsecond after each other.
     fn arrivals(variation: &mut Variation, count: u64) -> Vec<u64> {
-        let fate = |n| match variation.fate(Time::from_nanos(n * 1_000)) {
+        let fate = |n| match variation.fate(1_514, Time::from_nanos(n * 1_000)) {
             Fate::Arrives(time) => time.nanos(),
-            Fate::Broken => 0,
+            Fate::Broken | Fate::Policed => 0,
         };
         (0..count).map(fate).collect()
     }

@@ -20,8 +20,8 @@ pub struct Baseline {
     time: Time,
     flows: Vec<(SenderStats, u64)>,
     transmitters: Vec<Counters>,
-    links: Vec<u64>,
-    /// Whether the link has a loss model.
+    links: Vec<[u64; 2]>,
+    /// Whether the link has a loss model, or a policer.
     lossy: Vec<bool>,
 }
 
@@ -31,8 +31,8 @@ impl Baseline {
             time: Time::ZERO,
             flows: vec![(SenderStats::default(), 0); scenario.flows.len()],
             transmitters: vec![Counters::default(); scenario.transmitters.len()],
-            links: vec![0; scenario.links.len()],
-            lossy: scenario.links.iter().map(|link| link.loss_ppb > 0).collect(),
+            links: vec![[0; 2]; scenario.links.len()],
+            lossy: scenario.links.iter().map(|link| link.loss_ppb > 0 || link.policer.is_some()).collect(),
         }
     }
 
@@ -87,9 +87,10 @@ impl Baseline {
         }
         for (i, link) in network.links.iter().enumerate() {
             if self.lossy[i] {
-                let lost = link.lost - self.links[i];
-                tables.links.push(Loss { t_s, link: i.fit_i64(), lost: lost.fit_i64() });
-                self.links[i] = link.lost;
+                let now = [link.lost, link.policed];
+                let [lost, policed] = [0, 1].map(|of| (now[of] - self.links[i][of]).fit_i64());
+                tables.links.push(Loss { t_s, link: i.fit_i64(), lost, policed });
+                self.links[i] = now;
             }
         }
     }

@@ -79,8 +79,8 @@ table! {
     }
 }
 table! {
-    /// Losses by the loss model in each interval, for links that have one.
-    Losses, Loss { t_s: f64, link: i64, lost: i64 }
+    /// Losses by the loss model, and drops by the policer, in each interval, for links that have one of them.
+    Losses, Loss { t_s: f64, link: i64, lost: i64, policed: i64 }
 }
 table! {
     /// Probes, when answered or given up.

@@ -1,6 +1,6 @@
 //! Links, and how they and the transmitters before them vary.
 
-use super::{DURATION_MAX_NS, RATE_MAX_BPS, within};
+use super::{BURST_MAX, DURATION_MAX_NS, RATE_MAX_BPS, within};
 use serde::Deserialize;
 
 /// One direction of a link.
@@ -37,6 +37,17 @@ pub struct Link {
     pub duplicate: Option<(u64, u64)>,
     #[serde(default)]
     pub corrupt: Option<(u64, u64)>,
+    /// After the transmitter, before all that varies.
+    #[serde(default)]
+    pub policer: Option<Policer>,
+}
+
+/// What comes faster than a rate, beyond a burst, is dropped.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policer {
+    pub rate_bps: u64,
+    pub burst_bytes: u64,
 }
 
 /// How the delay deviates.
@@ -72,6 +83,7 @@ impl Link {
             || self.reorder.is_some()
             || self.duplicate.is_some()
             || self.corrupt.is_some()
+            || self.policer.is_some()
             || !self.delays.is_empty()
     }
 
@@ -112,6 +124,10 @@ impl Link {
             within(reorder.ppb, 0, 1_000_000_000, &format!("{at}.reorder.ppb"))?;
             within(reorder.correlation_ppb, 0, 1_000_000_000, &format!("{at}.reorder.correlation_ppb"))?;
             within(reorder.gap, 1, 1_000_000_000, &format!("{at}.reorder.gap"))?;
+        }
+        if let Some(policer) = &self.policer {
+            within(policer.rate_bps, 1, RATE_MAX_BPS, &format!("{at}.policer.rate_bps"))?;
+            within(policer.burst_bytes, 1, BURST_MAX, &format!("{at}.policer.burst_bytes"))?;
         }
         for (ppb, correlation) in self.duplicate.iter().chain(&self.corrupt) {
             within(*ppb, 0, 1_000_000_000, &format!("{at}: share"))?;

@@ -6,8 +6,8 @@ mod link;
 mod queue;
 
 pub use arrivals::{Arrivals, Sizes, Times};
-pub use link::{Jitter, Link, LossPattern, Pace, Reorder, Trace};
-pub use queue::{Codel, Discipline, FqCodel, FqPie, Pie, Red};
+pub use link::{Jitter, Link, LossPattern, Pace, Policer, Reorder, Trace};
+pub use queue::{Codel, Discipline, FqCodel, FqPie, Pie, Red, Tbf};
 
 use crate::frames::{HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::module::Module;
@@ -159,6 +159,8 @@ const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 /// Bytes of a write.
 const WRITE_MAX: u64 = 1_000_000_000;
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
+/// Bytes of a bucket of tokens.
+const BURST_MAX: u64 = 1 << 30;
 const RATE_MAX_BPS: u64 = 100_000_000_000_000;
 const CONNECTIONS_MAX: usize = 1 << 20;
 /// A packet's time to live counts hops in eight bits.
@@ -207,6 +209,9 @@ impl Scenario {
             t.pace.iter().try_for_each(|pace| pace.check(&format!("transmitters[{i}].pace")))?;
             if t.queue_packets.is_some() && t.queue_bytes.is_some() {
                 return Err(format!("transmitters[{i}] limits its queue in packets and in bytes"));
+            }
+            if t.pace.is_some() && matches!(t.discipline, Discipline::Tbf(_)) {
+                return Err(format!("transmitters[{i}] has a token bucket and a rate that varies"));
             }
             t.discipline.check().map_err(|wrong| format!("transmitters[{i}].discipline: {wrong}"))?;
         }

@@ -1,6 +1,6 @@
 //! A transmitter's queue: which discipline, and its parameters.
 
-use super::{HOUR_NS, within};
+use super::{BURST_MAX, HOUR_NS, RATE_MAX_BPS, within};
 use serde::Deserialize;
 
 /// What is dropped, and what leaves next.
@@ -17,6 +17,7 @@ pub enum Discipline {
     Red(Red),
     Pie(Pie),
     FqPie(FqPie),
+    Tbf(Tbf),
 }
 
 /// RFC 8289.
@@ -104,6 +105,19 @@ pub struct FqPie {
     pub ecn: bool,
 }
 
+/// A token bucket before the transmitter, and tail drop before that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tbf {
+    pub rate_bps: u64,
+    pub burst_bytes: u64,
+    /// Absent: a burst passes at once. Otherwise a second bucket, of `minburst_bytes`.
+    #[serde(default)]
+    pub peakrate_bps: Option<u64>,
+    #[serde(default)]
+    pub minburst_bytes: u64,
+}
+
 impl FqPie {
     /// Each flow's.
     pub fn pie(&self) -> Pie {
@@ -142,6 +156,13 @@ impl Discipline {
                 within(given.probability_ppb, 1, 1_000_000_000, "probability_ppb")
             }
             Discipline::Pie(given) => times(given.target_ns, given.tupdate_ns),
+            Discipline::Tbf(given) => {
+                within(given.rate_bps, 1, RATE_MAX_BPS, "rate_bps")?;
+                within(given.burst_bytes, 1, BURST_MAX, "burst_bytes")?;
+                let Some(peak) = given.peakrate_bps else { return Ok(()) };
+                within(peak, given.rate_bps, RATE_MAX_BPS, "peakrate_bps")?;
+                within(given.minburst_bytes, 1, BURST_MAX, "minburst_bytes")
+            }
             Discipline::FqPie(given) => {
                 times(given.target_ns, given.tupdate_ns)?;
                 flows(given.flows, given.quantum_bytes)

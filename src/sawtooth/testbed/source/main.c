@@ -234,9 +234,9 @@ static void order(char *line) {
         if (!strcmp(first, "queue")) {
             uint32_t handle = number(&rest);
             add_queue(index, namespace, name, handle, number(&rest));
-        } else if (!strcmp(first, "link")) {
+        } else if (!strcmp(first, "link") || !strcmp(first, "policer")) {
             uint32_t handle = number(&rest);
-            add_link(index, namespace, name, handle, number(&rest));
+            add_link(index, namespace, name, handle, number(&rest), !strcmp(first, "policer"));
         } else if (!strcmp(first, "counter")) add_counter(index, namespace, name);
         else fail(first);
     }

@@ -22,7 +22,7 @@
 struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops, early, marks; };
 
 struct queue { int index, namespace; char *device; unsigned ifindex; uint32_t handle; int on_wire; struct qdisc now, before; double sum; };
-struct link { int index, namespace; char *device; unsigned ifindex; uint32_t handle, child; uint64_t total, before; int by_rule; };
+struct link { int index, namespace; char *device; unsigned ifindex; uint32_t handle, child; uint64_t total, before; int by_rule, polices; };
 struct host { int namespace, counters; };
 struct socket { int namespace, route, rules; };
 
@@ -46,13 +46,13 @@ void add_queue(int index, int namespace, const char *device, uint32_t handle, in
         (struct queue){.index = index, .namespace = namespace, .device = device ? strdup(device) : 0, .handle = handle, .on_wire = on_wire};
 }
 
-void add_link(int index, int namespace, const char *device, uint32_t handle, uint32_t child) {
+void add_link(int index, int namespace, const char *device, uint32_t handle, uint32_t child, int polices) {
     links = more(links, link_count, sizeof *links);
-    links[link_count++] = (struct link){.index = index, .namespace = namespace, .device = strdup(device), .handle = handle, .child = child};
+    links[link_count++] = (struct link){.index = index, .namespace = namespace, .device = strdup(device), .handle = handle, .child = child, .polices = polices};
 }
 
 void add_counter(int index, int namespace, const char *name) {
-    add_link(index, namespace, name, 0, 0);
+    add_link(index, namespace, name, 0, 0, 0);
     links[link_count - 1].by_rule = 1;
 }
 
@@ -283,7 +283,9 @@ static void sample_queues(int64_t at) {
     }
     for (int i = 0; i < link_count; i++) {
         uint64_t lost = links[i].total - links[i].before;
-        fprintf(losses, "%lld,%d,%llu\n", (long long)at, links[i].index, (unsigned long long)(links[i].by_rule ? lost : (uint32_t)lost));
+        if (!links[i].by_rule) lost = (uint32_t)lost;
+        fprintf(losses, "%lld,%d,%llu,%llu\n", (long long)at, links[i].index, (unsigned long long)(links[i].polices ? 0 : lost),
+                (unsigned long long)(links[i].polices ? lost : 0));
         links[i].before = links[i].total;
     }
     looks = 0;
@@ -304,7 +306,7 @@ void sample_all(void) {
     senders = table("tcp_info", "t_ns,flow,connection,cwnd_segments,ssthresh_segments,srtt_us,min_rtt_us,rto_us,in_flight_segments,"
                     "pacing_bytes,delivered_segments,lost_segments,state,rwnd_limited_us,sndbuf_limited_us");
     waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes,early_drops,marks");
-    losses = table("links", "t_ns,link,lost");
+    losses = table("links", "t_ns,link,lost,policed");
     counters = table("hosts", "t_ns,namespace,timeouts,tail_probes");
     progress = table("progress", "0");
     int64_t step = interval / LOOKS_AN_INTERVAL > SHORTEST_LOOK ? interval / LOOKS_AN_INTERVAL : interval;

@@ -98,7 +98,7 @@ void start_lines(void);
 int look_at_line(int index, struct line_counts *counts); /* 0: there is none for that transmitter */
 
 void add_queue(int index, int namespace, const char *device, uint32_t handle, int on_wire);
-void add_link(int index, int namespace, const char *device, uint32_t handle, uint32_t child);
+void add_link(int index, int namespace, const char *device, uint32_t handle, uint32_t child, int polices);
 void add_counter(int index, int namespace, const char *name);
 void add_host(int namespace);
 void add_probe(char *words);

@@ -110,7 +110,9 @@ impl Discipline {
     pub fn new(config: &scenario::Transmitter, place: Place) -> Self {
         let Place { frame, hz, rng } = place;
         let kind = match config.discipline {
-            scenario::Discipline::TailDrop => return Discipline::TailDrop(TailDrop::new(config)),
+            scenario::Discipline::TailDrop | scenario::Discipline::Tbf(_) => {
+                return Discipline::TailDrop(TailDrop::new(config));
+            }
             scenario::Discipline::Fifo {} => Kind::Fifo(Fifo::default()),
             scenario::Discipline::Codel(codel) => {
                 Kind::Codel(codel::Law::new(codel, frame), Codel::default(), Fifo::default())
