@@ -35,6 +35,7 @@ COLUMNS = {
         "in_flight_segments",
         "pacing_bps",
         "delivered_segments",
+        "delivered_ce_segments",
         "lost_segments",
         "state",
         "rwnd_limited_s",

@@ -24,7 +24,7 @@ from sawtooth.work import cores
 
 ROOT = Path(__file__).resolve().parents[1]
 TO = ROOT / "src" / "sawtooth" / "data" / "controls.json"
-GRIDS = ("grid", "bbr3")
+GRIDS = ("grid", "bbr3", "modules")
 
 
 def distances(grid: Path, jobs: int) -> dict[str, dict[str, Any]]:

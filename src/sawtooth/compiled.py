@@ -33,7 +33,7 @@ _WHERE_SET = (
         "minburst_bytes",
     ),
     *("table", "correlation_ppb"),
-    *("ecn", "ce_threshold_ns", "harddrop"),
+    *("ecn", "ecn_insists", "ce_threshold_ns", "harddrop"),
 )
 """Written only where they are set."""
 
@@ -50,6 +50,10 @@ class Host:
     sack: bool
     timestamps: bool
     offload: bool
+    ecn: int = 0
+    """As tcp_ecn."""
+    ecn_insists: bool = False
+    """Asks with every SYN, not with the first one only."""
 
 
 @dataclass(frozen=True, slots=True)

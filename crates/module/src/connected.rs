@@ -31,6 +31,11 @@ const CA_EVENT_LOSS: c_int = 3;
 /// `enum tcp_ca_ack_event_flags`.
 const CA_ACK_SLOWPATH: u32 = 1;
 const CA_ACK_WIN_UPDATE: u32 = 2;
+const CA_ACK_ECE: u32 = 4;
+/// `TCP_CONG_NEEDS_ECN`.
+pub const NEEDS_ECN: u32 = 2;
+/// `TCP_ECN_OK`.
+const ECN_OK: u8 = 1;
 
 /// What a module did that the guards tell of.
 pub const OVERRUN: &str = "wrote beyond its private memory: icsk_ca_priv has 104 bytes";
@@ -56,6 +61,8 @@ pub struct Connection {
     /// Its own memory, at one address for life: a module may keep pointers into it.
     sock: Box<UnsafeCell<TcpSock>>,
     slow_path: bool,
+    /// The acknowledgement echoes a mark.
+    ece: bool,
     /// What the peer adds to its timestamps (`secure_tcp_ts_off`); from its own, Linux takes it off before a module sees them.
     stamp_offset: u32,
 }
@@ -86,7 +93,7 @@ impl Connection {
         sock.connection.sock.gso_max_size = GSO_MAX_SIZE;
         sock.random = seed;
         let sock = Box::new(UnsafeCell::new(sock));
-        let connection = Connection { library, sock, slow_path: false, stamp_offset: scattered(seed) };
+        let connection = Connection { library, sock, slow_path: false, ece: false, stamp_offset: scattered(seed) };
         if let Some(init) = connection.operations().init {
             // SAFETY: see `call`.
             connection.call(hook::INIT, flight, window, clock, |sock| unsafe { init(sock) });
@@ -192,6 +199,8 @@ fn state_in(sock: &mut TcpSock, flight: &Flight, window: &Window) {
     sock.retrans_out = flight.retrans_out;
     sock.max_packets_out = flight.max_packets_out;
     sock.delivered = flight.delivered.low_u32();
+    sock.delivered_ce = flight.delivered_ce.low_u32();
+    sock.ecn_flags = if flight.ecn { ECN_OK } else { 0 };
     sock.lost = flight.lost.low_u32();
     sock.is_cwnd_limited = u8::from(flight.is_cwnd_limited);
 
@@ -234,6 +243,10 @@ fn narrow(value: i64) -> i32 {
 impl Connected for Connection {
     fn has_cong_control(&self) -> bool {
         self.operations().cong_control.is_some()
+    }
+
+    fn needs_ecn(&self) -> bool {
+        self.operations().flags & NEEDS_ECN != 0
     }
 
     fn ssthresh(&mut self, flight: &Flight, window: &mut Window, clock: Clock) -> u32 {
@@ -309,13 +322,14 @@ impl Connected for Connection {
         let seen = &mut self.sock.get_mut().rx_opt;
         let stamp = if ack.tsval == 0 { 0 } else { ack.tsval.wrapping_add(self.stamp_offset) };
         (seen.rcv_tsval, seen.rcv_tsecr) = (stamp, ack.tsecr);
-        // The kernel's header prediction expects the window and options of the last packet.
-        self.slow_path = !repeats_window || ack.sack.count > 0;
+        // The kernel's header prediction expects the window, flags and options of the last packet.
+        self.slow_path = !repeats_window || ack.sack.count > 0 || ack.ece;
+        self.ece = ack.ece;
     }
 
     fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, told_window: bool, clock: Clock) {
         let Some(function) = self.operations().in_ack_event else { return };
-        let slow = if self.slow_path { CA_ACK_SLOWPATH } else { 0 };
+        let slow = if self.slow_path { CA_ACK_SLOWPATH } else { 0 } | if self.ece { CA_ACK_ECE } else { 0 };
         let flags = slow | if told_window { CA_ACK_WIN_UPDATE } else { 0 };
         self.call(hook::IN_ACK_EVENT, flight, window, clock, |sock| unsafe { function(sock, flags) });
     }

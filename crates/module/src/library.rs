@@ -1,6 +1,6 @@
 //! A compiled module, opened: a copy of its own, so that what it keeps outside connections begins anew and its parameters are its own.
 
-use crate::connected::Connection;
+use crate::connected::{Connection, NEEDS_ECN};
 use crate::layout::{OFFSETS, Operations, TcpSock};
 use crate::watch;
 use libloading::os::unix::{Library as Shared, RTLD_LOCAL, RTLD_NOW};
@@ -82,6 +82,11 @@ unsafe impl Sync for Loaded {}
 impl Module for Loaded {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn needs_ecn(&self) -> bool {
+        // SAFETY: the module registered them, and keeps them as long as it is loaded.
+        unsafe { (*self.operations).flags & NEEDS_ECN != 0 }
     }
 
     fn connect(&self, flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Box<dyn Connected> {

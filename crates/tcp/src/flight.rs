@@ -39,6 +39,10 @@ pub struct Flight {
     pub delivered_us: u64,
     /// Segments marked lost so far (`lost`).
     pub lost: u64,
+    /// Both ends agreed on ECN.
+    pub ecn: bool,
+    /// Of the delivered segments those whose acknowledgement echoed a mark (`delivered_ce`).
+    pub delivered_ce: u64,
     /// Departure time of the next paced packet in nanoseconds (`tcp_wstamp_ns`).
     pub wstamp_ns: u64,
 }
@@ -64,6 +68,8 @@ impl Flight {
             delivered: 1,
             delivered_us: now_ns / 1_000,
             lost: 0,
+            ecn: false,
+            delivered_ce: 0,
             wstamp_ns: now_ns,
         }
     }

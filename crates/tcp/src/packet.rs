@@ -66,6 +66,10 @@ pub struct Ack {
     pub tsval: u32,
     pub tsecr: u32,
     pub sack: Sack,
+    /// It echoes a mark (ECE).
+    pub ece: bool,
+    /// Its own packet's.
+    pub ecn: Ecn,
 }
 
 /// Data handed to the network at once: a super-packet that segmentation offload would cut, into segments that are full but the
@@ -79,6 +83,10 @@ pub struct Burst {
     pub count: u32,
     /// The last segment asks the receiver to acknowledge once it was read (PSH).
     pub push: bool,
+    /// The first segment tells that the window came down for a mark, or a loss (CWR).
+    pub cwr: bool,
+    /// Each packet's.
+    pub ecn: Ecn,
     pub tsval: u32,
     pub tsecr: u32,
 }

@@ -5,7 +5,7 @@ use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::options::HostOptions;
 use sawtooth_tcp::packet::{Ack, Burst};
-use sawtooth_tcp::receiver::{Data, Receiver};
+use sawtooth_tcp::receiver::{Data, Echo, Receiver};
 use sawtooth_tcp::sender::{Sender, Start};
 use sawtooth_units::{Span, Time};
 use std::cmp::Reverse;
@@ -122,12 +122,13 @@ impl Pair {
     fn new(case: Case, random: Random) -> Self {
         let now = Time::from_nanos(1);
         let clock = Clock { now, hz: case.options.hz };
-        let receiver = Receiver::new(case.options, case.options.sack, clock);
+        let receiver = Receiver::new(case.options, case.options.sack, Echo::Nothing, clock);
         let start = Start {
             host_queued: true,
             handshake_us: 2 * case.channel.delay_us,
             send_window: receiver.initial_window(),
             ts_recent: 1,
+            ecn: false,
             stays_open: false,
             seed: 7,
         };
@@ -172,7 +173,9 @@ impl Pair {
             for seq in (burst.start..end).step_by(mss as usize) {
                 let length = (end - seq).min(u64::from(mss)) as u32;
                 let push = burst.push && seq + u64::from(length) == end;
-                let data = Data { seq, length, push, tsval: burst.tsval, tsecr: burst.tsecr };
+                let cwr = burst.cwr && seq == burst.start;
+                let Burst { ecn, tsval, tsecr, .. } = burst;
+                let data = Data { seq, length, push, ecn, cwr, tsval, tsecr };
                 self.carry(Arrival::Data(data), loss, data_repeats);
             }
         }

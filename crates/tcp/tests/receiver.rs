@@ -2,8 +2,8 @@
 
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::options::HostOptions;
-use sawtooth_tcp::packet::{Ack, Block};
-use sawtooth_tcp::receiver::{Data, Receiver};
+use sawtooth_tcp::packet::{Ack, Block, Ecn};
+use sawtooth_tcp::receiver::{Data, Echo, Receiver};
 use sawtooth_units::{Span, Time};
 
 const MSS: u64 = 1448;
@@ -20,21 +20,31 @@ struct Driver {
 
 impl Driver {
     fn new(options: HostOptions) -> Self {
+        Driver::echoing(options, Echo::Nothing)
+    }
+    fn echoing(options: HostOptions, echo: Echo) -> Self {
         let now = Time::from_nanos(1_000_000_000);
         let clock = Clock { now, hz: options.hz };
-        let mut receiver = Receiver::new(options, options.sack, clock);
+        let mut receiver = Receiver::new(options, options.sack, echo, clock);
         receiver.note_handshake(u64::from(RTT_MS) * 1_000, clock);
         Driver { receiver, now, options }
     }
     /// As [`Self::new`], past the quick acknowledgements of the start and with nothing left to acknowledge.
     fn warm(options: HostOptions) -> Self {
-        let mut driver = Driver::new(options);
+        Driver::new(options).warmed()
+    }
+    fn warmed(mut self) -> Self {
         for seq in 0..39 {
-            driver.later(Span::from_millis(10)).data(seq);
+            self.later(Span::from_millis(10)).data(seq);
         }
-        driver.later(Span::from_millis(10)).pushed(39);
-        assert_eq!(driver.receiver.timer(), Time::NEVER);
-        driver
+        self.later(Span::from_millis(10)).pushed(39);
+        assert_eq!(self.receiver.timer(), Time::NEVER);
+        self
+    }
+    /// A segment with this ECN field; the numbers acknowledged, and whether with ECE.
+    fn marked(&mut self, seq: u64, ecn: Ecn, cwr: bool) -> Vec<(u64, bool)> {
+        let data = Data { ecn, cwr, ..self.segment(seq, false) };
+        self.later(Span::from_millis(10)).take(data).iter().map(|ack| (ack.next, ack.ece)).collect()
     }
 
     fn clock(&self) -> Clock {
@@ -87,7 +97,7 @@ impl Driver {
 
 /// The full segment with this number.
 fn full(segment: u64, push: bool, tsval: u32, tsecr: u32) -> Data {
-    Data { seq: segment * MSS, length: MSS as u32, push, tsval, tsecr }
+    Data { seq: segment * MSS, length: MSS as u32, push, ecn: Ecn::NotEct, cwr: false, tsval, tsecr }
 }
 
 /// An acknowledgement with numbers of full segments instead of bytes, as all below have.
@@ -452,4 +462,50 @@ fn where_short_segments_are_alike_every_second_is_acknowledged() {
     // A full one is full again.
     assert_eq!(short(&mut driver, next, MSS as u32).len(), 1);
     assert_eq!(short(&mut driver, next + MSS, MSS as u32).len(), 0);
+}
+
+#[test]
+fn a_mark_is_echoed_until_the_sender_has_answered() {
+    let mut driver = Driver::echoing(HostOptions::default(), Echo::Classic).warmed();
+    assert_eq!(driver.marked(40, Ecn::Ect0, false), []);
+    assert_eq!(driver.marked(41, Ecn::Ect0, false), [(42, false)]);
+    // The first mark is told at once, and the segment after it.
+    assert_eq!(driver.marked(42, Ecn::Ce, false), [(43, true)]);
+    assert_eq!(driver.marked(43, Ecn::Ect0, false), [(44, true)]);
+    assert_eq!(driver.marked(44, Ecn::Ce, false), []);
+    assert_eq!(driver.marked(45, Ecn::Ect0, false), [(46, true)]);
+    // CWR is acknowledged at once, for little may be in flight.
+    assert_eq!(driver.marked(46, Ecn::Ect0, true), [(47, false)]);
+    assert_eq!(driver.marked(47, Ecn::Ect0, false), []);
+    assert_eq!(driver.marked(48, Ecn::Ce, true), [(49, true)], "a new mark, though the segment answers for another");
+}
+
+#[test]
+fn what_cannot_be_marked_was_probably_sent_again_and_is_acknowledged_at_once() {
+    let mut driver = Driver::echoing(HostOptions::default(), Echo::Classic).warmed();
+    assert_eq!(driver.marked(40, Ecn::Ect0, false), []);
+    assert_eq!(driver.marked(41, Ecn::Ect0, false), [(42, false)]);
+    assert_eq!(driver.marked(42, Ecn::NotEct, false), [(43, false)]);
+    assert_eq!(driver.marked(43, Ecn::Ect0, false), [(44, false)]);
+    assert_eq!(driver.marked(44, Ecn::Ect0, false), []);
+}
+
+#[test]
+fn the_receiving_end_of_dctcp_tells_each_change_at_once() {
+    let mut driver = Driver::echoing(HostOptions::default(), Echo::Exact).warmed();
+    assert_eq!(driver.marked(40, Ecn::Ect0, false), []);
+    // What waited tells how it was before (RFC 8257 section 3.2).
+    assert_eq!(driver.marked(41, Ecn::Ce, false), [(41, false), (42, true)]);
+    assert_eq!(driver.marked(42, Ecn::Ce, false), []);
+    assert_eq!(driver.marked(43, Ecn::Ce, false), [(44, true)]);
+    assert_eq!(driver.marked(44, Ecn::Ect0, false), [(45, false)]);
+    let ack = driver.told(45);
+    assert_eq!((ack.ece, ack.ecn), (false, Ecn::Ect0), "its own packets may be marked as well");
+}
+
+#[test]
+fn without_agreement_marks_are_not_seen() {
+    let mut driver = Driver::warm(HostOptions::default());
+    assert_eq!(driver.marked(40, Ecn::Ce, false), []);
+    assert_eq!(driver.marked(41, Ecn::Ce, false), [(42, false)]);
 }

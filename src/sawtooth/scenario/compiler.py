@@ -427,6 +427,8 @@ def _host(name: str, host: Host) -> compiled.Host:
         sack=host.sack,
         timestamps=host.timestamps,
         offload=host.offload,
+        ecn=host.ecn,
+        ecn_insists=not host.ecn_fallback,
     )
 
 

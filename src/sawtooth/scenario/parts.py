@@ -230,6 +230,10 @@ class Home(Part):
     ack_loss: LossModel | None = Field(None, description="on the Wi-Fi, from the device; absent: none")
 
 
+def _as_number(value: object) -> object:
+    return int(value) if isinstance(value, bool) else value
+
+
 class Host(Part):
     """Settings of a host's TCP."""
 
@@ -248,6 +252,15 @@ class Host(Part):
     delayed_ack: bool = Field(True, description="whether the receiver delays acknowledgements")
     sack: bool = Field(True, description="selective acknowledgements")
     timestamps: bool = Field(True, description="12 bytes of TCP option in each segment")
+    ecn: Annotated[int, BeforeValidator(_as_number)] = Field(
+        0,
+        ge=0,
+        le=2,
+        description="explicit congestion notification, as tcp_ecn: true or 1 asks for it and agrees, 2 agrees, false "
+        "or 0 neither; `dctcp` asks by itself",
+        json_schema_extra={"type": ["integer", "boolean"]},
+    )
+    ecn_fallback: bool = Field(True, description="asks with the first SYN only, as tcp_ecn_fallback")
     offload: bool = Field(
         False,
         description="segmentation offload: loss on a link that leaves the sending host drops whole super-packets",
@@ -465,7 +478,8 @@ class Flow(Part):
     to: End | None = Field(None, description="the host that receives it; optional on a topology")
     cc: Annotated[Any, PlainValidator(_control, json_schema_input_type=Control | Variant | Module)] = Field(
         "cubic",
-        description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `bbr3`; the last as the draft has it, "
+        description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `dctcp`, `bbr3`; the last as the draft "
+        "has it, "
         '`{ name = "bbr3", variant = "draft" }`; or a module from its C source, `{ source = "tcp_mine.c" }`',
         json_schema_extra={"examples": list(CONGESTION_CONTROLS)},
     )

@@ -173,6 +173,8 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
     fix = 'set traffic = "native"'
     for index, flow in enumerate(flows):
         at = f"flows.{index}"
+        if flow.cc == "dctcp" and compiled.hosts[compiled.target(flow)].ecn:
+            raise _no(f"{at}.cc", "iperf3's receiving end has not the sender's control, which dctcp needs", fix)
         if flow.lifetime_ns:
             raise _no(f"{at}.replace", "iperf3 does not replace flows that end", fix)
         if flow.writes is not None:

@@ -114,7 +114,7 @@ def _tcp_info(raw: DataFrame) -> DataFrame:
     columns = (
         "t_s flow connection cwnd_segments ssthresh_segments srtt_s min_rtt_s rto_s in_flight_segments pacing_bps "
     )
-    columns += "delivered_segments lost_segments state rwnd_limited_s sndbuf_limited_s"
+    columns += "delivered_segments delivered_ce_segments lost_segments state rwnd_limited_s sndbuf_limited_s"
     return table[columns.split()]
 
 

@@ -27,7 +27,8 @@ pub fn all() -> Vec<Case> {
     let mut add = |name: String, bar: f64, seconds: u64, scenario: Box<dyn Fn(u64) -> String>| {
         cases.push(Case { name, bar, scenario, seconds });
     };
-    for cc in Algorithm::names() {
+    // Where nothing is marked DCTCP is Reno.
+    for cc in Algorithm::names().filter(|&cc| cc != "dctcp") {
         for gigabits in [1, 10] {
             for percent in [0, 1] {
                 let bar = match (percent, cc) {
@@ -50,7 +51,16 @@ pub fn all() -> Vec<Case> {
             add(format!("bottleneck, {count} {cc}"), bar, 30, Box::new(move |s| bottleneck(flows, cc, s)));
         }
     }
+    add("bottleneck, 1 cubic, CoDel and ECN".into(), 4e6, 30, Box::new(|s| marked("cubic", s)));
     cases
+}
+
+/// One flow over the bottleneck with CoDel that marks.
+fn marked(cc: &str, seconds: u64) -> String {
+    let codel = r#"{"codel": {"target_ns": 5000000, "interval_ns": 100000000, "ecn": true}}"#;
+    bottleneck(1, cc, seconds)
+        .replace(r#""offload": false"#, r#""offload": false, "ecn": 1"#)
+        .replace(r#""queue_bytes": null"#, &format!(r#""queue_bytes": null, "discipline": {codel}"#))
 }
 
 fn host(name: &str) -> String {

@@ -77,6 +77,8 @@ pub struct Connection {
     pub established: Time,
     /// SYNs sent.
     pub handshake: SenderStats,
+    /// The receiving end has agreed on ECN.
+    pub ecn: bool,
 }
 
 impl Connection {
@@ -106,6 +108,7 @@ impl Connection {
             sack: from.sack && to.sack,
             timestamps: from.timestamps && to.timestamps,
             handshake: SenderStats::default(),
+            ecn: false,
             host_queue: VecDeque::new(),
             host_queued: first.transmitter.is_some(),
             offload: from.offload,

@@ -5,7 +5,7 @@ use crate::ends::connection::Queued;
 use crate::ends::{Ends, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, sack_option};
 use crate::network::held::Left;
-use crate::network::packet::{Kind, PUSH, Packet};
+use crate::network::packet::{CWR, ECE, Kind, PUSH, Packet};
 use crate::network::passage::Sent;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::packet::{Ack, Burst};
@@ -27,7 +27,9 @@ impl Ends {
         };
         receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock);
         let length = u32::from(packet.size) - HEADERS - connection.options();
-        let data = Data { seq: packet.seq, length, push: packet.push(), tsval: packet.tsval, tsecr: packet.tsecr };
+        let Packet { seq, tsval, tsecr, .. } = packet;
+        let (push, cwr, ecn) = (packet.has(PUSH), packet.has(CWR), packet.ecn());
+        let data = Data { seq, length, push, ecn, cwr, tsval, tsecr };
         let (bytes, segments) = (receiver.delivered(), receiver.delivered_segments());
         receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack, outside));
         let connection = &self.connections[index as usize];
@@ -59,6 +61,7 @@ impl Ends {
             tsval: ack.tsval,
             tsecr: ack.tsecr,
             window: ack.window.min(u64::from(u32::MAX)).fit_u32(),
+            flags: ack.ecn as u8 | if ack.ece { ECE } else { 0 },
             generation: connection.receiver_generation,
             ..Packet::new(index, Kind::Ack, size.fit_u16(), connection.backward_at)
         };
@@ -75,8 +78,9 @@ impl Ends {
         if packet.generation != self.connections[index as usize].generation {
             return self.send_reset(index, packet.generation, packet.seq, outside);
         }
-        let ack =
-            Ack { next: packet.seq, window: u64::from(packet.window), tsval: packet.tsval, tsecr: packet.tsecr, sack };
+        let Packet { seq: next, tsval, tsecr, .. } = packet;
+        let (window, ece, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ecn());
+        let ack = Ack { next, window, tsval, tsecr, sack, ece, ecn };
         self.with_sender(index, outside, |sender, clock, out| sender.on_ack(&ack, clock, out));
     }
 
@@ -125,6 +129,7 @@ impl Ends {
             tsval: burst.tsval,
             tsecr: burst.tsecr,
             generation: connection.generation,
+            flags: burst.ecn as u8 | if burst.cwr { CWR } else { 0 },
             ..Packet::new(index, Kind::Data, (mss + headers).fit_u16(), connection.forward_at)
         };
         let network = &mut outside.network;
@@ -156,6 +161,7 @@ impl Ends {
                     }
                 }
                 left = left.saturating_sub(mss);
+                packet.flags &= !CWR;
                 packet.seq += u64::from(mss);
             }
         }

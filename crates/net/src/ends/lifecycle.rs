@@ -4,10 +4,11 @@ use crate::calendar::Calendar;
 use crate::ends::connection::{Connection, Phase};
 use crate::ends::{Ends, LIFE, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, SYN_OPTIONS};
-use crate::network::packet::{Kind, Packet};
+use crate::network::packet::{CWR, ECE, Kind, Packet};
 use crate::observe::tables::FlowEnd;
 use crate::rng::{Purpose, Rng};
-use sawtooth_tcp::receiver::Receiver;
+use sawtooth_tcp::packet::Ecn;
+use sawtooth_tcp::receiver::{Echo, Receiver};
 use sawtooth_tcp::sender::{Sender, SenderStats, Start};
 use sawtooth_units::width::{Approx, Fit};
 use sawtooth_units::{Span, Time};
@@ -18,6 +19,11 @@ const SYN_TIMEOUT: Span = Span::from_secs(1);
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// `sysctl_tcp_syn_retries`, after those.
 const SYN_RETRIES: u32 = 6 + SYN_LINEAR_TIMEOUTS;
+
+/// Flags of a packet that may be marked.
+fn ect(may: bool) -> u8 {
+    if may { Ecn::Ect0 as u8 } else { 0 }
+}
 
 impl Ends {
     /// The connection's life timer: start, SYN retransmission, the application's writes, end.
@@ -91,9 +97,14 @@ impl Ends {
         let timeout = clock.jiffies_from_micros(SYN_TIMEOUT.micros() << tries.saturating_sub(SYN_LINEAR_TIMEOUTS));
         let retry = clock.wheel_time(clock.jiffies64() + timeout);
         let due = retry.min(connection.ends);
+        let host = &self.scenario.hosts[connection.from as usize];
+        let needs_ecn = self.chosen[connection.flow as usize].needs_ecn();
+        // RFC 3168 section 6.1.1.1: where the SYN got no answer, ECN may be the reason.
+        let asks = (host.ecn == 1 || needs_ecn) && (tries == 0 || host.ecn_insists);
         let packet = Packet {
             generation: connection.generation,
             tsval: clock.timestamp(),
+            flags: ect(needs_ecn) | if asks { ECE | CWR } else { 0 },
             ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS).fit_u16(), connection.forward_at)
         };
         outside.calendar.timer(self.timer(index, LIFE), due);
@@ -105,9 +116,17 @@ impl Ends {
         let connection = &mut self.connections[packet.owner as usize];
         let clock = connection.receiver_clock(outside.now);
         let new = connection.receiver.is_none() && connection.receiver_generation == packet.generation;
+        let needs_ecn = self.chosen[connection.flow as usize].needs_ecn();
         if new || connection.receiver_generation < packet.generation {
-            let options = self.scenario.hosts[connection.to as usize].options(connection.mss);
-            connection.receiver = Some(Box::new(Receiver::new(options, connection.sack, clock)));
+            let host = &self.scenario.hosts[connection.to as usize];
+            connection.ecn = host.ecn != 0 && packet.has(ECE) && packet.has(CWR);
+            let echo = match connection.ecn {
+                false => Echo::Nothing,
+                true if needs_ecn => Echo::Exact,
+                true => Echo::Classic,
+            };
+            let receiver = Receiver::new(host.options(connection.mss), connection.sack, echo, clock);
+            connection.receiver = Some(Box::new(receiver));
             connection.receiver_generation = packet.generation;
         } else if connection.receiver_generation != packet.generation {
             return;
@@ -118,6 +137,7 @@ impl Ends {
             tsval: if connection.timestamps { clock.timestamp() } else { 0 },
             tsecr: packet.tsval,
             window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()).fit_u32(),
+            flags: if connection.ecn { ECE | ect(needs_ecn) } else { 0 },
             ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS).fit_u16(), connection.backward_at)
         };
         self.forward(reply, outside);
@@ -140,10 +160,12 @@ impl Ends {
             send_window: u64::from(packet.window),
             ts_recent: packet.tsval,
             host_queued: connection.host_queued,
+            ecn: packet.has(ECE),
             stays_open: source.writes_again(),
             seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
         };
         let chosen = self.chosen[connection.flow as usize].clone();
+        let needs_ecn = chosen.needs_ecn();
         let clock = connection.sender_clock(outside.now);
         let options = self.scenario.hosts[connection.from as usize].options(connection.mss);
         let bytes = if source.writes_again() { source.write_bytes() } else { connection.total };
@@ -156,6 +178,7 @@ impl Ends {
             generation: connection.generation,
             tsval: clock.timestamp(),
             tsecr: packet.tsval,
+            flags: ect(packet.has(ECE) && needs_ecn),
             ..Packet::new(index, Kind::Established, size.fit_u16(), connection.forward_at)
         };
         outside.calendar.timer(self.timer(index, LIFE), due);

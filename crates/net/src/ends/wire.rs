@@ -5,11 +5,11 @@ use crate::ends::Ends;
 use crate::ends::connection::Connection;
 use crate::frames::{HEADERS, PROBE_SIZE};
 use crate::network::Network;
-use crate::network::packet::{Kind, PUSH, Packet};
+use crate::network::packet::{CWR, ECE, Kind, PUSH, Packet};
 use crate::observe::tap::{TTL, What};
 use crate::rng::{Purpose, Rng};
 use crate::scenario::Scenario;
-use sawtooth_capture::segment::{ACK, FIN, PSH, RST, SYN};
+use sawtooth_capture::segment::{self, ACK, FIN, PSH, RST, SYN};
 use sawtooth_capture::{Endpoint, Options, Ping, Segment};
 use sawtooth_tcp::packet::{Burst, Sack};
 use sawtooth_units::Time;
@@ -127,7 +127,7 @@ impl Wire {
             }
             Kind::Data => {
                 let end = packet.seq + u64::from(payload);
-                let push = if packet.push() { PSH } else { 0 };
+                let push = if packet.has(PUSH) { PSH } else { 0 };
                 let fin = if end == connection.total { FIN } else { 0 };
                 (edge(packet.seq), server.wrapping_add(1), ACK | push | fin, client_window)
             }
@@ -145,6 +145,7 @@ impl Wire {
                 (client.wrapping_add(1), server.wrapping_add(1), ACK, client_window)
             }
         };
+        let echo = if packet.has(ECE) { segment::ECE } else { 0 } | if packet.has(CWR) { segment::CWR } else { 0 };
         let config = &scenario.flows[connection.flow as usize];
         let opened = match config.arrivals {
             // Counted over all connections of the flow.
@@ -164,13 +165,13 @@ impl Wire {
             target: Endpoint { address: address(peer).into(), port: ports.1.fit_u16() },
             seq,
             ack,
-            flags,
+            flags: flags | echo,
             window: window.min(u64::from(u16::MAX)).fit_u16(),
             payload,
             options,
             ip_id: Some(ip_id),
             ttl: TTL,
-            ecn: 0,
+            ecn: packet.ecn() as u8,
             via: 0,
             cut: false,
         }
@@ -246,7 +247,7 @@ impl Ends {
         network: &mut Network,
     ) {
         let (Some(taps), Some(wire)) = (&mut network.taps, &mut self.wire) else { return };
-        let packet = Packet { seq: burst.start, flags: if burst.push { PUSH } else { 0 }, ..*packet };
+        let packet = Packet { seq: burst.start, flags: packet.flags | if burst.push { PUSH } else { 0 }, ..*packet };
         let owner = packet.owner as usize;
         let connection = &self.connections[owner];
         let before = wire.0[owner][0];

@@ -44,6 +44,8 @@ pub struct Packet {
 
 /// Flags of TCP.
 pub const PUSH: u8 = 4;
+pub const ECE: u8 = 8;
+pub const CWR: u8 = 16;
 
 impl Default for Packet {
     fn default() -> Self {
@@ -66,8 +68,8 @@ impl Packet {
         self.flags = self.flags & !3 | ecn as u8;
     }
 
-    pub fn push(&self) -> bool {
-        self.flags & PUSH != 0
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
     }
 
     pub fn new(owner: u32, kind: Kind, size: u16, at: u32) -> Self {
@@ -86,7 +88,7 @@ mod tests {
         assert_eq!(packet.ecn(), Ecn::NotEct);
         for ecn in [Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
             packet.set_ecn(ecn);
-            assert_eq!((packet.ecn(), packet.push()), (ecn, true));
+            assert_eq!((packet.ecn(), packet.has(PUSH), packet.has(ECE)), (ecn, true, false));
         }
     }
 }

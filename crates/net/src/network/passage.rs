@@ -256,7 +256,8 @@ impl Network {
     #[inline]
     pub fn seen(&mut self, packet: Handle, link: u32, now: Time) {
         if let Some(taps) = &mut self.taps {
-            taps.arrived(packet.slot(), link, now, |begins| self.routes.after(begins, link) - begins);
+            let ecn = self.packets.get_mut(packet).ecn();
+            taps.arrived(packet.slot(), link, ecn, now, |begins| self.routes.after(begins, link) - begins);
         }
     }
 }

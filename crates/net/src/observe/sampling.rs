@@ -117,6 +117,7 @@ fn sample_senders(t_s: f64, now: Time, ends: &Ends, tables: &mut Tables) {
             in_flight_segments: i64::from(flight.in_flight()),
             pacing_bps: if unlimited { f64::NAN } else { window.pacing_rate.approx() * 8.0 },
             delivered_segments: flight.delivered.cast_signed(),
+            delivered_ce_segments: flight.delivered_ce.cast_signed(),
             lost_segments: i64::from(flight.lost_out),
             state: flight.ca_state as i64,
             rwnd_limited_s: rwnd.approx() / 1e9,

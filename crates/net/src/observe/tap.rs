@@ -5,6 +5,7 @@
 
 use crate::scenario::Scenario;
 use sawtooth_capture::{HEADERS_ONLY, Ping, Segment, Writer};
+use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 use std::io::{self, Write};
 
@@ -80,15 +81,18 @@ impl Taps {
         self.keep(copy, begins, what);
     }
 
-    /// What is kept at `slot` comes in over `link`, which is so many links from where its route begins as `links` says.
+    /// What is kept at `slot` comes in over `link` with `ecn` in its ECN field; the link is so many links from where its route begins as `links` says.
     #[cold]
     #[inline(never)]
-    pub fn arrived(&mut self, slot: u32, link: u32, now: Time, links: impl FnOnce(u32) -> u32) {
+    pub fn arrived(&mut self, slot: u32, link: u32, ecn: Ecn, now: Time, links: impl FnOnce(u32) -> u32) {
         let host = self.leads_to[link as usize];
         if self.files[host].is_none() {
             return;
         }
-        let Frame { begins, what } = self.frames[slot as usize];
+        let Frame { begins, mut what } = self.frames[slot as usize];
+        if let What::Tcp(segment) = &mut what {
+            segment.ecn = ecn as u8;
+        }
         let routers = u8::try_from(links(begins) - 1).unwrap_or(TTL);
         self.write(host, what, now, TTL.saturating_sub(routers).max(1));
     }

@@ -43,6 +43,12 @@ pub struct Host {
     pub delayed_ack: bool,
     pub sack: bool,
     pub timestamps: bool,
+    /// `net.ipv4.tcp_ecn`: 1: asks for ECN and agrees, 2: agrees.
+    #[serde(default)]
+    pub ecn: u8,
+    /// Asks with every SYN, not only with the first (`tcp_ecn_fallback` is off).
+    #[serde(default)]
+    pub ecn_insists: bool,
     /// Loss on this host's own link drops whole super-packets.
     pub offload: bool,
 }
@@ -201,6 +207,7 @@ impl Scenario {
             within(u64::from(host.hz), 10, 10_000, &format!("hosts[{i}].hz"))?;
             within(u64::from(host.mss), 1, 65_400, &format!("hosts[{i}].mss"))?;
             within(u64::from(host.initial_window), 1, 10_000, &format!("hosts[{i}].initial_window"))?;
+            within(u64::from(host.ecn), 0, 2, &format!("hosts[{i}].ecn"))?;
             within(host.receive_buffer, 1_024, 1 << 40, &format!("hosts[{i}].receive_buffer"))?;
             within(host.send_buffer, 1_024, 1 << 40, &format!("hosts[{i}].send_buffer"))?;
         }

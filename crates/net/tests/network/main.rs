@@ -6,6 +6,7 @@ mod captures;
 #[path = "../common/mod.rs"]
 mod common;
 mod conservation;
+mod ecn;
 mod flows;
 mod held;
 mod queues;

@@ -1,7 +1,7 @@
 //! The list of all algorithms. Dispatch is by enum, so that a call costs a branch.
 
 use super::module::{Connected, Module};
-use super::{AckSample, Control, Event, Loss, RateSample, bbr, bbr3, cubic, reno};
+use super::{AckSample, Control, Event, Loss, RateSample, bbr, bbr3, cubic, dctcp, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::packet::Ack;
@@ -23,6 +23,12 @@ macro_rules! controls {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Algorithm::$variant => <$control>::NAME,)+
+                }
+            }
+
+            pub fn needs_ecn(self) -> bool {
+                match self {
+                    $(Algorithm::$variant => <$control>::NEEDS_ECN,)+
                 }
             }
 
@@ -56,6 +62,13 @@ macro_rules! controls {
                 match self {
                     $(Congestion::$variant(_) => <$control>::HAS_CONG_CONTROL,)+
                     Congestion::Module(module) => module.has_cong_control(),
+                }
+            }
+
+            pub fn needs_ecn(&self) -> bool {
+                match self {
+                    $(Congestion::$variant(_) => <$control>::NEEDS_ECN,)+
+                    Congestion::Module(module) => module.needs_ecn(),
                 }
             }
 
@@ -98,6 +111,14 @@ macro_rules! controls {
                 match self {
                     $(Congestion::$variant(control) => control.cong_control(flight, window, sample, clock),)+
                     Congestion::Module(module) => module.cong_control(flight, window, sample, clock),
+                }
+            }
+
+            #[inline]
+            pub fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, told_window: bool, clock: Clock) {
+                match self {
+                    $(Congestion::$variant(control) => control.in_ack_event(flight),)+
+                    Congestion::Module(module) => module.in_ack_event(flight, window, told_window, clock),
                 }
             }
 
@@ -159,6 +180,7 @@ controls! {
     Cubic: cubic::Cubic as cubic::Cubic,
     Bbr: bbr::Bbr as Box<bbr::Bbr>,
     Bbr3: bbr3::Bbr3<bbr3::Linux> as Box<bbr3::Bbr3<bbr3::Linux>>,
+    Dctcp: dctcp::Dctcp as dctcp::Dctcp,
     Bbr3Draft: bbr3::Bbr3<bbr3::Draft> as Box<bbr3::Bbr3<bbr3::Draft>>,
 }
 
@@ -181,19 +203,22 @@ impl From<Arc<dyn Module>> for Chosen {
     }
 }
 
+impl Chosen {
+    /// A connection that has it asks for ECN.
+    pub fn needs_ecn(&self) -> bool {
+        match self {
+            Chosen::Listed(algorithm) => algorithm.needs_ecn(),
+            Chosen::Module(module) => module.needs_ecn(),
+        }
+    }
+}
+
 /// What only modules hear; algorithms of the list have no use for it.
 impl Congestion {
     #[inline]
     pub fn ack_arrives(&mut self, ack: &Ack, send_window: u64) {
         if let Congestion::Module(module) = self {
             module.ack_arrives(ack, ack.window == send_window);
-        }
-    }
-
-    #[inline]
-    pub fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, told_window: bool, clock: Clock) {
-        if let Congestion::Module(module) = self {
-            module.in_ack_event(flight, window, told_window, clock);
         }
     }
 }

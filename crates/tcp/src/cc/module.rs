@@ -15,6 +15,9 @@ pub trait Module: Debug + Send + Sync {
     /// As it calls itself.
     fn name(&self) -> &str;
 
+    /// `TCP_CONG_NEEDS_ECN`.
+    fn needs_ecn(&self) -> bool;
+
     /// `init`: a connection was established that has it. `seed` is the only randomness it gets.
     fn connect(&self, flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Box<dyn Connected>;
 }
@@ -22,6 +25,7 @@ pub trait Module: Debug + Send + Sync {
 /// One connection's; dropped when the connection ends (`release`). Its methods are those of [`super::Control`], where they are told.
 pub trait Connected: Debug + Send + Sync {
     fn has_cong_control(&self) -> bool;
+    fn needs_ecn(&self) -> bool;
     fn ssthresh(&mut self, flight: &Flight, window: &mut Window, clock: Clock) -> u32;
     fn undo_cwnd(&mut self, flight: &Flight, window: &mut Window, clock: Clock) -> u32;
     fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, clock: Clock);

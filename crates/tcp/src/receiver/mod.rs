@@ -4,12 +4,15 @@
 //! `tcp_send_delayed_ack`, `tcp_select_window`) for an application that reads at once and sends nothing.
 
 mod buffer;
+mod echo;
 mod reassembly;
 
 use crate::clock::Clock;
 use crate::options::HostOptions;
-use crate::packet::{Ack, Block};
+use crate::packet::{Ack, Block, Ecn};
 use buffer::Buffer;
+pub use echo::Echo;
+use echo::Marks;
 use reassembly::{BUFFER_FRAGMENTS, Reassembly};
 use sawtooth_units::{Span, Time};
 
@@ -45,6 +48,10 @@ pub struct Data {
     pub seq: u64,
     pub length: u32,
     pub push: bool,
+    /// Its packet's field.
+    pub ecn: Ecn,
+    /// The sender's window came down (CWR).
+    pub cwr: bool,
     /// Timestamp value and echo; 0 without the option.
     pub tsval: u32,
     pub tsecr: u32,
@@ -85,6 +92,7 @@ pub struct Receiver {
     /// Data since the last acknowledgement carried PSH.
     pushed: bool,
     sack: bool,
+    marks: Marks,
     /// Segments delivered to the application.
     segments: u64,
     /// What it takes a full segment to be (`rcv_mss`), and the last one if it was shorter, and not too short (`last_seg_size`).
@@ -97,8 +105,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver as it is when it answers the SYN. `sack`: both ends agreed on it.
-    pub fn new(options: HostOptions, sack: bool, clock: Clock) -> Self {
+    /// A receiver as it is when it answers the SYN. `sack`: both ends agreed on it; `echo`: as they agreed on ECN.
+    pub fn new(options: HostOptions, sack: bool, echo: Echo, clock: Clock) -> Self {
         let buffer = Buffer::new(&options, clock);
         Receiver {
             options,
@@ -119,6 +127,7 @@ impl Receiver {
             delayed_until: None,
             timer: Time::NEVER,
             pushed: false,
+            marks: Marks::new(echo),
             compressed: 0,
             compressed_next: 0,
             duplicates: 0,
@@ -172,7 +181,7 @@ impl Receiver {
 
     /// Takes a data segment; `emit` gets the acknowledgements that leave at once.
     pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let Data { seq, length, push, tsval, tsecr } = data;
+        let Data { seq, length, push, ecn, cwr, tsval, .. } = data;
         let length = u64::from(length);
         let end = seq + length;
         // RFC 7323 section 4.3: the echo belongs to the oldest segment not yet acknowledged.
@@ -182,10 +191,14 @@ impl Receiver {
         self.pushed |= push;
         if seq < self.next {
             self.reassembly.note_duplicate(Block { start: seq, end });
-            self.enter_quick_mode(clock);
+            self.enter_quick_mode(MAX_QUICK_ACKS, clock);
             return self.decide(READ, false, clock, emit);
         }
+        if cwr {
+            self.take_cwr();
+        }
         if seq > self.next {
+            self.see_mark(ecn, clock, emit);
             let block = Block { start: seq, end };
             if self.sack && self.reassembly.crowds(block) && self.compressed > 0 {
                 self.send(READ, clock, emit);
@@ -200,7 +213,7 @@ impl Receiver {
         if length != self.full || self.last_short > 0 {
             self.measure_segment(length, push);
         }
-        self.receive_event(length, tsecr, clock);
+        self.receive_event(data, clock, emit);
         let mut come = Unread { bytes: length, segments: 1 };
         let (mut filled, mut first) = (false, end);
         if !self.reassembly.is_empty() {
@@ -250,18 +263,21 @@ impl Receiver {
     }
 
     /// A segment of so many bytes came in order: what follows for the buffer, and for how long acknowledgements may be delayed.
-    fn receive_event(&mut self, length: u64, tsecr: u32, clock: Clock) {
+    fn receive_event(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        let Data { ecn, tsecr, .. } = data;
+        let length = u64::from(data.length);
         let offered = self.right_edge.saturating_sub(self.acked);
         self.buffer.sample_rtt_window(self.next, offered, clock);
         self.buffer.sample_rtt_echo(tsecr, clock);
         let now = clock.jiffies64();
         if self.ato == 0 {
             self.buffer.measure();
-            self.enter_quick_mode(clock);
+            self.enter_quick_mode(MAX_QUICK_ACKS, clock);
         } else {
             self.follow_pace(now - self.last_received, clock);
         }
         self.last_received = now;
+        self.see_mark(ecn, clock, emit);
         // The segment is not read yet.
         let grows = if self.reassembly.is_empty() && length == self.mss() {
             self.buffer.grow_plain()
@@ -282,7 +298,7 @@ impl Receiver {
         } else if gap < self.ato {
             self.ato = self.bounded(self.ato / 2 + gap, clock);
         } else if gap > self.rto_ticks(clock) {
-            self.increase_quick();
+            self.increase_quick(MAX_QUICK_ACKS);
         }
     }
 
@@ -295,21 +311,25 @@ impl Receiver {
         clock.jiffies_from_micros(self.handshake_us + (2 * self.handshake_us).max(200_000))
     }
 
-    fn increase_quick(&mut self) {
+    fn increase_quick(&mut self, most: u64) {
         let window = self.right_edge.saturating_sub(self.acked);
-        let acks = (window / (2 * self.full)).clamp(2, MAX_QUICK_ACKS);
+        let acks = (window / (2 * self.full)).clamp(2, most);
         self.quick = self.quick.max(acks);
     }
 
-    fn enter_quick_mode(&mut self, clock: Clock) {
-        self.increase_quick();
+    fn enter_quick_mode(&mut self, most: u64, clock: Clock) {
+        self.increase_quick(most);
         self.ato = shortest_delay(clock);
     }
 
     /// Whether to acknowledge now, later, or together with others (RFC 9293 section 3.8.6.3). What is `unread` has just come in
     /// order; it still takes memory, which may keep the window from being offered again in full.
     fn decide(&mut self, unread: Unread, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let is_due = at_once || self.quick > 0 || !self.options.delayed_ack || self.is_second_segment(unread);
+        let is_due = at_once
+            || self.marks.at_once
+            || self.quick > 0
+            || !self.options.delayed_ack
+            || self.is_second_segment(unread);
         if is_due || !self.reassembly.is_empty() && !self.compresses(clock) {
             self.send(unread, clock, emit);
         } else if self.reassembly.is_empty() {
@@ -398,6 +418,20 @@ impl Receiver {
 
     /// Acknowledges, where what is `unread` still takes memory.
     fn send(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        self.emit_ack(self.next, unread, clock, emit);
+        self.pushed = false;
+        self.marks.at_once = false;
+        // The last of those that are sent at once: the delay begins small.
+        if self.quick == 1 {
+            self.ato = shortest_delay(clock);
+        }
+        self.quick = self.quick.saturating_sub(1);
+        self.delayed_until = None;
+        self.timer = Time::NEVER;
+    }
+
+    /// Acknowledges up to `next`.
+    fn emit_ack(&mut self, next: u64, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let offered = self.right_edge.saturating_sub(self.next);
         let mut window = self.window(unread);
         if window == 0 {
@@ -411,17 +445,10 @@ impl Receiver {
         self.right_edge = self.next + window;
         self.compressed = 0;
         self.compress_until = Time::NEVER;
-        self.pushed = false;
-        // The last of those that are sent at once: the delay begins small.
-        if self.quick == 1 {
-            self.ato = shortest_delay(clock);
-        }
-        self.quick = self.quick.saturating_sub(1);
-        self.delayed_until = None;
-        self.timer = Time::NEVER;
         let (tsval, tsecr, room) =
             if self.options.timestamps { (clock.timestamp(), self.ts_recent, 3) } else { (0, 0, 4) };
         let sack = if self.sack { self.reassembly.sack(room) } else { Default::default() };
-        emit(&Ack { next: self.next, window, tsval, tsecr, sack });
+        let ecn = if self.marks.echo == Echo::Exact { Ecn::Ect0 } else { Ecn::NotEct };
+        emit(&Ack { next, window, tsval, tsecr, sack, ece: self.marks.told, ecn });
     }
 }

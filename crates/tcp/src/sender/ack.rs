@@ -32,6 +32,8 @@ pub struct Acking {
     /// Segments that SACK and DSACK blocks newly tell of.
     pub sack_delivered: u32,
     pub tsecr: u32,
+    /// It echoes a mark.
+    pub ece: bool,
     /// It moved the unacknowledged edge.
     pub advanced: bool,
     /// It moved that edge, or the window: so it is no duplicate.
@@ -100,7 +102,9 @@ impl Sender {
             self.sack_tag(ack, prior_una, &mut acking, clock);
             return self.alert(prior_una, 0, &mut acking, clock);
         }
+        acking.ece = ack.ece && self.flight.ecn;
         let (delivered, lost) = (self.flight.delivered, self.flight.lost);
+        let delivered_ce = self.flight.delivered_ce;
         if acking.advanced {
             self.retransmits = 0;
         }
@@ -118,6 +122,7 @@ impl Sender {
             self.flight.delivered += u64::from(acking.sack_delivered);
         }
         if is_idle {
+            self.count_marked(&acking, [delivered, delivered_ce]);
             self.congestion.in_ack_event(&self.flight, &mut self.window, acking.told_window, clock);
             if acking.dsacked {
                 self.alert(prior_una, 0, &mut acking, clock);
@@ -129,14 +134,18 @@ impl Sender {
         if self.sack {
             self.rack_adapt(acking.sampling.prior_delivered());
         }
+        self.count_marked(&acking, [delivered, delivered_ce]);
         self.congestion.in_ack_event(&self.flight, &mut self.window, acking.told_window, clock);
         self.take_tlp_ack(ack.next, &mut acking, clock);
-        let is_usual = self.flight.ca_state == CaState::Open && acking.told_window && !acking.sacked && !acking.dsacked;
+        let is_quiet = !acking.sacked && !acking.dsacked && !acking.ece;
+        let is_usual = self.flight.ca_state == CaState::Open && acking.told_window && is_quiet;
         let recover = if is_usual {
             Recover::Nothing
         } else {
             let duplicates = u32::from(!acking.told_window && !acking.dsacked);
-            self.alert(prior_una, duplicates, &mut acking, clock)
+            let recover = self.alert(prior_una, duplicates, &mut acking, clock);
+            self.count_marked(&acking, [delivered, delivered_ce]);
+            recover
         };
         if acking.sets_timer {
             self.set_xmit_timer(clock);
@@ -144,6 +153,14 @@ impl Sender {
         let (delivered, lost) = (self.flight.delivered - delivered, self.flight.lost - lost);
         self.control(&acking, delivered.fit_u32(), lost.fit_u32(), clock);
         recover
+    }
+
+    /// All that an ACK with an echo delivers counts as marked; before it as much was delivered, and marked, as `before` says.
+    #[inline]
+    fn count_marked(&mut self, acking: &Acking, before: [u64; 2]) {
+        if acking.ece {
+            self.flight.delivered_ce = before[1] + (self.flight.delivered - before[0]);
+        }
     }
 
     /// Lets the algorithm, or the reduction that goes on, set the window. So many segments were newly delivered and marked lost.

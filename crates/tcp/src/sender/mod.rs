@@ -3,9 +3,10 @@
 //! Mirrors the behaviour of Linux 6.12 (net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c, tcp_rate.c, tcp_timer.c) for a
 //! sender. What is simpler than Linux:
 //!
-//! - SACK reneging, ECN, urgent data, path-MTU probing and the metrics cache do not exist.
+//! - SACK reneging, urgent data, path-MTU probing and the metrics cache do not exist.
 
 mod ack;
+mod ecn;
 mod idle;
 mod output;
 mod rack;
@@ -23,7 +24,7 @@ use crate::cc::{Chosen, Congestion};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::options::HostOptions;
-use crate::packet::{Block, Burst};
+use crate::packet::{Block, Burst, Ecn};
 use crate::window::Window;
 pub use output::SUPER_PACKET_OVERHEAD;
 use rack::Rack;
@@ -97,6 +98,9 @@ pub struct Sender {
     pub throttled: bool,
     /// The application may write more when all is written.
     stays_open: bool,
+    /// New data is to tell that the window came down (`TCP_ECN_QUEUE_CWR`); what packets are of new data, and of what is sent again.
+    queues_cwr: bool,
+    ecn: [Ecn; 2],
     /// `TCP_NODELAY`: a short segment never waits for others' acknowledgement.
     pub no_delay: bool,
     /// What is sent waits in a queue of the sending host's own.
@@ -176,6 +180,7 @@ impl Sender {
     ) -> Self {
         let now_us = clock.micros();
         let mut flight = Flight::new(options.mss, clock.now.nanos());
+        flight.ecn = start.ecn;
         let mut window = Window::new(options.initial_window);
         let rtt = Rtt::new(&mut flight, start.handshake_us, clock);
         let rto = rtt.rto(&flight, clock);
@@ -184,6 +189,8 @@ impl Sender {
             stats: SenderStats::default(),
             has_cong_control: congestion.has_cong_control(),
             notes_app_limit_on_ack: congestion.notes_app_limit_on_ack(),
+            ecn: ecn::of_packets(start.ecn, congestion.needs_ecn()),
+            queues_cwr: false,
             congestion,
             board: Scoreboard::new(options.mss),
             sack,
@@ -312,6 +319,8 @@ pub struct Start {
     pub send_window: u64,
     /// The timestamp value of the SYN-ACK.
     pub ts_recent: u32,
+    /// Both ends agreed on ECN.
+    pub ecn: bool,
     /// The sending host has a queue of its own (a card with a rate).
     pub host_queued: bool,
     /// The application may write more when all is written; otherwise it closes then, and nothing waits for more.

@@ -420,6 +420,9 @@ impl Sender {
         let count = u32::from(segments);
         // Linux sets PSH on every super-packet of more than one segment, and where a write ended.
         let push = count > 1 || start + u64::from(bytes) == self.total;
-        out.push(Burst { start, bytes, count, push, tsval, tsecr: self.ts_recent });
+        let is_new = start >= self.flight.snd_nxt;
+        let ecn = self.ecn[usize::from(!is_new)];
+        let cwr = is_new && std::mem::take(&mut self.queues_cwr);
+        out.push(Burst { start, bytes, count, push, cwr, ecn, tsval, tsecr: self.ts_recent });
     }
 }

@@ -1,7 +1,7 @@
 //! Loss recovery: its states (RFC 5681, RFC 6582, RFC 6675), what moves between them, and F-RTO (RFC 5682).
 //!
-//! Open: nothing remarkable. Disorder: something was SACKed or may be lost. Cwr: the window comes down after a tail loss probe
-//! repaired a loss. Recovery: losses are repaired. Loss: a timeout fired. The last three end when all is acknowledged that was in
+//! Open: nothing remarkable. Disorder: something was SACKed or may be lost. Cwr: the window comes down after a mark, or a tail loss
+//! probe that repaired a loss. Recovery: losses are repaired. Loss: a timeout fired. The last three end when all is acknowledged that was in
 //! flight when they began (`high_seq`).
 
 use super::Sender;
@@ -17,6 +17,9 @@ impl Sender {
     pub(super) fn alert(&mut self, prior_una: u64, duplicates: u32, acking: &mut Acking, clock: Clock) -> Recover {
         if self.flight.packets_out == 0 {
             self.flight.sacked_out = 0;
+        }
+        if acking.ece {
+            self.flight.prior_ssthresh = 0;
         }
         if self.holds_at_high_seq(acking.tsecr, clock) {
             return Recover::Nothing;
@@ -68,7 +71,7 @@ impl Sender {
             self.add_reno_sack(duplicates);
         }
         if self.try_undo_dsack(clock) {
-            self.try_to_open(clock);
+            self.try_to_open(acking.ece, clock);
         }
         self.identify_loss(acking, clock);
         if self.flight.ca_state != CaState::Recovery {
@@ -76,7 +79,7 @@ impl Sender {
             if self.flight.lost_out == 0 {
                 return Recover::Nothing;
             }
-            self.enter_recovery(clock);
+            self.enter_recovery(acking.ece, clock);
         }
         Recover::Lost
     }
@@ -103,9 +106,9 @@ impl Sender {
         self.identify_loss(acking, clock);
         let is_lost = self.flight.lost_out > 0;
         if is_lost {
-            self.enter_recovery(clock);
+            self.enter_recovery(acking.ece, clock);
         } else {
-            self.try_to_open(clock);
+            self.try_to_open(acking.ece, clock);
         }
         is_lost
     }
@@ -176,13 +179,15 @@ impl Sender {
         None
     }
 
-    /// Fast recovery begins.
-    pub(super) fn enter_recovery(&mut self, clock: Clock) {
+    /// Fast recovery begins; `ece`: with a mark, so that it is never undone.
+    pub(super) fn enter_recovery(&mut self, ece: bool, clock: Clock) {
         self.forget_retransmissions();
         self.init_undo();
         self.flight.prior_ssthresh = 0;
         if !self.in_cwnd_reduction() {
-            self.flight.prior_ssthresh = self.current_ssthresh();
+            if !ece {
+                self.flight.prior_ssthresh = self.current_ssthresh();
+            }
             self.init_cwnd_reduction(clock);
         }
         self.set_state(CaState::Recovery, clock);
@@ -209,6 +214,7 @@ impl Sender {
         self.set_state(CaState::Loss, clock);
         self.high_seq = self.flight.snd_nxt;
         self.tlp_high_seq = None;
+        self.queue_cwr();
         // RFC 5682 section 3.1, step 1: not where an earlier recovery is still going on, unless that has timed out before.
         self.frto = state < CaState::Recovery || self.retransmits > 0;
     }
@@ -239,8 +245,11 @@ impl Sender {
         }
     }
 
-    fn try_to_open(&mut self, clock: Clock) {
+    fn try_to_open(&mut self, ece: bool, clock: Clock) {
         self.forget_retransmissions();
+        if ece {
+            self.enter_cwr(clock);
+        }
         if self.flight.ca_state != CaState::Cwr {
             self.try_keep_open(clock);
         }

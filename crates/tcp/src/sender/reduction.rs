@@ -21,6 +21,7 @@ impl Sender {
         self.window.cwnd_cnt = 0;
         self.high_seq = self.flight.snd_nxt;
         self.tlp_high_seq = None;
+        self.queue_cwr();
     }
 
     /// The algorithm came down by itself (`tcp_enter_cwr`): the sender's part of it.
@@ -34,6 +35,7 @@ impl Sender {
             self.high_seq = self.flight.snd_nxt;
             self.undo_marker = None;
             self.tlp_high_seq = None;
+            self.queue_cwr();
         }
     }
 

@@ -130,7 +130,7 @@ impl Sender {
         if self.flight.in_flight() != in_flight {
             if self.flight.ca_state != CaState::Recovery {
                 let losses = (self.flight.lost - lost).fit_u32();
-                self.enter_recovery(clock);
+                self.enter_recovery(false, clock);
                 if !self.has_cong_control {
                     self.cwnd_reduction(1, losses, false);
                 }

@@ -41,7 +41,10 @@ impl Sender {
             return;
         }
         self.window.cwnd = self.congestion.undo_cwnd(&self.flight, &mut self.window, clock);
-        self.window.ssthresh = self.window.ssthresh.max(self.flight.prior_ssthresh);
+        if self.flight.prior_ssthresh > self.window.ssthresh {
+            self.window.ssthresh = self.flight.prior_ssthresh;
+            self.queues_cwr = false;
+        }
     }
 
     /// Nothing counts as lost any more.

@@ -30,6 +30,8 @@ pub struct Setup {
     pub host_queued: bool,
     /// The application may write more once all is written.
     pub stays_open: bool,
+    /// Both ends agreed on ECN.
+    pub ecn: bool,
 }
 
 impl Default for Setup {
@@ -43,6 +45,7 @@ impl Default for Setup {
             window: WIDE,
             host_queued: false,
             stays_open: false,
+            ecn: false,
         }
     }
 }
@@ -70,6 +73,10 @@ impl Setup {
         Setup { options: HostOptions { timestamps: true, ..self.options }, ..self }
     }
 
+    pub fn ecn(self) -> Self {
+        Setup { ecn: true, ..self }
+    }
+
     /// Opens the connection at 1 s and lets it send its first window.
     pub fn open(self) -> Driver {
         let now = Driver::START;
@@ -79,6 +86,7 @@ impl Setup {
             send_window: self.window,
             host_queued: self.host_queued,
             stays_open: self.stays_open,
+            ecn: self.ecn,
             ..Start::default()
         };
         let sender = Sender::new(self.algorithm, self.options, self.options.sack, bytes(self.total), start, clock);
@@ -183,12 +191,18 @@ impl Driver {
         self.tell(next, blocks, false, tsecr)
     }
 
+    /// A cumulative acknowledgement with ECE.
+    pub fn ece(&mut self, next: u64) -> Vec<Burst> {
+        let ack = Ack { next: bytes(next), window: self.window, ece: true, ..Ack::default() };
+        self.act(|sender, clock, out| sender.on_ack(&ack, clock, out))
+    }
+
     fn tell(&mut self, next: u64, blocks: &[(u64, u64)], duplicate: bool, tsecr: u32) -> Vec<Burst> {
         let mut sack = Sack { duplicate, count: blocks.len() as u8, ..Sack::default() };
         for (slot, &(start, end)) in sack.blocks.iter_mut().zip(blocks) {
             *slot = Block { start: bytes(start), end: bytes(end) };
         }
-        let ack = Ack { next: bytes(next), window: self.window, tsval: tsecr, tsecr, sack };
+        let ack = Ack { next: bytes(next), window: self.window, tsval: tsecr, tsecr, sack, ..Ack::default() };
         self.act(|sender, clock, out| sender.on_ack(&ack, clock, out))
     }
 

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod ecn;
 mod idle;
 mod recovery;
 mod sending;

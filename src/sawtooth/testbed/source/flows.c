@@ -34,7 +34,7 @@ void parse_tcp_info(const void *data, unsigned length, struct sample *into) {
         .established = info.tcpi_state != SYN_SENT && info.tcpi_state != CLOSED && info.tcpi_state != LISTENING,
         .cwnd = info.tcpi_snd_cwnd, .ssthresh = info.tcpi_snd_ssthresh, .srtt_us = info.tcpi_rtt, .min_rtt_us = info.tcpi_min_rtt,
         .rto_us = info.tcpi_rto, .in_flight = info.tcpi_unacked - info.tcpi_sacked - info.tcpi_lost + info.tcpi_retrans,
-        .delivered = info.tcpi_delivered, .state = info.tcpi_ca_state, .lost = info.tcpi_lost,
+        .delivered = info.tcpi_delivered, .delivered_ce = info.tcpi_delivered_ce, .state = info.tcpi_ca_state, .lost = info.tcpi_lost,
         .pacing_bytes = info.tcpi_pacing_rate, .received_bytes = info.tcpi_bytes_received, .acked_bytes = info.tcpi_bytes_acked,
         .rwnd_limited_us = info.tcpi_rwnd_limited, .sndbuf_limited_us = info.tcpi_sndbuf_limited,
         .segments = info.tcpi_data_segs_out, .retransmits = info.tcpi_total_retrans, .timeouts = timeouts};
@@ -124,12 +124,23 @@ static void *listen_for(void *argument) {
     }
 }
 
+/* Whether connections of a control that lives on marks are to have it at both ends: this host agrees on ECN. */
+static int agrees_on_ecn(void) {
+    int set = 0;
+    FILE *sysctl = fopen("/proc/sys/net/ipv4/tcp_ecn", "re");
+    if (!sysctl || fscanf(sysctl, "%d", &set) != 1) set = 0;
+    if (sysctl) fclose(sysctl);
+    return set != 0;
+}
+
 static void *open_listener(void *argument) {
     struct flow *flow = argument;
     enter(flow->to);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(flow->port), .sin_addr = flow->target};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (void *)&at, sizeof at) || listen(fd, 65535)) fail("listen");
+    if (fd < 0) fail("listen");
+    if (!strcmp(flow->cc, "dctcp") && agrees_on_ecn() && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, flow->cc, strlen(flow->cc))) fail(flow->cc);
+    if (bind(fd, (void *)&at, sizeof at) || listen(fd, 65535)) fail("listen");
     struct listening *listening = malloc(sizeof *listening);
     *listening = (struct listening){flow, fd};
     spawn_thread(listen_for, listening);

@@ -20,7 +20,7 @@ struct counts {
 
 struct sample { /* one reading of tcp_info */
     int established;
-    uint32_t cwnd, ssthresh, srtt_us, min_rtt_us, rto_us, in_flight, delivered, state;
+    uint32_t cwnd, ssthresh, srtt_us, min_rtt_us, rto_us, in_flight, delivered, delivered_ce, state;
     int64_t lost;
     uint64_t pacing_bytes, received_bytes, acked_bytes, rwnd_limited_us, sndbuf_limited_us, segments, retransmits, timeouts;
 };

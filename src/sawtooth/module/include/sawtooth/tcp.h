@@ -248,7 +248,7 @@ u32 tcp_reno_undo_cwnd(struct sock *sk);
 u32 tcp_tso_autosize(const struct sock *sk, unsigned int mss, int min_tso_segs);
 void tcp_enter_cwr(struct sock *sk);
 
-/* ECN is not simulated: it is not agreed on, and no packet is ever marked. So none of these has anything to do. */
+/* The simulator sets the ECN field of packets by what was agreed on, and has the receiving end's part of DCTCP. So none of these has anything to do. */
 static inline void INET_ECN_xmit(struct sock *sk) { (void)sk; }
 static inline void INET_ECN_dontxmit(struct sock *sk) { (void)sk; }
 static inline bool tcp_ca_needs_ecn(const struct sock *sk) { return inet_csk(sk)->icsk_ca_ops->flags & TCP_CONG_NEEDS_ECN; }
