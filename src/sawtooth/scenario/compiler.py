@@ -373,11 +373,11 @@ def _transmitter(
         if pace is not None:
             message = f'the rate of "{transmitter.name}" varies, and its queue is a token bucket'
             raise InputError("conflict", message, field=transmitter.where, fix="put a host between: one on each link")
-        limit = given.waiting_bytes(frame)
-        return compiled.Transmitter(transmitter.name, transmitter.rate_bps, None, limit, shaped)
+        waiting = given.waiting_bytes(frame)
+        return compiled.Transmitter(transmitter.name, transmitter.rate_bps, None, waiting, shaped)
     queue = given if isinstance(given, Queue) else given.limit or Queue("bytes", Fraction(DEFAULT_FRAMES * frame))
     packets: int | None = None
-    limit = None
+    limit: int | None = None
     if queue.unit == "packets":
         packets = int(queue.amount)
     elif queue.unit == "bdp":

@@ -251,7 +251,7 @@ class Tbf(Part):
         return max(frame, min(limits))
 
     def compile(self, frame: int, line_bps: int) -> compiled.Discipline:
-        """As engines take it, but for the limit. Raises InputError ``out-of-range``: it shapes nothing, or lets none pass."""
+        """As engines take it, but for the limit. Raises InputError ``out-of-range``."""
         if self.rate.bps >= line_bps:
             message = f'a rate of "{self.rate}" is not below the transmitter\'s, "{Rate(line_bps)}", and shapes nothing'
             raise InputError("out-of-range", message, field="rate", fix="choose a lower one, or leave the table out")
