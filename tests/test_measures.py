@@ -15,7 +15,7 @@ from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.stats import completions, converges_s, harm, latencies, rpm, smoothed_s, trimmed_mean
 from sawtooth.stats.completion import bins, quantile
-from sawtooth.stats.queueing import Queueing, bottleneck, delay_s, mean_delay_s, total
+from sawtooth.stats.queueing import Queueing, bottleneck, delays_s, mean_delay_s, total
 from sawtooth.study import Study
 
 pytestmark = pytest.mark.usefixtures("patience")
@@ -74,6 +74,10 @@ def test_what_a_flow_finds_itself_is_its_smoothed_round_trip():
 
 
 # The bottleneck's queue
+
+
+def delay_s(seen, share):
+    return delays_s(seen, [share])[0]
 
 
 def queue(**columns):

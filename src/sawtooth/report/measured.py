@@ -241,7 +241,7 @@ def trade(result: StudyResult, layout: Layout) -> LineFigure:
                 lines.append(Line(place, layout.name(series, "all"), tint, x, y, look=number, joined=layout.numeric))
         logs = {name: _is_steep(table[name]) for name in (across, up)}
         title = layout.panel_titles[place]
-        panels.append(Panel(title, TITLES[across], TITLES[up], log_x=logs[across], log_y=logs[up], from_zero=True))
+        panels.append(Panel(title, TITLES[across], TITLES[up], log_x=logs[across], log_y=logs[up]))
     if not layout.series:
         lines = [_one(result, layout, table, at, (across, up)) for at in range(len(layout.x_values))]
     caption = f"A mark is a point, all seeds together; lines go along {layout.x_title}."

@@ -22,13 +22,13 @@ def converges_s(run: Run) -> float:
     """Seconds from the start of the last flow; NaN where it does not come to that, or has fewer than two flows.
 
     The equal share is that of a connection, of what all get together in that second; connections of one flow count
-    together. Flows that end before the run, that pause, or whose connections replace each other have no such time.
+    together. Flows that end before the run, that pause, or whose connections come and go have no such time.
     """
     import numpy as np
 
     compiled = run.scenario.compile()
-    bounded = any(one.duration_ns or one.bytes or one.lifetime_ns or one.writes for one in compiled.flows)
-    if len(compiled.flows) < 2 or bounded:
+    pauses = (one.duration_ns or one.bytes or one.lifetime_ns or one.writes or one.arrivals for one in compiled.flows)
+    if len(compiled.flows) < 2 or any(pauses):
         return math.nan
     seconds, step_s = _by_second(run)
     begun_s = max(one.start_ns for one in compiled.flows) / 1e9

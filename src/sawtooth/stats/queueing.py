@@ -70,28 +70,28 @@ def mean_delay_s(seen: Sequence[Queueing]) -> float:
     return float((table["delay_mean_s"] * table["sent_packets"]).sum(skipna=False)) / packets if packets else math.nan
 
 
-def delay_s(seen: Sequence[Queueing], share: float) -> float:
-    """Seconds than which so large a share of the packets of all runs waited less; NaN without percentiles.
+def delays_s(seen: Sequence[Queueing], shares: Sequence[float]) -> list[float]:
+    """Seconds than which so large shares of the packets of all runs waited less; NaN without percentiles.
 
-    ``share`` is between 0 and 0.99: nothing is known of the last hundredth of an interval.
+    ``shares`` are between 0 and 0.99: nothing is known of the last hundredth of an interval.
     """
     import numpy as np
     import pandas as pd
 
     if not seen or any(column not in one.table for one in seen for column in (*SHARES, "delay_mean_s")):
-        return math.nan
+        return [math.nan for _ in shares]
     table = pd.concat([one.table for one in seen])
     table = table[table["sent_packets"] > 0]
     known = table[list(SHARES)].to_numpy(float)
     if not known.size or not np.isfinite(known).all():
-        return math.nan
+        return [math.nan for _ in shares]
     weights = table["sent_packets"].to_numpy(float) / float(table["sent_packets"].sum())
     at = np.unique(np.quantile(known, np.linspace(0, 1, _STEPS)))
     at = np.unique(np.concatenate([np.linspace(0, at[-1], _STEPS), at]))
     below = np.zeros(at.size)
     for percentiles, mean, weight in zip(known, table["delay_mean_s"].to_numpy(float), weights, strict=True):
         below += weight * _shorter(at, percentiles, mean)
-    return float(np.interp(share, below, at))
+    return [float(delay) for delay in np.interp(shares, below, at)]
 
 
 def _shorter(at: Floats, percentiles: Floats, mean: float) -> Floats:

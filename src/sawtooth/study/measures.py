@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.run import Run
 from sawtooth.stats import Latency, completions, converges_s, latencies, rpm, smoothed_s
 from sawtooth.stats.completion import QUANTILES, bins, quantile
-from sawtooth.stats.queueing import SHARES, Queueing, bottleneck, delay_s, mean_delay_s, total
+from sawtooth.stats.queueing import SHARES, Queueing, bottleneck, delays_s, mean_delay_s, total
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -97,8 +97,8 @@ def columns(seen: Sequence[Measured]) -> dict[str, float]:
         row |= {"rpm_foreign": foreign, "rpm_self": own, "rpm": (foreign + own) / 2}
     queues = [one.queue for one in seen if one.queue is not None]
     row["queue_delay_mean_ms"] = mean_delay_s(queues) * 1e3
-    for name, share in SHARES.items():
-        row[f"queue_{name.removesuffix('_s')}_ms"] = delay_s(queues, share) * 1e3
+    for name, delay in zip(SHARES, delays_s(queues, list(SHARES.values())), strict=True):
+        row[f"queue_{name.removesuffix('_s')}_ms"] = delay * 1e3
     row |= {name: total(queues, name.removeprefix("queue_")) for name in DROPS}
     done = pd.concat([one.completions for one in seen])
     if len(done):
