@@ -85,6 +85,9 @@ waits and is sent as soon as it can. `sim`, and `kernel` and `netns` with `traff
 long it took is in table `flows`, where `generation` is its number. The same seed gives the same transfers on every
 engine. A flow's `duration` is how long they come; `count` is 1, or with `s*` the number of pairs, each with transfers
 of its own.""",
+    "udp": """On a flow, `source = { kind = "udp", rate = "5 Mbit/s", size = "1200 bytes" }`; `{ kind = "udp" }` is a
+call. Such a flow has no `cc`. What its receivers count is in table `datagrams`; its `count` is of senders, who send by
+turns.""",
 }
 
 SIZES = """On a source, `sizes = { kind = "lognormal", mean = "100 kB", sigma = 1.5 }`."""

@@ -19,6 +19,8 @@ _WHERE_SET = (
         "variant",
         "writes",
         "arrivals",
+        "datagrams",
+        "poisson",
         "on_off_ns",
         "discipline",
         "pace",
@@ -325,13 +327,29 @@ class Arrivals:
 
 
 @dataclass(frozen=True, slots=True)
+class Datagrams:
+    """So many ``bytes`` of payload at a rate: evenly, by ``on_off_ns`` as ``Writes``, or by chance (``poisson``)."""
+
+    bytes: int
+    rate_bps: int
+    on_off_ns: tuple[int, int] | None = None
+    poisson: bool = False
+
+    def arrivals(self) -> Arrivals:
+        """When they are sent by chance, as what else comes by itself."""
+        every_ns = (self.bytes * 8 * 10**9 + self.rate_bps // 2) // self.rate_bps
+        return Arrivals(("poisson_ns", every_ns), ("fixed", self.bytes), 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Flow:
     """``cc`` is a congestion control's name, of a ``module`` what it is called here; ``variant``: as what else than
     Linux's it is meant. ``forward`` and ``backward`` are
     links, from the sender's host to the receiver's and back.
 
     ``lifetime_ns``: the shortest and the longest, where connections are replaced. ``writes`` None: whenever there is
-    room. ``arrivals``: there are no connections from the start; then ``count`` is 1.
+    room. ``arrivals``: there are no connections from the start; then ``count`` is 1. ``datagrams``: there are none at
+    all, and ``cc`` is "udp".
     """
 
     name: str
@@ -347,6 +365,7 @@ class Flow:
     variant: str | None = None
     writes: Writes | None = None
     arrivals: Arrivals | None = None
+    datagrams: Datagrams | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,6 +503,10 @@ def _flow(told: Mapping[str, Any]) -> Flow:
         times, sizes = (next(iter(arrivals[part].items())) for part in ("times", "sizes"))
         arrivals = Arrivals(times, sizes, arrivals["open"])
         told = {**told, "arrivals": arrivals}
+    datagrams = told.get("datagrams")
+    if datagrams is not None:
+        datagrams = Datagrams(**datagrams | {"on_off_ns": _pair(datagrams.get("on_off_ns"))})
+        told = {**told, "datagrams": datagrams}
     return Flow(**{**told, "lifetime_ns": _pair(told["lifetime_ns"]), "writes": writes, **_ways(told)})
 
 

@@ -7,6 +7,7 @@ IPV4 = 20
 IPV6_MORE = 20
 """Bytes by which its header is longer than IPv4's."""
 TCP = 20
+UDP = 8
 TIMESTAMPS = 12
 """The option with the two bytes that align it."""
 TCP_LONGEST = 60

@@ -125,9 +125,35 @@ fn flow(draw: &mut Draw, links: &[Value], count: usize) -> Value {
     let cc = Algorithm::ALL[draw.byte() % Algorithm::ALL.len()].name();
     let (from, to) = ends(draw, count);
     let lifetime = draw.perhaps(&SPANS).map(|low| [low, low.max(draw.of(&SPANS))]);
-    json!({"name": cc, "cc": cc, "count": draw.of(&COUNTS), "start_ns": draw.of(&STARTS),
+    let mut flow = json!({"name": cc, "cc": cc, "count": draw.of(&COUNTS), "start_ns": draw.of(&STARTS),
         "duration_ns": draw.perhaps(&SPANS), "bytes": draw.perhaps(&SIZES), "lifetime_ns": lifetime,
-        "forward": route(draw, links, count, from, to), "backward": route(draw, links, count, to, from)})
+        "forward": route(draw, links, count, from, to), "backward": route(draw, links, count, to, from)});
+    let kind = draw.byte();
+    if kind >= 192 {
+        (flow["bytes"], flow["lifetime_ns"]) = (Value::Null, Value::Null);
+    }
+    match kind {
+        0..192 => {}
+        192..224 => {
+            flow["count"] = json!(1);
+            flow["arrivals"] = arrivals(draw);
+        }
+        _ => {
+            flow["datagrams"] = json!({"bytes": draw.of(&SIZES), "rate_bps": draw.of(&RATES), "poisson": kind > 240});
+        }
+    }
+    flow
+}
+
+/// Transfers that come by themselves, not more than a few thousand in a second.
+fn arrivals(draw: &mut Draw) -> Value {
+    let sizes = match draw.byte() % 4 {
+        0 => json!({"fixed": draw.of(&SIZES)}),
+        1 => json!({"lognormal": {"mean_bytes": draw.of(&SIZES), "sigma_ppb": draw.of(&LOSSES)}}),
+        2 => json!({"pareto": {"least_bytes": 1, "most_bytes": draw.of(&SIZES), "shape_ppb": 1_200_000_000}}),
+        _ => json!({"cdf": [[draw.of(&SIZES), 0], [draw.of(&SIZES), 1_000_000_000]]}),
+    };
+    json!({"times": {"poisson_ns": MS.max(draw.of(&SPANS))}, "sizes": sizes, "open": 1 + draw.byte()})
 }
 
 fn probe(draw: &mut Draw, links: &[Value], count: usize) -> Value {

@@ -18,8 +18,7 @@ def describe(scenario: Scenario) -> str:
     ]
     ways = _Ways(compiled)
     for flow in compiled.flows:
-        connections = "1 connection" if flow.count == 1 else f"{flow.count} connections"
-        lines += ["", f"flow {flow.name}: {connections} of {flow.cc}, {_time(flow)}"]
+        lines += ["", f"flow {flow.name}: {_who(flow)}, {_time(flow)}"]
         lines += ways.of(flow)
     for probe in compiled.probes:
         lines += ["", f"probe {probe.name}: {probe.count} packets, one every {Span(probe.interval_ns)}"]
@@ -28,6 +27,17 @@ def describe(scenario: Scenario) -> str:
         lines += ["", "transmitters"]
         lines += [f"  {one.name}: {Rate(one.rate_bps)}, queue of {_queue(one)}" for one in compiled.transmitters]
     return "\n".join(lines)
+
+
+def _who(flow: Flow) -> str:
+    if flow.arrivals is not None:
+        return f"transfers of {flow.cc}, at most {flow.arrivals.open} at once"
+    number = "" if flow.count == 1 else "s"
+    return (
+        f"{flow.count} sender{number} of datagrams"
+        if flow.datagrams
+        else f"{flow.count} connection{number} of {flow.cc}"
+    )
 
 
 def _time(flow: Flow) -> str:
@@ -43,11 +53,14 @@ def _time(flow: Flow) -> str:
     if flow.arrivals is not None:
         (times, when), (sizes, _) = flow.arrivals.times, flow.arrivals.sizes
         each = f"one every {Span(when)} on average" if times == "poisson_ns" else f"{len(when)} of a list"
-        ends += f"; transfers come by themselves, {each}, sizes {sizes}"
-    if flow.writes is not None:
-        ends += f"; {Size(flow.writes.bytes)} at a time at {Rate(flow.writes.rate_bps)}"
-        if flow.writes.on_off_ns is not None:
-            on, off = flow.writes.on_off_ns
+        ends += f"; {each}, sizes {sizes}"
+    writes = flow.writes or flow.datagrams
+    if writes is not None:
+        ends += f"; {Size(writes.bytes)} at a time at {Rate(writes.rate_bps)}"
+        if flow.datagrams is not None and flow.datagrams.poisson:
+            ends += ", by chance"
+        if writes.on_off_ns is not None:
+            on, off = writes.on_off_ns
             ends += f", {Span(on)} on, {Span(off)} off"
     return f"from {Span(flow.start_ns)}, {ends}"
 

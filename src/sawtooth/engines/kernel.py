@@ -203,7 +203,7 @@ def _check_controls(compiled: Compiled, found: Installed) -> None:
     from sawtooth.kernel import having
 
     for index, flow in enumerate(compiled.flows):
-        if flow.module is None and flow.cc not in found.controls:
+        if flow.module is None and flow.datagrams is None and flow.cc not in found.controls:
             named = f'the kernel "{found.name}"' if found.name else "this kernel"
             others = having(flow.cc)
             fix = f'set host.kernel to "{others[0]}", which has it' if others else suggestion(flow.cc, found.controls)

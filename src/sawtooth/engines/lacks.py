@@ -32,7 +32,7 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
         if flow.variant is not None and engine != "sim":
             message = f"the engine {engine} has no {flow.cc} as the {flow.variant} has it"
             raise InputError("unsupported", message, field=f"flows.{index}.cc.variant", fix="use --engine sim")
-        if flow.module is None and flow.cc not in controls:
+        if flow.module is None and flow.datagrams is None and flow.cc not in controls:
             what = f"closed form for {flow.cc}, only for" if engine == "model" else f"{flow.cc}, only"
             message = f"the engine {engine} has no {what} {', '.join(controls)}"
             fix = _KERNEL if flow.cc in LINUX_CONTROLS else _NAMED

@@ -57,7 +57,7 @@ class Netns:
                 "unsupported", message, field="host.hz", fix=f"set host.hz to {hz}, or use --engine kernel"
             )
         for index, flow in enumerate(compiled.flows):
-            if not survey.has_congestion_control(flow.cc):
+            if flow.datagrams is None and not survey.has_congestion_control(flow.cc):
                 fix = f"modprobe tcp_{flow.cc}, or use --engine kernel"
                 message = f"this host's kernel has no {flow.cc}"
                 raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)

@@ -15,6 +15,7 @@ from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import IPV6_MORE, frame_bytes
 from sawtooth.scenario import topology
 from sawtooth.scenario.arrivals import Arrivals
+from sawtooth.scenario.datagrams import Udp
 from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
 from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
@@ -446,6 +447,7 @@ def _flow(placed: Placed, flow: Flow, network: Network) -> compiled.Flow:
         module=_module(flow.cc) if isinstance(flow.cc, Module) else None,
         variant=flow.cc.variant if isinstance(flow.cc, Variant) else None,
         writes=flow.source.compile() if isinstance(flow.source, (Steady, OnOff)) else None,
+        datagrams=flow.source.compile() if isinstance(flow.source, Udp) else None,
         arrivals=_arrivals(placed, flow.source, network) if isinstance(flow.source, Arrivals) else None,
     )
 

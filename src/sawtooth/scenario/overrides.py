@@ -1,7 +1,7 @@
 """Fields set by dotted path, as ``--set`` and the axes of a study do.
 
-``path.rtt`` a field; ``host.hz`` all hosts; ``hosts.h1.hz`` one; ``flows.cc`` every flow; ``flows.0.cc`` the first;
-``flows.NAME.cc`` and ``links.NAME.loss`` by name.
+``path.rtt`` a field; ``host.hz`` all hosts; ``hosts.h1.hz`` one; ``flows.cc`` every flow that has one;
+``flows.0.cc`` the first; ``flows.NAME.cc`` and ``links.NAME.loss`` by name.
 """
 
 from __future__ import annotations
@@ -84,6 +84,8 @@ def _set_in_list(tables: dict[str, Any], key: str, steps: list[str], value: Any,
         chosen, rest = [items[list(names).index(steps[1])]], steps[2:]
     elif len(steps) == 2 or steps[1] in ("forward", "backward", "replace", "source"):
         chosen, rest = items, steps[1:]
+        if rest[0] == "cc" and not all(_datagrams(item) for item in items):
+            chosen = [item for item in items if not _datagrams(item)]
     else:
         message = f'none of the {steps[0]} is named "{plain(steps[1], 60)}"'
         raise InputError("unknown-name", message, field=key, fix=suggestion(steps[1], names))
@@ -92,6 +94,12 @@ def _set_in_list(tables: dict[str, Any], key: str, steps: list[str], value: Any,
         raise InputError("bad-override", f'"{plain(key)}" is a whole table', field=key, fix=fix)
     for item in chosen:
         _set(item, key, rest, value)
+
+
+def _datagrams(flow: Any) -> bool:
+    """Whether it has no congestion control that could be another one."""
+    source = flow.get("source") if isinstance(flow, dict) else None
+    return isinstance(source, dict) and source.get("kind") == "udp"
 
 
 def _set(table: Any, key: str, steps: Sequence[str], value: Any) -> None:

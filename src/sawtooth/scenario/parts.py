@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -13,14 +13,18 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
+    SerializerFunctionWrapHandler,
     StringConstraints,
     ValidationError,
     field_serializer,
+    model_serializer,
+    model_validator,
 )
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import MSS
 from sawtooth.plain import is_plain, plain
+from sawtooth.scenario.datagrams import Udp
 from sawtooth.scenario.loss import LossModel
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.policer import Policer
@@ -492,9 +496,25 @@ class Flow(Part):
     replace: Replace | None = Field(None, description="short connections, each replaced by a new one")
     source: Source | None = Field(None, description="what an application writes, and when; absent: without end")
 
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if isinstance(self.source, Udp) and "cc" in self.model_fields_set:
+            message = "datagrams have no congestion control"
+            raise InputError("conflict", message, field="cc", fix="leave it out")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        told: dict[str, Any] = write(self)
+        if isinstance(self.source, Udp):
+            told.pop("cc", None)
+        return told
+
     @property
     def control(self) -> str:
-        """What its congestion control is called here."""
+        """What its congestion control is called here; "udp" where there is none."""
+        if isinstance(self.source, Udp):
+            return "udp"
         return self.cc.label if isinstance(self.cc, (Module, Variant)) else self.cc
 
 

@@ -19,6 +19,7 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import overrides
 from sawtooth.scenario.arrivals import Arrivals
 from sawtooth.scenario.compiler import compile_scenario, flow_names, probe_names
+from sawtooth.scenario.datagrams import Udp
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.parts import (
     MAX_SAMPLES,
@@ -315,8 +316,8 @@ class Scenario(Part):
         if flow.bytes is not None and flow.source is not None:
             message = "a source has no end, so its flow ends after its duration, not after its bytes"
             raise InputError("conflict", message, field=f"{at}.source", fix="remove one of the two")
-        if flow.replace is not None and isinstance(flow.source, Arrivals):
-            message = "transfers that come by themselves end when they are done"
+        if flow.replace is not None and isinstance(flow.source, (Arrivals, Udp)):
+            message = "transfers that come by themselves end when they are done, and datagrams have no connection"
             raise InputError("conflict", message, field=f"{at}.replace", fix="remove one of the two")
         if flow.replace is None:
             return

@@ -10,6 +10,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 from sawtooth import compiled
 from sawtooth.errors import InputError
 from sawtooth.scenario.arrivals import Arrivals
+from sawtooth.scenario.datagrams import Udp
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.problems import of_kind
 from sawtooth.scenario.ranges import between
@@ -58,8 +59,8 @@ class OnOff(_Paced):
         return compiled.Writes(self.write.bytes, self.rate.bps, (self.on.ns, self.off.ns))
 
 
-Kind = Steady | OnOff | Arrivals
-KINDS: Mapping[str, type[Kind]] = {"rate": Steady, "on-off": OnOff, "arrivals": Arrivals}
+Kind = Steady | OnOff | Arrivals | Udp
+KINDS: Mapping[str, type[Kind]] = {"rate": Steady, "on-off": OnOff, "arrivals": Arrivals, "udp": Udp}
 _EXAMPLE = 'source = { kind = "rate", rate = "5 Mbit/s" }'
 
 

@@ -49,8 +49,10 @@ def prepare(
     compiled = scenario.compile()
     for index, flow in enumerate(compiled.flows):
         if flow.arrivals is not None:
-            with (directory / transfers_file(index)).open("wb") as file:
-                transfers(compiled, index).tofile(file)
+            transfers(compiled, index).tofile(directory / transfers_file(index))
+        if flow.datagrams is not None and flow.datagrams.poisson:
+            for number in range(flow.count):
+                transfers(compiled, index, number).tofile(directory / f"{transfers_file(index)}-{number}")
     flows = tuple(
         replace(flow, cc=(called or {}).get(flow.cc, flow.cc), arrivals=_without_list(flow.arrivals))
         for flow in compiled.flows
@@ -67,22 +69,26 @@ def prepare(
     shutil.copy(source(), directory / SOURCE)
 
 
-def transfers(compiled: Compiled, index: int) -> NDArray[np.uint64]:
-    """The transfers of a flow with arrivals, in order, as every engine has them: rows of ns since t = 0, and bytes.
+def transfers(compiled: Compiled, index: int, stream: int = 0) -> NDArray[np.uint64]:
+    """The transfers of a flow with arrivals, or a stream of datagrams by chance, in order, as every engine has them:
+    rows of ns since t = 0, and bytes.
 
     Raises SawtoothError ``core-missing``.
     """
     import numpy as np
 
     flow = compiled.flows[index]
-    assert flow.arrivals is not None
+    arrivals = flow.arrivals if flow.datagrams is None else flow.datagrams.arrivals()
+    assert arrivals is not None
     try:
         from sawtooth import _core
     except ImportError as error:
         message = f"the core, which draws transfers, cannot be loaded: {error}"
         raise SawtoothError("core-missing", message, fix="build it: make demo, or maturin develop --release") from error
     end_ns = min(compiled.duration_ns, flow.start_ns + (flow.duration_ns or compiled.duration_ns))
-    return np.column_stack(_core.transfers(flow.arrivals.to_json(), compiled.seed, index, flow.start_ns, end_ns))
+    return np.column_stack(
+        _core.transfers(arrivals.to_json(), compiled.seed, index | stream << 32, flow.start_ns, end_ns)
+    )
 
 
 def _without_list(arrivals: Arrivals | None) -> Arrivals | None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from sawtooth.compiled import Compiled, Host
-from sawtooth.frames import IPV4, TCP, packet_bytes
+from sawtooth.compiled import Compiled, Flow, Host
+from sawtooth.frames import IPV4, TCP, UDP, packet_bytes
 from sawtooth.testbed.place import Place
 from sawtooth.testbed.ports import Ports
 
@@ -112,12 +112,18 @@ def largest_packet(compiled: Compiled) -> int:
     """Bytes of IP: the MTU of all devices."""
     hosts = compiled.hosts
     pairs = [(hosts[compiled.source(flow)], hosts[compiled.target(flow)]) for flow in compiled.flows]
-    return max([84, *(segment(one, other)[1] for one, other in pairs)])
+    datagrams = [datagram_bytes(flow) for flow in compiled.flows]
+    return max([84, *(segment(one, other)[1] for one, other in pairs), *datagrams])
+
+
+def datagram_bytes(flow: Flow) -> int:
+    """The IP packet that a datagram of the flow makes; 0 where it sends none."""
+    return 0 if flow.datagrams is None else flow.datagrams.bytes + IPV4 + UDP
 
 
 def _routes(compiled: Compiled, ports: Ports) -> tuple[list[Route], list[Rule]]:
     """A host forwards by destination; only where sources part on their way to one destination, also by source."""
-    links, hosts = compiled.links, compiled.hosts
+    links = compiled.links
     hops: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for one in compiled.senders:
         for path in (one.forward, one.backward):
@@ -130,7 +136,7 @@ def _routes(compiled: Compiled, ports: Ports) -> tuple[list[Route], list[Rule]]:
     for (here, target), by_source in sorted(hops.items()):
         tables: dict[int, int] = {}
         for source, link in sorted(by_source.items(), key=lambda item: (item[0] != here, item[0])):
-            metrics = _metrics(hosts[here], hosts[target], mtu) if source == here else {}
+            metrics = _metrics(compiled, here, target, mtu) if source == here else {}
             if link not in tables:
                 table = MAIN_TABLE if not tables else _FIRST_TABLE + len(rules)
                 tables[link] = table
@@ -142,13 +148,17 @@ def _routes(compiled: Compiled, ports: Ports) -> tuple[list[Route], list[Rule]]:
     return routes, rules
 
 
-def _metrics(host: Host, other: Host, mtu: int) -> dict[str, int]:
-    """What a route says of TCP: initial window, delayed acknowledgements off, a segment smaller than the largest."""
+def _metrics(compiled: Compiled, here: int, target: int, mtu: int) -> dict[str, int]:
+    """What a route says of TCP: initial window, delayed acknowledgements off, a segment smaller than the largest.
+    Datagrams are not cut by it.
+    """
+    host, other = compiled.hosts[here], compiled.hosts[target]
+    sent = [flow for flow in compiled.flows if (compiled.source(flow), compiled.target(flow)) == (here, target)]
     metrics = {"initcwnd": host.initial_window}
     if not host.delayed_ack:
         metrics["quickack"] = 1
     packet = segment(host, other)[1]
     if packet != mtu:
-        metrics["mtu"] = packet
+        metrics["mtu"] = max([packet, *(datagram_bytes(flow) for flow in sent)])
         metrics["advmss"] = packet - IPV4 - TCP
     return metrics

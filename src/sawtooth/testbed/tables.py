@@ -22,7 +22,8 @@ TIMEOUTS_SINCE = (6, 7)
 
 
 def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[str, DataFrame]:
-    """The six tables. ``kernel``: major and minor version of the one that was measured.
+    """The six tables, and ``datagrams`` where flows send some. ``kernel``: major and minor version of the one that was
+    measured.
 
     Tail loss probes are counted by hosts, not by connections (neither tcp_info nor inet_diag has them), so they are NaN
     where several flows share a host.
@@ -31,7 +32,9 @@ def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[s
         name: _csv(directory, name) for name in ("intervals", "tcp_info", "queues", "links", "flows", "probes", "hosts")
     }
     intervals = _intervals(raw["intervals"], raw["hosts"], compiled, kernel)
+    datagrams = any(flow.datagrams is not None for flow in compiled.flows)
     return {
+        **({"datagrams": _datagrams(_csv(directory, "datagrams"))} if datagrams else {}),
         "intervals": intervals,
         "tcp_info": _tcp_info(raw["tcp_info"]),
         "queues": _queues(raw["queues"], compiled),
@@ -136,6 +139,14 @@ def _probes(raw: DataFrame, compiled: Compiled) -> DataFrame:
     if not tables:
         return pd.DataFrame({"t_s": np.empty(0), "probe": np.empty(0, dtype="int64"), "rtt_s": np.empty(0)})
     return pd.concat(tables, ignore_index=True).sort_values(["t_s", "probe"], ignore_index=True)
+
+
+def _datagrams(raw: DataFrame) -> DataFrame:
+    table = _at_ends(raw)
+    table["delay_mean_s"] = table.pop("delay_sum_ns") / table["received"].where(table["received"] > 0) / 1e9
+    for name in ("delay_p50", "delay_p95", "delay_p99", "delay_max", "jitter"):
+        table[f"{name}_s"] = table.pop(f"{name}_ns") / 1e9
+    return table
 
 
 def _flows(raw: DataFrame, intervals: DataFrame, compiled: Compiled, kernel: tuple[int, int]) -> DataFrame:

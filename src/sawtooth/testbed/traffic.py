@@ -70,10 +70,12 @@ def orders(
         low, high = flow.lifetime_ns or (0, 0)
         ends = f"{source} {target} {address(source)} {address(target)} {port} {first}"
         times = f"{flow.start_ns} {_or_endless(flow.duration_ns)} {_or_endless(flow.bytes)} {low} {high}"
-        writes = flow.writes
+        writes = flow.writes or flow.datagrams
         on, off = (writes and writes.on_off_ns) or (0, 0)
         paced = f"{writes.bytes} {writes.rate_bps} {on} {off}" if writes else "0 0 0 0"
         lines.append(f"flow {int(traffic == 'native')} {flow.cc} {ends} {flow.count} {times} {paced}")
+        if flow.datagrams is not None:
+            lines.append(f"datagrams {index} {int(flow.datagrams.poisson)} {transfers_file(index)}")
         if flow.arrivals is not None:
             lines.append(f"arrivals {index} {flow.arrivals.open} {transfers_file(index)}")
         if traffic == "iperf3":
@@ -121,7 +123,9 @@ def _line(compiled: Compiled, line: Line, directory: Path) -> str:
 
 
 def transfers_file(flow: int) -> str:
-    """Where the transfers of a flow are: pairs of 64-bit numbers, ns since t = 0 and bytes."""
+    """Where the transfers of a flow are: pairs of 64-bit numbers, ns since t = 0 and bytes. Of a stream of datagrams
+    "-" and its number follow.
+    """
     return f"transfers-{flow}"
 
 

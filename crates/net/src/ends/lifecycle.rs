@@ -7,6 +7,7 @@ use crate::frames::{HEADERS, SYN_OPTIONS};
 use crate::network::packet::{CWR, ECE, Kind, Packet};
 use crate::observe::tables::FlowEnd;
 use crate::rng::{Purpose, Rng};
+use sawtooth_tcp::cc::Chosen;
 use sawtooth_tcp::packet::Ecn;
 use sawtooth_tcp::receiver::{Echo, Receiver};
 use sawtooth_tcp::sender::{Sender, SenderStats, Start};
@@ -50,7 +51,7 @@ impl Ends {
     pub(super) fn come<C: Calendar>(&mut self, arriving: u32, outside: &mut Outside<C>) {
         self.arriving[arriving as usize].come(outside.now);
         let due = self.arriving[arriving as usize].due();
-        outside.calendar.timer((self.probers.len() + arriving.fit_usize()).fit_u32(), due);
+        outside.calendar.timer(self.arriving_timer(arriving.fit_usize()), due);
         self.open_waiting(arriving.fit_usize(), outside);
     }
 
@@ -98,7 +99,7 @@ impl Ends {
         let retry = clock.wheel_time(clock.jiffies64() + timeout);
         let due = retry.min(connection.ends);
         let host = &self.scenario.hosts[connection.from as usize];
-        let needs_ecn = self.chosen[connection.flow as usize].needs_ecn();
+        let needs_ecn = self.chosen[connection.flow as usize].as_ref().is_some_and(Chosen::needs_ecn);
         // RFC 3168 section 6.1.1.1: where the SYN got no answer, ECN may be the reason.
         let asks = (host.ecn == 1 || needs_ecn) && (tries == 0 || host.ecn_insists);
         let packet = Packet {
@@ -116,7 +117,7 @@ impl Ends {
         let connection = &mut self.connections[packet.owner as usize];
         let clock = connection.receiver_clock(outside.now);
         let new = connection.receiver.is_none() && connection.receiver_generation == packet.generation;
-        let needs_ecn = self.chosen[connection.flow as usize].needs_ecn();
+        let needs_ecn = self.chosen[connection.flow as usize].as_ref().is_some_and(Chosen::needs_ecn);
         if new || connection.receiver_generation < packet.generation {
             let host = &self.scenario.hosts[connection.to as usize];
             connection.ecn = host.ecn != 0 && packet.has(ECE) && packet.has(CWR);
@@ -164,7 +165,7 @@ impl Ends {
             stays_open: source.writes_again(),
             seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
         };
-        let chosen = self.chosen[connection.flow as usize].clone();
+        let Some(chosen) = self.chosen[connection.flow as usize].clone() else { return };
         let needs_ecn = chosen.needs_ecn();
         let clock = connection.sender_clock(outside.now);
         let options = self.scenario.hosts[connection.from as usize].options(connection.mss);

@@ -2,6 +2,7 @@
 
 pub mod arrivals;
 pub mod connection;
+mod datagrams;
 mod endpoints;
 mod lifecycle;
 mod probe;
@@ -11,6 +12,7 @@ mod wire;
 use crate::calendar::Calendar;
 use crate::ends::arrivals::Arriving;
 use crate::ends::connection::{Connection, Phase};
+use crate::ends::datagrams::{Seen, Stream};
 use crate::ends::probe::Prober;
 use crate::ends::source::Source;
 use crate::ends::wire::Wire;
@@ -18,8 +20,8 @@ use crate::frames::PROBE_SIZE;
 use crate::network::Network;
 use crate::network::packet::{Kind, Packet};
 use crate::network::routes::Routes;
-use crate::observe::tables::Reports;
-use crate::scenario::Scenario;
+use crate::observe::tables::{self, Reports};
+use crate::scenario::{Flow, Scenario};
 use sawtooth_tcp::cc::Chosen;
 use sawtooth_tcp::packet::Burst;
 use sawtooth_tcp::sender::SenderStats;
@@ -48,16 +50,19 @@ pub struct Outside<C> {
     pub calendar: C,
 }
 
-/// Connections and probes. Their timers by index: one a probe, one a flow whose transfers come by themselves, then three a
-/// connection, of which there may be more as they come.
+/// Connections and probes. Their timers by index: one a probe, one a stream of datagrams, one a flow whose
+/// transfers come by themselves, then three a connection, of which there may be more as they come.
 pub struct Ends {
     scenario: Arc<Scenario>,
     pub connections: Vec<Connection>,
     probers: Vec<Prober>,
+    streams: Vec<Stream>,
+    /// Of each flow with datagrams.
+    seen: Vec<Seen>,
     arriving: Vec<Arriving>,
     /// Of each flow: its congestion control, its applications, what its receivers have read, and what its ended connections had
     /// counted.
-    chosen: Vec<Chosen>,
+    chosen: Vec<Option<Chosen>>,
     sources: Vec<Source>,
     delivered: Vec<Delivered>,
     retired: Vec<SenderStats>,
@@ -70,10 +75,15 @@ pub struct Ends {
 impl Ends {
     /// The scenario's flows and probes, which add their `routes`.
     pub fn new(scenario: Arc<Scenario>, routes: &mut Routes, captured: bool) -> Self {
-        let (mut connections, mut arriving) = (Vec::new(), Vec::new());
+        let (mut connections, mut arriving, mut streams, mut seen) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for flow in 0..scenario.flows.len() {
             let config = &scenario.flows[flow];
             let ways = [&config.forward, &config.backward].map(|route| routes.add(route));
+            if config.datagrams.is_some() {
+                streams.extend(Stream::of(&scenario, flow, ways[0]));
+                seen.push(Seen::new(flow.fit_u32()));
+                continue;
+            }
             if let Some(arrivals) = Arriving::new(&scenario, flow, ways) {
                 arriving.push(arrivals);
                 continue;
@@ -87,6 +97,8 @@ impl Ends {
         let flows = scenario.flows.len();
         Ends {
             probers: probers.collect(),
+            streams,
+            seen,
             arriving,
             chosen: chosen(&scenario),
             sources: (0..flows).map(|flow| Source::new(&scenario, flow)).collect(),
@@ -104,11 +116,10 @@ impl Ends {
     pub fn timer_hosts(&self) -> Vec<usize> {
         let probes = self.scenario.probes.iter().map(|config| self.scenario.links[config.forward[0]].from);
         let of_connection = |c: &Connection| [c.from, c.to, c.from].map(Fit::fit_usize);
-        let arriving = self.arriving.iter().map(|arrivals| {
-            let config = &self.scenario.flows[arrivals.flow as usize];
-            self.scenario.links[config.forward[0]].from
-        });
-        probes.chain(arriving).chain(self.connections.iter().flat_map(of_connection)).collect()
+        let sends = |flow: u32| self.scenario.links[self.scenario.flows[flow as usize].forward[0]].from;
+        let streams = self.streams.iter().map(|stream| sends(stream.flow));
+        let arriving = self.arriving.iter().map(|arrivals| sends(arrivals.flow));
+        probes.chain(streams).chain(arriving).chain(self.connections.iter().flat_map(of_connection)).collect()
     }
 
     /// Sets the timers that begin the run.
@@ -116,8 +127,11 @@ impl Ends {
         for (index, config) in self.scenario.probes.iter().enumerate() {
             calendar.timer(index.fit_u32(), Time::from_nanos(config.start_ns));
         }
+        for (index, stream) in self.streams.iter().enumerate() {
+            calendar.timer((self.probers.len() + index).fit_u32(), stream.begins());
+        }
         for (index, arrivals) in self.arriving.iter().enumerate() {
-            calendar.timer((self.probers.len() + index).fit_u32(), arrivals.due());
+            calendar.timer(self.arriving_timer(index), arrivals.due());
         }
         for (index, connection) in self.connections.iter().enumerate() {
             calendar.timer(self.timer(index.fit_u32(), LIFE), self.sources[connection.flow as usize].start);
@@ -126,7 +140,12 @@ impl Ends {
 
     /// The index of a connection's timer.
     fn timer(&self, connection: u32, timer: u32) -> u32 {
-        (self.probers.len() + self.arriving.len()).fit_u32() + connection * CONNECTION_TIMERS + timer
+        self.arriving_timer(self.arriving.len()) + connection * CONNECTION_TIMERS + timer
+    }
+
+    /// The index of the timer of a flow whose transfers come by themselves.
+    fn arriving_timer(&self, arriving: usize) -> u32 {
+        (self.probers.len() + self.streams.len() + arriving).fit_u32()
     }
 
     /// A packet has reached the host that it was sent to.
@@ -146,6 +165,7 @@ impl Ends {
                 let prober = &mut self.probers[packet.owner as usize];
                 prober.answer(packet.owner, packet.seq, outside.now, &mut self.reports.probes);
             }
+            Kind::Datagram => self.take_datagram(&packet, outside.now),
         }
     }
 
@@ -153,6 +173,9 @@ impl Ends {
     pub fn fire<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let Some(timer) = index.checked_sub(self.probers.len().fit_u32()) else {
             return self.send_probe(index, outside);
+        };
+        let Some(timer) = timer.checked_sub(self.streams.len().fit_u32()) else {
+            return self.send_datagram(timer, outside);
         };
         let Some(timer) = timer.checked_sub(self.arriving.len().fit_u32()) else {
             return self.come(timer, outside);
@@ -178,6 +201,27 @@ impl Ends {
         self.forward(packet, outside);
     }
 
+    fn send_datagram<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        let stream = &mut self.streams[index as usize];
+        let (packet, next) = stream.send(index, outside.now);
+        self.retired[stream.flow as usize].segments_out += 1;
+        outside.calendar.timer(self.probers.len().fit_u32() + index, next);
+        self.forward(packet, outside);
+    }
+
+    fn take_datagram(&mut self, packet: &Packet, now: Time) {
+        let stream = &mut self.streams[packet.owner as usize];
+        let Some(seen) = self.seen.iter_mut().find(|seen| seen.flow == stream.flow) else { return };
+        let delivered = &mut self.delivered[stream.flow as usize];
+        delivered.segments += 1;
+        delivered.bytes += seen.arrive(stream, packet, now);
+    }
+
+    /// The rows of the interval that ends at `t_s`, of flows with datagrams.
+    pub fn take_datagrams(&mut self, t_s: f64, mut push: impl FnMut(tables::Datagrams)) {
+        self.seen.iter_mut().for_each(|seen| push(seen.take(t_s, &self.streams)));
+    }
+
     /// Puts a packet on the first link of its route.
     fn forward<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         if self.wire.is_some() {
@@ -192,6 +236,9 @@ impl Ends {
             if !matches!(self.connections[index as usize].phase, Phase::Idle | Phase::Done) {
                 self.report_end(index, false, now);
             }
+        }
+        for stream in &self.streams {
+            self.reports.flows.push((now, stream.end(now)));
         }
         for (i, prober) in self.probers.iter_mut().enumerate() {
             prober.give_up(i.fit_u32(), &mut self.reports.probes);
@@ -216,7 +263,6 @@ impl Ends {
     }
 }
 
-#[expect(clippy::expect_used, reason = "the parser of scenarios refuses other names")]
-fn chosen(scenario: &Scenario) -> Vec<Chosen> {
-    scenario.flows.iter().map(|flow| flow.chosen().expect("a congestion control")).collect()
+fn chosen(scenario: &Scenario) -> Vec<Option<Chosen>> {
+    scenario.flows.iter().map(Flow::chosen).collect()
 }

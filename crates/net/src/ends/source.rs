@@ -5,8 +5,6 @@ use crate::rng::{Purpose, Rng};
 use crate::scenario::{Scenario, Writes};
 use sawtooth_units::{Span, Time};
 
-const NANOS_PER_SEC: u128 = 1_000_000_000;
-
 /// The applications of a flow.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -58,22 +56,9 @@ impl Source {
         self.writes.is_some()
     }
 
-    /// When an application that began at `began` writes next, after `now`; [`Time::NEVER`]: not again. The times are those of the
-    /// rate, so that rounding never adds up.
+    /// When an application that began at `began` writes next, after `now`; [`Time::NEVER`]: not again.
     pub fn writes_next(&self, began: Time, now: Time) -> Time {
-        let Some(Writes { bytes, rate_bps, on_off_ns }) = self.writes else { return Time::NEVER };
-        let since = now.since(began).nanos();
-        let (cycle, within) =
-            on_off_ns.map_or((0, since), |[on, off]| (since - since % (on + off), since % (on + off)));
-        let (bits, rate) = (u128::from(bytes) * 8 * NANOS_PER_SEC, u128::from(rate_bps));
-        // A write's time is rounded up to a nanosecond.
-        let number = u128::from(within) * rate / bits + 1;
-        let next = u64::try_from((number * bits).div_ceil(rate)).unwrap_or(u64::MAX);
-        let next = match on_off_ns {
-            Some([on, off]) if next >= on => on + off,
-            _ => next,
-        };
-        Time::from_nanos(began.nanos().saturating_add(cycle).saturating_add(next))
+        self.writes.map_or(Time::NEVER, |writes| writes.next(began, now))
     }
 
     /// When a connection that opens at `now` is closed, whatever it has delivered.

@@ -51,7 +51,7 @@ impl Drawn {
 
 impl Wire {
     pub fn new(scenario: &Scenario) -> Self {
-        let from_the_start = scenario.flows.iter().filter(|flow| flow.arrivals.is_none());
+        let from_the_start = scenario.flows.iter().filter(|flow| flow.arrivals.is_none() && flow.datagrams.is_none());
         let mut wire = Wire(Vec::new());
         wire.grow(scenario.seed, from_the_start.map(|flow| flow.count).sum());
         wire
@@ -141,7 +141,7 @@ impl Wire {
                 options.timestamps = None;
                 (edge(packet.seq), server.wrapping_add(1), RST | ACK, client_window)
             }
-            Kind::Established | Kind::ProbeRequest | Kind::ProbeReply => {
+            Kind::Established | Kind::ProbeRequest | Kind::ProbeReply | Kind::Datagram => {
                 (client.wrapping_add(1), server.wrapping_add(1), ACK, client_window)
             }
         };
@@ -213,6 +213,9 @@ impl Ends {
     #[inline(never)]
     pub(super) fn tap_sent(&mut self, packet: &Packet, now: Time, network: &mut Network) {
         let (Some(taps), Some(wire)) = (&mut network.taps, &mut self.wire) else { return };
+        if packet.kind == Kind::Datagram {
+            return taps.keep(network.packets.next_slot(), packet.at, What::Datagram);
+        }
         let owner = packet.owner as usize;
         let (host, what, whole) = if let Kind::ProbeRequest | Kind::ProbeReply = packet.kind {
             let probe = &self.scenario.probes[owner];

@@ -76,6 +76,7 @@ impl Simulation {
         let arrives_in = arrives_in.map(|cell| (cell, !cells.inputs[cell as usize].is_empty()));
         let mut agenda = Agenda::new(cells.count, &transmitters, &timers, arrives_in.collect());
         ends.begin(&mut agenda);
+        let ends_datagrams = scenario.flows.iter().any(|flow| flow.datagrams.is_some());
         Simulation {
             outside: Outside { now: Time::ZERO, network, calendar: agenda },
             ends,
@@ -85,7 +86,7 @@ impl Simulation {
             interval: Span::from_nanos(scenario.interval_ns),
             next_sample: Time::from_nanos(scenario.interval_ns),
             baseline: Baseline::new(&scenario),
-            tables: Tables::default(),
+            tables: Tables { datagrams: ends_datagrams.then(Default::default), ..Tables::default() },
             events: 0,
             stop: 0,
             sampling: 0,
@@ -310,6 +311,6 @@ impl Simulation {
     }
 
     fn sample(&mut self) {
-        self.baseline.sample(self.outside.now, &mut self.outside.network, &self.ends, &mut self.tables);
+        self.baseline.sample(self.outside.now, &mut self.outside.network, &mut self.ends, &mut self.tables);
     }
 }

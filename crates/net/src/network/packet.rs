@@ -15,18 +15,21 @@ pub enum Kind {
     Reset,
     ProbeRequest,
     ProbeReply,
+    /// Nobody answers it.
+    Datagram,
 }
 
 /// A packet; SACK blocks are kept aside and named by index. In this order it is copied in whole words.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Packet {
-    /// Connection, or probe.
+    /// Connection, probe, or stream of datagrams.
     pub owner: u32,
     /// Which of the connections that used this slot it belongs to.
     pub generation: u32,
-    /// Data: first byte; ACK: next expected byte; probe: number.
+    /// Data: first byte; ACK: next expected byte; probe and datagram: number.
     pub seq: u64,
+    /// Of a datagram, with the next, when it was sent.
     pub tsval: u32,
     pub tsecr: u32,
     /// ACK: window in bytes.
@@ -56,6 +59,10 @@ impl Default for Packet {
 impl Packet {
     /// Tells flows apart, both directions of one alike: what a queue for each flow may know.
     pub fn flow(&self) -> u64 {
+        if self.kind == Kind::Datagram {
+            // No connection is the last of so many in its place.
+            return u64::from(self.owner) << 32 | u64::from(u32::MAX - 1);
+        }
         let is_probe = matches!(self.kind, Kind::ProbeRequest | Kind::ProbeReply);
         u64::from(self.owner) << 32 | u64::from(self.generation) << 1 | u64::from(is_probe)
     }

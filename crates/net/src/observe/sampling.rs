@@ -37,7 +37,7 @@ impl Baseline {
     }
 
     /// Closes the interval that ends now; the run's last one may be shorter than the others.
-    pub fn sample(&mut self, now: Time, network: &mut Network, ends: &Ends, tables: &mut Tables) {
+    pub fn sample(&mut self, now: Time, network: &mut Network, ends: &mut Ends, tables: &mut Tables) {
         let t_s = now.nanos().approx() / 1e9;
         let interval = now.since(self.time);
         if interval == Span::ZERO {
@@ -59,6 +59,9 @@ impl Baseline {
             });
         }
         self.flows = totals;
+        if let Some(table) = &mut tables.datagrams {
+            ends.take_datagrams(t_s, |row| table.push(row));
+        }
         sample_senders(t_s, now, ends, tables);
         for (i, transmitter) in network.transmitters.iter_mut().enumerate() {
             let (packets, bytes) = transmitter.waiting(now);

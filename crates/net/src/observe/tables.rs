@@ -96,6 +96,17 @@ table! {
     }
 }
 
+table! {
+    /// Datagrams of a flow in each interval, as their receiver counts them (RFC 3550): lost are those whose number was passed by
+    /// less what came, out of order those that came after a higher number.
+    DatagramsTable, Datagrams {
+        t_s: f64, flow: i64, sent: i64, received: i64, lost: i64, out_of_order: i64,
+        /// One way, of those received; NaN, as the others: none.
+        delay_mean_s: f64, delay_p50_s: f64, delay_p95_s: f64, delay_p99_s: f64, delay_max_s: f64,
+        jitter_s: f64,
+    }
+}
+
 /// What is reported at the end of each interval.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
@@ -103,6 +114,8 @@ pub struct Tables {
     pub tcp_info: TcpInfos,
     pub queues: Queues,
     pub links: Losses,
+    /// Where flows send some.
+    pub datagrams: Option<DatagramsTable>,
 }
 
 /// What hosts report, which are not simulated in order of time: each row with its own.
@@ -120,12 +133,15 @@ pub type Table = (&'static str, Vec<(&'static str, Column)>);
 impl Tables {
     /// Takes the rows since the last call.
     pub fn take(&mut self) -> Vec<Table> {
-        vec![
+        let datagrams = self.datagrams.as_mut().map(|table| ("datagrams", table.take()));
+        let mut tables = vec![
             ("intervals", self.intervals.take()),
             ("tcp_info", self.tcp_info.take()),
             ("queues", self.queues.take()),
             ("links", self.links.take()),
-        ]
+        ];
+        tables.extend(datagrams);
+        tables
     }
 }
 

@@ -39,6 +39,8 @@ struct Frame {
 pub enum What {
     Tcp(Segment),
     Echo(Ping),
+    /// Not captured.
+    Datagram,
 }
 
 impl Taps {
@@ -108,6 +110,7 @@ impl Taps {
         let written = match what {
             What::Tcp(segment) => file.write(&Segment { time_ns, ttl, ..segment }),
             What::Echo(ping) => file.write_ping(&Ping { time_ns, ttl, ..ping }),
+            What::Datagram => Ok(()),
         };
         if let Err(error) = written {
             self.files[host] = None;

@@ -2,17 +2,20 @@
 //! told before, where files and fields are known.
 
 mod arrivals;
+mod datagrams;
 mod link;
 mod queue;
 
 pub use arrivals::{Arrivals, Sizes, Times};
+pub use datagrams::Datagrams;
 pub use link::{Jitter, Link, LossPattern, Pace, Policer, Reorder, Trace};
 pub use queue::{Codel, Discipline, FqCodel, FqPie, Pie, Red, Tbf};
 
-use crate::frames::{HEADERS, TIMESTAMP_OPTION};
+use crate::frames::{DATAGRAM_HEADERS, HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::module::Module;
 use sawtooth_tcp::cc::{Algorithm, Chosen};
 use sawtooth_tcp::options::HostOptions;
+use sawtooth_units::Time;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -109,6 +112,9 @@ pub struct Flow {
     /// Absent: there are `count` connections from the start.
     #[serde(default)]
     pub arrivals: Option<Arrivals>,
+    /// Instead of connections `count` senders of datagrams; `cc` is a label.
+    #[serde(default)]
+    pub datagrams: Option<Datagrams>,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
     /// Instead of the algorithm that `cc` names; then that is a label.
@@ -128,6 +134,23 @@ pub struct Writes {
 }
 
 impl Writes {
+    /// When an application that began at `began` writes next, after `now`. The times are those of the rate, so that rounding never
+    /// adds up.
+    pub fn next(&self, began: Time, now: Time) -> Time {
+        let since = now.since(began).nanos();
+        let (cycle, within) =
+            self.on_off_ns.map_or((0, since), |[on, off]| (since - since % (on + off), since % (on + off)));
+        let (bits, rate) = (u128::from(self.bytes) * 8 * NANOS_PER_SEC, u128::from(self.rate_bps));
+        // A write's time is rounded up to a nanosecond.
+        let number = u128::from(within) * rate / bits + 1;
+        let next = u64::try_from((number * bits).div_ceil(rate)).unwrap_or(u64::MAX);
+        let next = match self.on_off_ns {
+            Some([on, off]) if next >= on => on + off,
+            _ => next,
+        };
+        Time::from_nanos(began.nanos().saturating_add(cycle).saturating_add(next))
+    }
+
     fn check(&self, at: &str) -> Result<(), String> {
         within(self.bytes, 1, WRITE_MAX, &format!("{at}.bytes"))?;
         // No more than one in a microsecond.
@@ -160,6 +183,7 @@ pub struct Probe {
     pub backward: Vec<usize>,
 }
 
+const NANOS_PER_SEC: u128 = 1_000_000_000;
 /// Nanoseconds in 30 days: the longest run whose picoseconds fit 64 bits with room.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 /// Bytes of a write.
@@ -194,6 +218,9 @@ impl Scenario {
     /// Bytes of the largest frame that a flow sends, without a link's overhead.
     pub fn largest_frame(&self) -> u32 {
         let frame = |flow: &Flow| {
+            if let Some(datagrams) = flow.datagrams {
+                return u32::try_from(datagrams.bytes).unwrap_or(u32::MAX).saturating_add(DATAGRAM_HEADERS);
+            }
             let [from, to] = [&flow.forward, &flow.backward].map(|way| &self.hosts[self.links[way[0]].from]);
             from.mss.min(to.mss) + HEADERS + if from.timestamps && to.timestamps { TIMESTAMP_OPTION } else { 0 }
         };
@@ -252,7 +279,7 @@ impl Scenario {
         }
         let mut connections = 0usize;
         for (i, flow) in self.flows.iter().enumerate() {
-            if flow.chosen().is_none() {
+            if flow.datagrams.is_none() && flow.chosen().is_none() {
                 let variant = flow.variant.as_deref().map_or(String::new(), |variant| format!(", variant {variant:?}"));
                 return Err(format!("flows[{i}].cc = {:?}{variant} is not a congestion control", flow.cc));
             }
@@ -272,6 +299,16 @@ impl Scenario {
                 connections = connections.saturating_add(arrivals.open);
                 if flow.bytes.is_some() || flow.writes.is_some() || flow.lifetime_ns.is_some() || flow.count != 1 {
                     return Err(format!("flows[{i}].arrivals say what is sent, and by how many connections"));
+                }
+            }
+            if let Some(datagrams) = &flow.datagrams {
+                datagrams.check(&format!("flows[{i}].datagrams"))?;
+                if flow.bytes.is_some()
+                    || flow.writes.is_some()
+                    || flow.arrivals.is_some()
+                    || flow.lifetime_ns.is_some()
+                {
+                    return Err(format!("flows[{i}].datagrams have no connection"));
                 }
             }
             within(flow.start_ns, 0, DURATION_MAX_NS, &format!("flows[{i}].start_ns"))?;

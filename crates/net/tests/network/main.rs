@@ -6,6 +6,7 @@ mod captures;
 #[path = "../common/mod.rs"]
 mod common;
 mod conservation;
+mod datagrams;
 mod ecn;
 mod flows;
 mod held;

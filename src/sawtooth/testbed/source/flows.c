@@ -158,7 +158,7 @@ static int allow_until(int fd, int64_t end) {
 }
 
 /* When the application's write of that number is due, after the connection's begin. */
-static int64_t due(const struct flow *flow, int64_t number) {
+int64_t due(const struct flow *flow, int64_t number) {
     __int128 bits = (__int128)flow->write * 8 * 1000000000;
     if (!flow->on) return (number * bits + flow->rate - 1) / flow->rate;
     /* Writes at 0 and on, before the time is over. */
@@ -270,6 +270,10 @@ static void *send_flow(void *argument) {
 
 void start_flow(struct flow *flow) {
     if (!flow->native) return;
+    if (flow->datagrams) {
+        start_datagrams(flow);
+        return;
+    }
     pthread_t thread;
     if ((errno = pthread_create(&thread, 0, open_listener, flow)) || (errno = pthread_join(thread, 0))) fail("pthread_create");
     if (flow->arrivals) start_arrivals(flow);
@@ -282,6 +286,7 @@ void start_flow(struct flow *flow) {
 
 void counts_of(struct flow *flow, struct counts *into) { /* the lock is held */
     *into = flow->retired;
+    if (flow->datagrams) datagrams_of(flow, into);
     for (struct session *s = flow->live; s; s = s->next) {
         struct sample sender;
         read_tcp_info(s->fd, &sender);
@@ -313,6 +318,7 @@ void report_flows_end(void) {
             int completed = flows[i].bytes != ENDLESS && bytes >= (uint64_t)flows[i].bytes;
             report_flow(&s, &flows[i].seen[number].sender, bytes, start_at + (end < duration ? end : duration), completed);
         }
+        if (flows[i].datagrams) report_datagrams(&flows[i]);
         if (flows[i].native) fprintf(controls, "%d,%s\n", i, flows[i].used);
     }
     fflush(ends);

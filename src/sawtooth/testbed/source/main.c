@@ -205,7 +205,12 @@ static void order(char *line) {
         namespaces[namespace_count++] = word(&rest);
     } else if (!strcmp(first, "flow")) add_flow(&rest);
     else if (!strcmp(first, "probe")) add_probe(rest);
-    else if (!strcmp(first, "arrivals")) {
+    else if (!strcmp(first, "datagrams")) {
+        int index = number(&rest), poisson = number(&rest);
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", directory, word(&rest));
+        add_datagrams(index, poisson, path);
+    } else if (!strcmp(first, "arrivals")) {
         int index = number(&rest), open = number(&rest);
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", directory, word(&rest));

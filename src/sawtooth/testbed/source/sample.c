@@ -260,6 +260,10 @@ static void sample_flows(int64_t at) {
                 (unsigned long long)(total.segments - before->segments), (unsigned long long)(total.retransmits - before->retransmits),
                 (unsigned long long)(total.timeouts - before->timeouts));
         *before = total;
+        if (flow->datagrams) {
+            sample_datagrams(at, flow);
+            continue;
+        }
         int connections = flow->arrivals ? flow->arrivals->workers : flow->count;
         for (int number = 0; number < connections && number < SAMPLED_CONNECTIONS; number++) {
             struct sample sender = {0};

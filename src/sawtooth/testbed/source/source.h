@@ -56,6 +56,7 @@ struct flow {
     int64_t start, duration, bytes, life_low, life_high;
     int64_t write, rate, on, off; /* so many bytes at a time, at a rate, on and off by turns; no write: whenever there is room */
     struct arrivals *arrivals; /* none: connections from the start */
+    struct datagrams *datagrams; /* none: connections */
     struct session *live;
     struct seen *seen;
     struct counts retired, before;
@@ -80,6 +81,12 @@ int read_tcp_info(int fd, struct sample *into);
 
 /* One connection from its SYN to its close, at `end` or after its `life` at the latest; no life: 0. */
 void hold_session(struct flow *flow, int number, int generation, int64_t bytes, int64_t end, int64_t life);
+int64_t due(const struct flow *flow, int64_t number); /* a write's time, after the first */
+void add_datagrams(int index, int poisson, const char *prefix);
+void start_datagrams(struct flow *flow);
+void datagrams_of(struct flow *flow, struct counts *into);
+void sample_datagrams(int64_t at, struct flow *flow);
+void report_datagrams(struct flow *flow);
 void add_arrivals(int index, const char *path, int open);
 void start_arrivals(struct flow *flow);
 void start_flow(struct flow *flow); /* native: returns when its listener is ready */

@@ -1,0 +1,51 @@
+"""Datagrams without congestion control: a flow's ``source`` of kind ``udp``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from sawtooth import compiled
+from sawtooth.errors import InputError
+from sawtooth.scenario.part import Part
+from sawtooth.scenario.ranges import between
+from sawtooth.scenario.units import Rate, Size, Span
+
+_A_SECOND = 10**6
+"""Datagrams at most."""
+
+Payload = Annotated[Size, between("16 bytes", "1472 bytes", Size)]
+Time = Annotated[Span, between("1 us", "3600 s", Span)]
+
+
+class Udp(Part):
+    """Datagrams that are sent at their times, whatever becomes of them; as it is, one side of a call by G.711."""
+
+    kind: Literal["udp"] = Field(description="`udp`")
+    rate: Rate = Field(Rate(68_800), description="of the payload, while it sends; of a call 50 datagrams a second")
+    size: Payload = Field(Size(172), description="payload of a datagram; of a call 20 ms of speech and RTP's header")
+    pattern: Literal["constant", "poisson", "on-off"] = Field(
+        "constant", description="evenly; each independent of the others; or evenly for a time and not for a time"
+    )
+    on: Time | None = Field(None, description="of `on-off`: how long it sends; it begins with a datagram")
+    off: Time | None = Field(None, description="of `on-off`: how long it does not")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.rate.bps > self.size.bytes * 8 * _A_SECOND:
+            message = f'"{self.rate}" by "{self.size}" is more than a datagram in a microsecond'
+            raise InputError("out-of-range", message, field="rate", fix="lower the rate")
+        for name in ("on", "off"):
+            if self.pattern == "on-off" and getattr(self, name) is None:
+                message = "a source that is on and off by turns needs both times"
+                raise InputError("missing-field", message, field=name, fix=f'give {name} = "1 s"')
+            if self.pattern != "on-off" and getattr(self, name) is not None:
+                message = f'a source that is "{self.pattern}" has no such time'
+                raise InputError("conflict", message, field=name, fix='set pattern = "on-off", or leave it out')
+        return self
+
+    def compile(self) -> compiled.Datagrams:
+        """As engines take it."""
+        times = None if self.on is None or self.off is None else (self.on.ns, self.off.ns)
+        return compiled.Datagrams(self.size.bytes, self.rate.bps, times, self.pattern == "poisson")
