@@ -80,6 +80,9 @@ def test_defaults_are_those_of_tc() -> None:
         10240,
         compiled.FqPie(15_000_000, 15_000_000, 2, 20, False, 1024, None),
     )
+    (one,) = Scenario(path={"queue": {"kind": "cake"}}).compile().transmitters
+    assert (one.queue_packets, one.queue_bytes) == (None, None)
+    assert one.discipline == compiled.Cake(None, 100_000_000, 5_000_000, "triple-isolate", 10240 * 1514)
 
 
 def test_what_red_does_not_say_follows_from_its_limit() -> None:
@@ -91,6 +94,21 @@ def test_what_red_does_not_say_follows_from_its_limit() -> None:
     assert red(limit="96 ms", max="24 ms", adaptive=True) == compiled.Red(20_000, 60_000, 4, 20_000_000, True)
     # Floyd and Jacobson: a burst of 50 packets below a threshold of five needs a weight below 0.0042; tc takes 1/512.
     assert red(limit="1 MB", min="5 kB", max="15 kB", burst=50).weight_log == 9
+
+
+def test_cake_reckons_target_and_memory_from_its_bandwidth_and_its_round_trip() -> None:
+    def cake(**given: Any) -> Any:
+        return queues(path={"rate": "200 Mbit/s", "queue": {"kind": "cake", **given}})["router>loss"]
+
+    slow = cake(bandwidth="10 Mbit/s", rtt="metro", isolation="flows")
+    assert slow == compiled.Cake(10_000_000, 10_000_000, 500_000, "flows", 4 << 20)
+    # Four times what comes in a round trip.
+    assert cake(bandwidth="100 Mbit/s").memory_bytes == 5_000_000
+    assert cake(bandwidth="100 Mbit/s", rtt="10 s").memory_bytes == 10240 * 1514
+    assert cake(rtt="interplanetary", memlimit="1 MiB") == compiled.Cake(
+        None, 10**12, 5 * 10**10, "triple-isolate", 1 << 20
+    )
+    assert cake(rtt="10 us").target_ns == 1000
 
 
 def test_a_limit_of_text_is_tail_drop_as_before() -> None:
@@ -115,6 +133,10 @@ def test_a_limit_of_text_is_tail_drop_as_before() -> None:
         (["codel"], "wrong-type", "path.queue", "1000 packets"),
         ({"kind": "fq_codel", "flows": 0}, "out-of-range", "path.queue.flows", "at least 1"),
         ({"kind": "fq_codel", "quantum": "10 bytes"}, "out-of-range", "path.queue.quantum", "256 bytes"),
+        ({"kind": "cake", "limit": "10 packets"}, "unknown-field", "path.queue.limit", "memlimit"),
+        ({"kind": "cake", "rtt": "moon"}, "bad-quantity", "path.queue.rtt", "20 ms"),
+        ({"kind": "cake", "bandwidth": "1 bit/s"}, "out-of-range", "path.queue.bandwidth", "1 kbit/s"),
+        ({"kind": "cake", "isolation": "host"}, "unknown-name", "path.queue.isolation", "hosts"),
         ({"kind": "red"}, "missing-field", "path.queue.limit", "limit"),
         ({"kind": "red", "limit": "10 packets"}, "unknown-unit", "path.queue.limit", "64 KiB"),
         ({"kind": "red", "limit": "100 kB", "max": "5 ms"}, "conflict", "path.queue.max", "100 kB"),
@@ -169,6 +191,8 @@ def test_show_names_the_kind_its_parameters_and_its_limit() -> None:
     assert "queue of fq_codel target 5 ms interval 100 ms flows 1024 ecn, limit 10240 packets" in shown
     shown = describe(Scenario(path={"queue": {"kind": "red", "limit": "100 kB", "adaptive": True}}))
     assert "probability 2% adaptive, limit 100 kB" in shown
+    shown = describe(Scenario(path={"queue": {"kind": "cake", "bandwidth": "95 Mbit/s"}}))
+    assert "cake bandwidth 95 Mbit/s interval 100 ms target 5 ms isolation triple-isolate memory 4.75 MB" in shown
 
 
 def test_closed_forms_refuse_a_queue_of_another_kind() -> None:
@@ -226,6 +250,16 @@ def test_on_a_kernel_the_queue_is_below_a_token_bucket() -> None:
     kind, options = options_of({"kind": "fq_pie"})
     told = {1: 10240, 2: 1024, 3: 15_000, 4: 15_000, 5: 2, 6: 20, 8: 2**31 - 1, 10: 0, 11: 0}
     assert (kind, numbers(options)) == ("fq_pie", told)
+
+
+def test_cake_on_a_kernel_has_its_rate_in_bytes_and_the_links_overhead() -> None:
+    link = {"from": "a", "to": "b", "rate": "1 Mbit/s", "overhead": "18 bytes"}
+    queue = {"kind": "cake", "bandwidth": "800 kbit/s", "rtt": "30 ms", "isolation": "dual-dsthost"}
+    made = build(Scenario(**CUSTOM, links=[{**link, "queue": queue}]).compile(), Place(), "st-1-0-1-").ports
+    options = next(one.options for one in made.qdiscs if one.kind == "cake")
+    # TCA_CAKE_BASE_RATE64; FLOW_MODE, OVERHEAD (beyond the IP packet), RTT, TARGET, MEMORY.
+    assert struct.unpack_from("=HHQ", options) == (12, 2, 100_000)
+    assert numbers(options[12:]) == {5: 6, 6: 32, 7: 30_000, 8: 1500, 10: 4 << 20}
 
 
 def test_on_a_kernel_a_queue_marks_where_it_is_to() -> None:

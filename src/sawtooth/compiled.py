@@ -140,8 +140,20 @@ class Tbf:
     minburst_bytes: int | None = None
 
 
-Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie | Tbf
-_DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel, FqCodel, Red, Pie, FqPie, Tbf)}
+@dataclass(frozen=True, slots=True)
+class Cake:
+    """``bandwidth_bps`` None: it has no shaper. ``memory_bytes``: of the kernel's, that packets may take."""
+
+    name: ClassVar[str] = "cake"
+    bandwidth_bps: int | None
+    interval_ns: int
+    target_ns: int
+    isolation: str
+    memory_bytes: int
+
+
+Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie | Tbf | Cake
+_DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel, FqCodel, Red, Pie, FqPie, Tbf, Cake)}
 
 
 @dataclass(frozen=True, slots=True)

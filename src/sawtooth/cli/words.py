@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from sawtooth.compiled import Compiled, Discipline, Flow, Link, Probe, Transmitter
+from sawtooth.compiled import Cake, Compiled, Discipline, Flow, Link, Probe, Transmitter
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
 
 
@@ -112,6 +112,8 @@ def _loss(link: Link) -> str:
 
 def _queue(transmitter: Transmitter) -> str:
     packets = transmitter.queue_packets
+    if isinstance(transmitter.discipline, Cake):
+        return _discipline(transmitter.discipline)
     if packets is not None:
         limit = "1 packet" if packets == 1 else f"{packets} packets"
     else:

@@ -20,7 +20,7 @@ from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
 from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
 from sawtooth.scenario.policer import check_burst
-from sawtooth.scenario.queue import DEFAULT_FRAMES, Red, Tbf
+from sawtooth.scenario.queue import DEFAULT_FRAMES, Cake, Red, Tbf
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.units import Queue, Size, Span
 from sawtooth.scenario.varying import Steps, steps_of
@@ -376,6 +376,9 @@ def _transmitter(
             raise InputError("conflict", message, field=transmitter.where, fix="put a host between: one on each link")
         waiting = given.waiting_bytes(frame)
         return compiled.Transmitter(transmitter.name, transmitter.rate_bps, None, waiting, shaped)
+    if isinstance(given, Cake):
+        # Its limit is of memory.
+        return compiled.Transmitter(transmitter.name, transmitter.rate_bps, None, None, given.compile(frame), pace)
     queue = given if isinstance(given, Queue) else given.limit or Queue("bytes", Fraction(DEFAULT_FRAMES * frame))
     packets: int | None = None
     limit: int | None = None

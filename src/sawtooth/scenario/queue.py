@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
@@ -27,6 +28,8 @@ from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
 DEFAULT_FRAMES = 1000
 """A device's queue length, which tc takes where no limit is given."""
+DEFAULT_PACKETS, LEAST_MEMORY = 10240, 4 << 20
+"""Full frames that CAKE takes memory for at most, and bytes of memory at least."""
 
 
 def _limit_in(units: tuple[str, ...], like: str) -> AfterValidator:
@@ -39,11 +42,35 @@ def _limit_in(units: tuple[str, ...], like: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+PRESETS = {
+    "datacentre": Span.parse("100 us"),
+    "lan": Span.parse("1 ms"),
+    "metro": Span.parse("10 ms"),
+    "regional": Span.parse("30 ms"),
+    "internet": Span.parse("100 ms"),
+    "oceanic": Span.parse("300 ms"),
+    "satellite": Span.parse("1 s"),
+    "interplanetary": Span.parse("1000 s"),
+}
+"""tc-cake's names of round-trip times."""
+
+
+def _preset(value: object) -> object:
+    return PRESETS.get(value, value) if isinstance(value, str) else value
+
+
 Packets = Annotated[Queue, _limit_in(("packets", "bdp"), '"1000 packets" or "2 bdp"')]
 Bytes = Annotated[Queue, _limit_in(("bytes", "ns"), '"64 KiB" or "50 ms"')]
 Time = Annotated[Span, between("1 ns", "3600 s", Span)]
 Quantum = Annotated[Size, between("256 bytes", "1 MiB", Size)]
 Packet = Annotated[Size, between("1 byte", "64 KiB", Size)]
+RoundTrip = Annotated[Span, BeforeValidator(_preset), between("1 us", "3600 s", Span)]
+Bandwidth = Annotated[Rate, between("1 kbit/s", "10 Tbit/s", Rate)]
+Memory = Annotated[Size, between("4 KiB", "1 GiB", Size)]
+
+Isolation = Literal[
+    "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
+]
 
 _FLOWS = "queues that flows are hashed to"
 _QUANTUM = "bytes of a flow's turn; absent: one full frame"
@@ -263,11 +290,39 @@ class Tbf(Part):
         return compiled.Tbf(self.rate.bps, self.burst.bytes, self.peakrate.bps, least.bytes)
 
 
+class Cake(Part):
+    """CAKE: a shaper, flows and hosts by turns, and COBALT, which is CoDel and BLUE, on each flow."""
+
+    kind: Literal["cake"] = Field(description="`cake`")
+    bandwidth: Bandwidth | None = Field(None, description="of its shaper; absent: the transmitter's rate alone limits")
+    rtt: RoundTrip = Field(
+        Span.parse("100 ms"),
+        description="about the longest round trip through the queue, or a name that tc has for one: "
+        + ", ".join(f"`{name}`" for name in PRESETS),
+    )
+    isolation: Isolation = Field("triple-isolate", description="what gets equal shares, by tc's words")
+    memlimit: Memory | None = Field(
+        None,
+        description="memory of a kernel that waiting packets take; absent: 4 `bandwidth` × `rtt`, at least 4 MiB, "
+        "at most 10240 full frames",
+    )
+
+    def compile(self, frame: int) -> compiled.Discipline:
+        """As engines take it; ``frame``: bytes of a full one."""
+        most, memory = DEFAULT_PACKETS * frame, None if self.memlimit is None else self.memlimit.bytes
+        if memory is None:
+            share = most if self.bandwidth is None else 4 * self.bandwidth.bps * self.rtt.ns // (8 * 10**9)
+            memory = min(max(share, LEAST_MEMORY), most)
+        target = max(1000, self.rtt.ns // 20)
+        bandwidth = None if self.bandwidth is None else self.bandwidth.bps
+        return compiled.Cake(bandwidth, self.rtt.ns, target, self.isolation, memory)
+
+
 def _bytes(size: Size | None) -> int | None:
     return None if size is None else size.bytes
 
 
-Discipline = Pfifo | Bfifo | Codel | FqCodel | Red | Pie | FqPie | Tbf
+Discipline = Pfifo | Bfifo | Codel | FqCodel | Red | Pie | FqPie | Tbf | Cake
 KINDS: Mapping[str, type[Discipline]] = {
     "pfifo": Pfifo,
     "bfifo": Bfifo,
@@ -277,6 +332,7 @@ KINDS: Mapping[str, type[Discipline]] = {
     "pie": Pie,
     "fq_pie": FqPie,
     "tbf": Tbf,
+    "cake": Cake,
 }
 """The tables by tc's names."""
 

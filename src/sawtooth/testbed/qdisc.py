@@ -9,6 +9,7 @@ import struct
 from dataclasses import astuple
 
 from sawtooth.compiled import (
+    Cake,
     Codel,
     Fifo,
     FqCodel,
@@ -22,6 +23,7 @@ from sawtooth.compiled import (
     Tbf,
     Transmitter,
 )
+from sawtooth.frames import ETHERNET
 
 UNLIMITED = 2**31 - 1
 """Packets: a queue that nothing fills."""
@@ -43,6 +45,17 @@ _RED_ECN, _RED_HARDDROP, _RED_ADAPTIVE = 1, 2, 4
 _PIE_TARGET, _PIE_LIMIT, _PIE_TUPDATE, _PIE_ALPHA, _PIE_BETA, _PIE_ECN, _PIE_BYTEMODE = range(1, 8)
 _FQ_PIE_LIMIT, _FQ_PIE_FLOWS, _FQ_PIE_TARGET, _FQ_PIE_TUPDATE, _FQ_PIE_ALPHA, _FQ_PIE_BETA = range(1, 7)
 _FQ_PIE_QUANTUM, _FQ_PIE_MEMORY, _FQ_PIE_ECN, _FQ_PIE_BYTEMODE = 7, 8, 10, 11
+_CAKE_RATE, _CAKE_FLOWS, _CAKE_OVERHEAD, _CAKE_RTT, _CAKE_TARGET, _CAKE_MEMORY = 2, 5, 6, 7, 8, 10
+_CAKE_ISOLATION = {
+    "flowblind": 0,
+    "srchost": 1,
+    "dsthost": 2,
+    "hosts": 3,
+    "flows": 4,
+    "dual-srchost": 5,
+    "dual-dsthost": 6,
+    "triple-isolate": 7,
+}
 _FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
 _ETHERNET = 1
 _MATCHALL_CLASSID, _MATCHALL_ACT = 1, 2
@@ -157,7 +170,7 @@ def fifo(limit: int) -> bytes:
 
 
 def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, bytes]:
-    """The kind and the options of a transmitter's queue, the child of a token bucket."""
+    """The kind and the options of a transmitter's queue, the child of a token bucket with the same overhead."""
     packets = min(transmitter.queue_packets or UNLIMITED, 2**32 - 1)
     match transmitter.discipline:
         case None | Fifo():
@@ -212,6 +225,17 @@ def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, 
                 _FQ_PIE_BYTEMODE: int(bytemode),
             }
             return "fq_pie", _numbers(about | ({_FQ_PIE_QUANTUM: quantum} if quantum else {}))
+        case Cake(bandwidth_bps, interval_ns, target_ns, isolation, memory_bytes):
+            about = {
+                _CAKE_FLOWS: _CAKE_ISOLATION[isolation],
+                # Beyond the IP packet.
+                _CAKE_OVERHEAD: ETHERNET + overhead_bytes,
+                _CAKE_RTT: _us(interval_ns),
+                _CAKE_TARGET: _us(target_ns),
+                _CAKE_MEMORY: min(memory_bytes, 2**32 - 1),
+            }
+            rate = _attribute(_CAKE_RATE, struct.pack("=Q", (bandwidth_bps or 0) // 8))
+            return "cake", rate + _numbers(about)
 
 
 def _red(limit: int, red: Red) -> bytes:

@@ -31,15 +31,15 @@ impl Network {
         calendar: &mut impl Calendar,
     ) -> Sent {
         let size = packet.size() + self.links[link as usize].overhead;
-        let (flow, ecn) = (self.packets.get_mut(packet).flow(), self.packets.get_mut(packet).ecn());
-        let waiting = Waiting { packet, link, size, ecn, since: now, flow };
+        let kept = self.packets.get_mut(packet);
+        let waiting = Waiting { packet, link, size, ecn: kept.ecn(), since: now, flow: kept.flow(), at: kept.at };
         let mut drops = Drops::default();
         let departure = self.transmitters[transmitter as usize].put(waiting, &mut drops);
         let refused = drops.packets.iter().any(|other| other.packet == waiting.packet);
         for other in drops.packets {
             self.drop_held(other, waiting.since, other.packet != waiting.packet);
         }
-        match departure {
+        let sent = match departure {
             Some((first, departure)) => {
                 self.marked(&first);
                 self.carry(waiting.packet, waiting.link, departure, calendar);
@@ -48,7 +48,9 @@ impl Network {
             }
             None if refused => Sent::Dropped,
             None => Sent::Held,
-        }
+        };
+        self.ask_again(transmitter, now, calendar);
+        sent
     }
 
     /// A transmitter that holds packets is free: the next begins to leave.
@@ -62,6 +64,14 @@ impl Network {
             self.left.push_back(Left { packet, link: waiting.link, at: departure });
             self.carry(waiting.packet, waiting.link, departure, calendar);
             calendar.departure(transmitter, departure);
+        }
+        self.ask_again(transmitter, now, calendar);
+    }
+
+    /// A transmitter whose packets a shaper holds back is asked when that lets the next go.
+    fn ask_again(&self, transmitter: u32, now: Time, calendar: &mut impl Calendar) {
+        if let Some(time) = self.transmitters[transmitter as usize].lets_go(now) {
+            calendar.departure(transmitter, time);
         }
     }
 

@@ -25,6 +25,7 @@ use crate::observe::tap::Taps;
 use crate::rng::{Purpose, Rng};
 use crate::scenario::{self, Scenario};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 pub struct Network {
     pub links: Vec<Link>,
@@ -45,11 +46,12 @@ impl Network {
             link.next = next;
         }
         let (hosts, frame) = (transmitter_hosts(scenario), scenario.largest_frame());
+        let ends = if scenario.isolates() { routes.ends(&scenario.links) } else { Arc::default() };
         let transmitter = |(index, config): (usize, &scenario::Transmitter)| {
             // Without hosts nothing is sent.
             let hz = scenario.hosts.get(hosts[index]).map_or(1_000, |host| host.hz);
             let rng = Rng::new(scenario.seed, Purpose::Queue, index as u64);
-            Transmitter::new(config, Place { frame, hz, rng })
+            Transmitter::new(config, Place { frame, hz, rng, ends: Arc::clone(&ends) })
         };
         Network {
             links,

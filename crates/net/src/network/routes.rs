@@ -1,6 +1,8 @@
 //! Routes as one flat list of links: a packet carries only its place in it.
 
+use crate::scenario;
 use sawtooth_units::width::Fit;
+use std::sync::Arc;
 
 /// No further link: the packet has arrived.
 pub const END: u32 = u32::MAX;
@@ -36,6 +38,17 @@ impl Routes {
         successors.into_iter().map(|link| link.unwrap_or(END)).collect()
     }
 
+    /// By place: the hosts where its route begins and ends.
+    pub fn ends(&self, links: &[scenario::Link]) -> Arc<[[u32; 2]]> {
+        let hosts = |route: &[u32]| {
+            let way = &route[..route.len() - 1];
+            let ends =
+                [way.first().map(|&link| links[link as usize].from), way.last().map(|&link| links[link as usize].to)];
+            vec![ends.map(|host| host.map_or(0, Fit::fit_u32)); route.len()]
+        };
+        self.links.split_inclusive(|&link| link == END).flat_map(hosts).collect()
+    }
+
     /// The place after `link`, for a packet last known at place `at`, which is `link`'s or before it. It must be known only
     /// where links are [`MIXED`], and there it always is: the two passes over a link that a route takes twice are not confused.
     #[expect(
@@ -61,6 +74,22 @@ mod tests {
         assert_eq!(routes.successors(6), [MIXED, MIXED, END, END, 0, END]);
         assert_eq!(routes.after(other, 1), other + 2);
         assert_eq!(routes.link(other + 2), 3);
+    }
+
+    #[test]
+    fn every_place_of_a_route_tells_the_hosts_at_its_ends() {
+        let link = |from: usize, to: usize| {
+            let told = format!(
+                r#"{{"name": "", "from": {from}, "to": {to}, "transmitter": null, "delay_ns": 0, "loss_ppb": 0,
+                "loss_pattern": null, "overhead_bytes": 0}}"#
+            );
+            serde_json::from_str(&told).unwrap()
+        };
+        let links: [scenario::Link; 3] = [link(4, 5), link(5, 6), link(6, 4)];
+        let mut routes = Routes::default();
+        routes.add(&[0, 1]);
+        routes.add(&[2]);
+        assert_eq!(*routes.ends(&links), [[4, 6], [4, 6], [4, 6], [6, 4], [6, 4]]);
     }
 
     #[test]

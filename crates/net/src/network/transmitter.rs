@@ -38,9 +38,11 @@ pub struct Counters {
     /// Those of them for which there was room.
     pub early_drops: u64,
     pub marks: u64,
-    /// Sum of all waiting times, in nanoseconds: divided by a length of time it is the mean queue (Little's law). At 1 bit/s a
+    /// Sum of all waiting times, in nanoseconds: with the next, divided by a length of time, it is the mean queue (Little's law). At 1 bit/s a
     /// thousand packets in a long queue wait longer than 64 bits tell.
     pub waited_ns: u128,
+    /// The same of packets that waited and were dropped, which is part of no packet's delay.
+    pub dropped_waited_ns: u128,
 }
 
 impl Transmitter {
@@ -150,19 +152,34 @@ impl Transmitter {
         held.put(waiting, drops);
         held.choose(now, drops);
         let first = if at_once { held.take() } else { None };
-        self.count(drops);
+        self.count(drops, now);
         first.map(|first| (first, self.begin(first, now.nanos() * PICOS_PER_NANO)))
     }
 
     /// The packet that begins to leave at `now`, when the one before has left, and when it will have left. The next one is chosen
     /// then; what is dropped instead goes to `drops`.
     pub fn next(&mut self, now: Time, drops: &mut Drops) -> Option<(Waiting, Time)> {
-        let start = self.free_ps;
+        // To the picosecond, unless a shaper held it back.
+        let start = if now > self.free { now.nanos() * PICOS_PER_NANO } else { self.free_ps };
+        let is_free = now >= self.free;
         let held = self.held()?;
-        let next = held.take()?;
-        held.choose(now, drops);
-        self.count(drops);
-        Some((next, self.begin(next, start)))
+        if held.shapes() {
+            held.choose(now, drops);
+        }
+        let next = if is_free { held.take() } else { None };
+        if next.is_some() {
+            held.choose(now, drops);
+        }
+        self.count(drops, now);
+        next.map(|next| (next, self.begin(next, start)))
+    }
+
+    /// When to call [`Self::next`] after `now`, where that is not always when the last packet has left: below a shaper.
+    pub fn lets_go(&self, now: Time) -> Option<Time> {
+        match &self.discipline {
+            Discipline::TailDrop(_) => None,
+            Discipline::Held(queue) => queue.lets_go(self.free.max(now)),
+        }
     }
 
     fn begin(&mut self, waiting: Waiting, start_ps: u64) -> Time {
@@ -174,7 +191,9 @@ impl Transmitter {
         self.leave_held(waiting.size, start_ps)
     }
 
-    fn count(&mut self, drops: &Drops) {
+    fn count(&mut self, drops: &Drops, now: Time) {
+        let waited = drops.packets.iter().map(|dropped| u128::from(now.since(dropped.since).nanos()));
+        self.counters.dropped_waited_ns += waited.sum::<u128>();
         self.counters.drops += drops.packets.len() as u64;
         self.counters.early_drops += drops.early;
         self.counters.marks += drops.marks;
@@ -216,7 +235,7 @@ mod tests {
     use crate::rng::{Purpose, Rng};
 
     fn place() -> Place {
-        Place { frame: 1514, hz: 250, rng: Rng::new(1, Purpose::Queue, 0) }
+        Place { frame: 1514, hz: 250, rng: Rng::new(1, Purpose::Queue, 0), ends: [].into() }
     }
 
     fn gigabit(queue_packets: u64) -> Transmitter {

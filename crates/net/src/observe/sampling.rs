@@ -69,13 +69,14 @@ impl Baseline {
             let [median, high, highest] = quantiles.map_or([f64::NAN; 3], |all| all.map(Span::secs_f64));
             let (now, before) = (transmitter.counters, self.transmitters[i]);
             let waited_ns = (now.waited_ns - before.waited_ns).approx();
+            let dropped_waited_ns = (now.dropped_waited_ns - before.dropped_waited_ns).approx();
             let sent = now.packets - before.packets;
             tables.queues.push(Queue {
                 t_s,
                 transmitter: i.fit_i64(),
                 packets: packets.cast_signed(),
                 bytes: bytes.cast_signed(),
-                mean_packets: waited_ns / interval.nanos().approx(),
+                mean_packets: (waited_ns + dropped_waited_ns) / interval.nanos().approx(),
                 drops: (now.drops - before.drops).cast_signed(),
                 sent_packets: sent.cast_signed(),
                 sent_bytes: (now.bytes - before.bytes).cast_signed(),

@@ -9,7 +9,7 @@ mod queue;
 pub use arrivals::{Arrivals, Sizes, Times};
 pub use datagrams::Datagrams;
 pub use link::{Jitter, Link, LossPattern, Pace, Policer, Reorder, Trace};
-pub use queue::{Codel, Discipline, FqCodel, FqPie, Pie, Red, Tbf};
+pub use queue::{Cake, Codel, Discipline, FqCodel, FqPie, Isolation, Pie, Red, Tbf};
 
 use crate::frames::{DATAGRAM_HEADERS, HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::module::Module;
@@ -225,6 +225,11 @@ impl Scenario {
             from.mss.min(to.mss) + HEADERS + if from.timestamps && to.timestamps { TIMESTAMP_OPTION } else { 0 }
         };
         self.flows.iter().map(frame).max().unwrap_or(0)
+    }
+
+    /// Whether a queue asks which hosts packets are from and to.
+    pub fn isolates(&self) -> bool {
+        self.transmitters.iter().any(|transmitter| matches!(transmitter.discipline, Discipline::Cake(_)))
     }
 
     fn check(&self) -> Result<(), String> {

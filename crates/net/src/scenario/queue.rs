@@ -18,6 +18,7 @@ pub enum Discipline {
     Pie(Pie),
     FqPie(FqPie),
     Tbf(Tbf),
+    Cake(Cake),
 }
 
 /// RFC 8289.
@@ -126,6 +127,63 @@ impl FqPie {
     }
 }
 
+/// As `sch_cake` has it; target and interval are those of its `rtt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cake {
+    /// Of its shaper; absent: it has none.
+    #[serde(default)]
+    pub bandwidth_bps: Option<u64>,
+    pub interval_ns: u64,
+    pub target_ns: u64,
+    pub isolation: Isolation,
+    /// What packets may take of the kernel's memory.
+    pub memory_bytes: u64,
+}
+
+/// What CAKE gives equal shares to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// Nobody: one queue.
+    Flowblind,
+    Srchost,
+    Dsthost,
+    /// Pairs of hosts.
+    Hosts,
+    Flows,
+    /// Hosts that send, and of each its flows.
+    DualSrchost,
+    DualDsthost,
+    /// Hosts on both sides, and flows.
+    TripleIsolate,
+}
+
+impl Isolation {
+    /// What has a queue of its own, of a packet's flow and the hosts that it is from and to; `None`: all have one.
+    pub fn key(self, flow: u64, [from, to]: [u32; 2]) -> Option<u64> {
+        match self {
+            Isolation::Flowblind => None,
+            Isolation::Srchost => Some(u64::from(from)),
+            Isolation::Dsthost => Some(u64::from(to)),
+            Isolation::Hosts => Some(u64::from(from) << 32 | u64::from(to)),
+            Isolation::Flows | Isolation::DualSrchost | Isolation::DualDsthost | Isolation::TripleIsolate => Some(flow),
+        }
+    }
+
+    /// Whether queues of a host that packets are from share its turn, and of one that they are to.
+    pub fn counts(self) -> [bool; 2] {
+        match self {
+            Isolation::DualSrchost => [true, false],
+            Isolation::DualDsthost => [false, true],
+            Isolation::TripleIsolate => [true, true],
+            Isolation::Flowblind | Isolation::Srchost | Isolation::Dsthost | Isolation::Hosts | Isolation::Flows => {
+                [false, false]
+            }
+        }
+    }
+}
+
 const FLOWS_MAX: u64 = 65_536;
 
 impl Discipline {
@@ -166,6 +224,12 @@ impl Discipline {
             Discipline::FqPie(given) => {
                 times(given.target_ns, given.tupdate_ns)?;
                 flows(given.flows, given.quantum_bytes)
+            }
+            Discipline::Cake(given) => {
+                times(given.target_ns, given.interval_ns)?;
+                within(given.interval_ns, given.target_ns, HOUR_NS, "interval_ns")?;
+                within(given.bandwidth_bps.unwrap_or(1_000), 1_000, RATE_MAX_BPS, "bandwidth_bps")?;
+                within(given.memory_bytes, 1, 1 << 40, "memory_bytes")
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Queues that scenarios name, by the clauses of their documents.
 
-use crate::common::{MS, PERCENT, Path, Run, SECOND, bits, link, probe, simulation};
+use crate::common::{MS, PERCENT, Path, Run, SECOND, bits, flow, host, link, probe, simulation};
 use sawtooth_net::scenario::Scenario;
 use sawtooth_units::Time;
 use serde_json::{Value, json};
@@ -37,7 +37,19 @@ fn fq_pie() -> Value {
         "flows": 1024}})
 }
 
+fn cake(bandwidth_bps: Option<u64>) -> Value {
+    json!({"cake": {"bandwidth_bps": bandwidth_bps, "interval_ns": 100 * MS, "target_ns": 5 * MS,
+        "isolation": "triple-isolate", "memory_bytes": 15 << 20}})
+}
+
 fn all() -> Vec<Value> {
+    let mut all = limited();
+    all.extend([cake(None), cake(Some(19_000_000)), cake(Some(30_000_000))]);
+    all
+}
+
+/// Those with a limit in packets.
+fn limited() -> Vec<Value> {
     vec![json!({"fifo": {}}), codel(), fq_codel(1024), red(false), red(true), pie(), fq_pie()]
 }
 
@@ -97,8 +109,20 @@ fn of_a_queue_that_is_told_delays_are_those_that_probes_see() {
 }
 
 #[test]
+fn the_mean_queue_counts_what_waited_and_was_dropped() {
+    for kind in [codel(), cake(None)] {
+        let run = Run::of(&path(&kind, Path { count: 20, rate_bps: 10_000_000, rtt_ns: 10 * MS, ..LONG }));
+        let seen = run.integers("queues", "packets");
+        let seen = seen.iter().sum::<i64>() as f64 / seen.len() as f64;
+        let means = run.floats("queues", "mean_packets");
+        let told = means.iter().sum::<f64>() / means.len() as f64;
+        assert!((told - seen).abs() < 0.1 * seen, "{kind}: {told} {seen}");
+    }
+}
+
+#[test]
 fn a_queue_is_never_longer_than_its_limit() {
-    for kind in all() {
+    for kind in limited() {
         let limited = Path { queue_packets: 20, ..LONG };
         let run = Run::of(&path(&kind, limited));
         assert!(run.integers("queues", "packets").iter().all(|&packets| packets <= 20), "{kind}");
@@ -175,7 +199,7 @@ fn beside(kind: &Value) -> ([f64; 2], f64) {
 
 #[test]
 fn with_queues_for_flows_each_gets_its_share_and_a_sparse_one_does_not_wait() {
-    for kind in [fq_codel(1024), fq_pie()] {
+    for kind in [fq_codel(1024), fq_pie(), cake(None), cake(Some(19_000_000))] {
         let ([alone, four], probes) = beside(&kind);
         assert!((0.85..1.15).contains(&(alone * 4.0 / four)), "{kind}: {alone} {four}");
         assert!(probes < 0.002, "{kind}: {probes}");
@@ -191,6 +215,68 @@ fn where_all_flows_have_one_queue_fq_codel_is_codel() {
 }
 
 #[test]
+fn cake_lets_its_bandwidth_through_and_no_more_whatever_the_line_could() {
+    for (bandwidth, expected) in
+        [(None, 20e6), (Some(19_000_000), 19e6), (Some(2_000_000), 2e6), (Some(30_000_000), 20e6)]
+    {
+        let run = Run::of(&path(&cake(bandwidth), Path { count: 20, ..LONG }));
+        let bps = run.sum("queues", "sent_bytes") as f64 * 8.0 / 20.0;
+        assert!((0.98 * expected..=1.001 * expected).contains(&bps), "{bandwidth:?}: {bps}");
+    }
+}
+
+#[test]
+fn cake_keeps_a_flow_s_delay_near_its_target_which_a_slow_shaper_makes_longer() {
+    let delay =
+        |bandwidth| median(&Run::of(&path(&cake(bandwidth), Path { count: 8, ..LONG })), "queues", "delay_p50_s");
+    assert!((0.002..0.012).contains(&delay(None)), "{}", delay(None));
+    // Nothing is dropped that waited less than four frames' time, 97 ms.
+    assert!((0.08..0.2).contains(&delay(Some(500_000))), "{}", delay(Some(500_000)));
+}
+
+/// Bytes of one flow between hosts, and of four between others, through one queue.
+fn of_hosts(isolation: &str) -> [f64; 2] {
+    let mut kind = cake(Some(19_000_000));
+    kind["cake"]["isolation"] = json!(isolation);
+    let mut scenario = Path { count: 1, ..LONG }.json();
+    scenario["transmitters"][0]["discipline"] = kind;
+    scenario["hosts"] = json!(["a", "b", "router", "end", "other"].map(host));
+    // a and b send over the router's link to `end`, which passes on what is for `other`.
+    let ends = [(0, 2), (1, 2), (2, 3), (3, 4), (3, 0), (4, 1)];
+    let (slow, half) = (|from| (from == 2).then_some(0), 20 * MS);
+    scenario["links"] = ends.map(|(from, to)| link(from, to, slow(from), if from > 2 { half } else { 0 }, 0)).into();
+    scenario["flows"] = json!([flow("cubic", 1, &[0, 2], &[4]), flow("reno", 4, &[1, 2, 3], &[5])]);
+    scenario["probes"] = json!([]);
+    let run = Run::of(&scenario);
+    let (flows, bytes) = (run.integers("flows", "flow"), run.integers("flows", "delivered_bytes"));
+    [0, 1].map(|of| flows.iter().zip(&bytes).filter(|row| *row.0 == of).map(|row| *row.1 as f64).sum())
+}
+
+#[test]
+fn cake_is_fair_to_hosts_or_to_flows_as_it_is_told() {
+    for isolation in ["triple-isolate", "dual-srchost", "dual-dsthost", "srchost", "dsthost", "hosts"] {
+        let [one, four] = of_hosts(isolation);
+        assert!((0.8..1.25).contains(&(one / four)), "{isolation}: {one} {four}");
+    }
+    let [one, four] = of_hosts("flows");
+    assert!((0.2..0.35).contains(&(one / four)), "flows: {one} {four}");
+}
+
+#[test]
+fn cake_drops_from_the_longest_queue_what_its_memory_does_not_hold() {
+    let mut kind = cake(None);
+    // Twenty full frames, with what the kernel needs beside them.
+    kind["cake"]["memory_bytes"] = json!(20 * 2_304);
+    kind["cake"]["interval_ns"] = json!(10 * SECOND);
+    kind["cake"]["target_ns"] = json!(SECOND);
+    let run = Run::of(&path(&kind, LONG));
+    assert!(run.integers("queues", "packets").iter().all(|&packets| packets <= 24));
+    assert!(run.sum("queues", "drops") > run.sum("queues", "early_drops"));
+    // Probes wait alone in theirs; the last four are on their way.
+    assert_eq!(run.floats("probes", "rtt_s").iter().filter(|rtt| rtt.is_nan()).count(), 4);
+}
+
+#[test]
 fn nonsense_is_refused_by_its_name() {
     let mut scenario = path(&codel(), LONG);
     scenario["transmitters"][0]["discipline"]["codel"]["target_ns"] = json!(0);
@@ -203,6 +289,10 @@ fn nonsense_is_refused_by_its_name() {
         (red(false), "weight_log", json!(0)),
         (red(false), "probability_ppb", json!(0)),
         (fq_pie(), "quantum_bytes", json!(0)),
+        (cake(None), "target_ns", json!(0)),
+        (cake(None), "interval_ns", json!(MS)),
+        (cake(None), "bandwidth_bps", json!(1)),
+        (cake(None), "memory_bytes", json!(0)),
     ] {
         let mut scenario = path(&kind, LONG);
         let name = kind.as_object().unwrap().keys().next().unwrap();

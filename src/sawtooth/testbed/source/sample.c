@@ -145,6 +145,14 @@ static void take_own(struct qdisc *now, const char *kind, struct rtattr *own) {
         const struct tc_fq_pie_xstats *told = at;
         now->early = told->dropped - told->overlimit;
         now->marks = told->ecn_mark;
+    } else if (!strcmp(kind, "cake")) {
+        /* Which drops were for want of memory, of which it has much, it does not tell. */
+        now->early = now->drops;
+        struct rtattr *tins = find(RTA_DATA(own), (int)length, TCA_CAKE_STATS_TIN_STATS), *marked;
+        int left = tins ? (int)RTA_PAYLOAD(tins) : 0;
+        for (struct rtattr *tin = tins ? RTA_DATA(tins) : 0; tin && RTA_OK(tin, left); tin = RTA_NEXT(tin, left))
+            if ((marked = find(RTA_DATA(tin), (int)RTA_PAYLOAD(tin), TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS)))
+                now->marks += *(const uint32_t *)RTA_DATA(marked);
     }
 }
 

@@ -1,6 +1,8 @@
 //! What waits for a transmitter, and what is dropped: a file each discipline.
 
 pub mod buckets;
+pub mod cake;
+pub mod cobalt;
 pub mod codel;
 pub mod delays;
 pub mod fifo;
@@ -10,8 +12,10 @@ pub mod pie;
 pub mod red;
 pub mod rounds;
 pub mod taildrop;
+pub mod ways;
 
 use crate::network::link::Handle;
+use crate::network::queue::cake::Cake;
 use crate::network::queue::codel::{Codel, Store};
 use crate::network::queue::fifo::Fifo;
 use crate::network::queue::fq_codel::FqCodel;
@@ -23,6 +27,7 @@ use crate::rng::Rng;
 use crate::scenario;
 use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
+use std::sync::Arc;
 
 /// A transmitter's queue. One that decides only when a packet comes knows at once when that will leave: no event is spent on it.
 /// One that decides when packets leave as well holds them, and is asked for the next whenever the transmitter is free.
@@ -51,6 +56,7 @@ enum Kind {
     Red(Red, Fifo),
     Pie(pie::Law, Pie, Rng, Fifo),
     FqPie(FqPie),
+    Cake(Cake),
 }
 
 /// A packet that is held, and the link that it is to take.
@@ -64,6 +70,8 @@ pub struct Waiting {
     pub since: Time,
     /// Of the flow that it belongs to.
     pub flow: u64,
+    /// Its place on its route.
+    pub at: u32,
 }
 
 /// What a discipline needs to know of where it is.
@@ -74,6 +82,8 @@ pub struct Place {
     /// Timer tick of its host.
     pub hz: u32,
     pub rng: Rng,
+    /// By place on a route: the hosts where that begins and ends. Empty where no queue asks.
+    pub ends: Arc<[[u32; 2]]>,
 }
 
 /// Packets that are dropped, and how many are marked instead.
@@ -108,7 +118,7 @@ impl Drops {
 
 impl Discipline {
     pub fn new(config: &scenario::Transmitter, place: Place) -> Self {
-        let Place { frame, hz, rng } = place;
+        let Place { frame, hz, rng, ends } = place;
         let kind = match config.discipline {
             scenario::Discipline::TailDrop | scenario::Discipline::Tbf(_) => {
                 return Discipline::TailDrop(TailDrop::new(config));
@@ -123,6 +133,7 @@ impl Discipline {
                 Kind::Pie(pie::Law::new(given, frame, hz), Pie::new(), rng, Fifo::default())
             }
             scenario::Discipline::FqPie(given) => Kind::FqPie(FqPie::new(given, frame, hz, rng)),
+            scenario::Discipline::Cake(given) => Kind::Cake(Cake::new(&given, Place { frame, hz, rng, ends })),
         };
         let limits = [config.queue_packets, config.queue_bytes].map(|limit| limit.unwrap_or(u64::MAX));
         Discipline::Held(Box::new(Held { kind, chosen: None, limit_packets: limits[0], limit_bytes: limits[1] }))
@@ -137,6 +148,7 @@ impl Held {
         let (early, queue) = match &mut self.kind {
             Kind::FqCodel(queue) => return queue.put(waiting, full, drops),
             Kind::FqPie(queue) => return queue.put(waiting, full, drops),
+            Kind::Cake(queue) => return queue.put(waiting, packets == 0, drops),
             Kind::Fifo(queue) | Kind::Codel(_, _, queue) => (false, queue),
             Kind::Red(red, queue) => (red.drops(&mut waiting, bytes, drops), queue),
             Kind::Pie(_, pie, _, queue) if full => {
@@ -161,11 +173,26 @@ impl Held {
                 Kind::Fifo(queue) | Kind::Red(_, queue) => queue.pop(),
                 Kind::FqCodel(queue) => queue.next(now, drops),
                 Kind::FqPie(queue) => queue.next(now),
+                Kind::Cake(queue) => queue.next(now, drops),
                 Kind::Pie(law, pie, _, queue) => queue.pop().inspect(|first| {
                     pie.leaves(law, now, first, queue.waiting().1);
                 }),
                 Kind::Codel(law, codel, queue) => codel.next(law, now, queue, drops),
             };
+        }
+    }
+
+    /// Whether packets may have to wait though the transmitter is free.
+    pub fn shapes(&self) -> bool {
+        matches!(&self.kind, Kind::Cake(queue) if queue.ready().is_some())
+    }
+
+    /// When the next packet may leave a transmitter that is free from `free` on; `None`: none waits, or this does not shape.
+    pub fn lets_go(&self, free: Time) -> Option<Time> {
+        match &self.kind {
+            Kind::Cake(queue) if self.chosen.is_none() && queue.waiting().0 > 0 => queue.ready(),
+            Kind::Cake(queue) if self.chosen.is_some() => queue.ready().map(|_| free),
+            _ => None,
         }
     }
 
@@ -182,6 +209,7 @@ impl Held {
             }
             Kind::FqCodel(queue) => queue.waiting(),
             Kind::FqPie(queue) => queue.waiting(),
+            Kind::Cake(queue) => queue.waiting(),
         };
         let chosen = self.chosen.map_or(0, |waiting| u64::from(waiting.size));
         (packets + u64::from(self.chosen.is_some()), bytes + chosen)
@@ -217,6 +245,14 @@ mod tests {
     const PIE: scenario::Pie =
         scenario::Pie { target_ns: 15_000_000, tupdate_ns: 15_000_000, alpha: 2, beta: 20, bytemode: false, ecn: true };
 
+    const CAKE: scenario::Cake = scenario::Cake {
+        bandwidth_bps: None,
+        interval_ns: 100_000_000,
+        target_ns: 5_000_000,
+        isolation: scenario::Isolation::TripleIsolate,
+        memory_bytes: 15 << 20,
+    };
+
     /// What becomes of packets of 1000 bytes, where `loads[n]` of them come in the n-th 500 ms and one leaves each millisecond.
     fn overload(discipline: scenario::Discipline, ecn: Ecn, loads: &[u64]) -> (Drops, Vec<Waiting>) {
         let config = scenario::Transmitter {
@@ -227,7 +263,7 @@ mod tests {
             pace: None,
             discipline,
         };
-        let place = Place { frame: 1000, hz: 1000, rng: Rng::new(1, Purpose::Queue, 0) };
+        let place = Place { frame: 1000, hz: 1000, rng: Rng::new(1, Purpose::Queue, 0), ends: [[0, 1]].into() };
         let Discipline::Held(mut queue) = Discipline::new(&config, place) else { panic!("it holds packets") };
         let (mut drops, mut left, mut number) = (Drops::default(), Vec::new(), 0);
         for ms in 0..500 * loads.len() as u64 {
@@ -235,7 +271,7 @@ mod tests {
             let load = loads[(ms / 500) as usize];
             for _ in 0..load * (ms + 1) / 500 - load * ms / 500 {
                 let packet = Handle::new(number, 1000);
-                queue.put(Waiting { packet, link: 0, size: 1000, ecn, since, flow: 1 }, &mut drops);
+                queue.put(Waiting { packet, link: 0, size: 1000, ecn, since, flow: 1, at: 0 }, &mut drops);
                 number += 1;
             }
             queue.choose(since, &mut drops);
@@ -246,8 +282,12 @@ mod tests {
 
     #[test]
     fn where_ends_agreed_on_ecn_packets_are_marked_that_would_be_dropped_otherwise() {
-        let kinds =
-            [scenario::Discipline::Codel(CODEL), scenario::Discipline::Red(RED), scenario::Discipline::Pie(PIE)];
+        let kinds = [
+            scenario::Discipline::Codel(CODEL),
+            scenario::Discipline::Red(RED),
+            scenario::Discipline::Pie(PIE),
+            scenario::Discipline::Cake(CAKE),
+        ];
         for kind in kinds {
             let (drops, left) = overload(kind, Ecn::Ect0, &[510; 4]);
             let marked = left.iter().filter(|waiting| waiting.ecn == Ecn::Ce).count() as u64;

@@ -1,0 +1,321 @@
+//! CAKE (Høiland-Jørgensen et al. 2018), as Linux has it: a shaper by a virtual clock, queues of flows by turns that are fair to
+//! hosts, too, and COBALT on each.
+//!
+//! All packets here are best effort, so that of the tins one is used; hosts are told apart exactly, not by a hash.
+
+use crate::network::queue::cobalt::{Cobalt, Law};
+use crate::network::queue::fifo::Fifo;
+use crate::network::queue::ways::Ways;
+use crate::network::queue::{Drops, Place, Waiting};
+use crate::rng::Rng;
+use crate::scenario;
+use sawtooth_units::width::{Fit, Low};
+use sawtooth_units::{Span, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Bytes of a flow's turn: of a shaper what it lets through in a 4096th of a second, within these bounds; else the larger.
+const QUANTUM: [u64; 2] = [300, 1_514];
+/// Kernel memory that a packet takes beyond its frame.
+const PACKET_MEMORY: u64 = 790;
+
+#[derive(Clone, Debug)]
+pub struct Cake {
+    law: Law,
+    shaper: Option<Shaper>,
+    isolation: scenario::Isolation,
+    shares: Shares,
+    ways: Ways,
+    flows: Vec<Flow>,
+    /// Queues that begin to wait; those that go on; and empty ones whose COBALT does not rest yet.
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    decaying: VecDeque<u32>,
+    /// By place on a route: the hosts at its ends.
+    ends: Arc<[[u32; 2]]>,
+    memory_limit: u64,
+    packets: u64,
+    bytes: u64,
+}
+
+/// What queues may send in a turn.
+#[derive(Clone, Debug)]
+struct Shares {
+    /// Bytes of a turn, of 65536, by the load of a queue's host.
+    turns: Vec<u32>,
+    /// By host: how many queues with more than it may send at once have packets from it, and to it; 0 where that does not count.
+    loads: [Vec<u32>; 2],
+    counts: [bool; 2],
+    rng: Rng,
+}
+
+impl Shares {
+    /// Bytes of a turn: the busier of a queue's hosts shares one among its queues. Fractions by chance.
+    #[inline(always)]
+    fn turn(&mut self, [from, to]: [u32; 2]) -> i64 {
+        let load = self.loads[0][from as usize].max(self.loads[1][to as usize]);
+        i64::from((self.turns[load as usize] + u32::from(self.rng.next().low_u16())) >> 16)
+    }
+
+    fn count(&mut self, hosts: [u32; 2], change: impl Fn(u32) -> u32) {
+        for ((loads, host), _) in self.loads.iter_mut().zip(hosts).zip(self.counts).filter(|(_, counts)| *counts) {
+            loads[host as usize] = change(loads[host as usize]);
+        }
+    }
+}
+
+/// Where a queue is among the turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Set {
+    #[default]
+    None,
+    Sparse,
+    /// It was found empty with nothing left of its turn: among the old, and still sparse.
+    SparseWait,
+    Bulk,
+    Decaying,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    queue: Fifo,
+    cobalt: Cobalt,
+    credit: i64,
+    set: Set,
+    /// Its first packet's, from and to.
+    hosts: [u32; 2],
+}
+
+/// Packets leave as on a line of the rate: the clock goes on by each packet's time, from now only after a pause.
+#[derive(Clone, Copy, Debug)]
+struct Shaper {
+    bps: u64,
+    next: Time,
+}
+
+impl Shaper {
+    fn takes(bps: u64, bytes: u64) -> Span {
+        Span::from_nanos((u128::from(bytes) * 8_000_000_000 / u128::from(bps)).fit_u64())
+    }
+}
+
+impl Cake {
+    pub fn new(config: &scenario::Cake, place: Place) -> Self {
+        let Place { frame, mut rng, ends, .. } = place;
+        let bps = config.bandwidth_bps;
+        let hosts = ends.iter().flatten().max().map_or(0, |host| *host as usize + 1);
+        let [least, most] = QUANTUM;
+        let quantum = bps.map_or(most, |bps| (bps / 8 / 4096).clamp(least, most));
+        let turn = |load: u64| (quantum * (65_535 / load.max(1))).fit_u32();
+        Cake {
+            law: Law::new(config, bps.map_or(Span::ZERO, |bps| Shaper::takes(bps, u64::from(frame)))),
+            shaper: bps.map(|bps| Shaper { bps, next: Time::ZERO }),
+            isolation: config.isolation,
+            ways: Ways::new(rng.next()),
+            shares: Shares {
+                turns: (0..=Ways::QUEUES as u64).map(turn).collect(),
+                loads: [vec![0; hosts], vec![0; hosts]],
+                counts: config.isolation.counts(),
+                rng,
+            },
+            flows: vec![Flow::default(); Ways::QUEUES],
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            decaying: VecDeque::new(),
+            ends,
+            memory_limit: config.memory_bytes,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Takes a packet; `idle`: nothing waits.
+    pub fn put(&mut self, waiting: Waiting, idle: bool, drops: &mut Drops) {
+        if let Some(shaper) = &mut self.shaper
+            && idle
+        {
+            shaper.next = shaper.next.max(waiting.since);
+        }
+        let index = self.queue_of(&waiting);
+        let flow = &mut self.flows[index];
+        flow.queue.push(waiting);
+        self.packets += 1;
+        self.bytes += u64::from(waiting.size);
+        match flow.set {
+            Set::None | Set::Decaying => self.begin(index),
+            Set::SparseWait => self.load(index),
+            Set::Sparse | Set::Bulk => {}
+        }
+        while self.bytes + self.packets * PACKET_MEMORY > self.memory_limit && self.packets > 0 {
+            self.make_room(waiting.since, drops);
+        }
+    }
+
+    /// The queue of a packet's flow, which may be a new one's.
+    fn queue_of(&mut self, waiting: &Waiting) -> usize {
+        let hosts = self.ends[waiting.at as usize];
+        let Some(key) = self.isolation.key(waiting.flow, hosts) else { return 0 };
+        let flows = &self.flows;
+        let (index, taken) = self.ways.find(key, |queue| flows[queue].set != Set::None);
+        if taken {
+            let was_bulk = self.flows[index].set == Set::Bulk;
+            if was_bulk {
+                self.unload(index);
+            }
+            self.flows[index].hosts = hosts;
+            if was_bulk {
+                self.load(index);
+            }
+        }
+        index
+    }
+
+    /// A queue begins to wait.
+    fn begin(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        let turn = self.shares.turn(flow.hosts);
+        if flow.set == Set::Decaying
+            && let Some(at) = self.decaying.iter().position(|&other| other as usize == index)
+        {
+            self.decaying.remove(at);
+        }
+        (flow.set, flow.credit) = (Set::Sparse, turn);
+        self.new.push_back(index.fit_u32());
+    }
+
+    /// A queue is one with more than it may send at once.
+    fn load(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        flow.set = Set::Bulk;
+        self.shares.count(flow.hosts, |load| load + 1);
+    }
+
+    /// It is no more; the caller says what it is then.
+    fn unload(&mut self, index: usize) {
+        self.shares.count(self.flows[index].hosts, |load| load - 1);
+    }
+
+    /// Drops the first packet of the longest queue.
+    #[cold]
+    fn make_room(&mut self, now: Time, drops: &mut Drops) {
+        let held = |index: &&u32| self.flows[**index as usize].queue.waiting().1;
+        let Some(&longest) = self.new.iter().chain(&self.old).max_by_key(held) else { return };
+        let flow = &mut self.flows[longest as usize];
+        flow.cobalt.full(&self.law, now);
+        if let Some(first) = flow.queue.pop() {
+            self.packets -= 1;
+            self.bytes -= u64::from(first.size);
+            drops.full(first);
+        }
+    }
+
+    /// The packet that leaves at `now`.
+    pub fn next(&mut self, now: Time, drops: &mut Drops) -> Option<Waiting> {
+        if self.packets == 0 || self.shaper.is_some_and(|shaper| shaper.next > now) {
+            return None;
+        }
+        // Of the empty queues one is looked at each time.
+        let mut decays = true;
+        loop {
+            let index = self.whose_turn(decays)?;
+            decays = false;
+            if self.flows[index].credit <= 0 {
+                self.ages(index);
+                continue;
+            }
+            match self.take(index, now, drops) {
+                None => self.is_empty(index, now),
+                Some(first) => {
+                    self.flows[index].credit -= i64::from(first.size);
+                    if let Some(shaper) = &mut self.shaper {
+                        shaper.next += Shaper::takes(shaper.bps, u64::from(first.size));
+                    }
+                    return Some(first);
+                }
+            }
+        }
+    }
+
+    /// Takes the queue whose turn it is out of its list.
+    fn whose_turn(&mut self, decays: bool) -> Option<usize> {
+        let decayed = if decays { self.decaying.pop_front() } else { None };
+        let next = decayed.or_else(|| self.new.pop_front()).or_else(|| self.next_old());
+        next.or_else(|| self.decaying.pop_front()).map(|index| index as usize)
+    }
+
+    /// The first of the old that may send; those before it get another turn. With many queues of a host a turn is a few bytes.
+    fn next_old(&mut self) -> Option<u32> {
+        let Cake { old, flows, shares, .. } = self;
+        while !old.is_empty() {
+            let mut passed = 0;
+            for &index in &*old {
+                let flow = &mut flows[index as usize];
+                if flow.credit > 0 {
+                    break;
+                }
+                flow.credit += shares.turn(flow.hosts);
+                passed += 1;
+            }
+            if passed < old.len() {
+                old.rotate_left(passed);
+                return old.pop_front();
+            }
+        }
+        None
+    }
+
+    /// A new queue has sent what it may: it goes on among the old.
+    fn ages(&mut self, index: usize) {
+        if self.flows[index].queue.waiting().0 > 0 {
+            self.load(index);
+        } else {
+            self.flows[index].set = Set::SparseWait;
+        }
+        let flow = &mut self.flows[index];
+        flow.credit += self.shares.turn(flow.hosts);
+        self.old.push_back(index.fit_u32());
+    }
+
+    /// A packet of the queue, less those that COBALT drops before it; the last of all is let go. Then the queue goes on being the
+    /// first of its list.
+    fn take(&mut self, index: usize, now: Time, drops: &mut Drops) -> Option<Waiting> {
+        let flow = &mut self.flows[index];
+        loop {
+            let mut first = flow.queue.pop()?;
+            self.packets -= 1;
+            self.bytes -= u64::from(first.size);
+            let dropped = flow.cobalt.drops(&self.law, now, &mut first, &mut self.shares.rng, drops);
+            if !dropped || flow.queue.waiting().0 == 0 {
+                match flow.set {
+                    Set::Sparse => self.new.push_front(index.fit_u32()),
+                    _ => self.old.push_front(index.fit_u32()),
+                }
+                return Some(first);
+            }
+            drops.early(first);
+        }
+    }
+
+    /// It was a queue's turn, and it held nothing.
+    fn is_empty(&mut self, index: usize, now: Time) {
+        if self.flows[index].set == Set::Bulk {
+            self.unload(index);
+        }
+        let flow = &mut self.flows[index];
+        flow.cobalt.empty(&self.law, now);
+        flow.set = if flow.cobalt.rests(now) { Set::None } else { Set::Decaying };
+        if flow.set == Set::Decaying {
+            self.decaying.push_back(index.fit_u32());
+        }
+    }
+
+    /// Until when the shaper lets nothing leave; `None`: there is none.
+    pub fn ready(&self) -> Option<Time> {
+        self.shaper.map(|shaper| shaper.next)
+    }
+
+    /// Packets and bytes that wait.
+    pub fn waiting(&self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
+}
