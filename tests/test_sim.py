@@ -65,6 +65,7 @@ COLUMNS = {
         "generation",
         "start_s",
         "end_s",
+        "asked_bytes",
         "delivered_bytes",
         "segments_out",
         "retransmits",
