@@ -119,8 +119,18 @@ def test_a_source_is_bytes_of_a_write_their_rate_and_the_times_on_and_off() -> N
     assert told == [every, every | {"on_off_ns": [10**9, 5 * 10**8]}, None]
 
 
+READER = {"reader": {"rate": "5 Mbit/s", "on": "1 s", "off": "500 ms"}}
+
+
+def test_a_reader_is_bytes_of_a_read_their_rate_and_the_times_on_and_off() -> None:
+    flows = Scenario(flows=[{"reader": {"rate": "5 Mbit/s", "read": "16 kB"}}, READER, {}]).compile().to_dict()
+    told = [flow.get("reads") for flow in flows["flows"]]
+    pausing = {"bytes": 64_000, "rate_bps": 5 * 10**6, "on_off_ns": [10**9, 5 * 10**8]}
+    assert told == [{"bytes": 16_000, "rate_bps": 5 * 10**6}, pausing, None]
+
+
 @pytest.mark.parametrize(
-    "tables", [{}, CUSTOM, {"path": {"loss": {"every": 1000}}}, {"topology": "dumbbell"}, {"flows": [ON_OFF]}]
+    "tables", [{}, CUSTOM, {"path": {"loss": {"every": 1000}}}, {"topology": "dumbbell"}, {"flows": [ON_OFF | READER]}]
 )
 def test_a_guest_reads_what_was_written(tables: dict[str, Any]) -> None:
     made = Scenario(**tables).compile()

@@ -217,13 +217,26 @@ def test_tail_probes_are_counted_by_host_where_flows_share_one() -> None:
     path = {"rate": "50 Mbit/s", "rtt": "20 ms", "loss": "5%"}
     short = {"bytes": "100 kB", "count": 20}
     alone = run("kernel", path=path, duration="5 s", flows=[short])
-    counted = alone.tables["intervals"][["timeouts", "tail_probes"]].sum().to_dict()
+    counted = alone.tables["intervals"][["timeouts", "tail_probes", "window_probes"]].sum().to_dict()
     assert alone.meta["hosts"] == {"sender": counted}
     assert counted["tail_probes"] > 5
     shared = run("kernel", path=path, duration="5 s", flows=[short, {**short, "cc": "reno"}])
     assert shared.tables["intervals"]["tail_probes"].isna().all()
     assert shared.tables["flows"]["tail_probes"].isna().all()
     assert shared.meta["hosts"]["sender"]["tail_probes"] > 10
+
+
+@pytest.mark.parametrize("cc", ["reno", "bbr"])
+def test_a_reader_that_pauses_closes_the_window_which_is_probed_about_as_often_on_both_engines(cc: str) -> None:
+    reader = {"rate": "20 Mbit/s", "read": "64 kB", "on": "1 s", "off": "6 s"}
+    made = both(path={"rate": "20 Mbit/s", "rtt": "40 ms"}, duration="21 s", flows=[{"cc": cc, "reader": reader}])
+    measured, simulated = (one.tables["intervals"][["goodput_bps", "window_probes"]].sum() for one in made)
+    assert simulated["goodput_bps"] == pytest.approx(measured["goodput_bps"], rel=0.02)
+    assert simulated["window_probes"] == pytest.approx(measured["window_probes"], abs=2)
+    assert measured["window_probes"] >= 6
+    limited_s = [one.tables["tcp_info"]["rwnd_limited_s"].max() for one in made]
+    assert limited_s[1] == pytest.approx(limited_s[0], rel=0.02)
+    assert limited_s[0] > 10
 
 
 def test_every_congestion_control_of_linux_carries_data() -> None:

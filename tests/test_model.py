@@ -144,6 +144,7 @@ def test_the_engine_answers_with_the_mean_in_every_interval_and_says_so():
         ({"flows": [{"start": "1 s"}]}, "flows.0.start"),
         ({"flows": [{"replace": {"lifetime": ["1 s", "2 s"]}}]}, "flows.0.replace"),
         ({"flows": [{"source": {"kind": "rate", "rate": "1 Mbit/s"}}]}, "flows.0.source"),
+        ({"flows": [{"reader": {"rate": "1 Mbit/s"}}]}, "flows.0.reader"),
         ({"probes": [{}]}, "probes"),
         ({"path": {"ack_loss": "1%"}}, "loss"),
         ({"path": {"rtt": "0 s", "queue": "10 packets"}}, "delay"),

@@ -100,6 +100,17 @@ BAD = [
     ("[host]\nsack = 1", "wrong-type", "host.sack", "true"),
     ("duration = 2020-01-01", "wrong-type", "duration", "20 ms"),
     ("[[flows]]\nreplace = { lifetime = '1 s' }", "wrong-type", "flows.0.replace.lifetime", '["1 s", "5 s"]'),
+    ("[[flows]]\nbytes = '1 MB'\nreader = {rate='1mbit'}", "conflict", "flows.0.reader", "duration"),
+    (
+        "[[flows]]\nreplace = {lifetime=['1 s', '2 s']}\nreader = {rate='1mbit'}",
+        "conflict",
+        "flows.0.reader",
+        "replace",
+    ),
+    ("[[flows]]\nreader = {read='1 kB'}", "missing-field", "flows.0.reader.rate", "rate"),
+    ("[[flows]]\nreader = {rate='1mbit', on='1 s'}", "missing-field", "flows.0.reader.on", "off"),
+    ("[[flows]]\nreader = {rate='1gbit', read='1 byte'}", "out-of-range", "flows.0.reader.read", "more"),
+    ("[[flows]]\nreader = {rate='1mbit', write='1 kB'}", "unknown-field", "flows.0.reader.write", "rate"),
     ("[[flows]]\nsource = '1 Mbit/s'", "wrong-type", "flows.0.source", 'kind = "rate"'),
     # Sources.
     ("[[flows]]\nsource = {rate='1mbit'}", "missing-field", "flows.0.source.kind", "on-off"),

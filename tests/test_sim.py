@@ -22,7 +22,16 @@ LOSSY = Scenario(
     probes=[{"interval": "100 ms"}],
 )
 COLUMNS = {
-    "intervals": ["t_s", "flow", "goodput_bps", "segments_out", "retransmits", "timeouts", "tail_probes"],
+    "intervals": [
+        "t_s",
+        "flow",
+        "goodput_bps",
+        "segments_out",
+        "retransmits",
+        "timeouts",
+        "tail_probes",
+        "window_probes",
+    ],
     "tcp_info": [
         "t_s",
         "flow",
@@ -72,6 +81,7 @@ COLUMNS = {
         "timeouts",
         "tail_probes",
         "completed",
+        "window_probes",
     ],
 }
 
@@ -181,6 +191,22 @@ def test_whatever_a_scenario_can_say_is_simulated(tables: dict[str, Any]) -> Non
     delivered = run.tables["flows"].groupby("flow")["delivered_bytes"].sum()
     assert len(delivered) == len(scenario.compile().flows)
     assert (delivered > 0).all()
+
+
+@pytest.mark.parametrize("rate", ["1 Mbit/s", "5 Mbit/s"])
+def test_a_flow_goes_as_fast_as_its_receiver_reads(rate: str) -> None:
+    reader = {"rate": rate, "read": "16 kB"}
+    intervals = SIM.run(Scenario(duration="20 s", flows=[{"reader": reader}])).tables["intervals"]
+    assert intervals["goodput_bps"].mean() == pytest.approx(float(rate.split()[0]) * 1e6, rel=0.02)
+
+
+def test_a_reader_that_pauses_closes_the_window_and_the_sender_probes_it() -> None:
+    reader = {"rate": "2 Mbit/s", "read": "16 kB", "on": "1 s", "off": "9 s"}
+    run = SIM.run(Scenario(duration="30 s", flows=[{"reader": reader}]))
+    intervals, flows = run.tables["intervals"], run.tables["flows"]
+    assert intervals["goodput_bps"].mean() == pytest.approx(0.2e6, rel=0.1)
+    assert flows["window_probes"].sum() == intervals["window_probes"].sum() >= 6
+    assert run.tables["tcp_info"]["rwnd_limited_s"].max() > 20
 
 
 def test_a_flow_of_a_volume_delivers_it_and_ends() -> None:

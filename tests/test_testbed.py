@@ -271,6 +271,7 @@ def test_one_kernel_has_one_timer_tick() -> None:
 def test_what_iperf3_cannot_do_is_refused_by_name() -> None:
     assert refusal(flows=[{"replace": {"lifetime": ["1 s", "2 s"]}}]).field == "flows.0.replace"
     assert refusal(flows=[{"source": {"kind": "rate", "rate": "1 Mbit/s"}}]).field == "flows.0.source"
+    assert refusal(flows=[{"reader": {"rate": "1 Mbit/s"}}]).field == "flows.0.reader"
     assert refusal(flows=[{"count": 129}]).field == "flows.0.count"
     assert refusal(flows=[{"count": 2, "bytes": "1 MB"}]).field == "flows.0.bytes"
     assert refusal(flows=[{"duration": "1.5 s"}]).field == "flows.0.duration"

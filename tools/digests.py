@@ -23,12 +23,13 @@ GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"
 
 LATER = {
     "tcp_info": ["delivered_ce_segments"],
+    "intervals": ["window_probes"],
     "queues": ["early_drops", "marks", "delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"],
     "links": ["policed"],
-    "flows": ["asked_bytes"],
+    "flows": ["asked_bytes", "window_probes"],
 }
-"""Columns that came after the first digests were kept: of queues that drop at the tail, and of what a scenario asks
-for, they tell nothing new."""
+"""Columns that came after the first digests were kept: of queues that drop at the tail, of receivers that read at once,
+and of what a scenario asks for, they tell nothing new."""
 
 
 def digest(scenario: Scenario) -> str:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from sawtooth.scenario import parts, queue, sizes, writer
+from sawtooth.scenario import parts, queue, reader, sizes, writer
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.scenario import Scenario
@@ -78,6 +78,11 @@ its queue is full. Of a lower rate without a burst `rate` on the link is enough.
 
 QUEUES = {"pfifo": QUEUE, "tbf": TBF}
 
+READER = """On a flow, `reader = { rate = "5 Mbit/s", read = "64 kB" }`. What could not be read in time is read as
+soon as it has come, and what is not read yet fills the receive buffer, up to `host.receive_buffer`; then the window
+closes, and the sender probes it. `goodput_bps` counts what was read. `sim`, and `kernel` and `netns` with `traffic =
+"native"`."""
+
 SOURCES = {
     "rate": """On a flow, `source = { kind = "rate", rate = "5 Mbit/s" }`. What a connection could not send in time
 waits and is sent as soon as it can. `sim`, and `kernel` and `netns` with `traffic = "native"`.""",
@@ -135,6 +140,7 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
         (f"sizes of kind {kind}", model, SIZES if kind == "lognormal" else CDF if kind == "cdf" else "")
         for kind, model in sizes.KINDS.items()
     ),
+    ("reader", reader.Reader, READER),
     ("[[probes]]", parts.Probe, ""),
     ("[cards.NAME]", parts.Card, ""),
     ("[[links]]", parts.Link, ""),

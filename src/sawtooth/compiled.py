@@ -21,6 +21,7 @@ _WHERE_SET = (
         "arrivals",
         "datagrams",
         "poisson",
+        "reads",
         "on_off_ns",
         "discipline",
         "pace",
@@ -306,9 +307,9 @@ class Module:
 
 
 @dataclass(frozen=True, slots=True)
-class Writes:
-    """An application that writes so many ``bytes`` at a time, at a rate on average; ``on_off_ns``: only for the first
-    of the two times, then not for the second, and so on.
+class Paced:
+    """An application that writes or reads so many ``bytes`` at a time, at a rate on average; ``on_off_ns``: only for
+    the first of the two times, then not for the second, and so on.
     """
 
     bytes: int
@@ -360,8 +361,8 @@ class Flow:
     links, from the sender's host to the receiver's and back.
 
     ``lifetime_ns``: the shortest and the longest, where connections are replaced. ``writes`` None: whenever there is
-    room. ``arrivals``: there are no connections from the start; then ``count`` is 1. ``datagrams``: there are none at
-    all, and ``cc`` is "udp".
+    room; ``reads`` None: whatever comes, at once. ``arrivals``: there are no connections from the start; then ``count``
+    is 1. ``datagrams``: there are none at all, and ``cc`` is "udp".
     """
 
     name: str
@@ -375,9 +376,10 @@ class Flow:
     backward: tuple[int, ...]
     module: Module | None = None
     variant: str | None = None
-    writes: Writes | None = None
+    writes: Paced | None = None
     arrivals: Arrivals | None = None
     datagrams: Datagrams | None = None
+    reads: Paced | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,9 +509,11 @@ def _link(told: Mapping[str, Any]) -> Link:
 
 
 def _flow(told: Mapping[str, Any]) -> Flow:
-    writes = told.get("writes")
-    if writes is not None:
-        writes = Writes(**writes | {"on_off_ns": _pair(writes.get("on_off_ns"))})
+    paced = {
+        name: Paced(**told[name] | {"on_off_ns": _pair(told[name].get("on_off_ns"))})
+        for name in ("writes", "reads")
+        if told.get(name) is not None
+    }
     arrivals = told.get("arrivals")
     if arrivals is not None:
         times, sizes = (next(iter(arrivals[part].items())) for part in ("times", "sizes"))
@@ -519,7 +523,7 @@ def _flow(told: Mapping[str, Any]) -> Flow:
     if datagrams is not None:
         datagrams = Datagrams(**datagrams | {"on_off_ns": _pair(datagrams.get("on_off_ns"))})
         told = {**told, "datagrams": datagrams}
-    return Flow(**{**told, "lifetime_ns": _pair(told["lifetime_ns"]), "writes": writes, **_ways(told)})
+    return Flow(**{**told, "lifetime_ns": _pair(told["lifetime_ns"]), **paced, **_ways(told)})
 
 
 def _pair(told: list[int] | None) -> tuple[int, int] | None:

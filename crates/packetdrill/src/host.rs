@@ -175,7 +175,8 @@ impl Host {
             self.sender.on_room(clock, &mut out);
             self.sender.host_queue = 0;
         }
-        self.sent.extend(out.iter().map(|burst| Sent {
+        // A window's probe has no data, and nothing is compared of it.
+        self.sent.extend(out.iter().filter(|burst| !burst.is_window_probe()).map(|burst| Sent {
             at_us: self.now_us,
             start: 1 + burst.start,
             length: u64::from(burst.bytes),

@@ -141,7 +141,7 @@ mod tests {
         let mut settings = Settings::new(250);
         settings.command("sysctl -q net.ipv4.tcp_congestion_control=reno").expect("known");
         assert_eq!(settings.algorithm, Algorithm::Reno);
-        assert!(settings.command("sysctl -q net.ipv4.tcp_congestion_control=dctcp").is_err());
+        assert!(settings.command("sysctl -q net.ipv4.tcp_congestion_control=vegas").is_err());
     }
 
     #[test]

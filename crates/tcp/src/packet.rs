@@ -50,6 +50,15 @@ impl Sack {
 }
 
 impl Burst {
+    /// What asks for an acknowledgement while the window is closed: no segments, one byte before `start`, which is known to be there.
+    pub fn window_probe(start: u64, tsval: u32, tsecr: u32) -> Self {
+        Burst { start, bytes: 0, count: 0, push: false, cwr: false, ecn: Ecn::NotEct, tsval, tsecr }
+    }
+
+    pub fn is_window_probe(&self) -> bool {
+        self.count == 0
+    }
+
     pub fn end(&self) -> u64 {
         self.start + u64::from(self.bytes)
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from sawtooth.compiled import Cake, Compiled, Discipline, Flow, Link, Probe, Transmitter
+from sawtooth.compiled import Cake, Compiled, Datagrams, Discipline, Flow, Link, Paced, Probe, Transmitter
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
 
 
@@ -54,15 +54,21 @@ def _time(flow: Flow) -> str:
         (times, when), (sizes, _) = flow.arrivals.times, flow.arrivals.sizes
         each = f"one every {Span(when)} on average" if times == "poisson_ns" else f"{len(when)} of a list"
         ends += f"; {each}, sizes {sizes}"
-    writes = flow.writes or flow.datagrams
-    if writes is not None:
-        ends += f"; {Size(writes.bytes)} at a time at {Rate(writes.rate_bps)}"
-        if flow.datagrams is not None and flow.datagrams.poisson:
-            ends += ", by chance"
-        if writes.on_off_ns is not None:
-            on, off = writes.on_off_ns
-            ends += f", {Span(on)} on, {Span(off)} off"
+    if flow.writes is not None:
+        ends += f"; {_paced(flow.writes)}"
+    if flow.datagrams is not None:
+        ends += f"; {_paced(flow.datagrams)}{', by chance' if flow.datagrams.poisson else ''}"
+    if flow.reads is not None:
+        ends += f"; read {_paced(flow.reads)}"
     return f"from {Span(flow.start_ns)}, {ends}"
+
+
+def _paced(application: Paced | Datagrams) -> str:
+    told = f"{Size(application.bytes)} at a time at {Rate(application.rate_bps)}"
+    if application.on_off_ns is not None:
+        on, off = application.on_off_ns
+        told += f", {Span(on)} on, {Span(off)} off"
+    return told
 
 
 class _Ways:

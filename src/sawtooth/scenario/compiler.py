@@ -452,6 +452,7 @@ def _flow(placed: Placed, flow: Flow, network: Network) -> compiled.Flow:
         writes=flow.source.compile() if isinstance(flow.source, (Steady, OnOff)) else None,
         datagrams=flow.source.compile() if isinstance(flow.source, Udp) else None,
         arrivals=_arrivals(placed, flow.source, network) if isinstance(flow.source, Arrivals) else None,
+        reads=None if flow.reader is None else flow.reader.compile(),
     )
 
 

@@ -31,6 +31,7 @@ from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.queue import QueueModel
 from sawtooth.scenario.ranges import between
+from sawtooth.scenario.reader import Reader
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 from sawtooth.scenario.varying import Change, JitterModel, ReorderModel, ShareModel
 from sawtooth.scenario.writer import Source
@@ -495,6 +496,9 @@ class Flow(Part):
     bytes: Volume | None = Field(None, description="what each connection sends, instead of a duration")
     replace: Replace | None = Field(None, description="short connections, each replaced by a new one")
     source: Source | None = Field(None, description="what an application writes, and when; absent: without end")
+    reader: Reader | None = Field(
+        None, description="how fast the other end's application reads; absent: whatever comes, at once"
+    )
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

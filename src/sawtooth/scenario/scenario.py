@@ -319,6 +319,7 @@ class Scenario(Part):
         if flow.replace is not None and isinstance(flow.source, (Arrivals, Udp)):
             message = "transfers that come by themselves end when they are done, and datagrams have no connection"
             raise InputError("conflict", message, field=f"{at}.replace", fix="remove one of the two")
+        _check_reader(flow, at)
         if flow.replace is None:
             return
         if flow.bytes is not None:
@@ -328,3 +329,18 @@ class Scenario(Part):
         if low > high:
             message = f'the shortest, "{low}", is longer than the longest, "{high}"'
             raise InputError("out-of-range", message, field=f"{at}.replace.lifetime", fix="swap them")
+
+
+def _check_reader(flow: Flow, at: str) -> None:
+    if flow.reader is None:
+        return
+    arrives = isinstance(flow.source, (Arrivals, Udp))
+    for name, given in {
+        "bytes": flow.bytes is not None,
+        "replace": flow.replace is not None,
+        "source": arrives,
+    }.items():
+        if given:
+            message = f"a reader leaves something unread when {name} ends a connection"
+            fix = f"remove it or {name}; a flow with a reader ends with its duration"
+            raise InputError("conflict", message, field=f"{at}.reader", fix=fix)

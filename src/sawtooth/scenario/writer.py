@@ -41,9 +41,9 @@ class Steady(_Paced):
     kind: Literal["rate"] = Field(description="`rate`")
     rate: Rate = Field(description="of the payload")
 
-    def compile(self) -> compiled.Writes:
+    def compile(self) -> compiled.Paced:
         """As engines take it."""
-        return compiled.Writes(self.write.bytes, self.rate.bps)
+        return compiled.Paced(self.write.bytes, self.rate.bps)
 
 
 class OnOff(_Paced):
@@ -54,9 +54,9 @@ class OnOff(_Paced):
     on: Time = Field(description="how long it writes; it begins with a write")
     off: Time = Field(description="how long it does not")
 
-    def compile(self) -> compiled.Writes:
+    def compile(self) -> compiled.Paced:
         """As engines take it."""
-        return compiled.Writes(self.write.bytes, self.rate.bps, (self.on.ns, self.off.ns))
+        return compiled.Paced(self.write.bytes, self.rate.bps, (self.on.ns, self.off.ns))
 
 
 Kind = Steady | OnOff | Arrivals | Udp

@@ -183,6 +183,8 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
             raise _no(f"{at}.source", "iperf3's datagrams keep to no times", fix)
         if flow.arrivals is not None:
             raise _no(f"{at}.source", "iperf3 has no transfers that come by themselves", fix)
+        if flow.reads is not None:
+            raise _no(f"{at}.reader", "iperf3 keeps to no times of reading", fix)
         if flow.count > MAX_IPERF3_STREAMS:
             raise _no(f"{at}.count", f"iperf3 has at most {MAX_IPERF3_STREAMS} connections in a flow", fix)
         if flow.bytes is not None and flow.count > 1:

@@ -46,11 +46,12 @@ def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[s
 
 
 def by_host(directory: Path, compiled: Compiled) -> dict[str, dict[str, int]]:
-    """Timeouts and tail loss probes of all connections of each sending host together, by the host's name."""
+    """Timeouts and probes of all connections of each sending host together, by the host's name."""
     counted = _csv(directory, "hosts").sort_values("t_ns")
     totals = {}
     for host in sending_hosts(compiled):
-        first, *_, last = counted[counted["namespace"] == host][["timeouts", "tail_probes"]].to_dict("records")
+        mine = counted[counted["namespace"] == host]
+        first, *_, last = mine[["timeouts", "tail_probes", "window_probes"]].to_dict("records")
         totals[compiled.hosts[host].name] = {str(name): last[name] - first[name] for name in last}
     return totals
 
@@ -83,10 +84,16 @@ def _queues(raw: DataFrame, compiled: Compiled) -> DataFrame:
 def _intervals(raw: DataFrame, hosts: DataFrame, compiled: Compiled, kernel: tuple[int, int]) -> DataFrame:
     table = _at_ends(raw.copy())
     table["goodput_bps"] = table.pop("bytes") * 8 / _length_s(raw["t_ns"], compiled)
-    table["tail_probes"] = _by_host("tail_probes", table, hosts, compiled)
-    if kernel < TIMEOUTS_SINCE:
-        table["timeouts"] = _by_host("timeouts", table, hosts, compiled)
-    return table[["t_s", "flow", "goodput_bps", "segments_out", "retransmits", "timeouts", "tail_probes"]]
+    for counter in _counters(kernel):
+        table[counter] = _by_host(counter, table, hosts, compiled)
+    columns = "t_s flow goodput_bps segments_out retransmits timeouts tail_probes window_probes"
+    return table[columns.split()]
+
+
+def _counters(kernel: tuple[int, int]) -> tuple[str, ...]:
+    """What is counted for each host only."""
+    probes = ("tail_probes", "window_probes")
+    return probes if kernel >= TIMEOUTS_SINCE else (*probes, "timeouts")
 
 
 def _by_host(counter: str, table: DataFrame, hosts: DataFrame, compiled: Compiled) -> Any:
@@ -153,9 +160,8 @@ def _flows(raw: DataFrame, intervals: DataFrame, compiled: Compiled, kernel: tup
     for end in ("start", "end"):
         raw[f"{end}_s"] = raw.pop(f"{end}_ns") / 1e9
     alone = raw["flow"].map(raw["flow"].value_counts()) == 1
-    for counter in ("tail_probes",) if kernel >= TIMEOUTS_SINCE else ("tail_probes", "timeouts"):
+    for counter in _counters(kernel):
         raw[counter] = raw["flow"].map(intervals.groupby("flow")[counter].sum(min_count=1)).where(alone)
     columns = "flow connection generation start_s end_s asked_bytes delivered_bytes segments_out retransmits timeouts "
-    return raw[[*columns.split(), "tail_probes", "completed"]].sort_values(
-        ["end_s", "flow", "connection"], ignore_index=True
-    )
+    columns += "tail_probes completed window_probes"
+    return raw[columns.split()].sort_values(["end_s", "flow", "connection"], ignore_index=True)

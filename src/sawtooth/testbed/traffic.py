@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sawtooth.compiled import Compiled, Opportunities, RateSteps
+from sawtooth.compiled import Compiled, Datagrams, Opportunities, Paced, RateSteps
 from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import CLIENT_PORT, FIRST_PORT, IPV4, TCP_LONGEST
 from sawtooth.testbed.plan import Plan, address
@@ -70,9 +70,7 @@ def orders(
         low, high = flow.lifetime_ns or (0, 0)
         ends = f"{source} {target} {address(source)} {address(target)} {port} {first}"
         times = f"{flow.start_ns} {_or_endless(flow.duration_ns)} {_or_endless(flow.bytes)} {low} {high}"
-        writes = flow.writes or flow.datagrams
-        on, off = (writes and writes.on_off_ns) or (0, 0)
-        paced = f"{writes.bytes} {writes.rate_bps} {on} {off}" if writes else "0 0 0 0"
+        paced = f"{_paced(flow.writes or flow.datagrams)} {_paced(flow.reads)}"
         lines.append(f"flow {int(traffic == 'native')} {flow.cc} {ends} {flow.count} {times} {paced}")
         if flow.datagrams is not None:
             lines.append(f"datagrams {index} {int(flow.datagrams.poisson)} {transfers_file(index)}")
@@ -198,6 +196,13 @@ def captures(
         words += ["--time-stamp-precision=nano", "-w", "-", wanted]
         programs.append(Program(host, -CAPTURE_LEAD_NS, f"capture-{name}.pcap", words))
     return programs
+
+
+def _paced(application: Paced | Datagrams | None) -> str:
+    if application is None:
+        return "0 0 0 0"
+    on, off = application.on_off_ns or (0, 0)
+    return f"{application.bytes} {application.rate_bps} {on} {off}"
 
 
 def _or_endless(value: int | None) -> int:

@@ -73,8 +73,9 @@ pub struct Connection {
     pub ends: Time,
     /// Bytes that its application writes in all; `u64::MAX`: without end.
     pub total: u64,
-    /// Since when its application writes.
+    /// Since when its application writes, and the other end's reads.
     pub established: Time,
+    pub accepted: Time,
     /// SYNs sent.
     pub handshake: SenderStats,
     /// The receiving end has agreed on ECN.
@@ -99,6 +100,7 @@ impl Connection {
             started: Time::ZERO,
             ends: Time::NEVER,
             established: Time::NEVER,
+            accepted: Time::NEVER,
             forward_at,
             backward_at,
             from: ends[0].fit_u32(),

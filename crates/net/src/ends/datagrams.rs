@@ -5,14 +5,14 @@ use crate::frames::DATAGRAM_HEADERS;
 use crate::network::packet::{Kind, Packet};
 use crate::network::queue::delays::Delays;
 use crate::observe::tables::{Datagrams, FlowEnd};
-use crate::scenario::{Arrivals, Scenario, Sizes, Times, Writes};
+use crate::scenario::{Arrivals, Paced, Scenario, Sizes, Times};
 use sawtooth_units::width::{Approx, Fit, Low};
 use sawtooth_units::{Span, Time};
 
 /// When the next one is sent.
 #[derive(Clone, Debug)]
 enum Pace {
-    Steady(Writes),
+    Steady(Paced),
     Poisson(Box<Transfers>),
 }
 

@@ -25,8 +25,10 @@ impl Ends {
         let Some(mut receiver) = connection.receiver.take() else {
             return;
         };
-        receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock);
         let length = u32::from(packet.size) - HEADERS - connection.options();
+        if receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock) {
+            self.accept(index, &mut receiver, outside);
+        }
         let Packet { seq, tsval, tsecr, .. } = packet;
         let (push, cwr, ecn) = (packet.has(PUSH), packet.has(CWR), packet.ecn());
         let data = Data { seq, length, push, ecn, cwr, tsval, tsecr };
@@ -44,16 +46,19 @@ impl Ends {
         let clock = connection.receiver_clock(outside.now);
         if let Some(mut receiver) = connection.receiver.take() {
             receiver.on_timer(clock, &mut |ack| self.send_ack(index, ack, outside));
+            if receiver.reads_at() <= outside.now {
+                self.read(index, &mut receiver, outside);
+            }
             self.put_receiver(index, receiver, &mut outside.calendar);
         }
     }
 
-    fn put_receiver(&mut self, index: u32, receiver: Box<Receiver>, calendar: &mut impl Calendar) {
+    pub(super) fn put_receiver(&mut self, index: u32, receiver: Box<Receiver>, calendar: &mut impl Calendar) {
         calendar.timer(self.timer(index, RECEIVER), receiver.timer());
         self.connections[index as usize].receiver = Some(receiver);
     }
 
-    fn send_ack<C: Calendar>(&mut self, index: u32, ack: &Ack, outside: &mut Outside<C>) {
+    pub(super) fn send_ack<C: Calendar>(&mut self, index: u32, ack: &Ack, outside: &mut Outside<C>) {
         let connection = &self.connections[index as usize];
         let size = HEADERS + connection.options() + sack_option(ack.sack.count);
         let mut packet = Packet {
@@ -103,7 +108,11 @@ impl Ends {
         let mut bursts = std::mem::take(&mut self.bursts);
         act(sender, clock, &mut bursts);
         for &burst in &bursts {
-            self.send_burst(index, burst, outside);
+            if burst.is_window_probe() {
+                self.send_window_probe(index, burst, outside);
+            } else {
+                self.send_burst(index, burst, outside);
+            }
         }
         bursts.clear();
         self.bursts = bursts;

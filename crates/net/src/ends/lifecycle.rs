@@ -126,7 +126,10 @@ impl Ends {
                 true if needs_ecn => Echo::Exact,
                 true => Echo::Classic,
             };
-            let receiver = Receiver::new(host.options(connection.mss), connection.sack, echo, clock);
+            let mut receiver = Receiver::new(host.options(connection.mss), connection.sack, echo, clock);
+            if self.scenario.flows[connection.flow as usize].reads.is_some() {
+                receiver.wait_for_reads();
+            }
             connection.receiver = Some(Box::new(receiver));
             connection.receiver_generation = packet.generation;
         } else if connection.receiver_generation != packet.generation {
@@ -197,14 +200,17 @@ impl Ends {
     }
 
     #[cold]
-    pub(super) fn take_established(&mut self, packet: Packet, now: Time) {
+    pub(super) fn take_established<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let connection = &mut self.connections[packet.owner as usize];
-        let clock = connection.receiver_clock(now);
-        if let Some(receiver) = &mut connection.receiver
-            && packet.generation == connection.receiver_generation
-        {
-            receiver.note_handshake(now.since(connection.synack_sent).micros(), clock);
+        let clock = connection.receiver_clock(outside.now);
+        if packet.generation != connection.receiver_generation {
+            return;
         }
+        let Some(mut receiver) = connection.receiver.take() else { return };
+        if receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock) {
+            self.accept(packet.owner, &mut receiver, outside);
+        }
+        self.put_receiver(packet.owner, receiver, &mut outside.calendar);
     }
 
     /// What a closed end answers to whatever still arrives for it (RFC 9293 section 3.5.2), and how it closes after sending
@@ -220,10 +226,11 @@ impl Ends {
     pub(super) fn take_reset(&mut self, packet: Packet, calendar: &mut impl Calendar) {
         let connection = &mut self.connections[packet.owner as usize];
         if packet.generation == connection.receiver_generation {
-            connection.receiver = None;
+            connection.receiver = connection.receiver.take().and_then(Receiver::closed);
             // A SYN of the same connection that comes late finds it closed.
             connection.receiver_generation += 1;
-            calendar.timer(self.timer(packet.owner, RECEIVER), Time::NEVER);
+            let due = connection.receiver.as_ref().map_or(Time::NEVER, |receiver| receiver.timer());
+            calendar.timer(self.timer(packet.owner, RECEIVER), due);
         }
     }
 
@@ -273,6 +280,7 @@ impl Ends {
             timeouts: stats.timeouts.cast_signed(),
             tail_probes: stats.tail_probes.cast_signed(),
             completed: i64::from(completed),
+            window_probes: stats.window_probes.cast_signed(),
         };
         self.reports.flows.push((now, row));
     }

@@ -6,6 +6,7 @@ mod datagrams;
 mod endpoints;
 mod lifecycle;
 mod probe;
+mod reading;
 pub mod source;
 mod wire;
 
@@ -155,7 +156,8 @@ impl Ends {
             Kind::Ack => self.take_ack(packet, outside),
             Kind::Syn => self.take_syn(packet, outside),
             Kind::SynAck => self.take_synack(packet, outside),
-            Kind::Established => self.take_established(packet, outside.now),
+            Kind::Established => self.take_established(packet, outside),
+            Kind::WindowProbe => self.take_window_probe(packet, outside),
             Kind::Reset => self.take_reset(packet, &mut outside.calendar),
             Kind::ProbeRequest => {
                 let at = self.probers[packet.owner as usize].backward_at;

@@ -2,7 +2,7 @@
 //! long as they are told to, once or again and again.
 
 use crate::rng::{Purpose, Rng};
-use crate::scenario::{Scenario, Writes};
+use crate::scenario::{Paced, Scenario};
 use sawtooth_units::{Span, Time};
 
 /// The applications of a flow.
@@ -12,7 +12,7 @@ pub struct Source {
     lasts: Lasts,
     /// What each connection writes, or the first time where there are `writes`; `u64::MAX`: without end.
     bytes: u64,
-    writes: Option<Writes>,
+    writes: Option<Paced>,
     rng: Rng,
 }
 

@@ -137,6 +137,7 @@ impl Wire {
                 let window = u64::from(packet.window) >> to.window_scale();
                 (server.wrapping_add(1), edge(packet.seq), ACK | fin, window)
             }
+            Kind::WindowProbe => (edge(packet.seq).wrapping_sub(1), server.wrapping_add(1), ACK, client_window),
             Kind::Reset => {
                 options.timestamps = None;
                 (edge(packet.seq), server.wrapping_add(1), RST | ACK, client_window)

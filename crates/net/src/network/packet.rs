@@ -11,6 +11,8 @@ pub enum Kind {
     Established,
     Data,
     Ack,
+    /// A sender's question whether the receiver's window is still closed.
+    WindowProbe,
     /// Ends the connection at the receiver.
     Reset,
     ProbeRequest,
@@ -27,7 +29,7 @@ pub struct Packet {
     pub owner: u32,
     /// Which of the connections that used this slot it belongs to.
     pub generation: u32,
-    /// Data: first byte; ACK: next expected byte; probe and datagram: number.
+    /// Data: first byte; ACK: next expected byte; window probe: the byte after the one that it repeats; probe and datagram: number.
     pub seq: u64,
     /// Of a datagram, with the next, when it was sent.
     pub tsval: u32,

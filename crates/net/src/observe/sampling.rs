@@ -56,6 +56,7 @@ impl Baseline {
                 retransmits: (stats.retransmits - before.retransmits).cast_signed(),
                 timeouts: (stats.timeouts - before.timeouts).cast_signed(),
                 tail_probes: (stats.tail_probes - before.tail_probes).cast_signed(),
+                window_probes: (stats.window_probes - before.window_probes).cast_signed(),
             });
         }
         self.flows = totals;

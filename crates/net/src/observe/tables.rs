@@ -55,6 +55,7 @@ table! {
     /// Each flow in each interval.
     Intervals, Interval {
         t_s: f64, flow: i64, goodput_bps: f64, segments_out: i64, retransmits: i64, timeouts: i64, tail_probes: i64,
+        window_probes: i64,
     }
 }
 table! {
@@ -93,6 +94,7 @@ table! {
         /// 0: without end.
         asked_bytes: i64,
         delivered_bytes: i64, segments_out: i64, retransmits: i64, timeouts: i64, tail_probes: i64, completed: i64,
+        window_probes: i64,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Datagrams that are sent at their times, whatever becomes of them.
 
-use crate::scenario::{DURATION_MAX_NS, Writes, within};
+use crate::scenario::{DURATION_MAX_NS, Paced, within};
 use serde::Deserialize;
 
 /// Of a frame's 65,535 bytes: what Ethernet, IPv4 and UDP leave.
@@ -23,8 +23,8 @@ pub struct Datagrams {
 
 impl Datagrams {
     /// The same as an application that writes.
-    pub fn writes(&self) -> Writes {
-        Writes { bytes: self.bytes, rate_bps: self.rate_bps, on_off_ns: self.on_off_ns }
+    pub fn writes(&self) -> Paced {
+        Paced { bytes: self.bytes, rate_bps: self.rate_bps, on_off_ns: self.on_off_ns }
     }
 
     /// From one to the next, on average while it sends.

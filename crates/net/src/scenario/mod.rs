@@ -4,18 +4,19 @@
 mod arrivals;
 mod datagrams;
 mod link;
+mod paced;
 mod queue;
 
 pub use arrivals::{Arrivals, Sizes, Times};
 pub use datagrams::Datagrams;
 pub use link::{Jitter, Link, LossPattern, Pace, Policer, Reorder, Trace};
+pub use paced::Paced;
 pub use queue::{Cake, Codel, Discipline, FqCodel, FqPie, Isolation, Pie, Red, Tbf};
 
 use crate::frames::{DATAGRAM_HEADERS, HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::module::Module;
 use sawtooth_tcp::cc::{Algorithm, Chosen};
 use sawtooth_tcp::options::HostOptions;
-use sawtooth_units::Time;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -108,7 +109,10 @@ pub struct Flow {
     pub lifetime_ns: Option<[u64; 2]>,
     /// Absent: they write whenever there is room.
     #[serde(default)]
-    pub writes: Option<Writes>,
+    pub writes: Option<Paced>,
+    /// Absent: they read whatever comes, at once.
+    #[serde(default)]
+    pub reads: Option<Paced>,
     /// Absent: there are `count` connections from the start.
     #[serde(default)]
     pub arrivals: Option<Arrivals>,
@@ -120,46 +124,6 @@ pub struct Flow {
     /// Instead of the algorithm that `cc` names; then that is a label.
     #[serde(skip)]
     pub module: Option<Arc<dyn Module>>,
-}
-
-/// An application that writes so many bytes at a time, at a rate on average, for a time on and not for a time off; without the
-/// latter always.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Writes {
-    pub bytes: u64,
-    pub rate_bps: u64,
-    #[serde(default)]
-    pub on_off_ns: Option<[u64; 2]>,
-}
-
-impl Writes {
-    /// When an application that began at `began` writes next, after `now`. The times are those of the rate, so that rounding never
-    /// adds up.
-    pub fn next(&self, began: Time, now: Time) -> Time {
-        let since = now.since(began).nanos();
-        let (cycle, within) =
-            self.on_off_ns.map_or((0, since), |[on, off]| (since - since % (on + off), since % (on + off)));
-        let (bits, rate) = (u128::from(self.bytes) * 8 * NANOS_PER_SEC, u128::from(self.rate_bps));
-        // A write's time is rounded up to a nanosecond.
-        let number = u128::from(within) * rate / bits + 1;
-        let next = u64::try_from((number * bits).div_ceil(rate)).unwrap_or(u64::MAX);
-        let next = match self.on_off_ns {
-            Some([on, off]) if next >= on => on + off,
-            _ => next,
-        };
-        Time::from_nanos(began.nanos().saturating_add(cycle).saturating_add(next))
-    }
-
-    fn check(&self, at: &str) -> Result<(), String> {
-        within(self.bytes, 1, WRITE_MAX, &format!("{at}.bytes"))?;
-        // No more than one in a microsecond.
-        within(self.rate_bps, 1, self.bytes.saturating_mul(8_000_000), &format!("{at}.rate_bps"))?;
-        for ns in self.on_off_ns.into_iter().flatten() {
-            within(ns, 1_000, DURATION_MAX_NS, &format!("{at}.on_off_ns"))?;
-        }
-        Ok(())
-    }
 }
 
 impl Flow {
@@ -183,11 +147,8 @@ pub struct Probe {
     pub backward: Vec<usize>,
 }
 
-const NANOS_PER_SEC: u128 = 1_000_000_000;
 /// Nanoseconds in 30 days: the longest run whose picoseconds fit 64 bits with room.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
-/// Bytes of a write.
-const WRITE_MAX: u64 = 1_000_000_000;
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 /// Bytes of a bucket of tokens.
 const BURST_MAX: u64 = 1 << 30;
@@ -297,6 +258,16 @@ impl Scenario {
                 writes.check(&format!("flows[{i}].writes"))?;
                 if flow.bytes.is_some() {
                     return Err(format!("flows[{i}].bytes: what it writes has no end"));
+                }
+            }
+            if let Some(reads) = &flow.reads {
+                reads.check(&format!("flows[{i}].reads"))?;
+                if flow.bytes.is_some()
+                    || flow.lifetime_ns.is_some()
+                    || flow.arrivals.is_some()
+                    || flow.datagrams.is_some()
+                {
+                    return Err(format!("flows[{i}].reads: its connections end with its duration only"));
                 }
             }
             if let Some(arrivals) = &flow.arrivals {

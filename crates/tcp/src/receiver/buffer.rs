@@ -1,5 +1,5 @@
 //! The receive window (RFC 9293 section 3.8.6.2) and its auto-tuning, as in Linux 6.12.
-//! The application reads at once, so only out-of-order data takes memory.
+//! What came out of order takes memory, and what the application has not read.
 
 use crate::clock::Clock;
 use crate::options::{HostOptions, RECEIVE_BUFFER_START};
@@ -163,12 +163,17 @@ impl Buffer {
     pub fn select(&self, held: u64) -> u64 {
         let whole = self.window_from(self.size);
         let free = self.free(held);
-        if free >= self.clamp.min(whole) / 2 {
+        if !self.is_half_taken(held) {
             return self.scaled(free.min(self.offered));
         }
         let units = free >> self.window_scale << self.window_scale;
         let least = self.mss.max(whole >> 4);
         if units < least { 0 } else { self.scaled(units.min(self.offered)) }
+    }
+
+    /// Whether more than half of what could be offered is taken.
+    pub fn is_half_taken(&self, held: u64) -> bool {
+        self.free(held) < self.clamp.min(self.window_from(self.size)) / 2
     }
 
     /// [`Self::select`] with nothing out of order, and in order nothing, or one full segment.

@@ -1,6 +1,6 @@
 //! What a receiver tells of packets that came marked (RFC 3168 section 6.1.3).
 
-use super::{READ, Receiver};
+use super::Receiver;
 use crate::clock::Clock;
 use crate::packet::{Ack, Ecn};
 
@@ -79,7 +79,7 @@ impl Receiver {
         if marked != self.marks.marked {
             if self.delayed_until.is_some() {
                 self.marks.told = self.marks.marked;
-                self.emit_ack(self.marks.next, READ, clock, emit);
+                self.emit_ack(self.marks.next, self.queue.unread(), clock, emit);
             }
             self.marks.at_once = true;
         }

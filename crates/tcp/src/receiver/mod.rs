@@ -1,10 +1,13 @@
 //! The receiving half of a Linux TCP connection: reassembly, when to acknowledge, which window to offer.
 //!
 //! Mirrors Linux 6.12 (net/ipv4/tcp_input.c: `tcp_data_queue`, `__tcp_ack_snd_check`, SACK compression; tcp_output.c:
-//! `tcp_send_delayed_ack`, `tcp_select_window`) for an application that reads at once and sends nothing.
+//! `tcp_send_delayed_ack`, `tcp_select_window`; tcp.c: `tcp_recvmsg`) for an application that sends nothing, and reads at once unless
+//! it is told to wait.
 
 mod buffer;
 mod echo;
+mod queue;
+mod reading;
 mod reassembly;
 
 use crate::clock::Clock;
@@ -13,6 +16,7 @@ use crate::packet::{Ack, Block, Ecn};
 use buffer::Buffer;
 pub use echo::Echo;
 use echo::Marks;
+use queue::ReceiveQueue;
 use reassembly::{BUFFER_FRAGMENTS, Reassembly};
 use sawtooth_units::{Span, Time};
 
@@ -61,17 +65,22 @@ pub struct Data {
 #[derive(Clone, Copy, Debug, Default)]
 struct Unread {
     bytes: u64,
-    segments: u64,
+    /// Buffers that it fills.
+    buffers: u64,
 }
 
-const READ: Unread = Unread { bytes: 0, segments: 0 };
+const READ: Unread = Unread { bytes: 0, buffers: 0 };
+/// An application that has asked for all that will ever come.
+const ALL: u64 = u64::MAX;
 
 /// One connection's receiver, what every segment needs first (as [`crate::sender::Sender`]).
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Receiver {
-    /// The next expected byte: what came before was delivered to the application.
+    /// The next expected byte.
     next: u64,
+    /// Up to where the application has asked for data; [`ALL`]: it reads at once.
+    asked: u64,
     /// `next` and the right edge when the last acknowledgement was sent (`rcv_wup`, `rcv_wup + rcv_wnd`).
     acked: u64,
     right_edge: u64,
@@ -84,6 +93,7 @@ pub struct Receiver {
     delayed_until: Option<u64>,
     timer: Time,
     compress_until: Time,
+    reads_at: Time,
     handshake_us: u64,
     compressed_next: u64,
     compressed: u32,
@@ -93,7 +103,7 @@ pub struct Receiver {
     pushed: bool,
     sack: bool,
     marks: Marks,
-    /// Segments delivered to the application.
+    /// Segments that have come in order.
     segments: u64,
     /// What it takes a full segment to be (`rcv_mss`), and the last one if it was shorter, and not too short (`last_seg_size`).
     full: u64,
@@ -102,6 +112,11 @@ pub struct Receiver {
     buffer: Buffer,
     options: HostOptions,
     reassembly: Reassembly,
+    /// Empty where the application reads at once.
+    queue: ReceiveQueue,
+    /// When a packet beside the window was answered last, in ticks.
+    answered: Option<u64>,
+    is_closed: bool,
 }
 
 impl Receiver {
@@ -112,7 +127,12 @@ impl Receiver {
             options,
             sack,
             next: 0,
+            asked: ALL,
             segments: 0,
+            queue: ReceiveQueue::default(),
+            answered: None,
+            is_closed: false,
+            reads_at: Time::NEVER,
             full: u64::from(options.mss).min(LEAST_FULL),
             last_short: 0,
             reassembly: Reassembly::default(),
@@ -135,12 +155,14 @@ impl Receiver {
         }
     }
 
-    /// The first packet after the SYN-ACK came `rtt_us` microseconds after it; later calls change nothing.
-    pub fn note_handshake(&mut self, rtt_us: u64, clock: Clock) {
-        if self.handshake_us == 0 {
+    /// The first packet after the SYN-ACK came `rtt_us` microseconds after it; later calls change nothing. True: it is the first.
+    pub fn note_handshake(&mut self, rtt_us: u64, clock: Clock) -> bool {
+        let is_first = self.handshake_us == 0;
+        if is_first {
             self.handshake_us = rtt_us.max(1);
             self.buffer.begin(clock);
         }
+        is_first
     }
 
     /// The window that the SYN-ACK offers, in bytes.
@@ -149,15 +171,15 @@ impl Receiver {
     }
     /// Bytes delivered to the application.
     pub fn delivered(&self) -> u64 {
-        self.next
+        self.next.min(self.asked)
     }
-    /// Segments that they came in.
+    /// Segments that came in order.
     pub fn delivered_segments(&self) -> u64 {
         self.segments
     }
     /// When [`Self::on_timer`] wants to be called next.
     pub fn timer(&self) -> Time {
-        self.timer.min(self.compress_until)
+        self.timer.min(self.compress_until).min(self.reads_at)
     }
 
     fn mss(&self) -> u64 {
@@ -166,17 +188,20 @@ impl Receiver {
 
     /// Memory that is taken by what came out of order, and by what is unread.
     fn held(&self, unread: Unread) -> u64 {
-        let buffers = self.reassembly.buffers() + unread.segments.div_ceil(BUFFER_FRAGMENTS);
+        let buffers = self.reassembly.buffers() + unread.buffers;
         Buffer::memory(self.reassembly.bytes() + unread.bytes, buffers)
     }
 
-    /// The window that could be offered with so much unread.
-    fn window(&self, unread: Unread) -> u64 {
+    /// The window that could be offered with so much unread. Where that takes half the memory, acknowledgements take their time.
+    fn window(&mut self, unread: Unread) -> u64 {
         if self.reassembly.is_empty() && (unread.bytes == 0 || unread.bytes == self.mss()) {
-            self.buffer.select_plain(unread.bytes > 0)
-        } else {
-            self.buffer.select(self.held(unread))
+            return self.buffer.select_plain(unread.bytes > 0);
         }
+        let held = self.held(unread);
+        if self.asked != ALL && self.buffer.is_half_taken(held) {
+            self.quick = 0;
+        }
+        self.buffer.select(held)
     }
 
     /// Takes a data segment; `emit` gets the acknowledgements that leave at once.
@@ -192,7 +217,7 @@ impl Receiver {
         if seq < self.next {
             self.reassembly.note_duplicate(Block { start: seq, end });
             self.enter_quick_mode(MAX_QUICK_ACKS, clock);
-            return self.decide(READ, false, clock, emit);
+            return self.decide(self.queue.unread(), false, clock, emit);
         }
         if cwr {
             self.take_cwr();
@@ -200,31 +225,36 @@ impl Receiver {
         if seq > self.next {
             self.see_mark(ecn, clock, emit);
             let block = Block { start: seq, end };
+            let unread = self.queue.unread();
             if self.sack && self.reassembly.crowds(block) && self.compressed > 0 {
-                self.send(READ, clock, emit);
+                self.send(unread, clock, emit);
             }
             self.reassembly.insert(block);
-            if self.sack && self.buffer.grow(length, self.held(READ)) {
+            if self.sack && self.buffer.grow(length, self.held(unread)) {
                 self.quick |= 1;
             }
-            return self.decide(READ, false, clock, emit);
+            return self.decide(unread, false, clock, emit);
+        }
+        if self.asked != ALL {
+            return self.enqueue(data, clock, emit);
         }
         self.next = end;
         if length != self.full || self.last_short > 0 {
             self.measure_segment(length, push);
         }
-        self.receive_event(data, clock, emit);
-        let mut come = Unread { bytes: length, segments: 1 };
+        self.receive_event(data, Unread { bytes: length, buffers: 1 }, clock, emit);
+        let (mut come, mut segments) = (Unread { bytes: length, buffers: 1 }, 1);
         let (mut filled, mut first) = (false, end);
         if !self.reassembly.is_empty() {
             first = self.reassembly.first_buffer(end);
-            let segments;
-            (self.next, segments) = self.reassembly.advance(end);
-            come = Unread { bytes: self.next - seq, segments: 1 + segments };
+            let others;
+            (self.next, others) = self.reassembly.advance(end);
+            segments += others;
+            come = Unread { bytes: self.next - seq, buffers: segments.div_ceil(BUFFER_FRAGMENTS) };
             // A filled gap is told at once (RFC 5681 section 4.2).
             filled = self.reassembly.is_empty();
         }
-        self.segments += come.segments;
+        self.segments += segments;
         self.decide(come, filled, clock, emit);
         // What lay beyond the gap is read buffer by buffer.
         self.buffer.adjust(first, self.next - first, clock);
@@ -232,14 +262,17 @@ impl Receiver {
         // and a window that reading has doubled is told.
         let unacked = self.next - self.acked;
         let window = self.right_edge.saturating_sub(self.next);
-        if unacked > self.full || (unacked > 0 && self.pushed && self.reassembly.is_empty()) || self.doubles(window) {
+        if unacked > self.full
+            || (unacked > 0 && self.pushed && self.reassembly.is_empty())
+            || self.doubles(window, READ)
+        {
             self.send(READ, clock, emit);
         }
     }
 
-    /// Whether at least twice `window`, now offered, could be.
-    fn doubles(&self, window: u64) -> bool {
-        !self.buffer.is_wide(window) && self.window(READ) >= (2 * window).max(1)
+    /// Whether at least twice `window`, now offered, could be, with so much unread.
+    fn doubles(&mut self, window: u64, unread: Unread) -> bool {
+        !self.buffer.is_wide(window) && self.window(unread) >= (2 * window).max(1)
     }
 
     /// How long full segments are (`tcp_measure_rcv_mss`): as long as the longest, unless two shorter ones are alike. A short one ends
@@ -262,8 +295,9 @@ impl Receiver {
         self.pushed = true;
     }
 
-    /// A segment of so many bytes came in order: what follows for the buffer, and for how long acknowledgements may be delayed.
-    fn receive_event(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+    /// A segment came in order, and is among the `unread`: what follows for the buffer, and for how long acknowledgements may be
+    /// delayed.
+    fn receive_event(&mut self, data: Data, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let Data { ecn, tsecr, .. } = data;
         let length = u64::from(data.length);
         let offered = self.right_edge.saturating_sub(self.acked);
@@ -278,11 +312,10 @@ impl Receiver {
         }
         self.last_received = now;
         self.see_mark(ecn, clock, emit);
-        // The segment is not read yet.
-        let grows = if self.reassembly.is_empty() && length == self.mss() {
+        let grows = if self.reassembly.is_empty() && unread.bytes == self.mss() {
             self.buffer.grow_plain()
         } else {
-            self.buffer.grow(length, self.held(Unread { bytes: length, segments: 1 }))
+            self.buffer.grow(length, self.held(unread))
         };
         if grows {
             self.quick |= 1;
@@ -325,11 +358,11 @@ impl Receiver {
     /// Whether to acknowledge now, later, or together with others (RFC 9293 section 3.8.6.3). What is `unread` has just come in
     /// order; it still takes memory, which may keep the window from being offered again in full.
     fn decide(&mut self, unread: Unread, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let is_due = at_once
+        let is_due = self.is_second_segment(unread)
+            || at_once
             || self.marks.at_once
             || self.quick > 0
-            || !self.options.delayed_ack
-            || self.is_second_segment(unread);
+            || !self.options.delayed_ack;
         if is_due || !self.reassembly.is_empty() && !self.compresses(clock) {
             self.send(unread, clock, emit);
         } else if self.reassembly.is_empty() {
@@ -338,7 +371,7 @@ impl Receiver {
     }
 
     /// Two segments are to be acknowledged, and the whole window could be offered again; otherwise reading will do it.
-    fn is_second_segment(&self, unread: Unread) -> bool {
+    fn is_second_segment(&mut self, unread: Unread) -> bool {
         self.next - self.acked > self.full && self.window(unread) >= self.right_edge - self.acked
     }
 
@@ -399,7 +432,7 @@ impl Receiver {
     /// To be called when [`Self::timer`] is reached.
     pub fn on_timer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         if self.compressed > 0 && self.compress_until <= clock.now {
-            return self.send(READ, clock, emit);
+            return self.send(self.queue.unread(), clock, emit);
         }
         if self.timer > clock.now {
             return;
@@ -410,7 +443,7 @@ impl Receiver {
             Some(_) => {
                 // The delay was too short for the sender's pace: stretch it.
                 self.ato = self.bounded(self.ato * 2, clock);
-                self.send(READ, clock, emit);
+                self.send(self.queue.unread(), clock, emit);
             }
             None => {}
         }
@@ -434,7 +467,7 @@ impl Receiver {
     fn emit_ack(&mut self, next: u64, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let offered = self.right_edge.saturating_sub(self.next);
         let mut window = self.window(unread);
-        if window == 0 {
+        if window == 0 && self.asked == ALL {
             // Reading would open it again at this same instant.
             window = self.window(READ);
         }

@@ -128,6 +128,7 @@ impl Sender {
                 self.alert(prior_una, 0, &mut acking, clock);
             }
             self.take_tlp_ack(ack.next, &mut acking, clock);
+            self.take_window(acking.told_window, clock);
             return Recover::Nothing;
         }
         self.clean_queue(highest_sack, &mut acking, clock);

@@ -17,7 +17,7 @@ impl Sender {
         }
     }
 
-    /// The application begins a buffer. Where nothing is in flight and nothing was sent for a timeout, the window is halved for each
+    /// The application begins a buffer, or the receiver's window opens. Where nothing is in flight and nothing was sent for a timeout, the window is halved for each
     /// timeout that went by, down to the initial one (`tcp_slow_start_after_idle`); the threshold remembers.
     pub(super) fn restart_after_idle(&mut self, clock: Clock) {
         if self.flight.packets_out > 0 || self.has_cong_control {

@@ -18,6 +18,7 @@ mod sack;
 mod scoreboard;
 mod timers;
 mod undo;
+mod window_probe;
 mod writer;
 
 use crate::cc::{Chosen, Congestion};
@@ -49,6 +50,8 @@ pub struct SenderStats {
     pub timeouts: u64,
     /// `TCPLossProbes`.
     pub tail_probes: u64,
+    /// Probes of a window that is closed (`TCPWinProbe`).
+    pub window_probes: u64,
     /// Nanoseconds in which the receiver's window was the limit (`tcpi_rwnd_limited`).
     pub rwnd_limited_ns: u64,
     /// Nanoseconds in which the send buffer was the limit (`tcpi_sndbuf_limited`).
@@ -63,6 +66,7 @@ impl std::ops::Add for SenderStats {
             retransmits: self.retransmits + other.retransmits,
             timeouts: self.timeouts + other.timeouts,
             tail_probes: self.tail_probes + other.tail_probes,
+            window_probes: self.window_probes + other.window_probes,
             rwnd_limited_ns: self.rwnd_limited_ns + other.rwnd_limited_ns,
             sndbuf_limited_ns: self.sndbuf_limited_ns + other.sndbuf_limited_ns,
         }
@@ -158,6 +162,8 @@ pub struct Sender {
     tlp_retrans: bool,
     /// The segment that the probe sent again had left while the application was the limit.
     tlp_orig_data_app_limited: bool,
+    /// Probes of the window that is closed now.
+    window_probes: u32,
 }
 
 /// What keeps the sender from sending more, other than congestion control (`tcp_chrono`).
@@ -231,6 +237,7 @@ impl Sender {
             tlp_high_seq: None,
             tlp_retrans: false,
             tlp_orig_data_app_limited: false,
+            window_probes: 0,
             prr_delivered: 0,
             prr_out: 0,
             retransmit_hint: None,

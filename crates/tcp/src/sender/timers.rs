@@ -2,7 +2,7 @@
 //! timeout (RFC 6298 section 5).
 
 use super::Sender;
-use super::output::{Piece, Push};
+use super::output::Push;
 use super::rtt::{RTO_MIN_US, Rtt};
 use super::scoreboard::APP_LIMITED;
 use crate::clock::Clock;
@@ -44,7 +44,7 @@ impl Sender {
         self.set_timer(purpose, ticks + pacing_ticks, clock);
     }
 
-    fn clear_timer(&mut self) {
+    pub(super) fn clear_timer(&mut self) {
         self.pending = Pending::None;
         self.timer = Time::NEVER;
     }
@@ -168,28 +168,6 @@ impl Sender {
             self.xmit(Push::Probe, clock, out);
         }
         self.tlp_retrans || self.flight.snd_nxt > next
-    }
-
-    /// A window that is too small for a segment may stay so: after a timeout what fits it is sent (RFC 9293 section 3.8.6.1).
-    #[cold]
-    pub(super) fn wait_for_window(&mut self, clock: Clock) {
-        if self.pending == Pending::None {
-            self.set_timer(Pending::Window, self.rto.max(u64::from(clock.hz / 5)), clock);
-        }
-    }
-
-    fn probe_window(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        self.pending = Pending::None;
-        let room = self.window_end.saturating_sub(self.flight.snd_nxt);
-        let bytes = room.min(self.head_buffer(0)).min(u64::from(self.flight.mss));
-        if self.flight.packets_out > 0 || self.unsent() == 0 {
-            return;
-        }
-        if bytes > 0 {
-            self.transmit_new(Piece { bytes: bytes.fit_u32(), segments: 1 }, clock, out);
-        } else {
-            self.wait_for_window(clock);
-        }
     }
 
     /// RFC 6298 section 5.4 to 5.6: all counts as lost, the oldest is sent again, the timeout doubles.

@@ -8,3 +8,4 @@ mod recovery;
 mod sending;
 mod timers;
 mod undo;
+mod window_probe;

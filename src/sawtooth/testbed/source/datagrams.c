@@ -33,8 +33,9 @@ void add_datagrams(int index, int poisson, const char *prefix) {
     struct flow *flow = &flows[index];
     struct datagrams *own = flow->datagrams = calloc(1, sizeof *own);
     if (!own || !(own->streams = calloc(flow->count, sizeof *own->streams))) fail("memory");
-    own->size = flow->write;
-    __int128 every = ((__int128)flow->write * 8 * SECOND + flow->rate / 2) / flow->rate;
+    own->size = flow->paced[WRITES].bytes;
+    const struct paced *writes = &flow->paced[WRITES];
+    __int128 every = ((__int128)writes->bytes * 8 * SECOND + writes->rate / 2) / writes->rate;
     for (int i = 0; i < flow->count; i++) {
         own->streams[i] = (struct stream){.number = i, .begins = flow->start + (int64_t)(every * i / flow->count)};
         if (!poisson) continue;
@@ -59,7 +60,7 @@ static void *send_stream(void *argument) {
     if (!payload) fail("memory");
     int64_t last = flow->duration == ENDLESS || flow->duration > duration - flow->start ? duration : flow->start + flow->duration;
     for (uint64_t number = 0;; number++) {
-        int64_t at = stream->begins + (stream->times ? 0 : due(flow, number)), drawn[2];
+        int64_t at = stream->begins + (stream->times ? 0 : due(&flow->paced[WRITES], number)), drawn[2];
         if (stream->times) {
             if (fread(drawn, sizeof drawn, 1, stream->times) != 1) return 0;
             at = drawn[0];

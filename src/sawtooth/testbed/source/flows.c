@@ -66,15 +66,47 @@ void report_flow(struct session *s, const struct sample *last, uint64_t delivere
 }
 
 /* The lock is held. What the receiver has of a session; a FIN counts as a byte there. */
-static uint64_t delivered(struct session *s) {
+static uint64_t received_of(struct session *s) {
     struct sample receiver;
     uint64_t bytes = s->received;
     if (s->peer >= 0 && !read_tcp_info(s->peer, &receiver)) bytes = receiver.received_bytes;
     return s->bytes != ENDLESS && bytes > (uint64_t)s->bytes ? (uint64_t)s->bytes : bytes;
 }
 
+/* What of it the application has read. */
+static uint64_t delivered(struct session *s) {
+    uint64_t bytes = received_of(s);
+    return bytes < s->asked ? bytes : s->asked;
+}
+
 static void release(struct session *s) {
     if (--s->references == 0) free(s);
+}
+
+/* When the application's turn of that number is due, after its begin. */
+int64_t due(const struct paced *paced, int64_t number) {
+    __int128 bits = (__int128)paced->bytes * 8 * 1000000000;
+    if (!paced->on) return (number * bits + paced->rate - 1) / paced->rate;
+    /* Turns at 0 and on, before the time is over. */
+    int64_t each = (__int128)(paced->on - 1) * paced->rate / bits + 1;
+    return number / each * (paced->on + paced->off) + (number % each * bits + paced->rate - 1) / paced->rate;
+}
+
+/* Reads so many bytes at their times, and sleeps until they have come. Returns at the end. */
+static void read_paced(struct session *s, int fd) {
+    const struct paced *reads = &s->flow->paced[READS];
+    int64_t began = now();
+    for (int64_t number = 0;; number++) {
+        sleep_until(began + due(reads, number));
+        pthread_mutex_lock(&lock);
+        s->asked = (number + 1) * reads->bytes;
+        pthread_mutex_unlock(&lock);
+        for (int64_t left = reads->bytes; left;) {
+            ssize_t come = recv(fd, zeros, left, MSG_WAITALL | MSG_TRUNC);
+            if (come <= 0) return;
+            left -= come;
+        }
+    }
 }
 
 struct arrival { struct session *session; int fd; };
@@ -82,8 +114,10 @@ struct arrival { struct session *session; int fd; };
 static void *receive(void *argument) {
     struct arrival arrived = *(struct arrival *)argument;
     free(argument);
-    while (recv(arrived.fd, zeros, AT_ONCE, MSG_WAITALL | MSG_TRUNC) > 0)
-        ;
+    if (arrived.session && arrived.session->flow->paced[READS].bytes) read_paced(arrived.session, arrived.fd);
+    else
+        while (recv(arrived.fd, zeros, AT_ONCE, MSG_WAITALL | MSG_TRUNC) > 0)
+            ;
     struct sample last;
     pthread_mutex_lock(&lock);
     if (arrived.session) {
@@ -157,22 +191,14 @@ static int allow_until(int fd, int64_t end) {
     return 1;
 }
 
-/* When the application's write of that number is due, after the connection's begin. */
-int64_t due(const struct flow *flow, int64_t number) {
-    __int128 bits = (__int128)flow->write * 8 * 1000000000;
-    if (!flow->on) return (number * bits + flow->rate - 1) / flow->rate;
-    /* Writes at 0 and on, before the time is over. */
-    int64_t each = (__int128)(flow->on - 1) * flow->rate / bits + 1;
-    return number / each * (flow->on + flow->off) + (number % each * bits + flow->rate - 1) / flow->rate;
-}
-
 /* Writes so many bytes at their times; what was late is made up for. Returns at the end. */
 static void write_paced(struct session *s, int64_t end) {
+    const struct paced *writes = &s->flow->paced[WRITES];
     int64_t began = now();
     for (int64_t number = 0;; number++) {
-        int64_t at = began + due(s->flow, number);
+        int64_t at = began + due(writes, number);
         sleep_until(at < end ? at : end);
-        for (int64_t left = s->flow->write; left;) {
+        for (int64_t left = writes->bytes; left;) {
             if (!allow_until(s->fd, end)) return;
             ssize_t sent = send(s->fd, zeros, left < SEND_SIZE ? left : SEND_SIZE, MSG_NOSIGNAL);
             if (sent < 0 && errno != EAGAIN && errno != EINTR) return;
@@ -196,7 +222,7 @@ static int transfer(struct session *s, int64_t end) {
         socklen_t length = sizeof flow->used;
         getsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, flow->used, &length);
     }
-    if (flow->write) {
+    if (flow->paced[WRITES].bytes) {
         write_paced(s, end);
         return 0;
     }
@@ -215,6 +241,7 @@ static int transfer(struct session *s, int64_t end) {
 void hold_session(struct flow *flow, int number, int generation, int64_t bytes, int64_t end, int64_t life) {
     struct session *s = calloc(1, sizeof *s);
     *s = (struct session){.flow = flow, .number = number, .generation = generation, .bytes = bytes, .peer = -1, .references = 1};
+    s->asked = flow->paced[READS].bytes ? 0 : UINT64_MAX;
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = flow->source};
     socklen_t length = sizeof from;
     s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -232,7 +259,7 @@ void hold_session(struct flow *flow, int number, int generation, int64_t bytes, 
     pthread_mutex_lock(&lock);
     read_tcp_info(s->fd, &sender);
     uint64_t got = delivered(s);
-    if (now() <= start_at + duration) report_flow(s, &sender, got, now(), completed);
+    if (now() <= start_at + duration) report_flow(s, &sender, received_of(s), now(), completed);
     flow->retired.delivered += s->counted = got;
     s->closed = 1;
     flow->retired.segments += sender.segments;
@@ -309,7 +336,7 @@ void report_flows_end(void) {
         for (struct session *s = flows[i].live; s; s = s->next) {
             struct sample sender;
             read_tcp_info(s->fd, &sender);
-            report_flow(s, &sender, delivered(s), start_at + duration, 0);
+            report_flow(s, &sender, received_of(s), start_at + duration, 0);
         }
         for (int number = 0; number < flows[i].count && flows[i].seen; number++) { /* as last seen: iperf3 tells no times */
             struct session s = {.flow = &flows[i], .number = number, .opened = start_at + flows[i].start, .bytes = flows[i].bytes};

@@ -128,10 +128,12 @@ static void add_flow(char **rest) {
     flow->bytes = number(rest);
     flow->life_low = number(rest);
     flow->life_high = number(rest);
-    flow->write = number(rest);
-    flow->rate = number(rest);
-    flow->on = number(rest);
-    flow->off = number(rest);
+    for (struct paced *paced = flow->paced; paced < flow->paced + 2; paced++) {
+        paced->bytes = number(rest);
+        paced->rate = number(rest);
+        paced->on = number(rest);
+        paced->off = number(rest);
+    }
     if (!flow->native && !(flow->seen = calloc(flow->count, sizeof *flow->seen))) fail("memory");
 }
 

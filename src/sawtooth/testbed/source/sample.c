@@ -247,7 +247,8 @@ static void sample_hosts(int64_t at) {
         ssize_t length = 0, got;
         while ((got = pread(hosts[i].counters, text + length, sizeof text - 1 - length, length)) > 0) length += got;
         text[length] = 0;
-        fprintf(counters, "%lld,%d,%lld,%lld\n", (long long)at, hosts[i].namespace, counter_of(text, "TCPTimeouts"), counter_of(text, "TCPLossProbes"));
+        fprintf(counters, "%lld,%d,%lld,%lld,%lld\n", (long long)at, hosts[i].namespace, counter_of(text, "TCPTimeouts"),
+                counter_of(text, "TCPLossProbes"), counter_of(text, "TCPWinProbe"));
     }
 }
 
@@ -319,7 +320,7 @@ void sample_all(void) {
                     "pacing_bytes,delivered_segments,delivered_ce_segments,lost_segments,state,rwnd_limited_us,sndbuf_limited_us");
     waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes,early_drops,marks");
     losses = table("links", "t_ns,link,lost,policed");
-    counters = table("hosts", "t_ns,namespace,timeouts,tail_probes");
+    counters = table("hosts", "t_ns,namespace,timeouts,tail_probes,window_probes");
     progress = table("progress", "0");
     int64_t step = interval / LOOKS_AN_INTERVAL > SHORTEST_LOOK ? interval / LOOKS_AN_INTERVAL : interval;
     sleep_until(start_at);

@@ -33,6 +33,7 @@ struct session { /* one connection of a native flow, from its SYN to its close *
     int64_t opened, bytes;
     uint64_t received; /* what the receiver had when its socket was closed */
     uint64_t counted;  /* what of it the flow's retired count has; more may arrive after the sender's end */
+    uint64_t asked; /* what the receiving application has asked for */
     int references, closed; /* closed: by the sender */
 };
 
@@ -47,6 +48,8 @@ struct arrivals { /* transfers that come by themselves; under the lock */
     int open, workers, idle, come; /* at most so many workers; come: transfers so far */
     int waiting;                   /* one of them waits for the next transfer */
 };
+struct paced { int64_t bytes, rate, on, off; }; /* so many bytes at a time, at a rate, on and off by turns */
+enum { WRITES, READS };
 
 struct flow {
     int index, native, from, to, count;
@@ -54,7 +57,7 @@ struct flow {
     struct in_addr source, target;
     uint16_t port, first_port; /* first_port: of iperf3's client */
     int64_t start, duration, bytes, life_low, life_high;
-    int64_t write, rate, on, off; /* so many bytes at a time, at a rate, on and off by turns; no write: whenever there is room */
+    struct paced paced[2]; /* the application that writes, and the one that reads; without bytes: always */
     struct arrivals *arrivals; /* none: connections from the start */
     struct datagrams *datagrams; /* none: connections */
     struct session *live;
@@ -81,7 +84,7 @@ int read_tcp_info(int fd, struct sample *into);
 
 /* One connection from its SYN to its close, at `end` or after its `life` at the latest; no life: 0. */
 void hold_session(struct flow *flow, int number, int generation, int64_t bytes, int64_t end, int64_t life);
-int64_t due(const struct flow *flow, int64_t number); /* a write's time, after the first */
+int64_t due(const struct paced *paced, int64_t number); /* a turn's time, after the first */
 void add_datagrams(int index, int poisson, const char *prefix);
 void start_datagrams(struct flow *flow);
 void datagrams_of(struct flow *flow, struct counts *into);

@@ -1,0 +1,46 @@
+"""Applications that read at times of their own: a flow's ``reader``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from sawtooth import compiled
+from sawtooth.errors import InputError
+from sawtooth.scenario.part import Part
+from sawtooth.scenario.ranges import between
+from sawtooth.scenario.units import Rate, Size, Span
+
+_READS_PER_SECOND = 10**6
+
+Amount = Annotated[Size, between("1 byte", "1 GB", Size)]
+Time = Annotated[Span, between("1 us", "3600 s", Span)]
+
+
+class Reader(Part):
+    """An application that reads at a rate on average, from when it has accepted the connection; by turns, if it pauses.
+
+    What it has not read fills the receive buffer, and closes the window.
+    """
+
+    rate: Rate = Field(description="of the payload; of a reader that pauses, while it does not")
+    read: Amount = Field(Size(64_000), description="bytes at a time; it sleeps until they have come")
+    on: Time | None = Field(None, description="how long it reads; it begins with a read; absent: always")
+    off: Time | None = Field(None, description="how long it does not, then; needed with `on`")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if (self.on is None) != (self.off is None):
+            given, lacking = ("on", "off") if self.off is None else ("off", "on")
+            message = f"a reader that pauses has both times, and {lacking} is missing"
+            raise InputError("missing-field", message, field=given, fix=f'add {lacking} = "1 s", or remove {given}')
+        if self.rate.bps > self.read.bytes * 8 * _READS_PER_SECOND:
+            message = f'"{self.rate}" by "{self.read}" is more than a read in a microsecond'
+            raise InputError("out-of-range", message, field="read", fix="read more at a time")
+        return self
+
+    def compile(self) -> compiled.Paced:
+        """As engines take it."""
+        pauses = None if self.on is None or self.off is None else (self.on.ns, self.off.ns)
+        return compiled.Paced(self.read.bytes, self.rate.bps, pauses)
