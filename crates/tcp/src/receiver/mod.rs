@@ -17,7 +17,7 @@ use buffer::Buffer;
 pub use echo::Echo;
 use echo::Marks;
 use queue::ReceiveQueue;
-use reassembly::{BUFFER_FRAGMENTS, Reassembly};
+use reassembly::{BUFFER_FRAGMENTS, Kept, Reassembly};
 use sawtooth_units::{Span, Time};
 
 /// `TCP_MAX_QUICKACKS`.
@@ -229,8 +229,16 @@ impl Receiver {
             if self.sack && self.reassembly.crowds(block) && self.compressed > 0 {
                 self.send(unread, clock, emit);
             }
-            self.reassembly.insert(block);
-            if self.sack && self.buffer.grow(length, self.held(unread)) {
+            // The window grows before a buffer of its own counts, and after one that is shared has.
+            let before = self.held(unread);
+            let held = match self.reassembly.insert(block) {
+                Kept::Duplicate => None,
+                Kept::Joined => Some(self.held(unread)),
+                Kept::Alone => Some(before),
+            };
+            if let Some(held) = held.filter(|_| self.sack)
+                && self.buffer.grow(length, held)
+            {
                 self.quick |= 1;
             }
             return self.decide(unread, false, clock, emit);

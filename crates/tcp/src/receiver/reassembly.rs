@@ -20,6 +20,16 @@ struct Run {
     first_end: u64,
 }
 
+/// What became of a segment that came out of order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It was there already.
+    Duplicate,
+    /// It shares the buffer of the one before it.
+    Joined,
+    Alone,
+}
+
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Reassembly {
@@ -50,10 +60,11 @@ impl Reassembly {
         self.duplicate = Some(block);
     }
 
-    /// Takes a segment, which lies above the next expected byte. False: all of it was there already, or a part; what was sent together
-    /// once is sent together again, so a part alone is never new.
-    pub fn insert(&mut self, block: Block) -> bool {
+    /// Takes a segment, which lies above the next expected byte. Where a part of it was there all of it was: what was sent together
+    /// once is sent together again.
+    pub fn insert(&mut self, block: Block) -> Kept {
         let Block { start, end } = block;
+        let mut kept = Kept::Alone;
         // The usual case: it extends the last run or starts one after it.
         let at = match self.runs.back() {
             Some(last) if start > last.end => self.runs.len(),
@@ -65,9 +76,12 @@ impl Reassembly {
             Some(run) if run.start < end && start < run.end => {
                 self.note_duplicate(block);
                 self.remember(block);
-                return false;
+                return Kept::Duplicate;
             }
             Some(run) if run.end == start => {
+                if !run.segments.is_multiple_of(BUFFER_FRAGMENTS) {
+                    kept = Kept::Joined;
+                }
                 if run.first == run.segments && run.first < BUFFER_FRAGMENTS {
                     (run.first, run.first_end) = (run.first + 1, end);
                 }
@@ -89,7 +103,7 @@ impl Reassembly {
         self.segments += 1;
         self.bytes += block.len();
         self.remember(block);
-        true
+        kept
     }
 
     /// Whether the next SACK would push a block out that has not been told of three times (`TCP_SACK_BLOCKS_EXPECTED`).
@@ -195,7 +209,7 @@ mod tests {
     }
 
     fn insert(r: &mut Reassembly, segment: u64) -> bool {
-        r.insert(block(segment, segment + 1))
+        r.insert(block(segment, segment + 1)) != Kept::Duplicate
     }
 
     #[test]
@@ -220,6 +234,17 @@ mod tests {
         let mut few = Reassembly::default();
         (6..9).for_each(|segment| assert!(insert(&mut few, segment)));
         assert_eq!(few.first_buffer(6 * MSS), 9 * MSS);
+    }
+
+    #[test]
+    fn a_segment_shares_the_buffer_of_the_one_before_it_while_that_has_room() {
+        let mut r = Reassembly::default();
+        let kept: Vec<Kept> = (5..23).chain([4, 22]).map(|segment| r.insert(block(segment, segment + 1))).collect();
+        let mut expected = vec![Kept::Joined; 20];
+        for (at, kept) in [(0, Kept::Alone), (17, Kept::Alone), (18, Kept::Alone), (19, Kept::Duplicate)] {
+            expected[at] = kept;
+        }
+        assert_eq!(kept, expected);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::scenario;
 use sawtooth_units::width::Fit;
 
 const LOOK_AT_LEAST: usize = 64;
+const PICOS_PER_NANO: u64 = 1_000;
 
 #[derive(Clone, Debug)]
 pub struct TailDrop {
@@ -45,9 +46,11 @@ impl TailDrop {
         self.waiting.len() as u64 >= self.limit_packets || self.bytes + u64::from(size) > self.limit_bytes
     }
 
+    /// What begins to leave within this nanosecond makes room first. Arrivals are rounded up to whole ones, and where an idle
+    /// transmitter was woken by the acknowledgement of what it had sent, each next one comes just when the one before has left.
     fn settle(&mut self, now_ps: u64) {
         while let Some(&(start, size)) = self.waiting.front()
-            && start <= now_ps
+            && start < now_ps + PICOS_PER_NANO
         {
             self.waiting.pop();
             self.bytes -= u64::from(size);
