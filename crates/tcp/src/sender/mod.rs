@@ -34,6 +34,7 @@ use sawtooth_units::Time;
 use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use timers::Pending;
+use writer::Writer;
 
 /// `sysctl_tcp_reordering`.
 const REORDERING: u32 = 3;
@@ -87,7 +88,7 @@ pub struct Sender {
     timer: Time,
     pacing_timer: Time,
 
-    /// Bytes that the application has written, and whether it waits for room.
+    /// Bytes that the application has written.
     written: u64,
     send_buffer: u64,
     /// Bytes of this connection in the sending host's own queue (`sk_wmem_alloc`), which the network takes out again.
@@ -97,7 +98,7 @@ pub struct Sender {
     pushed: u64,
     /// Buffers (`sk_buff`s) that what is in flight fills.
     super_packets: u32,
-    writer_sleeps: bool,
+    writer: Writer,
     /// The send queue waits for `host_queue` to fall (`TSQ_THROTTLED`).
     pub throttled: bool,
     /// The application may write more when all is written.
@@ -226,7 +227,7 @@ impl Sender {
             undo_retrans: -1,
             super_packets: 0,
             written: 0,
-            writer_sleeps: false,
+            writer: Writer::Awake,
             pushed: 0,
             buffer_ends: VecDeque::new(),
             buffer_bytes: u64::from(options.mss),

@@ -294,6 +294,7 @@ impl Sender {
         if first || self.loss_probe_pending() {
             self.rearm_rto(clock);
         }
+        self.check_space();
     }
 
     /// Sends a run again, without the accounting of a recovery (as a tail loss probe is sent). It is a buffer of its own from now on,

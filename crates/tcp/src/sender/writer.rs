@@ -27,6 +27,16 @@ enum Filled {
     Full,
 }
 
+/// The application that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writer {
+    Awake,
+    /// It waits for room in the send buffer.
+    Asleep,
+    /// There is room. It runs when the stack has done its work.
+    Woken,
+}
+
 impl Sender {
     /// Bytes that the application has written and that were never sent.
     pub(super) fn unsent(&self) -> u64 {
@@ -70,21 +80,27 @@ impl Sender {
         payload + (u64::from(self.super_packets) + self.buffer_ends.len() as u64) * SUPER_PACKET_OVERHEAD
     }
 
-    /// The application writes, if it is awake or woken (`tcp_check_space`): it sleeps until a third of the send buffer is
-    /// free. While what it writes leaves at once it fills the same buffer again and again, whatever the send buffer says;
-    /// then it writes whole buffers while less than the send buffer is queued.
-    pub(super) fn write(&mut self, clock: Clock, out: &mut Vec<Burst>) {
-        if self.writer_sleeps {
-            // `tcp_new_space`: the send buffer follows the window while the window is not full.
+    /// Whether a sleeping application is woken (`tcp_check_space`), at each new buffer that is sent and after every ACK: a third of the
+    /// send buffer must be free, which follows the window while that is not full (`tcp_new_space`).
+    #[inline]
+    pub(super) fn check_space(&mut self) {
+        if self.writer == Writer::Asleep {
             if self.flight.in_flight() < self.window.cwnd {
                 self.expand_send_buffer();
             }
             let queued = self.queued();
-            if queued + queued / 2 > self.send_buffer {
-                return;
+            if queued + queued / 2 <= self.send_buffer {
+                self.writer = Writer::Woken;
             }
         }
-        if self.written < self.total {
+    }
+
+    /// The application writes, if it is awake or woken, once all that could be was sent. While what it writes leaves at once it
+    /// fills the same buffer again and again, whatever the send buffer says; then it writes whole buffers while less than the
+    /// send buffer is queued.
+    pub(super) fn write(&mut self, clock: Clock, out: &mut Vec<Burst>) {
+        self.check_space();
+        if self.writer != Writer::Asleep && self.written < self.total {
             self.write_awake(clock, out);
         }
     }
@@ -100,15 +116,25 @@ impl Sender {
                 self.xmit(Push::One, clock, out);
             }
         }
-        let mut queued = self.queued();
-        while queued < self.send_buffer && self.written < self.total {
-            let bytes = self.buffer_bytes.min(self.total - self.written);
-            self.begin_buffer(bytes, clock);
-            queued += bytes + SUPER_PACKET_OVERHEAD;
+        loop {
+            let mut queued = self.queued();
+            while queued < self.send_buffer && self.written < self.total {
+                let bytes = self.buffer_bytes.min(self.total - self.written);
+                self.begin_buffer(bytes, clock);
+                queued += bytes + SUPER_PACKET_OVERHEAD;
+            }
+            self.pushed = self.written;
+            if self.written == self.total {
+                self.writer = Writer::Awake;
+                return self.xmit(Push::Normal, clock, out);
+            }
+            self.writer = Writer::Asleep;
+            self.xmit(Push::All, clock, out);
+            // The send buffer may have grown with what was sent before it falls asleep.
+            if self.queued() >= self.send_buffer {
+                return;
+            }
         }
-        self.pushed = self.written;
-        self.writer_sleeps = self.written < self.total;
-        self.xmit(if self.writer_sleeps { Push::All } else { Push::Normal }, clock, out);
     }
 
     /// Fills up the last buffer, or begins one if none is unsent and there is memory for it.
