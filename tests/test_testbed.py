@@ -122,8 +122,18 @@ def test_where_tcp_sends_a_bucket_of_one_frame_keeps_its_back_pressure() -> None
 
 def test_a_queue_in_bytes_is_a_bfifo() -> None:
     made = stack(plan(path={"queue": "64 KiB"}), "router")
-    assert [one.kind for one in made] == ["netem", "tbf", "bfifo"]
+    assert [one.kind for one in made] == ["netem", "htb", "bfifo"]
     assert made[2].options == struct.pack("=I", 65536)
+
+
+def test_before_a_short_queue_each_packet_has_its_time_whatever_its_size() -> None:
+    wire, shaper, queue = stack(plan(path={"rate": "100 Mbit/s", "queue": "2 packets"}), "router")
+    assert netem(wire.options)["rate"] == 12_500_000
+    assert (shaper.kind, shaper.handle, queue.parent) == ("htb", RATE << 16, RATE << 16 | 1)
+    # What is of no class goes to 1; that one's rate, its ceiling, and 1 us of each ahead, in ticks of 64 ns.
+    assert struct.unpack("=5I", shaper.options[4:]) == (3, 10, 1, 0, 0)
+    parameters = struct.unpack("=BBHhHIBBHhHI5I", shaper.leaf[4:])
+    assert (parameters[5], parameters[11], parameters[12:14]) == (12_500_000, 12_500_000, (15, 15))
 
 
 def test_links_that_leave_by_one_card_are_vlan_sub_interfaces_of_it() -> None:

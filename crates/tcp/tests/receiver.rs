@@ -253,11 +253,12 @@ fn duplicate_data_brings_quick_acknowledgements_back() {
 #[test]
 fn after_three_duplicates_sacks_are_compressed_until_their_latest_time() {
     let mut driver = Driver::warm(options());
-    for seq in 41..44 {
+    // With nothing unread the window grows by the first, which asks for an acknowledgement by itself.
+    for seq in 41..45 {
         assert_eq!(driver.data(seq).len(), 1, "duplicate of {seq}");
     }
     let first = driver.now;
-    for seq in 44..50 {
+    for seq in 45..50 {
         assert!(driver.data(seq).is_empty(), "{seq} is held back");
     }
     let acks = driver.fire();
@@ -270,9 +271,9 @@ fn after_three_duplicates_sacks_are_compressed_until_their_latest_time() {
 #[test]
 fn no_more_than_44_sacks_are_compressed() {
     let mut driver = Driver::warm(options());
-    (41..44).for_each(|seq| drop(driver.data(seq)));
-    let told: Vec<u64> = (44..200).filter(|&seq| !driver.data(seq).is_empty()).collect();
-    assert_eq!(told, [44 + 44, 44 + 2 * 44 + 1, 44 + 3 * 44 + 2]);
+    (41..45).for_each(|seq| drop(driver.data(seq)));
+    let told: Vec<u64> = (45..200).filter(|&seq| !driver.data(seq).is_empty()).collect();
+    assert_eq!(told, [45 + 44, 45 + 2 * 44 + 1, 45 + 3 * 44 + 2]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyroute2 import IPRoute, NetlinkError, netns
 from pyroute2.netlink import NLA_F_NESTED
-from pyroute2.netlink.rtnl import RTM_NEWQDISC, RTM_NEWTFILTER
+from pyroute2.netlink.rtnl import RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from sawtooth.testbed.names import NAMESPACES
@@ -62,6 +62,9 @@ def apply(plan: Plan) -> dict[tuple[int, str], int]:
             _traffic_control(
                 sockets[rule.namespace], RTM_NEWQDISC, index, rule.handle, rule.parent, rule.kind, rule.options
             )
+            if rule.leaf:
+                ip, leaf = sockets[rule.namespace], rule.handle | 1
+                _traffic_control(ip, RTM_NEWTCLASS, index, leaf, rule.handle, rule.kind, rule.leaf)
         for choice in plan.ports.filters:
             index, info = indices[choice.namespace, choice.device], 1 << 16 | socket.htons(_ETH_P_ALL)
             _traffic_control(

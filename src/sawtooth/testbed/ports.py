@@ -5,8 +5,9 @@ its limit also counts packets in propagation. So there are two stages on the way
 first, and no more devices than needed:
 
     queue  loss: netem, the root; rate and limit: netem with one packet more, because it counts the one on the wire too
-           where TCP itself sends, the limit is in bytes or few packets, or the queue is a table: a token bucket of one
-           frame over it
+           where TCP itself sends, or the queue is a table: a token bucket of one frame over it
+           elsewhere, where the limit is in bytes or few packets: HTB over it, which owes the time of what it has sent,
+           so that small packets do not leave together as by a bucket that holds a full frame
     wire   the delay: netem without limit; after a token bucket also the rate, so that a frame leaves at its end
 
 The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem cuts when it takes a
@@ -71,6 +72,8 @@ class Qdisc:
     parent: int
     kind: str
     options: bytes
+    leaf: bytes = b""
+    """Options of its one class, handle | 1, which what is below it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -357,7 +360,7 @@ class _Port:
             options = qdisc.netem(limit=packets or qdisc.UNLIMITED, slot_ns=slots.every_ns, slot_bytes=slots.bytes)
             add(Qdisc(self.home, device, handle, parent, "netem", options))
         elif bucket:
-            add(Qdisc(self.home, device, handle, parent, "tbf", self._bucket()))
+            add(self._shaper(device, handle, parent))
             add(Qdisc(self.home, device, FIFO << 16, handle | 1, *qdisc.discipline(transmitter, overhead)))
             watched = handle if transmitter.discipline is None else FIFO << 16
         else:
@@ -366,6 +369,20 @@ class _Port:
             add(Qdisc(self.home, device, handle, parent, "netem", options))
         on_wire = not bucket and slots is None
         self.ports.queues.append(WatchQueue(self.index, self.home, device, watched, on_wire))
+
+    def _shaper(self, device: str, handle: int, parent: int) -> Qdisc:
+        """Lets the queue below it go at the rate. HTB asks for a packet when it may go; a token bucket looks at the next
+        one before, and cuts super-packets. In real time a timer's lateness calls for more than a frame at a time.
+        """
+        assert self.transmitter is not None
+        if self.sends or self.transmitter.discipline is not None or not self.place.virtual:
+            return Qdisc(self.home, device, handle, parent, "tbf", self._bucket())
+        options, leaf = qdisc.htb(
+            rate_bps=self.transmitter.rate_bps,
+            ahead_ns=round(_VIRTUAL_LATENESS_S * 1e9),
+            overhead_bytes=self.of[0].overhead_bytes,
+        )
+        return Qdisc(self.home, device, handle, parent, "htb", options, leaf)
 
     def _bucket(self) -> bytes:
         assert self.transmitter is not None

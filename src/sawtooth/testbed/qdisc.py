@@ -37,6 +37,7 @@ _NETEM_CORR, _NETEM_DELAY_DIST, _NETEM_REORDER, _NETEM_CORRUPT, _NETEM_JITTER64 
 _NETEM_LOSS, _NETEM_RATE, _NETEM_RATE64, _NETEM_LATENCY64, _NETEM_SLOT, _NETEM_SEED = 5, 6, 8, 10, 12, 14
 _NETEM_LOSS_GE = 2
 _TBF_PARMS, _TBF_RATE64, _TBF_PRATE64, _TBF_BURST, _TBF_PBURST = 1, 4, 5, 6, 7
+_HTB_PARMS, _HTB_INIT, _HTB_RATE64, _HTB_CEIL64 = 1, 2, 6, 7
 _CODEL_TARGET, _CODEL_LIMIT, _CODEL_INTERVAL, _CODEL_ECN, _CODEL_CE_THRESHOLD = range(1, 6)
 _FQ_CODEL_TARGET, _FQ_CODEL_LIMIT, _FQ_CODEL_INTERVAL, _FQ_CODEL_ECN, _FQ_CODEL_FLOWS, _FQ_CODEL_QUANTUM = range(1, 7)
 _FQ_CODEL_CE_THRESHOLD, _FQ_CODEL_MEMORY = 7, 9
@@ -127,6 +128,18 @@ def tbf(*, rate_bps: int, burst_bytes: int, overhead_bytes: int = 0) -> bytes:
     parameters = _rate(rate_bps, overhead_bytes) + bytes(12) + struct.pack("=III", 0, 0, 0)
     options = _attribute(_TBF_PARMS, parameters) + _large_rate(_TBF_RATE64, rate_bps)
     return options + _attribute(_TBF_BURST, struct.pack("=I", burst_bytes))
+
+
+def htb(*, rate_bps: int, ahead_ns: int, overhead_bytes: int = 0) -> tuple[bytes, bytes]:
+    """HTB with one class, and the options of that: each packet leaves when those before it have had their time,
+    whatever their size, and ``ahead_ns`` sooner, for the timer's lateness. Give the class a fifo as its child.
+    """
+    spec = _rate(rate_bps, overhead_bytes)
+    ticks = max(1, ahead_ns // _TICK_NS)
+    parameters = spec + spec + struct.pack("=5I", ticks, ticks, 0, 0, 0)
+    leaf = _attribute(_HTB_PARMS, parameters)
+    leaf += _large_rate(_HTB_RATE64, rate_bps) + _large_rate(_HTB_CEIL64, rate_bps)
+    return _attribute(_HTB_INIT, struct.pack("=5I", 3, 10, 1, 0, 0)), leaf
 
 
 def shaper(limit_bytes: int, tbf: Tbf, overhead_bytes: int = 0) -> bytes:

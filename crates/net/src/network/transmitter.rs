@@ -96,7 +96,8 @@ impl Transmitter {
     fn leave_held(&mut self, size: u32, start: u64) -> Time {
         match &mut self.pace {
             Some(pace) => {
-                let Leaving { end, .. } = pace.leave(size, start, start);
+                let (Leaving { end, .. }, state) = pace.leave(size, start, start);
+                pace.keep(state);
                 self.left_by(size, end)
             }
             None => self.leave(size, start),
@@ -106,12 +107,11 @@ impl Transmitter {
     /// As [`Self::send`], where the rate varies.
     #[inline(never)]
     fn send_paced(&mut self, size: u32, now_ps: u64) -> Option<Time> {
-        let mut pace = self.pace.clone()?;
-        let Leaving { start, end } = pace.leave(size, now_ps, self.free_ps);
+        let (Leaving { start, end }, state) = self.pace.as_ref()?.leave(size, now_ps, self.free_ps);
         if !self.admits(size, start, now_ps) {
             return None;
         }
-        self.pace = Some(pace);
+        self.pace.as_mut()?.keep(state);
         Some(self.left_by(size, end))
     }
 

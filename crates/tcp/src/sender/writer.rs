@@ -237,6 +237,22 @@ mod tests {
     }
 
     #[test]
+    fn an_application_that_was_woken_while_others_left_writes_though_these_take_memory_too() {
+        let clock = Clock { now: Time::from_nanos(1_100_000_000), hz: 250 };
+        for (woken, writes) in [(false, false), (true, true)] {
+            let mut sender = started(65_160, 4 << 20);
+            let queued = sender.queued();
+            (sender.window.cwnd, sender.send_buffer) = (1, queued + queued / 2);
+            if woken {
+                sender.check_space();
+            }
+            sender.super_packets += 1;
+            sender.write(clock, &mut Vec::new());
+            assert_eq!(sender.written > 32 * MSS, writes);
+        }
+    }
+
+    #[test]
     fn the_application_wakes_when_a_third_of_the_send_buffer_is_free() {
         let clock = Clock { now: Time::from_nanos(1_100_000_000), hz: 250 };
         let queued = started(65_160, 4 << 20).queued();

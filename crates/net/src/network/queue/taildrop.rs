@@ -74,3 +74,18 @@ impl TailDrop {
         (self.waiting.len() as u64, self.bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_to_leave_within_this_nanosecond_makes_room_first() {
+        let json = r#"{"name": "t", "rate_bps": 1, "queue_packets": 1, "queue_bytes": null}"#;
+        let mut queue = TailDrop::new(&serde_json::from_str(json).unwrap());
+        assert!(queue.takes(1_514, 7_999, 5_000));
+        assert!(!queue.takes(1_514, 20_000, 6_000));
+        assert!(queue.takes(1_514, 20_000, 7_000));
+        assert_eq!(queue.waiting(7_000), (1, 1_514));
+    }
+}
