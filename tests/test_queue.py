@@ -143,6 +143,10 @@ def test_a_limit_of_text_is_tail_drop_as_before() -> None:
         ({"kind": "red", "limit": "100 kB", "max": "200 kB"}, "conflict", "path.queue", "min < max"),
         ({"kind": "red", "limit": "100 kB", "burst": 1}, "conflict", "path.queue.burst", "at least"),
         ({"kind": "red", "limit": "100 kB", "probability": "0%"}, "out-of-range", "path.queue.probability", "2%"),
+        ({"kind": "sfq", "perturb": "500 ms"}, "out-of-range", "path.queue.perturb", "10 s"),
+        ({"kind": "sfq", "divisor": 1000}, "out-of-range", "path.queue.divisor", "1024"),
+        ({"kind": "sfq", "limit": "1 packet"}, "out-of-range", "path.queue.limit", "2 packets"),
+        ({"kind": "fq", "flow_limit": 0}, "out-of-range", "path.queue.flow_limit", "at least 1"),
         ({"kind": "tbf", "rate": "5 Mbit/s", "burst": "16 KiB"}, "missing-field", "path.queue.latency", "limit"),
         ({**TBF, "limit": "16 KiB"}, "conflict", "path.queue.latency", "limit"),
         ({**TBF, "burst": "1500 bytes"}, "out-of-range", "path.queue.burst", "1514 bytes"),
@@ -285,6 +289,17 @@ def test_red_on_a_kernel_has_its_thresholds_its_weight_and_its_exact_probability
     assert (length, of) == (20, 1)
     assert struct.unpack_from("=HH", options, 20) == (260, 2)
     assert struct.unpack_from("=HHI", options, 280) == (8, 3, 2**32 // 50)
+
+
+def test_fq_and_sfq_on_a_kernel_have_what_tc_tells_them() -> None:
+    # TCA_FQ_PLIMIT, FLOW_PLIMIT, QUANTUM, INITIAL_QUANTUM, FLOW_REFILL_DELAY, ORPHAN_MASK.
+    kind, options = options_of({"kind": "fq", "quantum": "3 kB", "initial_quantum": "9 kB"})
+    assert (kind, numbers(options)) == ("fq", {1: 10_000, 2: 100, 3: 3000, 4: 9000, 9: 40_000, 10: 1023})
+    kind, options = options_of({"kind": "sfq", "perturb": "10 s", "headdrop": True})
+    # struct tc_sfq_qopt_v1: quantum, perturb_period, limit, divisor, flows, depth, headdrop, and no RED.
+    assert (kind, len(options)) == ("sfq", 72)
+    assert struct.unpack_from("=IiIIIII", options) == (0, 10, 127, 1024, 128, 127, 1)
+    assert not any(options[28:])
 
 
 def test_the_limit_of_a_token_bucket_is_what_waits_for_its_latency_and_a_burst() -> None:

@@ -131,6 +131,31 @@ class FqPie:
 
 
 @dataclass(frozen=True, slots=True)
+class Fq:
+    """``quantum_bytes`` None: two full frames; ``initial_quantum_bytes``: ten."""
+
+    name: ClassVar[str] = "fq"
+    flow_limit: int
+    quantum_bytes: int | None
+    initial_quantum_bytes: int | None
+    orphan_mask: int
+    refill_delay_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sfq:
+    """``quantum_bytes`` None: one full frame; ``perturb_ns`` 0: never."""
+
+    name: ClassVar[str] = "sfq"
+    quantum_bytes: int | None
+    perturb_ns: int
+    flows: int
+    divisor: int
+    depth: int
+    headdrop: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Tbf:
     """``peakrate_bps`` None: a burst leaves at the transmitter's rate."""
 
@@ -153,8 +178,8 @@ class Cake:
     memory_bytes: int
 
 
-Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie | Tbf | Cake
-_DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel, FqCodel, Red, Pie, FqPie, Tbf, Cake)}
+Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie | Fq | Sfq | Tbf | Cake
+_DISCIPLINES = {kind.name: kind for kind in (Fifo, Codel, FqCodel, Red, Pie, FqPie, Fq, Sfq, Tbf, Cake)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,6 +243,55 @@ def _ns(span: Span | None) -> int | None:
     return None if span is None else span.ns
 
 
+class Fq(Part):
+    """Flow queueing: flows by turns, each with a limit; of tc-fq what a router uses, not the pacing of sockets."""
+
+    kind: Literal["fq"] = Field(description="`fq`")
+    limit: Packets = Field(Queue.parse("10000 packets"), description="waiting packets of all flows together")
+    flow_limit: int = Field(100, ge=1, le=10**9, description="waiting packets of a flow")
+    quantum: Quantum | None = Field(None, description="bytes of a flow's turn; absent: two full frames")
+    initial_quantum: Quantum | None = Field(None, description="of a flow's first turn; absent: ten full frames")
+    refill_delay: Time = Field(
+        Span.parse("40 ms"), description="after so long without a packet, credit is a turn again"
+    )
+    orphan_mask: int = Field(
+        1023, ge=0, le=65535, description="which bits of their hash tell flows apart, where the host only forwards them"
+    )
+
+    def compile(self) -> compiled.Discipline:
+        """As engines take it, but for the limit."""
+        quanta = _bytes(self.quantum), _bytes(self.initial_quantum)
+        return compiled.Fq(self.flow_limit, *quanta, self.orphan_mask, self.refill_delay.ns)
+
+
+class Sfq(Part):
+    """Stochastic fairness queueing: hashed flows by turns; a full queue drops the last packet of the longest."""
+
+    kind: Literal["sfq"] = Field(description="`sfq`")
+    limit: Packets = Field(Queue.parse("127 packets"), description="waiting packets of all flows together")
+    quantum: Quantum | None = Field(None, description=_QUANTUM)
+    perturb: Span = Field(Span(0), description='flows are hashed anew so often, in whole seconds; "0 s": never')
+    flows: int = Field(128, ge=1, le=65408, description="queues")
+    divisor: int = Field(1024, ge=1, le=65536, description="values of the hash, a power of two")
+    depth: int = Field(127, ge=1, le=127, description="waiting packets of a queue")
+    headdrop: bool = Field(False, description="drops the first packet of the longest queue instead of the last")
+
+    @model_validator(mode="after")
+    def _is_tcs(self) -> Self:
+        if self.perturb.ns % 10**9:
+            raise InputError("out-of-range", "tc counts whole seconds", field="perturb", fix='write e.g. "10 s"')
+        if self.divisor & (self.divisor - 1):
+            message = f"{self.divisor} is no power of two"
+            raise InputError("out-of-range", message, field="divisor", fix="choose e.g. 1024")
+        if self.limit.unit == "packets" and self.limit.amount < 2:
+            raise InputError("out-of-range", "sfq takes two packets at least", field="limit", fix='write "2 packets"')
+        return self
+
+    def compile(self) -> compiled.Discipline:
+        """As engines take it, but for the limit."""
+        return compiled.Sfq(_bytes(self.quantum), self.perturb.ns, self.flows, self.divisor, self.depth, self.headdrop)
+
+
 class Tbf(Part):
     """A token bucket before the transmitter: shapes to a rate below the transmitter's, with a queue in bytes."""
 
@@ -322,7 +371,7 @@ def _bytes(size: Size | None) -> int | None:
     return None if size is None else size.bytes
 
 
-Discipline = Pfifo | Bfifo | Codel | FqCodel | Red | Pie | FqPie | Tbf | Cake
+Discipline = Pfifo | Bfifo | Codel | FqCodel | Red | Pie | FqPie | Fq | Sfq | Tbf | Cake
 KINDS: Mapping[str, type[Discipline]] = {
     "pfifo": Pfifo,
     "bfifo": Bfifo,
@@ -331,6 +380,8 @@ KINDS: Mapping[str, type[Discipline]] = {
     "red": Red,
     "pie": Pie,
     "fq_pie": FqPie,
+    "fq": Fq,
+    "sfq": Sfq,
     "tbf": Tbf,
     "cake": Cake,
 }

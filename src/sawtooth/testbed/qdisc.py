@@ -12,6 +12,7 @@ from sawtooth.compiled import (
     Cake,
     Codel,
     Fifo,
+    Fq,
     FqCodel,
     FqPie,
     GilbertElliott,
@@ -20,6 +21,7 @@ from sawtooth.compiled import (
     Policer,
     Red,
     Reorder,
+    Sfq,
     Tbf,
     Transmitter,
 )
@@ -59,6 +61,7 @@ _CAKE_ISOLATION = {
 }
 _FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
 _ETHERNET = 1
+_FQ_LIMIT, _FQ_FLOW_LIMIT, _FQ_QUANTUM, _FQ_INITIAL_QUANTUM, _FQ_REFILL_DELAY, _FQ_ORPHAN_MASK = 1, 2, 3, 4, 9, 10
 _MATCHALL_CLASSID, _MATCHALL_ACT = 1, 2
 _ACT_KIND, _ACT_OPTIONS = 1, 2
 _POLICE_TBF, _POLICE_RATE, _POLICE_RATE64 = 1, 2, 8
@@ -210,6 +213,19 @@ def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, 
             }
             about |= _threshold(_FQ_CODEL_CE_THRESHOLD, ce_threshold_ns)
             return "fq_codel", _numbers(about | ({_FQ_CODEL_QUANTUM: quantum} if quantum else {}))
+        case Fq(flow_limit, quantum, initial, mask, refill_delay_ns):
+            about = {
+                _FQ_LIMIT: packets,
+                _FQ_FLOW_LIMIT: flow_limit,
+                _FQ_REFILL_DELAY: _us(refill_delay_ns),
+                _FQ_ORPHAN_MASK: mask,
+            }
+            about |= {_FQ_QUANTUM: quantum} if quantum else {}
+            return "fq", _numbers(about | ({_FQ_INITIAL_QUANTUM: initial} if initial else {}))
+        case Sfq(quantum, perturb_ns, flows, divisor, depth, headdrop):
+            # struct tc_sfq_qopt_v1: without RED, which the rest would be of.
+            own = struct.pack("=IiIII", quantum or 0, perturb_ns // 10**9, packets, divisor, flows)
+            return "sfq", own + struct.pack("=II", depth, int(headdrop)) + bytes(44)
         case Tbf() as tbf:
             return "tbf", shaper(min(transmitter.queue_bytes or UNLIMITED, UNLIMITED), tbf, overhead_bytes)
         case Red() as red:

@@ -24,7 +24,7 @@ use crate::network::transmitter::Transmitter;
 use crate::observe::tap::Taps;
 use crate::rng::{Purpose, Rng};
 use crate::scenario::{self, Scenario};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub struct Network {
@@ -47,11 +47,14 @@ impl Network {
         }
         let (hosts, frame) = (transmitter_hosts(scenario), scenario.largest_frame());
         let ends = if scenario.isolates() { routes.ends(&scenario.links) } else { Arc::default() };
+        let ways = scenario.flows.iter().flat_map(|flow| [&flow.forward, &flow.backward]);
+        let firsts: BTreeSet<_> = ways.map(|way| scenario.links[way[0]].transmitter).collect();
         let transmitter = |(index, config): (usize, &scenario::Transmitter)| {
             // Without hosts nothing is sent.
             let hz = scenario.hosts.get(hosts[index]).map_or(1_000, |host| host.hz);
             let rng = Rng::new(scenario.seed, Purpose::Queue, index as u64);
-            Transmitter::new(config, Place { frame, hz, rng, ends: Arc::clone(&ends) })
+            let sends = firsts.contains(&Some(index));
+            Transmitter::new(config, Place { frame, hz, sends, rng, ends: Arc::clone(&ends) })
         };
         Network {
             links,

@@ -59,11 +59,13 @@ impl Default for Packet {
 }
 
 impl Packet {
+    /// In place of a connection's generation: none is the last of so many in its place.
+    pub const DATAGRAMS: u64 = (u32::MAX - 1) as u64;
+
     /// Tells flows apart, both directions of one alike: what a queue for each flow may know.
     pub fn flow(&self) -> u64 {
         if self.kind == Kind::Datagram {
-            // No connection is the last of so many in its place.
-            return u64::from(self.owner) << 32 | u64::from(u32::MAX - 1);
+            return u64::from(self.owner) << 32 | Self::DATAGRAMS;
         }
         let is_probe = matches!(self.kind, Kind::ProbeRequest | Kind::ProbeReply);
         u64::from(self.owner) << 32 | u64::from(self.generation) << 1 | u64::from(is_probe)

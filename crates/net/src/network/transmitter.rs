@@ -235,7 +235,7 @@ mod tests {
     use crate::rng::{Purpose, Rng};
 
     fn place() -> Place {
-        Place { frame: 1514, hz: 250, rng: Rng::new(1, Purpose::Queue, 0), ends: [].into() }
+        Place { frame: 1514, hz: 250, sends: true, rng: Rng::new(1, Purpose::Queue, 0), ends: [].into() }
     }
 
     fn gigabit(queue_packets: u64) -> Transmitter {

@@ -11,7 +11,7 @@ pub use arrivals::{Arrivals, Sizes, Times};
 pub use datagrams::Datagrams;
 pub use link::{Jitter, Link, LossPattern, Pace, Policer, Reorder, Trace};
 pub use paced::Paced;
-pub use queue::{Cake, Codel, Discipline, FqCodel, FqPie, Isolation, Pie, Red, Tbf};
+pub use queue::{Cake, Codel, Discipline, Fq, FqCodel, FqPie, Isolation, Pie, Red, Sfq, Tbf};
 
 use crate::frames::{DATAGRAM_HEADERS, HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::module::Module;

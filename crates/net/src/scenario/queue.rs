@@ -17,6 +17,8 @@ pub enum Discipline {
     Red(Red),
     Pie(Pie),
     FqPie(FqPie),
+    Fq(Fq),
+    Sfq(Sfq),
     Tbf(Tbf),
     Cake(Cake),
 }
@@ -104,6 +106,37 @@ pub struct FqPie {
     pub quantum_bytes: Option<u32>,
     #[serde(default)]
     pub ecn: bool,
+}
+
+/// Flow queueing; of what tc's has, what a host that forwards can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fq {
+    pub flow_limit: u64,
+    /// Absent: two full frames, and ten.
+    #[serde(default)]
+    pub quantum_bytes: Option<u32>,
+    #[serde(default)]
+    pub initial_quantum_bytes: Option<u32>,
+    /// Of the hash of flows that are no sockets of the host: its bits tell queues apart.
+    pub orphan_mask: u32,
+    pub refill_delay_ns: u64,
+}
+
+/// Stochastic fairness queueing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sfq {
+    /// Absent: one full frame.
+    #[serde(default)]
+    pub quantum_bytes: Option<u32>,
+    /// 0: never.
+    pub perturb_ns: u64,
+    pub flows: u32,
+    pub divisor: u32,
+    /// Packets of one queue.
+    pub depth: u32,
+    pub headdrop: bool,
 }
 
 /// A token bucket before the transmitter, and tail drop before that.
@@ -214,6 +247,19 @@ impl Discipline {
                 within(given.probability_ppb, 1, 1_000_000_000, "probability_ppb")
             }
             Discipline::Pie(given) => times(given.target_ns, given.tupdate_ns),
+            Discipline::Fq(given) => {
+                within(given.flow_limit, 1, 1 << 32, "flow_limit")?;
+                within(u64::from(given.orphan_mask), 0, FLOWS_MAX - 1, "orphan_mask")?;
+                within(given.refill_delay_ns, 0, HOUR_NS, "refill_delay_ns")?;
+                within(u64::from(given.initial_quantum_bytes.unwrap_or(0)), 0, 1 << 20, "initial_quantum_bytes")?;
+                flows(1, given.quantum_bytes)
+            }
+            Discipline::Sfq(given) => {
+                within(u64::from(given.divisor), 1, FLOWS_MAX, "divisor")?;
+                within(u64::from(given.depth), 1, 127, "depth")?;
+                within(given.perturb_ns, 0, 1_000 * HOUR_NS, "perturb_ns")?;
+                flows(given.flows, given.quantum_bytes)
+            }
             Discipline::Tbf(given) => {
                 within(given.rate_bps, 1, RATE_MAX_BPS, "rate_bps")?;
                 within(given.burst_bytes, 1, BURST_MAX, "burst_bytes")?;

@@ -37,6 +37,14 @@ fn fq_pie() -> Value {
         "flows": 1024}})
 }
 
+fn fq() -> Value {
+    json!({"fq": {"flow_limit": 100, "orphan_mask": 1023, "refill_delay_ns": 40 * MS}})
+}
+
+fn sfq() -> Value {
+    json!({"sfq": {"perturb_ns": 2 * SECOND, "flows": 128, "divisor": 1024, "depth": 127, "headdrop": false}})
+}
+
 fn cake(bandwidth_bps: Option<u64>) -> Value {
     json!({"cake": {"bandwidth_bps": bandwidth_bps, "interval_ns": 100 * MS, "target_ns": 5 * MS,
         "isolation": "triple-isolate", "memory_bytes": 15 << 20}})
@@ -50,7 +58,7 @@ fn all() -> Vec<Value> {
 
 /// Those with a limit in packets.
 fn limited() -> Vec<Value> {
-    vec![json!({"fifo": {}}), codel(), fq_codel(1024), red(false), red(true), pie(), fq_pie()]
+    vec![json!({"fifo": {}}), codel(), fq_codel(1024), red(false), red(true), pie(), fq_pie(), fq(), sfq()]
 }
 
 /// Those with one queue for all.
@@ -125,7 +133,9 @@ fn a_queue_is_never_longer_than_its_limit() {
     for kind in limited() {
         let limited = Path { queue_packets: 20, ..LONG };
         let run = Run::of(&path(&kind, limited));
-        assert!(run.integers("queues", "packets").iter().all(|&packets| packets <= 20), "{kind}");
+        // Of fq's the one that leaves next does not count, nor do the eight that came while no flow waited.
+        let limit = if kind.get("fq").is_some() { 29 } else { 20 };
+        assert!(run.integers("queues", "packets").iter().all(|&packets| packets <= limit), "{kind}");
         assert!(run.sum("queues", "drops") > 0, "{kind}");
     }
 }
@@ -175,7 +185,7 @@ fn pie_keeps_the_delay_near_its_target_and_spares_what_comes_to_an_idle_queue() 
         let run = Run::of(&path(&pie(), Path { count, ..LONG }));
         let delay = median(&run, "queues", "delay_p50_s");
         assert!((0.008..0.025).contains(&delay), "{count}: {delay}");
-        // Within its first 500 ms the queue may fill.
+        // At first the queue may fill.
         let [drops, early] = ["drops", "early_drops"].map(|column| run.integers("queues", column)[10..].to_vec());
         assert!(drops == early && early.iter().sum::<i64>() > 10);
     }
@@ -199,10 +209,12 @@ fn beside(kind: &Value) -> ([f64; 2], f64) {
 
 #[test]
 fn with_queues_for_flows_each_gets_its_share_and_a_sparse_one_does_not_wait() {
-    for kind in [fq_codel(1024), fq_pie(), cake(None), cake(Some(19_000_000))] {
+    // Of sfq a new flow waits for a turn of each: five frames, 3 ms.
+    let kinds = [fq_codel(1024), fq_pie(), cake(None), cake(Some(19_000_000)), fq()].map(|kind| (kind, 0.002));
+    for (kind, most) in kinds.into_iter().chain([(sfq(), 0.004)]) {
         let ([alone, four], probes) = beside(&kind);
         assert!((0.85..1.15).contains(&(alone * 4.0 / four)), "{kind}: {alone} {four}");
-        assert!(probes < 0.002, "{kind}: {probes}");
+        assert!(probes < most, "{kind}: {probes}");
     }
     let ([alone, four], _) = beside(&json!({"fifo": {}}));
     assert!(!(0.85..1.15).contains(&(alone * 4.0 / four)), "{alone} {four}");
@@ -293,6 +305,8 @@ fn nonsense_is_refused_by_its_name() {
         (cake(None), "interval_ns", json!(MS)),
         (cake(None), "bandwidth_bps", json!(1)),
         (cake(None), "memory_bytes", json!(0)),
+        (fq(), "flow_limit", json!(0)),
+        (sfq(), "depth", json!(128)),
     ] {
         let mut scenario = path(&kind, LONG);
         let name = kind.as_object().unwrap().keys().next().unwrap();

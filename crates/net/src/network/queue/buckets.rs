@@ -10,7 +10,7 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    pub fn new(count: u32, mut rng: Rng) -> Self {
+    pub fn new(count: u32, rng: &mut Rng) -> Self {
         Buckets { secret: rng.next(), count }
     }
 
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn flows_spread_over_the_queues_and_secrets_over_the_ways_to() {
-        let buckets = |seed| Buckets::new(16, Rng::new(seed, Purpose::Queue, 0));
+        let buckets = |seed| Buckets::new(16, &mut Rng::new(seed, Purpose::Queue, 0));
         let mut found = [0; 16];
         (0..16_000).for_each(|flow| found[buckets(1).of(flow)] += 1);
         assert!(found.iter().all(|&flows| (850..1_150).contains(&flows)), "{found:?}");

@@ -1,12 +1,19 @@
 //! CoDel, RFC 8289.
 //!
 //! Where Linux differs, and this file follows it: a queue found empty ends the dropping, and the time that a packet has to wait
-//! too long for is passed, not reached. What can be marked is marked and sent, and counts as a drop. Its square root is an approximation; this one is not.
+//! too long for is passed, not reached. What can be marked is marked and sent, and counts as a drop. The root of the count is
+//! approached by a step of Newton's method for each change of the count, in 16 bits: it is 1/2 for two drops, not 0.71, and lags behind a
+//! count that falls.
 
 use crate::network::queue::{Drops, Waiting};
 use crate::scenario;
 use sawtooth_units::width::{Approx, Whole};
 use sawtooth_units::{Span, Time};
+
+/// In a whole: what 16 bits of fraction tell apart.
+const UNITS: f64 = 65_536.0;
+/// The most that they tell.
+const ONE: f64 = (UNITS - 1.0) / UNITS;
 
 /// What CoDel is set to.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +35,7 @@ pub trait Store {
 }
 
 /// One queue's state (section 5.3).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Codel {
     /// From when on a delay above the target is one too long; `None`: it is below.
     first_above: Option<Time>,
@@ -36,6 +43,14 @@ pub struct Codel {
     count: u32,
     last_count: u32,
     dropping: bool,
+    /// About 1 / sqrt(count).
+    root: f64,
+}
+
+impl Default for Codel {
+    fn default() -> Self {
+        Codel { first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, dropping: false, root: ONE }
+    }
 }
 
 impl Law {
@@ -43,11 +58,6 @@ impl Law {
         let [target, interval] = [config.target_ns, config.interval_ns].map(Span::from_nanos);
         let ce_threshold = config.ce_threshold_ns.map(Span::from_nanos);
         Law { target, interval, frame: u64::from(frame), ecn: config.ecn, ce_threshold }
-    }
-
-    /// The next time to drop (section 5.5, `control_law`).
-    fn after(&self, time: Time, count: u32) -> Time {
-        time + Span::from_nanos((self.interval.nanos().approx() / f64::from(count).sqrt()).whole())
     }
 }
 
@@ -62,15 +72,16 @@ impl Codel {
                 && now >= self.drop_next
             {
                 self.count = self.count.saturating_add(1);
+                self.approach();
                 if law.ecn && drops.marks(waiting) {
-                    self.drop_next = law.after(self.drop_next, self.count);
+                    self.drop_next = self.after(law, self.drop_next);
                     break;
                 }
                 drops.early(*waiting);
                 (first, late) = self.pop(law, now, store);
                 self.dropping = late;
                 if late {
-                    self.drop_next = law.after(self.drop_next, self.count);
+                    self.drop_next = self.after(law, self.drop_next);
                 }
             }
         } else if let Some(waiting) = &mut first
@@ -84,9 +95,14 @@ impl Codel {
             // Dropping that ended a short time ago goes on near the rate at which it controlled the queue.
             let gained = self.count.saturating_sub(self.last_count);
             let recent = now.nanos().saturating_sub(self.drop_next.nanos()) < 16 * law.interval.nanos();
-            self.count = if recent && gained > 1 { gained } else { 1 };
+            if recent && gained > 1 {
+                self.count = gained;
+                self.approach();
+            } else {
+                (self.count, self.root) = (1, ONE);
+            }
             self.last_count = self.count;
-            self.drop_next = law.after(now, self.count);
+            self.drop_next = self.after(law, now);
         }
         if let Some(waiting) = &mut first
             && law.ce_threshold.is_some_and(|threshold| now.since(waiting.since) > threshold)
@@ -94,6 +110,17 @@ impl Codel {
             drops.marks(waiting);
         }
         first
+    }
+
+    /// The next time to drop (section 5.5, `control_law`).
+    fn after(&self, law: &Law, time: Time) -> Time {
+        time + Span::from_nanos((law.interval.nanos().approx() * self.root).whole())
+    }
+
+    /// A step of Newton's method towards 1 / sqrt(count).
+    fn approach(&mut self) {
+        let next = self.root * (3.0 - f64::from(self.count) * self.root * self.root) / 2.0;
+        self.root = (next * UNITS).floor().max(1.0) / UNITS;
     }
 
     /// Packets were dropped though CoDel did not ask for it: so many more it is taken to have dropped.

@@ -21,6 +21,13 @@ impl Fifo {
         Some(first)
     }
 
+    /// Takes the packet that came last.
+    pub fn pop_last(&mut self) -> Option<Waiting> {
+        let last = self.waiting.pop_back()?;
+        self.bytes -= u64::from(last.size);
+        Some(last)
+    }
+
     /// Packets and bytes that wait.
     pub fn waiting(&self) -> (u64, u64) {
         (self.waiting.len() as u64, self.bytes)

@@ -50,11 +50,11 @@ impl Store for One<'_> {
 }
 
 impl FqCodel {
-    pub fn new(config: scenario::FqCodel, frame: u32, rng: Rng) -> Self {
+    pub fn new(config: scenario::FqCodel, frame: u32, mut rng: Rng) -> Self {
         let scenario::FqCodel { flows, quantum_bytes, .. } = config;
         FqCodel {
             law: Law::new(config.codel(), frame),
-            buckets: Buckets::new(flows, rng),
+            buckets: Buckets::new(flows, &mut rng),
             rounds: Rounds::new(flows, quantum_bytes.unwrap_or(frame)),
             flows: vec![Flow::default(); flows as usize],
             packets: 0,

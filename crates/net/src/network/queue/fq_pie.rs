@@ -22,11 +22,12 @@ pub struct FqPie {
 
 impl FqPie {
     pub fn new(config: scenario::FqPie, frame: u32, hz: u32, rng: Rng) -> Self {
+        let law = Law::new(config.pie(), frame, hz);
         FqPie {
-            law: Law::new(config.pie(), frame, hz),
-            buckets: Buckets::new(config.flows, rng.clone()),
+            law,
+            buckets: Buckets::new(config.flows, &mut rng.clone()),
             rounds: Rounds::new(config.flows, config.quantum_bytes.unwrap_or(frame)),
-            flows: vec![(Fifo::default(), Pie::new()); config.flows as usize],
+            flows: vec![(Fifo::default(), Pie::new(&law)); config.flows as usize],
             packets: 0,
             bytes: 0,
             rng,

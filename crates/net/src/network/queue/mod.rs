@@ -6,11 +6,13 @@ pub mod cobalt;
 pub mod codel;
 pub mod delays;
 pub mod fifo;
+pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod pie;
 pub mod red;
 pub mod rounds;
+pub mod sfq;
 pub mod taildrop;
 pub mod ways;
 
@@ -18,10 +20,12 @@ use crate::network::link::Handle;
 use crate::network::queue::cake::Cake;
 use crate::network::queue::codel::{Codel, Store};
 use crate::network::queue::fifo::Fifo;
+use crate::network::queue::fq::Fq;
 use crate::network::queue::fq_codel::FqCodel;
 use crate::network::queue::fq_pie::FqPie;
 use crate::network::queue::pie::Pie;
 use crate::network::queue::red::Red;
+use crate::network::queue::sfq::Sfq;
 use crate::network::queue::taildrop::TailDrop;
 use crate::rng::Rng;
 use crate::scenario;
@@ -57,6 +61,8 @@ enum Kind {
     Pie(pie::Law, Pie, Rng, Fifo),
     FqPie(FqPie),
     Cake(Cake),
+    Fq(Fq),
+    Sfq(Sfq),
 }
 
 /// A packet that is held, and the link that it is to take.
@@ -81,6 +87,8 @@ pub struct Place {
     pub frame: u32,
     /// Timer tick of its host.
     pub hz: u32,
+    /// Its host sends flows of its own over it.
+    pub sends: bool,
     pub rng: Rng,
     /// By place on a route: the hosts where that begins and ends. Empty where no queue asks.
     pub ends: Arc<[[u32; 2]]>,
@@ -118,7 +126,8 @@ impl Drops {
 
 impl Discipline {
     pub fn new(config: &scenario::Transmitter, place: Place) -> Self {
-        let Place { frame, hz, rng, ends } = place;
+        let limits = [config.queue_packets, config.queue_bytes].map(|limit| limit.unwrap_or(u64::MAX));
+        let Place { frame, hz, rng, .. } = place.clone();
         let kind = match config.discipline {
             scenario::Discipline::TailDrop | scenario::Discipline::Tbf(_) => {
                 return Discipline::TailDrop(TailDrop::new(config));
@@ -130,12 +139,14 @@ impl Discipline {
             scenario::Discipline::FqCodel(given) => Kind::FqCodel(FqCodel::new(given, frame, rng)),
             scenario::Discipline::Red(given) => Kind::Red(Red::new(given, rng), Fifo::default()),
             scenario::Discipline::Pie(given) => {
-                Kind::Pie(pie::Law::new(given, frame, hz), Pie::new(), rng, Fifo::default())
+                let law = pie::Law::new(given, frame, hz);
+                Kind::Pie(law, Pie::new(&law), rng, Fifo::default())
             }
             scenario::Discipline::FqPie(given) => Kind::FqPie(FqPie::new(given, frame, hz, rng)),
-            scenario::Discipline::Cake(given) => Kind::Cake(Cake::new(&given, Place { frame, hz, rng, ends })),
+            scenario::Discipline::Cake(given) => Kind::Cake(Cake::new(&given, place)),
+            scenario::Discipline::Fq(given) => Kind::Fq(Fq::new(given, limits[0], place)),
+            scenario::Discipline::Sfq(given) => Kind::Sfq(Sfq::new(given, limits[0], frame, rng)),
         };
-        let limits = [config.queue_packets, config.queue_bytes].map(|limit| limit.unwrap_or(u64::MAX));
         Discipline::Held(Box::new(Held { kind, chosen: None, limit_packets: limits[0], limit_bytes: limits[1] }))
     }
 }
@@ -149,6 +160,8 @@ impl Held {
             Kind::FqCodel(queue) => return queue.put(waiting, full, drops),
             Kind::FqPie(queue) => return queue.put(waiting, full, drops),
             Kind::Cake(queue) => return queue.put(waiting, packets == 0, drops),
+            Kind::Fq(queue) => return queue.put(waiting, drops),
+            Kind::Sfq(queue) => return queue.put(waiting, packets, drops),
             Kind::Fifo(queue) | Kind::Codel(_, _, queue) => (false, queue),
             Kind::Red(red, queue) => (red.drops(&mut waiting, bytes, drops), queue),
             Kind::Pie(_, pie, _, queue) if full => {
@@ -174,6 +187,8 @@ impl Held {
                 Kind::FqCodel(queue) => queue.next(now, drops),
                 Kind::FqPie(queue) => queue.next(now),
                 Kind::Cake(queue) => queue.next(now, drops),
+                Kind::Fq(queue) => queue.next(now),
+                Kind::Sfq(queue) => queue.next(now, drops),
                 Kind::Pie(law, pie, _, queue) => queue.pop().inspect(|first| {
                     pie.leaves(law, now, first, queue.waiting().1);
                 }),
@@ -210,6 +225,8 @@ impl Held {
             Kind::FqCodel(queue) => queue.waiting(),
             Kind::FqPie(queue) => queue.waiting(),
             Kind::Cake(queue) => queue.waiting(),
+            Kind::Fq(queue) => queue.waiting(),
+            Kind::Sfq(queue) => queue.waiting(),
         };
         let chosen = self.chosen.map_or(0, |waiting| u64::from(waiting.size));
         (packets + u64::from(self.chosen.is_some()), bytes + chosen)
@@ -263,7 +280,8 @@ mod tests {
             pace: None,
             discipline,
         };
-        let place = Place { frame: 1000, hz: 1000, rng: Rng::new(1, Purpose::Queue, 0), ends: [[0, 1]].into() };
+        let rng = Rng::new(1, Purpose::Queue, 0);
+        let place = Place { frame: 1000, hz: 1000, sends: false, rng, ends: [[0, 1]].into() };
         let Discipline::Held(mut queue) = Discipline::new(&config, place) else { panic!("it holds packets") };
         let (mut drops, mut left, mut number) = (Drops::default(), Vec::new(), 0);
         for ms in 0..500 * loads.len() as u64 {

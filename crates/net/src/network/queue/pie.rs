@@ -11,8 +11,6 @@ use sawtooth_units::{Span, Time};
 
 /// After being idle so long nothing is dropped (MAX_BURST).
 const BURST: Span = Span::from_millis(150);
-/// The first update.
-const FIRST: Span = Span::from_millis(500);
 const HIGH_DELAY: Span = Span::from_millis(250);
 /// What an update adds at most.
 const STEP: f64 = 0.02;
@@ -68,7 +66,8 @@ impl Law {
 }
 
 impl Pie {
-    pub fn new() -> Self {
+    /// Of a queue that was there long before the run.
+    pub fn new(law: &Law) -> Self {
         Pie {
             probability: 0.0,
             sum: 0.0,
@@ -76,7 +75,7 @@ impl Pie {
             delay_before: Span::ZERO,
             burst: BURST,
             left: None,
-            next_update: Time::ZERO + FIRST,
+            next_update: Time::ZERO + law.update,
         }
     }
 
