@@ -371,8 +371,8 @@ class _Port:
         self.ports.queues.append(WatchQueue(self.index, self.home, device, watched, on_wire))
 
     def _shaper(self, device: str, handle: int, parent: int) -> Qdisc:
-        """Lets the queue below it go at the rate. HTB asks for a packet when it may go; a token bucket looks at the next
-        one before, and cuts super-packets. In real time a timer's lateness calls for more than a frame at a time.
+        """Lets the queue below it go at the rate. HTB asks for a packet when it may go; a token bucket looks at the
+        next one before, and cuts super-packets. In real time a timer's lateness calls for more than a frame at a time.
         """
         assert self.transmitter is not None
         if self.sends or self.transmitter.discipline is not None or not self.place.virtual:
