@@ -270,3 +270,41 @@ def test_a_link_that_aggregates_lets_packets_leave_together() -> None:
     rtt_s = made.tables["probes"]["rtt_s"]
     assert rtt_s.min() >= 0.020
     assert rtt_s.max() - rtt_s.min() == pytest.approx(0.050, abs=0.008)
+
+
+READ_PATH = {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "1 bdp"}
+DRAWN = {"kind": "lognormal", "mean": "30 kB", "sigma": 1}
+
+
+def test_readers_ask_for_the_same_as_in_the_simulator_and_wait_as_long() -> None:
+    sources = [
+        {"kind": "requests", "sizes": DRAWN, "think": {"kind": "exponential", "mean": "100 ms"}},
+        {"kind": "pages", "objects": 8, "sizes": DRAWN, "think": "500 ms"},
+    ]
+    path = {**READ_PATH, "queue": "4 bdp"}
+    made = both(path=path, duration="15 s", flows=[{"source": source} for source in sources])
+    answers = [one.tables["responses"] for one in made]
+    for flow in range(len(sources)):
+        of_flow = [table[table["flow"] == flow] for table in answers]
+        asked = [table["bytes"].tolist()[:40] for table in of_flow]
+        # Over several connections answers may come in another order.
+        assert asked[0] == asked[1] if flow == 0 else set(asked[0]) == set(asked[1])
+        medians_s = [table["response_s"].median() for table in of_flow]
+        assert medians_s[0] == pytest.approx(medians_s[1], rel=0.05)
+    pages = [one.tables["pages"] for one in made]
+    assert list(pages[0].columns) == list(pages[1].columns)
+    assert pages[0]["load_s"].median() == pytest.approx(pages[1]["load_s"].median(), rel=0.05)
+    assert pages[0]["bytes"].tolist()[:5] == pages[1]["bytes"].tolist()[:5]
+
+
+@pytest.mark.parametrize("rule", ["buffer", "throughput"])
+def test_a_video_plays_as_in_the_simulator(rule: str) -> None:
+    video = {"kind": "video", "rates": ["500 kbit/s", "1 Mbit/s", "2 Mbit/s", "4 Mbit/s"], "rule": rule}
+    path = {**READ_PATH, "rate": "3 Mbit/s"}
+    made = both(path=path, duration="60 s", flows=[{"source": video}])
+    segments = [one.tables["segments"] for one in made]
+    assert list(segments[0].columns) == list(segments[1].columns)
+    assert segments[0]["rate_bps"].tolist() == segments[1]["rate_bps"].tolist()
+    for column in ("download_s", "buffer_s"):
+        assert segments[0][column].mean() == pytest.approx(segments[1][column].mean(), rel=0.02)
+    assert segments[0]["stalled_s"][0] == pytest.approx(segments[1]["stalled_s"][0], rel=0.02)

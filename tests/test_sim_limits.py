@@ -58,17 +58,32 @@ HOST = tables(
 )
 
 
+def readers() -> st.SearchStrategy[dict[str, Any]]:
+    sizes = st.sampled_from(("1 byte", "10 kB", {"kind": "pareto", "least": "1 byte", "most": "1 MB", "shape": 0.5}))
+    think = st.sampled_from(("0 s", "1 ns", "1 ms", {"kind": "exponential", "mean": "1 us"}))
+    common = {"sizes": sizes, "think": think}
+    return st.one_of(
+        st.fixed_dictionaries({"kind": st.just("requests"), **common}),
+        st.fixed_dictionaries(
+            {"kind": st.just("pages"), **common, "objects": st.sampled_from((1, 9)), "keep": st.booleans()}
+        ),
+        st.just({"kind": "video", "rates": ["1 kbit/s", "1 Mbit/s"], "segment": "100 ms", "buffer": "1 s"}),
+    )
+
+
 @st.composite
 def flows(draw: st.DrawFn, ends: tuple[str, ...] | None) -> dict[str, Any]:
     flow: dict[str, Any] = {"cc": draw(st.sampled_from(("reno", "cubic", "bbr")))}
     flow |= draw(tables(count=st.sampled_from((1, 2, 7, 40)), start=st.sampled_from(("0 s", "1 ns", "3 ms"))))
-    how = draw(st.sampled_from(("endless", "duration", "bytes", "replace")))
+    how = draw(st.sampled_from(("endless", "duration", "bytes", "replace", "source")))
     if how == "duration":
         flow["duration"] = draw(st.sampled_from(SPANS))
     elif how == "bytes":
         flow["bytes"] = draw(st.sampled_from(("1 byte", "1447 bytes", "1 MB", "1000 TB")))
     elif how == "replace":
         flow["replace"] = {"lifetime": sorted(draw(st.tuples(*[st.sampled_from(SPANS)] * 2)), key=SPANS.index)}
+    elif how == "source":
+        flow["source"] = draw(readers())
     if ends is not None:
         flow["from"], flow["to"] = draw(st.permutations(ends))[:2]
     return flow

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from sawtooth.scenario import parts, queue, reader, sizes, writer
+from sawtooth.scenario import parts, queue, reader, readers, sizes, writer
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.scenario import Scenario
@@ -93,6 +93,12 @@ of its own.""",
     "udp": """On a flow, `source = { kind = "udp", rate = "5 Mbit/s", size = "1200 bytes" }`; `{ kind = "udp" }` is a
 call. Such a flow has no `cc`. What its receivers count is in table `datagrams`; its `count` is of senders, who send by
 turns.""",
+    "requests": """On a flow, `source = { kind = "requests", sizes = "100 kB", think = "1 s" }`. What this kind,
+`pages` and `video` send the receiving host asks for: [how](../explanation/readers.md). `sim`, and `kernel` and `netns`
+with `traffic = "native"`.""",
+    "pages": """On a flow, `source = { kind = "pages", objects = 30, sizes = "30 kB" }`. `count` is the number of
+readers, each with connections of its own.""",
+    "video": """On a flow, `source = { kind = "video", rates = ["1 Mbit/s", "3 Mbit/s", "6 Mbit/s"] }`.""",
 }
 
 SIZES = """On a source, `sizes = { kind = "lognormal", mean = "100 kB", sigma = 1.5 }`."""
@@ -141,6 +147,10 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
         for kind, model in sizes.KINDS.items()
     ),
     ("reader", reader.Reader, READER),
+    *(
+        (f"think of kind {kind}", model, 'On a source, `think = { kind = "exponential", mean = "1 s" }`.')
+        for kind, model in readers.THINK_KINDS.items()
+    ),
     ("[[probes]]", parts.Probe, ""),
     ("[cards.NAME]", parts.Card, ""),
     ("[[links]]", parts.Link, ""),
@@ -203,6 +213,7 @@ def _section(title: str, model: type[BaseModel] | None, note: str) -> str:
 def _kind(field: FieldInfo) -> str:
     names = {
         Rate: "rate",
+        readers.Exponential: "time, or a [table](#think-of-kind-exponential)",
         Span: "time",
         sizes.Lognormal: "size, or a [table](#sizes-of-kind-lognormal)",
         Size: "size",

@@ -22,6 +22,7 @@ _WHERE_SET = (
         "datagrams",
         "poisson",
         "reads",
+        "asks",
         "on_off_ns",
         "discipline",
         "pace",
@@ -380,6 +381,44 @@ class Datagrams:
 
 
 @dataclass(frozen=True, slots=True)
+class Requests:
+    """Answers that the receiving host asks for, one after the other. ``sizes`` as of Arrivals; ``think``: ``fixed_ns``
+    or, the mean, ``exponential_ns``.
+    """
+
+    name: ClassVar[str] = "requests"
+    sizes: Tagged
+    think: Tagged
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """So many objects over as many of a flow's connections, which the next page uses again or not."""
+
+    name: ClassVar[str] = "pages"
+    objects: int
+    sizes: Tagged
+    think: Tagged
+    connections: int
+    keep: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """Segments into a playback buffer; ``rule``: ``buffer`` or ``throughput``."""
+
+    name: ClassVar[str] = "video"
+    rates_bps: tuple[int, ...]
+    segment_ns: int
+    buffer_ns: int
+    rule: str
+
+
+Asks = Requests | Pages | Video
+_ASKS = {kind.name: kind for kind in (Requests, Pages, Video)}
+
+
+@dataclass(frozen=True, slots=True)
 class Flow:
     """``cc`` is a congestion control's name, of a ``module`` what it is called here; ``variant``: as what else than
     Linux's it is meant. ``forward`` and ``backward`` are
@@ -387,7 +426,8 @@ class Flow:
 
     ``lifetime_ns``: the shortest and the longest, where connections are replaced. ``writes`` None: whenever there is
     room; ``reads`` None: whatever comes, at once. ``arrivals``: there are no connections from the start; then ``count``
-    is 1. ``datagrams``: there are none at all, and ``cc`` is "udp".
+    is 1. ``datagrams``: there are none at all, and ``cc`` is "udp". ``asks``: the receiving host opens the connections,
+    and asks for what is sent.
     """
 
     name: str
@@ -405,6 +445,7 @@ class Flow:
     arrivals: Arrivals | None = None
     datagrams: Datagrams | None = None
     reads: Paced | None = None
+    asks: Asks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,6 +526,10 @@ def _plain(value: Any) -> Any:
         return {"steps": _plain(value.steps)}
     if isinstance(value, Arrivals):
         return {**{part: dict([getattr(value, part)]) for part in ("times", "sizes")}, "open": value.open}
+    if isinstance(value, Asks):
+        told = {field.name: getattr(value, field.name) for field in fields(value)}
+        drawn = {name: {told[name][0]: _plain(told[name][1])} for name in ("sizes", "think") if name in told}
+        return {value.name: {key: _plain(one) for key, one in told.items()} | drawn}
     if type(value) in _PACES:
         return {_PACES[type(value)]: _record(value)}
     return _record(value) if is_dataclass(value) else value
@@ -548,7 +593,16 @@ def _flow(told: Mapping[str, Any]) -> Flow:
     if datagrams is not None:
         datagrams = Datagrams(**datagrams | {"on_off_ns": _pair(datagrams.get("on_off_ns"))})
         told = {**told, "datagrams": datagrams}
+    for kind, given in (told.get("asks") or {}).items():
+        of = {key: _tagged(one) for key, one in given.items() if key in ("sizes", "think")}
+        rates = {"rates_bps": tuple(given["rates_bps"])} if kind == "video" else {}
+        told = {**told, "asks": _ASKS[kind](**given | of | rates)}
     return Flow(**{**told, "lifetime_ns": _pair(told["lifetime_ns"]), **paced, **_ways(told)})
+
+
+def _tagged(told: Mapping[str, Any]) -> Tagged:
+    ((kind, value),) = told.items()
+    return kind, _pairs(value) if isinstance(value, list) else value
 
 
 def _pair(told: list[int] | None) -> tuple[int, int] | None:

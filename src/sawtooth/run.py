@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 FORMAT = 2
 """Of ``run.json``; a reader refuses a higher one. Format 1 had no checksums of the tables."""
 
-TABLES = ("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams")
-"""Tables that a run may have; docs/design.md lists their columns. Only ``intervals`` is in every run."""
+TABLES = ("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams", "responses", "pages", "segments")
+"""Tables that a run may have; docs/design.md lists their columns. Only ``intervals`` is in every run, the last
+four where a source is of their kind."""
 
 _READ = {
     "intervals": ("t_s", "flow", "goodput_bps"),

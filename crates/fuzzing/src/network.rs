@@ -142,6 +142,11 @@ fn flow(draw: &mut Draw, links: &[Value], count: usize) -> Value {
             flow["datagrams"] = json!({"bytes": draw.of(&SIZES), "rate_bps": draw.of(&RATES), "poisson": kind > 240});
         }
     }
+    if let Some(asks) = asks(draw) {
+        flow["asks"] = asks;
+        flow["bytes"] = Value::Null;
+        flow["lifetime_ns"] = Value::Null;
+    }
     flow
 }
 
@@ -154,6 +159,32 @@ fn arrivals(draw: &mut Draw) -> Value {
         _ => json!({"cdf": [[draw.of(&SIZES), 0], [draw.of(&SIZES), 1_000_000_000]]}),
     };
     json!({"times": {"poisson_ns": MS.max(draw.of(&SPANS))}, "sizes": sizes, "open": 1 + draw.byte()})
+}
+
+/// What the receiving host asks for; mostly nothing.
+fn asks(draw: &mut Draw) -> Option<Value> {
+    let bytes = draw.perhaps(&SIZES)?;
+    let sizes = match draw.byte() % 3 {
+        0 => json!({"fixed": bytes}),
+        1 => json!({"lognormal": {"mean_bytes": bytes, "sigma_ppb": draw.of(&LOSSES)}}),
+        _ => json!({"pareto": {"least_bytes": 1, "most_bytes": bytes, "shape_ppb": 1 + draw.of(&LOSSES)}}),
+    };
+    let span = draw.of(&SPANS);
+    let think =
+        if draw.byte().is_multiple_of(2) { json!({"fixed_ns": span - 1}) } else { json!({"exponential_ns": span}) };
+    Some(match draw.byte() % 3 {
+        0 => json!({"requests": {"sizes": sizes, "think": think}}),
+        1 => {
+            json!({"pages": {"objects": 1 + draw.byte(), "sizes": sizes, "think": think, "connections": draw.of(&COUNTS),
+            "keep": draw.byte().is_multiple_of(2)}})
+        }
+        _ => {
+            let rate = draw.of(&RATES);
+            let rule = ["buffer", "throughput"][draw.byte() % 2];
+            json!({"video": {"rates_bps": [rate, rate + 1_000], "segment_ns": span, "buffer_ns": span + draw.of(&SPANS),
+                "rule": rule}})
+        }
+    })
 }
 
 fn probe(draw: &mut Draw, links: &[Value], count: usize) -> Value {

@@ -8,6 +8,8 @@ pub const DATAGRAM_HEADERS: u32 = 14 + 20 + 8;
 pub const TIMESTAMP_OPTION: u32 = 12;
 /// Options of a SYN: MSS, SACK permitted, timestamps, window scale, padded.
 pub const SYN_OPTIONS: u32 = 20;
+/// Payload of a reader's request: what a browser sends for an object, about.
+pub const REQUEST_BYTES: u32 = 400;
 /// An ICMP echo of ping's default size: 56 bytes of data.
 pub const PROBE_SIZE: u16 = 98;
 

@@ -23,6 +23,10 @@ pub enum Purpose {
     Arrival = 7,
     /// How large they are.
     Size = 8,
+    /// How large what a reader asks for is.
+    Answer = 9,
+    /// How long a reader waits before it asks again.
+    Think = 10,
 }
 
 fn splitmix(state: &mut u64) -> u64 {

@@ -510,3 +510,50 @@ fn without_agreement_marks_are_not_seen() {
     assert_eq!(driver.marked(40, Ecn::Ce, false), []);
     assert_eq!(driver.marked(41, Ecn::Ce, false), [(42, false)]);
 }
+
+/// As [`Driver::warm`]; its application has answered at once what came last, so that it is taken to answer again.
+fn answering() -> Driver {
+    let mut driver = Driver::warm(options());
+    assert_eq!(driver.answer().next, 40);
+    driver
+}
+
+impl Driver {
+    fn answer(&mut self) -> Ack {
+        let mut acks = Vec::new();
+        let clock = self.clock();
+        self.receiver.answer(clock, &mut |ack| acks.push(in_segments(ack)));
+        acks[0]
+    }
+}
+
+#[test]
+fn what_is_pushed_to_an_application_that_answers_waits_for_the_answer() {
+    let mut driver = answering();
+    assert!(driver.later(Span::from_millis(50)).pushed(40).is_empty());
+    driver.later(Span::from_millis(5));
+    assert_eq!(driver.answer().next, 41);
+    assert_eq!(driver.receiver.timer(), Time::NEVER);
+}
+
+#[test]
+fn an_answer_that_does_not_come_in_time_is_waited_for_no_more() {
+    let mut driver = answering();
+    assert!(driver.later(Span::from_millis(50)).pushed(40).is_empty());
+    assert_eq!(driver.fire()[0].next, 41);
+    assert_eq!(driver.later(Span::from_millis(50)).pushed(41).len(), 1, "pushed data is acknowledged at once again");
+}
+
+#[test]
+fn who_sends_long_after_receiving_does_not_answer() {
+    let mut driver = Driver::warm(options());
+    driver.later(Span::from_millis(500)).answer();
+    assert_eq!(driver.later(Span::from_millis(50)).pushed(40).len(), 1);
+}
+
+#[test]
+fn two_segments_are_acknowledged_whether_an_answer_follows_or_not() {
+    let mut driver = answering();
+    assert!(driver.later(Span::from_millis(50)).data(40).is_empty());
+    assert_eq!(driver.data(41).len(), 1);
+}

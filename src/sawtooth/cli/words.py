@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from sawtooth.compiled import Cake, Compiled, Datagrams, Discipline, Flow, Link, Paced, Probe, Transmitter
+from sawtooth.compiled import (
+    Asks,
+    Cake,
+    Compiled,
+    Datagrams,
+    Discipline,
+    Flow,
+    Link,
+    Paced,
+    Pages,
+    Probe,
+    Transmitter,
+    Video,
+)
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
 
 
@@ -54,6 +67,8 @@ def _time(flow: Flow) -> str:
         (times, when), (sizes, _) = flow.arrivals.times, flow.arrivals.sizes
         each = f"one every {Span(when)} on average" if times == "poisson_ns" else f"{len(when)} of a list"
         ends += f"; {each}, sizes {sizes}"
+    if flow.asks is not None:
+        ends += f"; asked for by the receiver: {_asks(flow.asks)}"
     if flow.writes is not None:
         ends += f"; {_paced(flow.writes)}"
     if flow.datagrams is not None:
@@ -69,6 +84,19 @@ def _paced(application: Paced | Datagrams) -> str:
         on, off = application.on_off_ns
         told += f", {Span(on)} on, {Span(off)} off"
     return told
+
+
+def _asks(asks: Asks) -> str:
+    if isinstance(asks, Video):
+        rates = ", ".join(str(Rate(bps)) for bps in asks.rates_bps)
+        return f"video, segments of {Span(asks.segment_ns)} at {rates}, buffer of {Span(asks.buffer_ns)}"
+    (sizes, size), (times, think) = asks.sizes, asks.think
+    drawn = f"of {Size(size)}" if sizes == "fixed" else f"of {sizes} sizes"
+    after = f"{Span(think)} after each" + (" on average" if times == "exponential_ns" else "")
+    if isinstance(asks, Pages):
+        again = "kept" if asks.keep else "new ones for each"
+        return f"pages of {asks.objects} objects {drawn} over {asks.connections} connections, {again}, {after}"
+    return f"answers {drawn}, {after}"
 
 
 class _Ways:

@@ -22,6 +22,8 @@ from sawtooth.plain import plain
 from sawtooth.storage import not_a_result, read_json, write_bytes, write_json, writing
 
 COLUMNS = ("point", "question", "engine", "seed", "date", "cpu_s", *NAMES, "shares")
+_LATER = ("response_ms", "page_ms", "stalled_s")
+"""Measures that older records do not have."""
 _WORDS = ("point", "question", "engine", "date", "shares")
 
 Row = dict[str, Any]
@@ -50,7 +52,8 @@ class Ledger:
             whole = text[: text.rfind("\n") + 1]
             ledger.torn = whole != text
             for given in csv.DictReader(io.StringIO(whole)):
-                ledger.add({name: _value(name, given[name]) for name in COLUMNS})
+                later = dict.fromkeys((name for name in _LATER if name not in given), "")
+                ledger.add({name: _value(name, (given | later)[name]) for name in COLUMNS})
         except (OSError, KeyError, ValueError, csv.Error) as error:
             raise not_a_result(f"is not a table of measured runs: {error!r}", path) from error
         beside = path.with_suffix(".json")

@@ -58,6 +58,9 @@ MEASURES = (
     Measure("mean_rtt_ms", "mean RTT", Goal(median=0.05)),
     Measure("p95_rtt_ms", "95th percentile of RTT"),
     Measure("queue_packets", "mean queue", least=1.0),
+    Measure("response_ms", "median response time", Goal(median=0.05)),
+    Measure("page_ms", "median page time", Goal(median=0.05)),
+    Measure("stalled_s", "stalls of videos", least=1.0),
 )
 SHARE = Measure("share", "share of a congestion control", least=0.01)
 """Where several meet: each one's part of the throughput."""
@@ -68,7 +71,8 @@ def measure(run: Run) -> dict[str, float | str]:
     """``MEASURES`` of one run after its warm-up, and ``shares``: of each flow of the scenario, in its order.
 
     Throughput is the receiving application's, summed over flows, in whole intervals; RTT is of tcp_info's smoothed
-    samples; the queue is that of the first flow's bottleneck. NaN: nothing to read it from.
+    samples; the queue is that of the first flow's bottleneck; medians are over all rows of ``responses`` and
+    ``pages``, stalls the sum over all videos without their startup. NaN: nothing to read it from.
     """
     import numpy as np
 
@@ -87,8 +91,22 @@ def measure(run: Run) -> dict[str, float | str]:
         "mean_rtt_ms": float(srtt_ms.mean()) if srtt_ms.size else math.nan,
         "p95_rtt_ms": float(np.quantile(srtt_ms, 0.95)) if srtt_ms.size else math.nan,
         "queue_packets": float(waiting.mean()),
+        "response_ms": _median(run, "responses", "response_s") * 1e3,
+        "page_ms": _median(run, "pages", "load_s") * 1e3,
+        "stalled_s": _stalled_s(run),
         "shares": " ".join(f"{part:.6g}" for part in by_flow / by_flow.sum()),
     }
+
+
+def _median(run: Run, name: str, column: str) -> float:
+    return float(after_warmup(run, run.tables[name])[column].median()) if name in run.tables else math.nan
+
+
+def _stalled_s(run: Run) -> float:
+    if "segments" not in run.tables:
+        return math.nan
+    segments = after_warmup(run, run.tables["segments"])
+    return float(segments.loc[segments["number"] > 0, "stalled_s"].sum())
 
 
 def _tail_probes(run: Run, intervals: Any) -> float:

@@ -21,6 +21,7 @@ from sawtooth.scenario.network import Network, Transmitter, Wire
 from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
 from sawtooth.scenario.policer import check_burst
 from sawtooth.scenario.queue import DEFAULT_FRAMES, Cake, Red, Tbf
+from sawtooth.scenario.readers import Asking
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.units import Queue, Size, Span
 from sawtooth.scenario.varying import Steps, steps_of
@@ -440,7 +441,7 @@ def _flow(placed: Placed, flow: Flow, network: Network) -> compiled.Flow:
     return compiled.Flow(
         name=placed.name,
         cc=flow.cc.name if isinstance(flow.cc, Variant) else flow.control,
-        count=placed.count,
+        count=placed.count * (flow.source.connections if isinstance(flow.source, Asking) else 1),
         start_ns=flow.start.ns,
         duration_ns=None if flow.duration is None else flow.duration.ns,
         bytes=None if flow.bytes is None else flow.bytes.bytes,
@@ -453,6 +454,7 @@ def _flow(placed: Placed, flow: Flow, network: Network) -> compiled.Flow:
         datagrams=flow.source.compile() if isinstance(flow.source, Udp) else None,
         arrivals=_arrivals(placed, flow.source, network) if isinstance(flow.source, Arrivals) else None,
         reads=None if flow.reader is None else flow.reader.compile(),
+        asks=flow.source.compile() if isinstance(flow.source, Asking) else None,
     )
 
 

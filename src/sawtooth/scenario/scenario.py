@@ -43,6 +43,7 @@ from sawtooth.scenario.parts import (
 )
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.ranges import between
+from sawtooth.scenario.readers import Asking
 from sawtooth.scenario.sources import anchored, content_digest, with_contents
 from sawtooth.scenario.toml import read_toml
 from sawtooth.scenario.topology import link_name
@@ -228,7 +229,7 @@ class Scenario(Part):
         for flow, table in zip(self.flows, tables["flows"], strict=True):
             if isinstance(flow.cc, Module):
                 table["cc"]["source"] = content_digest(flow.cc.source)
-            if isinstance(flow.source, Arrivals):
+            if flow.source is not None:
                 with_contents(table["source"])
         for table in [tables.get("path", {}), *tables.get("links", ())]:
             for one in (table, table.get("forward", {}), table.get("backward", {})):
@@ -320,6 +321,9 @@ class Scenario(Part):
             message = "transfers that come by themselves end when they are done, and datagrams have no connection"
             raise InputError("conflict", message, field=f"{at}.replace", fix="remove one of the two")
         _check_reader(flow, at)
+        if flow.replace is not None and isinstance(flow.source, Asking):
+            message = "who reads opens and closes the connections"
+            raise InputError("conflict", message, field=f"{at}.replace", fix="remove one of the two")
         if flow.replace is None:
             return
         if flow.bytes is not None:
@@ -334,7 +338,7 @@ class Scenario(Part):
 def _check_reader(flow: Flow, at: str) -> None:
     if flow.reader is None:
         return
-    arrives = isinstance(flow.source, (Arrivals, Udp))
+    arrives = isinstance(flow.source, (Arrivals, Udp, Asking))
     for name, given in {
         "bytes": flow.bytes is not None,
         "replace": flow.replace is not None,

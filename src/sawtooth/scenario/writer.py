@@ -14,6 +14,7 @@ from sawtooth.scenario.datagrams import Udp
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.problems import of_kind
 from sawtooth.scenario.ranges import between
+from sawtooth.scenario.readers import Asking, Pages, Requests, Video
 from sawtooth.scenario.units import Rate, Size, Span
 
 _WRITES_PER_SECOND = 10**6
@@ -59,8 +60,16 @@ class OnOff(_Paced):
         return compiled.Paced(self.write.bytes, self.rate.bps, (self.on.ns, self.off.ns))
 
 
-Kind = Steady | OnOff | Arrivals | Udp
-KINDS: Mapping[str, type[Kind]] = {"rate": Steady, "on-off": OnOff, "arrivals": Arrivals, "udp": Udp}
+Kind = Steady | OnOff | Arrivals | Udp | Asking
+KINDS: Mapping[str, type[Kind]] = {
+    "rate": Steady,
+    "on-off": OnOff,
+    "arrivals": Arrivals,
+    "udp": Udp,
+    "requests": Requests,
+    "pages": Pages,
+    "video": Video,
+}
 _EXAMPLE = 'source = { kind = "rate", rate = "5 Mbit/s" }'
 
 

@@ -35,7 +35,7 @@ def source() -> Path:
         where.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=where) as aside:
             made = Path(aside) / "source"
-            command = [compiler, *_FLAGS, "-o", str(made), *(str(file) for file in files if file.suffix == ".c")]
+            command = [compiler, *_FLAGS, "-o", str(made), *(str(file) for file in files if file.suffix == ".c"), "-lm"]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]

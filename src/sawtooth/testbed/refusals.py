@@ -181,6 +181,8 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
             raise _no(f"{at}.source", "iperf3 keeps to no times of writing", fix)
         if flow.datagrams is not None:
             raise _no(f"{at}.source", "iperf3's datagrams keep to no times", fix)
+        if flow.asks is not None:
+            raise _no(f"{at}.source", "iperf3's receivers ask for nothing", fix)
         if flow.arrivals is not None:
             raise _no(f"{at}.source", "iperf3 has no transfers that come by themselves", fix)
         if flow.reads is not None:

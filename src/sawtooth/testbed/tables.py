@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from sawtooth.compiled import Compiled
 
+_READ = ("responses", "pages", "segments")
+"""Tables of readers: the source writes those of which there are some."""
 _NO_SSTHRESH = 0x7FFFFFFF
 _NO_MIN_RTT = 0xFFFFFFFF
 _UNPACED_BYTES = 2**62
@@ -22,8 +24,8 @@ TIMEOUTS_SINCE = (6, 7)
 
 
 def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[str, DataFrame]:
-    """The six tables, and ``datagrams`` where flows send some. ``kernel``: major and minor version of the one that was
-    measured.
+    """The six tables, ``datagrams`` where flows send some, and those of readers. ``kernel``: major and minor version of
+    the one that was measured.
 
     Tail loss probes are counted by hosts, not by connections (neither tcp_info nor inet_diag has them), so they are NaN
     where several flows share a host.
@@ -35,6 +37,7 @@ def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[s
     datagrams = any(flow.datagrams is not None for flow in compiled.flows)
     return {
         **({"datagrams": _datagrams(_csv(directory, "datagrams"))} if datagrams else {}),
+        **{name: _read(directory, name) for name in _READ if (directory / f"{name}.csv").exists()},
         "intervals": intervals,
         "tcp_info": _tcp_info(raw["tcp_info"]),
         "queues": _queues(raw["queues"], compiled),
@@ -43,6 +46,15 @@ def read(directory: Path, compiled: Compiled, kernel: tuple[int, int]) -> dict[s
         "probes": _probes(raw["probes"], compiled),
         "flows": _flows(raw["flows"], intervals, compiled, kernel),
     }
+
+
+def _read(directory: Path, name: str) -> DataFrame:
+    """What readers got: in order of time, times in seconds."""
+    table = _csv(directory, name)
+    for column in [column for column in table.columns if column.endswith("_ns")]:
+        table[column] = table[column] / 1e9
+    table = table.rename(columns=lambda column: f"{column.removesuffix('_ns')}_s" if column.endswith("_ns") else column)
+    return table.sort_values(["t_s", "flow", table.columns[2]], kind="stable", ignore_index=True)
 
 
 def by_host(directory: Path, compiled: Compiled) -> dict[str, dict[str, int]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sawtooth.compiled import Compiled, Datagrams, Opportunities, Paced, RateSteps
+from sawtooth.compiled import Asks, Compiled, Datagrams, Opportunities, Paced, Pages, RateSteps, Video
 from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import CLIENT_PORT, FIRST_PORT, IPV4, TCP_LONGEST
 from sawtooth.testbed.plan import Plan, address
@@ -74,6 +74,8 @@ def orders(
         lines.append(f"flow {int(traffic == 'native')} {flow.cc} {ends} {flow.count} {times} {paced}")
         if flow.datagrams is not None:
             lines.append(f"datagrams {index} {int(flow.datagrams.poisson)} {transfers_file(index)}")
+        if flow.asks is not None:
+            lines.append(_asks(index, flow.asks))
         if flow.arrivals is not None:
             lines.append(f"arrivals {index} {flow.arrivals.open} {transfers_file(index)}")
         if traffic == "iperf3":
@@ -118,6 +120,21 @@ def _line(compiled: Compiled, line: Line, directory: Path) -> str:
     limits = f"{_or_endless(transmitter.queue_packets)} {_or_endless(transmitter.queue_bytes)}"
     devices = f"{line.namespace} {line.come} {line.leave}"
     return f"line {line.transmitter} {devices} {limits} {overhead} {opportunity} {given}"
+
+
+def _asks(index: int, asks: Asks) -> str:
+    """The order for a flow's readers."""
+    if isinstance(asks, Video):
+        rates = " ".join(str(rate) for rate in asks.rates_bps)
+        times = f"{asks.segment_ns} {asks.buffer_ns} {int(asks.rule == 'throughput')}"
+        return f"asks {index} video fixed 1 0 0 0 {times} {len(asks.rates_bps)} {rates}"
+    (sizes, given), (times, think) = asks.sizes, asks.think
+    numbers = [given] if sizes == "fixed" else list(given.values()) if isinstance(given, dict) else sum(given, ())
+    drawn = f"{sizes} {len(numbers)} {' '.join(str(number) for number in numbers)}"
+    line = f"asks {index} {asks.name} {drawn} {think} {int(times == 'exponential_ns')}"
+    if isinstance(asks, Pages):
+        line += f" {asks.objects} {asks.connections} {int(asks.keep)}"
+    return line
 
 
 def transfers_file(flow: int) -> str:

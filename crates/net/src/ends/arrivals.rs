@@ -57,7 +57,7 @@ impl Iterator for Transfers {
 }
 
 /// Evenly in 0 (left out) to 1.
-fn unit(rng: &mut Rng) -> f64 {
+pub fn unit(rng: &mut Rng) -> f64 {
     ((rng.next() >> 11) + 1).approx() / (1u64 << 53).approx()
 }
 
@@ -66,7 +66,8 @@ fn whole(value: f64) -> u64 {
     value as u64
 }
 
-fn size(sizes: &Sizes, number: usize, rng: &mut Rng) -> u64 {
+/// That is drawn; the `number`-th where they are listed.
+pub fn size(sizes: &Sizes, number: usize, rng: &mut Rng) -> u64 {
     match *sizes {
         Sizes::Fixed(bytes) => bytes,
         Sizes::Each(ref all) => all[number],

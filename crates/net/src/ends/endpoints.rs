@@ -38,7 +38,11 @@ impl Ends {
         let delivered = &mut self.delivered[connection.flow as usize];
         delivered.segments += receiver.delivered_segments() - segments;
         delivered.bytes += receiver.delivered() - bytes;
+        let (is_asked, bytes) = (delivered.is_asked, receiver.delivered());
         self.put_receiver(index, receiver, &mut outside.calendar);
+        if is_asked {
+            self.take_answer(index, [data.seq + u64::from(length), bytes], outside);
+        }
     }
 
     pub(super) fn receiver_timer<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {

@@ -15,14 +15,14 @@ use sawtooth_units::width::{Approx, Fit};
 use sawtooth_units::{Span, Time};
 
 /// First retransmission timeout of a SYN (RFC 6298 section 2).
-const SYN_TIMEOUT: Span = Span::from_secs(1);
+pub(super) const SYN_TIMEOUT: Span = Span::from_secs(1);
 /// `sysctl_tcp_syn_linear_timeouts`: so often the timeout is not doubled (Linux 6.5 and newer).
-const SYN_LINEAR_TIMEOUTS: u32 = 4;
+pub(super) const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// `sysctl_tcp_syn_retries`, after those.
 const SYN_RETRIES: u32 = 6 + SYN_LINEAR_TIMEOUTS;
 
 /// Flags of a packet that may be marked.
-fn ect(may: bool) -> u8 {
+pub(super) fn ect(may: bool) -> u8 {
     if may { Ecn::Ect0 as u8 } else { 0 }
 }
 
@@ -157,25 +157,12 @@ impl Ends {
         let Phase::Connecting { sent, tries } = connection.phase else {
             return;
         };
-        let source = &self.sources[connection.flow as usize];
-        let number = (u64::from(index) << 32) | u64::from(connection.generation);
-        let start = Start {
-            handshake_us: if tries == 1 { (outside.now - sent).micros().max(1) } else { 0 },
-            send_window: u64::from(packet.window),
-            ts_recent: packet.tsval,
-            host_queued: connection.host_queued,
-            ecn: packet.has(ECE),
-            stays_open: source.writes_again(),
-            seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
-        };
-        let Some(chosen) = self.chosen[connection.flow as usize].clone() else { return };
-        let needs_ecn = chosen.needs_ecn();
+        let needs_ecn = self.chosen[connection.flow as usize].as_ref().is_some_and(Chosen::needs_ecn);
         let clock = connection.sender_clock(outside.now);
-        let options = self.scenario.hosts[connection.from as usize].options(connection.mss);
-        let bytes = if source.writes_again() { source.write_bytes() } else { connection.total };
-        let sender = Sender::new(chosen, options, connection.sack, bytes, start, clock);
-        connection.phase = Phase::Established(Box::new(sender));
-        connection.established = outside.now;
+        let handshake = (tries == 1).then(|| outside.now - sent);
+        self.establish(&packet, handshake, packet.has(ECE), outside.now);
+        let connection = &self.connections[index as usize];
+        let source = &self.sources[connection.flow as usize];
         let due = connection.ends.min(source.writes_next(outside.now, outside.now));
         let size = HEADERS + connection.options();
         let established = Packet {
@@ -188,6 +175,30 @@ impl Ends {
         outside.calendar.timer(self.timer(index, LIFE), due);
         self.forward(established, outside);
         self.with_sender(index, outside, |sender, clock, out| sender.start(clock, out));
+    }
+
+    /// The sending end is open, by a `packet` that offers a window; how long the handshake took, where that is known, and whether both
+    /// ends agreed on ECN.
+    pub(super) fn establish(&mut self, packet: &Packet, handshake: Option<Span>, ecn: bool, now: Time) {
+        let connection = &mut self.connections[packet.owner as usize];
+        let source = &self.sources[connection.flow as usize];
+        let number = (u64::from(packet.owner) << 32) | u64::from(connection.generation);
+        let start = Start {
+            handshake_us: handshake.map_or(0, |span| span.micros().max(1)),
+            send_window: u64::from(packet.window),
+            ts_recent: packet.tsval,
+            host_queued: connection.host_queued,
+            ecn,
+            stays_open: source.writes_again(),
+            seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
+        };
+        let Some(chosen) = self.chosen[connection.flow as usize].clone() else { return };
+        let clock = connection.sender_clock(now);
+        let options = self.scenario.hosts[connection.from as usize].options(connection.mss);
+        let bytes = if source.writes_again() { source.write_bytes() } else { connection.total };
+        let sender = Sender::new(chosen, options, connection.sack, bytes, start, clock);
+        connection.phase = Phase::Established(Box::new(sender));
+        connection.established = now;
     }
 
     /// The application writes again.
@@ -225,7 +236,10 @@ impl Ends {
     #[cold]
     pub(super) fn take_reset(&mut self, packet: Packet, calendar: &mut impl Calendar) {
         let connection = &mut self.connections[packet.owner as usize];
-        if packet.generation == connection.receiver_generation {
+        // A reader's line has generations of its own.
+        if packet.generation == connection.receiver_generation
+            && self.scenario.flows[connection.flow as usize].asks.is_none()
+        {
             connection.receiver = connection.receiver.take().and_then(Receiver::closed);
             // A SYN of the same connection that comes late finds it closed.
             connection.receiver_generation += 1;
@@ -234,34 +248,42 @@ impl Ends {
         }
     }
 
-    /// Ends a connection; the next one in its place opens when the source says.
+    /// Closes a connection; the next one in its place opens when the source says.
     #[cold]
     pub(super) fn close<C: Calendar>(&mut self, index: u32, completed: bool, outside: &mut Outside<C>) {
+        let connection = &mut self.connections[index as usize];
+        let closed = connection.generation;
+        let sent = connection.sender().map_or(0, |sender| sender.flight.snd_nxt);
+        let reopens = self.sources[connection.flow as usize].reopens(outside.now);
+        self.end(index, completed, outside);
+        if !completed {
+            self.send_reset(index, closed, sent, outside);
+        }
+        if reopens <= outside.now {
+            self.open(index, outside);
+        } else {
+            outside.calendar.timer(self.timer(index, LIFE), reopens);
+        }
+        let flow = self.connections[index as usize].flow;
+        if let Some(arriving) = self.arriving.iter().position(|arrivals| arrivals.flow == flow) {
+            self.arriving[arriving].ended(index);
+            self.open_waiting(arriving, outside);
+        }
+    }
+
+    /// The sending end of a connection is no more.
+    #[cold]
+    pub(super) fn end<C: Calendar>(&mut self, index: u32, completed: bool, outside: &mut Outside<C>) {
         self.report_end(index, completed, outside.now);
         let connection = &mut self.connections[index as usize];
         let retired = &mut self.retired[connection.flow as usize];
         *retired = *retired + connection.stats();
         connection.handshake = SenderStats::default();
         connection.host_queue.clear();
-        let closed = connection.generation;
-        let sent = connection.sender().map_or(0, |sender| sender.flight.snd_nxt);
         connection.generation += 1;
         let reopens = self.sources[connection.flow as usize].reopens(outside.now);
-        let flow = connection.flow;
         connection.phase = if reopens == Time::NEVER { Phase::Done } else { Phase::Idle };
-        if !completed {
-            self.send_reset(index, closed, sent, outside);
-        }
         outside.calendar.timer(self.timer(index, SENDER), Time::NEVER);
-        if reopens <= outside.now {
-            self.open(index, outside);
-        } else {
-            outside.calendar.timer(self.timer(index, LIFE), reopens);
-        }
-        if let Some(arriving) = self.arriving.iter().position(|arrivals| arrivals.flow == flow) {
-            self.arriving[arriving].ended(index);
-            self.open_waiting(arriving, outside);
-        }
     }
 
     pub(super) fn report_end(&mut self, index: u32, completed: bool, now: Time) {

@@ -6,6 +6,7 @@ mod datagrams;
 mod endpoints;
 mod lifecycle;
 mod probe;
+mod reader;
 mod reading;
 pub mod source;
 mod wire;
@@ -15,6 +16,7 @@ use crate::ends::arrivals::Arriving;
 use crate::ends::connection::{Connection, Phase};
 use crate::ends::datagrams::{Seen, Stream};
 use crate::ends::probe::Prober;
+use crate::ends::reader::Readers;
 use crate::ends::source::Source;
 use crate::ends::wire::Wire;
 use crate::frames::PROBE_SIZE;
@@ -22,7 +24,7 @@ use crate::network::Network;
 use crate::network::packet::{Kind, Packet};
 use crate::network::routes::Routes;
 use crate::observe::tables::{self, Reports};
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::{Asks, Flow, Scenario};
 use sawtooth_tcp::cc::Chosen;
 use sawtooth_tcp::packet::Burst;
 use sawtooth_tcp::sender::SenderStats;
@@ -41,6 +43,8 @@ const CONNECTION_TIMERS: u32 = 3;
 struct Delivered {
     segments: u64,
     bytes: u64,
+    /// They are readers, which ask for it.
+    is_asked: bool,
 }
 
 /// What is outside the hosts: the instant, the network that they put packets on and the calendar of their timers. One value, so that
@@ -51,8 +55,8 @@ pub struct Outside<C> {
     pub calendar: C,
 }
 
-/// Connections and probes. Their timers by index: one a probe, one a stream of datagrams, one a flow whose
-/// transfers come by themselves, then three a connection, of which there may be more as they come.
+/// Connections and probes. Their timers by index: one a probe, one a stream of datagrams, one a flow whose transfers come by themselves,
+/// one a line of a reader and one a reader, then three a connection, of which there may be more as they come.
 pub struct Ends {
     scenario: Arc<Scenario>,
     pub connections: Vec<Connection>,
@@ -65,6 +69,7 @@ pub struct Ends {
     /// counted.
     chosen: Vec<Option<Chosen>>,
     sources: Vec<Source>,
+    readers: Readers,
     delivered: Vec<Delivered>,
     retired: Vec<SenderStats>,
     pub reports: Reports,
@@ -76,10 +81,12 @@ pub struct Ends {
 impl Ends {
     /// The scenario's flows and probes, which add their `routes`.
     pub fn new(scenario: Arc<Scenario>, routes: &mut Routes, captured: bool) -> Self {
-        let (mut connections, mut arriving, mut streams, mut seen) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut connections, mut arriving, mut first) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut streams, mut seen) = (Vec::new(), Vec::new());
         for flow in 0..scenario.flows.len() {
             let config = &scenario.flows[flow];
             let ways = [&config.forward, &config.backward].map(|route| routes.add(route));
+            first.push(connections.len().fit_u32());
             if config.datagrams.is_some() {
                 streams.extend(Stream::of(&scenario, flow, ways[0]));
                 seen.push(Seen::new(flow.fit_u32()));
@@ -103,9 +110,14 @@ impl Ends {
             arriving,
             chosen: chosen(&scenario),
             sources: (0..flows).map(|flow| Source::new(&scenario, flow)).collect(),
-            delivered: vec![Delivered::default(); flows],
+            readers: Readers::new(&scenario, &first),
+            delivered: scenario
+                .flows
+                .iter()
+                .map(|flow| Delivered { is_asked: flow.asks.is_some(), ..Delivered::default() })
+                .collect(),
             retired: vec![SenderStats::default(); flows],
-            reports: Reports::default(),
+            reports: reports(&scenario),
             bursts: Vec::new(),
             wire: captured.then(|| Wire::new(&scenario)),
             connections,
@@ -120,7 +132,14 @@ impl Ends {
         let sends = |flow: u32| self.scenario.links[self.scenario.flows[flow as usize].forward[0]].from;
         let streams = self.streams.iter().map(|stream| sends(stream.flow));
         let arriving = self.arriving.iter().map(|arrivals| sends(arrivals.flow));
-        probes.chain(streams).chain(arriving).chain(self.connections.iter().flat_map(of_connection)).collect()
+        let of_reader = |connection: u32| self.connections[connection as usize].to.fit_usize();
+        let readers = self.readers.timed().map(of_reader);
+        probes
+            .chain(streams)
+            .chain(arriving)
+            .chain(readers)
+            .chain(self.connections.iter().flat_map(of_connection))
+            .collect()
     }
 
     /// Sets the timers that begin the run.
@@ -135,18 +154,29 @@ impl Ends {
             calendar.timer(self.arriving_timer(index), arrivals.due());
         }
         for (index, connection) in self.connections.iter().enumerate() {
-            calendar.timer(self.timer(index.fit_u32(), LIFE), self.sources[connection.flow as usize].start);
+            calendar.timer(self.timer(index.fit_u32(), LIFE), self.sources[connection.flow as usize].opens());
+        }
+        for (index, start) in self.readers.starts().enumerate() {
+            calendar.timer(self.reader_timer(index.fit_u32()), start);
         }
     }
 
     /// The index of a connection's timer.
     fn timer(&self, connection: u32, timer: u32) -> u32 {
-        self.arriving_timer(self.arriving.len()) + connection * CONNECTION_TIMERS + timer
+        self.reader_timer(0) + self.readers.readers() + connection * CONNECTION_TIMERS + timer
     }
 
     /// The index of the timer of a flow whose transfers come by themselves.
     fn arriving_timer(&self, arriving: usize) -> u32 {
         (self.probers.len() + self.streams.len() + arriving).fit_u32()
+    }
+
+    /// Of a line, and of a reader.
+    fn line_timer(&self, line: u32) -> u32 {
+        self.arriving_timer(self.arriving.len()) + line
+    }
+    fn reader_timer(&self, reader: u32) -> u32 {
+        self.line_timer(self.readers.lines.len().fit_u32()) + reader
     }
 
     /// A packet has reached the host that it was sent to.
@@ -159,6 +189,11 @@ impl Ends {
             Kind::Established => self.take_established(packet, outside),
             Kind::WindowProbe => self.take_window_probe(packet, outside),
             Kind::Reset => self.take_reset(packet, &mut outside.calendar),
+            Kind::Call => self.take_call(packet, outside),
+            Kind::CallTaken => self.take_call_taken(packet, outside),
+            Kind::CallConfirmed => self.take_call_confirmed(packet, outside.now),
+            Kind::Request => self.take_request(packet, outside),
+            Kind::HangUp => self.take_hang_up(packet, outside),
             Kind::ProbeRequest => {
                 let at = self.probers[packet.owner as usize].backward_at;
                 self.forward(Packet { kind: Kind::ProbeReply, at, ..packet }, outside);
@@ -182,6 +217,9 @@ impl Ends {
         let Some(timer) = timer.checked_sub(self.arriving.len().fit_u32()) else {
             return self.come(timer, outside);
         };
+        let Some(timer) = timer.checked_sub(self.readers.timers().fit_u32()) else {
+            return self.reader_fires(timer, outside);
+        };
         let connection = timer / CONNECTION_TIMERS;
         match timer % CONNECTION_TIMERS {
             SENDER => self.with_sender(connection, outside, |sender, clock, out| {
@@ -190,6 +228,15 @@ impl Ends {
             }),
             RECEIVER => self.receiver_timer(connection, outside),
             _ => self.life(connection, outside),
+        }
+    }
+
+    /// A timer of the readers: of a line, or of a reader.
+    #[cold]
+    fn reader_fires<C: Calendar>(&mut self, timer: u32, outside: &mut Outside<C>) {
+        match timer.checked_sub(self.readers.lines.len().fit_u32()) {
+            None => self.line_timer_fires(timer, outside),
+            Some(reader) => self.reader_wakes(reader, outside),
         }
     }
 
@@ -262,6 +309,17 @@ impl Ends {
             total.0 = total.0 + connection.stats();
         }
         totals
+    }
+}
+
+/// Without rows; the tables of readers where there are such.
+fn reports(scenario: &Scenario) -> Reports {
+    let read = |which: fn(&Asks) -> bool| scenario.flows.iter().filter_map(|flow| flow.asks.as_ref()).any(which);
+    Reports {
+        responses: read(|_| true).then(Vec::new),
+        pages: read(|asks| matches!(asks, Asks::Pages { .. })).then(Vec::new),
+        segments: read(|asks| matches!(asks, Asks::Video { .. })).then(Vec::new),
+        ..Reports::default()
     }
 }
 

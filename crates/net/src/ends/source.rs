@@ -8,11 +8,13 @@ use sawtooth_units::{Span, Time};
 /// The applications of a flow.
 #[derive(Clone, Debug)]
 pub struct Source {
-    pub start: Time,
+    start: Time,
     lasts: Lasts,
     /// What each connection writes, or the first time where there are `writes`; `u64::MAX`: without end.
     bytes: u64,
     writes: Option<Paced>,
+    /// Applications at the other end ask for what it writes, and open and close the connections.
+    is_asked: bool,
     rng: Rng,
 }
 
@@ -43,8 +45,10 @@ impl Source {
             (None, _) => Lasts::Forever,
         };
         let rng = Rng::new(scenario.seed, Purpose::Lifetime, flow as u64);
-        let bytes = config.writes.map(|writes| writes.bytes).or(config.bytes).unwrap_or(u64::MAX);
-        Source { start, lasts, bytes, writes: config.writes, rng }
+        let bytes = config.writes.map(|writes| writes.bytes).or(config.bytes);
+        let is_asked = config.asks.is_some();
+        let bytes = if is_asked { 0 } else { bytes.unwrap_or(u64::MAX) };
+        Source { start, lasts, bytes, writes: config.writes, is_asked, rng }
     }
 
     /// Bytes that an application writes when its connection is established, and each time that it writes again.
@@ -53,7 +57,12 @@ impl Source {
     }
 
     pub fn writes_again(&self) -> bool {
-        self.writes.is_some()
+        self.writes.is_some() || self.is_asked
+    }
+
+    /// When the first connection of each place opens by itself; [`Time::NEVER`]: readers open it.
+    pub fn opens(&self) -> Time {
+        if self.is_asked { Time::NEVER } else { self.start }
     }
 
     /// When an application that began at `began` writes next, after `now`; [`Time::NEVER`]: not again.

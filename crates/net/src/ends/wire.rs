@@ -3,7 +3,7 @@
 
 use crate::ends::Ends;
 use crate::ends::connection::Connection;
-use crate::frames::{HEADERS, PROBE_SIZE};
+use crate::frames::{HEADERS, PROBE_SIZE, REQUEST_BYTES};
 use crate::network::Network;
 use crate::network::packet::{CWR, ECE, Kind, PUSH, Packet};
 use crate::observe::tap::{TTL, What};
@@ -82,6 +82,7 @@ impl Wire {
     }
 
     /// The TCP segment that `packet` stands for, of `payload` bytes, or the super-packet of `count` segments that begins with it.
+    /// Where a reader opened the connection, `requests` are how many it sent and how many were taken, of the connection so far.
     ///
     /// The close has no packets of its own in the simulation: the last data segment carries the client's FIN, and the
     /// acknowledgement of everything the server's.
@@ -89,61 +90,81 @@ impl Wire {
         &mut self,
         packet: &Packet,
         [count, payload]: [u32; 2],
+        requests: Option<[u64; 2]>,
         sack: &Sack,
         connection: &Connection,
         scenario: &Scenario,
     ) -> Segment {
         let Packet { owner, generation, kind, .. } = *packet;
         let drawn = Drawn::new(scenario.seed, owner, generation);
+        let is_read = requests.is_some();
         let [client, server] = drawn.sequence;
         let timestamps = connection.timestamps;
         let options_of = |host: u32| scenario.hosts[host as usize].options(connection.mss);
-        let (from, to) = (options_of(connection.from), options_of(connection.to));
+        let ends = [connection.from, connection.to];
+        let [from, to] = if is_read { [ends[1], ends[0]] } else { ends }.map(options_of);
         // What a route of the testbed says (`advmss`): timestamps are not taken off.
         let mss = connection.mss + connection.options();
         let edge = |byte: u64| {
             let fin = u64::from(byte == connection.total);
-            client.wrapping_add((1 + byte + fin).low_u32())
+            if is_read { server } else { client }.wrapping_add((1 + byte + fin).low_u32())
         };
+        // What a reader has sent, and what of it has been taken.
+        let [asked, taken] = requests.unwrap_or_default().map(|count| {
+            if is_read { client } else { server }.wrapping_add((1 + count * u64::from(REQUEST_BYTES)).low_u32())
+        });
         let scale = from.window_scale();
-        // The client receives no data: its window stays what it was, rounded up to its scale.
+        // Who sends the data receives none: its window stays what it was, rounded up to its scale.
         let first_window = from.first_window(mss).max(u64::from(mss));
-        let client_window = first_window.div_ceil(1 << scale);
+        let sender_scale = if is_read { to } else { from };
+        let sender_window =
+            sender_scale.first_window(mss).max(u64::from(mss)).div_ceil(1 << sender_scale.window_scale());
+        let told_scale = if is_read { from } else { to }.window_scale();
+        let told_window = u64::from(packet.window) >> told_scale;
         let mut options = Options::default();
         options.timestamps = timestamps.then_some((packet.tsval, packet.tsecr));
         let (seq, ack, flags, window) = match kind {
-            Kind::Syn => {
+            Kind::Syn | Kind::Call => {
                 options.mss = Some(mss.fit_u16());
                 options.sack_permitted = from.sack;
                 options.timestamps = from.timestamps.then_some((packet.tsval, 0));
                 options.window_scale = Some(scale.fit_u8());
                 (client, 0, SYN, first_window)
             }
-            Kind::SynAck => {
+            Kind::SynAck | Kind::CallTaken => {
                 options.mss = Some(mss.fit_u16());
                 options.sack_permitted = connection.sack;
                 options.window_scale = Some(to.window_scale().fit_u8());
-                (server, client.wrapping_add(1), SYN | ACK, u64::from(packet.window))
+                // The window of an end that gets requests only is its first.
+                let window = if is_read { to.first_window(mss).max(u64::from(mss)) } else { u64::from(packet.window) };
+                (server, client.wrapping_add(1), SYN | ACK, window)
             }
             Kind::Data => {
                 let end = packet.seq + u64::from(payload);
                 let push = if packet.has(PUSH) { PSH } else { 0 };
                 let fin = if end == connection.total { FIN } else { 0 };
-                (edge(packet.seq), server.wrapping_add(1), ACK | push | fin, client_window)
+                (edge(packet.seq), taken, ACK | push | fin, sender_window)
             }
             Kind::Ack => {
                 sack.blocks().iter().for_each(|block| options.add_sack(edge(block.start), edge(block.end)));
                 let fin = if packet.seq == connection.total { FIN } else { 0 };
-                let window = u64::from(packet.window) >> to.window_scale();
-                (server.wrapping_add(1), edge(packet.seq), ACK | fin, window)
+                (asked, edge(packet.seq), ACK | fin, told_window)
             }
-            Kind::WindowProbe => (edge(packet.seq).wrapping_sub(1), server.wrapping_add(1), ACK, client_window),
+            Kind::WindowProbe => (edge(packet.seq).wrapping_sub(1), taken, ACK, sender_window),
+            // Who asks has all that was asked for before.
+            Kind::Request => {
+                let before = asked.wrapping_sub(REQUEST_BYTES);
+                let had = connection.receiver.as_ref().map_or(0, |receiver| receiver.delivered());
+                (before, edge(had), ACK | PSH, told_window)
+            }
+            Kind::HangUp => (asked, edge(packet.seq), ACK | FIN, told_window),
+            Kind::CallConfirmed => (client.wrapping_add(1), server.wrapping_add(1), ACK, told_window),
             Kind::Reset => {
                 options.timestamps = None;
-                (edge(packet.seq), server.wrapping_add(1), RST | ACK, client_window)
+                (edge(packet.seq), taken, RST | ACK, sender_window)
             }
             Kind::Established | Kind::ProbeRequest | Kind::ProbeReply | Kind::Datagram => {
-                (client.wrapping_add(1), server.wrapping_add(1), ACK, client_window)
+                (client.wrapping_add(1), server.wrapping_add(1), ACK, sender_window)
             }
         };
         let echo = if packet.has(ECE) { segment::ECE } else { 0 } | if packet.has(CWR) { segment::CWR } else { 0 };
@@ -157,8 +178,12 @@ impl Wire {
         let server_port = SERVER_PORT + u64::from(connection.flow);
         let [host, peer] = hosts(packet, [connection.from, connection.to]);
         let (ports, end) =
-            if kind.forward() { ((client_port, server_port), 0) } else { ((server_port, client_port), 1) };
-        let ip_id = if kind == Kind::SynAck { 0 } else { self.identify(owner, end, generation, &drawn, count) };
+            if kind.forward() != is_read { ((client_port, server_port), 0) } else { ((server_port, client_port), 1) };
+        let ip_id = if matches!(kind, Kind::SynAck | Kind::CallTaken) {
+            0
+        } else {
+            self.identify(owner, end, generation, &drawn, count)
+        };
         Segment {
             frame: 0,
             time_ns: 0,
@@ -199,7 +224,9 @@ fn ping(packet: &Packet, host: u32, peer: u32) -> Ping {
 
 impl Kind {
     fn forward(self) -> bool {
-        !matches!(self, Kind::SynAck | Kind::Ack | Kind::ProbeReply)
+        let backward =
+            [Kind::SynAck, Kind::Ack, Kind::ProbeReply, Kind::Call, Kind::CallConfirmed, Kind::Request, Kind::HangUp];
+        !backward.contains(&self)
     }
 }
 
@@ -228,8 +255,10 @@ impl Ends {
             let [host, _] = hosts(packet, [connection.from, connection.to]);
             let sack = network.packets.sack(packet);
             let headers = HEADERS + connection.options();
-            let payload = if packet.kind == Kind::Data { u32::from(packet.size) - headers } else { 0 };
-            let segment = wire.segment(packet, [1, payload], &sack, connection, &self.scenario);
+            let carries = matches!(packet.kind, Kind::Data | Kind::Request);
+            let payload = if carries { u32::from(packet.size) - headers } else { 0 };
+            let requests = self.readers.requests(connection.flow, connection.number);
+            let segment = wire.segment(packet, [1, payload], requests, &sack, connection, &self.scenario);
             (host, What::Tcp(segment), packet.kind == Kind::Data && connection.offload)
         };
         // Where segmentation is left to the device the super-packet was seen.
@@ -255,7 +284,9 @@ impl Ends {
         let owner = packet.owner as usize;
         let connection = &self.connections[owner];
         let before = wire.0[owner][0];
-        let segment = wire.segment(&packet, [burst.count, burst.bytes], &Sack::default(), connection, &self.scenario);
+        let requests = self.readers.requests(connection.flow, connection.number);
+        let (sizes, sack) = ([burst.count, burst.bytes], Sack::default());
+        let segment = wire.segment(&packet, sizes, requests, &sack, connection, &self.scenario);
         if !lost {
             // Its segments, which follow, count for themselves.
             wire.0[owner][0] = before;

@@ -19,6 +19,14 @@ pub enum Kind {
     ProbeReply,
     /// Nobody answers it.
     Datagram,
+    /// A reader opens a connection: the handshake's three packets.
+    Call,
+    CallTaken,
+    CallConfirmed,
+    /// A reader asks for more, and acknowledges all that it had.
+    Request,
+    /// A reader closes.
+    HangUp,
 }
 
 /// A packet; SACK blocks are kept aside and named by index. In this order it is copied in whole words.
@@ -29,7 +37,8 @@ pub struct Packet {
     pub owner: u32,
     /// Which of the connections that used this slot it belongs to.
     pub generation: u32,
-    /// Data: first byte; ACK: next expected byte; window probe: the byte after the one that it repeats; probe and datagram: number.
+    /// Data: first byte; ACK: next expected byte; window probe: the byte after the one that it repeats; probe and datagram: number;
+    /// call: when it was opened; request: the end of what was asked for.
     pub seq: u64,
     /// Of a datagram, with the next, when it was sent.
     pub tsval: u32,

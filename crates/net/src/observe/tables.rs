@@ -97,6 +97,24 @@ table! {
         window_probes: i64,
     }
 }
+table! {
+    /// What readers asked for, when all of it has come.
+    Responses, Response {
+        t_s: f64, flow: i64, connection: i64, generation: i64, number: i64, bytes: i64, response_s: f64,
+    }
+}
+table! {
+    /// Pages, when all of their objects have come.
+    Pages, Page { t_s: f64, flow: i64, reader: i64, number: i64, objects: i64, bytes: i64, load_s: f64 }
+}
+table! {
+    /// Segments of videos, when all of one has come.
+    Segments, Segment {
+        t_s: f64, flow: i64, connection: i64, number: i64, rate_bps: i64, bytes: i64, download_s: f64, buffer_s: f64,
+        /// Since the one before; of the first, until the video begins.
+        stalled_s: f64,
+    }
+}
 
 table! {
     /// Datagrams of a flow in each interval, as their receiver counts them (RFC 3550): lost are those whose number was passed by
@@ -127,6 +145,10 @@ pub struct Reports {
     pub probes: Vec<(Time, Probe)>,
     /// When they ended.
     pub flows: Vec<(Time, FlowEnd)>,
+    /// What readers have got, where there are such.
+    pub responses: Option<Vec<(Time, Response)>>,
+    pub pages: Option<Vec<(Time, Page)>>,
+    pub segments: Option<Vec<(Time, Segment)>>,
 }
 
 /// A table as it is handed out: its name and its named columns.
@@ -156,7 +178,26 @@ impl Reports {
         settled(&mut self.probes, before).for_each(|row| probes.push(row));
         self.flows.sort_by_key(|&(time, row)| (time, row.flow, row.connection, row.generation));
         settled(&mut self.flows, before).for_each(|row| flows.push(row));
-        vec![("probes", probes.take()), ("flows", flows.take())]
+        let mut tables = vec![("probes", probes.take()), ("flows", flows.take())];
+        if let Some(rows) = &mut self.responses {
+            let mut table = Responses::default();
+            rows.sort_by_key(|&(time, row)| (time, row.flow, row.connection));
+            settled(rows, before).for_each(|row| table.push(row));
+            tables.push(("responses", table.take()));
+        }
+        if let Some(rows) = &mut self.pages {
+            let mut table = Pages::default();
+            rows.sort_by_key(|&(time, row)| (time, row.flow, row.reader));
+            settled(rows, before).for_each(|row| table.push(row));
+            tables.push(("pages", table.take()));
+        }
+        if let Some(rows) = &mut self.segments {
+            let mut table = Segments::default();
+            rows.sort_by_key(|&(time, row)| (time, row.flow, row.connection));
+            settled(rows, before).for_each(|row| table.push(row));
+            tables.push(("segments", table.take()));
+        }
+        tables
     }
 }
 

@@ -67,29 +67,37 @@ impl Arrivals {
                 }
             }
         }
-        let bytes = |value: u64, what: &str| within(value, 1, TRANSFER_MAX, &format!("{at}.sizes.{what}"));
-        match &self.sizes {
+        match (&self.sizes, &self.times) {
+            (Sizes::Each(all), Times::AtNs(times)) if times.len() == all.len() => {}
+            (Sizes::Each(_), _) => return Err(format!("{at}.sizes.each are not as many as times")),
+            _ => {}
+        }
+        self.sizes.check(&format!("{at}.sizes"))
+    }
+}
+
+impl Sizes {
+    pub(super) fn check(&self, at: &str) -> Result<(), String> {
+        let bytes = |value: u64, what: &str| within(value, 1, TRANSFER_MAX, &format!("{at}.{what}"));
+        match self {
             Sizes::Fixed(size) => bytes(*size, "fixed"),
             Sizes::Lognormal { mean_bytes, sigma_ppb } => {
-                within(*sigma_ppb, 0, 10 * PPB, &format!("{at}.sizes.sigma_ppb"))?;
+                within(*sigma_ppb, 0, 10 * PPB, &format!("{at}.sigma_ppb"))?;
                 bytes(*mean_bytes, "mean_bytes")
             }
             Sizes::Pareto { least_bytes, most_bytes, shape_ppb } => {
-                within(*shape_ppb, PPB / 100, 100 * PPB, &format!("{at}.sizes.shape_ppb"))?;
+                within(*shape_ppb, PPB / 100, 100 * PPB, &format!("{at}.shape_ppb"))?;
                 bytes(*least_bytes, "least_bytes")?;
-                within(*most_bytes, *least_bytes, TRANSFER_MAX, &format!("{at}.sizes.most_bytes"))
+                within(*most_bytes, *least_bytes, TRANSFER_MAX, &format!("{at}.most_bytes"))
             }
             Sizes::Cdf(points) => {
                 let rises = points.windows(2).all(|two| two[0][0] <= two[1][0] && two[0][1] <= two[1][1]);
                 let first = points.first().is_some_and(|&[size, share]| size > 0 || share == 0);
                 let last =
                     points.last().is_some_and(|&[size, share]| (1..=TRANSFER_MAX).contains(&size) && share == PPB);
-                if rises && first && last { Ok(()) } else { Err(format!("{at}.sizes.cdf is no distribution")) }
+                if rises && first && last { Ok(()) } else { Err(format!("{at}.cdf is no distribution")) }
             }
-            Sizes::Each(all) => match &self.times {
-                Times::AtNs(times) if times.len() == all.len() => all.iter().try_for_each(|&size| bytes(size, "each")),
-                _ => Err(format!("{at}.sizes.each are not as many as times")),
-            },
+            Sizes::Each(all) => all.iter().try_for_each(|&size| bytes(size, "each")),
         }
     }
 }

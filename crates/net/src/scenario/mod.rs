@@ -2,12 +2,14 @@
 //! told before, where files and fields are known.
 
 mod arrivals;
+mod asks;
 mod datagrams;
 mod link;
 mod paced;
 mod queue;
 
 pub use arrivals::{Arrivals, Sizes, Times};
+pub use asks::{Asks, Rule, Think};
 pub use datagrams::Datagrams;
 pub use link::{Jitter, Link, LossPattern, Pace, Policer, Reorder, Trace};
 pub use paced::Paced;
@@ -119,6 +121,9 @@ pub struct Flow {
     /// Instead of connections `count` senders of datagrams; `cc` is a label.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
+    /// Absent: the sending host opens the connections, and sends unasked.
+    #[serde(default)]
+    pub asks: Option<Asks>,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
     /// Instead of the algorithm that `cc` names; then that is a label.
@@ -266,6 +271,7 @@ impl Scenario {
                     || flow.lifetime_ns.is_some()
                     || flow.arrivals.is_some()
                     || flow.datagrams.is_some()
+                    || flow.asks.is_some()
                 {
                     return Err(format!("flows[{i}].reads: its connections end with its duration only"));
                 }
@@ -285,6 +291,12 @@ impl Scenario {
                     || flow.lifetime_ns.is_some()
                 {
                     return Err(format!("flows[{i}].datagrams have no connection"));
+                }
+            }
+            if let Some(asks) = &flow.asks {
+                asks.check(flow.count, &format!("flows[{i}].asks"))?;
+                if flow.bytes.is_some() || flow.writes.is_some() || flow.lifetime_ns.is_some() {
+                    return Err(format!("flows[{i}].asks say what is sent, and over which connections"));
                 }
             }
             within(flow.start_ns, 0, DURATION_MAX_NS, &format!("flows[{i}].start_ns"))?;

@@ -11,4 +11,5 @@ mod ecn;
 mod flows;
 mod held;
 mod queues;
+mod readers;
 mod repetition;

@@ -99,8 +99,11 @@ pub struct Receiver {
     compressed: u32,
     duplicates: u32,
     ts_recent: u32,
-    /// Data since the last acknowledgement carried PSH.
+    /// Data since the last acknowledgement carried PSH; more than one short segment has come since then.
     pushed: bool,
+    pushed_again: bool,
+    /// The application answers what it receives: acknowledgements wait for its answers (`inet_csk_in_pingpong_mode`).
+    answers: bool,
     sack: bool,
     marks: Marks,
     /// Segments that have come in order.
@@ -148,6 +151,8 @@ impl Receiver {
             timer: Time::NEVER,
             pushed: false,
             marks: Marks::new(echo),
+            pushed_again: false,
+            answers: false,
             compressed: 0,
             compressed_next: 0,
             duplicates: 0,
@@ -270,9 +275,8 @@ impl Receiver {
         // and a window that reading has doubled is told.
         let unacked = self.next - self.acked;
         let window = self.right_edge.saturating_sub(self.next);
-        if unacked > self.full
-            || (unacked > 0 && self.pushed && self.reassembly.is_empty())
-            || self.doubles(window, READ)
+        let is_pushed = self.pushed && (!self.answers || self.pushed_again);
+        if unacked > self.full || (unacked > 0 && is_pushed && self.reassembly.is_empty()) || self.doubles(window, READ)
         {
             self.send(READ, clock, emit);
         }
@@ -300,6 +304,7 @@ impl Receiver {
                 return;
             }
         }
+        self.pushed_again = self.pushed;
         self.pushed = true;
     }
 
@@ -360,6 +365,7 @@ impl Receiver {
 
     fn enter_quick_mode(&mut self, most: u64, clock: Clock) {
         self.increase_quick(most);
+        self.answers = false;
         self.ato = shortest_delay(clock);
     }
 
@@ -369,7 +375,7 @@ impl Receiver {
         let is_due = self.is_second_segment(unread)
             || at_once
             || self.marks.at_once
-            || self.quick > 0
+            || self.quick > 0 && !self.answers
             || !self.options.delayed_ack;
         if is_due || !self.reassembly.is_empty() && !self.compresses(clock) {
             self.send(unread, clock, emit);
@@ -449,18 +455,28 @@ impl Receiver {
         match self.delayed_until {
             Some(until) if until > clock.jiffies64() => self.timer = clock.wheel_time(until),
             Some(_) => {
-                // The delay was too short for the sender's pace: stretch it.
-                self.ato = self.bounded(self.ato * 2, clock);
+                // No answer came in time; or the delay was too short for the sender's pace: stretch it.
+                let stretched = if self.answers { shortest_delay(clock) } else { self.bounded(self.ato * 2, clock) };
+                self.ato = stretched;
+                self.answers = false;
                 self.send(self.queue.unread(), clock, emit);
             }
             None => {}
         }
     }
 
+    /// The application sends, and `emit` gets what its segment says: all that has come is acknowledged. If it does so soon after it
+    /// received something, acknowledgements wait for it from now on.
+    pub fn answer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        self.send(READ, clock, emit);
+        self.answers |= clock.jiffies64() - self.last_received < self.ato;
+    }
+
     /// Acknowledges, where what is `unread` still takes memory.
     fn send(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         self.emit_ack(self.next, unread, clock, emit);
         self.pushed = false;
+        self.pushed_again = false;
         self.marks.at_once = false;
         // The last of those that are sent at once: the delay begins small.
         if self.quick == 1 {

@@ -280,6 +280,11 @@ impl Sender {
         self.write(clock, out);
     }
 
+    /// Bytes that the application has asked to be sent so far.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
     /// Whether everything was acknowledged, and nothing will follow.
     pub fn is_done(&self) -> bool {
         self.flight.snd_una >= self.total && !self.stays_open

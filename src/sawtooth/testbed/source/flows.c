@@ -20,7 +20,7 @@
 /* The kernel's TCP states that have no congestion window worth a sample (include/net/tcp_states.h). */
 enum { SYN_SENT = 2, CLOSED = 7, LISTENING = 10 };
 
-static char *zeros;
+char *zeros;
 static FILE *ends, *controls;
 
 struct start { struct flow *flow; int number; };
@@ -79,10 +79,6 @@ static uint64_t delivered(struct session *s) {
     return bytes < s->asked ? bytes : s->asked;
 }
 
-static void release(struct session *s) {
-    if (--s->references == 0) free(s);
-}
-
 /* When the application's turn of that number is due, after its begin. */
 int64_t due(const struct paced *paced, int64_t number) {
     __int128 bits = (__int128)paced->bytes * 8 * 1000000000;
@@ -109,6 +105,30 @@ static void read_paced(struct session *s, int fd) {
     }
 }
 
+void release_session(struct session *s) {
+    if (--s->references == 0) free(s);
+}
+
+void forget_session(struct session *s) {
+    for (struct session **at = &s->flow->live; *at; at = &(*at)->next)
+        if (*at == s) { *at = s->next; break; }
+}
+
+void end_session(struct session *s, int completed) {
+    struct flow *flow = s->flow;
+    struct sample sender;
+    read_tcp_info(s->fd, &sender);
+    uint64_t got = delivered(s);
+    if (now() <= start_at + duration) report_flow(s, &sender, received_of(s), now(), completed);
+    flow->retired.delivered += s->counted = got;
+    s->closed = 1;
+    flow->retired.segments += sender.segments;
+    flow->retired.retransmits += sender.retransmits;
+    flow->retired.timeouts += sender.timeouts;
+    forget_session(s);
+    release_session(s);
+}
+
 struct arrival { struct session *session; int fd; };
 
 static void *receive(void *argument) {
@@ -124,7 +144,7 @@ static void *receive(void *argument) {
         if (!read_tcp_info(arrived.fd, &last)) arrived.session->received = last.received_bytes;
         arrived.session->peer = -1;
         if (arrived.session->closed) arrived.session->flow->retired.delivered += delivered(arrived.session) - arrived.session->counted;
-        release(arrived.session);
+        release_session(arrived.session);
     }
     pthread_mutex_unlock(&lock);
     close(arrived.fd);
@@ -255,20 +275,9 @@ void hold_session(struct flow *flow, int number, int generation, int64_t bytes, 
     flow->live = s;
     pthread_mutex_unlock(&lock);
     int completed = transfer(s, end);
-    struct sample sender;
-    pthread_mutex_lock(&lock);
-    read_tcp_info(s->fd, &sender);
-    uint64_t got = delivered(s);
-    if (now() <= start_at + duration) report_flow(s, &sender, received_of(s), now(), completed);
-    flow->retired.delivered += s->counted = got;
-    s->closed = 1;
-    flow->retired.segments += sender.segments;
-    flow->retired.retransmits += sender.retransmits;
-    flow->retired.timeouts += sender.timeouts;
-    for (struct session **at = &flow->live; *at; at = &(*at)->next)
-        if (*at == s) { *at = s->next; break; }
     int fd = s->fd;
-    release(s);
+    pthread_mutex_lock(&lock);
+    end_session(s, completed);
     pthread_mutex_unlock(&lock);
     /* Closed by reset: what was still on its way is given up, as the simulator does. */
     struct linger reset = {1, 0};
@@ -301,6 +310,7 @@ void start_flow(struct flow *flow) {
         start_datagrams(flow);
         return;
     }
+    if (flow->asks) return start_readers(flow);
     pthread_t thread;
     if ((errno = pthread_create(&thread, 0, open_listener, flow)) || (errno = pthread_join(thread, 0))) fail("pthread_create");
     if (flow->arrivals) start_arrivals(flow);

@@ -137,6 +137,34 @@ static void add_flow(char **rest) {
     if (!flow->native && !(flow->seen = calloc(flow->count, sizeof *flow->seen))) fail("memory");
 }
 
+static int64_t *numbers(char **rest, int *count) { /* as many as the first says */
+    *count = number(rest);
+    int64_t *all = calloc(*count + 1, sizeof *all);
+    if (!all) fail("memory");
+    for (int i = 0; i < *count; i++) all[i] = number(rest);
+    return all;
+}
+
+/* "asks FLOW KIND SIZES N ... THINK EXPONENTIAL" and what the kind has. */
+static void add_reader(char **rest) {
+    int index = number(rest);
+    char *kind = word(rest);
+    struct sizes sizes = {.kind = word(rest)};
+    sizes.given = numbers(rest, &sizes.count);
+    int64_t think = number(rest), exponential = number(rest);
+    struct asks *asks = new_asks(kind, sizes, think, exponential);
+    if (!strcmp(kind, "pages")) {
+        int64_t objects = number(rest), connections = number(rest);
+        read_pages(asks, objects, connections, number(rest));
+    } else if (!strcmp(kind, "video")) {
+        int64_t segment = number(rest), buffer = number(rest);
+        int by_throughput = number(rest), count;
+        int64_t *rates = numbers(rest, &count);
+        read_video(asks, segment, buffer, by_throughput, rates, count);
+    }
+    add_asks(index, asks);
+}
+
 static void add_program(char *rest) { /* "run NS START OUT<tab>WORD<tab>WORD…" */
     programs = grown(programs, program_count, sizeof *programs);
     struct program *program = &programs[program_count++];
@@ -206,6 +234,7 @@ static void order(char *line) {
         namespaces = grown(namespaces, namespace_count, sizeof *namespaces);
         namespaces[namespace_count++] = word(&rest);
     } else if (!strcmp(first, "flow")) add_flow(&rest);
+    else if (!strcmp(first, "asks")) add_reader(&rest);
     else if (!strcmp(first, "probe")) add_probe(rest);
     else if (!strcmp(first, "datagrams")) {
         int index = number(&rest), poisson = number(&rest);

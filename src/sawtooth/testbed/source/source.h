@@ -51,6 +51,10 @@ struct arrivals { /* transfers that come by themselves; under the lock */
 struct paced { int64_t bytes, rate, on, off; }; /* so many bytes at a time, at a rate, on and off by turns */
 enum { WRITES, READS };
 
+struct random { uint64_t state[4]; };
+struct sizes { char *kind; const int64_t *given; int count; }; /* how many numbers its kind has */
+struct asks;
+
 struct flow {
     int index, native, from, to, count;
     char cc[16], used[16];
@@ -60,6 +64,7 @@ struct flow {
     struct paced paced[2]; /* the application that writes, and the one that reads; without bytes: always */
     struct arrivals *arrivals; /* none: connections from the start */
     struct datagrams *datagrams; /* none: connections */
+    struct asks *asks; /* none: the sending host opens the connections, and sends unasked */
     struct session *live;
     struct seen *seen;
     struct counts retired, before;
@@ -70,6 +75,7 @@ extern uint64_t seed;
 extern struct flow *flows;
 extern int flow_count;
 extern pthread_mutex_t lock; /* over all flows and their sessions */
+extern char *zeros;          /* a gigabyte of them */
 
 _Noreturn void fail(const char *what);
 int64_t now(void);
@@ -97,6 +103,21 @@ void report_flows_end(void);
 void counts_of(struct flow *flow, struct counts *into);
 void open_flow_tables(void);
 void report_flow(struct session *session, const struct sample *last, uint64_t delivered, int64_t end, int completed);
+
+/* The lock is held: a session that is over, as its sender saw it; one that is not looked at any more; one holder less. */
+void end_session(struct session *session, int completed);
+void forget_session(struct session *session);
+void release_session(struct session *session);
+
+void begin_random(struct random *random, uint64_t purpose, uint64_t index);
+int64_t draw_size(const struct sizes *sizes, struct random *random);
+int64_t draw_wait(int64_t ns, int exponential, struct random *random);
+
+struct asks *new_asks(char *kind, struct sizes sizes, int64_t think, int exponential);
+void read_pages(struct asks *asks, int64_t objects, int connections, int keep);
+void read_video(struct asks *asks, int64_t segment, int64_t buffer, int by_throughput, int64_t *rates, int rate_count);
+void add_asks(int flow, struct asks *asks);
+void start_readers(struct flow *flow);
 
 struct line_counts { uint64_t waiting, backlog, packets, bytes, drops; };
 

@@ -1,0 +1,143 @@
+"""Applications at the receiving host that ask for what they get: ``requests``, ``pages`` and ``video`` of a ``source``.
+
+``from`` is the host that has the data, ``to`` the one that reads: it opens the connections, and its requests take the
+way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PlainSerializer, PlainValidator, model_validator
+
+from sawtooth import compiled
+from sawtooth.errors import InputError
+from sawtooth.scenario.part import Part
+from sawtooth.scenario.problems import of_kind
+from sawtooth.scenario.ranges import between
+from sawtooth.scenario.sizes import Sizes
+from sawtooth.scenario.units import Rate, Size, Span
+
+_EXAMPLE = 'think = "1 s", or think = { kind = "exponential", mean = "1 s" }'
+_LADDER = 100
+"""Rates that a video is offered in, at most."""
+
+Wait = Annotated[Span, between("0 s", "1 h", Span)]
+Length = Annotated[Span, between("100 ms", "60 s", Span)]
+Buffer = Annotated[Span, between("100 ms", "1 h", Span)]
+
+
+class Exponential(Part):
+    """Times that are drawn, each independent of the others."""
+
+    kind: Literal["exponential"] = Field(description="`exponential`")
+    mean: Annotated[Span, between("1 us", "1 h", Span)] = Field(description="of the times")
+
+
+THINK_KINDS: Mapping[str, type[Exponential]] = {"exponential": Exponential}
+
+
+def _think(given: object) -> Span | Exponential:
+    if isinstance(given, (Span, Exponential)):
+        return given
+    if isinstance(given, Mapping):
+        return of_kind(given, THINK_KINDS, "think time", _EXAMPLE)
+    time = Span.parse(given)
+    if time > Span.parse("1 h"):
+        raise InputError("out-of-range", f'"{time}" is outside 0 s … 1 h', fix='write it like "1 s"')
+    return time
+
+
+def _written(think: Span | Exponential) -> Any:
+    return str(think) if isinstance(think, Span) else think.model_dump(mode="json")
+
+
+Think = Annotated[
+    Span | Exponential,
+    PlainValidator(_think, json_schema_input_type=Span | Exponential),
+    PlainSerializer(_written),
+]
+
+
+def _compiled_think(think: Span | Exponential) -> compiled.Tagged:
+    return ("fixed_ns", think.ns) if isinstance(think, Span) else ("exponential_ns", think.mean.ns)
+
+
+def _compiled_sizes(sizes: Any) -> compiled.Tagged:
+    return ("fixed", sizes.bytes) if isinstance(sizes, Size) else sizes.compile()
+
+
+class Requests(Part):
+    """One answer after the other over one connection; the next is asked for a think time after all of it has come."""
+
+    kind: Literal["requests"] = Field(description="`requests`")
+    sizes: Sizes = Field(description="of an answer: `100 kB`, or a table")
+    think: Think = Field(Span(0), description="from an answer's last byte to the next request: a time, or a table")
+
+    @property
+    def connections(self) -> int:
+        """Of one reader."""
+        return 1
+
+    def compile(self) -> compiled.Requests:
+        """As engines take it."""
+        return compiled.Requests(_compiled_sizes(self.sizes), _compiled_think(self.think))
+
+
+class Pages(Part):
+    """Pages of so many objects, each asked for when one of the reader's connections is free."""
+
+    kind: Literal["pages"] = Field(description="`pages`")
+    objects: int = Field(ge=1, le=100_000, description="of a page")
+    sizes: Sizes = Field(description="of an object: `20 kB`, or a table")
+    think: Think = Field(Span.parse("1 s"), description="from a page's last byte to the next page: a time, or a table")
+    connections: int = Field(6, ge=1, le=256, description="in parallel; browsers open 6 to a host")
+    keep: bool = Field(False, description="the next page uses the same connections; otherwise each opens its own")
+
+    def compile(self) -> compiled.Pages:
+        """As engines take it."""
+        sizes, think = _compiled_sizes(self.sizes), _compiled_think(self.think)
+        return compiled.Pages(self.objects, sizes, think, self.connections, self.keep)
+
+
+class Video(Part):
+    """Segments of a video into a playback buffer; the next is asked for when there is room for it."""
+
+    kind: Literal["video"] = Field(description="`video`")
+    rates: tuple[Rate, ...] = Field(
+        strict=False,
+        min_length=1,
+        max_length=_LADDER,
+        description="a list of those that it is offered in, the lowest first",
+    )
+    segment: Length = Field(Span.parse("4 s"), description="length of a segment")
+    buffer: Buffer = Field(Span.parse("30 s"), description="video that is held at most")
+    rule: Literal["buffer", "throughput"] = Field(
+        "buffer",
+        description="of the next rate: `buffer` is BBA-0 (Huang and others 2014), `throughput` the highest "
+        "within 90% of the mean of the last four segments",
+    )
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if any(low >= high for low, high in zip(self.rates, self.rates[1:], strict=False)):
+            raise InputError(
+                "out-of-range", "rates are not in order, each higher than the last", field="rates", fix="sort them"
+            )
+        if self.segment > self.buffer:
+            message = f'a segment of "{self.segment}" does not fit "{self.buffer}"'
+            raise InputError("out-of-range", message, field="buffer", fix="hold at least one segment")
+        return self
+
+    @property
+    def connections(self) -> int:
+        """Of one reader."""
+        return 1
+
+    def compile(self) -> compiled.Video:
+        """As engines take it."""
+        return compiled.Video(tuple(rate.bps for rate in self.rates), self.segment.ns, self.buffer.ns, self.rule)
+
+
+Asking = Requests | Pages | Video
