@@ -86,7 +86,9 @@ def test_no_more_passes_than_its_rate_and_nothing_waits() -> None:
     assert run.tables["links"]["policed"].sum() > 50
     assert run.tables["links"]["lost"].sum() == 0
     assert run.tables["queues"]["drops"].sum() == 0
-    assert run.tables["tcp_info"].query("t_s > 2")["srtt_s"].max() < 0.05
+    # Delayed acknowledgements of small windows aside, the round trip is the path's.
+    assert run.tables["tcp_info"].query("t_s > 2")["srtt_s"].median() < 0.045
+    assert run.tables["queues"]["delay_mean_s"].max() < 0.001
 
 
 def test_a_burst_passes_at_once_after_silence() -> None:
