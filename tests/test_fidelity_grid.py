@@ -304,7 +304,7 @@ def test_the_result_does_not_depend_on_how_many_run_side_by_side(small: Path, tm
         Campaign("sim", jobs, lambda point, rows, done=done: done.update({point.name: rows})).run(points)
         strip = ("cpu_s", "date")
         found.append(
-            {name: [{k: r[k] for k in COLUMNS if k not in strip} for r in done[name]] for name in sorted(done)}
+            {name: [{k: repr(r[k]) for k in COLUMNS if k not in strip} for r in done[name]] for name in sorted(done)}
         )
     assert found[0] == found[1]
     assert threading.active_count() < 10
