@@ -295,7 +295,12 @@ impl Scenario {
             }
             if let Some(asks) = &flow.asks {
                 asks.check(flow.count, &format!("flows[{i}].asks"))?;
-                if flow.bytes.is_some() || flow.writes.is_some() || flow.lifetime_ns.is_some() {
+                if flow.bytes.is_some()
+                    || flow.writes.is_some()
+                    || flow.lifetime_ns.is_some()
+                    || flow.arrivals.is_some()
+                    || flow.datagrams.is_some()
+                {
                     return Err(format!("flows[{i}].asks say what is sent, and over which connections"));
                 }
             }
