@@ -20,8 +20,8 @@ RECORD = Ledger.load(GRID.with_name("queues.csv"))
 POINTS = [point for point in Grid.load(GRID).points() if "100M" not in point.name]
 SEEDS = (1, 2, 3)
 OFF = {"pie:10M-10ms-cubic-count20": 0.30}
-"""Where smoothed round trips are further off than 25%: of flows that stall in the first seconds. The queue is 22 packets, on the
-kernel 21.
+"""Where smoothed round trips are further off than 25%: of flows that stall in the first seconds. The queue is 22 packets,
+on the kernel 21.
 """
 
 
