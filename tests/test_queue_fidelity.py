@@ -20,7 +20,7 @@ RECORD = Ledger.load(GRID.with_name("queues.csv"))
 POINTS = [point for point in Grid.load(GRID).points() if "100M" not in point.name]
 SEEDS = (1, 2, 3)
 OFF = {"pie:10M-10ms-cubic-count20": 0.30}
-"""Where smoothed round trips are further off than 25%: of flows that stall in the first seconds. The queue is 22 packets,
+"""Where smoothed round trips are further off than 25%: those of flows that stall at the start. The queue is 22 packets,
 on the kernel 21.
 """
 
