@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from sawtooth.scenario import parts, queue, reader, readers, sizes, writer
+from sawtooth.scenario import asks, parts, queue, reader, sizes, writer
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.scenario import Scenario
@@ -149,7 +149,7 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
     ("reader", reader.Reader, READER),
     *(
         (f"think of kind {kind}", model, 'On a source, `think = { kind = "exponential", mean = "1 s" }`.')
-        for kind, model in readers.THINK_KINDS.items()
+        for kind, model in asks.THINK_KINDS.items()
     ),
     ("[[probes]]", parts.Probe, ""),
     ("[cards.NAME]", parts.Card, ""),
@@ -213,7 +213,7 @@ def _section(title: str, model: type[BaseModel] | None, note: str) -> str:
 def _kind(field: FieldInfo) -> str:
     names = {
         Rate: "rate",
-        readers.Exponential: "time, or a [table](#think-of-kind-exponential)",
+        asks.Exponential: "time, or a [table](#think-of-kind-exponential)",
         Span: "time",
         sizes.Lognormal: "size, or a [table](#sizes-of-kind-lognormal)",
         Size: "size",

@@ -175,4 +175,4 @@ def _discipline(discipline: Discipline) -> str:
             told.append(f"{name} {Loss(value)}")
         else:
             told.append(f"{field.name} {value}")
-    return " ".join([discipline.name, *told])
+    return " ".join([discipline.kind, *told])

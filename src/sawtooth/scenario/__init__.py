@@ -1,9 +1,8 @@
 """What is asked of an engine: scenario files, their units, topologies and routes."""
 
+from sawtooth.scenario.control import CONGESTION_CONTROLS, LINUX_CONTROLS
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.parts import (
-    CONGESTION_CONTROLS,
-    LINUX_CONTROLS,
     Card,
     Chain,
     Direction,

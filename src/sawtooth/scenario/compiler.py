@@ -15,13 +15,14 @@ from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import IPV6_MORE, frame_bytes
 from sawtooth.scenario import topology
 from sawtooth.scenario.arrivals import Arrivals
+from sawtooth.scenario.asks import Asking
+from sawtooth.scenario.control import Module, Variant
 from sawtooth.scenario.datagrams import Udp
 from sawtooth.scenario.loss import LossPattern
 from sawtooth.scenario.network import Network, Transmitter, Wire
-from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Module, Probe, Variant
+from sawtooth.scenario.parts import MAX_CONNECTIONS, MAX_SAMPLES, Flow, Host, Probe
 from sawtooth.scenario.policer import check_burst
 from sawtooth.scenario.queue import DEFAULT_FRAMES, Cake, Red, Tbf
-from sawtooth.scenario.readers import Asking
 from sawtooth.scenario.routing import Router
 from sawtooth.scenario.units import Queue, Size, Span
 from sawtooth.scenario.varying import Steps, steps_of

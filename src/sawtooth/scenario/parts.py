@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -15,20 +12,18 @@ from pydantic import (
     PlainValidator,
     SerializerFunctionWrapHandler,
     StringConstraints,
-    ValidationError,
-    field_serializer,
     model_serializer,
     model_validator,
 )
 
-from sawtooth.errors import InputError, suggestion
+from sawtooth.errors import InputError
 from sawtooth.frames import MSS
-from sawtooth.plain import is_plain, plain
+from sawtooth.scenario.control import CONGESTION_CONTROLS, Control, Module, Variant, told_control
 from sawtooth.scenario.datagrams import Udp
 from sawtooth.scenario.loss import LossModel
+from sawtooth.scenario.names import End, Name
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.policer import Policer
-from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.queue import QueueModel
 from sawtooth.scenario.ranges import between
 from sawtooth.scenario.reader import Reader
@@ -36,46 +31,10 @@ from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 from sawtooth.scenario.varying import Change, JitterModel, ReorderModel, ShareModel
 from sawtooth.scenario.writer import Source
 
-CongestionControl = Literal[
-    "bbr",
-    "bbr3",
-    "bic",
-    "cdg",
-    "cubic",
-    "dctcp",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "reno",
-    "scalable",
-    "vegas",
-    "veno",
-    "westwood",
-    "yeah",
-]
-"""All of Linux, as it names them, and BBR version 3, which only patched kernels have; which of them an engine has is
-the engine's to say. A kernel that is named may have others (``check_control``).
-"""
-CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
-LINUX_CONTROLS = tuple(name for name in CONGESTION_CONTROLS if name != "bbr3")
-"""Those that Linux itself has."""
 HZ = (100, 250, 300, 1000)
 
 MAX_CONNECTIONS = 100_000
 MAX_SAMPLES = 10_000_000
-
-
-def check_control(name: str, kernel: str | None) -> None:
-    """Refuses what no congestion control is called; on a kernel that was named, names are that kernel's to know.
-
-    Raises InputError ``unknown-name``.
-    """
-    if name not in CONGESTION_CONTROLS and kernel is None:
-        fix = f"{suggestion(name, CONGESTION_CONTROLS)} or name the kernel that has it: host.kernel"
-        raise InputError("unknown-name", f'no congestion control is named "{plain(name, 60)}"', fix=fix)
 
 
 def _known_hz(value: int) -> int:
@@ -84,27 +43,6 @@ def _known_hz(value: int) -> int:
     return value
 
 
-def _not_a_number(value: str) -> str:
-    if value.isdigit():
-        fix = "begin it with a letter: flows.0 means the first one"
-        raise InputError("bad-name", f'a name made of digits only, "{value}", reads as a position', fix=fix)
-    return value
-
-
-def one_line(value: str) -> str:
-    """Refuses what a terminal would not show as letters on one line."""
-    if not is_plain(value):
-        message = f'"{plain(value, 60)}" has characters that steer a terminal'
-        raise InputError("bad-name", message, fix="leave out control characters, line ends and marks of direction")
-    return value
-
-
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+-]{1,40}$"), AfterValidator(_not_a_number)]
-"""Letters, digits, ``_``, ``+`` and ``-``, at most 40."""
-Control = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,15}$")]
-"""As long as Linux lets names of congestion controls be."""
-End = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_+-]{1,40}|[sr]\*)$")]
-"""A host's name; on a dumbbell also ``s*`` or ``r*``."""
 Delay = Annotated[Span, between("0 s", "3600 s", Span)]
 Buffer = Annotated[Size, between("4 KiB", "1 GiB", Size)]
 Overhead = Annotated[Size, between("0 bytes", "1000 bytes", Size)]
@@ -376,112 +314,13 @@ class Replace(Part):
     )
 
 
-def _sources(value: object) -> object:
-    names = value if isinstance(value, (list, tuple)) else [value]
-    if not names or not all(isinstance(name, str) for name in names):
-        raise InputError("wrong-type", "a source is the name of a C file, or a list", fix='write source = "tcp_mine.c"')
-    if not all(names):
-        raise InputError("bad-name", "a source has no name", fix='write source = "tcp_mine.c"')
-    return tuple(one_line(str(name)) for name in names)
-
-
-def _parameter(value: object) -> object:
-    if isinstance(value, str):
-        if len(value) > 1000 or "\0" in value:
-            raise InputError("out-of-range", "a parameter is at most 1000 characters", fix="shorten it")
-        return value
-    if not isinstance(value, int):
-        fix = "write it as the module's type: a whole number, true or false, or text"
-        raise InputError("wrong-type", "a module has no parameters of such a type", fix=fix)
-    if not -(2**63) <= value < 2**64:
-        raise InputError("out-of-range", "no type of a parameter holds this number", fix="choose a smaller one")
-    return value
-
-
-Parameter = Annotated[Any, PlainValidator(_parameter, json_schema_input_type=int | bool | str)]
-
-
-class Module(Part):
-    """A congestion control from its C source, as written for Linux; engine ``sim`` compiles and runs it. The file's own
-    directory is where a scenario file looks for it.
-    """
-
-    source: Annotated[tuple[str, ...], BeforeValidator(_sources)] = Field(
-        min_length=1, max_length=20, description="the C file, or several that belong together"
-    )
-    name: Control | None = Field(None, description="which one, where it registers several")
-    parameters: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")], Parameter] = Field(
-        {}, description="module parameters"
-    )
-
-    @field_serializer("source")
-    def _as_given(self, source: tuple[str, ...]) -> str | list[str]:
-        return source[0] if len(source) == 1 else list(source)
-
-    @property
-    def label(self) -> str:
-        """What it is called here: by its name, if that was given, else by its file's."""
-        stem = re.sub(r"[^A-Za-z0-9_+-]", "_", FilePath(self.source[0]).stem)[:40]
-        return self.name or (stem if stem and not stem.isdigit() else "module")
-
-    def __str__(self) -> str:
-        return self.label
-
-
-VARIANTS = {"bbr3": ("draft",)}
-"""What else than Linux's behaviour the engine ``sim`` has under a control's name."""
-
-
-class Variant(Part):
-    """A congestion control as another text than Linux's has it: ``draft`` is draft-ietf-ccwg-bbr; engine ``sim``."""
-
-    name: Control = Field(description="the congestion control")
-    variant: Control = Field(description="`bbr3` has `draft`")
-
-    @property
-    def label(self) -> str:
-        """What it is called here."""
-        return f"{self.name}-{self.variant}"
-
-    def __str__(self) -> str:
-        return self.label
-
-
-def check_variant(given: Variant) -> None:
-    """Raises InputError ``unknown-name``."""
-    known = VARIANTS.get(given.name, ())
-    if given.variant not in known:
-        what = f'"{plain(given.name, 60)}" has no variant "{plain(given.variant, 60)}"'
-        fix = suggestion(given.variant, known) if known else f"{', '.join(VARIANTS)} has one; leave it out"
-        raise InputError("unknown-name", what, fix=fix)
-
-
-def _control(value: object) -> object:
-    """A name, a variant or a module, told apart by what was written."""
-    if isinstance(value, (Module, Variant)):
-        return value
-    if isinstance(value, Mapping):
-        kind = Variant if "variant" in value and "source" not in value else Module
-        try:
-            return kind.model_validate(dict(value))
-        except ValidationError as error:
-            raise first_problem(error, kind, None) from None
-    if not isinstance(value, str):
-        fix = 'write it in quotes, cc = "cubic", or as a module: cc = { source = "tcp_mine.c" }'
-        raise InputError("wrong-type", "text is needed, or a table", fix=fix)
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,15}", value):
-        fix = 'letters, digits, "-" and "_", at most 15'
-        raise InputError("bad-name", f'"{plain(value, 60)}" is not a name that can be used here', fix=fix)
-    return value
-
-
 class Flow(Part):
     """Bulk transfers from one host to another; ``from`` sends the data."""
 
     name: Name | None = Field(None, description="absent: the congestion control's name, numbered when taken")
     from_: End | None = Field(None, alias="from", description="the host that sends the data; optional on a topology")
     to: End | None = Field(None, description="the host that receives it; optional on a topology")
-    cc: Annotated[Any, PlainValidator(_control, json_schema_input_type=Control | Variant | Module)] = Field(
+    cc: Annotated[Any, PlainValidator(told_control, json_schema_input_type=Control | Variant | Module)] = Field(
         "cubic",
         description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `dctcp`, `bbr3`; the last as the draft "
         "has it, "

@@ -18,8 +18,11 @@ from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import overrides
 from sawtooth.scenario.arrivals import Arrivals
+from sawtooth.scenario.asks import Asking
 from sawtooth.scenario.compiler import compile_scenario, flow_names, probe_names
+from sawtooth.scenario.control import Module, Variant, check_control, check_variant
 from sawtooth.scenario.datagrams import Udp
+from sawtooth.scenario.names import Name, one_line
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.parts import (
     MAX_SAMPLES,
@@ -30,20 +33,13 @@ from sawtooth.scenario.parts import (
     Home,
     Host,
     Link,
-    Module,
-    Name,
     ParkingLot,
     Path,
     Probe,
     Route,
-    Variant,
-    check_control,
-    check_variant,
-    one_line,
 )
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.ranges import between
-from sawtooth.scenario.readers import Asking
 from sawtooth.scenario.sources import anchored, content_digest, with_contents
 from sawtooth.scenario.toml import read_toml
 from sawtooth.scenario.topology import link_name

@@ -10,11 +10,11 @@ from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 from sawtooth import compiled
 from sawtooth.errors import InputError
 from sawtooth.scenario.arrivals import Arrivals
+from sawtooth.scenario.asks import Asking, Pages, Requests, Video
 from sawtooth.scenario.datagrams import Udp
 from sawtooth.scenario.part import Part
 from sawtooth.scenario.problems import of_kind
 from sawtooth.scenario.ranges import between
-from sawtooth.scenario.readers import Asking, Pages, Requests, Video
 from sawtooth.scenario.units import Rate, Size, Span
 
 _WRITES_PER_SECOND = 10**6

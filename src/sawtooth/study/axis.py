@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from sawtooth.errors import InputError
 from sawtooth.plain import plain
-from sawtooth.scenario.parts import one_line
+from sawtooth.scenario.names import one_line
 from sawtooth.scenario.units import Loss, Rate, Size, Span
 
 MAX_VALUES = 10_000

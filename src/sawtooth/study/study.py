@@ -22,7 +22,7 @@ from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.plain import is_plain, plain
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.compiler import flow_names
-from sawtooth.scenario.parts import one_line
+from sawtooth.scenario.names import one_line
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored, anchored_axes
 from sawtooth.stats import COUNTERS, STATISTICS

@@ -131,7 +131,7 @@ def _asks(index: int, asks: Asks) -> str:
     (sizes, given), (times, think) = asks.sizes, asks.think
     numbers = [given] if sizes == "fixed" else list(given.values()) if isinstance(given, dict) else sum(given, ())
     drawn = f"{sizes} {len(numbers)} {' '.join(str(number) for number in numbers)}"
-    line = f"asks {index} {asks.name} {drawn} {think} {int(times == 'exponential_ns')}"
+    line = f"asks {index} {asks.kind} {drawn} {think} {int(times == 'exponential_ns')}"
     if isinstance(asks, Pages):
         line += f" {asks.objects} {asks.connections} {int(asks.keep)}"
     return line

@@ -1,0 +1,60 @@
+"""Compiled: a scenario as engines take it: integers, indices, and names for messages only. The contract with the core.
+
+``Compiled.to_dict`` and ``plain`` are the one place that knows the JSON's keys (docs/design.md, "The core's contract").
+Standard library only: a guest reads it, and every module that it imports costs a guest time.
+"""
+
+from sawtooth.compiled.applications import Arrivals, Asks, Datagrams, Paced, Pages, Requests, Video
+from sawtooth.compiled.compiled import Compiled, Host
+from sawtooth.compiled.flows import Flow, Module, Probe
+from sawtooth.compiled.links import (
+    Every,
+    GilbertElliott,
+    Jitter,
+    Link,
+    Opportunities,
+    Policer,
+    RateSteps,
+    Reorder,
+    Slots,
+    Transmitter,
+)
+from sawtooth.compiled.plain import Tagged
+from sawtooth.compiled.queues import Cake, Codel, Discipline, Fifo, Fq, FqCodel, FqPie, Pie, Red, Sfq, Tbf
+
+__all__ = [
+    "Arrivals",
+    "Asks",
+    "Cake",
+    "Codel",
+    "Compiled",
+    "Datagrams",
+    "Discipline",
+    "Every",
+    "Fifo",
+    "Flow",
+    "Fq",
+    "FqCodel",
+    "FqPie",
+    "GilbertElliott",
+    "Host",
+    "Jitter",
+    "Link",
+    "Module",
+    "Opportunities",
+    "Paced",
+    "Pages",
+    "Pie",
+    "Policer",
+    "Probe",
+    "RateSteps",
+    "Red",
+    "Reorder",
+    "Requests",
+    "Sfq",
+    "Slots",
+    "Tagged",
+    "Tbf",
+    "Transmitter",
+    "Video",
+]

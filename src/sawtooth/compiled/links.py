@@ -1,0 +1,183 @@
+"""Links: one direction between two hosts, and the transmitters that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sawtooth.compiled.plain import KEYS, tuples
+from sawtooth.compiled.queues import Discipline, Tbf, discipline
+
+
+@dataclass(frozen=True, slots=True)
+class RateSteps:
+    """From when (ns), and bit/s; in order."""
+
+    steps: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """So many bytes at a time, and what is left of a packet, so far apart."""
+
+    kind: ClassVar[str] = "slots"
+    every_ns: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opportunities:
+    """Times at which so many bytes can leave, in order, again after the last one."""
+
+    kind: ClassVar[str] = "trace"
+    times_ms: tuple[int, ...]
+    period_ms: int
+    bytes: int
+
+    @property
+    def rate_bps(self) -> int:
+        """The mean."""
+        return max(1, len(self.times_ms) * self.bytes * 8 * 1000 // self.period_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Transmitter:
+    """At most one of the two limits is set; without one the queue is endless. ``discipline`` None: tail drop;
+    ``pace``: how the rate varies.
+    """
+
+    name: str
+    rate_bps: int
+    queue_packets: int | None
+    queue_bytes: int | None
+    discipline: Discipline | None = None
+    pace: RateSteps | Slots | Opportunities | None = None
+
+    @property
+    def lasting_bps(self) -> int:
+        """What leaves in the long run."""
+        return self.discipline.rate_bps if isinstance(self.discipline, Tbf) else self.rate_bps
+
+
+@dataclass(frozen=True, slots=True)
+class Jitter:
+    """``table``: deviations of equal chances in 1/8192 of ``ns``; none: evenly up to ``ns``."""
+
+    ns: int
+    table: tuple[int, ...]
+    correlation_ppb: int
+    ordered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    ppb: int
+    gap: int
+    correlation_ppb: int
+
+
+@dataclass(frozen=True, slots=True)
+class Policer:
+    """Drops what comes faster than the rate, beyond a burst, after the transmitter."""
+
+    rate_bps: int
+    burst_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Of so many packets the last one is lost."""
+
+    every: int
+
+
+@dataclass(frozen=True, slots=True)
+class GilbertElliott:
+    """Chances of a good and a bad state, in parts per billion."""
+
+    kind: ClassVar[str] = "gilbert_elliott"
+    p_ppb: int
+    r_ppb: int
+    bad_ppb: int
+    good_ppb: int
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One direction. ``source`` and ``target`` are hosts, ``transmitter`` an index, None where the rate is unlimited.
+
+    ``loss_ppb``: the share that is lost in the long run, in parts per billion. ``loss_pattern`` None: each by itself.
+    """
+
+    name: str
+    source: int
+    target: int
+    transmitter: int | None
+    delay_ns: int
+    loss_ppb: int
+    loss_pattern: Every | GilbertElliott | None
+    overhead_bytes: int
+    aggregation_ns: int = 0
+    losses: tuple[tuple[int, int], ...] = ()
+    """From when (ns), and parts per billion."""
+    delays: tuple[tuple[int, int], ...] = ()
+    jitter: Jitter | None = None
+    reorder: Reorder | None = None
+    duplicate: tuple[int, int] | None = None
+    """The share and the correlation of its draws, in parts per billion."""
+    corrupt: tuple[int, int] | None = None
+    policer: Policer | None = None
+
+    @property
+    def loses(self) -> bool:
+        """Whether any packet may be lost by the loss model."""
+        return bool(self.loss_ppb) or any(ppb for _, ppb in self.losses)
+
+    @property
+    def varies(self) -> bool:
+        """Whether there is more to its packets' way than a delay."""
+        return bool(self.delays or self.jitter or self.reorder or self.duplicate or self.corrupt)
+
+    @property
+    def every(self) -> int | None:
+        """Of how many packets the last is lost; None for another loss."""
+        return self.loss_pattern.every if isinstance(self.loss_pattern, Every) else None
+
+    @property
+    def gilbert_elliott(self) -> GilbertElliott | None:
+        """The states of its losses; None for another loss."""
+        return self.loss_pattern if isinstance(self.loss_pattern, GilbertElliott) else None
+
+
+def transmitter(told: Mapping[str, Any]) -> Transmitter:
+    """What ``plain`` made of one."""
+    pace: RateSteps | Slots | Opportunities | None = None
+    for kind, given in (told.get("pace") or {}).items():
+        if kind == "steps":
+            pace = RateSteps(tuples(given))
+        elif kind == "slots":
+            pace = Slots(**given)
+        else:
+            pace = Opportunities(**given | {"times_ms": tuple(given["times_ms"])})
+    return Transmitter(**{**told, "discipline": discipline(told.get("discipline")), "pace": pace})
+
+
+def link(told: Mapping[str, Any]) -> Link:
+    """What ``plain`` made of one."""
+    pattern = told["loss_pattern"]
+    loss: Every | GilbertElliott | None = None
+    if pattern is not None:
+        loss = Every(**pattern) if "every" in pattern else GilbertElliott(**pattern["gilbert_elliott"])
+    names = {key: name for name, key in KEYS.items()}
+    given = {names.get(key, key): value for key, value in told.items()}
+    given |= {name: tuples(given[name]) for name in ("losses", "delays") if name in given}
+    given |= {name: tuple(given[name]) for name in ("duplicate", "corrupt") if name in given}
+    if "jitter" in given:
+        jitter = {"table": (), "correlation_ppb": 0} | given["jitter"]
+        given["jitter"] = Jitter(**jitter | {"table": tuple(jitter["table"])})
+    if "policer" in given:
+        given["policer"] = Policer(**given["policer"])
+    if "reorder" in given:
+        given["reorder"] = Reorder(**{"correlation_ppb": 0} | given["reorder"])
+    return Link(**given | {"loss_pattern": loss})
