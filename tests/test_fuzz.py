@@ -17,6 +17,7 @@ TARGETS = {
     "tshark": 100,
     "scenario": 3000,
     "trace": 1500,
+    "deviations": 1500,
     "sizes": 1500,
     "transfers": 1500,
     "study": 900,

@@ -10,7 +10,7 @@ import pytest
 
 from sawtooth import engines, read_capture
 from sawtooth.cli.words import describe
-from sawtooth.compiled import Compiled
+from sawtooth.compiled import Compiled, Video
 from sawtooth.errors import InputError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
@@ -187,3 +187,9 @@ def test_a_capture_shows_the_readers_handshake_its_requests_and_the_answers(tmp_
         assert server["payload_bytes"] >= 30_000 * answers
         assert not client["retransmits"]
         assert not server["retransmits"]
+
+
+def test_a_video_is_offered_in_a_known_ladder_where_none_is_given() -> None:
+    told = Scenario(flows=[{"source": {"kind": "video"}}]).compile().flows[0].asks
+    assert isinstance(told, Video)
+    assert (len(told.rates_bps), told.rates_bps[0], told.rates_bps[-1]) == (10, 235_000, 5_800_000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from sawtooth.compiled import Compiled, RateSteps, Slots
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.varying import table
+from sawtooth.scenario.jitter import deviations
 from sawtooth.testbed import qdisc
 from sawtooth.testbed.place import Place
 from sawtooth.testbed.plan import build
@@ -137,13 +139,75 @@ def test_a_scenario_without_any_of_it_is_compiled_as_before() -> None:
 
 @pytest.mark.parametrize("distribution", ["normal", "pareto", "paretonormal"])
 def test_a_table_of_deviations_is_standard_but_for_what_is_cut_off(distribution: str) -> None:
-    values = [value / 8192 for value in table(distribution)]
+    values = [value / 8192 for value in deviations(distribution)]
     mean = sum(values) / len(values)
     assert len(values) == 4096
     assert abs(mean) < 0.05
     assert (sum(value**2 for value in values) / len(values)) ** 0.5 == pytest.approx(
         {"normal": 1, "pareto": 0.77, "paretonormal": 0.85}[distribution], rel=0.01
     )
+
+
+def table_of(directory: Path, text: str) -> dict[str, Any]:
+    (directory / "measured.dist").write_text(text)
+    return {"deviation": "1 ms", "distribution": "table", "table": str(directory / "measured.dist")}
+
+
+def test_deviations_come_from_a_file_as_netem_s_tables_are(tmp_path: Path) -> None:
+    given = table_of(tmp_path, "# mu 0 sigma 1\n-8192 -4096 # two\n\n 0\t8192\n32767\n")
+    (link,) = (link for link in path(jitter=given).links if link.jitter is not None)
+    assert link.jitter is not None
+    assert link.jitter.table == (-8192, -4096, 0, 8192, 32767)
+    assert struct.pack("=5h", *link.jitter.table) in qdisc.netem(delay_ns=10**6, jitter=link.jitter)
+
+
+def test_on_the_simulator_delays_are_those_of_the_file(tmp_path: Path) -> None:
+    given = table_of(tmp_path, "16384")
+
+    def rtts(jitter: Any) -> Any:
+        asked = {"jitter": jitter, "queue": "9 packets"}
+        run = get("sim").run(Scenario(duration="2 s", path=asked, flows=[], probes=[{"interval": "100 ms"}]))
+        return run.tables["probes"]["rtt_s"]
+
+    assert (rtts(given) - rtts("0 s")).round(9).tolist() == [0.002] * len(rtts("0 s"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no numbers"),
+        ("# nothing", "no numbers"),
+        ("1 2\n3.5", "line 2: 3.5"),
+        ("32768", "line 1: 32768"),
+        ("-32769", "line 1: -32769"),
+        ("--1", "line 1: --1"),
+        ("1 nan", "line 1: nan"),
+        ("0 " * 16_385, "more than 16384"),
+    ],
+)
+def test_a_bad_table_is_refused_with_its_line(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(SawtoothError) as caught:
+        path(jitter=table_of(tmp_path, text))
+    assert caught.value.code == "bad-table"
+    assert words in str(caught.value)
+
+
+def test_a_table_and_its_distribution_are_given_together(tmp_path: Path) -> None:
+    given = table_of(tmp_path, "0")
+    for without, code in (("table", "missing-field"), ("distribution", "conflict")):
+        with pytest.raises(SawtoothError) as caught:
+            path(jitter={name: value for name, value in given.items() if name != without})
+        assert caught.value.code == code
+
+
+def test_a_table_lies_beside_the_scenario_and_counts_by_what_it_says(tmp_path: Path) -> None:
+    table_of(tmp_path, "0 1")
+    file = tmp_path / "one.toml"
+    file.write_text('[path]\njitter = { deviation = "1 ms", distribution = "table", table = "measured.dist" }\n')
+    before = Scenario.load(file).digest()
+    assert Scenario.load(file).digest() == before
+    table_of(tmp_path, "0 12")
+    assert Scenario.load(file).digest() != before
 
 
 def test_a_short_form_is_written_as_it_was_read() -> None:

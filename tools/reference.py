@@ -10,11 +10,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sawtooth.scenario import asks, parts, queue, reader, sizes, writer
+from sawtooth.scenario.jitter import Jitter
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.units import Loss, Quantity, Queue, Rate, Size, Span
-from sawtooth.scenario.varying import Change, Jitter, Reorder, Share
+from sawtooth.scenario.varying import Change, Reorder, Share
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "scenario.md"
 
@@ -274,7 +275,9 @@ def _default(field: FieldInfo) -> str:
     if default is None or isinstance(default, BaseModel) or default in ((), {}):
         return "–"
     if isinstance(default, tuple):
-        return "one flow"
+        if isinstance(default[0], parts.Flow):
+            return "one flow"
+        return f'`"{default[0]}"`' if len(default) == 1 else f"{len(default)} of them"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
     return f'`"{default}"`' if isinstance(default, (Quantity, str)) else f"`{default}`"

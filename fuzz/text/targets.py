@@ -101,6 +101,17 @@ def sizes(data: bytes) -> None:
     Scenario(flows=[{"source": source}]).compile().to_json()
 
 
+def deviations(data: bytes) -> None:
+    """A table of jitter's deviations."""
+    from sawtooth.scenario import Scenario
+    from sawtooth.scenario.jitter import read_deviations
+
+    _input.write_bytes(data)
+    read_deviations(str(_input))
+    jitter = {"deviation": "1 ms", "distribution": "table", "table": str(_input)}
+    Scenario(path={"jitter": jitter}).compile().to_json()
+
+
 def transfers(data: bytes) -> None:
     """A list of transfers that come by themselves."""
     from sawtooth.scenario import Scenario
@@ -236,6 +247,7 @@ TARGETS: dict[str, Target] = {
         tshark,
         scenario,
         trace,
+        deviations,
         sizes,
         transfers,
         study,

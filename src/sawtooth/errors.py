@@ -55,6 +55,7 @@ CODES: dict[str, int] = {
     "bad-source": BAD_INPUT,
     "bad-trace": BAD_INPUT,
     "bad-cdf": BAD_INPUT,
+    "bad-table": BAD_INPUT,
     "bad-transfers": BAD_INPUT,
     "bad-module": BAD_INPUT,
     "patch-failed": BAD_INPUT,

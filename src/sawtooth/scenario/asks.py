@@ -20,8 +20,10 @@ from sawtooth.scenario.sizes import Sizes
 from sawtooth.scenario.units import Rate, Size, Span
 
 _EXAMPLE = 'think = "1 s", or think = { kind = "exponential", mean = "1 s" }'
-_LADDER = 100
-"""Rates that a video is offered in, at most."""
+_MOST_RATES = 100
+"""That a video is offered in."""
+_LADDER = tuple(Rate(kbps * 1000) for kbps in (235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800))
+"""Netflix's, before each title had its own ("Per-Title Encode Optimization", Netflix Technology Blog, 2015)."""
 
 Wait = Annotated[Span, between("0 s", "1 h", Span)]
 Length = Annotated[Span, between("100 ms", "60 s", Span)]
@@ -106,10 +108,12 @@ class Video(Part):
 
     kind: Literal["video"] = Field(description="`video`")
     rates: tuple[Rate, ...] = Field(
+        _LADDER,
         strict=False,
         min_length=1,
-        max_length=_LADDER,
-        description="a list of those that it is offered in, the lowest first",
+        max_length=_MOST_RATES,
+        description="a list of those that it is offered in, the lowest first; absent: the ten of Netflix's ladder of "
+        "2015, 235 kbit/s to 5.8 Mbit/s",
     )
     segment: Length = Field(Span.parse("4 s"), description="length of a segment")
     buffer: Buffer = Field(Span.parse("30 s"), description="video that is held at most")

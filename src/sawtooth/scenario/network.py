@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from sawtooth.compiled import Opportunities
+from sawtooth.scenario.jitter import Jitter
 from sawtooth.scenario.loss import NO_LOSS, LossPattern
 from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.queue import Discipline
 from sawtooth.scenario.units import Loss, Queue
-from sawtooth.scenario.varying import Change, Jitter, Reorder, Share, Steps
+from sawtooth.scenario.varying import Change, Reorder, Share, Steps
 
 
 @dataclass(frozen=True)

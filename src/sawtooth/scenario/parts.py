@@ -20,6 +20,7 @@ from sawtooth.errors import InputError
 from sawtooth.frames import MSS
 from sawtooth.scenario.control import CONGESTION_CONTROLS, Control, Module, Variant, told_control
 from sawtooth.scenario.datagrams import Udp
+from sawtooth.scenario.jitter import JitterModel
 from sawtooth.scenario.loss import LossModel
 from sawtooth.scenario.names import End, Name
 from sawtooth.scenario.part import Part
@@ -28,7 +29,7 @@ from sawtooth.scenario.queue import QueueModel
 from sawtooth.scenario.ranges import between
 from sawtooth.scenario.reader import Reader
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
-from sawtooth.scenario.varying import Change, JitterModel, ReorderModel, ShareModel
+from sawtooth.scenario.varying import Change, ReorderModel, ShareModel
 from sawtooth.scenario.writer import Source
 
 HZ = (100, 250, 300, 1000)

@@ -229,8 +229,9 @@ class Scenario(Part):
                 with_contents(table["source"])
         for table in [tables.get("path", {}), *tables.get("links", ())]:
             for one in (table, table.get("forward", {}), table.get("backward", {})):
-                if "trace" in one:
-                    one["trace"] = trace_digest(one["trace"])
+                for holder, name in ((one, "trace"), (one.get("jitter"), "table")):
+                    if isinstance(holder, dict) and name in holder:
+                        holder[name] = trace_digest(holder[name])
         text = json.dumps(tables, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

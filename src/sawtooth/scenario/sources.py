@@ -62,6 +62,8 @@ def _with_traces(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
         name = table.get("trace")
         if isinstance(name, str) and name and (name not in shipped() or (directory / name).exists()):
             table["trace"] = str((directory / name).absolute())
+        if "jitter" in table:
+            table["jitter"] = _tabled(table["jitter"], directory)
         return table
 
     links = tables.get("links")
@@ -70,12 +72,21 @@ def _with_traces(tables: dict[str, Any], directory: Path) -> dict[str, Any]:
     return tables | changed
 
 
+def _tabled(jitter: Any, directory: Path) -> Any:
+    """A jitter, the file of its deviations by its whole path."""
+    if not isinstance(jitter, Mapping) or not isinstance(jitter.get("table"), str) or not jitter["table"]:
+        return jitter
+    return {**jitter, "table": str((directory / jitter["table"]).absolute())}
+
+
 def anchored_axes(axes: Mapping[str, Any], directory: Path) -> dict[str, Any]:
     """The same for the values of fields by their dotted paths, as a study varies them."""
     return {field: _values(field.split("."), values, directory) for field, values in axes.items()}
 
 
 def _values(steps: Sequence[str], values: Any, directory: Path) -> Any:
+    if steps[-1] == "jitter" and isinstance(values, list):
+        return [_tabled(value, directory) for value in values]
     if steps[0] != "flows" or not isinstance(values, list):
         return values
     if steps[-1] == "source":

@@ -1,13 +1,11 @@
-"""What of a link direction changes by itself: rate, delay and loss at given times; jitter, and what else netem does."""
+"""What of a link direction changes by itself: rate, delay, loss at given times; packets that overtake or come twice."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from statistics import NormalDist
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     BeforeValidator,
@@ -26,11 +24,6 @@ from sawtooth.scenario.units import Loss, Quantity, Rate, Span
 MOST_STEPS = 1_000_000
 """Of one direction in one run."""
 _STOPPED = Rate(0)
-_DEVIATIONS = 4096
-"""Entries of a table, as netem's."""
-_SCALE = 8192
-_SHAPE = 3
-"""Of the Pareto distribution: its deviation is finite, its third moment is not."""
 
 
 def _drawn_or_fixed(kind: Any) -> Any:
@@ -114,12 +107,12 @@ def steps_of(changes: Sequence[Change], duration_ns: int, seed: int, salt: str, 
     return Steps(*(tuple(sorted(found[what].items())) for what in ("rate", "delay", "loss")))
 
 
-def _of_text(field: str) -> BeforeValidator:
+def of_text(field: str) -> BeforeValidator:
     """Text stands for a table with this field."""
     return BeforeValidator(lambda value: value if isinstance(value, (Mapping, Part)) else {field: value})
 
 
-class _Short(Part):
+class Short(Part):
     """Is written as its first field's text where nothing else is set."""
 
     @model_serializer(mode="wrap")
@@ -132,67 +125,29 @@ class _Short(Part):
         return told[first] if defaults else told
 
 
-_NONE = Loss(0)
+NONE = Loss(0)
 
 
-class Jitter(_Short):
-    """How each packet's delay deviates from the link's (tc-netem's `delay TIME JITTER`); never below none at all."""
-
-    deviation: Span = Field(description="standard deviation; of `uniform` the furthest")
-    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = Field(
-        "uniform", description="pareto has long tails; paretonormal is a quarter normal, three quarters pareto"
-    )
-    correlation: Loss = Field(_NONE, description="of each draw with the last one")
-    ordered: bool = Field(True, description="whether packets keep their order; false: each has its own delay, as netem")
-
-    def compile(self) -> compiled.Jitter:
-        return compiled.Jitter(self.deviation.ns, table(self.distribution), self.correlation.ppb, self.ordered)
-
-
-class Reorder(_Short):
+class Reorder(Short):
     """Packets that overtake all that are on their way: they have no delay (tc-netem's `reorder`)."""
 
     share: Loss = Field(description="of the packets")
     gap: int = Field(1, ge=1, le=10**9, description="of so many packets the last one may overtake")
-    correlation: Loss = Field(_NONE, description="of each draw with the last one")
+    correlation: Loss = Field(NONE, description="of each draw with the last one")
 
     def compile(self) -> compiled.Reorder:
         return compiled.Reorder(self.share.ppb, self.gap, self.correlation.ppb)
 
 
-class Share(_Short):
+class Share(Short):
     """A share of the packets, drawn packet by packet."""
 
     share: Loss = Field(description="of the packets")
-    correlation: Loss = Field(_NONE, description="of each draw with the last one")
+    correlation: Loss = Field(NONE, description="of each draw with the last one")
 
     def compile(self) -> tuple[int, int]:
         return self.share.ppb, self.correlation.ppb
 
 
-JitterModel = Annotated[Jitter, _of_text("deviation")]
-ReorderModel = Annotated[Reorder, _of_text("share")]
-ShareModel = Annotated[Share, _of_text("share")]
-
-
-@cache
-def table(distribution: str) -> tuple[int, ...]:
-    """Deviations of 4096 equal chances, in 1/8192 of the standard deviation; none for ``uniform``.
-
-    By the inverse of each distribution, with mean 0 and deviation 1; then cut to 16 bits, four deviations, as netem's
-    are, which takes a quarter from the deviation of ``pareto``.
-    """
-    if distribution == "uniform":
-        return ()
-    chances = [(number + 0.5) / _DEVIATIONS for number in range(_DEVIATIONS)]
-    normal = _standard([NormalDist().inv_cdf(chance) for chance in chances])
-    pareto = _standard([(1 - chance) ** (-1 / _SHAPE) for chance in chances])
-    mixed = _standard([(one + 3 * other) / 4 for one, other in zip(normal, pareto, strict=True)])
-    values = {"normal": normal, "pareto": pareto, "paretonormal": mixed}[distribution]
-    return tuple(max(-(2**15), min(2**15 - 1, round(value * _SCALE))) for value in values)
-
-
-def _standard(values: Sequence[float]) -> list[float]:
-    mean = sum(values) / len(values)
-    deviation = (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5
-    return [(value - mean) / deviation for value in values]
+ReorderModel = Annotated[Reorder, of_text("share")]
+ShareModel = Annotated[Share, of_text("share")]
