@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.draw.lines import LineFigure
 from sawtooth.draw.palette import shown
 from sawtooth.draw.panels import TOGETHER, Layout, PanelFigure
-from sawtooth.report import measured, probes, response
+from sawtooth.report import applied, measured, probes, response
 from sawtooth.study.means import intervals, means
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -29,7 +29,7 @@ def figures(result: StudyResult) -> list[PanelFigure | LineFigure]:
     layout = _layout_of(result, result.pooled, result.study.roles())
     # Against a single value nothing can be drawn.
     asked = result.study.report.plots
-    alone = ("time", "distribution", *probes.MAKERS, "latency", "latency-cdf", "completion")
+    alone = ("time", "distribution", *probes.MAKERS, "latency", "latency-cdf", "completion", *applied.MAKERS)
     names = [name for name in asked if len(layout.x_values) > 1 or name in alone]
     of_probes = probes.figures(result, layout, names)
     made = [of_probes[name] if name in of_probes else _MAKERS[name](result, layout) for name in names]
@@ -188,4 +188,5 @@ _MAKERS: dict[str, Callable[[StudyResult, Layout], PanelFigure | LineFigure]] = 
     "share": _share,
     "response": response.figure,
     **measured.MAKERS,
+    **applied.MAKERS,
 }

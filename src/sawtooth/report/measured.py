@@ -5,16 +5,14 @@ of a study's table along x, or one against another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import MUTED, colour, shown
-from sawtooth.draw.panels import ACROSS, Layout, value_text
-from sawtooth.run import Run
+from sawtooth.draw.panels import ACROSS, Layout
+from sawtooth.report.points import LEGIBLE, Point, is_drawn, keys_of, named, points, said
 from sawtooth.stats import Latency, latencies
 from sawtooth.stats.completion import QUANTILES
-from sawtooth.study import store
 from sawtooth.study.measures import TITLES
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -22,8 +20,6 @@ from sawtooth.study.shares import ALL
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_LEGIBLE = 12
-"""Points that are all drawn over time, or as a distribution; of more, those at the baseline and at what stands out."""
 _BINS = 60
 """Of a line over time, where that leaves ``_PROBES`` in each."""
 _PROBES = 20
@@ -31,49 +27,9 @@ _PROBES = 20
 _QUANTILES = 200
 
 
-@dataclass(frozen=True)
-class _Point:
-    """One point, all seeds: its key, its name among those drawn, its colour and the look of its line."""
-
-    key: dict[str, Any]
-    name: str
-    tint: str
-    look: int
-    seen: list[Latency]
-
-
-def _points(result: StudyResult, layout: Layout) -> list[_Point]:
+def _probed(result: StudyResult, layout: Layout) -> list[Point[Latency]]:
     """The first probe of the points that are drawn."""
-    found: dict[tuple[Any, ...], tuple[dict[str, Any], list[Latency]]] = {}
-    for place in result.places:
-        if _is_drawn(layout, place.key):
-            run = Run.load(store.point_directory(result.directory, place.id), tables=("probes",))
-            found.setdefault(tuple(place.key.values()), (place.key, []))[1].extend(latencies(run)[:1])
-    named = _named(result, layout, [key for key, _ in found.values()])
-    return [_Point(key, *about, seen) for about, (key, seen) in zip(named, found.values(), strict=True) if seen]
-
-
-def _is_drawn(layout: Layout, key: dict[str, Any]) -> bool:
-    count = len(layout.x_values) * len(layout.series_values) * len(layout.panel_values)
-    return count <= _LEGIBLE or key[layout.x] in (layout.baseline, layout.detail)
-
-
-def _named(result: StudyResult, layout: Layout, keys: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, int]]:
-    """A name of what varies among ``keys``, a colour by series (by x without one) and a look by the rest, for each."""
-    varied = [name for name in (keys[0] if keys else {}) if len({key[name] for key in keys}) > 1]
-    by = layout.series if layout.series in varied else next(iter(varied), None)
-    tints: dict[Any, int] = {}
-    looks: dict[Any, int] = {}
-    for key in keys:
-        name = ", ".join(_said(result, one, key[one]) for one in varied) or result.study.name
-        value = key[by] if by else None
-        rest = tuple(key[one] for one in varied if one != by)
-        at, look = tints.setdefault(value, len(tints)), looks.setdefault(rest, len(looks))
-        yield name, colour(value, at), look
-
-
-def _said(result: StudyResult, name: str, value: Any) -> str:
-    return value_text(result.study.title_of(name), value) if isinstance(value, (int, float)) else shown(value)
+    return points(result, layout, ("probes",), lambda run: latencies(run)[:1])
 
 
 def over_time(result: StudyResult, layout: Layout) -> LineFigure:
@@ -85,7 +41,7 @@ def over_time(result: StudyResult, layout: Layout) -> LineFigure:
 
     frames, lines = [], []
     panels: list[tuple[str, float]] = []
-    for point in _points(result, layout):
+    for point in _probed(result, layout):
         sent = np.concatenate([one.sent_s for one in point.seen])
         rtt = np.concatenate([one.rtt_s for one in point.seen]) * 1e3
         bins = max(1, min(_BINS, len(sent) // _PROBES))
@@ -99,7 +55,7 @@ def over_time(result: StudyResult, layout: Layout) -> LineFigure:
         names = ["t_s", "latency_p5_ms", "latency_p50_ms", "latency_p95_ms"]
         table = pd.DataFrame(rows, columns=names).assign(latency_idle_ms=point.seen[0].idle_s * 1e3)
         frames.append(table.assign(**point.key)[[*point.key, *table]])
-        if len(panels) < _LEGIBLE and rows:
+        if len(panels) < LEGIBLE and rows:
             t_s, low, middle, high = (table[name].tolist() for name in names)
             idle = table["latency_idle_ms"].tolist()
             where = len(panels)
@@ -126,7 +82,7 @@ def distribution(result: StudyResult, layout: Layout) -> LineFigure:
 
     shares = np.linspace(0, 1, _QUANTILES + 1)
     frames, lines = [], []
-    for point in _points(result, layout):
+    for point in _probed(result, layout):
         rtt = np.concatenate([one.rtt_s for one in point.seen]) * 1e3
         answered = rtt[np.isfinite(rtt)]
         if answered.size:
@@ -149,14 +105,14 @@ def completion(result: StudyResult, layout: Layout) -> LineFigure:
     table = result.completions
     if not table.empty:
         table = table[table["seed"] == ALL]
-        table = table[[_is_drawn(layout, key) for key in _keys(result, table)]].reset_index(drop=True)
+        table = table[[is_drawn(layout, key) for key in keys_of(result, table)]].reset_index(drop=True)
     high = "p50" if table.empty else next(one for one in reversed(QUANTILES) if table[f"slowdown_{one}"].notna().any())
     names = tuple(f"{what}_{one}" for what in ("fct_ms", "slowdown") for one in dict.fromkeys(("p50", high)))
     lines = []
     keys = list(result.places[0].key)
     groups = list(table.groupby([*keys, "flow"], sort=False)) if not table.empty else []
     whose = [dict(zip([*keys, "flow"], values, strict=True)) for values, _ in groups]
-    for (name, tint, look), (_, part) in zip(_named(result, layout, whose), groups, strict=True):
+    for (name, tint, look), (_, part) in zip(named(result, layout, whose), groups, strict=True):
         sizes = ((part["bytes_from"] * part["bytes_to"]) ** 0.5 / 1e3).tolist()
         for panel, column in enumerate(names):
             lines.append(Line(panel, name, tint, sizes, part[column].tolist(), look=look))
@@ -266,7 +222,7 @@ def _one(result: StudyResult, layout: Layout, table: DataFrame, at: int, columns
     value = layout.x_values[at]
     part = table[table[layout.x] == value]
     x, y = (part[name].tolist() for name in columns)
-    return Line(0, _said(result, layout.x, value), colour(value, at), x, y, look=at, joined=False)
+    return Line(0, said(result, layout.x, value), colour(value, at), x, y, look=at, joined=False)
 
 
 def _is_steep(values: Any) -> bool:
@@ -294,13 +250,8 @@ def _groups(result: StudyResult, layout: Layout, table: DataFrame) -> Iterator[t
         return
     groups = list(table.groupby(keys, sort=False))
     whose = [dict(zip(keys, values, strict=True)) for values, _ in groups]
-    for (name, tint, look), (_, part) in zip(_named(result, layout, whose), groups, strict=True):
+    for (name, tint, look), (_, part) in zip(named(result, layout, whose), groups, strict=True):
         yield name, tint, look, part
-
-
-def _keys(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
-    names = list(result.places[0].key)
-    return [{str(name): value for name, value in row.items()} for row in table[names].to_dict("records")]
 
 
 MAKERS: dict[str, Callable[[StudyResult, Layout], LineFigure]] = {

@@ -21,7 +21,7 @@ from sawtooth.report.plots import draw
 from sawtooth.run import Run
 from sawtooth.stats import STATISTICS
 from sawtooth.storage import write_bytes, writing
-from sawtooth.study import estimates, store
+from sawtooth.study import application, estimates, store
 from sawtooth.study.axis import text
 from sawtooth.study.means import THE_SAME, interval, intervals, means
 from sawtooth.study.measures import RPM
@@ -102,6 +102,7 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> dict
         "shares": _shares(result),
         "latency": _measured(result, result.latency),
         "completions": _measured(result, result.completions),
+        "applications": _applications(result),
         "spread": [(name, title) for name, title in zip(STATISTICS[2:], _SPREAD, strict=True)],
         "published": result.published,
         "warnings": result.warnings,
@@ -234,6 +235,18 @@ def _measured(result: StudyResult, table: DataFrame) -> list[dict[str, Any]]:
         rows.append({**row, **rpm, "gap": first and before is not None})
         before = point
     return rows
+
+
+def _applications(result: StudyResult) -> list[tuple[application.Told, list[dict[str, Any]]]]:
+    """A table for each kind of application, with a gap between points; empty where there is none."""
+    keys = list(result.places[0].key)
+    found = list(application.tables(result.applications))
+    for _, rows in found:
+        points = [tuple(row[key] for key in keys) for row in rows]
+        several = len(set(points)) < len(points)
+        for before, here, row in zip([None, *points], points, rows, strict=False):
+            row["gap"] = several and before not in (None, here)
+    return found
 
 
 def _cells(table: DataFrame) -> dict[str, list[Any]]:

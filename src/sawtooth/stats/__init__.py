@@ -1,6 +1,8 @@
 """Statistics of runs: throughput with its interval, how it settles, counters, change against a baseline, fairness;
-latency under load, responsiveness, the bottleneck's queue, completion times, time to converge."""
+latency under load, responsiveness, the bottleneck's queue, completion times, time to converge; what
+applications have."""
 
+from sawtooth.stats.application import Application, applications
 from sawtooth.stats.completion import completions
 from sawtooth.stats.convergence import converges_s
 from sawtooth.stats.counters import COUNTERS, counters
@@ -15,9 +17,11 @@ from sawtooth.stats.throughput import STATISTICS, change_percent, describe, span
 __all__ = [
     "COUNTERS",
     "STATISTICS",
+    "Application",
     "Interval",
     "Latency",
     "Settling",
+    "applications",
     "batch_means",
     "change_percent",
     "completions",

@@ -1,5 +1,6 @@
 """What a study's table says of a point beside its throughput: latency under load, responsiveness, the bottleneck's
-queue, completion times, time to converge. Several seeds are one sample: their probes, packets and transfers together.
+queue, completion times, time to converge, what applications have. Several seeds are one sample: their probes, packets
+and transfers together.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.run import Run
-from sawtooth.stats import Latency, completions, converges_s, latencies, rpm, smoothed_s
+from sawtooth.stats import Application, Latency, applications, completions, converges_s, latencies, rpm, smoothed_s
 from sawtooth.stats.completion import QUANTILES, bins, quantile
 from sawtooth.stats.queueing import SHARES, Queueing, bottleneck, delays_s, mean_delay_s, total
+from sawtooth.study import application
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -30,7 +32,7 @@ RPM = ("rpm", "rpm_foreign", "rpm_self")
 DROPS = ("queue_drops", "queue_early_drops", "queue_marks")
 QUEUE = ("queue_delay_mean_ms", *(f"queue_{name.removesuffix('_s')}_ms" for name in SHARES), *DROPS)
 COMPLETION = tuple(f"{what}_{name}" for what in ("fct_ms", "slowdown") for name in QUANTILES)
-MEASURES = (*LATENCY, *RPM, *QUEUE, "transfers", *COMPLETION, "converges_s")
+MEASURES = (*LATENCY, *RPM, *QUEUE, "transfers", *COMPLETION, "converges_s", *application.COLUMNS)
 """Columns of a study's table; NaN where a run has nothing to measure them by."""
 TITLES = {
     "mean_mbps": "throughput, Mbit/s",
@@ -61,10 +63,11 @@ TITLES = {
     "slowdown_p99": "slowdown, 99th percentile",
     "slowdown_p999": "slowdown, 99.9th percentile",
     "converges_s": "time to converge, s",
+    **application.TITLES,
 }
 """Columns that figures draw, and what they call them."""
-NAMES = ("probe", "flow", "bytes_from", "bytes_to")
-"""Columns of the tables ``latency`` and ``completions`` beside those."""
+NAMES = ("probe", "flow", "bytes_from", "bytes_to", *application.NAMES)
+"""Columns of the tables ``latency``, ``completions`` and ``applications`` beside those."""
 PREFIXES = ("latency_", "queue_", "rpm", "fct_", "slowdown_")
 
 
@@ -77,11 +80,19 @@ class Measured:
     queue: Queueing | None
     completions: DataFrame
     converges_s: float
+    applications: tuple[Application, ...]
 
     @classmethod
     def of(cls, run: Run) -> Measured:
         """From a run with all of its tables that there are."""
-        return cls(tuple(latencies(run)), smoothed_s(run), bottleneck(run), completions(run), converges_s(run))
+        return cls(
+            tuple(latencies(run)),
+            smoothed_s(run),
+            bottleneck(run),
+            completions(run),
+            converges_s(run),
+            tuple(applications(run)),
+        )
 
 
 def columns(seen: Sequence[Measured]) -> dict[str, float]:
@@ -104,7 +115,12 @@ def columns(seen: Sequence[Measured]) -> dict[str, float]:
     if len(done):
         row |= {"transfers": len(done), **_completion(done)}
     row["converges_s"] = math.fsum(one.converges_s for one in seen) / len(seen)
-    return row
+    return row | application.columns([one.applications for one in seen])
+
+
+def application_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:
+    """A row a flow whose source is of such a kind."""
+    return application.rows(key, seed, [one.applications for one in seen])
 
 
 def latency_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from sawtooth.stats import (
     span,
     throughput,
 )
+from sawtooth.stats.application import TABLES as APPLICATIONS
 from sawtooth.storage import checksum, not_a_result, reason, write_bytes
 from sawtooth.study import measures, shares, store
 from sawtooth.study.axis import text
@@ -40,7 +41,7 @@ from sawtooth.tables import csv_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_TABLES = ("intervals", "tcp_info", "flows", "probes", "queues")
+_TABLES = ("intervals", "tcp_info", "flows", "probes", "queues", *APPLICATIONS.values())
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -61,8 +62,8 @@ class StudyResult:
     row a run and one with seed "all"; ``details`` adds intervals, changes, counters and all published figures;
     ``samples`` is the throughput in Mbit/s, one row an interval. ``shares`` has a row a flow where scenarios have
     several: its mean, deviation and share of the sum, and Jain's index over its connections and over all. ``latency``
-    has a row a probe, ``completions`` one for each flow and size of transfers that end by themselves
-    (docs/reference/tables.md). ``description`` is study.json.
+    has a row a probe, ``completions`` one for each flow and size of transfers that end by themselves, ``applications``
+    one for each flow that is an application (docs/reference/tables.md). ``description`` is study.json.
     """
 
     study: Study
@@ -76,6 +77,7 @@ class StudyResult:
     shares: DataFrame
     latency: DataFrame
     completions: DataFrame
+    applications: DataFrame
     warnings: tuple[str, ...]
 
     @classmethod
@@ -121,11 +123,11 @@ class StudyResult:
             sentences.append(f"the published figures were not made with what was set here: {fields}")
         alone = _Alone.of(study, rows, single)
         shared = pd.DataFrame([row for group in mixed.values() for row in _share_rows(engine, group, alone)])
-        of_probes, of_transfers = (
+        of_probes, of_transfers, of_applications = (
             pd.DataFrame([row for group in groups.values() for row in _measured_rows(engine, group, rows_of)])
-            for rows_of in (measures.latency_rows, measures.completion_rows)
+            for rows_of in (measures.latency_rows, measures.completion_rows, measures.application_rows)
         )
-        tables = details[columns], details, samples, shared, of_probes, of_transfers
+        tables = details[columns], details, samples, shared, of_probes, of_transfers, of_applications
         return cls(study, engine, directory, kept, published, *tables, tuple(sentences))
 
     @classmethod
@@ -174,12 +176,12 @@ class StudyResult:
         return Run.load(store.point_directory(self.directory, place.id))
 
     def write_tables(self) -> None:
-        """Writes summary.csv, table.csv and, where there are some, shares.csv, latency.csv, completions.csv and
-        published.csv.
+        """Writes summary.csv, table.csv and, where there are some, shares.csv, latency.csv, completions.csv,
+        applications.csv and published.csv.
         """
         write_bytes(self.directory / "summary.csv", csv_text(self.summary).encode())
         write_bytes(self.directory / "table.csv", csv_text(self.details).encode())
-        for name in ("shares", "latency", "completions"):
+        for name in ("shares", "latency", "completions", "applications"):
             found = getattr(self, name)
             if not found.empty:
                 write_bytes(self.directory / f"{name}.csv", csv_text(found).encode())

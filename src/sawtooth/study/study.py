@@ -48,8 +48,20 @@ ProbePlot = Literal["probe-curves", "probe-estimates", "probe-rtts", "assumed-rt
 LatencyPlot = Literal["latency", "latency-cdf"]
 """For scenarios with probes beside flows."""
 MeasurePlot = Literal["measures", "trade", "completion", "harm"]
+ApplicationPlot = Literal["response-cdf", "page-cdf"]
+"""For scenarios with sources of kind requests, or pages."""
 PlotName = Literal[
-    "time", "distribution", "mean", "mean-log", "compare", "share", "response", ProbePlot, LatencyPlot, MeasurePlot
+    "time",
+    "distribution",
+    "mean",
+    "mean-log",
+    "compare",
+    "share",
+    "response",
+    ProbePlot,
+    LatencyPlot,
+    MeasurePlot,
+    ApplicationPlot,
 ]
 PLOTS: tuple[PlotName, ...] = ("time", "distribution", "mean", "mean-log", "compare", "share")
 """Of a study that names none."""
@@ -324,17 +336,23 @@ class Study(_Table):
         for axis in axes:
             _check_axis(axis, axes)
         self._check_report([axis.column for axis in axes])
-        self._check_probes()
+        self._check_plots()
         seeds = self.full.get("seeds", [1])
         if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
             raise InputError("wrong-type", "seeds is a list of whole numbers", field="full.seeds", fix="write [1]")
 
-    def _check_probes(self) -> None:
-        """Figures of probes need probes, and flows that are there."""
+    def _check_plots(self) -> None:
+        """Figures of probes need probes, those of applications some, and both flows that are there."""
         scenario = self._base()
         if {*get_args(ProbePlot), *get_args(LatencyPlot)} & set(self.report.plots) and not scenario.probes:
             fix = "add [[scenario.probes]], or leave out the figures of probes"
             raise InputError("missing-field", "the scenario has no probes to be shown", field="report.plots", fix=fix)
+        for plot, kind in (("response-cdf", "requests"), ("page-cdf", "pages")):
+            has = any(flow.source is not None and flow.source.kind == kind for flow in scenario.flows)
+            if plot in self.report.plots and not has and not any(one.startswith("flows") for one in self.vary):
+                message = f'no flow has a source of kind "{kind}", which the figure {plot} is of'
+                fix = f'give one of source = {{ kind = "{kind}" … }}, or leave the figure out'
+                raise InputError("missing-field", message, field="report.plots", fix=fix)
         known = flow_names(scenario)
         for name in self.report.flows or []:
             if name not in known and "flows" not in self.vary:

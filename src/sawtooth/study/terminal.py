@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sawtooth.study import estimates
+from sawtooth.study import application, estimates
 from sawtooth.study.means import interval, intervals, means
 from sawtooth.study.shares import ALL
 
@@ -40,9 +40,8 @@ def table(result: StudyResult) -> str:
     about = f"throughput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
     notes = [line for line in (about, intervals(result.records)) if line]
-    return "\n".join(
-        [title, *notes, "", *_aligned(lines, words), *_shares(result, keys, words), *_latency(result, keys, words)]
-    )
+    more = (*_shares(result, keys, words), *_latency(result, keys, words), *_applications(result, keys, words))
+    return "\n".join([title, *notes, "", *_aligned(lines, words), *more])
 
 
 def _of_probes(result: StudyResult) -> str:
@@ -96,6 +95,21 @@ def _latency(result: StudyResult, keys: list[str], words: list[int]) -> list[str
     first = result.latency["probe"].iloc[0]
     about = f"latency under load in ms, of {first}; responsiveness in round trips a minute"
     return ["", about, "", *_aligned(lines, words)]
+
+
+def _applications(result: StudyResult, keys: list[str], words: list[int]) -> list[str]:
+    """What flows have that are applications, a table for each kind."""
+    found = []
+    for told, rows in application.tables(result.applications):
+        lines = [[*keys, "flow", *(heading for heading, _ in told.columns.values())]]
+        for row in rows:
+            cells = [
+                "-" if math.isnan(row[column]) else f"{row[column]:.{digits}f}"
+                for column, (_, digits) in told.columns.items()
+            ]
+            lines.append([*(plain(row[key]) for key in keys), row["flow"], *cells])
+        found += ["", told.title, "", *_aligned(lines, [*words, len(keys)])]
+    return found
 
 
 def _aligned(lines: list[list[str]], words: list[int]) -> list[str]:
