@@ -87,7 +87,7 @@ def delay_s(seen: Sequence[Application]) -> float:
 
 
 def _kind(flow: Flow) -> str | None:
-    return "udp" if flow.datagrams is not None else flow.asks.name if flow.asks is not None else None
+    return "udp" if flow.datagrams is not None else flow.asks.kind if flow.asks is not None else None
 
 
 def _received(seen: Sequence[Application]) -> list[Queueing]:
