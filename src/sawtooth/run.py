@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth import rows
 from sawtooth.foreign import regular
 from sawtooth.scenario import Scenario
+from sawtooth.shown import Shown
 from sawtooth.storage import checksum, new_directory, not_a_result, read_description, reason, write_description, writing
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ _READ = {
 """Columns without which a table is not the one that its name says."""
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Shown):
     """What was seen: a scenario, the engine's name, tables, and ``meta`` (versions, warnings, names of the indices).
 
     A table of more than 131,072 rows is read when it is first asked for (``sawtooth.rows``).

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.foreign import regular
+from sawtooth.shown import Shown
 from sawtooth.storage import new_directory, write_json, writing
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 FIX = "give a pcap or pcapng file, plain or packed with gzip or Zstandard, or - for standard input"
 
 
-@dataclass(frozen=True)
-class Capture:
+@dataclass(frozen=True, repr=False)
+class Capture(Shown):
     """What was told of a capture: ``facts`` (JSON values only) and tables; docs/reference/capture.md defines them all.
 
     ``segments`` and ``sacks`` are empty unless the capture was read with the index of a ``connection``.

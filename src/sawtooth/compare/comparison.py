@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.compare.subject import ALL_FLOWS, Cell, Subject
 from sawtooth.errors import InputError
+from sawtooth.shown import Shown
 from sawtooth.stats import change_percent, of_runs
 from sawtooth.stats.interval import SAME, SEEDS, Interval, t_quantile
 from sawtooth.study.means import Course, beginnings
@@ -31,8 +32,8 @@ MOST_SEEDS = 1000
 DEFAULT_TOLERANCE = "10%"
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """The first subject is the reference. ``table`` has one row for each cell of each other subject."""
 
     subjects: tuple[Subject, ...]

@@ -17,6 +17,7 @@ from sawtooth.congestion.model import CongestionModel
 from sawtooth.congestion.series import RttSeries, span_text
 from sawtooth.congestion.steady import BLOCK, Change, change
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.shown import Shown
 
 FARTHEST = 2.0
 """Times the usual distance to what the model was trained on, beyond which it is not asked."""
@@ -33,8 +34,8 @@ _WIDEST = 20.0
 """Factor from the least to the most of an interval beyond which it is no answer."""
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Shown):
     """``sent_s`` of the first and of the last probe, and what they say.
 
     ``state`` is None where nothing can be told, and ``reason`` then the code of why, ``text`` the sentence.

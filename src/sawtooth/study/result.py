@@ -17,6 +17,7 @@ from sawtooth.published import Published
 from sawtooth.run import Run
 from sawtooth.scenario import Span
 from sawtooth.scenario.compiler import flow_names
+from sawtooth.shown import Shown
 from sawtooth.stats import (
     COUNTERS,
     STATISTICS,
@@ -54,8 +55,8 @@ class Place:
     seed: int
 
 
-@dataclass(frozen=True)
-class StudyResult:
+@dataclass(frozen=True, repr=False)
+class StudyResult(Shown):
     """What a study found.
 
     ``summary`` has the fixed columns (engine, the study's key columns, seed, the statistics, published_mean_mbps), one

@@ -25,6 +25,7 @@ from sawtooth.scenario.compiler import flow_names
 from sawtooth.scenario.names import one_line
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored, anchored_axes
+from sawtooth.shown import Shown
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
 from sawtooth.study.files import read_tables
@@ -129,7 +130,7 @@ class Report(_Table):
     )
 
 
-class Study(_Table):
+class Study(Shown, _Table):
     """A validated study file. Raises SawtoothError from ``load`` and ``from_dict``, naming file, field and fix."""
 
     name: Annotated[str, AfterValidator(_printable)] = Field(

@@ -1,0 +1,75 @@
+"""Summary: what each flow of one run got, in a few numbers; what a shell, a notebook and a terminal say of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sawtooth.rows import groups
+from sawtooth.run import Run
+from sawtooth.stats.completion import completions, quantile
+from sawtooth.stats.throughput import after_warmup, span
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+FLOW = (
+    *("flow", "cc", "connections", "mean_mbps", "mean_srtt_ms", "retransmits", "timeouts"),
+    *("transfers", "fct_ms_p50", "fct_ms_p90", "fct_ms_p99"),
+)
+"""Columns of ``summary``."""
+_TIMES = {"fct_ms_p50": 0.5, "fct_ms_p90": 0.9, "fct_ms_p99": 0.99}
+
+
+def summary(run: Run) -> DataFrame:
+    """A row a flow of the scenario, its connections between several pairs of hosts together; after the warm-up.
+
+    ``mean_mbps`` is goodput over the run, ``transfers`` how many were begun and completed, ``fct_ms_…`` quantiles of
+    their completion times. NaN: nothing to tell it by, or not in the engine's tables.
+    """
+    import pandas as pd
+
+    compiled = run.scenario.compile()
+    names = [flow.name.partition("@")[0] for flow in compiled.flows]
+    first, last = span(run)
+    bits, sums = dict.fromkeys(names, 0.0), {name: [math.nan, math.nan] for name in names}
+    for part in groups(run.tables, "intervals"):
+        kept = after_warmup(run, part)
+        kept = kept[kept["t_s"] <= last + 5e-10]
+        lengths = run.scenario.interval.seconds
+        for index, own in kept.groupby("flow"):
+            name = names[int(str(index))]
+            bits[name] += float(own["goodput_bps"].sum()) * lengths
+            for at, column in enumerate(("retransmits", "timeouts")):
+                if column in own:
+                    before = sums[name][at]
+                    sums[name][at] = float(own[column].sum()) + (0.0 if math.isnan(before) else before)
+    rtts: dict[str, list[float]] = {name: [0.0, 0.0] for name in names}
+    if "tcp_info" in run.tables:
+        for part in groups(run.tables, "tcp_info", ("t_s", "flow", "srtt_s")):
+            kept = after_warmup(run, part)
+            kept = kept[kept["srtt_s"] > 0]
+            for index, own in kept.groupby("flow"):
+                found = rtts[names[int(str(index))]]
+                found[0] += float(own["srtt_s"].sum())
+                found[1] += len(own)
+    done = completions(run)
+    rows = []
+    for name in dict.fromkeys(names):
+        flows = [flow for flow, known in zip(compiled.flows, names, strict=True) if known == name]
+        total, count = rtts[name]
+        times = done[done["flow"] == name]["fct_s"].to_numpy(dtype=float) * 1e3
+        rows.append(
+            {
+                "flow": name,
+                "cc": flows[0].cc,
+                "connections": sum(flow.count for flow in flows),
+                "mean_mbps": bits[name] / (last - first) / 1e6 if last > first else math.nan,
+                "mean_srtt_ms": total / count * 1e3 if count else math.nan,
+                "retransmits": sums[name][0],
+                "timeouts": sums[name][1],
+                "transfers": len(times),
+                **{key: quantile(times, share) if times.size else math.nan for key, share in _TIMES.items()},
+            }
+        )
+    return pd.DataFrame(rows, columns=list(FLOW))
