@@ -52,6 +52,18 @@ pub struct Path {
     pub seed: u64,
 }
 
+/// Two flows of Reno, long enough for queues to stand.
+pub const LONG: Path = Path {
+    cc: "reno",
+    count: 2,
+    rate_bps: 20_000_000,
+    rtt_ns: 40 * MS,
+    queue_packets: 1000,
+    loss_ppb: 0,
+    duration_ns: 20 * SECOND,
+    seed: 1,
+};
+
 impl Default for Path {
     fn default() -> Self {
         Path {

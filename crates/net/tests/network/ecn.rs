@@ -1,22 +1,11 @@
 //! ECN from end to end: who agrees on it, and what marks do (RFC 3168).
 
-use crate::common::{MS, Path, Run, SECOND, link};
+use crate::common::{LONG, MS, Path, Run, SECOND, link};
 use serde_json::{Value, json};
-
-const PATH: Path = Path {
-    cc: "reno",
-    count: 2,
-    rate_bps: 20_000_000,
-    rtt_ns: 40 * MS,
-    queue_packets: 1000,
-    loss_ppb: 0,
-    duration_ns: 20 * SECOND,
-    seed: 1,
-};
 
 /// CoDel that marks; the sending, forwarding and receiving hosts have these values of `tcp_ecn`.
 fn marking(cc: &'static str, ecn: [u8; 3]) -> Value {
-    let (mut scenario, half) = (Path { cc, ..PATH }.json(), PATH.rtt_ns / 2);
+    let (mut scenario, half) = (Path { cc, ..LONG }.json(), LONG.rtt_ns / 2);
     scenario["links"] = json!([link(0, 1, None, 0, 0), link(1, 2, Some(0), half, 0), link(2, 0, None, half, 0)]);
     scenario["transmitters"][0]["discipline"] =
         json!({"codel": {"target_ns": 5 * MS, "interval_ns": 100 * MS, "ecn": true}});

@@ -1,6 +1,6 @@
 //! Queues that scenarios name, by the clauses of their documents.
 
-use crate::common::{MS, PERCENT, Path, Run, SECOND, bits, flow, host, link, probe, simulation};
+use crate::common::{LONG, MS, PERCENT, Path, Run, SECOND, bits, flow, host, link, probe, simulation};
 use sawtooth_net::scenario::Scenario;
 use sawtooth_units::Time;
 use serde_json::{Value, json};
@@ -73,17 +73,6 @@ fn median(run: &Run, table: &str, column: &str) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
-
-const LONG: Path = Path {
-    cc: "reno",
-    count: 2,
-    rate_bps: 20_000_000,
-    rtt_ns: 40 * MS,
-    queue_packets: 1000,
-    loss_ppb: 0,
-    duration_ns: 20 * SECOND,
-    seed: 1,
-};
 
 #[test]
 fn codel_keeps_the_standing_queue_near_its_target_where_tail_drop_fills_it() {
