@@ -12,11 +12,22 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// By the two bits.
+    /// By the lowest two bits.
+    #[inline]
     pub fn from_bits(bits: u8) -> Self {
-        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(bits & 3)]
+        match bits & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
     }
 }
+
+/// Flags of a packet, in one byte: the ECN field of its IP header in the lowest two bits, TCP's above.
+pub const PUSH: u8 = 4;
+pub const ECE: u8 = 8;
+pub const CWR: u8 = 16;
 
 /// A range of bytes `[start, end)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use sawtooth_tcp::cc::Algorithm;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::options::HostOptions;
-use sawtooth_tcp::packet::{Ack, Burst};
+use sawtooth_tcp::packet::{Ack, Burst, CWR, PUSH};
 use sawtooth_tcp::receiver::{Data, Echo, Receiver};
 use sawtooth_tcp::sender::{Sender, Start};
 use sawtooth_units::{Span, Time};
@@ -172,10 +172,10 @@ impl Pair {
             assert!(end <= self.case.total, "{burst:?} goes beyond the flow");
             for seq in (burst.start..end).step_by(mss as usize) {
                 let length = (end - seq).min(u64::from(mss)) as u32;
-                let push = burst.push && seq + u64::from(length) == end;
-                let cwr = burst.cwr && seq == burst.start;
+                let push = if burst.push && seq + u64::from(length) == end { PUSH } else { 0 };
+                let cwr = if burst.cwr && seq == burst.start { CWR } else { 0 };
                 let Burst { ecn, tsval, tsecr, .. } = burst;
-                let data = Data { seq, length, push, ecn, cwr, tsval, tsecr };
+                let data = Data { seq, length, flags: ecn as u8 | push | cwr, tsval, tsecr };
                 self.carry(Arrival::Data(data), loss, data_repeats);
             }
         }

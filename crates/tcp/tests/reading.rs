@@ -2,7 +2,7 @@
 
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::options::HostOptions;
-use sawtooth_tcp::packet::{Ack, Ecn};
+use sawtooth_tcp::packet::Ack;
 use sawtooth_tcp::receiver::{Data, Echo, Receiver};
 use sawtooth_units::{Span, Time};
 
@@ -47,9 +47,8 @@ impl Driver {
     /// The segment with this number, of a sender that echoes what this end said a round trip ago.
     fn data(&mut self, segment: u64) -> Vec<Ack> {
         let tsval = self.clock().timestamp();
-        let (seq, length, ecn) = (segment * MSS, MSS as u32, Ecn::NotEct);
-        let data = Data { seq, length, push: false, ecn, cwr: false, tsval, tsecr: tsval - RTT_MS };
-        self.acks(|receiver, clock, mut emit| receiver.on_data(data, clock, &mut emit))
+        let data = Data { seq: segment * MSS, length: MSS as u32, flags: 0, tsval, tsecr: tsval - RTT_MS };
+        self.acks(|receiver, clock, mut emit| _ = receiver.on_data(data, clock, &mut emit))
     }
     /// The application asks for so many bytes more.
     fn read(&mut self, bytes: u64) -> Vec<Ack> {

@@ -2,7 +2,7 @@
 
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::options::HostOptions;
-use sawtooth_tcp::packet::{Ack, Block, Ecn};
+use sawtooth_tcp::packet::{Ack, Block, CWR, Ecn, PUSH};
 use sawtooth_tcp::receiver::{Data, Echo, Receiver};
 use sawtooth_units::{Span, Time};
 
@@ -43,7 +43,7 @@ impl Driver {
     }
     /// A segment with this ECN field; the numbers acknowledged, and whether with ECE.
     fn marked(&mut self, seq: u64, ecn: Ecn, cwr: bool) -> Vec<(u64, bool)> {
-        let data = Data { ecn, cwr, ..self.segment(seq, false) };
+        let data = Data { flags: ecn as u8 | if cwr { CWR } else { 0 }, ..self.segment(seq, false) };
         self.later(Span::from_millis(10)).take(data).iter().map(|ack| (ack.next, ack.ece)).collect()
     }
 
@@ -97,7 +97,7 @@ impl Driver {
 
 /// The full segment with this number.
 fn full(segment: u64, push: bool, tsval: u32, tsecr: u32) -> Data {
-    Data { seq: segment * MSS, length: MSS as u32, push, ecn: Ecn::NotEct, cwr: false, tsval, tsecr }
+    Data { seq: segment * MSS, length: MSS as u32, flags: if push { PUSH } else { 0 }, tsval, tsecr }
 }
 
 /// An acknowledgement with numbers of full segments instead of bytes, as all below have.

@@ -51,16 +51,39 @@ pub fn all() -> Vec<Case> {
             add(format!("bottleneck, {count} {cc}"), bar, 30, Box::new(move |s| bottleneck(flows, cc, s)));
         }
     }
-    add("bottleneck, 1 cubic, CoDel and ECN".into(), 4e6, 30, Box::new(|s| marked("cubic", s)));
+    add("bottleneck, 1 cubic, CoDel and ECN".into(), 4e6, 30, Box::new(|s| held(1, CODEL, s)));
+    add("bottleneck, 100 cubic, fq_codel".into(), 2e6, 30, Box::new(|s| held(100, FQ_CODEL, s)));
+    add("bottleneck, 100 cubic, cake".into(), 1e6, 30, Box::new(|s| held(100, CAKE, s)));
+    add("bottleneck, 1 cubic, a trace".into(), 4e6, 300, Box::new(traced));
+    add("bottleneck, 10,000 transfers a second".into(), 1e6, 30, Box::new(transfers));
     cases
 }
 
-/// One flow over the bottleneck with CoDel that marks.
-fn marked(cc: &str, seconds: u64) -> String {
-    let codel = r#"{"codel": {"target_ns": 5000000, "interval_ns": 100000000, "ecn": true}}"#;
-    bottleneck(1, cc, seconds)
+const CODEL: &str = r#"{"codel": {"target_ns": 5000000, "interval_ns": 100000000, "ecn": true}}"#;
+const FQ_CODEL: &str = r#"{"fq_codel": {"target_ns": 5000000, "interval_ns": 100000000, "flows": 1024, "ecn": true}}"#;
+const CAKE: &str = r#"{"cake": {"target_ns": 5000000, "interval_ns": 100000000, "isolation": "triple-isolate",
+    "memory_bytes": 4194304}}"#;
+
+/// Flows of hosts with ECN over the bottleneck, whose queue holds its packets.
+fn held(flows: usize, discipline: &str, seconds: u64) -> String {
+    bottleneck(flows, "cubic", seconds)
         .replace(r#""offload": false"#, r#""offload": false, "ecn": 1"#)
-        .replace(r#""queue_bytes": null"#, &format!(r#""queue_bytes": null, "discipline": {codel}"#))
+        .replace(r#""queue_bytes": null"#, &format!(r#""queue_bytes": null, "discipline": {discipline}"#))
+}
+
+/// One flow over a bottleneck whose rate is a trace's: between 0 and 12 packets a millisecond, a second long.
+fn traced(seconds: u64) -> String {
+    let times: Vec<u64> =
+        (1..=1_000).flat_map(|ms: u64| std::iter::repeat_n(ms, (ms * ms / 5 % 13) as usize)).collect();
+    let pace = format!(r#"{{"trace": {{"times_ms": {times:?}, "period_ms": 1000, "bytes": 1514}}}}"#);
+    bottleneck(1, "cubic", seconds)
+        .replace(r#""queue_bytes": null"#, &format!(r#""queue_bytes": null, "pace": {pace}"#))
+}
+
+/// Transfers of 10 kB each that come by chance.
+fn transfers(seconds: u64) -> String {
+    let arrivals = r#"{"times": {"poisson_ns": 100000}, "sizes": {"fixed": 10000}, "open": 10000}"#;
+    bottleneck(1, "cubic", seconds).replace(r#""bytes": null,"#, &format!(r#""bytes": null, "arrivals": {arrivals},"#))
 }
 
 fn host(name: &str) -> String {

@@ -15,6 +15,7 @@ use sawtooth_units::Time;
 use sawtooth_units::width::Fit;
 
 impl Ends {
+    #[inline(always)]
     pub(super) fn take_data<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let index = packet.owner;
         let connection = &mut self.connections[index as usize];
@@ -29,19 +30,17 @@ impl Ends {
         if receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock) {
             self.accept(index, &mut receiver, outside);
         }
-        let Packet { seq, tsval, tsecr, .. } = packet;
-        let (push, cwr, ecn) = (packet.has(PUSH), packet.has(CWR), packet.ecn());
-        let data = Data { seq, length, push, ecn, cwr, tsval, tsecr };
-        let (bytes, segments) = (receiver.delivered(), receiver.delivered_segments());
-        receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack, outside));
+        let Packet { seq, flags, tsval, tsecr, .. } = packet;
+        let data = Data { seq, length, flags, tsval, tsecr };
+        let read = receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack, outside));
         let connection = &self.connections[index as usize];
         let delivered = &mut self.delivered[connection.flow as usize];
-        delivered.segments += receiver.delivered_segments() - segments;
-        delivered.bytes += receiver.delivered() - bytes;
+        delivered.segments += read.segments;
+        delivered.bytes += read.bytes;
         let (is_asked, bytes) = (delivered.is_asked, receiver.delivered());
         self.put_receiver(index, receiver, &mut outside.calendar);
         if is_asked {
-            self.take_answer(index, [data.seq + u64::from(length), bytes], outside);
+            self.take_answer(index, [seq + u64::from(length), bytes], outside);
         }
     }
 
@@ -57,6 +56,7 @@ impl Ends {
         }
     }
 
+    #[inline(always)]
     pub(super) fn put_receiver(&mut self, index: u32, receiver: Box<Receiver>, calendar: &mut impl Calendar) {
         calendar.timer(self.timer(index, RECEIVER), receiver.timer());
         self.connections[index as usize].receiver = Some(receiver);
@@ -80,16 +80,17 @@ impl Ends {
         self.forward(packet, outside);
     }
 
+    #[inline(always)]
     pub(super) fn take_ack<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let index = packet.owner;
+        let Packet { seq: next, tsval, tsecr, .. } = packet;
+        let (window, ece, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ecn());
         let sack = outside.network.packets.sack(&packet);
+        let ack = Ack { next, window, tsval, tsecr, sack, ece, ecn };
         outside.network.packets.release(&packet);
         if packet.generation != self.connections[index as usize].generation {
             return self.send_reset(index, packet.generation, packet.seq, outside);
         }
-        let Packet { seq: next, tsval, tsecr, .. } = packet;
-        let (window, ece, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ecn());
-        let ack = Ack { next, window, tsval, tsecr, sack, ece, ecn };
         self.with_sender(index, outside, |sender, clock, out| sender.on_ack(&ack, clock, out));
     }
 

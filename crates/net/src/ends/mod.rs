@@ -74,6 +74,8 @@ pub struct Ends {
     retired: Vec<SenderStats>,
     pub reports: Reports,
     bursts: Vec<Burst>,
+    /// The first timer of a connection.
+    first_timer: u32,
     /// Where packets are captured.
     wire: Option<Wire>,
 }
@@ -102,15 +104,18 @@ impl Ends {
             let [forward_at, backward_at] = [&config.forward, &config.backward].map(|route| routes.add(route));
             Prober::new(config, forward_at, backward_at)
         });
+        let probers: Vec<_> = probers.collect();
+        let readers = Readers::new(&scenario, &first);
         let flows = scenario.flows.len();
         Ends {
-            probers: probers.collect(),
+            first_timer: (probers.len() + streams.len() + arriving.len() + readers.timers()).fit_u32(),
+            probers,
             streams,
             seen,
             arriving,
             chosen: chosen(&scenario),
             sources: (0..flows).map(|flow| Source::new(&scenario, flow)).collect(),
-            readers: Readers::new(&scenario, &first),
+            readers,
             delivered: scenario
                 .flows
                 .iter()
@@ -163,7 +168,7 @@ impl Ends {
 
     /// The index of a connection's timer.
     fn timer(&self, connection: u32, timer: u32) -> u32 {
-        self.reader_timer(0) + self.readers.readers() + connection * CONNECTION_TIMERS + timer
+        self.first_timer + connection * CONNECTION_TIMERS + timer
     }
 
     /// The index of the timer of a flow whose transfers come by themselves.
@@ -180,10 +185,20 @@ impl Ends {
     }
 
     /// A packet has reached the host that it was sent to.
+    #[inline(always)]
     pub fn arrive<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         match packet.kind {
             Kind::Data => self.take_data(packet, outside),
             Kind::Ack => self.take_ack(packet, outside),
+            _ => self.take_other(Packet { ..packet }, outside),
+        }
+    }
+
+    /// Neither data nor an acknowledgement of it.
+    #[inline(never)]
+    fn take_other<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
+        match packet.kind {
+            Kind::Data | Kind::Ack => {}
             Kind::Syn => self.take_syn(packet, outside),
             Kind::SynAck => self.take_synack(packet, outside),
             Kind::Established => self.take_established(packet, outside),
@@ -208,17 +223,8 @@ impl Ends {
 
     /// Timer `index` is due.
     pub fn fire<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
-        let Some(timer) = index.checked_sub(self.probers.len().fit_u32()) else {
-            return self.send_probe(index, outside);
-        };
-        let Some(timer) = timer.checked_sub(self.streams.len().fit_u32()) else {
-            return self.send_datagram(timer, outside);
-        };
-        let Some(timer) = timer.checked_sub(self.arriving.len().fit_u32()) else {
-            return self.come(timer, outside);
-        };
-        let Some(timer) = timer.checked_sub(self.readers.timers().fit_u32()) else {
-            return self.reader_fires(timer, outside);
+        let Some(timer) = index.checked_sub(self.first_timer) else {
+            return self.fire_other(index, outside);
         };
         let connection = timer / CONNECTION_TIMERS;
         match timer % CONNECTION_TIMERS {
@@ -231,9 +237,18 @@ impl Ends {
         }
     }
 
-    /// A timer of the readers: of a line, or of a reader.
-    #[cold]
-    fn reader_fires<C: Calendar>(&mut self, timer: u32, outside: &mut Outside<C>) {
+    /// A timer that is no connection's.
+    #[inline(never)]
+    fn fire_other<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        let Some(timer) = index.checked_sub(self.probers.len().fit_u32()) else {
+            return self.send_probe(index, outside);
+        };
+        let Some(timer) = timer.checked_sub(self.streams.len().fit_u32()) else {
+            return self.send_datagram(timer, outside);
+        };
+        let Some(timer) = timer.checked_sub(self.arriving.len().fit_u32()) else {
+            return self.come(timer, outside);
+        };
         match timer.checked_sub(self.readers.lines.len().fit_u32()) {
             None => self.line_timer_fires(timer, outside),
             Some(reader) => self.reader_wakes(reader, outside),

@@ -232,6 +232,7 @@ impl Simulation {
     }
 
     /// Takes the events of one cell before `horizon`, up to [`Self::stop`].
+    #[inline(always)]
     fn run_cell(&mut self, cell: u32, horizon: Time) {
         let mut left = self.stop - self.events;
         let inputs = &self.cells.inputs[cell as usize];

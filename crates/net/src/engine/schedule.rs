@@ -29,6 +29,7 @@ impl LinkHeap {
     }
 
     /// Gives the top its next arrival, or removes it where that is never.
+    #[inline]
     pub fn replace_top(&mut self, next: Time) {
         if next == Time::NEVER {
             self.heap.swap_remove(0);

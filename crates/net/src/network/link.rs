@@ -78,9 +78,26 @@ impl Way {
     }
 }
 
+/// What packets find before a link, so that the usual ones are told from all others at once.
+#[derive(Clone, Copy, Debug)]
+pub enum WayIn {
+    /// A transmitter that is steady, then a delay.
+    Steady(u32),
+    /// A delay only.
+    Open,
+    Other,
+}
+
+impl WayIn {
+    pub fn steady(self) -> Option<u32> {
+        if let WayIn::Steady(transmitter) = self { Some(transmitter) } else { None }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Link {
     pub transmitter: Option<u32>,
+    pub way_in: WayIn,
     pub delay: Span,
     pub overhead: u32,
     loss: Loss,
@@ -99,6 +116,7 @@ impl Link {
     pub fn new(config: &scenario::Link, seed: u64, index: usize) -> Self {
         Link {
             transmitter: config.transmitter.map(|t| t.fit_u32()),
+            way_in: WayIn::Other,
             delay: Span::from_nanos(config.delay_ns),
             overhead: config.overhead_bytes.fit_u32(),
             loss: Loss::new(config, seed, index),
@@ -126,13 +144,13 @@ impl Link {
         self.way.push(OnWay { arrival: departure + self.delay, packet })
     }
 
-    /// Puts a packet through the loss model and `transmitter`, this link's, and on its way.
+    /// Puts a packet through the loss model and `transmitter`, that of this link and steady, and on its way.
     #[inline(always)]
     pub fn transmit(&mut self, packet: Handle, now: Time, transmitter: &mut Transmitter) -> Transmitted {
         if self.loses(now) {
             return Transmitted::Dropped;
         }
-        match transmitter.send(packet.size() + self.overhead, now) {
+        match transmitter.send_steady(packet.size() + self.overhead, now) {
             Some(departure) if self.carry(packet, departure) => Transmitted::First,
             Some(_) => Transmitted::Behind,
             None => Transmitted::Dropped,

@@ -16,7 +16,7 @@ pub mod transmitter;
 pub mod variation;
 
 use crate::network::held::Left;
-use crate::network::link::Link;
+use crate::network::link::{Link, WayIn};
 use crate::network::packets::Packets;
 use crate::network::queue::Place;
 use crate::network::routes::Routes;
@@ -24,6 +24,7 @@ use crate::network::transmitter::Transmitter;
 use crate::observe::tap::Taps;
 use crate::rng::{Purpose, Rng};
 use crate::scenario::{self, Scenario};
+use sawtooth_units::Span;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -56,9 +57,18 @@ impl Network {
             let sends = firsts.contains(&Some(index));
             Transmitter::new(config, Place { frame, hz, sends, rng, ends: Arc::clone(&ends) })
         };
+        let transmitters: Vec<_> = scenario.transmitters.iter().enumerate().map(transmitter).collect();
+        for link in &mut links {
+            link.way_in = match link.transmitter {
+                _ if link.variation.is_some() => WayIn::Other,
+                Some(index) if transmitters[index as usize].is_steady() => WayIn::Steady(index),
+                None if link.delay > Span::ZERO => WayIn::Open,
+                _ => WayIn::Other,
+            };
+        }
         Network {
             links,
-            transmitters: scenario.transmitters.iter().enumerate().map(transmitter).collect(),
+            transmitters,
             packets: Packets::new(),
             routes,
             taps: taps.map(Box::new),

@@ -1,6 +1,7 @@
 //! What travels on links.
 
 use sawtooth_tcp::packet::Ecn;
+pub use sawtooth_tcp::packet::{CWR, ECE, PUSH};
 
 /// What a packet is to the host that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,14 +53,9 @@ pub struct Packet {
     /// Frame bytes as Linux counts them: payload and headers, Ethernet's 14 included.
     pub size: u16,
     pub kind: Kind,
-    /// The ECN field of its IP header in the lowest two bits, TCP's flags above.
+    /// See [`PUSH`].
     pub flags: u8,
 }
-
-/// Flags of TCP.
-pub const PUSH: u8 = 4;
-pub const ECE: u8 = 8;
-pub const CWR: u8 = 16;
 
 impl Default for Packet {
     fn default() -> Self {

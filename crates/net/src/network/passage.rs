@@ -2,7 +2,7 @@
 
 use crate::calendar::Calendar;
 use crate::network::Network;
-use crate::network::link::{Handle, OnWay, Transmitted};
+use crate::network::link::{Handle, OnWay, Transmitted, WayIn};
 use crate::network::packet::Packet;
 use crate::network::routes::{END, MIXED};
 use crate::network::variation::Fate;
@@ -59,7 +59,7 @@ impl Network {
         }
     }
 
-    /// As [`Self::pass_through`] for two links of which each leads on to one other with a transmitter: most hosts on the way.
+    /// As [`Self::pass_through`] for two links of which each leads on to one other with a steady transmitter: most hosts on the way.
     /// `None`: they are no such links.
     fn merge(
         &mut self,
@@ -74,10 +74,7 @@ impl Network {
         let Ok([input, output, input_b, output_b]) = self.links.get_disjoint_mut(pairs) else {
             return None;
         };
-        let (through, through_b) = (output.transmitter?, output_b.transmitter?);
-        if output.variation.is_some() || output_b.variation.is_some() {
-            return None;
-        }
+        let (through, through_b) = (output.way_in.steady()?, output_b.way_in.steady()?);
         loop {
             let (input, output, through, link) = if input.head() <= input_b.head() {
                 (&mut *input, &mut *output, through, next[0])
@@ -102,8 +99,7 @@ impl Network {
     fn pass(&mut self, from: u32, until: Time, left: &mut u64, calendar: &mut impl Calendar) {
         let next = self.links[from as usize].next;
         if let Ok([input, output]) = self.links.get_disjoint_mut([from as usize, next as usize])
-            && let Some(index) = output.transmitter
-            && output.variation.is_none()
+            && let Some(index) = output.way_in.steady()
             && self.packets.most() <= *left
         {
             let transmitter = &mut self.transmitters[index as usize];
@@ -173,6 +169,28 @@ impl Network {
     #[inline]
     pub fn send(&mut self, packet: Handle, index: u32, now: Time, calendar: &mut impl Calendar) -> Sent {
         let link = &mut self.links[index as usize];
+        let departure = match link.way_in {
+            WayIn::Steady(transmitter) => {
+                let size = packet.size() + link.overhead;
+                let Some(departure) = self.transmitters[transmitter as usize].send_steady(size, now) else {
+                    self.packets.discard(packet);
+                    return Sent::Dropped;
+                };
+                departure
+            }
+            WayIn::Open => now,
+            WayIn::Other => return self.send_otherwise(packet, index, now, calendar),
+        };
+        if link.carry(packet, departure) {
+            calendar.arrival(index, link.head());
+        }
+        Sent::Leaves(departure)
+    }
+
+    /// As [`Self::send`] over any link.
+    #[inline(never)]
+    fn send_otherwise(&mut self, packet: Handle, index: u32, now: Time, calendar: &mut impl Calendar) -> Sent {
+        let link = &self.links[index as usize];
         let departure = match link.transmitter {
             Some(t) => {
                 let (transmitter, size) = (&mut self.transmitters[t as usize], packet.size() + link.overhead);

@@ -62,12 +62,19 @@ impl Transmitter {
 
     /// Takes a packet of `size` bytes at `now`; when it has left entirely, or `None` if it was dropped. Only where departures
     /// are known on arrival: see [`Self::holds`].
-    #[inline(always)]
     pub fn send(&mut self, size: u32, now: Time) -> Option<Time> {
+        if self.pace.is_some() { self.send_paced(size, now) } else { self.send_steady(size, now) }
+    }
+
+    /// Whether packets may come by [`Self::send_steady`].
+    pub fn is_steady(&self) -> bool {
+        self.pace.is_none() && !self.holds()
+    }
+
+    /// As [`Self::send`], where the rate never varies.
+    #[inline(always)]
+    pub fn send_steady(&mut self, size: u32, now: Time) -> Option<Time> {
         let now_ps = now.nanos() * PICOS_PER_NANO;
-        if self.pace.is_some() {
-            return self.send_paced(size, now_ps);
-        }
         let start = self.free_ps.max(now_ps);
         if !self.admits(size, start, now_ps) {
             return None;
@@ -106,7 +113,8 @@ impl Transmitter {
 
     /// As [`Self::send`], where the rate varies.
     #[inline(never)]
-    fn send_paced(&mut self, size: u32, now_ps: u64) -> Option<Time> {
+    fn send_paced(&mut self, size: u32, now: Time) -> Option<Time> {
+        let now_ps = now.nanos() * PICOS_PER_NANO;
         let (Leaving { start, end }, state) = self.pace.as_ref()?.leave(size, now_ps, self.free_ps);
         if !self.admits(size, start, now_ps) {
             return None;
@@ -136,7 +144,7 @@ impl Transmitter {
         self.free
     }
 
-    /// Whether it holds packets until they leave: then they come by [`Self::put`] and leave by [`Self::next`], not by [`Self::send`].
+    /// Whether it holds packets until they leave: then they come by [`Self::put`] and leave by [`Self::next`].
     #[inline]
     pub fn holds(&self) -> bool {
         matches!(self.discipline, Discipline::Held(_))
@@ -253,21 +261,21 @@ mod tests {
     #[test]
     fn departures_follow_each_other_at_the_rate() {
         let mut t = gigabit(10);
-        assert_eq!(t.send(1514, Time::ZERO), Some(Time::from_nanos(12_112)));
-        assert_eq!(t.send(1514, Time::ZERO), Some(Time::from_nanos(24_224)));
-        assert_eq!(t.send(66, Time::from_nanos(30_000)), Some(Time::from_nanos(30_528)));
+        assert_eq!(t.send_steady(1514, Time::ZERO), Some(Time::from_nanos(12_112)));
+        assert_eq!(t.send_steady(1514, Time::ZERO), Some(Time::from_nanos(24_224)));
+        assert_eq!(t.send_steady(66, Time::from_nanos(30_000)), Some(Time::from_nanos(30_528)));
     }
 
     #[test]
     fn the_limit_counts_waiting_packets_and_not_the_one_on_the_wire() {
         let mut t = gigabit(2);
-        assert!(t.send(1514, Time::ZERO).is_some());
-        assert!(t.send(1514, Time::ZERO).is_some());
-        assert!(t.send(1514, Time::ZERO).is_some());
-        assert!(t.send(1514, Time::ZERO).is_none());
+        assert!(t.send_steady(1514, Time::ZERO).is_some());
+        assert!(t.send_steady(1514, Time::ZERO).is_some());
+        assert!(t.send_steady(1514, Time::ZERO).is_some());
+        assert!(t.send_steady(1514, Time::ZERO).is_none());
         assert_eq!(t.waiting(Time::ZERO), (2, 3028));
         assert_eq!(t.waiting(Time::from_nanos(12_112)), (1, 1514));
-        assert!(t.send(1514, Time::from_nanos(12_112)).is_some());
+        assert!(t.send_steady(1514, Time::from_nanos(12_112)).is_some());
         assert_eq!(t.counters.drops, 1);
     }
 
@@ -284,7 +292,7 @@ mod tests {
         let mut t = Transmitter::new(&config, place());
         let mut last = Time::ZERO;
         for _ in 0..7_000 {
-            last = t.send(1250, Time::ZERO).unwrap();
+            last = t.send_steady(1250, Time::ZERO).unwrap();
         }
         // 7,000 packets of 10,000 bits at 7 Gbit/s.
         assert!((9_999_990..=10_000_000).contains(&last.nanos()), "{last}");

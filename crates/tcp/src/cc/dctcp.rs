@@ -55,6 +55,7 @@ impl Control for Dctcp {
     const NAME: &'static str = "dctcp";
     const HAS_CONG_CONTROL: bool = false;
     const NEEDS_ECN: bool = true;
+    const HEARS_OF_ACKS: bool = true;
 
     fn new(flight: &Flight, _: &mut Window, _: Clock, _: u64) -> Self {
         let hears = flight.ecn;

@@ -72,6 +72,13 @@ macro_rules! controls {
                 }
             }
 
+            pub fn hears_of_acks(&self) -> bool {
+                match self {
+                    $(Congestion::$variant(_) => <$control>::HEARS_OF_ACKS,)+
+                    Congestion::Module(_) => true,
+                }
+            }
+
             pub fn hears_of_losses(&self) -> bool {
                 match self {
                     $(Congestion::$variant(_) => <$control>::HEARS_OF_LOSSES,)+
@@ -114,7 +121,6 @@ macro_rules! controls {
                 }
             }
 
-            #[inline]
             pub fn in_ack_event(&mut self, flight: &Flight, window: &mut Window, told_window: bool, clock: Clock) {
                 match self {
                     $(Congestion::$variant(control) => control.in_ack_event(flight),)+
@@ -215,7 +221,6 @@ impl Chosen {
 
 /// What only modules hear; algorithms of the list have no use for it.
 impl Congestion {
-    #[inline]
     pub fn ack_arrives(&mut self, ack: &Ack, send_window: u64) {
         if let Congestion::Module(module) = self {
             module.ack_arrives(ack, ack.window == send_window);

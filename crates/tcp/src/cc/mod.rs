@@ -106,6 +106,8 @@ pub trait Control: Sized {
     const HAS_CONG_CONTROL: bool;
     /// Whether [`Self::skb_marked_lost`] is set.
     const HEARS_OF_LOSSES: bool = false;
+    /// Whether [`Self::in_ack_event`] is set.
+    const HEARS_OF_ACKS: bool = false;
     /// `TCP_CONG_NEEDS_ECN`: a connection that has it asks for ECN, and sends nothing that can't be marked.
     const NEEDS_ECN: bool = false;
     /// Whether each ACK and timer looks for the application being the limit, as Linux with BBR v3 does; else only it does as it
@@ -133,7 +135,7 @@ pub trait Control: Sized {
     /// `sndbuf_expand`: by how many windows the send buffer grows; [`SNDBUF_EXPAND`] where Linux's hook is not set.
     fn sndbuf_expand(&self) -> u32;
 
-    /// `in_ack_event`: what the ACK takes out is taken out, and what it delivers counted.
+    /// `in_ack_event`: what the ACK takes out is taken out, and what it delivers counted. Called only where [`Self::HEARS_OF_ACKS`].
     fn in_ack_event(&mut self, _flight: &Flight) {}
 
     /// `cong_avoid`: grow the window by `acked` newly delivered segments. Not called where [`Self::HAS_CONG_CONTROL`].

@@ -4,6 +4,7 @@
 //! `tcp_send_delayed_ack`, `tcp_select_window`; tcp.c: `tcp_recvmsg`) for an application that sends nothing, and reads at once unless
 //! it is told to wait.
 
+mod acknowledging;
 mod buffer;
 mod echo;
 mod queue;
@@ -12,25 +13,16 @@ mod reassembly;
 
 use crate::clock::Clock;
 use crate::options::HostOptions;
-use crate::packet::{Ack, Block, Ecn};
+use crate::packet::{Ack, Block, CWR, Ecn, PUSH};
 use buffer::Buffer;
 pub use echo::Echo;
 use echo::Marks;
 use queue::ReceiveQueue;
 use reassembly::{BUFFER_FRAGMENTS, Kept, Reassembly};
-use sawtooth_units::{Span, Time};
+use sawtooth_units::Time;
 
 /// `TCP_MAX_QUICKACKS`.
 const MAX_QUICK_ACKS: u64 = 16;
-/// `TCP_FASTRETRANS_THRESH`: so many duplicate ACKs are never compressed.
-const DUPLICATE_THRESHOLD: u32 = 3;
-/// `sysctl_tcp_comp_sack_nr`.
-const COMPRESSED_MAX: u32 = 44;
-/// `sysctl_tcp_comp_sack_delay_ns`.
-const COMPRESS_DELAY_NS: u64 = 1_000_000;
-/// `sysctl_tcp_comp_sack_slack_ns`: how late the timer may be, and is: hrtimers run in order of their latest time.
-const COMPRESS_SLACK_NS: u64 = 100_000;
-
 /// The shortest and the longest delay of an acknowledgement, in ticks: 40 and 200 ms (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
 fn shortest_delay(clock: Clock) -> u64 {
     u64::from(clock.hz / 25)
@@ -51,14 +43,30 @@ pub struct Data {
     /// Its first byte, and how many it has: at least one.
     pub seq: u64,
     pub length: u32,
-    pub push: bool,
-    /// Its packet's field.
-    pub ecn: Ecn,
-    /// The sender's window came down (CWR).
-    pub cwr: bool,
+    /// Its packet's, of which [`PUSH`], [`CWR`] (the sender's window came down) and the ECN field are looked at.
+    pub flags: u8,
     /// Timestamp value and echo; 0 without the option.
     pub tsval: u32,
     pub tsecr: u32,
+}
+
+impl Data {
+    #[inline]
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.flags)
+    }
+}
+
+/// What the application has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    pub bytes: u64,
+    /// Segments that came in order, read or not.
+    pub segments: u64,
 }
 
 /// What has come in order and is not read yet.
@@ -210,67 +218,38 @@ impl Receiver {
     }
 
     /// Takes a data segment; `emit` gets the acknowledgements that leave at once.
-    pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let Data { seq, length, push, ecn, cwr, tsval, .. } = data;
-        let length = u64::from(length);
-        let end = seq + length;
+    #[inline(always)]
+    pub fn on_data(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
         // RFC 7323 section 4.3: the echo belongs to the oldest segment not yet acknowledged.
-        if seq <= self.acked {
-            self.ts_recent = tsval;
+        if data.seq <= self.acked {
+            self.ts_recent = data.tsval;
         }
-        self.pushed |= push;
-        if seq < self.next {
-            self.reassembly.note_duplicate(Block { start: seq, end });
-            self.enter_quick_mode(MAX_QUICK_ACKS, clock);
-            return self.decide(self.queue.unread(), false, clock, emit);
+        self.pushed |= data.has(PUSH);
+        if data.seq != self.next {
+            // A copy of its own is in memory only here.
+            return self.take_other(Data { ..data }, clock, emit);
         }
-        if cwr {
+        if data.has(CWR) {
             self.take_cwr();
         }
-        if seq > self.next {
-            self.see_mark(ecn, clock, emit);
-            let block = Block { start: seq, end };
-            let unread = self.queue.unread();
-            if self.sack && self.reassembly.crowds(block) && self.compressed > 0 {
-                self.send(unread, clock, emit);
-            }
-            // The window grows before a buffer of its own counts, and after one that is shared has.
-            let before = self.held(unread);
-            let held = match self.reassembly.insert(block) {
-                Kept::Duplicate => None,
-                Kept::Joined => Some(self.held(unread)),
-                Kept::Alone => Some(before),
-            };
-            if let Some(held) = held.filter(|_| self.sack)
-                && self.buffer.grow(length, held)
-            {
-                self.quick |= 1;
-            }
-            return self.decide(unread, false, clock, emit);
-        }
         if self.asked != ALL {
-            return self.enqueue(data, clock, emit);
+            return self.enqueue(Data { ..data }, clock, emit);
         }
-        self.next = end;
+        let length = u64::from(data.length);
+        self.next = data.seq + length;
         if length != self.full || self.last_short > 0 {
-            self.measure_segment(length, push);
+            self.measure_segment(length, data.has(PUSH));
         }
-        self.receive_event(data, Unread { bytes: length, buffers: 1 }, clock, emit);
-        let (mut come, mut segments) = (Unread { bytes: length, buffers: 1 }, 1);
-        let (mut filled, mut first) = (false, end);
-        if !self.reassembly.is_empty() {
-            first = self.reassembly.first_buffer(end);
-            let others;
-            (self.next, others) = self.reassembly.advance(end);
-            segments += others;
-            come = Unread { bytes: self.next - seq, buffers: segments.div_ceil(BUFFER_FRAGMENTS) };
-            // A filled gap is told at once (RFC 5681 section 4.2).
-            filled = self.reassembly.is_empty();
-        }
-        self.segments += segments;
-        self.decide(come, filled, clock, emit);
-        // What lay beyond the gap is read buffer by buffer.
-        self.buffer.adjust(first, self.next - first, clock);
+        let come = Unread { bytes: length, buffers: 1 };
+        self.receive_event(data, come, clock, emit);
+        let read = if self.reassembly.is_empty() {
+            self.decide(come, false, clock, emit);
+            self.buffer.adjust(self.next, 0, clock);
+            Read { bytes: length, segments: 1 }
+        } else {
+            self.fill(length, clock, emit)
+        };
+        self.segments += read.segments;
         // The application has read. Two segments, or pushed data and nothing else held, are acknowledged,
         // and a window that reading has doubled is told.
         let unacked = self.next - self.acked;
@@ -280,6 +259,57 @@ impl Receiver {
         {
             self.send(READ, clock, emit);
         }
+        read
+    }
+
+    /// The last segment, of so many bytes, came before others that are here already.
+    #[inline(never)]
+    fn fill(&mut self, length: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
+        let first = self.reassembly.first_buffer(self.next);
+        let (next, others) = self.reassembly.advance(self.next);
+        let (bytes, segments) = (length + next - self.next, 1 + others);
+        self.next = next;
+        // A filled gap is told at once (RFC 5681 section 4.2).
+        let filled = self.reassembly.is_empty();
+        self.decide(Unread { bytes, buffers: segments.div_ceil(BUFFER_FRAGMENTS) }, filled, clock, emit);
+        // What lay beyond the gap is read buffer by buffer.
+        self.buffer.adjust(first, next - first, clock);
+        Read { bytes, segments }
+    }
+
+    /// Takes a segment that was not expected next: it came before, or others are missing before it.
+    #[inline(never)]
+    fn take_other(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
+        let (seq, length) = (data.seq, u64::from(data.length));
+        let block = Block { start: seq, end: seq + length };
+        let unread = self.queue.unread();
+        if seq < self.next {
+            self.reassembly.note_duplicate(block);
+            self.enter_quick_mode(MAX_QUICK_ACKS, clock);
+            self.decide(unread, false, clock, emit);
+            return Read::default();
+        }
+        if data.has(CWR) {
+            self.take_cwr();
+        }
+        self.see_mark(data.ecn(), clock, emit);
+        if self.sack && self.reassembly.crowds(block) && self.compressed > 0 {
+            self.send(unread, clock, emit);
+        }
+        // The window grows before a buffer of its own counts, and after one that is shared has.
+        let before = self.held(unread);
+        let held = match self.reassembly.insert(block) {
+            Kept::Duplicate => None,
+            Kept::Joined => Some(self.held(unread)),
+            Kept::Alone => Some(before),
+        };
+        if let Some(held) = held.filter(|_| self.sack)
+            && self.buffer.grow(length, held)
+        {
+            self.quick |= 1;
+        }
+        self.decide(unread, false, clock, emit);
+        Read::default()
     }
 
     /// Whether at least twice `window`, now offered, could be, with so much unread.
@@ -310,12 +340,12 @@ impl Receiver {
 
     /// A segment came in order, and is among the `unread`: what follows for the buffer, and for how long acknowledgements may be
     /// delayed.
+    #[inline(always)]
     fn receive_event(&mut self, data: Data, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let Data { ecn, tsecr, .. } = data;
         let length = u64::from(data.length);
         let offered = self.right_edge.saturating_sub(self.acked);
         self.buffer.sample_rtt_window(self.next, offered, clock);
-        self.buffer.sample_rtt_echo(tsecr, clock);
+        self.buffer.sample_rtt_echo(data.tsecr, clock);
         let now = clock.jiffies64();
         if self.ato == 0 {
             self.buffer.measure();
@@ -324,7 +354,7 @@ impl Receiver {
             self.follow_pace(now - self.last_received, clock);
         }
         self.last_received = now;
-        self.see_mark(ecn, clock, emit);
+        self.see_mark(data.ecn(), clock, emit);
         let grows = if self.reassembly.is_empty() && unread.bytes == self.mss() {
             self.buffer.grow_plain()
         } else {
@@ -367,145 +397,5 @@ impl Receiver {
         self.increase_quick(most);
         self.answers = false;
         self.ato = shortest_delay(clock);
-    }
-
-    /// Whether to acknowledge now, later, or together with others (RFC 9293 section 3.8.6.3). What is `unread` has just come in
-    /// order; it still takes memory, which may keep the window from being offered again in full.
-    fn decide(&mut self, unread: Unread, at_once: bool, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let is_due = self.is_second_segment(unread)
-            || at_once
-            || self.marks.at_once
-            || self.quick > 0 && !self.answers
-            || !self.options.delayed_ack;
-        if is_due || !self.reassembly.is_empty() && !self.compresses(clock) {
-            self.send(unread, clock, emit);
-        } else if self.reassembly.is_empty() {
-            self.delay(unread, clock, emit);
-        }
-    }
-
-    /// Two segments are to be acknowledged, and the whole window could be offered again; otherwise reading will do it.
-    fn is_second_segment(&mut self, unread: Unread) -> bool {
-        self.next - self.acked > self.full && self.window(unread) >= self.right_edge - self.acked
-    }
-
-    /// Beside a gap every segment is acknowledged, but after three that repeat the last they are left to one that a timer sends (SACK
-    /// compression). True: this one is.
-    fn compresses(&mut self, clock: Clock) -> bool {
-        if !self.sack || self.compressed >= COMPRESSED_MAX {
-            return false;
-        }
-        if self.compressed_next != self.next {
-            (self.compressed_next, self.duplicates) = (self.next, 0);
-        }
-        if self.duplicates < DUPLICATE_THRESHOLD {
-            self.duplicates += 1;
-            return false;
-        }
-        self.compressed += 1;
-        if self.compress_until == Time::NEVER {
-            self.compress_until = clock.now + Span::from_nanos(self.compress_delay_ns() + COMPRESS_SLACK_NS);
-        }
-        true
-    }
-
-    /// 5% of the round trip, which is kept times eight.
-    fn compress_delay_ns(&self) -> u64 {
-        let handshake_us = if self.handshake_us > 0 { 8 * self.handshake_us } else { u64::MAX };
-        let rtt_us = self.buffer.rtt_us().min(handshake_us);
-        (rtt_us * 125 / 20).min(COMPRESS_DELAY_NS)
-    }
-
-    /// Acknowledges later, unless it would be soon that what was delayed before is due.
-    fn delay(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let now = clock.jiffies64();
-        let delay = self.delay_ticks(clock);
-        let until = match self.delayed_until {
-            Some(earlier) if earlier <= now + delay / 4 => return self.send(unread, clock, emit),
-            earlier => earlier.map_or(now + delay, |earlier| earlier.min(now + delay)),
-        };
-        if self.delayed_until != Some(until) {
-            self.delayed_until = Some(until);
-            self.timer = clock.wheel_time(until);
-        }
-    }
-
-    /// A delay that is longer than the shortest is no longer than half a second, and a round trip.
-    fn delay_ticks(&self, clock: Clock) -> u64 {
-        let (delay, least) = (self.ato.min(longest_delay(clock)), shortest_delay(clock));
-        if self.ato <= least {
-            return delay;
-        }
-        let round_trip = match self.handshake_us {
-            0 => u64::MAX,
-            us => clock.jiffies_from_micros(us).max(least),
-        };
-        delay.min(round_trip).min(u64::from(clock.hz / 2))
-    }
-
-    /// To be called when [`Self::timer`] is reached.
-    pub fn on_timer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        if self.compressed > 0 && self.compress_until <= clock.now {
-            return self.send(self.queue.unread(), clock, emit);
-        }
-        if self.timer > clock.now {
-            return;
-        }
-        self.timer = Time::NEVER;
-        match self.delayed_until {
-            Some(until) if until > clock.jiffies64() => self.timer = clock.wheel_time(until),
-            Some(_) => {
-                // No answer came in time; or the delay was too short for the sender's pace: stretch it.
-                let stretched = if self.answers { shortest_delay(clock) } else { self.bounded(self.ato * 2, clock) };
-                self.ato = stretched;
-                self.answers = false;
-                self.send(self.queue.unread(), clock, emit);
-            }
-            None => {}
-        }
-    }
-
-    /// The application sends, and `emit` gets what its segment says: all that has come is acknowledged. If it does so soon after it
-    /// received something, acknowledgements wait for it from now on.
-    pub fn answer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        self.send(READ, clock, emit);
-        self.answers |= clock.jiffies64() - self.last_received < self.ato;
-    }
-
-    /// Acknowledges, where what is `unread` still takes memory.
-    fn send(&mut self, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        self.emit_ack(self.next, unread, clock, emit);
-        self.pushed = false;
-        self.pushed_again = false;
-        self.marks.at_once = false;
-        // The last of those that are sent at once: the delay begins small.
-        if self.quick == 1 {
-            self.ato = shortest_delay(clock);
-        }
-        self.quick = self.quick.saturating_sub(1);
-        self.delayed_until = None;
-        self.timer = Time::NEVER;
-    }
-
-    /// Acknowledges up to `next`.
-    fn emit_ack(&mut self, next: u64, unread: Unread, clock: Clock, emit: &mut impl FnMut(&Ack)) {
-        let offered = self.right_edge.saturating_sub(self.next);
-        let mut window = self.window(unread);
-        if window == 0 && self.asked == ALL {
-            // Reading would open it again at this same instant.
-            window = self.window(READ);
-        }
-        if window < offered {
-            window = self.buffer.scaled(offered);
-        }
-        self.acked = self.next;
-        self.right_edge = self.next + window;
-        self.compressed = 0;
-        self.compress_until = Time::NEVER;
-        let (tsval, tsecr, room) =
-            if self.options.timestamps { (clock.timestamp(), self.ts_recent, 3) } else { (0, 0, 4) };
-        let sack = if self.sack { self.reassembly.sack(room) } else { Default::default() };
-        let ecn = if self.marks.echo == Echo::Exact { Ecn::Ect0 } else { Ecn::NotEct };
-        emit(&Ack { next, window, tsval, tsecr, sack, ece: self.marks.told, ecn });
     }
 }

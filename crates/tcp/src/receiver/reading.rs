@@ -1,8 +1,8 @@
 //! An application that does not read at once: what comes waits, the window closes and opens again (RFC 9293 section 3.8.6.2).
 
-use super::{ALL, Data, Receiver};
+use super::{ALL, Data, Read, Receiver};
 use crate::clock::Clock;
-use crate::packet::Ack;
+use crate::packet::{Ack, PUSH};
 use sawtooth_units::Time;
 
 /// In so many ticks, half a second, packets without data that lie beside the window are answered once
@@ -43,11 +43,11 @@ impl Receiver {
 
     /// A segment that was expected next.
     #[cold]
-    pub(super) fn enqueue(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+    pub(super) fn enqueue(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
         let length = u64::from(data.length);
-        let from = self.delivered();
+        let (from, before) = (self.delivered(), self.segments);
         self.next = data.seq + length;
-        self.measure_segment(length, data.push);
+        self.measure_segment(length, data.has(PUSH));
         self.queue.push(self.next, 1);
         self.receive_event(data, self.queue.unread(), clock, emit);
         self.segments += 1;
@@ -61,6 +61,7 @@ impl Receiver {
         }
         self.decide(self.queue.unread(), filled, clock, emit);
         self.read_on(from, clock, emit);
+        Read { bytes: self.delivered() - from, segments: self.segments - before }
     }
 
     /// The application reads on from the byte `from`, as far as it has asked for (`__tcp_cleanup_rbuf`): two segments, or pushed data

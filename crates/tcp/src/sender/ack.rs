@@ -114,7 +114,9 @@ impl Sender {
         if self.notes_app_limit_on_ack {
             self.note_app_limit();
         }
-        self.congestion.ack_arrives(ack, self.send_window);
+        if self.hears_of_acks {
+            self.congestion.ack_arrives(ack, self.send_window);
+        }
         self.update_window(ack, &mut acking);
         self.flight.snd_una = ack.next;
         if ack.sack.count > 0 {
@@ -123,7 +125,7 @@ impl Sender {
         }
         if is_idle {
             self.count_marked(&acking, [delivered, delivered_ce]);
-            self.congestion.in_ack_event(&self.flight, &mut self.window, acking.told_window, clock);
+            self.tell_of_ack(&acking, clock);
             if acking.dsacked {
                 self.alert(prior_una, 0, &mut acking, clock);
             }
@@ -136,7 +138,7 @@ impl Sender {
             self.rack_adapt(acking.sampling.prior_delivered());
         }
         self.count_marked(&acking, [delivered, delivered_ce]);
-        self.congestion.in_ack_event(&self.flight, &mut self.window, acking.told_window, clock);
+        self.tell_of_ack(&acking, clock);
         self.take_tlp_ack(ack.next, &mut acking, clock);
         let is_quiet = !acking.sacked && !acking.dsacked && !acking.ece;
         let is_usual = self.flight.ca_state == CaState::Open && acking.told_window && is_quiet;
@@ -154,6 +156,13 @@ impl Sender {
         let (delivered, lost) = (self.flight.delivered - delivered, self.flight.lost - lost);
         self.control(&acking, delivered.fit_u32(), lost.fit_u32(), clock);
         recover
+    }
+
+    #[inline]
+    fn tell_of_ack(&mut self, acking: &Acking, clock: Clock) {
+        if self.hears_of_acks {
+            self.congestion.in_ack_event(&self.flight, &mut self.window, acking.told_window, clock);
+        }
     }
 
     /// All that an ACK with an echo delivers counts as marked; before it as much was delivered, and marked, as `before` says.

@@ -115,6 +115,7 @@ pub struct Sender {
     sack: bool,
     // What the algorithm has, asked once.
     has_cong_control: bool,
+    hears_of_acks: bool,
     notes_app_limit_on_ack: bool,
 
     // Flow control and delivery rate.
@@ -195,6 +196,7 @@ impl Sender {
         let mut sender = Sender {
             stats: SenderStats::default(),
             has_cong_control: congestion.has_cong_control(),
+            hears_of_acks: congestion.hears_of_acks(),
             notes_app_limit_on_ack: congestion.notes_app_limit_on_ack(),
             ecn: ecn::of_packets(start.ecn, congestion.needs_ecn()),
             queues_cwr: false,

@@ -277,6 +277,7 @@ impl Sender {
     }
 
     /// Takes new data out.
+    #[inline(always)]
     pub(super) fn transmit_new(&mut self, piece: Piece, clock: Clock, out: &mut Vec<Burst>) {
         let sent_us = self.stamp_departure(piece, clock);
         let start = self.flight.snd_nxt;

@@ -99,11 +99,6 @@ impl Readers {
         self.line(flow, number).map(|line| self.lines[line as usize].requests())
     }
 
-    /// How many there are.
-    pub fn readers(&self) -> u32 {
-        self.all.len().fit_u32()
-    }
-
     /// How many timers there are.
     pub fn timers(&self) -> usize {
         self.lines.len() + self.all.len()
