@@ -144,6 +144,9 @@ def test_a_limit_of_text_is_tail_drop_as_before() -> None:
         ({"kind": "red", "limit": "100 kB", "burst": 1}, "conflict", "path.queue.burst", "at least"),
         ({"kind": "red", "limit": "100 kB", "probability": "0%"}, "out-of-range", "path.queue.probability", "2%"),
         ({"kind": "sfq", "perturb": "500 ms"}, "out-of-range", "path.queue.perturb", "10 s"),
+        ({"kind": "dualpi2", "classic_protection": "2.5%"}, "out-of-range", "path.queue.classic_protection", "10%"),
+        ({"kind": "dualpi2", "step_thresh": "1 bdp"}, "unknown-unit", "path.queue.step_thresh", "5 packets"),
+        ({"kind": "dualpi2", "tupdate": "1 us"}, "out-of-range", "path.queue.tupdate", "100 us"),
         ({"kind": "sfq", "divisor": 1000}, "out-of-range", "path.queue.divisor", "1024"),
         ({"kind": "sfq", "limit": "1 packet"}, "out-of-range", "path.queue.limit", "2 packets"),
         ({"kind": "fq", "flow_limit": 0}, "out-of-range", "path.queue.flow_limit", "at least 1"),
@@ -280,6 +283,38 @@ def test_on_a_kernel_a_queue_marks_where_it_is_to() -> None:
         assert options[4 + 15] == flags
 
 
+def test_dualpi2_is_compiled_with_tcs_defaults_and_its_gains_in_256ths() -> None:
+    (one,) = Scenario(path={"queue": {"kind": "dualpi2"}}).compile().transmitters
+    law = (15_000_000, 16_000_000, 41, 819, 2, 1_000_000, None, 0, 10, True, False, False)
+    assert (one.queue_packets, one.discipline) == (10_000, compiled.DualPi2(*law))
+    (one,) = Scenario(path={"queue": {"kind": "dualpi2", "step_thresh": "5 packets"}}).compile().transmitters
+    assert isinstance(one.discipline, compiled.DualPi2)
+    assert (one.discipline.step_thresh_ns, one.discipline.step_thresh_packets) == (None, 5)
+
+
+def test_dualpi2_on_a_kernel_has_what_tc_tells_it() -> None:
+    # TCA_DUALPI2_LIMIT, MEMORY_LIMIT, TARGET, TUPDATE, ALPHA, BETA, STEP_THRESH_US, MIN_QLEN_STEP (linux/pkt_sched.h).
+    kind, options = options_of({"kind": "dualpi2", "any_ect": True, "drop_on_overload": False})
+    wide = {1: 10_000, 2: 2**31 - 1, 3: 15_000, 4: 16_000, 5: 41, 6: 819, 8: 1000, 9: 0}
+    assert (kind, numbers(options[: 8 * len(wide)])) == ("dualpi2", dict(sorted(wide.items())))
+    # COUPLING, DROP_OVERLOAD, DROP_EARLY, C_PROTECTION, ECN_MASK, SPLIT_GSO: a byte each.
+    narrow = [struct.unpack_from("=HHB", options, at) for at in range(8 * len(wide), len(options), 8)]
+    assert narrow == [(5, 10, 2), (5, 11, 0), (5, 12, 0), (5, 13, 10), (5, 14, 3), (5, 15, 1)]
+    # TCA_DUALPI2_STEP_THRESH_PKTS.
+    assert numbers(options_of({"kind": "dualpi2", "step_thresh": "5 packets"})[1][: 8 * len(wide)])[7] == 5
+
+
+def test_a_kernel_too_old_for_dualpi2_is_told_to_be(kernel: Any) -> None:
+    scenario = Scenario(path={"queue": {"kind": "dualpi2"}})
+    with pytest.raises(SawtoothError) as caught:
+        engines.get("kernel").check(scenario)
+    assert (caught.value.code, caught.value.field) == ("unsupported", "queue")
+    assert "6.17" in str(caught.value.fix)
+    with pytest.raises(SawtoothError) as caught:
+        check(scenario.compile(), scenario.traffic, Place(dualpi2=False), where="here")
+    assert (caught.value.code, caught.value.field) == ("unsupported", "queue")
+
+
 def test_red_on_a_kernel_has_its_thresholds_its_weight_and_its_exact_probability() -> None:
     kind, options = options_of({"kind": "red", "limit": "240 kB", "adaptive": True})
     assert kind == "red"
@@ -348,7 +383,8 @@ def test_a_queue_of_another_kind_is_refused_where_the_rate_comes_in_bursts() -> 
     assert (caught.value.code, caught.value.field) == ("unsupported", "links.queue")
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+# DualPI2 is newer than the default kernel.
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "dualpi2"])
 def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, kernel: Any) -> None:
     path = {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": example(kind)}
     scenario = Scenario(

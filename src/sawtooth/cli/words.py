@@ -171,6 +171,8 @@ def _discipline(discipline: Discipline) -> str:
             told.append(f"{name} {Size(value)}")
         elif unit == "bps":
             told.append(f"{name} {Rate(value)}")
+        elif unit == "256":
+            told.append(f"{name} {value / 256:.3g}")
         elif unit == "ppb":
             told.append(f"{name} {Loss(value)}")
         else:

@@ -20,7 +20,7 @@ from sawtooth.compiled.links import (
     Transmitter,
 )
 from sawtooth.compiled.plain import Tagged
-from sawtooth.compiled.queues import Cake, Codel, Discipline, Fifo, Fq, FqCodel, FqPie, Pie, Red, Sfq, Tbf
+from sawtooth.compiled.queues import Cake, Codel, Discipline, DualPi2, Fifo, Fq, FqCodel, FqPie, Pie, Red, Sfq, Tbf
 
 __all__ = [
     "Arrivals",
@@ -30,6 +30,7 @@ __all__ = [
     "Compiled",
     "Datagrams",
     "Discipline",
+    "DualPi2",
     "Every",
     "Fifo",
     "Flow",

@@ -126,8 +126,27 @@ class Cake:
     memory_bytes: int
 
 
-Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie | Fq | Sfq | Tbf | Cake
-_KINDS = {one.kind: one for one in (Fifo, Codel, FqCodel, Red, Pie, FqPie, Fq, Sfq, Tbf, Cake)}
+@dataclass(frozen=True, slots=True)
+class DualPi2:
+    """Gains in 1/256 a second, ``classic_protection`` in percent; one of the two ``step_thresh`` is given."""
+
+    kind: ClassVar[str] = "dualpi2"
+    target_ns: int
+    tupdate_ns: int
+    alpha_256: int
+    beta_256: int
+    coupling_factor: int
+    step_thresh_ns: int | None
+    step_thresh_packets: int | None
+    min_qlen_step: int
+    classic_protection: int
+    drop_on_overload: bool
+    drop_enqueue: bool
+    any_ect: bool
+
+
+Discipline = Fifo | Codel | FqCodel | Red | Pie | FqPie | Fq | Sfq | Tbf | Cake | DualPi2
+_KINDS = {one.kind: one for one in (Fifo, Codel, FqCodel, Red, Pie, FqPie, Fq, Sfq, Tbf, Cake, DualPi2)}
 
 
 def discipline(told: Mapping[str, Mapping[str, Any]] | None) -> Discipline | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 24 * 3600.0
 MEMORY = "1024M"
 _PREFIX = "st-1-0-"
+_DUALPI2_SINCE = (6, 17)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Kernel:
         check(compiled, scenario.traffic, Place(), where="the engine kernel")
         found = _kernel(compiled)
         _check_controls(compiled, found)
+        _check_queues(compiled, found)
         _called(compiled, found)
         _words(compiled)
         check_tools(scenario.traffic, capture=self.capture is not None)
@@ -208,6 +211,18 @@ def _check_controls(compiled: Compiled, found: Installed) -> None:
             others = having(flow.cc)
             fix = f'set host.kernel to "{others[0]}", which has it' if others else suggestion(flow.cc, found.controls)
             raise InputError("unsupported", f"{named} has no {flow.cc}", field=f"flows.{index}.cc", fix=fix)
+
+
+def _check_queues(compiled: Compiled, found: Installed) -> None:
+    """Raises SawtoothError ``unsupported`` for a queue that the kernel is too old for."""
+    from sawtooth.compiled import DualPi2
+
+    version = tuple(int(part) for part in re.findall(r"\d+", found.version)[:2])
+    if version < _DUALPI2_SINCE and any(isinstance(one.discipline, DualPi2) for one in compiled.transmitters):
+        fix = (
+            "use --engine sim, or build Linux 6.17 or later (sawtooth kernel build --source) and name it in host.kernel"
+        )
+        raise InputError("unsupported", f"Linux {found.version} has no dualpi2", field="queue", fix=fix)
 
 
 @contextlib.contextmanager

@@ -29,6 +29,7 @@ from sawtooth.kernel.kernel import (
     Kernel,
     cache_directory,
     configuration,
+    data,
     everything,
     load,
     recipe,
@@ -190,7 +191,8 @@ def new_directory_again(target: Path) -> contextlib.AbstractContextManager[Path]
 def _configure(tree: Path, hz: int, log: Path, lock: int) -> None:
     """All off but our fragment. Raises SawtoothError ``build-failed`` when the source does not know a part of it."""
     fragment = tree / "sawtooth.config"
-    fragment.write_text(configuration(), encoding="utf-8")
+    # What a source does not know is passed over by make, and only that of a newer kernel may be lacking.
+    fragment.write_text(configuration() + data("newer.config"), encoding="utf-8")
     _make(tree, ["KCONFIG_ALLCONFIG=sawtooth.config", "allnoconfig"], log, lock)
     set_ = set((tree / ".config").read_text(encoding="utf-8").splitlines())
     wanted = [line for line in configuration().splitlines() if line.startswith("CONFIG_")] + [f"CONFIG_HZ={hz}"]

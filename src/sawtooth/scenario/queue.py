@@ -61,7 +61,9 @@ def _preset(value: object) -> object:
 
 Packets = Annotated[Queue, _limit_in(("packets", "bdp"), '"1000 packets" or "2 bdp"')]
 Bytes = Annotated[Queue, _limit_in(("bytes", "ns"), '"64 KiB" or "50 ms"')]
+Step = Annotated[Queue, _limit_in(("packets", "ns"), '"1 ms" or "5 packets"')]
 Time = Annotated[Span, between("1 ns", "3600 s", Span)]
+Update = Annotated[Span, between("100 us", "3600 s", Span)]
 Quantum = Annotated[Size, between("256 bytes", "1 MiB", Size)]
 Packet = Annotated[Size, between("1 byte", "64 KiB", Size)]
 RoundTrip = Annotated[Span, BeforeValidator(_preset), between("1 us", "3600 s", Span)]
@@ -367,11 +369,65 @@ class Cake(Part):
         return compiled.Cake(bandwidth, self.rtt.ns, target, self.isolation, memory)
 
 
+class DualPi2(Part):
+    """DualPI2, RFC 9332: a queue of low latency for ECT(1), beside a classic one, and one controller for both."""
+
+    kind: Literal["dualpi2"] = Field(description="`dualpi2`")
+    limit: Packets = Field(Queue.parse("10000 packets"), description="waiting packets of both queues together")
+    target: Time = Field(Span.parse("15 ms"), description="the classic queue's delay that is aimed at")
+    tupdate: Update = Field(Span.parse("16 ms"), description="between two changes of the probability")
+    alpha: float = Field(0.16, ge=0.004, le=8e6, description="weight of the delay's distance from the target, in Hz")
+    beta: float = Field(3.2, ge=0.004, le=8e6, description="weight of the delay's change, in Hz")
+    coupling_factor: int = Field(
+        2, ge=1, le=255, description="a mark of low latency is so much likelier than the root of a classic one"
+    )
+    step_thresh: Step = Field(
+        Queue.parse("1 ms"),
+        description="all of low latency is marked that waited longer, or that more packets wait behind",
+    )
+    min_qlen_step: int = Field(
+        0, ge=0, le=10**9, description="packets that one must have found in its queue, for the step to mark it"
+    )
+    classic_protection: Loss = Field(
+        Loss.parse("10%"), description="the classic queue's share of turns where both wait, in whole percents"
+    )
+    drop_on_overload: bool = Field(
+        True, description="drops from both once all of low latency is marked; else only where there is no room"
+    )
+    drop_enqueue: bool = Field(False, description="marks and drops what comes; else what leaves (tc's `drop_dequeue`)")
+    any_ect: bool = Field(False, description="ECT(0) is of low latency, too; else ECT(1) alone is (tc's `l4s_ect`)")
+
+    @model_validator(mode="after")
+    def _is_tcs(self) -> Self:
+        if self.classic_protection.ppb % 10**7:
+            message = f'"{self.classic_protection}" is no whole percentage'
+            raise InputError("out-of-range", message, field="classic_protection", fix='write e.g. "10%"')
+        return self
+
+    def compile(self) -> compiled.Discipline:
+        """As engines take it, but for the limit."""
+        step, in_ns = int(self.step_thresh.amount), self.step_thresh.unit == "ns"
+        return compiled.DualPi2(
+            self.target.ns,
+            self.tupdate.ns,
+            round(self.alpha * 256),
+            round(self.beta * 256),
+            self.coupling_factor,
+            step if in_ns else None,
+            None if in_ns else step,
+            self.min_qlen_step,
+            self.classic_protection.ppb // 10**7,
+            self.drop_on_overload,
+            self.drop_enqueue,
+            self.any_ect,
+        )
+
+
 def _bytes(size: Size | None) -> int | None:
     return None if size is None else size.bytes
 
 
-Discipline = Pfifo | Bfifo | Codel | FqCodel | Red | Pie | FqPie | Fq | Sfq | Tbf | Cake
+Discipline = Pfifo | Bfifo | Codel | FqCodel | Red | Pie | FqPie | Fq | Sfq | Tbf | Cake | DualPi2
 KINDS: Mapping[str, type[Discipline]] = {
     "pfifo": Pfifo,
     "bfifo": Bfifo,
@@ -384,6 +440,7 @@ KINDS: Mapping[str, type[Discipline]] = {
     "sfq": Sfq,
     "tbf": Tbf,
     "cake": Cake,
+    "dualpi2": DualPi2,
 }
 """The tables by tc's names."""
 

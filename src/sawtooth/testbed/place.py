@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Place:
     """What the kernel has that will run the plan: by default that of ``sawtooth kernel build``.
 
-    ``virtual``: its time stands still while it computes.
+    ``virtual``: its time stands still while it computes. ``dualpi2`` of ``kernel`` is told by its version.
     """
 
     netem: bool = True
@@ -17,3 +17,4 @@ class Place:
     macvlan: bool = False
     nftables: bool = True
     virtual: bool = True
+    dualpi2: bool = True

@@ -11,6 +11,7 @@ from dataclasses import astuple
 from sawtooth.compiled import (
     Cake,
     Codel,
+    DualPi2,
     Fifo,
     Fq,
     FqCodel,
@@ -59,6 +60,9 @@ _CAKE_ISOLATION = {
     "dual-dsthost": 6,
     "triple-isolate": 7,
 }
+_DUALPI2_LIMIT, _DUALPI2_MEMORY, _DUALPI2_TARGET, _DUALPI2_TUPDATE, _DUALPI2_ALPHA, _DUALPI2_BETA = range(1, 7)
+_DUALPI2_STEP_PACKETS, _DUALPI2_STEP_US, _DUALPI2_MIN_QLEN_STEP, _DUALPI2_COUPLING = range(7, 11)
+_DUALPI2_DROP_OVERLOAD, _DUALPI2_DROP_EARLY, _DUALPI2_PROTECTION, _DUALPI2_ECN_MASK, _DUALPI2_SPLIT_GSO = range(11, 16)
 _FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
 _ETHERNET = 1
 _FQ_LIMIT, _FQ_FLOW_LIMIT, _FQ_QUANTUM, _FQ_INITIAL_QUANTUM, _FQ_REFILL_DELAY, _FQ_ORPHAN_MASK = 1, 2, 3, 4, 9, 10
@@ -265,6 +269,38 @@ def discipline(transmitter: Transmitter, overhead_bytes: int = 0) -> tuple[str, 
             }
             rate = _attribute(_CAKE_RATE, struct.pack("=Q", (bandwidth_bps or 0) // 8))
             return "cake", rate + _numbers(about)
+        case DualPi2() as given:
+            return "dualpi2", _dualpi2(packets, given)
+
+
+def any_dualpi2() -> bytes:
+    """One with the kernel's defaults, which takes none without options."""
+    return _numbers({_DUALPI2_LIMIT: 1000})
+
+
+def _dualpi2(limit: int, given: DualPi2) -> bytes:
+    about = {
+        _DUALPI2_LIMIT: limit,
+        _DUALPI2_MEMORY: UNLIMITED,
+        _DUALPI2_TARGET: _us(given.target_ns),
+        _DUALPI2_TUPDATE: _us(given.tupdate_ns),
+        _DUALPI2_ALPHA: given.alpha_256,
+        _DUALPI2_BETA: given.beta_256,
+        _DUALPI2_MIN_QLEN_STEP: given.min_qlen_step,
+    }
+    if given.step_thresh_packets is not None:
+        about[_DUALPI2_STEP_PACKETS] = min(given.step_thresh_packets, _CERTAIN)
+    about |= _threshold(_DUALPI2_STEP_US, given.step_thresh_ns)
+    small = {
+        _DUALPI2_COUPLING: given.coupling_factor,
+        _DUALPI2_DROP_OVERLOAD: int(given.drop_on_overload),
+        _DUALPI2_DROP_EARLY: int(given.drop_enqueue),
+        _DUALPI2_PROTECTION: given.classic_protection,
+        # The bits of the ECN field of which one is enough: 01, and 11 for any.
+        _DUALPI2_ECN_MASK: 3 if given.any_ect else 1,
+        _DUALPI2_SPLIT_GSO: 1,
+    }
+    return _numbers(about) + b"".join(_attribute(kind, struct.pack("=B", value)) for kind, value in small.items())
 
 
 def _red(limit: int, red: Red) -> bytes:

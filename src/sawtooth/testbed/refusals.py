@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 
-from sawtooth.compiled import Compiled, Link, Opportunities, RateSteps, Slots
+from sawtooth.compiled import Compiled, DualPi2, Link, Opportunities, RateSteps, Slots
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.frames import PACKET_LARGEST, packet_bytes
 from sawtooth.testbed.place import Place
@@ -73,6 +73,10 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
         _varying(link, compiled, index in sending, _shared(link, by_card), place, where)
         if link.loses and not loses_by_netem(link, place):
             _rule(link, index in starting, place, where)
+        queue = None if link.transmitter is None else compiled.transmitters[link.transmitter].discipline
+        if isinstance(queue, DualPi2) and not place.dualpi2:
+            message = f'the queue of the link "{name}" is a dualpi2, and {where} has none'
+            raise _no("queue", message, "modprobe sch_dualpi2 (Linux 6.17 or later), or use --engine sim")
         if place.netem and not place.vlan:
             lossy, rated = loses_by_netem(link, place), link.transmitter is not None
             if lossy or (rated and (link.delay_ns or index in sending)):

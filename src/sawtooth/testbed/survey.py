@@ -42,7 +42,8 @@ def place() -> Place:
             if not netem and not try_qdisc(ip, index, "tbf", qdisc.tbf(rate_bps=10**9, burst_bytes=65536)):
                 fix = "modprobe sch_netem sch_tbf, or use --engine kernel"
                 raise SawtoothError("tool-missing", "this kernel has neither netem nor tbf", fix=fix)
-            return Place(netem=netem, nftables=_nftables(), virtual=False, **sub)
+            dualpi2 = try_qdisc(ip, index, "dualpi2", qdisc.any_dualpi2())
+            return Place(netem=netem, nftables=_nftables(), virtual=False, dualpi2=dualpi2, **sub)
     except (OSError, NetlinkError) as error:
         fix = "run it as root on the host itself, not in a container without CAP_NET_ADMIN and CAP_SYS_ADMIN"
         raise SawtoothError(

@@ -13,7 +13,7 @@ pub use asks::{Asks, Rule, Think};
 pub use datagrams::Datagrams;
 pub use link::{Jitter, Link, LossPattern, Pace, Policer, Reorder, Trace};
 pub use paced::Paced;
-pub use queue::{Cake, Codel, Discipline, Fq, FqCodel, FqPie, Isolation, Pie, Red, Sfq, Tbf};
+pub use queue::{Cake, Codel, Discipline, DualPi2, Fq, FqCodel, FqPie, Isolation, Pie, Red, Sfq, Tbf};
 
 use crate::frames::{DATAGRAM_HEADERS, HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::module::Module;

@@ -21,6 +21,8 @@ pub enum Discipline {
     Sfq(Sfq),
     Tbf(Tbf),
     Cake(Cake),
+    #[serde(rename = "dualpi2")]
+    DualPi2(DualPi2),
 }
 
 /// RFC 8289.
@@ -174,6 +176,33 @@ pub struct Cake {
     pub memory_bytes: u64,
 }
 
+/// RFC 9332. Gains in 1/256 a second, as tc tells them to the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DualPi2 {
+    pub target_ns: u64,
+    pub tupdate_ns: u64,
+    pub alpha_256: u32,
+    pub beta_256: u32,
+    /// How much likelier a mark of low latency is than the root of a classic one.
+    pub coupling_factor: u8,
+    /// Above the one that is given all of low latency is marked: how long a packet waited, and how many wait behind it.
+    #[serde(default)]
+    pub step_thresh_ns: Option<u64>,
+    #[serde(default)]
+    pub step_thresh_packets: Option<u64>,
+    /// Packets that one must have found in the queue of low latency, for the step to mark it.
+    pub min_qlen_step: u64,
+    /// The classic queue's share of turns, in percent.
+    pub classic_protection: u8,
+    /// Drops, too, once all of low latency is marked; else nothing is dropped until there is no room.
+    pub drop_on_overload: bool,
+    /// Drops and marks what comes, not what leaves.
+    pub drop_enqueue: bool,
+    /// All that can be marked is of low latency, not ECT(1) alone.
+    pub any_ect: bool,
+}
+
 /// What CAKE gives equal shares to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -218,6 +247,8 @@ impl Isolation {
 }
 
 const FLOWS_MAX: u64 = 65_536;
+/// Each is a step of the simulator's, however long nothing happens.
+const TUPDATE_LEAST_NS: u64 = 100_000;
 
 impl Discipline {
     pub(super) fn check(&self) -> Result<(), String> {
@@ -270,6 +301,19 @@ impl Discipline {
             Discipline::FqPie(given) => {
                 times(given.target_ns, given.tupdate_ns)?;
                 flows(given.flows, given.quantum_bytes)
+            }
+            Discipline::DualPi2(given) => {
+                within(given.target_ns, 0, HOUR_NS, "target_ns")?;
+                within(given.tupdate_ns, TUPDATE_LEAST_NS, HOUR_NS, "tupdate_ns")?;
+                within(u64::from(given.alpha_256), 1, (1 << 31) - 1, "alpha_256")?;
+                within(u64::from(given.beta_256), 1, (1 << 31) - 1, "beta_256")?;
+                within(u64::from(given.coupling_factor), 1, 255, "coupling_factor")?;
+                within(u64::from(given.classic_protection), 0, 100, "classic_protection")?;
+                match (given.step_thresh_ns, given.step_thresh_packets) {
+                    (Some(ns), None) => within(ns, 0, HOUR_NS, "step_thresh_ns"),
+                    (None, Some(packets)) => within(packets, 0, 1 << 32, "step_thresh_packets"),
+                    _ => Err("step_thresh_ns and step_thresh_packets: the one is needed".into()),
+                }
             }
             Discipline::Cake(given) => {
                 times(given.target_ns, given.interval_ns)?;

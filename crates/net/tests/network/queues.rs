@@ -45,6 +45,12 @@ fn sfq() -> Value {
     json!({"sfq": {"perturb_ns": 2 * SECOND, "flows": 128, "divisor": 1024, "depth": 127, "headdrop": false}})
 }
 
+fn dualpi2() -> Value {
+    json!({"dualpi2": {"target_ns": 15 * MS, "tupdate_ns": 16 * MS, "alpha_256": 41, "beta_256": 819, "coupling_factor": 2,
+        "step_thresh_ns": MS, "min_qlen_step": 0, "classic_protection": 10, "drop_on_overload": true,
+        "drop_enqueue": false, "any_ect": false}})
+}
+
 fn cake(bandwidth_bps: Option<u64>) -> Value {
     json!({"cake": {"bandwidth_bps": bandwidth_bps, "interval_ns": 100 * MS, "target_ns": 5 * MS,
         "isolation": "triple-isolate", "memory_bytes": 15 << 20}})
@@ -58,12 +64,12 @@ fn all() -> Vec<Value> {
 
 /// Those with a limit in packets.
 fn limited() -> Vec<Value> {
-    vec![json!({"fifo": {}}), codel(), fq_codel(1024), red(false), red(true), pie(), fq_pie(), fq(), sfq()]
+    vec![json!({"fifo": {}}), codel(), fq_codel(1024), red(false), red(true), pie(), fq_pie(), fq(), sfq(), dualpi2()]
 }
 
 /// Those with one queue for all.
 fn of_one_queue() -> Vec<Value> {
-    vec![json!({"fifo": {}}), codel(), red(false), red(true), pie()]
+    vec![json!({"fifo": {}}), codel(), red(false), red(true), pie(), dualpi2()]
 }
 
 /// The median of a column, but for its first rows.
@@ -296,6 +302,10 @@ fn nonsense_is_refused_by_its_name() {
         (cake(None), "memory_bytes", json!(0)),
         (fq(), "flow_limit", json!(0)),
         (sfq(), "depth", json!(128)),
+        (dualpi2(), "tupdate_ns", json!(1)),
+        (dualpi2(), "coupling_factor", json!(0)),
+        (dualpi2(), "classic_protection", json!(101)),
+        (dualpi2(), "step_thresh_packets", json!(1)),
     ] {
         let mut scenario = path(&kind, LONG);
         let name = kind.as_object().unwrap().keys().next().unwrap();

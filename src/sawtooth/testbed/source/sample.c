@@ -19,7 +19,7 @@
 #define SHORTEST_LOOK (SECOND / 1000)
 #define LARGEST_ANSWER (1 << 16)
 
-struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops, early, marks; };
+struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops, overlimits, early, marks; };
 
 struct queue { int index, namespace; char *device; unsigned ifindex; uint32_t handle; int on_wire; struct qdisc now, before; double sum; };
 struct link { int index, namespace; char *device; unsigned ifindex; uint32_t handle, child; uint64_t total, before; int by_rule, polices; };
@@ -145,6 +145,10 @@ static void take_own(struct qdisc *now, const char *kind, struct rtattr *own) {
         const struct tc_fq_pie_xstats *told = at;
         now->early = told->dropped - told->overlimit;
         now->marks = told->ecn_mark;
+    } else if (!strcmp(kind, "dualpi2") && length >= 7 * sizeof(uint32_t)) {
+        /* struct tc_dualpi2_xstats, which older headers lack; what finds no room is what its queue calls overlimits. */
+        now->early = now->drops - now->overlimits;
+        now->marks = ((const uint32_t *)at)[6];
     } else if (!strcmp(kind, "cake")) {
         /* Which drops were for want of memory, of which it has much, it does not tell. */
         now->early = now->drops;
@@ -172,6 +176,7 @@ static void take_qdisc(struct nlmsghdr *h, int namespace) {
         now.waiting = queue->qlen;
         now.backlog = queue->backlog;
         now.drops = queue->drops;
+        now.overlimits = queue->overlimits;
     }
     struct rtattr *kind = find(TCA_RTA(t), TCA_PAYLOAD(h), TCA_KIND);
     take_own(&now, kind ? RTA_DATA(kind) : 0, find(RTA_DATA(all), RTA_PAYLOAD(all), TCA_STATS_APP));

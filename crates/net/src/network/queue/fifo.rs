@@ -21,6 +21,10 @@ impl Fifo {
         Some(first)
     }
 
+    pub fn first(&self) -> Option<&Waiting> {
+        self.waiting.front()
+    }
+
     /// Takes the packet that came last.
     pub fn pop_last(&mut self) -> Option<Waiting> {
         let last = self.waiting.pop_back()?;

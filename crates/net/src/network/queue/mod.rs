@@ -5,6 +5,7 @@ pub mod cake;
 pub mod cobalt;
 pub mod codel;
 pub mod delays;
+pub mod dualpi2;
 pub mod fifo;
 pub mod fq;
 pub mod fq_codel;
@@ -19,6 +20,7 @@ pub mod ways;
 use crate::network::link::Handle;
 use crate::network::queue::cake::Cake;
 use crate::network::queue::codel::{Codel, Store};
+use crate::network::queue::dualpi2::DualPi2;
 use crate::network::queue::fifo::Fifo;
 use crate::network::queue::fq::Fq;
 use crate::network::queue::fq_codel::FqCodel;
@@ -63,6 +65,7 @@ enum Kind {
     Cake(Cake),
     Fq(Fq),
     Sfq(Sfq),
+    DualPi2(DualPi2),
 }
 
 /// A packet that is held, and the link that it is to take.
@@ -146,6 +149,7 @@ impl Discipline {
             scenario::Discipline::Cake(given) => Kind::Cake(Cake::new(&given, place)),
             scenario::Discipline::Fq(given) => Kind::Fq(Fq::new(given, limits[0], place)),
             scenario::Discipline::Sfq(given) => Kind::Sfq(Sfq::new(given, limits[0], frame, rng)),
+            scenario::Discipline::DualPi2(given) => Kind::DualPi2(DualPi2::new(given, frame, rng)),
         };
         Discipline::Held(Box::new(Held { kind, chosen: None, limit_packets: limits[0], limit_bytes: limits[1] }))
     }
@@ -162,6 +166,7 @@ impl Held {
             Kind::Cake(queue) => return queue.put(waiting, packets == 0, drops),
             Kind::Fq(queue) => return queue.put(waiting, drops),
             Kind::Sfq(queue) => return queue.put(waiting, packets, drops),
+            Kind::DualPi2(queue) => return queue.put(waiting, full, bytes, drops),
             Kind::Fifo(queue) | Kind::Codel(_, _, queue) => (false, queue),
             Kind::Red(red, queue) => (red.drops(&mut waiting, bytes, drops), queue),
             Kind::Pie(_, pie, _, queue) if full => {
@@ -189,6 +194,7 @@ impl Held {
                 Kind::Cake(queue) => queue.next(now, drops),
                 Kind::Fq(queue) => queue.next(now),
                 Kind::Sfq(queue) => queue.next(now, drops),
+                Kind::DualPi2(queue) => queue.next(now, drops),
                 Kind::Pie(law, pie, _, queue) => queue.pop().inspect(|first| {
                     pie.leaves(law, now, first, queue.waiting().1);
                 }),
@@ -227,6 +233,7 @@ impl Held {
             Kind::Cake(queue) => queue.waiting(),
             Kind::Fq(queue) => queue.waiting(),
             Kind::Sfq(queue) => queue.waiting(),
+            Kind::DualPi2(queue) => queue.waiting(),
         };
         let chosen = self.chosen.map_or(0, |waiting| u64::from(waiting.size));
         (packets + u64::from(self.chosen.is_some()), bytes + chosen)
