@@ -399,7 +399,20 @@ def test_a_link_of_opportunities_serves_so_many_bytes_of_its_queue_at_a_time() -
     assert not [one for one in made.ports.qdiscs if one.kind == "tbf"]
 
 
-def test_opportunities_are_a_rates_and_need_netem_and_a_queue_in_packets() -> None:
+def test_opportunities_of_a_queue_in_bytes_or_of_a_kind_of_its_own_are_a_lines(tmp_path: Path) -> None:
+    for queue in ("64 KiB", {"kind": "fq_codel"}):
+        link = {"from": "a", "to": "b", "forward": {"rate": "200 kbit/s", "queue": queue, "opportunity": "1500 bytes"}}
+        ends: dict[str, Any] = {"topology": "custom", "hosts": {"r": {}, "a": {}, "b": {}}}
+        scenario = Scenario(**ends, links=[{"from": "r", "to": "a"}, link], flows=[{"from": "r", "to": "b"}])
+        made = build(scenario.compile(), Place(), "st-")
+        [line] = made.ports.lines
+        assert (line.valve is None) == isinstance(queue, str)
+        told = orders(scenario.compile(), made, "native", tmp_path, tmp_path, {}, capture=[], virtual=True)
+        [order] = [one.split() for one in told.splitlines() if one.startswith("line ")]
+        assert order[8:10] == ["1500", "60000000"]
+
+
+def test_opportunities_are_a_rates_and_need_netem() -> None:
     def refused(place: Place, **link: str) -> tuple[str, str | None]:
         links = [{"from": "a", "to": "b", "opportunity": "1500 bytes", **link}]
         ends = {"topology": "custom", "hosts": {"a": {}, "b": {}}, "links": links}
@@ -409,7 +422,6 @@ def test_opportunities_are_a_rates_and_need_netem_and_a_queue_in_packets() -> No
 
     assert refused(Place()) == ("conflict", "links.0.opportunity")
     assert refused(Place(netem=False), rate="1 Mbit/s") == ("unsupported", "links.opportunity")
-    assert refused(Place(), rate="1 Mbit/s", queue="64 KiB") == ("unsupported", "links.queue")
 
 
 def test_aggregation_needs_netem_and_a_link_of_its_own() -> None:

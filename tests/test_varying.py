@@ -235,15 +235,54 @@ def test_on_linux_a_varying_rate_is_a_line_and_the_rest_netem_s() -> None:
     assert (delay.at_ns, delay.options) == (10**9, seedless)
 
 
-def test_exact_times_are_refused_in_real_time_and_jitter_where_a_bucket_paces() -> None:
+def qdiscs(given: Compiled) -> dict[str, list[str]]:
+    """Kinds by device of what is below a line, or before it."""
+    plan = build(given, Place(), "st-")
+    near = {valve.device for line in plan.ports.lines if (valve := line.valve)}
+    return {device: [one.kind for one in plan.ports.qdiscs if one.device == device] for device in near}
+
+
+def test_a_queue_of_a_kind_of_its_own_gives_a_line_one_frame_at_a_time() -> None:
+    made = path(changes=[{"at": "1 s", "rate": "1 Mbit/s"}], queue={"kind": "fq_codel"})
+    check(made, "native", Place(), where="here")
+    assert qdiscs(made) == {"x1": ["prio", "tbf", "fq_codel"]}
+    [line] = build(made, Place(), "st-").ports.lines
+    assert line.valve is not None
+    # A bucket with room for one frame, each of which takes more than half of it.
+    assert line.valve.options == qdisc.valve(1514, 0)
+
+
+def direct(**forward: Any) -> Scenario:
+    """From host to host, so that TCP itself sends into the queue."""
+    links = [
+        {"from": "a", "to": "b", "delay": "5 ms", "forward": {"rate": "8 Mbit/s", "queue": "60 packets"} | forward}
+    ]
+    flows = [{"from": "a", "to": "b"}]
+    return Scenario(
+        duration="4 s", topology="custom", hosts={"a": {}, "b": {}}, links=links, flows=flows, traffic="native"
+    )
+
+
+def test_where_tcp_sends_the_queue_is_one_that_it_is_told_of_and_losses_take_single_frames() -> None:
+    changes = [{"at": "1 s", "rate": "1 Mbit/s"}]
+    assert qdiscs(direct(changes=changes).compile()) == {"x0": ["prio", "tbf", "pfifo"]}
+    lossy = direct(changes=changes, loss="1%").compile()
+    check(lossy, "native", Place(), where="here")
+    assert qdiscs(lossy) == {"x0": ["prio", "tbf", "netem", "tbf", "pfifo"]}
+
+
+def test_jitter_behind_a_short_queue_is_a_line_at_one_rate() -> None:
+    for queue in ("64 KiB", "8 packets", {"kind": "codel"}):
+        made = custom({"rate": "9 Mbit/s", "queue": queue, "jitter": "1 ms"}).compile()
+        check(made, "native", Place(), where="here")
+        [line] = build(made, Place(), "st-").ports.lines
+        assert (line.valve is None) == isinstance(queue, str)
+
+
+def test_exact_times_are_refused_in_real_time() -> None:
     with pytest.raises(SawtoothError) as caught:
         check(path(changes=[{"at": "1 s", "delay": "1 ms"}]), "native", Place(virtual=False), where="this host")
     assert (caught.value.code, caught.value.field) == ("unsupported", "links.changes")
-    with pytest.raises(SawtoothError) as caught:
-        check(
-            custom({"rate": "9 Mbit/s", "queue": "64 KiB", "jitter": "1 ms"}).compile(), "native", Place(), where="it"
-        )
-    assert caught.value.field == "links"
 
 
 def test_with_ip_6_every_frame_is_20_bytes_longer() -> None:
@@ -253,14 +292,22 @@ def test_with_ip_6_every_frame_is_20_bytes_longer() -> None:
     assert goodput == pytest.approx(10e6 * 1448 / 1534, rel=0.01)
 
 
+def test_a_card_of_a_sending_host_that_varies_and_loses_agrees_too(kernel) -> None:
+    scenario = direct(changes=[{"at": "2 s", "rate": "4 Mbit/s"}], loss="0.5%").set({"duration": "8 s"})
+    ours, theirs = (get(engine).run(scenario).tables["intervals"]["goodput_bps"].mean() for engine in ("sim", "kernel"))
+    assert ours == pytest.approx(theirs, rel=0.03)
+
+
 @pytest.mark.parametrize(
     "given",
     [
         {"changes": [{"at": "3 s", "rate": "4 Mbit/s"}, {"at": "6 s", "rate": "12 Mbit/s", "delay": "30 ms"}]},
         {"jitter": {"deviation": "1 ms", "ordered": False}},
         {"reorder": "0.5%", "duplicate": "0.5%"},
+        {"changes": [{"at": "3 s", "rate": "4 Mbit/s"}], "queue": {"kind": "fq_codel"}},
+        {"jitter": {"deviation": "1 ms", "ordered": False}, "queue": "8 packets"},
     ],
-    ids=["changes", "jitter", "reorder"],
+    ids=["changes", "jitter", "reorder", "changes-fq_codel", "jitter-short"],
 )
 def test_the_kernel_and_the_simulator_agree_on_what_varies(kernel, given: dict[str, Any]) -> None:
     scenario = Scenario(

@@ -10,6 +10,8 @@ first, and no more devices than needed:
            so that small packets do not leave together as by a bucket that holds a full frame
     wire   the delay: netem without limit; after a token bucket also the rate, so that a frame leaves at its end
 
+Where the rate varies a program is the transmitter (``Line``), between two veth pairs.
+
 The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem cuts when it takes a
 packet over, and it cuts super-packets into frames. A stack of two stages is a VLAN sub-interface on a veth, and a card
 with several links has a sub-interface for each on top; the loss of a link is there. Loss of every n-th packet, which
@@ -18,10 +20,11 @@ netem does not know, is an nftables rule on the way to the device.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sawtooth.compiled import Compiled, Jitter, Link, Opportunities, RateSteps, Reorder, Slots, Transmitter
+from sawtooth.compiled import Compiled, Jitter, Link, Reorder, Slots, Transmitter
 from sawtooth.frames import ETHERNET
 from sawtooth.testbed import qdisc
 from sawtooth.testbed.seed import link_seed
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from sawtooth.testbed.place import Place
 
 ROOT = 0xFFFFFFFF
-LOSS, RATE, FIFO, WIRE, POLICE = 0x10, 0x20, 0x30, 0x40, 0x50
+LOSS, RATE, FIFO, WIRE, POLICE, AROUND, CUT = 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70
 """Handles (major numbers) of a device's queueing disciplines."""
 MAX_BANDS = 16
 _STAGE_TAG, _CUT_TAG, _FIRST_LINK_TAG = 2, 3, 10
@@ -137,6 +140,16 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Valve:
+    """Lets one frame pass to a line each time that it gets its options anew."""
+
+    device: str
+    handle: int
+    parent: int
+    options: bytes
+
+
+@dataclass(frozen=True)
 class Line:
     """A program takes frames from a device and puts them out by another, at a rate that varies."""
 
@@ -144,6 +157,8 @@ class Line:
     namespace: int
     come: str
     leave: str
+    valve: Valve | None
+    """None: it keeps the queue itself, a tail drop."""
 
 
 @dataclass
@@ -212,6 +227,16 @@ def needs_bucket(transmitter: Transmitter | None, place: Place, *, sends: bool) 
     return sends or size is not None or few or transmitter.discipline is not None or not place.netem
 
 
+def needs_line(transmitter: Transmitter, links: Sequence[Link], place: Place, *, sends: bool) -> bool:
+    """Whether a program lets frames go: no queueing discipline has a rate that varies, and what netem does beside a
+    delay goes with no bucket.
+    """
+    if isinstance(transmitter.pace, Slots):
+        return transmitter.discipline is not None or transmitter.queue_bytes is not None
+    varies = any(link.varies for link in links) and needs_bucket(transmitter, place, sends=sends)
+    return transmitter.pace is not None or varies
+
+
 def gateway(link: int) -> str:
     """Stands for the peer at the other end of a link (RFC 6598's shared space: never routed)."""
     number = (100 << 24) + (64 << 16) + link
@@ -253,6 +278,9 @@ class _Port:
         self.sends = {index for index in links if index in sending}
         self.index = self.of[0].transmitter
         self.transmitter = None if self.index is None else compiled.transmitters[self.index]
+        self.lined = self.transmitter is not None and needs_line(
+            self.transmitter, self.of, place, sends=bool(self.sends)
+        )
         self.near, self.far = f"x{number}", f"y{number}"
         self.on_wire = self.near
         # A card of several links ends at home; its sub-interfaces lead to the hosts.
@@ -260,7 +288,7 @@ class _Port:
         self.macs = mac(number, 0)
 
     def build(self) -> None:
-        if self.transmitter is not None and isinstance(self.transmitter.pace, RateSteps | Opportunities):
+        if self.lined:
             self._line()
             return
         self.ports.veths.append(Veth(self.home, self.near, self.away, self.far, mac(self.number, 0)))
@@ -290,13 +318,36 @@ class _Port:
         # What comes in is not for the device's own address, so that IP leaves it alone.
         self.ports.veths.append(Veth(self.home, self.near, self.home, come, mac(self.number, 2**16 - 1)))
         self.ports.veths.append(Veth(self.home, leave, self.away, self.far, mac(self.number, 0)))
-        self.ports.lines.append(Line(self.index, self.home, come, leave))
         self.on_wire = leave
         if delays(self.of[0]):
             self._wire(bucket=False)
-        if loses_by_netem(self.of[0], self.place):
+        valve = None
+        if self.transmitter is not None and (self.sends or self.transmitter.discipline is not None):
+            valve = self._valve(self.transmitter)
+        elif loses_by_netem(self.of[0], self.place):
             self._loss(self.near, self.links[0], LOSS, 0)
+        self.ports.lines.append(Line(self.index, self.home, come, leave, valve))
         self._link(0, self.links[0], (self.near, self.far))
+
+    def _valve(self, transmitter: Transmitter) -> Valve:
+        """The queue, and what lets a frame at a time go from it to the line; the loss before it."""
+        assert self.index is not None
+        add, near, parent = self.ports.qdiscs.append, self.near, AROUND << 16 | 2
+        add(Qdisc(self.home, near, AROUND << 16, ROOT, "prio", qdisc.around()))
+        overhead, frame_bytes = self.of[0].overhead_bytes, self.ports.mtu + ETHERNET
+        if loses_by_netem(self.of[0], self.place):
+            if self.sends and not self.offload:
+                add(Qdisc(self.home, near, CUT << 16, parent, "tbf", qdisc.cut(frame_bytes)))
+                parent = CUT << 16 | 1
+            parent = self._loss(near, self.links[0], LOSS, RATE, parent)
+        kind, options = qdisc.discipline(transmitter, overhead)
+        add(Qdisc(self.home, near, RATE << 16, parent, "tbf", qdisc.valve(frame_bytes, 0)))
+        add(Qdisc(self.home, near, FIFO << 16, RATE << 16 | 1, kind, options))
+        watched = RATE if transmitter.discipline is None else FIFO
+        self.ports.queues.append(WatchQueue(self.index, self.home, near, watched << 16, on_wire=False))
+        # A bucket tells a fifo below it its limit, too.
+        limit = int.from_bytes(options, "little") if kind in ("pfifo", "bfifo") else 0
+        return Valve(near, RATE << 16, parent, qdisc.valve(frame_bytes, limit))
 
     def _slots(self) -> Slots | None:
         pace = None if self.transmitter is None else self.transmitter.pace
@@ -326,7 +377,8 @@ class _Port:
                 self.ports.subs.append(Sub("macvlan", self.away, ends[1], arrival, link.target, mac=self.macs))
             where = link.target
         # A policer counts frames, so what no transmitter has cut before is cut above it.
-        if (by_netem and index in self.sends and not self.offload) or (link.policer and self.transmitter is None):
+        starts = by_netem and index in self.sends and not self.offload and not self.lined
+        if starts or (link.policer and self.transmitter is None):
             ends = self._layer(ends, "c", _CUT_TAG, where, link.target)
         if link.loses and not by_netem:
             rule = LossRule(self.home, gateway(index), f"link{index}", link.loss_ppb, link.every)
@@ -336,16 +388,16 @@ class _Port:
         self.ports.gateways[index] = gateway(index)
         self.ports.neighbours.append(Neighbour(self.home, ends[0], gateway(index), self.macs))
 
-    def _loss(self, device: str, index: int, handle: int, child: int) -> int:
+    def _loss(self, device: str, index: int, handle: int, child: int, parent: int = ROOT) -> int:
         """netem for the loss only. Returns the parent for what queues behind it."""
         link = self.all[index]
         model = link.gilbert_elliott
         loss_ppb = 0 if model else link.loss_ppb
         options = qdisc.netem(loss_ppb=loss_ppb, gilbert_elliott=model, seed=link_seed(self.seed, index))
-        self.ports.qdiscs.append(Qdisc(self.home, device, handle << 16, ROOT, "netem", options))
+        self.ports.qdiscs.append(Qdisc(self.home, device, handle << 16, parent, "netem", options))
         for at_ns, ppb in link.losses:
             change = qdisc.netem(loss_ppb=ppb)
-            self.ports.changes.append(Change(at_ns, self.home, device, handle << 16, ROOT, change))
+            self.ports.changes.append(Change(at_ns, self.home, device, handle << 16, parent, change))
         self.ports.losses.append(WatchLink(index, self.home, device, handle << 16, child << 16))
         return handle << 16 | 1
 

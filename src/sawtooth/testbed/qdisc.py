@@ -137,6 +137,25 @@ def tbf(*, rate_bps: int, burst_bytes: int, overhead_bytes: int = 0) -> bytes:
     return options + _attribute(_TBF_BURST, struct.pack("=I", burst_bytes))
 
 
+def valve(frame_bytes: int, limit: int) -> bytes:
+    """A token bucket that lets one frame of at most so many bytes pass each time that it gets these options, and cuts
+    what is longer: a frame takes more than half of what it holds, and tokens come at one byte a second. ``limit`` is
+    what a fifo below it is told.
+    """
+    parameters = _rate(8, 2**16 - 1) + bytes(12) + struct.pack("=III", limit, 0, 0)
+    return _attribute(_TBF_PARMS, parameters) + _attribute(_TBF_BURST, struct.pack("=I", frame_bytes))
+
+
+def cut(frame_bytes: int) -> bytes:
+    """A token bucket that cuts super-packets, and holds nothing for longer than a nanosecond or two a frame."""
+    return tbf(rate_bps=KEEPS_ORDER_BPS, burst_bytes=frame_bytes)
+
+
+def around() -> bytes:
+    """prio of two classes: the first is for what has the highest of Linux's priorities, the second for all else."""
+    return struct.pack("=i16B", 2, *(int(priority != 7) for priority in range(16)))
+
+
 def htb(*, rate_bps: int, ahead_ns: int, overhead_bytes: int = 0) -> tuple[bytes, bytes]:
     """HTB with one class, and the options of that: each packet leaves when those before it have had their time,
     whatever their size, and ``ahead_ns`` sooner, for the timer's lateness. Give the class a fifo as its child.

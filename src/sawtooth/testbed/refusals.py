@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 
-from sawtooth.compiled import Compiled, DualPi2, Link, Opportunities, RateSteps, Slots
+from sawtooth.compiled import Compiled, DualPi2, Link, RateSteps, Slots
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.frames import PACKET_LARGEST, packet_bytes
 from sawtooth.testbed.place import Place
 from sawtooth.testbed.plan import largest_packet
-from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, loses_by_netem, needs_bucket
+from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, loses_by_netem
 from sawtooth.testbed.traffic import MAX_FLOWS
 
 MAX_HOSTS = 1000
@@ -70,7 +70,7 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
     starting = {way[0] for one in compiled.senders for way in (one.forward, one.backward)}
     for index, link in enumerate(compiled.links):
         name = link.name
-        _varying(link, compiled, index in sending, _shared(link, by_card), place, where)
+        _varying(link, compiled, _shared(link, by_card), place, where)
         if link.loses and not loses_by_netem(link, place):
             _rule(link, index in starting, place, where)
         queue = None if link.transmitter is None else compiled.transmitters[link.transmitter].discipline
@@ -85,16 +85,11 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
         if link.aggregation_ns and (_shared(link, by_card) or not place.netem):
             lacks = "shares a card with others" if place.netem else f"sends in bursts, and {where} has no netem"
             raise _no("links.aggregation", f'the link "{name}" {lacks}', "leave it out")
-        if link.transmitter is not None and isinstance(compiled.transmitters[link.transmitter].pace, Slots):
-            if not place.netem:
-                lacks = f'the link "{name}" sends in bursts, and {where} has no netem'
-                raise _no("links.opportunity", lacks, "leave it out")
-            if link.transmitter is not None and compiled.transmitters[link.transmitter].discipline is not None:
-                lacks = f'the link "{name}" sends in bursts, and its queue is not tail drop'
-                raise _no("links.queue", lacks, 'write it as a limit: "100 packets"')
-            if link.transmitter is not None and compiled.transmitters[link.transmitter].queue_packets is None:
-                lacks = f'the queue of the link "{name}" is in bytes, and netem counts packets'
-                raise _no("links.queue", lacks, 'write it in packets: "100 packets"')
+        pace = None if link.transmitter is None else compiled.transmitters[link.transmitter].pace
+        if isinstance(pace, Slots) and not place.netem:
+            raise _no(
+                "links.opportunity", f'the link "{name}" sends in bursts, and {where} has no netem', "leave it out"
+            )
         if place.netem:
             continue
         if link.delay_ns:
@@ -102,7 +97,7 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
             raise _no("delay", message, 'modprobe sch_netem, set the delays (rtt) to "0 s", or use --engine kernel')
 
 
-def _varying(link: Link, compiled: Compiled, sends: bool, shared: bool, place: Place, where: str) -> None:
+def _varying(link: Link, compiled: Compiled, shared: bool, place: Place, where: str) -> None:
     """What changes at given times, and what netem does beside a delay."""
     transmitter = None if link.transmitter is None else compiled.transmitters[link.transmitter]
     pace = None if transmitter is None else transmitter.pace
@@ -120,18 +115,6 @@ def _varying(link: Link, compiled: Compiled, sends: bool, shared: bool, place: P
         raise _no(
             "links", f'the link "{link.name}" varies or has a policer, and shares a card', "give it a rate of its own"
         )
-    if isinstance(pace, RateSteps | Opportunities):
-        if transmitter is not None and transmitter.discipline is not None:
-            message = f'the rate of "{link.name}" varies, and its queue is not tail drop'
-            raise _no("links.queue", message, 'write it as a limit, "100 packets", or use --engine sim')
-        if sends and link.loses:
-            message = f'"{link.name}" loses packets where TCP sends them, and its rate varies'
-            raise _no("links.loss", message, "put a router between")
-    elif link.varies and needs_bucket(transmitter, place, sends=sends):
-        message = (
-            f'the queue of "{link.name}" is short, in bytes or where TCP sends: its rate and what varies need two links'
-        )
-        raise _no("links", message, "put a host between: rate and queue on one link, jitter and the like on the next")
 
 
 def _shared(link: Link, by_card: dict[int, list[int]]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sawtooth.compiled import Asks, Compiled, Datagrams, Opportunities, Paced, Pages, RateSteps, Video
+from sawtooth.compiled import Asks, Compiled, Datagrams, Opportunities, Paced, Pages, RateSteps, Slots, Video
 from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import CLIENT_PORT, FIRST_PORT, IPV4, TCP_LONGEST
 from sawtooth.testbed.plan import Plan, address
@@ -110,16 +110,21 @@ def _line(compiled: Compiled, line: Line, directory: Path) -> str:
     transmitter = compiled.transmitters[line.transmitter]
     pace, given = transmitter.pace, f"line-{line.transmitter}.txt"
     overhead = next(link.overhead_bytes for link in compiled.links if link.transmitter == line.transmitter)
+    told, opportunity, every = list[str](), 0, 0
     if isinstance(pace, Opportunities):
         told, opportunity = [str(time) for time in pace.times_ms], pace.bytes
+    elif isinstance(pace, Slots):
+        opportunity, every = pace.bytes, pace.every_ns
     else:
-        assert isinstance(pace, RateSteps)
-        told = [f"{at_ns} {bps}" for at_ns, bps in ((0, transmitter.rate_bps), *pace.steps)]
-        opportunity = 0
+        steps = pace.steps if isinstance(pace, RateSteps) else ()
+        told = [f"{at_ns} {bps}" for at_ns, bps in ((0, transmitter.rate_bps), *steps)]
     (directory / given).write_text("\n".join(told) + "\n", encoding="ascii")
     limits = f"{_or_endless(transmitter.queue_packets)} {_or_endless(transmitter.queue_bytes)}"
     devices = f"{line.namespace} {line.come} {line.leave}"
-    return f"line {line.transmitter} {devices} {limits} {overhead} {opportunity} {given}"
+    order = f"line {line.transmitter} {devices} {limits} {overhead} {opportunity} {every} {given}"
+    if valve := line.valve:
+        order += f" {valve.device} {valve.handle} {valve.parent} {valve.options.hex()}"
+    return order
 
 
 def _asks(index: int, asks: Asks) -> str:

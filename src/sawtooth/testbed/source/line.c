@@ -1,11 +1,15 @@
 /* Lines: transmitters whose rate varies. Frames come in by one device, wait, and leave by another when the line's rate, or its trace of
  * opportunities, lets them. What a frame meets is worked out from when it came, as the simulator does, so that a look at the socket
- * may come later; in virtual time a frame then leaves at its time. */
+ * may come later; in virtual time a frame then leaves at its time.
+ *
+ * Where the queue is a queueing discipline, it is on the device before, below a valve: a token bucket that has tokens for one frame, so few
+ * more come in time, and which is full whenever its options are set. The line sets them when a frame has left. */
 #include "source.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>
+#include <linux/netlink.h>
 #include <linux/virtio_net.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -20,9 +24,20 @@
 #define SOCKET_BUFFER (256 << 20)
 #define NEVER INT64_MAX
 #define MILLI 1000000ll
+#define KNOCKS 7 /* the priority of what goes around the valve */
+#define LOCAL_EXPERIMENTAL 0x88b5
 
 struct frame { int64_t start, end; int length; uint32_t size; char *bytes; };
 struct step { int64_t from; uint64_t bps; };
+
+struct valve {
+    char *device;
+    uint32_t handle, parent;
+    struct options options;
+    int route, knocker;
+    struct sockaddr_ll where;
+    int64_t opened; /* what has come by then had waited */
+};
 
 struct line {
     int index, namespace, in, out;
@@ -32,6 +47,8 @@ struct line {
     struct step *steps;
     int64_t *times, period, step_count, time_count, at;
     uint64_t opportunity, left;
+    int64_t every, slot; /* opportunities at an even distance, and when the next one is */
+    struct valve *valve;
     __int128 free; /* 1/1000 ns: when all that came will have left */
     struct frame *frames; /* in a ring; `begun` counts those that had begun to leave when the last frame came */
     uint64_t room, head, tail, begun;
@@ -47,14 +64,14 @@ static int line_count;
 
 static struct frame *frame(struct line *line, uint64_t number) { return &line->frames[number & (line->room - 1)]; }
 
-/* `given`: a file, of lines "NS BPS" or of times in ms. */
+/* `given`: a file, of lines "NS BPS" or of times in ms; of the latter none where opportunities come at an even distance, `every`. */
 void add_line(int index, int namespace, const char *from, const char *to, int64_t limit_packets, int64_t limit_bytes, int64_t overhead,
-              int64_t opportunity, const char *given) {
+              int64_t opportunity, int64_t every, const char *given) {
     struct line *line = calloc(1, sizeof *line);
     if (!(lines = realloc(lines, (line_count + 1) * sizeof *lines)) || !line) fail("memory");
     lines[line_count++] = line;
     *line = (struct line){.index = index, .namespace = namespace, .from = strdup(from), .to = strdup(to), .limit_packets = limit_packets,
-                          .limit_bytes = limit_bytes, .overhead = overhead, .opportunity = opportunity, .left = opportunity, .room = 1024};
+                          .limit_bytes = limit_bytes, .overhead = overhead, .opportunity = opportunity, .left = opportunity, .every = every, .room = 1024};
     pthread_mutex_init(&line->lock, 0);
     line->frames = calloc(line->room, sizeof *line->frames);
     if (!line->frames || !(line->bytes = malloc(LARGEST_FRAME))) fail("memory");
@@ -71,7 +88,15 @@ void add_line(int index, int namespace, const char *from, const char *to, int64_
         }
     }
     fclose(file);
-    if (!(opportunity ? line->time_count && line->period : line->step_count)) fail(given);
+    if (!(every || (opportunity ? line->time_count && line->period : line->step_count))) fail(given);
+}
+
+/* Of the line that was added last; `options`, in hexadecimal digits, fill its bucket. */
+void add_valve(const char *device, uint32_t handle, uint32_t parent, const char *options) {
+    struct valve *valve = calloc(1, sizeof *valve);
+    if (!valve) fail("memory");
+    *valve = (struct valve){.device = strdup(device), .handle = handle, .parent = parent, .options = read_options(options)};
+    lines[line_count - 1]->valve = valve;
 }
 
 /* When the integral of the rate from `start` on is a frame; both in 1/1000 ns of the run. */
@@ -106,19 +131,36 @@ static int64_t by_trace(struct line *line, uint64_t size, int64_t now) {
     return end;
 }
 
+static int64_t by_slots(struct line *line, uint64_t size, int64_t now) {
+    if (line->slot < now) line->slot = now + line->every, line->left = line->opportunity;
+    int64_t end = line->slot;
+    line->left -= size < line->left ? size : line->left;
+    if (!line->left) line->slot += line->every, line->left = line->opportunity;
+    return end;
+}
+
+/* When a frame that begins at `start` has left; both in 1/1000 ns of the run. */
+static __int128 end_of(struct line *line, uint32_t size, __int128 start) {
+    if (line->every) return (__int128)by_slots(line, size, start / 1000) * 1000;
+    if (line->opportunity) return (__int128)by_trace(line, size, start / 1000) * 1000;
+    return by_rate(line, size, start);
+}
+
 /* A frame came at `now` (ns of the run). What does not fit takes nothing of the line. */
 static void take(struct line *line, const char *bytes, int length, uint32_t size, int64_t now) {
     for (; line->begun < line->tail && frame(line, line->begun)->start <= now; line->begun++) line->waiting_bytes -= frame(line, line->begun)->size;
-    int64_t at = line->at;
+    int64_t at = line->at, slot = line->slot;
     uint64_t left = line->left;
-    __int128 start = line->free > (__int128)now * 1000 ? line->free : (__int128)now * 1000, end;
-    if (line->opportunity) start = end = (__int128)by_trace(line, size, now) * 1000;
-    else end = by_rate(line, size, start);
-    if (start > (__int128)now * 1000) {
+    __int128 came = (__int128)now * 1000, start = line->free > came ? line->free : came, end;
+    if (line->valve) end = end_of(line, size, start = now <= line->valve->opened ? line->free : start);
+    else if (line->opportunity) start = end = end_of(line, size, came);
+    else end = end_of(line, size, start);
+    if (start > came && !line->valve) {
         int full = (line->limit_packets >= 0 && (int64_t)(line->tail - line->begun) >= line->limit_packets) ||
                    (line->limit_bytes >= 0 && (int64_t)(line->waiting_bytes + size) > line->limit_bytes);
         if (full) {
             line->at = at;
+            line->slot = slot;
             line->left = left;
             line->counts.drops++;
             return;
@@ -152,7 +194,7 @@ static void drain(struct line *line) {
         if (length < 0 && errno == EINTR) continue;
         if (length < 0 && (errno == EAGAIN || errno == ENETDOWN)) return;
         if (length < 0) fail("a line");
-        if (whence.sll_pkttype == PACKET_OUTGOING || length < (int)(sizeof(struct virtio_net_hdr) + ETH_HLEN)) continue;
+        if (whence.sll_pkttype == PACKET_OUTGOING || whence.sll_protocol == htons(LOCAL_EXPERIMENTAL) || length < (int)(sizeof(struct virtio_net_hdr) + ETH_HLEN)) continue;
         int64_t came = now();
         for (struct cmsghdr *one = CMSG_FIRSTHDR(&message); one; one = CMSG_NXTHDR(&message, one))
             if (one->cmsg_level == SOL_SOCKET && one->cmsg_type == SO_TIMESTAMPNS) {
@@ -163,6 +205,15 @@ static void drain(struct line *line) {
         came -= start_at;
         take(line, bytes, length, length - sizeof(struct virtio_net_hdr) + line->overhead, came < 0 ? 0 : came);
     }
+}
+
+/* The next frame may come: if one waits, it has when this returns. */
+static void open_valve(struct valve *valve, int told) {
+    static const char knock[ETH_ZLEN] = {0};
+    change_qdisc(valve->route, valve->where.sll_ifindex, valve->handle, valve->parent, "tbf", &valve->options, told);
+    /* Nobody asks the discipline anew when its options change, but whoever sends. */
+    if (sendto(valve->knocker, knock, sizeof knock, 0, (void *)&valve->where, sizeof valve->where) < 0) fail(valve->device);
+    valve->opened = now() - start_at;
 }
 
 static void *run(void *argument) {
@@ -181,6 +232,10 @@ static void *run(void *argument) {
             free(first->bytes);
             line->head++;
             due = NEVER;
+            if (line->valve && line->head == line->tail) {
+                open_valve(line->valve, 0);
+                drain(line);
+            }
         }
         pthread_mutex_unlock(&line->lock);
         if (due < NEVER / 2) sleep_until(start_at + due);
@@ -192,7 +247,7 @@ static void *run(void *argument) {
 int look_at_line(int index, struct line_counts *counts) {
     for (int i = 0; i < line_count; i++) {
         struct line *line = lines[i];
-        if (line->index != index) continue;
+        if (line->index != index || line->valve) continue;
         int64_t at = now() - start_at;
         pthread_mutex_lock(&line->lock);
         drain(line);
@@ -217,12 +272,24 @@ static int opened(const char *device, int protocol) {
     return fd;
 }
 
+static void find_valve(struct valve *valve) {
+    int priority = KNOCKS;
+    valve->where = (struct sockaddr_ll){.sll_family = AF_PACKET, .sll_protocol = htons(LOCAL_EXPERIMENTAL), .sll_halen = ETH_ALEN,
+                                        .sll_ifindex = if_nametoindex(valve->device), .sll_addr = {2}};
+    valve->route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    valve->knocker = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (valve->route < 0 || valve->knocker < 0 || !valve->where.sll_ifindex) fail(valve->device);
+    if (setsockopt(valve->knocker, SOL_SOCKET, SO_PRIORITY, &priority, sizeof priority)) fail(valve->device);
+    open_valve(valve, 1);
+}
+
 void start_lines(void) {
     for (int i = 0; i < line_count; i++) {
         struct line *line = lines[i];
         enter(line->namespace);
         line->out = opened(line->to, 0);
         line->in = opened(line->from, ETH_P_ALL);
+        if (line->valve) find_valve(line->valve);
         struct timespec t;
         clock_gettime(CLOCK_REALTIME, &t);
         line->realtime = t.tv_sec * SECOND + t.tv_nsec - now();

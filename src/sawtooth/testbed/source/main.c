@@ -259,11 +259,16 @@ static void order(char *line) {
     } else if (!strcmp(first, "line")) {
         int index = number(&rest), namespace = number(&rest);
         char *from = word(&rest), *to = word(&rest);
-        int64_t packets = number(&rest), bytes = number(&rest), overhead = number(&rest), opportunity = number(&rest);
+        int64_t packets = number(&rest), bytes = number(&rest), overhead = number(&rest), opportunity = number(&rest),
+                every = number(&rest);
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", directory, word(&rest));
-        add_line(index, namespace, from, to, packets, bytes, overhead, opportunity, path);
-        add_queue(index, namespace, 0, 0, 0);
+        add_line(index, namespace, from, to, packets, bytes, overhead, opportunity, every, path);
+        char *device = strtok_r(0, " \n", &rest);
+        if (device) {
+            uint32_t handle = number(&rest), parent = number(&rest);
+            add_valve(device, handle, parent, word(&rest));
+        } else add_queue(index, namespace, 0, 0, 0);
     } else {
         int index = number(&rest), namespace = number(&rest);
         char *name = word(&rest);

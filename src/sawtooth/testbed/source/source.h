@@ -121,10 +121,14 @@ void start_readers(struct flow *flow);
 
 struct line_counts { uint64_t waiting, backlog, packets, bytes, drops; };
 
+struct options { int length; unsigned char *bytes; }; /* of a queueing discipline */
+struct options read_options(const char *digits); /* hexadecimal */
+void change_qdisc(int fd, unsigned ifindex, uint32_t handle, uint32_t parent, const char *name, const struct options *given, int told);
 void add_change(int64_t at, int namespace, const char *device, uint32_t handle, uint32_t parent, const char *options);
 void start_changes(void);
 void add_line(int index, int namespace, const char *from, const char *to, int64_t limit_packets, int64_t limit_bytes, int64_t overhead,
-              int64_t opportunity, const char *given);
+              int64_t opportunity, int64_t every, const char *given);
+void add_valve(const char *device, uint32_t handle, uint32_t parent, const char *options);
 void start_lines(void);
 int look_at_line(int index, struct line_counts *counts); /* 0: there is none for that transmitter */
 
