@@ -175,6 +175,16 @@ def test_another_timer_tick_than_the_hosts_is_refused() -> None:
     assert caught.value.field == "host.hz"
 
 
+@root_only
+def test_a_queueing_discipline_that_this_hosts_kernel_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert survey.lacking(["pfifo", "prio-of-nobody"]) == {"prio-of-nobody"}
+    monkeypatch.setattr(survey, "lacking", lambda kinds: {"codel"} & set(kinds))
+    path = {"rtt": "0 s", "queue": {"kind": "codel"}}
+    with pytest.raises(SawtoothError, match="of kind codel") as caught:
+        engines.get("netns").check(Scenario(topology="path", path=path, host=SCENARIO["host"]))
+    assert (caught.value.code, caught.value.field) == ("unsupported", "links.queue")
+
+
 def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(SawtoothError, match="needs root") as caught:
@@ -184,6 +194,7 @@ def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_missing_tool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(survey, "place", lambda: Place(virtual=False))
+    monkeypatch.setattr(survey, "lacking", lambda kinds: set())
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(SawtoothError, match="iperf3 is not installed"):
         engines.get("netns").check(Scenario(**{**SCENARIO, "traffic": "iperf3"}))

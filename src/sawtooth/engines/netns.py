@@ -45,11 +45,15 @@ class Netns:
         """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
         from sawtooth.testbed import survey
         from sawtooth.testbed.compiler import source
-        from sawtooth.testbed.refusals import check, check_tools
+        from sawtooth.testbed.names import prefix
+        from sawtooth.testbed.plan import build
+        from sawtooth.testbed.refusals import check, check_kinds, check_tools
         from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
-        check(compiled, scenario.traffic, survey.place(), where="this host's kernel")
+        place, where = survey.place(), "this host's kernel"
+        check(compiled, scenario.traffic, place, where=where)
+        check_kinds(compiled, build(compiled, place, prefix()), survey.lacking, where=where)
         hz = survey.hz()
         if hz is not None and hz != compiled.hosts[0].hz:
             message = f"this host's kernel has HZ {hz}, and nothing can change that"

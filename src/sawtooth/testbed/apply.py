@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import socket
@@ -102,6 +103,16 @@ def try_qdisc(ip: IPRoute, index: int, kind: str, options: bytes) -> bool:
         _traffic_control(ip, RTM_NEWQDISC, index, 1 << 16, ROOT, kind, options)
     except NetlinkError:
         return False
+    ip.tc("del", index=index, parent=ROOT)
+    return True
+
+
+def knows_qdisc(ip: IPRoute, index: int, kind: str) -> bool:
+    """Whether the kernel has a queueing discipline of that name, which it may refuse without options."""
+    try:
+        _traffic_control(ip, RTM_NEWQDISC, index, 1 << 16, ROOT, kind, b"")
+    except NetlinkError as error:
+        return bool(error.code != errno.ENOENT)
     ip.tc("del", index=index, parent=ROOT)
     return True
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
+from collections.abc import Callable
 
 from sawtooth.compiled import Compiled, DualPi2, Link, RateSteps, Slots
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.frames import PACKET_LARGEST, packet_bytes
 from sawtooth.testbed.place import Place
-from sawtooth.testbed.plan import largest_packet
+from sawtooth.testbed.plan import Plan, largest_packet
 from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, loses_by_netem
 from sawtooth.testbed.traffic import MAX_FLOWS
 
@@ -23,6 +24,20 @@ def check(compiled: Compiled, traffic: str, place: Place, *, where: str) -> None
     _hosts(compiled, where)
     _links(compiled, place, where)
     _flows(compiled, traffic, where)
+
+
+def check_kinds(compiled: Compiled, plan: Plan, lacking: Callable[[set[str]], set[str]], *, where: str) -> None:
+    """Raises SawtoothError ``unsupported`` for a queueing discipline that the kernel has not got: ``lacking`` says
+    which of some these are.
+    """
+    missing = lacking({one.kind for one in plan.ports.qdiscs})
+    for kind in sorted(missing):
+        fix = f"modprobe sch_{kind}, or use --engine kernel"
+        for transmitter in compiled.transmitters:
+            if transmitter.discipline is not None and transmitter.discipline.kind == kind:
+                message = f'the queue of "{transmitter.name}" is of kind {kind}, which {where} does not have'
+                raise _no("links.queue", message, fix)
+        raise _no("links", f"{where} has no queueing discipline {kind}", fix)
 
 
 def check_tools(traffic: str, *, capture: bool) -> None:

@@ -7,6 +7,7 @@ import gzip
 import os
 import re
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 
 from sawtooth.errors import SawtoothError
@@ -49,6 +50,23 @@ def place() -> Place:
         raise SawtoothError(
             "tool-missing", f"namespaces and veth pairs cannot be made here: {error}", fix=fix
         ) from error
+    finally:
+        remove([name])
+
+
+def lacking(kinds: Iterable[str]) -> set[str]:
+    """Those kinds of queueing disciplines that this host's kernel has not got. Needs what ``place`` needs."""
+    from pyroute2 import IPRoute, netns
+
+    from sawtooth.testbed.apply import entered, knows_qdisc, remove
+
+    name = prefix() + "kinds"
+    try:
+        netns.create(name)
+        with entered(name), IPRoute() as ip:
+            ip.link("add", ifname="a", kind="veth", peer="b")
+            index = ip.link_lookup(ifname="a")[0]
+            return {kind for kind in kinds if not knows_qdisc(ip, index, kind)}
     finally:
         remove([name])
 
