@@ -292,10 +292,11 @@ def test_with_ip_6_every_frame_is_20_bytes_longer() -> None:
     assert goodput == pytest.approx(10e6 * 1448 / 1534, rel=0.01)
 
 
-def test_a_card_of_a_sending_host_that_varies_and_loses_agrees_too(kernel) -> None:
-    scenario = direct(changes=[{"at": "2 s", "rate": "4 Mbit/s"}], loss="0.5%").set({"duration": "8 s"})
-    ours, theirs = (get(engine).run(scenario).tables["intervals"]["goodput_bps"].mean() for engine in ("sim", "kernel"))
-    assert ours == pytest.approx(theirs, rel=0.03)
+def test_where_tcp_sends_at_a_rate_that_varies_the_kernel_s_own_queue_is_as_short(kernel) -> None:
+    scenario = direct(changes=[{"at": "2 s", "rate": "4 Mbit/s"}])
+    ours, theirs = (get(engine).run(scenario).tables for engine in ("sim", "kernel"))
+    for table, column in (("intervals", "goodput_bps"), ("queues", "mean_packets")):
+        assert ours[table][column].mean() == pytest.approx(theirs[table][column].mean(), rel=0.05)
 
 
 @pytest.mark.parametrize(
