@@ -22,7 +22,10 @@ from sawtooth.plain import plain
 from sawtooth.storage import not_a_result, read_json, write_bytes, write_json, writing
 
 COLUMNS = ("point", "question", "engine", "seed", "date", "cpu_s", *NAMES, "shares")
-_LATER = ("response_ms", "page_ms", "stalled_s")
+_LATER = (
+    *("delay_ms", "probe_ms", "p95_probe_ms", "drops", "marks", "fct_ms", "p90_fct_ms"),
+    *("response_ms", "page_ms", "stalled_s"),
+)
 """Measures that older records do not have."""
 _WORDS = ("point", "question", "engine", "date", "shares")
 

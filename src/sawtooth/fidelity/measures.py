@@ -6,17 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.stats import throughput, throughput_by_flow
+from sawtooth.stats import completions, latencies, throughput, throughput_by_flow
+from sawtooth.stats.queueing import bottleneck, mean_delay_s, total
 from sawtooth.stats.throughput import after_warmup
 
 if TYPE_CHECKING:
-    from sawtooth.compiled import Compiled
     from sawtooth.run import Run
 
-EDITION = 1
+EDITION = 2
 """Of the definitions below; what was measured by another edition is measured again."""
 ENOUGH_EVENTS = 50
 """Counts up to this, over all runs of the kernel, are too few for a ratio."""
+LEAST_DELAY_MS = 1.0
+"""Of shorter delays in a queue a ratio would be of single packets."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Measure:
 
 
 MEASURES = (
-    Measure("mean_mbps", "throughput", Goal(median=0.03, p90=0.10, worst=0.25)),
+    Measure("mean_mbps", "throughput", Goal(median=0.02, p90=0.08, worst=0.25)),
     Measure("std_mbps", "standard deviation of a second", of_mean=0.01),
     Measure("segments_out", "segments sent"),
     Measure("retransmits", "retransmissions", Goal(median=0.05), events=ENOUGH_EVENTS),
@@ -58,6 +60,13 @@ MEASURES = (
     Measure("mean_rtt_ms", "mean RTT", Goal(median=0.05)),
     Measure("p95_rtt_ms", "95th percentile of RTT"),
     Measure("queue_packets", "mean queue", least=1.0),
+    Measure("delay_ms", "mean delay of the queue", Goal(median=0.05), least=LEAST_DELAY_MS),
+    Measure("probe_ms", "mean delay of probes", Goal(median=0.05), least=LEAST_DELAY_MS),
+    Measure("p95_probe_ms", "95th percentile of probes' delay", Goal(median=0.05), least=LEAST_DELAY_MS),
+    Measure("drops", "drops of the queue", Goal(median=0.10), events=ENOUGH_EVENTS),
+    Measure("marks", "marks of the queue", Goal(median=0.10), events=ENOUGH_EVENTS),
+    Measure("fct_ms", "median completion time", Goal(median=0.05)),
+    Measure("p90_fct_ms", "90th percentile of completion times"),
     Measure("response_ms", "median response time", Goal(median=0.05)),
     Measure("page_ms", "median page time", Goal(median=0.05)),
     Measure("stalled_s", "stalls of videos", least=1.0),
@@ -71,8 +80,10 @@ def measure(run: Run) -> dict[str, float | str]:
     """``MEASURES`` of one run after its warm-up, and ``shares``: of each flow of the scenario, in its order.
 
     Throughput is the receiving application's, summed over flows, in whole intervals; RTT is of tcp_info's smoothed
-    samples; the queue is that of the first flow's bottleneck; medians are over all rows of ``responses`` and
-    ``pages``, stalls the sum over all videos without their startup. NaN: nothing to read it from.
+    samples; the queue, its delay, drops and marks are those of the first flow's bottleneck; a probe's delay is its round
+    trip less the empty path's, of the first probe; completion times are of all transfers that ended; medians are over
+    all rows of ``responses`` and ``pages``, stalls the sum over all videos without their startup. NaN: nothing to read
+    it from.
     """
     import numpy as np
 
@@ -80,8 +91,7 @@ def measure(run: Run) -> dict[str, float | str]:
     intervals = after_warmup(run, run.tables["intervals"])
     srtt = after_warmup(run, run.tables["tcp_info"])["srtt_s"]
     srtt_ms = srtt[srtt > 0].to_numpy() * 1e3
-    queues = after_warmup(run, run.tables["queues"])
-    waiting = queues[queues["transmitter"] == _bottleneck(run.scenario.compile())]["mean_packets"]
+    queue = [] if (found := bottleneck(run)) is None else [found]
     by_flow = throughput_by_flow(run).mean()
     return {
         "mean_mbps": float(series.mean()),
@@ -90,7 +100,12 @@ def measure(run: Run) -> dict[str, float | str]:
         "tail_probes": _tail_probes(run, intervals),
         "mean_rtt_ms": float(srtt_ms.mean()) if srtt_ms.size else math.nan,
         "p95_rtt_ms": float(np.quantile(srtt_ms, 0.95)) if srtt_ms.size else math.nan,
-        "queue_packets": float(waiting.mean()),
+        "queue_packets": float(queue[0].table["mean_packets"].mean()) if queue else math.nan,
+        "delay_ms": mean_delay_s(queue) * 1e3,
+        **_probed_ms(run),
+        "drops": total(queue, "drops"),
+        "marks": total(queue, "marks"),
+        **_completed_ms(run),
         "response_ms": _median(run, "responses", "response_s") * 1e3,
         "page_ms": _median(run, "pages", "load_s") * 1e3,
         "stalled_s": _stalled_s(run),
@@ -100,6 +115,21 @@ def measure(run: Run) -> dict[str, float | str]:
 
 def _median(run: Run, name: str, column: str) -> float:
     return float(after_warmup(run, run.tables[name])[column].median()) if name in run.tables else math.nan
+
+
+def _probed_ms(run: Run) -> dict[str, float]:
+    import numpy as np
+
+    added = [one.rtt_s - one.idle_s for one in latencies(run)[:1]]
+    answered = added[0][np.isfinite(added[0])] * 1e3 if added else np.array([])
+    if not answered.size:
+        return {"probe_ms": math.nan, "p95_probe_ms": math.nan}
+    return {"probe_ms": float(answered.mean()), "p95_probe_ms": float(np.quantile(answered, 0.95))}
+
+
+def _completed_ms(run: Run) -> dict[str, float]:
+    took_ms = completions(run)["fct_s"] * 1e3
+    return {"fct_ms": float(took_ms.median()), "p90_fct_ms": float(took_ms.quantile(0.9))}
 
 
 def _stalled_s(run: Run) -> float:
@@ -114,10 +144,3 @@ def _tail_probes(run: Run, intervals: Any) -> float:
     if intervals["tail_probes"].notna().all() or run.scenario.warmup.ns:
         return float(intervals["tail_probes"].sum(min_count=len(intervals)))
     return float(sum(host["tail_probes"] for host in run.meta["hosts"].values()))
-
-
-def _bottleneck(compiled: Compiled) -> int | None:
-    """The slowest transmitter on the first flow's way out, the first of them."""
-    used = [compiled.links[index].transmitter for index in compiled.flows[0].forward]
-    rated = [index for index in used if index is not None]
-    return min(rated, key=lambda index: compiled.transmitters[index].rate_bps, default=None)
