@@ -80,10 +80,10 @@ def measure(run: Run) -> dict[str, float | str]:
     """``MEASURES`` of one run after its warm-up, and ``shares``: of each flow of the scenario, in its order.
 
     Throughput is the receiving application's, summed over flows, in whole intervals; RTT is of tcp_info's smoothed
-    samples; the queue, its delay, drops and marks are those of the first flow's bottleneck; a probe's delay is its round
-    trip less the empty path's, of the first probe; completion times are of all transfers that ended; medians are over
-    all rows of ``responses`` and ``pages``, stalls the sum over all videos without their startup. NaN: nothing to read
-    it from.
+    samples; the queue, its delay, drops and marks are those of the first flow's bottleneck; a probe's delay, of the
+    first one, is its round trip less the empty path's; completion times are of all transfers that ended; medians are
+    over all rows of ``responses`` and ``pages``, stalls the sum over all videos without their startup. NaN: nothing to
+    read it from.
     """
     import numpy as np
 
