@@ -162,7 +162,7 @@ def test_a_flow_that_nothing_limits_is_told_in_the_first_line_and_in_the_report(
 @pytest.mark.usefixtures("patience")
 def test_a_report_is_written_again_from_the_results(call, scenario: Path, tmp_path: Path) -> None:
     answer = call("run", scenario, "--engine", "model", "--out", tmp_path / "results", "--jobs", "1", "--quiet")
-    page = Path(answer.out.removeprefix("report: ").strip())
+    page = Path(answer.out.splitlines()[-1].removeprefix("report: "))
     page.unlink()
     assert call("report", page.parent).status == 0
     assert page.is_file()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -405,9 +406,11 @@ def test_the_command_line_says_which_it_is(tmp_path: Path) -> None:
     )
     called = CliRunner().invoke(capture, [str(tmp_path / "capture-sender.pcap"), "--identify"])
     assert called.exit_code == 0
-    assert "bbr" in called.output.splitlines()[2]
+    told = called.output.splitlines()
+    assert "TCP connection" in told[0]
+    assert re.match(r" *\d+%  bbr", told[next(at for at, line in enumerate(told) if line.startswith("congestion")) + 1])
     called = CliRunner().invoke(capture, [str(tmp_path / "capture-sender.pcap"), "--identify", "--json"])
-    assert json.loads(called.output)["ranked"][0]["controls"] == ["bbr"]
+    assert json.loads(called.output)["identified"]["ranked"][0]["controls"] == ["bbr"]
 
 
 HEAD = "frame.number,tcp.seq,tcp.dstport,tcp.len,tcp.ack,tcp.srcport,frame.time_relative\n"

@@ -43,7 +43,7 @@ class Limit:
 
 
 LIMITS = {
-    1: Limit("sender", "#56b4e9"),
+    1: Limit("nothing to send", "#56b4e9"),
     2: Limit("receive window", "#e69f00"),
     3: Limit("congestion window", "#cc79a7"),
     4: Limit("path", "#009e73"),

@@ -20,6 +20,16 @@ _LIMITS = {
     "unknown_s": "not known: no round trip seen yet",
 }
 
+_SHORT = {
+    "sender": "nothing to send",
+    "receiver_window": "receive window",
+    "congestion_window": "congestion window",
+    "path": "path",
+    "idle": "idle",
+    "unknown": "not known",
+}
+"""The same in a column."""
+
 _PLACES = {
     "data before": "of data, between the sender and the capture point",
     "data after": "of data, between the capture point and the receiver",
@@ -42,6 +52,7 @@ def describe(facts: dict[str, Any], connection: int | None = None) -> str:
         lines += ["", _HEAD, *(_line(one, way) for one, way in transfers[:LISTED])]
         if len(transfers) > LISTED:
             lines.append(f"… and {len(transfers) - LISTED} more; --json has all")
+        lines += ["", f"one of them in full: --connection {transfers[0][0]['index']}"]
     else:
         for one, way in transfers:
             lines += ["", *_page(one, way)]
@@ -51,6 +62,12 @@ def describe(facts: dict[str, Any], connection: int | None = None) -> str:
 def _capture(facts: dict[str, Any]) -> str:
     connections, copies = len(facts["connections"]), facts["copies"]
     passed = [f"; {count} packets of {name} are not looked into" for name, count in facts["not_looked_into"].items()]
+    if not facts["packets"]:
+        return f"{plain.where(facts['file'])}: no packet in it"
+    if not connections:
+        packets = f"{facts['packets']} packet{'' if facts['packets'] == 1 else 's'}"
+        kinds = ", ".join(facts["link_types"])
+        return f"{plain.where(facts['file'])}: {packets} on {kinds}, none of them TCP{''.join(passed)}"
     return (
         f"{plain.where(facts['file'])}: {facts['packets']} packets, {_size(facts['bytes'])} "
         f"on {', '.join(facts['link_types'])}, "
@@ -154,7 +171,7 @@ def _point(one: dict[str, Any]) -> str:
 
 def _longest(one: dict[str, Any], way: dict[str, Any]) -> str:
     limit = Judgement(one["directions"].index(way), way).limit
-    return "–" if limit is None else limit.replace("_", " ")
+    return "–" if limit is None else _SHORT[limit]
 
 
 def _size(count: float) -> str:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import click
 
+from sawtooth.cli.command import Command
 from sawtooth.cli.terminal import is_watched, redraw, say, tell
-from sawtooth.plain import sentence, where
+from sawtooth.plain import where
 
 PARTLY = 5
 """Exit status when an answer is of a part of a capture only: the file is damaged, or not all of it could be read."""
 
 
-@click.command()
+@click.command(cls=Command, short_help="Say what TCP connections in captures do, and what limits them.")
 @click.argument("files", type=str, nargs=-1, required=True, metavar="FILE…")
 @click.option("--connection", type=click.IntRange(0), metavar="N", help="One connection in full, counted from 0.")
 @click.option("--identify", is_flag=True, help="Say which congestion control sent the data, and how sure that is.")
@@ -45,15 +46,15 @@ def capture(
     """
     from sawtooth.capture import read_capture
     from sawtooth.capture.busiest import read_busiest
+    from sawtooth.capture.identify.captured import identify_capture
     from sawtooth.capture.text import describe
     from sawtooth.capture.zoom import Zoom
 
-    if identify:
-        if not _identify(files, connection, as_json):
-            context.exit(PARTLY)
+    if identify and all(file.endswith(".csv") for file in files):
+        _identify_segments(files, connection, as_json)
         return
-    drawn = pictures is not None or html is not None
-    if zoom is not None and not drawn:
+    drawn = pictures is not None or html is not None or identify
+    if zoom is not None and pictures is None and html is None:
         raise click.UsageError("--zoom needs --pictures or --html")
     part = None if zoom is None else Zoom.parse(zoom)
     captures = []
@@ -63,47 +64,47 @@ def capture(
                 captures.append(read_busiest(file, progress=progress.show))
             else:
                 captures.append(read_capture(file, connection, progress=progress.show))
+    wrote: list[Path] = []
     if out is not None:
         for number, one in enumerate(captures):
-            one.save(Path(out) if len(captures) == 1 else Path(out) / str(number))
+            wrote.append(one.save(Path(out) if len(captures) == 1 else Path(out) / str(number)))
     if pictures is not None:
         from sawtooth.capture.pictures import draw
 
-        draw(captures, Path(pictures), part)
+        wrote += draw(captures, Path(pictures), part)
     if html is not None:
         from sawtooth.capture.page import write_page
 
-        write_page(captures, Path(html), part)
+        wrote.append(write_page(captures, Path(html), part))
+    identified = [identify_capture(one) for one in captures] if identify else [None] * len(captures)
     if as_json:
-        facts = [one.facts for one in captures]
+        facts = [
+            one.facts if found is None else one.facts | {"identified": found.to_dict()}
+            for one, found in zip(captures, identified, strict=True)
+        ]
         say(json.dumps(facts[0] if len(facts) == 1 else facts, indent=2))
     else:
-        say("\n\n".join(describe(one.facts, connection) for one in captures))
+        told = [
+            "\n\n".join([describe(one.facts, connection), *([] if found is None else [found.text()])])
+            for one, found in zip(captures, identified, strict=True)
+        ]
+        say("\n\n".join(told))
+    for path in wrote:
+        (tell if as_json else say)(f"wrote {where(path)}")
     if any(one.problems for one in captures):
         context.exit(PARTLY)
 
 
-def _identify(files: tuple[str, ...], connection: int | None, as_json: bool) -> bool:
-    """FILE may also be a per-packet CSV of tshark's. Whether all files were read whole."""
-    from sawtooth.capture import read_capture
-    from sawtooth.capture.busiest import read_busiest
-    from sawtooth.capture.identify.captured import identify_capture, identify_file
+def _identify_segments(files: tuple[str, ...], connection: int | None, as_json: bool) -> None:
+    """Of per-packet CSV of tshark's, which tell nothing else."""
+    from sawtooth.capture.identify.captured import identify_file
 
-    problems = 0
     for file in files:
-        if file.endswith(".csv"):
-            found = identify_file(file, connection)
-        else:
-            capture = read_busiest(file) if connection is None else read_capture(file, connection)
-            found = identify_capture(capture)
-            problems += len(capture.problems)
-            for problem in capture.problems:
-                tell(f"problem: {sentence(problem)}")
+        found = identify_file(file, connection)
         if as_json:
-            say(json.dumps({"file": file} | found.to_dict()))
+            say(json.dumps({"file": file, "identified": found.to_dict()}))
         else:
             say(f"{where(file)}\n{found.text()}")
-    return not problems
 
 
 class _Progress:

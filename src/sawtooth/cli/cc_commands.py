@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.cli.command import Group
 from sawtooth.cli.terminal import say
 from sawtooth.errors import InputError, suggestion
 from sawtooth.plain import plain, where
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 _ABSENT = "–"
 
 
-@click.group()
+@click.group(cls=Group, short_help="List and show congestion controls.")
 def cc() -> None:
     """List and show congestion controls: which engine has which, what each does."""
 
 
-@cc.command("list")
+@cc.command("list", short_help="List the known congestion controls, and who has them here.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(as_json: bool) -> None:
     """List the congestion controls that are known, and which engine has them here.
@@ -56,7 +57,7 @@ def list_(as_json: bool) -> None:
         say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-@cc.command()
+@cc.command(short_help="Show one: its law, its source, its response to loss.")
 @click.argument("name")
 @click.option("--engine", default="sim", show_default=True, help="Whose answers the curve is of: sim or kernel.")
 @click.option("--kernel", help="With --engine kernel: the name of the one to boot.")

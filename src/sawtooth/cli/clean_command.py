@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
+from sawtooth.cli.command import Command
 from sawtooth.cli.terminal import say
 from sawtooth.plain import where
 
 
-@click.command()
-def clean() -> None:
+@click.command(cls=Command, short_help="Remove what killed runs left on this machine.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def clean(as_json: bool) -> None:
     """Remove network namespaces and directories that killed runs left.
 
     Only those that sawtooth named, whose process is gone, and what still runs in them. Namespaces need root;
@@ -19,12 +23,15 @@ def clean() -> None:
     from sawtooth.testbed.cleaning import clean
 
     removed, ended, refused = clean()
-    for name in removed:
+    if as_json:
+        told = {"removed": [str(name) for name in removed], "ended": sorted(ended), "refused": list(refused)}
+        say(json.dumps(told, indent=2))
+    for name in [] if as_json else removed:
         say(f"removed {where(name)}")
-    if ended:
+    if ended and not as_json:
         say(f"ended {len(ended)} processes")
     if refused:
         message = f"removing namespaces needs root: {', '.join(refused)}"
         raise SawtoothError("tool-missing", message, fix="run it as root")
-    if not removed:
+    if not removed and not as_json:
         say("nothing to remove")

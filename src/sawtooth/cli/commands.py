@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli.terminal import say
+from sawtooth.cli import complete
+from sawtooth.cli.command import Group
+from sawtooth.cli.terminal import is_quiet, say
 from sawtooth.errors import InputError
 from sawtooth.plain import plain, sentence, where
 
@@ -27,7 +29,7 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def sawtooth() -> None:
     """What does TCP get out of a path with this rate, delay, queue and loss?
@@ -38,10 +40,33 @@ def sawtooth() -> None:
     """
 
 
+_settings = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="K=V",
+    shell_complete=complete.assignments,
+    help='Change a field: --set path.rtt="140 ms".',
+)
+
+
 @sawtooth.command()
-@click.argument("file", type=str)
-@click.option("--engine", default="sim", show_default=True, help="Who answers: sim, model, kernel or netns.")
-@click.option("--set", "settings", multiple=True, metavar="K=V", help='Change a field: --set path.rtt="140 ms".')
+@click.argument("file", type=str, shell_complete=complete.studies)
+@click.option(
+    "--engine",
+    shell_complete=complete.engines,
+    default="sim",
+    show_default=True,
+    help="Who answers: sim, model, kernel or netns.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    shell_complete=complete.assignments,
+    metavar="K=V",
+    help='Change a field: --set path.rtt="140 ms".',
+)
 @click.option("--out", type=str, default="results", show_default=True, help="Directory for results.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
 @click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
@@ -49,7 +74,7 @@ def sawtooth() -> None:
 @click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
 @click.option("--capture", is_flag=True, help="Keep packet headers of both ends, as pcap (not model).")
 @click.option("--capture-at", multiple=True, metavar="HOST", help="Keep them of this host instead; may be repeated.")
-@click.option("--quiet", is_flag=True, help="No progress bar, no table.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run(
     file: str,
     engine: str,
@@ -61,7 +86,7 @@ def run(
     full: bool,
     capture: bool,
     capture_at: tuple[str, ...],
-    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Run a scenario or study, with tables and a report.
 
@@ -86,12 +111,14 @@ def run(
     def answer(result: StudyResult) -> None:
         page = write_report(result)
         try:
-            if not quiet:
-                # First: a figure that means nothing is not to be read before that is known.
-                for warning in result.warnings:
-                    say(f"warning: {sentence(warning)}")
-                say(result.table())
-                say(f"results: {where(result.directory)}")
+            if as_json:
+                say(json.dumps(result.describe() | {"report": str(page)}, indent=2, ensure_ascii=False))
+                return
+            # First: a figure that means nothing is not to be read before that is known.
+            for warning in result.warnings:
+                say(f"warning: {sentence(warning)}")
+            say(result.table())
+            say(f"results: {where(result.directory)}")
             say(f"report: {where(page)}")
         except BrokenPipeError as error:
             # Whoever read our output has seen enough; the study is finished all the same.
@@ -107,7 +134,7 @@ def run(
         overrides=overrides,
         capture=capture or bool(capture_at),
         capture_at=capture_at,
-        quiet=quiet,
+        quiet=is_quiet(),
         ending=answer,
     )
     if unread:
@@ -118,7 +145,7 @@ def run(
 @click.option("--rate", required=True, help='Of the bottleneck, like "2.5 Gbit/s".')
 @click.option("--rtt", required=True, help='Base round-trip time, like "140 ms".')
 @click.option("--loss", required=True, help="Share of packets lost, like 1.5%.")
-@click.option("--cc", help="One congestion control; all of them by default.")
+@click.option("--cc", shell_complete=complete.controls, help="One congestion control; all of them by default.")
 @click.option("--queue", help='Of the bottleneck, like "1 bdp" or "1000 packets".')
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
@@ -142,8 +169,15 @@ def report(directory: str) -> None:
 
 
 @sawtooth.command()
-@click.argument("file", type=str)
-@click.option("--set", "settings", multiple=True, metavar="K=V", help='Change a field: --set path.rtt="140 ms".')
+@click.argument("file", type=str, shell_complete=complete.studies)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    shell_complete=complete.assignments,
+    metavar="K=V",
+    help='Change a field: --set path.rtt="140 ms".',
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what the core reads.")
 @click.option("--as", "form", type=click.Choice(["custom"]), help="Write it as a file of that topology.")
 def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) -> None:
@@ -174,7 +208,10 @@ def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) 
         if not as_json:
             say(toml_text(scenario.to_dict()), end="")
             return
-    say(json.dumps(scenario.compile().to_dict(), indent=2) if as_json else describe(scenario))
+    if as_json:
+        say(json.dumps(scenario.compile().to_dict(), indent=2))
+    else:
+        say(describe(scenario))
 
 
 @sawtooth.command()
@@ -187,13 +224,21 @@ def schema(kind: str) -> None:
 
 
 @sawtooth.command()
-def studies() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def studies(as_json: bool) -> None:
     """List the studies that are shipped."""
     from sawtooth.study import Study
     from sawtooth.study.shipped import shipped
 
-    for name, path in shipped().items():
-        study = Study.load(path)
+    found = {name: (Study.load(path), path) for name, path in shipped().items()}
+    if as_json:
+        told = [
+            {"name": name, "title": study.title, "question": study.question.strip(), "file": str(path)}
+            | {"varies": list(study.vary), "points": len(study.points())}
+            for name, (study, path) in found.items()
+        ]
+        say(json.dumps(told, indent=2, ensure_ascii=False))
+    for name, (study, path) in ({} if as_json else found).items():
         say(f"{name:24} {plain(study.title)}\n{'':24} {where(path)}")
 
 

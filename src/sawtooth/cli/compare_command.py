@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli.terminal import say
+from sawtooth.cli.command import Command
+from sawtooth.cli.terminal import is_quiet, say
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ DIFFERS, CANNOT_TELL = 3, 4
 """Exit status when a mean is outside the tolerance, and when none is, but these runs can't tell of one."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("runs", nargs=-1, metavar="[RUN RUN…]")
 @click.option("--within", help="Tolerance of the means, of the reference's mean: 10%, with --grid none.")
 @click.option("--omit", metavar="TIME", help='Leave the first seconds of every run out, like "5 s".')
@@ -30,7 +31,6 @@ DIFFERS, CANNOT_TELL = 3, 4
 @click.option("--measure", type=click.Choice(["missing", "all"]), help="With --grid: first run the kernel on points.")
 @click.option("--record", type=str, metavar="FILE", help="With --grid: the kernel's side; kernel.csv beside the grid.")
 @click.option("--jobs", type=click.IntRange(1), help="With --grid: runs side by side; one a core by default.")
-@click.option("--quiet", is_flag=True, help="With --grid: no progress bar.")
 @click.pass_context
 def compare(
     context: click.Context,
@@ -101,7 +101,6 @@ def _grid(
     measure: Measuring | None,
     record: str | None,
     jobs: int | None,
-    quiet: bool,
 ) -> bool:
     from sawtooth.compare import tolerance
     from sawtooth.fidelity import compare_on, outside, words
@@ -109,7 +108,7 @@ def _grid(
 
     limit = None if within is None else tolerance(within)
     path = None if record is None else Path(record)
-    found = compare_on(grid, tag=tag, record_file=path, measure=measure, jobs=jobs, quiet=quiet)
+    found = compare_on(grid, tag=tag, record_file=path, measure=measure, jobs=jobs, quiet=is_quiet())
     far = [] if limit is None else outside(found.differences, limit)["point"].tolist()
     if out is not None:
         found.save(_directory(out))
@@ -133,5 +132,7 @@ def _directory(out: str) -> Path:
 def _print(form: str | None, as_json: str, as_csv: str, text: str) -> None:
     if form == "csv":
         say(as_csv, end="")
+    elif form == "json":
+        say(as_json)
     else:
-        say(as_json if form == "json" else text)
+        say(text)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli.terminal import say
+from sawtooth.cli.command import Group
+from sawtooth.cli.terminal import is_quiet, say
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import where
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _SHARES = {"cubic": 1.0, "reno": 0.0, "mixed": 0.5}
 
 
-@click.group()
+@click.group(cls=Group, short_help="Say what TCP flows get on a congested link, by probes.")
 def congestion() -> None:
     """What do TCP flows get on a congested link that one can only probe?
 
@@ -102,11 +103,10 @@ def _named_options() -> Iterator[None]:
         raise InputError(error.code, error.message, field=option, fix=error.fix) from None
 
 
-@congestion.command()
+@congestion.command(short_help="Estimate the throughput of a TCP flow from RTT series.")
 @_inputs
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
-def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
+def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, **given: Any) -> None:
     """Mean throughput of a TCP flow on the link that SERIES went through, for each 1,000 probes.
 
     SERIES is what "sawtooth probe" wrote, output of ping, results of scamper or RIPE Atlas, CSV, or a saved run. What
@@ -120,7 +120,7 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, quiet: bo
     from sawtooth.congestion.estimate import estimate as estimated
 
     answers: list[Estimate] = []
-    with Bar("estimating", 1, quiet=quiet) as bar, _named_options():
+    with Bar("estimating", 1, quiet=is_quiet()) as bar, _named_options():
         with _ticking(bar):
             asked = _Asked.read(assumed_rtt=assumed_rtt, rate=rate, **given)
         for number, link in enumerate(asked.links):
@@ -137,11 +137,10 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, quiet: bo
         say(_text(answers, asked.model, assumed_rtt, rate))
 
 
-@congestion.command()
+@congestion.command(short_help="Write a page about a link from RTT series.")
 @_inputs
 @click.option("--out", required=True, metavar="DIRECTORY", help="Of the page and its figures; a new one.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
-def report(out: str, quiet: bool, **given: Any) -> None:
+def report(out: str, **given: Any) -> None:
     """Write what "estimate" says of SERIES as a page, with pictures and their tables.
 
     The verdict first, then the RTTs, their distribution, the pattern over the hours of the day where a series is that
@@ -154,7 +153,7 @@ def report(out: str, quiet: bool, **given: Any) -> None:
     from sawtooth.bar import Bar
     from sawtooth.congestion.report import Assumed, write_report
 
-    with Bar("reporting", 1, quiet=quiet) as bar, _named_options():
+    with Bar("reporting", 1, quiet=is_quiet()) as bar, _named_options():
         with _ticking(bar):
             asked = _Asked.read(**given)
         page = write_report(asked.links, Path(out), asked.model, Assumed(asked.rtt_s, asked.rate_bps), bar.show)
@@ -188,7 +187,7 @@ def _links(found: list[RttSeries], base: RttSeries | None) -> list[RttSeries]:
     return found if base is None else [difference(series, base) for series in found]
 
 
-@congestion.command()
+@congestion.command(short_help="Make series of known throughput, and a model of them.")
 @click.option("--out", required=True, metavar="DIRECTORY", help="Of the series, their table and the model.")
 @click.option("--rate", "rates", multiple=True, default=("1 Gbit/s",), show_default=True, help="Of the link; several.")
 @click.option("--queue", default="48 ms", show_default=True, help="Of the link, as time at its rate.")
@@ -200,7 +199,6 @@ def _links(found: list[RttSeries], base: RttSeries | None) -> list[RttSeries]:
 @click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="How many of each.")
 @click.option("--engine", type=click.Choice(["sim", "kernel"]), default="sim", show_default=True)
 @click.option("--jobs", type=click.IntRange(1), help="Processes; one a core without it.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
 def calibrate(
     out: str,
     rates: tuple[str, ...],
@@ -211,7 +209,6 @@ def calibrate(
     seeds: int,
     engine: str,
     jobs: int | None,
-    quiet: bool,
 ) -> None:
     """Make series of known throughput for a kind of link, and a model of them.
 
@@ -238,7 +235,7 @@ def calibrate(
         )
     ]
     directory, start = Path(out), time.monotonic()
-    make(directory / "series", measurements, jobs=jobs, quiet=quiet)
+    make(directory / "series", measurements, jobs=jobs, quiet=is_quiet())
     table = corpus(directory / "series")
     try:
         model = learn(table)

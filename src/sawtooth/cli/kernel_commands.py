@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sawtooth.cli.terminal import is_watched, redraw, say, tell
+from sawtooth.cli.command import Command, Group
+from sawtooth.cli.terminal import is_quiet, is_watched, redraw, say, tell
 from sawtooth.errors import InputError, suggestion
 from sawtooth.plain import plain, where
 
@@ -20,7 +21,7 @@ LINE_EVERY_S = 15.0
 """Between two lines of progress in a log file; a terminal has one line that changes."""
 
 
-@click.group()
+@click.group(cls=Group)
 def kernel() -> None:
     """Build and show the user-mode kernel of the engine "kernel"."""
 
@@ -33,7 +34,6 @@ def kernel() -> None:
 @click.option("--name", type=str, help="What scenarios call this kernel: host.kernel.")
 @click.option("--as", "names", type=str, multiple=True, metavar="NAME=LINUX", help="What scenarios call a control.")
 @click.option("--jobs", type=click.IntRange(1), help="Compilers at once; one a core by default.")
-@click.option("--quiet", is_flag=True, help="No progress.")
 def build(
     hz: int,
     source: str | None,
@@ -42,7 +42,6 @@ def build(
     name: str | None,
     names: tuple[str, ...],
     jobs: int | None,
-    quiet: bool,
 ) -> None:
     """Build the user-mode kernel, a few minutes, once.
 
@@ -56,7 +55,7 @@ def build(
     from sawtooth.kernel import build as build_kernel
 
     given = dict(_pair(text) for text in names)
-    with _Lines(quiet) as lines:
+    with _Lines() as lines:
         built = build_kernel(
             hz=hz,
             source_path=source,
@@ -82,7 +81,7 @@ def _pair(text: str) -> tuple[str, str]:
     return ours, theirs
 
 
-@kernel.command()
+@kernel.command(short_help="Show the kernels that are built, or those called NAME.")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(name: str | None, as_json: bool) -> None:
@@ -111,7 +110,7 @@ def info(name: str | None, as_json: bool) -> None:
         say(f"built       {kernel.built}, in {kernel.build_s:.0f} s\n")
 
 
-@kernel.command("list")
+@kernel.command("list", short_help="List the kernels in the cache.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(as_json: bool) -> None:
     """List the kernels in the cache, those of other versions of sawtooth too, and the tree that is kept."""
@@ -144,8 +143,7 @@ def list_(as_json: bool) -> None:
 @kernel.command()
 @click.argument("name", required=False)
 @click.option("--trees", is_flag=True, help="Remove the copies of the source that builds left.")
-@click.option("--quiet", is_flag=True, help="No progress.")
-def remove(name: str | None, trees: bool, quiet: bool) -> None:
+def remove(name: str | None, trees: bool) -> None:
     """Remove the kernels called NAME, of every HZ. NAME may be a digest, as lists show it where there is none."""
     from sawtooth.kernel.build import remove_trees
 
@@ -155,7 +153,7 @@ def remove(name: str | None, trees: bool, quiet: bool) -> None:
         kernel.remove()
         say(f"removed {where(kernel.path.parent)}")
     if trees:
-        with _Lines(quiet) as lines:
+        with _Lines() as lines:
             removed = remove_trees(lines.show)
         for tree in removed:
             say(f"removed {where(tree)}")
@@ -188,7 +186,7 @@ def _size(directory: Path) -> int:
     return sum(path.lstat().st_blocks * 512 for path in directory.rglob("*"))
 
 
-@click.command()
+@click.command(cls=Command, short_help="Say which engines work here, and why others do not.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:
     """Say which engines work here and why not, and what of this host matters to TCP.
@@ -198,14 +196,17 @@ def doctor(as_json: bool) -> None:
     from sawtooth.doctor import examine, words
 
     found = examine()
-    say(json.dumps(found, indent=2) if as_json else words(found))
+    if as_json:
+        say(json.dumps(found, indent=2))
+    else:
+        say(words(found))
 
 
 class _Lines:
     """Progress on standard error: what is being done, how much of it, for how long."""
 
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
+    def __init__(self) -> None:
+        self._quiet = is_quiet()
         self._terminal = is_watched()
         self._begun = time.monotonic()
         self._last = ("", -LINE_EVERY_S)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sawtooth.cli.terminal import say
+from sawtooth.cli.command import Group
+from sawtooth.cli.terminal import is_quiet, say
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import where
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from sawtooth.congestion.probe import Measured, Target
 
 
-@click.group()
+@click.group(cls=Group)
 def probe() -> None:
     """Measure round-trip times to the routers at the ends of a link.
 
@@ -49,7 +50,6 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("-6", "version", flag_value=6, type=int, help="IPv6 only."),
         click.option("--out", metavar="FILE", help="CSV file to write; a name with the target and time without it."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--quiet", is_flag=True, help="No progress bar."),
     )
     for option in reversed(options):
         command = option(command)
@@ -91,7 +91,6 @@ def _measure(
     version: int | None,
     out: str | None,
     as_json: bool,
-    quiet: bool,
 ) -> None:
     from sawtooth.bar import Bar
     from sawtooth.congestion import read_series
@@ -104,7 +103,7 @@ def _measure(
     transport = open_transport(found, protocol)
     with contextlib.closing(transport), Recording(path) as recording:
         prober = Prober(transport, found, ends, pace_s=pace_s, count=probes, timeout_s=timeout_s)
-        with _Stop() as stop, Bar(f"probing {found.address}", 1, quiet=quiet) as bar:
+        with _Stop() as stop, Bar(f"probing {found.address}", 1, quiet=is_quiet()) as bar:
             measured = prober.run(recording, stopped=stop, progress=bar.show)
         if any(counts["answered"] + counts["lost"] for counts in measured.counts.values()):
             recording.finish()
@@ -114,10 +113,14 @@ def _measure(
     if as_json:
         say(json.dumps(_described(path, found, transport.kind, measured, told), indent=2, ensure_ascii=False))
     else:
-        say(_text(path, found, transport.kind, measured, told))
+        say(_text(found, transport.kind, measured, told))
+        say(f"series: {where(path)}")
     if not measured.whole:
         fix = f"what was measured is in {path}; the same command begins another"
         raise SawtoothError("interrupted", "interrupted", fix=fix)
+    if not any(series.answered.any() for series, _, _ in told):
+        fix = "choose another TARGET or --hops, or --protocol udp: some routers answer one only"
+        raise SawtoothError("all-lost", "no probe was answered", file=path, fix=fix)
 
 
 def _seconds(given: str, option: str) -> float:
@@ -211,7 +214,7 @@ def _described(path: Path, target: Target, kind: str, measured: Measured, told: 
     }
 
 
-def _text(path: Path, target: Target, kind: str, measured: Measured, told: _Told) -> str:
+def _text(target: Target, kind: str, measured: Measured, told: _Told) -> str:
     lines = []
     for series, remarks, error in told:
         answered = int(series.answered.sum())
@@ -227,7 +230,6 @@ def _text(path: Path, target: Target, kind: str, measured: Measured, told: _Told
             lines.append(f"  {error.code}: {error.message}")
     lines += [f"{one.code}: {one.text}" for one in measured.remarks]
     lines.append(f"no probe left more than {measured.longest_late_s * 1e3:.2f} ms late")
-    lines.append(f"series: {where(path)}")
     return "\n".join(lines)
 
 

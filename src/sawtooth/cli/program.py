@@ -19,6 +19,7 @@ from sawtooth.cli.cc_commands import cc
 from sawtooth.cli.clean_command import clean
 from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.compare_command import compare
+from sawtooth.cli.completion import completion
 from sawtooth.cli.congestion_command import congestion
 from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.probe_command import probe
@@ -27,7 +28,7 @@ from sawtooth.cli.terminal import say, tell
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
-for _command in (capture, cc, clean, compare, congestion, doctor, kernel, probe, whatif):
+for _command in (capture, cc, clean, compare, completion, congestion, doctor, kernel, probe, whatif):
     sawtooth.add_command(_command)
 
 

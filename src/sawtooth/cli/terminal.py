@@ -6,8 +6,37 @@ Every command prints by these and by nothing else; what a terminal would obey is
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
+
+_quiet = False
+_log = logging.getLogger("sawtooth")
+
+
+def be_quiet(wanted: bool) -> None:
+    """From now on there is no progress, or some again."""
+    global _quiet
+    _quiet = wanted
+
+
+def is_quiet() -> bool:
+    """Whether progress is left out."""
+    return _quiet
+
+
+def be_verbose(wanted: bool) -> None:
+    """From now on what the package logs is told, or no longer."""
+    for handler in [one for one in _log.handlers if isinstance(one, _Telling)]:
+        _log.removeHandler(handler)
+    if wanted:
+        _log.addHandler(_Telling())
+    _log.setLevel(logging.DEBUG if wanted else logging.NOTSET)
+
+
+class _Telling(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        tell(f"{record.relativeCreated / 1000:8.3f} s  {record.getMessage()}")
 
 
 def say(text: str, end: str = "\n") -> None:

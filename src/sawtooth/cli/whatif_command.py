@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli.capture_command import PARTLY
-from sawtooth.cli.terminal import say
+from sawtooth.cli.command import Command
+from sawtooth.cli.terminal import is_quiet, say
 from sawtooth.errors import InputError
 from sawtooth.plain import where
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _NUMBERS = ("rate", "rtt", "loss")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", metavar="[INPUT]", required=False)
 @click.option(
     "--connection", metavar="N", help="Index in a capture, or part of the addresses in ss; default: most bytes."
@@ -35,7 +36,6 @@ _NUMBERS = ("rate", "rtt", "loss")
 @click.option("--seed", type=click.IntRange(0, 10**9), default=1, show_default=True, help="Of the draws.")
 @click.option("--scenario", "out", metavar="FILE", help="Also write the estimate as a scenario file, for any engine.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
 @click.pass_context
 def whatif(
     context: click.Context,
@@ -47,7 +47,6 @@ def whatif(
     seed: int,
     out: str | None,
     as_json: bool,
-    quiet: bool,
     **numbers: str | None,
 ) -> None:
     """What would reno, cubic, bbr or bbr3 give on this path?
@@ -70,7 +69,7 @@ def whatif(
     path = estimate(observed)
     if out is not None:
         save_scenario(out, observed, path, seed=seed)
-    with Bar("what if", 1, quiet=quiet) as bar:
+    with Bar("what if", 1, quiet=is_quiet()) as bar:
         test, answers = replay(observed, path, draws=draws or DRAWS, seed=seed, progress=bar.show)
     if as_json:
         described = {

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from sawtooth.errors import InputError, SawtoothError, nearest, suggestion
 from sawtooth.plain import plain
+from sawtooth.scenario.elsewhere import elsewhere
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -46,6 +47,7 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         fields = _fields_at(model, location[:-1])
         near = nearest(str(location[-1]), fields)
         fix = f'did you mean "{near}"?' if near else f"fields here: {', '.join(fields)}"
+        fix = elsewhere(location, fields) or fix
         return say("unknown-field", "there is no such field", fix)
     if kind == "missing":
         return say("missing-field", "this field is needed and missing", f'give "{location[-1]}"')
@@ -101,15 +103,15 @@ def _fields_at(model: type[BaseModel], location: Sequence[int | str]) -> list[st
             field for name, field in here.model_fields.items() if isinstance(step, str) and step in (name, field.alias)
         ]
         if below:
-            here = _model_in(below[0].annotation) or here
+            here = model_in(below[0].annotation) or here
     return [field.alias or name for name, field in here.model_fields.items()]
 
 
-def _model_in(annotation: object) -> type[BaseModel] | None:
+def model_in(annotation: object) -> type[BaseModel] | None:
     """The model inside ``Model``, ``Model | None``, ``tuple[Model, ...]`` or ``dict[str, Model]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for argument in typing.get_args(annotation):
-        if (found := _model_in(argument)) is not None:
+        if (found := model_in(argument)) is not None:
             return found
     return None

@@ -57,6 +57,13 @@ _TABLE_OF = {
     "home": "home",
 }
 """By topology: the name of its table."""
+_MODELS: dict[str, type[Part]] = {
+    "path": Path,
+    "chain": Chain,
+    "dumbbell": Dumbbell,
+    "parking-lot": ParkingLot,
+    "home": Home,
+}
 _DRAWN = ("cards", "links", "routes")
 _KEPT = 16
 _latest: deque[weakref.ref[Scenario]] = deque()
@@ -274,6 +281,10 @@ class Scenario(Part):
         for table in dict.fromkeys(_TABLE_OF.values()):
             if table != own and getattr(self, table.replace("-", "_")) is not None:
                 fix = f'remove it, or set topology = "{table}"'
+                given = getattr(self, table.replace("-", "_")).model_fields_set
+                fields = _MODELS[own].model_fields if own is not None else {}
+                if same := [name for name in fields if name in given]:
+                    fix = f'set {own}.{same[0]} instead, or topology = "{table}"'
                 message = f'topology "{self.topology}" does not read this table'
                 raise InputError("conflict", message, field=table, fix=fix)
         for table in _DRAWN:

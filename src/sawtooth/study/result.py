@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import defaultdict
@@ -198,6 +199,19 @@ class StudyResult(Shown):
             return None
         about = {name: value for name, value in vars(self.published).items() if name != "figures"}
         return about | {"sha256": checksum(self.directory / "published.csv")}
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values; what is not known is null. ``rows`` are those of table.csv."""
+        tables = {"rows": self.details, "shares": self.shares, "latency": self.latency}
+        tables |= {"completions": self.completions, "applications": self.applications}
+        return {
+            "study": self.study.name,
+            "title": self.study.title,
+            "engine": self.engine,
+            "results": str(self.directory),
+            "warnings": list(self.warnings),
+            **{name: json.loads(table.to_json(orient="records")) for name, table in tables.items()},
+        }
 
     def table(self) -> str:
         """For a terminal: one line a point over all seeds, beside the published means where there are some."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
@@ -22,6 +23,8 @@ from sawtooth.study.store import STOP, computed, finish, is_done, results_direct
 from sawtooth.study.study import Point, Study
 from sawtooth.study.worker import Outcome, Task, run_point
 from sawtooth.work import fan_out
+
+_log = logging.getLogger(__name__)
 
 
 def run_study(
@@ -146,6 +149,9 @@ def _run_tasks(
         if outcome.error is not None:
             raise outcome.error.at(field=f"point {outcome.point}")
         done += outcome.saved
+        _log.info("point %s: %s", outcome.point, "done" if outcome.saved else "stopped")
+
+    _log.info("%d of %d points to run, results in %s", len(tasks), points, directory)
 
     def kept() -> int:
         return points - sum(not is_done(directory, task.point) for task in tasks)

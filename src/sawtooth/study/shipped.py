@@ -26,7 +26,7 @@ def found(file: str | PathLike[str]) -> str | PathLike[str]:
     if fspath(file) == STDIN or os.path.exists(file):
         return file
     named = shipped()
-    if len(path.parts) == 1 and not path.suffix:
+    if len(path.parts) == 1 and not path.suffix and os.sep not in fspath(file):
         if path.name in named:
             return named[path.name]
         message = "there is no such file, and no study of that name is shipped"

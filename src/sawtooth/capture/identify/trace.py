@@ -134,6 +134,8 @@ def _stretch(ack: Integers, mss: int) -> float:
 
 
 def _stamped(segments: Segments, data: Flags, acks: Flags) -> bool:
+    if not data.any() or not acks.any():
+        return False
     return bool((segments.tsecr[data] > 0).mean() > 0.9 and (segments.tsval[acks] > 0).mean() > 0.9)
 
 

@@ -1,0 +1,28 @@
+"""The command ``completion``: what makes a shell complete ours."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from sawtooth.cli.command import Command
+from sawtooth.cli.terminal import say
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(cls=Command, short_help="Print what makes a shell complete commands and names.")
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print what makes SHELL complete commands, options, names of studies, fields of --set and controls.
+
+    \b
+    sawtooth completion bash >> ~/.bashrc
+    sawtooth completion zsh >> ~/.zshrc
+    sawtooth completion fish > ~/.config/fish/completions/sawtooth.fish
+    """
+    from sawtooth.cli.commands import sawtooth
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    say(kind(sawtooth, {}, "sawtooth", "_SAWTOOTH_COMPLETE").source())
