@@ -5,7 +5,7 @@ import pytest
 
 from fake_engine import quick, study
 from sawtooth.errors import SawtoothError
-from sawtooth.study import StudyResult
+from sawtooth.study import Study, StudyResult, run_study
 
 
 def mixed(**changes):
@@ -112,3 +112,53 @@ def test_harm_is_what_a_flow_loses_against_the_point_where_it_is_alone(tmp_path)
 
 def test_a_study_in_which_no_flow_is_alone_tells_no_harm(tmp_path):
     assert quick(mixed(), out=tmp_path).shares["harm"].isna().all()
+
+
+def test_a_scenario_by_itself_has_each_flow_in_a_line_and_no_change(tmp_path):
+    flows = [
+        {"cc": "cubic"},
+        {"cc": "reno", "count": 2},
+        {"source": {"kind": "arrivals", "load": "5%", "sizes": "9 kB"}},
+    ]
+    asked = {"name": "one", "scenario": {"duration": "3 s", "flows": flows, "probes": [{"interval": "100 ms"}]}}
+    told = run_study(Study.from_dict(asked), out=tmp_path, jobs=1).table()
+    lines = told.splitlines()
+    assert "seed 1" in lines[1]
+    assert "change" not in told
+    assert lines[3].split() == [
+        "flow",
+        "goodput",
+        "std",
+        "share",
+        "Jain's",
+        "index",
+        "RTT",
+        "ms",
+        "retransmits",
+        "timeouts",
+    ]
+    assert [line.split()[0] for line in lines[4:8]] == ["cubic", "reno", "cubic-2", "all"]
+    assert all(float(line.split()[-3]) > 20 for line in lines[4:7])
+    assert "the bottleneck's queue: " in told
+    assert "\nflow     bytes  transfers" in told
+    assert "latency under load" in told
+
+
+def test_a_flow_that_ends_is_told_by_its_completion_time_not_by_a_rate(tmp_path):
+    asked = {"name": "one", "scenario": {"duration": "3 s", "flows": [{"bytes": "1 MB"}]}}
+    told = run_study(Study.from_dict(asked), out=tmp_path, jobs=1).table()
+    assert told.splitlines()[3].split() == ["RTT", "ms", "retransmits", "timeouts"]
+    assert "completion times" in told
+
+
+def test_each_flow_s_round_trip_and_losses_are_its_own(tmp_path):
+    flows = [{"cc": "cubic"}, {"cc": "bbr"}]
+    asked = {"name": "one", "scenario": {"duration": "5 s", "flows": flows}}
+    found = run_study(Study.from_dict(asked), out=tmp_path, jobs=1)
+    run = found.run(found.places[0])
+    rows = found.shares[found.shares["seed"] == "all"].reset_index()
+    for index in range(2):
+        own = run.tables["tcp_info"][run.tables["tcp_info"]["flow"] == index]
+        assert rows["mean_srtt_ms"][index] == pytest.approx(own["srtt_s"][own["srtt_s"] > 0].mean() * 1e3)
+        sent = run.tables["intervals"][run.tables["intervals"]["flow"] == index]
+        assert rows["retransmits"][index] == sent["retransmits"].sum()

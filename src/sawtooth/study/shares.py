@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.run import Run
 from sawtooth.stats import describe, harm, independent, jain, throughput_by_flow
+from sawtooth.stats.summary import summary
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -27,8 +28,12 @@ SHARE_COLUMNS = (
     "jain",
     "jain_all",
     "harm",
+    "mean_srtt_ms",
+    "retransmits",
+    "timeouts",
 )
 """Beside the key columns, ``seed``, ``mean_mbps`` and ``std_mbps``."""
+_COUNTERS = ("mean_srtt_ms", "retransmits", "timeouts")
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ class Shares:
     """One row an interval, one column a flow."""
     fairness: tuple[float, ...]
     fairness_of_all: float
+    counters: tuple[tuple[float, float, float], ...]
+    """Of each flow the mean smoothed RTT in ms, retransmissions, timeouts (``stats.summary``)."""
 
     @classmethod
     def of(cls, run: Run) -> Shares:
@@ -62,6 +69,7 @@ class Shares:
             np.stack([each[:, indices].sum(axis=1) for indices in parts.values()], axis=1),
             tuple(math.nan if one is None else jain(one) for one in rates),
             math.nan if None in rates else jain([rate for one in rates if one is not None for rate in one]),
+            tuple(summary(run)[list(_COUNTERS)].itertuples(index=False, name=None)),
         )
 
     @property
@@ -103,6 +111,9 @@ def rows(
                 "jain": _mean([one.fairness[at] for one in seen]),
                 "jain_all": _mean([one.fairness_of_all for one in seen]),
                 "harm": harm(alone_mbps.get(name, math.nan), described["mean_mbps"]),
+                "mean_srtt_ms": _mean([one.counters[at][0] for one in seen]),
+                "retransmits": math.fsum(one.counters[at][1] for one in seen),
+                "timeouts": math.fsum(one.counters[at][2] for one in seen),
             }
         )
     return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from sawtooth.study import application, estimates
 from sawtooth.study.means import interval, intervals, means
@@ -19,6 +20,8 @@ def table(result: StudyResult) -> str:
     """
     if result.study.is_of_probes:
         return _of_probes(result)
+    if len(result.records) == 1 and result.published is None:
+        return _of_one(result)
     keys = list(result.places[0].key)
     compared = result.published is not None
     header = [*keys, "mean", "95% interval", "std", "median", "change"]
@@ -44,6 +47,61 @@ def table(result: StudyResult) -> str:
     return "\n".join([title, *notes, "", *_aligned(lines, words), *more])
 
 
+def _of_one(result: StudyResult) -> str:
+    """A scenario by itself: each flow in a line, the bottleneck's queue, then what ends, asks or is probed."""
+    (row,) = result.records
+    header = ["goodput", "95% interval", "std", "median", "RTT ms", "retransmits", "timeouts"]
+    whole = [_number(row["mean_mbps"]), interval(row), _number(row["std_mbps"]), _number(row["q50_mbps"])]
+    whole += [_number(row["mean_srtt_ms"]), _count(row["retransmits"]), _count(row["timeouts"])]
+    flows = result.shares[result.shares["seed"] == ALL].to_dict("records") if len(result.shares) else []
+    if flows:
+        header = ["flow", "goodput", "std", "share", "Jain's index", "RTT ms", "retransmits", "timeouts"]
+        jain = "-" if math.isnan(flows[0]["jain_all"]) else f"{flows[0]['jain_all']:.3f}"
+        whole = ["all", whole[0], whole[2], "", jain, *whole[4:]]
+    lines = [header]
+    for one in flows:
+        share = "-" if math.isnan(one["share_percent"]) else f"{one['share_percent']:.1f}%"
+        jain = "-" if math.isnan(one["jain"]) else f"{one['jain']:.3f}"
+        cells = [one["flow"], _number(one["mean_mbps"]), _number(one["std_mbps"]), share, jain]
+        lines.append([*cells, _number(one["mean_srtt_ms"]), _count(one["retransmits"]), _count(one["timeouts"])])
+    if not flows and all(flow.bytes is not None for flow in result.study.points()[0].scenario.flows):
+        # Over the whole run it has no rate: it ends.
+        lines, whole = [header[4:]], whole[4:]
+    about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
+    notes = [line for line in (about, intervals(result.records)) if line]
+    told = [*notes, "", *_aligned([*lines, whole], [0] if flows else []), *_queue(row)]
+    told += [*_completions(result), *_latency(result, [], []), *_applications(result, [], [])]
+    return "\n".join([result.study.title or result.study.name, *told])
+
+
+def _queue(row: Mapping[str, Any]) -> list[str]:
+    """The bottleneck's, in a line."""
+    if math.isnan(row["queue_delay_mean_ms"]):
+        return []
+    told = [f"{_short(row['queue_delay_mean_ms'])} ms on average"]
+    told += [f"{_short(row['queue_delay_p95_ms'])} ms at the 95th percentile"] * (
+        not math.isnan(row["queue_delay_p95_ms"])
+    )
+    early = f" ({row['queue_early_drops']:.0f} of them early)" if row["queue_early_drops"] > 0 else ""
+    told += [f"{row['queue_drops']:.0f} drops{early}"] * (not math.isnan(row["queue_drops"]))
+    told += [f"{row['queue_marks']:.0f} marks"] * (row["queue_marks"] > 0)
+    return ["", f"the bottleneck's queue: {', '.join(told)}"]
+
+
+def _completions(result: StudyResult) -> list[str]:
+    """How long transfers took that end by themselves, by size."""
+    if result.completions.empty:
+        return []
+    lines = [["flow", "bytes", "transfers", "median", "90%", "99%", "slowdown"]]
+    for row in result.completions[result.completions["seed"] == ALL].to_dict("records"):
+        low, high = row["bytes_from"], row["bytes_to"]
+        cells = [row["flow"], f"{low:.0f}" if low == high else f"{low:.0f} … {high:.0f}", _count(row["transfers"])]
+        lines.append([*cells, *(_short(row[f"fct_ms_{name}"]) for name in ("p50", "p90", "p99"))])
+        lines[-1].append(_short(row["slowdown_p50"]))
+    about = "completion times in ms, and the median of how many times as long as on the empty path"
+    return ["", about, "", *_aligned(lines, [0])]
+
+
 def _of_probes(result: StudyResult) -> str:
     """A flow's throughput and the estimate of it, which are the question; what all flows get is in summary.csv."""
     keys = list(result.places[0].key)
@@ -66,6 +124,8 @@ def _of_probes(result: StudyResult) -> str:
 
 def _seeds(result: StudyResult) -> str:
     seeds = len({place.seed for place in result.places})
+    if len(result.records) == 1:
+        return f"{seeds} seeds" if seeds > 1 else f"seed {result.places[0].seed}"
     return f"{seeds} seed{'s' if seeds > 1 else ''} a point"
 
 
@@ -135,6 +195,10 @@ def _number(value: float) -> str:
 
 def _short(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def _count(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.0f}"
 
 
 def _percent(value: float) -> str:
