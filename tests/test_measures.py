@@ -234,7 +234,10 @@ def result(tmp_path_factory):
             "rtt_ms": {"field": "path.rtt", "unit": "ms", "title": "RTT, ms"},
         },
         "repeat": {"seeds": [1, 2]},
-        "report": {"plots": ["latency", "latency-cdf", "completion", "measures", "trade"]},
+        "report": {
+            "plots": ["latency", "latency-cdf", "completion", "measures", "trade"],
+            "measures": ["latency_p95_ms", "mean_srtt_ms", "queue_drops"],
+        },
     }
     content["scenario"]["path"] = PATH | {"queue": {"kind": "pfifo"}}
     return quick(Study.from_dict(content), out=tmp_path_factory.mktemp("results"), engine="sim")
@@ -278,6 +281,13 @@ def test_figures_of_measures_are_drawn_from_their_tables(result):
     assert shares.apply(lambda one: one.is_monotonic_increasing).all()
     assert len(drawn["measures"].panels) == 3
     assert len(drawn["trade"].lines) == 2
+
+
+def test_a_count_of_all_seeds_together_has_no_ends_among_theirs(result):
+    table = next(figure for figure in figures(result) if figure.name == "measures").table
+    assert (table["queue_drops_low"] == table["queue_drops"]).all()
+    assert (table["queue_drops_high"] == table["queue_drops"]).all()
+    assert (table["latency_p95_ms_low"] <= table["latency_p95_ms_high"]).all()
 
 
 def test_a_study_without_probes_and_transfers_has_neither_table(tmp_path):

@@ -150,3 +150,10 @@ def test_below_a_list_that_is_set_to_something_else_nothing_can_be_set(value: ob
     with pytest.raises(SawtoothError) as caught:
         Scenario().set({"flows": value, "flows.0.cc": "bbr"})
     assert caught.value.code == "bad-override"
+
+
+def test_what_is_set_stays_as_it_was_given_when_a_field_in_it_is_set_after() -> None:
+    path = {"rate": "50 Mbit/s", "queue": "1 bdp"}
+    changed = Scenario().set({"path": path, "path.queue": "2 bdp"})
+    assert changed.to_dict()["path"]["queue"] == "2 bdp"
+    assert path == {"rate": "50 Mbit/s", "queue": "1 bdp"}

@@ -160,7 +160,14 @@ def test_a_range_has_exact_steps_and_never_passes_its_end(low, count, step, unit
 
 @pytest.mark.parametrize(
     ("value", "unit", "number"),
-    [("1%", "%", 1), ("0.5%", "%", 0.5), ("140 ms", "ms", 140), ("2.5 Gbit/s", "Mbit/s", 2500), ("1 MiB", "KiB", 1024)],
+    [
+        ("1%", "%", 1),
+        ("0.5%", "%", 0.5),
+        ("140 ms", "ms", 140),
+        ("2.5 Gbit/s", "Mbit/s", 2500),
+        ("1 MiB", "KiB", 1024),
+        ("0.05 bdp", "bdp", 0.05),
+    ],
 )
 def test_a_column_s_unit_turns_a_quantity_into_a_number(value, unit, number):
     assert in_unit(value, unit, "x") == number

@@ -237,8 +237,10 @@ def _with_ends(result: StudyResult, columns: Sequence[str]) -> DataFrame:
     seeds = result.details[result.details["seed"] != ALL].groupby(keys, sort=False)
     for column in columns:
         ends = seeds[column].agg(["min", "max"]).reset_index()
-        table[f"{column}_low"] = table[column].where(ends["min"].isna(), ends["min"]).clip(upper=table[column])
-        table[f"{column}_high"] = table[column].where(ends["max"].isna(), ends["max"]).clip(lower=table[column])
+        # A count of all seeds together is more than each of theirs, and has no ends.
+        known = ends["max"].notna() & (table[column] <= ends["max"] * (1 + 1e-9))
+        table[f"{column}_low"] = ends["min"].where(known, table[column]).clip(upper=table[column])
+        table[f"{column}_high"] = ends["max"].where(known, table[column]).clip(lower=table[column])
     return table
 
 

@@ -47,7 +47,8 @@ def apply(tables: Mapping[str, Any], changes: Mapping[str, Any], names: Mapping[
     """
     changed: dict[str, Any] = copy.deepcopy(dict(tables))
     named = dict(names)
-    for key, value in changes.items():
+    # Copied: a change of a whole table may be followed by one of a field in it.
+    for key, value in copy.deepcopy(dict(changes)).items():
         steps = key.split(".")
         if not all(steps):
             raise InputError(

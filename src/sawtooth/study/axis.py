@@ -23,6 +23,9 @@ _AMOUNT = re.compile(r"\s*([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(
 _DIGITS = 250
 """Enough for any sum of two amounts."""
 
+_OF_QUEUES = ("bdp", "packets")
+"""Units of a queue that no other quantity has."""
+
 Label = Annotated[str, Field(max_length=100), AfterValidator(one_line)]
 ColumnName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
@@ -102,6 +105,9 @@ def in_unit(value: Any, unit: str, field: str) -> float:
     if not isinstance(value, str):
         fix = "leave out the unit: the column then has names; labels give them others"
         raise InputError("unknown-unit", f'"{text(value)}" is no number of "{unit}"', field=field, fix=fix)
+    written = _AMOUNT.fullmatch(value)
+    if unit in _OF_QUEUES and written is not None and written[2] == unit:
+        return float(written[1])
     for kind, attribute in ((Loss, "ppb"), (Span, "ns"), (Rate, "bps"), (Size, "bytes")):
         try:
             one = getattr(kind.parse(f"1{unit}" if unit == "%" else f"1 {unit}"), attribute)
