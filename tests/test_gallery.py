@@ -1,0 +1,61 @@
+"""docs/gallery.md: each study with its picture, its distance from the kernel, and numbers that are of its table."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fake_engine import quick
+from sawtooth.study.shipped import shipped
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import gallery  # noqa: E402 - a tool, which is no package
+
+PAGE = gallery.parted((gallery.DOCS / "gallery.md").read_text())[1]
+TEMPLATE = gallery.parted((gallery.DOCS / "gallery.in.md").read_text())[1]
+
+
+def test_the_page_has_the_sections_of_its_template_and_each_is_of_a_shipped_study() -> None:
+    assert list(PAGE) == list(TEMPLATE)
+    assert set(PAGE) == set(gallery.STUDIES) <= set(shipped())
+
+
+@pytest.mark.parametrize("name", PAGE)
+def test_the_page_says_what_the_template_says_with_numbers_in_place(name: str) -> None:
+    words = " ".join(TEMPLATE[name].partition("<!-- ")[0].split())
+    parts = [re.escape(part) for part in gallery.NUMBER.split(words)]
+    pattern = r"-?[0-9]+(\.[0-9]+)?".join(parts[::2])
+    assert re.match(pattern, " ".join(PAGE[name].split())), "python tools/gallery.py --again writes it anew"
+
+
+@pytest.mark.parametrize("name", PAGE)
+def test_it_has_a_picture_of_a_sane_size_and_a_distance_from_the_kernel(name: str) -> None:
+    assert f"](images/{name}.png)" in PAGE[name]
+    assert 5_000 < (gallery.DOCS / "images" / f"{name}.png").stat().st_size < 150_000
+    near = re.search(rf"<!-- {name}: kernel -->\n(.+)\n<!-- end -->", PAGE[name])
+    assert near is not None, "python tools/gallery.py --kernel measures it"
+
+
+def test_a_number_is_of_the_one_point_that_its_keys_name(tmp_path: Path) -> None:
+    result = quick(out=tmp_path)
+    at = result.pooled.set_index("loss_percent")["mean_mbps"]
+    assert gallery.number("mean_mbps; loss_percent=1; .1f", result) == f"{at[1]:.1f}"
+    assert gallery.number("least mean_mbps; loss_percent=1|2; .0f", result) == f"{at[2]:.0f}"
+    for wrong in ("mean_mbps; .1f", "mean_mbps; loss_percent=7; .1f"):
+        with pytest.raises(LookupError):
+            gallery.number(wrong, result)
+
+
+def test_a_distance_is_the_kernel_s_percentage() -> None:
+    class Found:
+        def __init__(self, values: list[float]) -> None:
+            self.pooled = pd.DataFrame({"mean_mbps": values, "retransmits": values})
+
+    assert gallery.compared(Found([11, 10]), Found([10, 10]), "mean_mbps") == "throughput 5.0% (10.0%)"
+    assert gallery.compared(Found([9, 2]), Found([10, 1]), "retransmits") == "retransmissions 10.0% (10.0%)"
