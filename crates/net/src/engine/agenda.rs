@@ -1,9 +1,9 @@
 //! When each cell has something to do.
 
 use crate::calendar::Calendar;
+use crate::engine::departures::Departures;
 use crate::engine::schedule::{LinkHeap, Timers};
 use sawtooth_units::Time;
-use sawtooth_units::width::Fit;
 
 #[derive(Clone, Debug)]
 pub struct Agenda {
@@ -11,9 +11,8 @@ pub struct Agenda {
     pub next: Vec<Time>,
     /// The links that lead into each cell and have packets on their way; unused for cells that packets only pass through.
     pub heaps: Vec<LinkHeap>,
-    /// Those of transmitters first: at one instant a packet leaves before a host acts.
+    departures: Departures,
     timers: Timers,
-    transmitters: u32,
     /// Each link's cell: where its packets arrive. And whether packets only pass through that.
     arrives_in: Vec<(u32, bool)>,
 }
@@ -28,13 +27,13 @@ pub enum Due {
 }
 
 impl Agenda {
-    /// For `cells` cells; in which each transmitter, each timer of the hosts and each link's arrivals are.
-    pub fn new(cells: usize, transmitters: &[u32], timers: &[u32], arrives_in: Vec<(u32, bool)>) -> Self {
+    /// For `cells` cells; in which each timer of the hosts and each link's arrivals are.
+    pub fn new(cells: usize, departures: Departures, timers: &[u32], arrives_in: Vec<(u32, bool)>) -> Self {
         Agenda {
             next: vec![Time::ZERO; cells],
             heaps: vec![LinkHeap::default(); cells],
-            timers: Timers::new(cells, &[transmitters, timers].concat()),
-            transmitters: transmitters.len().fit_u32(),
+            departures,
+            timers: Timers::new(cells, timers),
             arrives_in,
         }
     }
@@ -42,14 +41,17 @@ impl Agenda {
     /// When a timer of `cell` may be due next.
     #[inline]
     pub fn next_timer(&self, cell: u32) -> Time {
-        self.timers.next_due(cell)
+        self.timers.next_due(cell).min(self.departures.next_due(cell))
     }
 
-    /// Takes the next timer of `cell`, if it is really due.
+    /// Takes the next timer of `cell`, if it is really due. At one instant a packet leaves before a host acts.
     #[inline]
     pub fn pop_timer(&mut self, cell: u32) -> Option<Due> {
-        let index = self.timers.pop(cell)?;
-        Some(index.checked_sub(self.transmitters).map_or(Due::Departure(index), Due::Timer))
+        if self.departures.next_due(cell) <= self.timers.next_due(cell) {
+            self.departures.pop(cell).map(Due::Departure)
+        } else {
+            self.timers.pop(cell).map(Due::Timer)
+        }
     }
 
     /// When the first event of all may be.
@@ -71,13 +73,13 @@ impl Calendar for Agenda {
 
     #[inline]
     fn departure(&mut self, transmitter: u32, time: Time) {
-        self.timers.set(transmitter, time);
+        self.departures.set(transmitter, time);
     }
 
     /// Of the cell whose events are being taken, or of any before the first.
     #[inline]
     fn timer(&mut self, index: u32, due: Time) {
-        self.timers.set(self.transmitters + index, due);
+        self.timers.set(index, due);
     }
 
     fn add_timer(&mut self, link: u32) {

@@ -3,7 +3,9 @@
 use crate::ends::{Ends, Outside};
 use crate::engine::agenda::{Agenda, Due};
 use crate::engine::cells::{Cells, Inlet};
+use crate::engine::departures::Departures;
 use crate::network::routes::{END, Routes};
+use crate::network::transmitter::Transmitter;
 use crate::network::{Network, transmitter_hosts};
 use crate::observe::sampling::Baseline;
 use crate::observe::tables::{Table, Tables};
@@ -70,11 +72,12 @@ impl Simulation {
         // So they are where packets leave by events.
         let holding = network.transmitters.iter().zip(&sends).filter(|(transmitter, _)| transmitter.holds());
         holding.for_each(|(_, &host)| cells.take_one_by_one(host));
-        let transmitters: Vec<u32> = sends.into_iter().map(|host| cells.of_host[host]).collect();
+        let homes = sends.into_iter().map(|host| cells.of_host[host]).collect();
+        let departures = Departures::new(cells.count, homes, network.transmitters.iter().map(Transmitter::holds));
         let timers: Vec<u32> = ends.timer_hosts().into_iter().map(|host| cells.of_host[host]).collect();
         let arrives_in = scenario.links.iter().map(|link| cells.of_host[link.to]);
         let arrives_in = arrives_in.map(|cell| (cell, !cells.inputs[cell as usize].is_empty()));
-        let mut agenda = Agenda::new(cells.count, &transmitters, &timers, arrives_in.collect());
+        let mut agenda = Agenda::new(cells.count, departures, &timers, arrives_in.collect());
         ends.begin(&mut agenda);
         let ends_datagrams = scenario.flows.iter().any(|flow| flow.datagrams.is_some());
         Simulation {

@@ -3,5 +3,6 @@
 pub mod agenda;
 pub mod cells;
 pub mod clock;
+pub mod departures;
 pub mod schedule;
 pub mod wheel;
