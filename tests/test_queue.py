@@ -401,6 +401,8 @@ def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, kernel: Any) -
         delay = run.tables["probes"]["rtt_s"].mean() - 0.04
         found[engine] = (run.tables["intervals"]["goodput_bps"].mean(), delay, queue["drops"].sum())
         assert (queue["early_drops"] <= queue["drops"]).all()
+        assert queue["new_flows"].notna().all() == queue["old_flows"].notna().all() == (kind in ("fq_codel", "fq_pie"))
+        assert (queue["overlimits"].sum() > 0) == (kind in ("red", "tbf") and (kind, engine) != ("tbf", "sim"))
     (goodput, delay, drops), (real_goodput, real_delay, real_drops) = found["sim"], found["kernel"]
     assert goodput == pytest.approx(real_goodput, rel=0.05)
     assert delay == pytest.approx(real_delay, rel=0.3, abs=0.001)

@@ -24,7 +24,10 @@ GRID = Path(__file__).resolve().parents[1] / "fidelity" / "grid.toml"
 LATER = {
     "tcp_info": ["delivered_ce_segments"],
     "intervals": ["window_probes"],
-    "queues": ["early_drops", "marks", "delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"],
+    "queues": [
+        *("early_drops", "marks", "delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"),
+        *("overlimits", "new_flow_count", "new_flows", "old_flows"),
+    ],
     "links": ["policed"],
     "flows": ["asked_bytes", "window_probes"],
 }

@@ -90,6 +90,8 @@ def _queues(raw: DataFrame, compiled: Compiled) -> DataFrame:
     raw["delay_mean_s"] = (waited_s / raw["sent_packets"]).where(raw["sent_packets"] > 0)
     for percent in (50, 95, 99):
         raw[f"delay_p{percent}_s"] = math.nan
+    for name in ("overlimits", "new_flow_count", "new_flows", "old_flows"):
+        raw[name] = raw.pop(name).where(lambda told: told >= 0).astype(float)
     return _at_ends(raw)
 
 

@@ -87,6 +87,11 @@ impl Pace {
         (leaving, state)
     }
 
+    /// A token bucket holds packets back.
+    pub fn shapes(&self) -> bool {
+        matches!(self.kind, Kind::Shaper(_))
+    }
+
     /// The packet leaves, and none may leave before it any more.
     pub fn keep(&mut self, state: State) {
         if let Kind::Shaper(shaper) = &mut self.kind {

@@ -2,7 +2,7 @@
 
 use crate::network::pace::{Leaving, Pace};
 use crate::network::queue::delays::Delays;
-use crate::network::queue::{Discipline, Drops, Held, Place, Waiting};
+use crate::network::queue::{Discipline, Drops, Flows, Held, Place, Waiting};
 use crate::scenario;
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
@@ -38,6 +38,7 @@ pub struct Counters {
     /// Those of them for which there was room.
     pub early_drops: u64,
     pub marks: u64,
+    pub overlimits: u64,
     /// Sum of all waiting times, in nanoseconds: with the next, divided by a length of time, it is the mean queue (Little's law). At 1 bit/s a
     /// thousand packets in a long queue wait longer than 64 bits tell.
     pub waited_ns: u128,
@@ -205,12 +206,26 @@ impl Transmitter {
         self.counters.drops += drops.packets.len() as u64;
         self.counters.early_drops += drops.early;
         self.counters.marks += drops.marks;
+        self.counters.overlimits += drops.overlimits;
     }
 
     /// What these shares of the held packets that left since the last call did not wait longer than; `None` where departures
     /// are known on arrival, or none left.
     pub fn take_delays<const N: usize>(&mut self, shares: [f64; N]) -> Option<[Span; N]> {
         self.delays.as_mut()?.take(shares)
+    }
+
+    /// Where its discipline tells of them.
+    pub fn flows(&self) -> Option<Flows> {
+        match &self.discipline {
+            Discipline::TailDrop(_) => None,
+            Discipline::Held(queue) => queue.flows(),
+        }
+    }
+
+    /// Not below a token bucket: how often that would be asked too early is not known.
+    pub fn counts_overlimits(&self) -> bool {
+        !self.pace.as_ref().is_some_and(|pace| pace.shapes())
     }
 
     fn held(&mut self) -> Option<&mut Held> {

@@ -20,6 +20,8 @@ pub struct Baseline {
     time: Time,
     flows: Vec<(SenderStats, u64)>,
     transmitters: Vec<Counters>,
+    /// Of each transmitter: the flows that had begun to wait.
+    begun: Vec<u64>,
     links: Vec<[u64; 2]>,
     /// Whether the link has a loss model, or a policer.
     lossy: Vec<bool>,
@@ -31,6 +33,7 @@ impl Baseline {
             time: Time::ZERO,
             flows: vec![(SenderStats::default(), 0); scenario.flows.len()],
             transmitters: vec![Counters::default(); scenario.transmitters.len()],
+            begun: vec![0; scenario.transmitters.len()],
             links: vec![[0; 2]; scenario.links.len()],
             lossy: scenario.links.iter().map(|link| link.loss_ppb > 0 || link.policer.is_some()).collect(),
         }
@@ -68,6 +71,12 @@ impl Baseline {
             let (packets, bytes) = transmitter.waiting(now);
             let quantiles = transmitter.take_delays([0.5, 0.95, 0.99]);
             let [median, high, highest] = quantiles.map_or([f64::NAN; 3], |all| all.map(Span::secs_f64));
+            let flows = transmitter.flows().map(|flows| {
+                let begun = flows.begun - std::mem::replace(&mut self.begun[i], flows.begun);
+                [begun, flows.new, flows.old].map(Approx::approx)
+            });
+            let [begun, new, old] = flows.unwrap_or([f64::NAN; 3]);
+            let counts_overlimits = transmitter.counts_overlimits();
             let (now, before) = (transmitter.counters, self.transmitters[i]);
             let waited_ns = (now.waited_ns - before.waited_ns).approx();
             let dropped_waited_ns = (now.dropped_waited_ns - before.dropped_waited_ns).approx();
@@ -87,6 +96,10 @@ impl Baseline {
                 delay_p50_s: median,
                 delay_p95_s: high,
                 delay_p99_s: highest,
+                overlimits: if counts_overlimits { (now.overlimits - before.overlimits).approx() } else { f64::NAN },
+                new_flow_count: begun,
+                new_flows: new,
+                old_flows: old,
             });
             self.transmitters[i] = now;
         }

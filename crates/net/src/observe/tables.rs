@@ -77,6 +77,8 @@ table! {
         early_drops: i64, marks: i64,
         /// NaN, as the others: none left, or departures are known on arrival.
         delay_mean_s: f64, delay_p50_s: f64, delay_p95_s: f64, delay_p99_s: f64,
+        /// NaN, as the flows: tc tells of none there, or it is not known.
+        overlimits: f64, new_flow_count: f64, new_flows: f64, old_flows: f64,
     }
 }
 table! {

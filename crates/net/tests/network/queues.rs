@@ -217,7 +217,12 @@ fn with_queues_for_flows_each_gets_its_share_and_a_sparse_one_does_not_wait() {
 
 #[test]
 fn where_all_flows_have_one_queue_fq_codel_is_codel() {
-    let [one, plain] = [fq_codel(1), codel()].map(|kind| bits(&Run::of(&path(&kind, LONG)).tables));
+    // But for the flows, of which CoDel tells none.
+    let [one, plain] = [fq_codel(1), codel()].map(|kind| {
+        let mut told = bits(&Run::of(&path(&kind, LONG)).tables);
+        told.retain(|(_, column, _)| !["new_flow_count", "new_flows", "old_flows"].contains(column));
+        told
+    });
     assert_eq!(one, plain);
 }
 
@@ -313,4 +318,25 @@ fn nonsense_is_refused_by_its_name() {
         let said = refused(&scenario);
         assert!(said.contains(field), "{said}");
     }
+}
+
+#[test]
+fn what_waits_by_flows_tells_how_many_began_and_which_are_new_and_old() {
+    let run = Run::of(&path(&fq_codel(1024), LONG));
+    let [begun, new, old] = ["new_flow_count", "new_flows", "old_flows"].map(|name| run.floats("queues", name));
+    assert!(begun.iter().sum::<f64>() >= 2.0, "{begun:?}");
+    let most = new.iter().zip(&old).map(|(new, old)| new + old).fold(0.0, f64::max);
+    assert!((1.0..=3.0).contains(&most), "{most}");
+    let fifo = Run::of(&path(&json!({"fifo": {}}), LONG));
+    assert!(fifo.floats("queues", "new_flows").iter().all(|flows| flows.is_nan()));
+    assert_eq!(fifo.floats("queues", "overlimits").iter().sum::<f64>(), 0.0);
+}
+
+#[test]
+fn an_overlimit_is_a_packet_that_red_chose_or_a_shaper_asked_too_early() {
+    let chosen = Run::of(&path(&red(false), LONG));
+    let overlimits: f64 = chosen.floats("queues", "overlimits").iter().sum();
+    assert_eq!(overlimits, chosen.sum("queues", "early_drops") as f64);
+    let shaped = Run::of(&path(&cake(Some(10_000_000)), LONG));
+    assert!(shaped.floats("queues", "overlimits").iter().sum::<f64>() > 1_000.0);
 }

@@ -19,7 +19,8 @@
 #define SHORTEST_LOOK (SECOND / 1000)
 #define LARGEST_ANSWER (1 << 16)
 
-struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops, overlimits, early, marks; };
+/* `begun`: flows that began to wait; `fresh` and `old`: those that wait now; below 0 where a kind does not tell. */
+struct qdisc { uint64_t bytes; uint32_t packets, waiting, backlog, drops, early, marks, overlimits, begun; int64_t fresh, old; };
 
 struct queue { int index, namespace; char *device; unsigned ifindex; uint32_t handle; int on_wire; struct qdisc now, before; double sum; };
 struct link { int index, namespace; char *device; unsigned ifindex; uint32_t handle, child; uint64_t total, before; int by_rule, polices; };
@@ -133,6 +134,9 @@ static void take_own(struct qdisc *now, const char *kind, struct rtattr *own) {
         const struct tc_fq_codel_xstats *told = at;
         now->early = now->drops - told->qdisc_stats.drop_overlimit;
         now->marks = told->qdisc_stats.ecn_mark + told->qdisc_stats.ce_mark;
+        now->begun = told->qdisc_stats.new_flow_count;
+        now->fresh = told->qdisc_stats.new_flows_len;
+        now->old = told->qdisc_stats.old_flows_len;
     } else if (!strcmp(kind, "red") && length >= sizeof(struct tc_red_xstats)) {
         const struct tc_red_xstats *told = at;
         now->early = told->early;
@@ -145,6 +149,9 @@ static void take_own(struct qdisc *now, const char *kind, struct rtattr *own) {
         const struct tc_fq_pie_xstats *told = at;
         now->early = told->dropped - told->overlimit;
         now->marks = told->ecn_mark;
+        now->begun = told->new_flow_count;
+        now->fresh = told->new_flows_len;
+        now->old = told->old_flows_len;
     } else if (!strcmp(kind, "dualpi2") && length >= 7 * sizeof(uint32_t)) {
         /* struct tc_dualpi2_xstats, which older headers lack; what finds no room is what its queue calls overlimits. */
         now->early = now->drops - now->overlimits;
@@ -164,7 +171,7 @@ static void take_qdisc(struct nlmsghdr *h, int namespace) {
     struct tcmsg *t = NLMSG_DATA(h);
     struct rtattr *all = find(TCA_RTA(t), TCA_PAYLOAD(h), TCA_STATS2), *one;
     if (!all) return;
-    struct qdisc now = {0};
+    struct qdisc now = {.fresh = -1, .old = -1};
     if ((one = find(RTA_DATA(all), RTA_PAYLOAD(all), TCA_STATS_BASIC))) {
         struct gnet_stats_basic basic;
         memcpy(&basic, RTA_DATA(one), sizeof basic < RTA_PAYLOAD(one) ? sizeof basic : RTA_PAYLOAD(one));
@@ -224,7 +231,7 @@ static void look(void) {
     for (int i = 0; i < queue_count; i++) {
         struct line_counts line;
         if (queues[i].device || !look_at_line(queues[i].index, &line)) continue;
-        queues[i].now = (struct qdisc){line.bytes, line.packets, line.waiting, line.backlog, line.drops};
+        queues[i].now = (struct qdisc){line.bytes, line.packets, line.waiting, line.backlog, line.drops, .fresh = -1, .old = -1};
         queues[i].sum += line.waiting;
     }
     looks++;
@@ -293,9 +300,10 @@ static void sample_flows(int64_t at) {
 static void sample_queues(int64_t at) {
     for (int i = 0; i < queue_count; i++) {
         struct queue *q = &queues[i];
-        fprintf(waiting, "%lld,%d,%u,%u,%.3f,%u,%u,%llu,%u,%u\n", (long long)at, q->index, q->now.waiting, q->now.backlog, q->sum / looks,
+        fprintf(waiting, "%lld,%d,%u,%u,%.3f,%u,%u,%llu,%u,%u,%u,%lld,%lld,%lld\n", (long long)at, q->index, q->now.waiting, q->now.backlog, q->sum / looks,
                 q->now.drops - q->before.drops, q->now.packets - q->before.packets, (unsigned long long)(q->now.bytes - q->before.bytes),
-                q->now.early - q->before.early, q->now.marks - q->before.marks);
+                q->now.early - q->before.early, q->now.marks - q->before.marks, q->now.overlimits - q->before.overlimits,
+                q->now.fresh < 0 ? -1LL : (long long)(q->now.begun - q->before.begun), (long long)q->now.fresh, (long long)q->now.old);
         q->before = q->now;
         q->sum = 0;
     }
@@ -323,7 +331,8 @@ void sample_all(void) {
     intervals = table("intervals", "t_ns,flow,bytes,segments_out,retransmits,timeouts");
     senders = table("tcp_info", "t_ns,flow,connection,cwnd_segments,ssthresh_segments,srtt_us,min_rtt_us,rto_us,in_flight_segments,"
                     "pacing_bytes,delivered_segments,delivered_ce_segments,lost_segments,state,rwnd_limited_us,sndbuf_limited_us");
-    waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes,early_drops,marks");
+    waiting = table("queues", "t_ns,transmitter,packets,bytes,mean_packets,drops,sent_packets,sent_bytes,early_drops,marks,"
+                    "overlimits,new_flow_count,new_flows,old_flows");
     losses = table("links", "t_ns,link,lost,policed");
     counters = table("hosts", "t_ns,namespace,timeouts,tail_probes,window_probes");
     progress = table("progress", "0");

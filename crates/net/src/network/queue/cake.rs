@@ -211,7 +211,11 @@ impl Cake {
 
     /// The packet that leaves at `now`.
     pub fn next(&mut self, now: Time, drops: &mut Drops) -> Option<Waiting> {
-        if self.packets == 0 || self.shaper.is_some_and(|shaper| shaper.next > now) {
+        if self.packets == 0 {
+            return None;
+        }
+        if self.shaper.is_some_and(|shaper| shaper.next > now) {
+            drops.overlimits += 1;
             return None;
         }
         // Of the empty queues one is looked at each time.

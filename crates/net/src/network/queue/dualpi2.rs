@@ -63,6 +63,7 @@ impl DualPi2 {
     pub fn put(&mut self, mut waiting: Waiting, full: bool, waiting_bytes: u64, drops: &mut Drops) {
         self.update(waiting.since);
         if full {
+            drops.overlimits += 1;
             return drops.full(waiting);
         }
         let is_low = self.is_low(waiting.ecn);

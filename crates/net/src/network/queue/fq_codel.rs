@@ -6,7 +6,7 @@ use crate::network::queue::buckets::Buckets;
 use crate::network::queue::codel::{Codel, Law, Store};
 use crate::network::queue::fifo::Fifo;
 use crate::network::queue::rounds::Rounds;
-use crate::network::queue::{Drops, Waiting};
+use crate::network::queue::{Drops, Flows, Waiting};
 use crate::rng::Rng;
 use crate::scenario;
 use sawtooth_units::Time;
@@ -98,6 +98,10 @@ impl FqCodel {
             let Flow { queue, codel } = &mut flows[flow];
             codel.next(law, now, &mut One { queue, packets, bytes }, drops)
         })
+    }
+
+    pub fn flows(&self) -> Flows {
+        self.rounds.flows()
     }
 
     /// Packets and bytes that wait.

@@ -4,7 +4,7 @@ use crate::network::queue::buckets::Buckets;
 use crate::network::queue::fifo::Fifo;
 use crate::network::queue::pie::{Law, Pie};
 use crate::network::queue::rounds::Rounds;
-use crate::network::queue::{Drops, Waiting};
+use crate::network::queue::{Drops, Flows, Waiting};
 use crate::rng::Rng;
 use crate::scenario;
 use sawtooth_units::Time;
@@ -62,6 +62,10 @@ impl FqPie {
         self.packets -= 1;
         self.bytes -= u64::from(next.size);
         Some(next)
+    }
+
+    pub fn flows(&self) -> Flows {
+        self.rounds.flows()
     }
 
     /// Packets and bytes that wait.

@@ -97,6 +97,14 @@ pub struct Place {
     pub ends: Arc<[[u32; 2]]>,
 }
 
+/// Flows that began to wait since the start, and those that wait now: new ones, and those that go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flows {
+    pub begun: u64,
+    pub new: u64,
+    pub old: u64,
+}
+
 /// Packets that are dropped, and how many are marked instead.
 #[derive(Debug, Default)]
 pub struct Drops {
@@ -104,6 +112,8 @@ pub struct Drops {
     /// How many of them though there was room.
     pub early: u64,
     pub marks: u64,
+    /// How often RED chose a packet, a shaper was asked too early, or DualPI2 had no room.
+    pub overlimits: u64,
 }
 
 impl Drops {
@@ -200,6 +210,15 @@ impl Held {
                 }),
                 Kind::Codel(law, codel, queue) => codel.next(law, now, queue, drops),
             };
+        }
+    }
+
+    /// Where tc tells of them.
+    pub fn flows(&self) -> Option<Flows> {
+        match &self.kind {
+            Kind::FqCodel(queue) => Some(queue.flows()),
+            Kind::FqPie(queue) => Some(queue.flows()),
+            _ => None,
         }
     }
 

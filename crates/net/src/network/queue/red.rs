@@ -57,6 +57,7 @@ impl Red {
             self.adapt(waiting.since);
         }
         let chosen = self.chooses(waiting_bytes);
+        drops.overlimits += u64::from(chosen);
         let marks = self.ecn && !(self.harddrop && self.average >= self.max);
         chosen && !(marks && drops.marks(waiting))
     }

@@ -1,7 +1,7 @@
 //! Whose turn it is among flows' queues: deficit round robin, where a flow that begins to wait comes before those that go on (RFC
 //! 8290 section 4.2).
 
-use crate::network::queue::Waiting;
+use crate::network::queue::{Flows, Waiting};
 use sawtooth_units::width::Fit;
 use std::collections::VecDeque;
 
@@ -12,6 +12,7 @@ pub struct Rounds {
     flows: Vec<Turn>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
+    begun: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,7 +24,7 @@ struct Turn {
 impl Rounds {
     pub fn new(flows: u32, quantum: u32) -> Self {
         let flows = vec![Turn::default(); flows as usize];
-        Rounds { quantum: i64::from(quantum), flows, new: VecDeque::new(), old: VecDeque::new() }
+        Rounds { quantum: i64::from(quantum), flows, new: VecDeque::new(), old: VecDeque::new(), begun: 0 }
     }
 
     /// A packet of the flow waits.
@@ -32,7 +33,12 @@ impl Rounds {
         if !turn.listed {
             *turn = Turn { credit: self.quantum, listed: true };
             self.new.push_back(flow.fit_u32());
+            self.begun += 1;
         }
+    }
+
+    pub fn flows(&self) -> Flows {
+        Flows { begun: self.begun, new: self.new.len() as u64, old: self.old.len() as u64 }
     }
 
     /// The next packet: `take` has one from a flow's queue, if it holds any.
