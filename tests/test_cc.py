@@ -79,6 +79,9 @@ def test_the_curve_falls_with_loss_and_follows_the_closed_form(
 def test_the_distance_from_the_kernel_is_known_for_each_control_of_the_simulator() -> None:
     for name in _core.congestion_controls():
         found = distance(name)
+        if name == "prague":
+            assert found is None, "no kernel of the record has it"
+            continue
         assert found is not None, "run tools/controls.py"
         assert 0 <= found.median <= found.p90 <= found.worst
         # DCTCP is measured as it is where nothing is marked, among Linux's others.

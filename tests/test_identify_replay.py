@@ -18,7 +18,7 @@ from sawtooth.capture.identify.trace import Trace, trace
 from sawtooth.engines.sim import Sim
 from sawtooth.scenario import Scenario
 
-CONTROLS = tuple(name for name in _core.congestion_controls() if name != "dctcp")
+CONTROLS = tuple(name for name in _core.congestion_controls() if name not in ("dctcp", "prague"))
 """Where nothing is marked that is Reno."""
 PATH = {
     "name": "replayed",

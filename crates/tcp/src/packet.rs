@@ -28,6 +28,7 @@ impl Ecn {
 pub const PUSH: u8 = 4;
 pub const ECE: u8 = 8;
 pub const CWR: u8 = 16;
+pub const AE: u8 = 32;
 
 /// A range of bytes `[start, end)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +76,9 @@ impl Burst {
     }
 }
 
+/// What ACE counts from, which is no answer of a SYN-ACK's (RFC 9768 section 3.2.1).
+pub const ACE_START: u8 = 5;
+
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
@@ -88,6 +92,8 @@ pub struct Ack {
     pub sack: Sack,
     /// It echoes a mark (ECE).
     pub ece: bool,
+    /// Of accurate ECN: three bits of how many packets came marked, from [`ACE_START`] on.
+    pub ace: u8,
     /// Its own packet's.
     pub ecn: Ecn,
 }

@@ -103,6 +103,13 @@ FACTS: dict[str, Facts] = {
         "Brakmo, TCP-NV: Congestion Avoidance for Data Centers, Linux Plumbers Conference 2010",
         "nv_pad 10, nv_pad_buffer 2, nv_reset_period 5, nv_min_cwnd 2, and others for its averages",
     ),
+    "prague": Facts(
+        "Prague",
+        "Grows by what came unmarked, and cuts its window by half the share of marks at most once in 25 ms, as if "
+        "short round trips were that long; paces; at a loss by half. Where accurate ECN was not agreed on it is Reno.",
+        "draft-briscoe-iccrg-prague-congestion-control; L4STeam's Linux",
+        "g 1/16, rtt_target 25 ms, rtt_transition 4, burst 1/4096 s",
+    ),
     "reno": Facts(
         "Reno",
         "One more segment a round trip; half of it at a loss.",

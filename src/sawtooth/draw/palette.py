@@ -11,9 +11,16 @@ BASELINE = "#9aa5b1"
 BEHIND = "#cdd4dc"
 PUBLISHED = "#000000"
 
-_FIXED = {"cubic": "#0072b2", "bbr": "#d55e00", "bbr3": "#e69f00", "reno": "#009e73", "dctcp": "#cc79a7"}
+_FIXED = {
+    "cubic": "#0072b2",
+    "bbr": "#d55e00",
+    "bbr3": "#e69f00",
+    "reno": "#009e73",
+    "dctcp": "#cc79a7",
+    "prague": "#56b4e9",
+}
 _OTHERS = ("#cc79a7", "#56b4e9", "#e69f00", "#0072b2", "#d55e00", "#009e73")
-_NAMES = {"cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3", "reno": "Reno", "dctcp": "DCTCP"}
+_NAMES = {"cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3", "reno": "Reno", "dctcp": "DCTCP", "prague": "Prague"}
 MARKERS = ("o", "s", "D", "^", "v", "P")
 
 

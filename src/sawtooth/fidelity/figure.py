@@ -28,7 +28,7 @@ _AXES: dict[str, tuple[str, dict[float, str]]] = {
 }
 """No loss is drawn at 0.004%: the axes are logarithmic."""
 _LEAST_LOSS = 0.004
-_BESIDE = {"dctcp": 0.84, "reno": 0.92, "cubic": 1.0, "bbr": 1.08, "bbr3": 1.16}
+_BESIDE = {"dctcp": 0.84, "reno": 0.92, "cubic": 1.0, "bbr": 1.08, "bbr3": 1.16, "prague": 1.24}
 """Points of the same place are drawn beside each other."""
 _MIXED = "several"
 _FRAME_BITS = FULL_FRAME * 8

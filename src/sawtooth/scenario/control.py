@@ -28,6 +28,7 @@ CongestionControl = Literal[
     "illinois",
     "lp",
     "nv",
+    "prague",
     "reno",
     "scalable",
     "vegas",
@@ -35,11 +36,11 @@ CongestionControl = Literal[
     "westwood",
     "yeah",
 ]
-"""All of Linux, as it names them, and BBR version 3, which only patched kernels have; which of them an engine has is
-the engine's to say. A kernel that is named may have others (``check_control``).
+"""All of Linux, as it names them, and BBR version 3 and Prague, which only patched kernels have; which of them an
+engine has is the engine's to say. A kernel that is named may have others (``check_control``).
 """
 CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
-LINUX_CONTROLS = tuple(name for name in CONGESTION_CONTROLS if name != "bbr3")
+LINUX_CONTROLS = tuple(name for name in CONGESTION_CONTROLS if name not in ("bbr3", "prague"))
 """Those that Linux itself has."""
 Control = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,15}$")]
 """As long as Linux lets names of congestion controls be."""

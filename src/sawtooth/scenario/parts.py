@@ -201,7 +201,7 @@ class Host(Part):
         ge=0,
         le=2,
         description="explicit congestion notification, as tcp_ecn: true or 1 asks for it and agrees, 2 agrees, false "
-        "or 0 neither; `dctcp` asks by itself",
+        "or 0 neither; `dctcp` and `prague` ask by themselves",
         json_schema_extra={"type": ["integer", "boolean"]},
     )
     ecn_fallback: bool = Field(True, description="asks with the first SYN only, as tcp_ecn_fallback")
@@ -323,8 +323,8 @@ class Flow(Part):
     to: End | None = Field(None, description="the host that receives it; optional on a topology")
     cc: Annotated[Any, PlainValidator(told_control, json_schema_input_type=Control | Variant | Module)] = Field(
         "cubic",
-        description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `dctcp`, `bbr3`; the last as the draft "
-        "has it, "
+        description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `dctcp`, `bbr3`, `prague`; `bbr3` as "
+        "the draft has it, "
         '`{ name = "bbr3", variant = "draft" }`; or a module from its C source, `{ source = "tcp_mine.c" }`',
         json_schema_extra={"examples": list(CONGESTION_CONTROLS)},
     )

@@ -175,8 +175,8 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
     fix = 'set traffic = "native"'
     for index, flow in enumerate(flows):
         at = f"flows.{index}"
-        if flow.cc == "dctcp" and compiled.hosts[compiled.target(flow)].ecn:
-            raise _no(f"{at}.cc", "iperf3's receiving end has not the sender's control, which dctcp needs", fix)
+        if flow.cc in ("dctcp", "prague") and compiled.hosts[compiled.target(flow)].ecn:
+            raise _no(f"{at}.cc", f"iperf3's receiving end has not the sender's control, which {flow.cc} needs", fix)
         if flow.lifetime_ns:
             raise _no(f"{at}.replace", "iperf3 does not replace flows that end", fix)
         if flow.writes is not None:

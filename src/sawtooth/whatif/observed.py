@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from sawtooth.whatif.estimated import Estimated
 
-CONTROLS = tuple(name for name in controls() if name != "dctcp")
-"""What can be replayed. Where nothing is marked DCTCP is Reno, and no measurement tells of marks."""
+CONTROLS = tuple(name for name in controls() if name not in ("dctcp", "prague"))
+"""What can be replayed. Where nothing is marked DCTCP and Prague are Reno, and no measurement tells of marks."""
 SHORTEST_S = 2.0
 FEWEST_SEGMENTS = 100
 _PLAUSIBLE = {

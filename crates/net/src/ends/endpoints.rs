@@ -5,7 +5,7 @@ use crate::ends::connection::Queued;
 use crate::ends::{Ends, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, sack_option};
 use crate::network::held::Left;
-use crate::network::packet::{CWR, ECE, Kind, PUSH, Packet};
+use crate::network::packet::{CWR, ECE, Kind, PUSH, Packet, ace};
 use crate::network::passage::Sent;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::packet::{Ack, Burst};
@@ -70,7 +70,7 @@ impl Ends {
             tsval: ack.tsval,
             tsecr: ack.tsecr,
             window: ack.window.min(u64::from(u32::MAX)).fit_u32(),
-            flags: ack.ecn as u8 | if ack.ece { ECE } else { 0 },
+            flags: ack.ecn as u8 | ace(ack.ace) | if ack.ece { ECE } else { 0 },
             generation: connection.receiver_generation,
             ..Packet::new(index, Kind::Ack, size.fit_u16(), connection.backward_at)
         };
@@ -84,9 +84,9 @@ impl Ends {
     pub(super) fn take_ack<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
         let index = packet.owner;
         let Packet { seq: next, tsval, tsecr, .. } = packet;
-        let (window, ece, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ecn());
+        let (window, ece, ace, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ace(), packet.ecn());
         let sack = outside.network.packets.sack(&packet);
-        let ack = Ack { next, window, tsval, tsecr, sack, ece, ecn };
+        let ack = Ack { next, window, tsval, tsecr, sack, ece, ace, ecn };
         outside.network.packets.release(&packet);
         if packet.generation != self.connections[index as usize].generation {
             return self.send_reset(index, packet.generation, packet.seq, outside);

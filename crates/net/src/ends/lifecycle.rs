@@ -2,14 +2,13 @@
 
 use crate::calendar::Calendar;
 use crate::ends::connection::{Connection, Phase};
+use crate::ends::ecn::Wish;
 use crate::ends::{Ends, LIFE, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, SYN_OPTIONS};
-use crate::network::packet::{CWR, ECE, Kind, Packet};
+use crate::network::packet::{Kind, Packet};
 use crate::observe::tables::FlowEnd;
 use crate::rng::{Purpose, Rng};
-use sawtooth_tcp::cc::Chosen;
-use sawtooth_tcp::packet::Ecn;
-use sawtooth_tcp::receiver::{Echo, Receiver};
+use sawtooth_tcp::receiver::Receiver;
 use sawtooth_tcp::sender::{Sender, SenderStats, Start};
 use sawtooth_units::width::{Approx, Fit};
 use sawtooth_units::{Span, Time};
@@ -20,11 +19,6 @@ pub(super) const SYN_TIMEOUT: Span = Span::from_secs(1);
 pub(super) const SYN_LINEAR_TIMEOUTS: u32 = 4;
 /// `sysctl_tcp_syn_retries`, after those.
 const SYN_RETRIES: u32 = 6 + SYN_LINEAR_TIMEOUTS;
-
-/// Flags of a packet that may be marked.
-pub(super) fn ect(may: bool) -> u8 {
-    if may { Ecn::Ect0 as u8 } else { 0 }
-}
 
 impl Ends {
     /// The connection's life timer: start, SYN retransmission, the application's writes, end.
@@ -99,13 +93,11 @@ impl Ends {
         let retry = clock.wheel_time(clock.jiffies64() + timeout);
         let due = retry.min(connection.ends);
         let host = &self.scenario.hosts[connection.from as usize];
-        let needs_ecn = self.chosen[connection.flow as usize].as_ref().is_some_and(Chosen::needs_ecn);
-        // RFC 3168 section 6.1.1.1: where the SYN got no answer, ECN may be the reason.
-        let asks = (host.ecn == 1 || needs_ecn) && (tries == 0 || host.ecn_insists);
+        let wish = Wish::of(self.chosen[connection.flow as usize].as_ref());
         let packet = Packet {
             generation: connection.generation,
             tsval: clock.timestamp(),
-            flags: ect(needs_ecn) | if asks { ECE | CWR } else { 0 },
+            flags: wish.syn(host, tries),
             ..Packet::new(index, Kind::Syn, (HEADERS + SYN_OPTIONS).fit_u16(), connection.forward_at)
         };
         outside.calendar.timer(self.timer(index, LIFE), due);
@@ -117,15 +109,11 @@ impl Ends {
         let connection = &mut self.connections[packet.owner as usize];
         let clock = connection.receiver_clock(outside.now);
         let new = connection.receiver.is_none() && connection.receiver_generation == packet.generation;
-        let needs_ecn = self.chosen[connection.flow as usize].as_ref().is_some_and(Chosen::needs_ecn);
+        let wish = Wish::of(self.chosen[connection.flow as usize].as_ref());
         if new || connection.receiver_generation < packet.generation {
             let host = &self.scenario.hosts[connection.to as usize];
-            connection.ecn = host.ecn != 0 && packet.has(ECE) && packet.has(CWR);
-            let echo = match connection.ecn {
-                false => Echo::Nothing,
-                true if needs_ecn => Echo::Exact,
-                true => Echo::Classic,
-            };
+            connection.ecn = wish.agrees(host, &packet);
+            let echo = wish.echo(connection.ecn);
             let mut receiver = Receiver::new(host.options(connection.mss), connection.sack, echo, clock);
             if self.scenario.flows[connection.flow as usize].reads.is_some() {
                 receiver.wait_for_reads();
@@ -141,7 +129,7 @@ impl Ends {
             tsval: if connection.timestamps { clock.timestamp() } else { 0 },
             tsecr: packet.tsval,
             window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()).fit_u32(),
-            flags: if connection.ecn { ECE | ect(needs_ecn) } else { 0 },
+            flags: wish.synack(connection.ecn, &packet),
             ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS).fit_u16(), connection.backward_at)
         };
         self.forward(reply, outside);
@@ -157,10 +145,11 @@ impl Ends {
         let Phase::Connecting { sent, tries } = connection.phase else {
             return;
         };
-        let needs_ecn = self.chosen[connection.flow as usize].as_ref().is_some_and(Chosen::needs_ecn);
+        let wish = Wish::of(self.chosen[connection.flow as usize].as_ref());
+        let agreed = wish.agreed(&packet);
         let clock = connection.sender_clock(outside.now);
         let handshake = (tries == 1).then(|| outside.now - sent);
-        self.establish(&packet, handshake, packet.has(ECE), outside.now);
+        self.establish(&packet, handshake, agreed, outside.now);
         let connection = &self.connections[index as usize];
         let source = &self.sources[connection.flow as usize];
         let due = connection.ends.min(source.writes_next(outside.now, outside.now));
@@ -169,7 +158,7 @@ impl Ends {
             generation: connection.generation,
             tsval: clock.timestamp(),
             tsecr: packet.tsval,
-            flags: ect(packet.has(ECE) && needs_ecn),
+            flags: if agreed { wish.ect() } else { 0 },
             ..Packet::new(index, Kind::Established, size.fit_u16(), connection.forward_at)
         };
         outside.calendar.timer(self.timer(index, LIFE), due);

@@ -3,6 +3,7 @@
 pub mod arrivals;
 pub mod connection;
 mod datagrams;
+mod ecn;
 mod endpoints;
 mod lifecycle;
 mod probe;

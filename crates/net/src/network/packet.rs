@@ -1,7 +1,7 @@
 //! What travels on links.
 
 use sawtooth_tcp::packet::Ecn;
-pub use sawtooth_tcp::packet::{CWR, ECE, PUSH};
+pub use sawtooth_tcp::packet::{AE, CWR, ECE, PUSH};
 
 /// What a packet is to the host that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,14 @@ pub struct Packet {
     pub flags: u8,
 }
 
+/// Where the three flags begin, which are a number in accurate ECN (RFC 9768 section 3.2.1).
+const ACE: u32 = ECE.trailing_zeros();
+
+/// That number as flags.
+pub fn ace(number: u8) -> u8 {
+    (number & 7) << ACE
+}
+
 impl Default for Packet {
     fn default() -> Self {
         Packet::new(0, Kind::Data, 0, 0)
@@ -82,6 +90,11 @@ impl Packet {
 
     pub fn set_ecn(&mut self, ecn: Ecn) {
         self.flags = self.flags & !3 | ecn as u8;
+    }
+
+    /// See [`ace`].
+    pub fn ace(&self) -> u8 {
+        self.flags >> ACE & 7
     }
 
     pub fn has(&self, flag: u8) -> bool {

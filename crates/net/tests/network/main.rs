@@ -10,6 +10,7 @@ mod datagrams;
 mod ecn;
 mod flows;
 mod held;
+mod l4s;
 mod queues;
 mod readers;
 mod repetition;

@@ -1,7 +1,7 @@
 //! The list of all algorithms. Dispatch is by enum, so that a call costs a branch.
 
 use super::module::{Connected, Module};
-use super::{AckSample, Control, Event, Loss, RateSample, bbr, bbr3, cubic, dctcp, reno};
+use super::{AckSample, Control, Event, Loss, RateSample, bbr, bbr3, cubic, dctcp, prague, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::packet::Ack;
@@ -29,6 +29,12 @@ macro_rules! controls {
             pub fn needs_ecn(self) -> bool {
                 match self {
                     $(Algorithm::$variant => <$control>::NEEDS_ECN,)+
+                }
+            }
+
+            pub fn needs_accurate_ecn(self) -> bool {
+                match self {
+                    $(Algorithm::$variant => <$control>::NEEDS_ACCURATE_ECN,)+
                 }
             }
 
@@ -69,6 +75,13 @@ macro_rules! controls {
                 match self {
                     $(Congestion::$variant(_) => <$control>::NEEDS_ECN,)+
                     Congestion::Module(module) => module.needs_ecn(),
+                }
+            }
+
+            pub fn needs_accurate_ecn(&self) -> bool {
+                match self {
+                    $(Congestion::$variant(_) => <$control>::NEEDS_ACCURATE_ECN,)+
+                    Congestion::Module(_) => false,
                 }
             }
 
@@ -187,6 +200,7 @@ controls! {
     Bbr: bbr::Bbr as Box<bbr::Bbr>,
     Bbr3: bbr3::Bbr3<bbr3::Linux> as Box<bbr3::Bbr3<bbr3::Linux>>,
     Dctcp: dctcp::Dctcp as dctcp::Dctcp,
+    Prague: prague::Prague as Box<prague::Prague>,
     Bbr3Draft: bbr3::Bbr3<bbr3::Draft> as Box<bbr3::Bbr3<bbr3::Draft>>,
 }
 
@@ -216,6 +230,11 @@ impl Chosen {
             Chosen::Listed(algorithm) => algorithm.needs_ecn(),
             Chosen::Module(module) => module.needs_ecn(),
         }
+    }
+
+    /// And that for accurate ECN.
+    pub fn needs_accurate_ecn(&self) -> bool {
+        matches!(self, Chosen::Listed(algorithm) if algorithm.needs_accurate_ecn())
     }
 }
 

@@ -19,6 +19,7 @@ mod list;
 #[cfg(test)]
 mod model_fuzz;
 pub mod module;
+mod prague;
 mod reno;
 #[cfg(test)]
 mod testing;
@@ -110,6 +111,8 @@ pub trait Control: Sized {
     const HEARS_OF_ACKS: bool = false;
     /// `TCP_CONG_NEEDS_ECN`: a connection that has it asks for ECN, and sends nothing that can't be marked.
     const NEEDS_ECN: bool = false;
+    /// `TCP_CONG_NEEDS_ACCECN`, of newer kernels: it asks for accurate ECN (RFC 9768), without which it is Reno, and sends ECT(1).
+    const NEEDS_ACCURATE_ECN: bool = false;
     /// Whether each ACK and timer looks for the application being the limit, as Linux with BBR v3 does; else only it does as it
     /// writes.
     const NOTES_APP_LIMIT_ON_ACK: bool = false;

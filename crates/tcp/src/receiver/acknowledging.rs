@@ -1,9 +1,9 @@
 //! When a receiver acknowledges, and what it then says (RFC 9293 section 3.8.6.3; `__tcp_ack_snd_check`, `tcp_send_delayed_ack`,
 //! SACK compression, `tcp_select_window`).
 
-use super::{ALL, Echo, READ, Receiver, Unread, longest_delay, shortest_delay};
+use super::{ALL, READ, Receiver, Unread, longest_delay, shortest_delay};
 use crate::clock::Clock;
-use crate::packet::{Ack, Ecn};
+use crate::packet::Ack;
 use sawtooth_units::{Span, Time};
 
 /// `TCP_FASTRETRANS_THRESH`: so many duplicate ACKs are never compressed.
@@ -155,7 +155,7 @@ impl Receiver {
         let (tsval, tsecr, room) =
             if self.options.timestamps { (clock.timestamp(), self.ts_recent, 3) } else { (0, 0, 4) };
         let sack = if self.sack { self.reassembly.sack(room) } else { Default::default() };
-        let ecn = if self.marks.echo == Echo::Exact { Ecn::Ect0 } else { Ecn::NotEct };
-        emit(&Ack { next, window, tsval, tsecr, sack, ece: self.marks.told, ecn });
+        let (ece, ace, ecn) = self.marks.tells();
+        emit(&Ack { next, window, tsval, tsecr, sack, ece, ace, ecn });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Receiver;
 use crate::clock::Clock;
-use crate::packet::{Ack, Ecn};
+use crate::packet::{ACE_START, Ack, Ecn};
 
 /// How a receiver tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub enum Echo {
     Classic,
     /// Each change at once (RFC 8257 section 3.2), as the receiving end of DCTCP.
     Exact,
+    /// With each acknowledgement, how many packets came marked (RFC 9768), each change at once.
+    Accurate,
 }
 
 /// A few acknowledgements at once, for a sender that may have little in flight.
@@ -31,11 +33,26 @@ pub(super) struct Marks {
     /// Exact: the last packet was marked; the next byte expected then.
     marked: bool,
     next: u64,
+    /// Accurate: three bits of how many packets came marked, and how the last one came.
+    ace: u8,
+    last: Ecn,
 }
 
 impl Marks {
     pub fn new(echo: Echo) -> Self {
-        Marks { echo, ..Marks::default() }
+        let accurate = echo == Echo::Accurate;
+        let (ace, last) = if accurate { (ACE_START, Ecn::Ect1) } else { (0, Ecn::NotEct) };
+        Marks { echo, ace, last, ..Marks::default() }
+    }
+
+    /// What acknowledgements tell of marks (ECE, ACE), and whether they can be marked themselves.
+    pub fn tells(&self) -> (bool, u8, Ecn) {
+        let ecn = match self.echo {
+            Echo::Nothing | Echo::Classic => Ecn::NotEct,
+            Echo::Exact => Ecn::Ect0,
+            Echo::Accurate => Ecn::Ect1,
+        };
+        (self.told, self.ace, ecn)
     }
 }
 
@@ -58,6 +75,12 @@ impl Receiver {
 
     #[inline(never)]
     fn note_mark(&mut self, ecn: Ecn, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        if self.marks.echo == Echo::Accurate {
+            self.marks.ace = (self.marks.ace + u8::from(ecn == Ecn::Ce)) & 7;
+            self.marks.at_once |= ecn != self.marks.last;
+            self.marks.last = ecn;
+            return;
+        }
         if ecn == Ecn::NotEct {
             // What can't be marked where others could was probably sent again.
             if self.marks.seen {

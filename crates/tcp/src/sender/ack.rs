@@ -102,7 +102,7 @@ impl Sender {
             self.sack_tag(ack, prior_una, &mut acking, clock);
             return self.alert(prior_una, 0, &mut acking, clock);
         }
-        acking.ece = ack.ece && self.flight.ecn;
+        acking.ece = ack.ece && self.flight.ecn && !self.accurate_ecn;
         let (delivered, lost) = (self.flight.delivered, self.flight.lost);
         let delivered_ce = self.flight.delivered_ce;
         if acking.advanced {
@@ -137,6 +137,9 @@ impl Sender {
         if self.sack {
             self.rack_adapt(acking.sampling.prior_delivered());
         }
+        if self.accurate_ecn && (acking.advanced || acking.sacked) {
+            acking.ece = self.count_ace(ack.ace, self.flight.delivered - delivered);
+        }
         self.count_marked(&acking, [delivered, delivered_ce]);
         self.tell_of_ack(&acking, clock);
         self.take_tlp_ack(ack.next, &mut acking, clock);
@@ -168,7 +171,7 @@ impl Sender {
     /// All that an ACK with an echo delivers counts as marked; before it as much was delivered, and marked, as `before` says.
     #[inline]
     fn count_marked(&mut self, acking: &Acking, before: [u64; 2]) {
-        if acking.ece {
+        if acking.ece && !self.accurate_ecn {
             self.flight.delivered_ce = before[1] + (self.flight.delivered - before[0]);
         }
     }

@@ -2,14 +2,24 @@
 //! round trip, and nothing is sent again.
 
 use super::Sender;
+use crate::cc::Congestion;
 use crate::clock::Clock;
 use crate::flight::CaState;
-use crate::packet::Ecn;
+use crate::packet::{ACE_START, Ecn};
 
 /// The ECN field of new data, and of what is sent again: that is never marked (section 6.1.5), unless the algorithm lives on marks.
-pub(super) fn of_packets(agreed: bool, needs_ecn: bool) -> [Ecn; 2] {
-    let may = |one: bool| if agreed && one { Ecn::Ect0 } else { Ecn::NotEct };
-    [may(true), may(needs_ecn)]
+/// ECT(1) says that it is scalable (RFC 9331 section 4.1).
+pub(super) fn of_packets(agreed: bool, congestion: &Congestion) -> [Ecn; 2] {
+    let ect = if congestion.needs_accurate_ecn() { Ecn::Ect1 } else { Ecn::Ect0 };
+    let may = |one: bool| if agreed && one { ect } else { Ecn::NotEct };
+    [may(true), may(congestion.needs_ecn())]
+}
+
+/// Of a number of three bits, by how much it grew, where so many packets were delivered. Beyond seven it may have gone round: then the
+/// most is taken, as without an option that counts bytes (RFC 9768, appendix A.2).
+fn growth(ace: u8, before: u64, delivered: u64) -> u64 {
+    let least = (u64::from(ace) + 8 - u64::from(ACE_START) + 7 * before) % 8;
+    if delivered < 8 { least } else { delivered - (delivered - least) % 8 }
 }
 
 impl Sender {
@@ -26,6 +36,29 @@ impl Sender {
 
     /// The window comes down: the next new data tells the receiver, which then echoes no more.
     pub(super) fn queue_cwr(&mut self) {
-        self.queues_cwr = self.flight.ecn;
+        self.queues_cwr = self.flight.ecn && !self.accurate_ecn;
+    }
+
+    /// An acknowledgement of accurate ECN, which delivered so many segments; whether it tells of marks.
+    #[cold]
+    pub(super) fn count_ace(&mut self, ace: u8, delivered: u64) -> bool {
+        let marked = growth(ace, self.flight.delivered_ce, delivered);
+        self.flight.delivered_ce += marked;
+        marked > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_bits_say_how_many_marks_came_unless_so_many_may_have_come_that_they_went_round() {
+        assert_eq!(growth(ACE_START, 0, 2), 0);
+        assert_eq!(growth(7, 0, 2), 2);
+        assert_eq!(growth(0, 0, 4), 3);
+        assert_eq!(growth(ACE_START, 16, 2), 0);
+        assert_eq!(growth(ACE_START, 15, 2), 1);
+        assert_eq!([8, 10, 16].map(|delivered| growth(6, 0, delivered)), [1, 9, 9]);
     }
 }

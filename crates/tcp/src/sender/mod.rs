@@ -21,7 +21,7 @@ mod undo;
 mod window_probe;
 mod writer;
 
-use crate::cc::{Chosen, Congestion};
+use crate::cc::{Algorithm, Chosen, Congestion};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::options::HostOptions;
@@ -106,6 +106,8 @@ pub struct Sender {
     /// New data is to tell that the window came down (`TCP_ECN_QUEUE_CWR`); what packets are of new data, and of what is sent again.
     queues_cwr: bool,
     ecn: [Ecn; 2],
+    /// Acknowledgements count marks (RFC 9768), and do not echo them.
+    accurate_ecn: bool,
     /// `TCP_NODELAY`: a short segment never waits for others' acknowledgement.
     pub no_delay: bool,
     /// What is sent waits in a queue of the sending host's own.
@@ -192,13 +194,19 @@ impl Sender {
         let mut window = Window::new(options.initial_window);
         let rtt = Rtt::new(&mut flight, start.handshake_us, clock);
         let rto = rtt.rto(&flight, clock);
-        let congestion = Congestion::new(&chosen.into(), &flight, &mut window, clock, start.seed);
+        let mut chosen = chosen.into();
+        if chosen.needs_accurate_ecn() && !start.ecn {
+            // As Linux has it, it lets another do the work.
+            chosen = Algorithm::Reno.into();
+        }
+        let congestion = Congestion::new(&chosen, &flight, &mut window, clock, start.seed);
         let mut sender = Sender {
             stats: SenderStats::default(),
             has_cong_control: congestion.has_cong_control(),
             hears_of_acks: congestion.hears_of_acks(),
             notes_app_limit_on_ack: congestion.notes_app_limit_on_ack(),
-            ecn: ecn::of_packets(start.ecn, congestion.needs_ecn()),
+            ecn: ecn::of_packets(start.ecn, &congestion),
+            accurate_ecn: congestion.needs_accurate_ecn(),
             queues_cwr: false,
             congestion,
             board: Scoreboard::new(options.mss),

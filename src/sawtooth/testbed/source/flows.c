@@ -193,7 +193,7 @@ static void *open_listener(void *argument) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(flow->port), .sin_addr = flow->target};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) fail("listen");
-    if (!strcmp(flow->cc, "dctcp") && agrees_on_ecn() && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, flow->cc, strlen(flow->cc))) fail(flow->cc);
+    if ((!strcmp(flow->cc, "dctcp") || !strcmp(flow->cc, "prague")) && agrees_on_ecn() && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, flow->cc, strlen(flow->cc))) fail(flow->cc);
     if (bind(fd, (void *)&at, sizeof at) || listen(fd, 65535)) fail("listen");
     struct listening *listening = malloc(sizeof *listening);
     *listening = (struct listening){flow, fd};

@@ -3,13 +3,13 @@
 
 use crate::calendar::Calendar;
 use crate::ends::connection::{Connection, Phase};
-use crate::ends::lifecycle::{SYN_LINEAR_TIMEOUTS, SYN_TIMEOUT, ect};
+use crate::ends::ecn::Wish;
+use crate::ends::lifecycle::{SYN_LINEAR_TIMEOUTS, SYN_TIMEOUT};
 use crate::ends::{Ends, Outside, RECEIVER};
 use crate::frames::{HEADERS, REQUEST_BYTES, SYN_OPTIONS};
-use crate::network::packet::{CWR, ECE, Kind, Packet};
-use sawtooth_tcp::cc::Chosen;
+use crate::network::packet::{ECE, Kind, Packet, ace};
 use sawtooth_tcp::packet::Ack;
-use sawtooth_tcp::receiver::{Echo, Receiver};
+use sawtooth_tcp::receiver::Receiver;
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
 
@@ -140,12 +140,11 @@ impl Ends {
         let timeout_us =
             (SYN_TIMEOUT.micros() << line.tries.saturating_sub(SYN_LINEAR_TIMEOUTS).min(20)).min(RTO_MAX_US);
         let host = &self.scenario.hosts[connection.to as usize];
-        let needs_ecn = self.chosen[connection.flow as usize].as_ref().is_some_and(Chosen::needs_ecn);
-        let asks_ecn = (host.ecn == 1 || needs_ecn) && (line.tries == 0 || host.ecn_insists);
+        let flags = Wish::of(self.chosen[connection.flow as usize].as_ref()).syn(host, line.tries);
         line.sent = outside.now;
         line.tries += 1;
         let packet = Packet {
-            flags: ect(needs_ecn) | if asks_ecn { ECE | CWR } else { 0 },
+            flags,
             seq: line.opened.nanos(),
             generation: line.generation,
             tsval: clock.timestamp(),
@@ -176,18 +175,18 @@ impl Ends {
         let connection = &mut self.connections[index as usize];
         connection.generation = packet.generation;
         connection.started = Time::from_nanos(packet.seq);
-        let ecn = self.scenario.hosts[connection.from as usize].ecn != 0 && packet.has(ECE) && packet.has(CWR);
+        let wish = Wish::of(self.chosen[connection.flow as usize].as_ref());
+        let ecn = wish.agrees(&self.scenario.hosts[connection.from as usize], &packet);
         if tries == 0
             && let Some(line) = self.readers.line(connection.flow, connection.number)
         {
             let line = &mut self.readers.lines[line as usize];
             (line.taken, line.ecn) = (0, ecn);
         }
-        let needs_ecn = self.chosen[connection.flow as usize].as_ref().is_some_and(Chosen::needs_ecn);
         connection.phase = Phase::Connecting { sent: outside.now, tries: tries + 1 };
         let clock = connection.sender_clock(outside.now);
         let reply = Packet {
-            flags: if ecn { ECE | ect(needs_ecn) } else { 0 },
+            flags: wish.synack(ecn, &packet),
             generation: packet.generation,
             tsval: if connection.timestamps { clock.timestamp() } else { 0 },
             tsecr: packet.tsval,
@@ -207,12 +206,9 @@ impl Ends {
         }
         let clock = connection.receiver_clock(outside.now);
         let options = self.scenario.hosts[connection.to as usize].options(connection.mss);
-        connection.ecn = packet.has(ECE);
-        let echo = match connection.ecn {
-            false => Echo::Nothing,
-            true if self.chosen[connection.flow as usize].as_ref().is_some_and(Chosen::needs_ecn) => Echo::Exact,
-            true => Echo::Classic,
-        };
+        let wish = Wish::of(self.chosen[connection.flow as usize].as_ref());
+        connection.ecn = wish.agreed(&packet);
+        let echo = wish.echo(connection.ecn);
         let mut receiver = Box::new(Receiver::new(options, connection.sack, echo, clock));
         receiver.note_handshake(outside.now.since(line.sent).micros(), clock);
         let confirmed = Packet {
@@ -285,7 +281,7 @@ impl Ends {
             tsval: told.tsval,
             tsecr: told.tsecr,
             window: told.window.min(u64::from(u32::MAX)).fit_u32(),
-            flags: told.ecn as u8 | if told.ece { ECE } else { 0 },
+            flags: told.ecn as u8 | ace(told.ace) | if told.ece { ECE } else { 0 },
             generation,
             ..Packet::new(owner, kind, size.fit_u16(), connection.backward_at)
         };
@@ -391,8 +387,8 @@ impl Ends {
 /// What a packet of the reader's acknowledges, up to its number.
 fn told(packet: &Packet) -> Ack {
     let Packet { seq: next, tsval, tsecr, .. } = *packet;
-    let (window, ece, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ecn());
-    Ack { next, window, tsval, tsecr, ece, ecn, ..Ack::default() }
+    let (window, ece, ace, ecn) = (u64::from(packet.window), packet.has(ECE), packet.ace(), packet.ecn());
+    Ack { next, window, tsval, tsecr, ece, ace, ecn, ..Ack::default() }
 }
 
 #[cfg(test)]

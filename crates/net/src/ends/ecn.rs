@@ -1,0 +1,71 @@
+//! What SYN and SYN-ACK say of ECN (RFC 3168 section 6.1.1), and of accurate ECN (RFC 9768 section 3.1).
+
+use crate::network::packet::{AE, CWR, ECE, Packet};
+use crate::scenario::Host;
+use sawtooth_tcp::cc::Chosen;
+use sawtooth_tcp::packet::Ecn;
+use sawtooth_tcp::receiver::Echo;
+
+/// What a connection's congestion control wants of ECN.
+#[derive(Clone, Copy)]
+pub(super) struct Wish {
+    /// It asks by itself, and all its packets may be marked.
+    needs: bool,
+    /// And all marks are counted.
+    accurate: bool,
+}
+
+impl Wish {
+    pub fn of(chosen: Option<&Chosen>) -> Self {
+        Wish { needs: chosen.is_some_and(Chosen::needs_ecn), accurate: chosen.is_some_and(Chosen::needs_accurate_ecn) }
+    }
+
+    /// The ECN field of handshakes and acknowledgements: of most controls they can't be marked.
+    pub fn ect(self) -> u8 {
+        let ecn = match (self.needs, self.accurate) {
+            (false, _) => Ecn::NotEct,
+            (true, false) => Ecn::Ect0,
+            (true, true) => Ecn::Ect1,
+        };
+        ecn as u8
+    }
+
+    /// Flags of a SYN that was sent so often before. Where one got no answer, ECN may be the reason (section 6.1.1.1).
+    pub fn syn(self, host: &Host, tries: u32) -> u8 {
+        let asks = (host.ecn == 1 || self.needs) && (tries == 0 || host.ecn_insists);
+        let accurate = if self.accurate { AE } else { 0 };
+        self.ect() | if asks { ECE | CWR | accurate } else { 0 }
+    }
+
+    /// Whether the end that gets a SYN agrees.
+    pub fn agrees(self, host: &Host, syn: &Packet) -> bool {
+        host.ecn != 0 && syn.has(ECE) && syn.has(CWR)
+    }
+
+    /// Flags of its answer; of accurate ECN, how the SYN came.
+    pub fn synack(self, agreed: bool, syn: &Packet) -> u8 {
+        let told = match (self.accurate, syn.ecn()) {
+            (false, _) => ECE,
+            (true, Ecn::NotEct) => CWR,
+            (true, Ecn::Ect1) => CWR | ECE,
+            (true, Ecn::Ect0) => AE,
+            (true, Ecn::Ce) => AE | CWR,
+        };
+        if agreed { told | self.ect() } else { 0 }
+    }
+
+    /// Whether an answer agrees.
+    pub fn agreed(self, synack: &Packet) -> bool {
+        if self.accurate { synack.has(AE) || synack.has(CWR) } else { synack.has(ECE) }
+    }
+
+    /// How marks are told of.
+    pub fn echo(self, agreed: bool) -> Echo {
+        match (agreed, self.needs, self.accurate) {
+            (false, ..) => Echo::Nothing,
+            (true, false, _) => Echo::Classic,
+            (true, true, false) => Echo::Exact,
+            (true, true, true) => Echo::Accurate,
+        }
+    }
+}
