@@ -122,10 +122,10 @@ def draw(figure: LineFigure) -> Canvas:
             axes.set_xlim(-0.5, len(panel.names) - 0.5)
         if panel.log_x:
             axes.set_xscale("log")
-            _log_ticks(axes.xaxis, *axes.get_xlim())
+            log_ticks(axes.xaxis, *axes.get_xlim())
         if panel.log_y:
             axes.set_yscale("log")
-            _log_ticks(axes.yaxis, *axes.get_ylim())
+            log_ticks(axes.yaxis, *axes.get_ylim())
         if panel.from_zero and not panel.log_y:
             axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
         if panel.same is not None:
@@ -147,7 +147,7 @@ def draw(figure: LineFigure) -> Canvas:
     return canvas
 
 
-def _log_ticks(axis: Any, low: float, high: float) -> None:
+def log_ticks(axis: Any, low: float, high: float) -> None:
     """Plain numbers, more of them below a decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

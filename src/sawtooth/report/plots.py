@@ -179,7 +179,7 @@ def _mean(figure: PanelFigure) -> Canvas:
             axes.plot(*_pairs(at, part["misprint_mbps"]), ls="", marker="x", ms=7, color=MUTED, label="misprint")
     if logarithmic:
         panels[0].set_yscale("log")
-        panels[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        lines.log_ticks(panels[0].yaxis, *panels[0].get_ylim())
     else:
         _from_zero(panels[0])
     return _finish(canvas, panels, layout, THROUGHPUT)
