@@ -375,14 +375,6 @@ def test_a_token_bucket_on_a_kernel_has_its_rates_and_buckets() -> None:
     assert numbers(options[40:]) == {6: 16_384, 7: 3_000}
 
 
-def test_a_queue_of_another_kind_is_refused_where_the_rate_comes_in_bursts() -> None:
-    link = {"from": "a", "to": "b", "rate": "1 Mbit/s", "opportunity": "1500 bytes", "queue": CODEL}
-    scenario = Scenario(**CUSTOM, links=[link])
-    with pytest.raises(SawtoothError) as caught:
-        check(scenario.compile(), scenario.traffic, Place(), where="here")
-    assert (caught.value.code, caught.value.field) == ("unsupported", "links.queue")
-
-
 # DualPI2 is newer than the default kernel.
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "dualpi2"])
 def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, kernel: Any) -> None:
