@@ -70,6 +70,8 @@ STUDIES = {
             ),
         ),
     ),
+    # The default kernel has neither DualPI2 nor Prague.
+    "l4s": Shown("share"),
     "shallow-buffer": Shown("mean-log", (Check({"path.queue": "0.1 bdp", "duration": "12 s"}),)),
     "policer": Shown(
         "mean-log", (Check({"path.policer.burst": "64 KiB", "duration": "30 s"}, ("mean_mbps", "retransmits")),)
