@@ -48,7 +48,7 @@ class Layout:
             return False
         ordered = sorted(self.x_values)
         closest = min(b - a for a, b in itertools.pairwise(ordered))
-        return bool(closest < (ordered[-1] - ordered[0]) / 20)
+        return bool(closest < (ordered[-1] - ordered[0]) / 16)
 
     def series_text(self, value: Any) -> str:
         """A value of ``series`` in words: a number alone would not tell what it is."""
