@@ -68,7 +68,8 @@ pub fn scenario(bytes: &[u8]) -> Value {
 
 fn host(draw: &mut Draw) -> Value {
     let set = draw.byte();
-    json!({"name": "h", "hz": draw.of(&HZ), "mss": draw.of(&MSS), "initial_window": draw.of(&WINDOWS),
+    let gro_ns = (set & 48 == 48).then_some(50_000);
+    json!({"name": "h", "gro_ns": gro_ns, "hz": draw.of(&HZ), "mss": draw.of(&MSS), "initial_window": draw.of(&WINDOWS),
         "receive_buffer": draw.of(&BUFFERS), "send_buffer": draw.of(&BUFFERS), "delayed_ack": set & 1 == 0,
         "sack": set & 2 == 0, "timestamps": set & 4 == 0, "offload": set & 8 != 0})
 }

@@ -1,9 +1,10 @@
 //! Sizes of frames, stated once.
 
+pub const ETHERNET: u32 = 14;
 /// Ethernet, IPv4 and TCP headers without options.
-pub const HEADERS: u32 = 14 + 20 + 20;
+pub const HEADERS: u32 = ETHERNET + 20 + 20;
 /// Ethernet, IPv4 and UDP headers.
-pub const DATAGRAM_HEADERS: u32 = 14 + 20 + 8;
+pub const DATAGRAM_HEADERS: u32 = ETHERNET + 20 + 8;
 /// The timestamp option, padded.
 pub const TIMESTAMP_OPTION: u32 = 12;
 /// Options of a SYN: MSS, SACK permitted, timestamps, window scale, padded.

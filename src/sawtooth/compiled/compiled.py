@@ -28,6 +28,8 @@ class Host:
     """As tcp_ecn."""
     ecn_insists: bool = False
     """Asks with every SYN, not with the first one only."""
+    gro_ns: int | None = None
+    """So long its cards wait for what they merge; 1: no longer than what comes at once takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _WHERE_SET = (
         "minburst_bytes",
     ),
     *("table", "correlation_ppb"),
-    *("ecn", "ecn_insists", "ce_threshold_ns", "harddrop"),
+    *("ecn", "ecn_insists", "ce_threshold_ns", "harddrop", "gro_ns"),
 )
 """Written only where they are set."""
 _TAGGED = ("times", "sizes", "think")

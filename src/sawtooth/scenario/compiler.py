@@ -435,6 +435,7 @@ def _host(name: str, host: Host) -> compiled.Host:
         offload=host.offload,
         ecn=host.ecn,
         ecn_insists=not host.ecn_fallback,
+        gro_ns=None if host.gro is None else max(1, host.gro.ns),
     )
 
 

@@ -178,6 +178,22 @@ def _as_number(value: object) -> object:
     return int(value) if isinstance(value, bool) else value
 
 
+def _wait(value: object) -> object:
+    """``True``: for no time; ``False``: it merges nothing."""
+    return (Span(0) if value else None) if isinstance(value, bool) else value
+
+
+def _as_wait(value: Span | None) -> str | bool:
+    return str(value) if value is not None and value.ns else value is not None
+
+
+Merging = Annotated[
+    Annotated[Span, between("0 s", "10 ms", Span)] | None,
+    BeforeValidator(_wait, json_schema_input_type=bool | Span),
+    PlainSerializer(_as_wait),
+]
+
+
 class Host(Part):
     """Settings of a host's TCP."""
 
@@ -205,6 +221,11 @@ class Host(Part):
         json_schema_extra={"type": ["integer", "boolean"]},
     )
     ecn_fallback: bool = Field(True, description="asks with the first SYN only, as tcp_ecn_fallback")
+    gro: Merging = Field(
+        None,
+        description="its cards merge segments that they receive (generic receive offload): a time, for which a card "
+        "waits for more since the last one, or true: what comes at once; false: none",
+    )
     offload: bool = Field(
         False,
         description="segmentation offload: loss on a link that leaves the sending host drops whole super-packets",

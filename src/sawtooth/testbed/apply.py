@@ -21,11 +21,13 @@ from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from sawtooth.testbed.names import NAMESPACES
 from sawtooth.testbed.plan import Plan
-from sawtooth.testbed.ports import ROOT
+from sawtooth.testbed.ports import ROOT, Merging
 
 _CREATE = 0x1 | 0x4 | 0x200 | 0x400
 """NLM_F_REQUEST, ACK, EXCL, CREATE."""
 _CLONE_NEWNET = 0x40000000
+_CLONE_NEWNS = 0x20000
+_MS_REC, _MS_PRIVATE = 0x4000, 0x40000
 _SIOCETHTOOL = 0x8946
 _OFFLOADS = {"tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 """ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO."""
@@ -176,6 +178,8 @@ def _devices(plan: Plan, sockets: dict[int, IPRoute]) -> dict[tuple[int, str], i
         with entered(plan.namespace_of(host)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             for name in names:
                 _offloads_off(control, name)
+    for one in ports.merging:
+        _merge(plan.namespace_of(one.namespace), one)
     # A sub-interface comes up only after its parent, which may be in another namespace.
     for host, name in ports.devices():
         sockets[host].link("set", index=indices[host, name], state="up")
@@ -185,10 +189,33 @@ def _devices(plan: Plan, sockets: dict[int, IPRoute]) -> dict[tuple[int, str], i
 def _offloads_off(control: socket.socket, device: str) -> None:
     """SIOCETHTOOL, because the ioctl has been the same for ever. What a device has not got is off."""
     for command in _OFFLOADS.values():
-        value = array.array("B", struct.pack("=II", command, 0))
-        request = struct.pack("16sP16x", device.encode(), value.buffer_info()[0])
         with contextlib.suppress(OSError):
-            fcntl.ioctl(control, _SIOCETHTOOL, request)
+            _offload(control, device, command, 0)
+
+
+def _merge(namespace: str, one: Merging) -> None:
+    """Switches GRO on. How long it waits is told in the namespace's /sys, which a process of its own mounts."""
+    with entered(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        _offload(control, one.device, _OFFLOADS["gro"], 1)
+        if not one.wait_ns:
+            return
+        child = os.fork()
+        if child == 0:
+            try:
+                done = _libc.unshare(_CLONE_NEWNS) or _libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
+                done = done or _libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None)
+                Path(f"/sys/class/net/{one.device}/gro_flush_timeout").write_text(str(one.wait_ns))
+                os._exit(1 if done else 0)
+            finally:
+                os._exit(1)
+    if os.waitpid(child, 0)[1]:
+        raise OSError(f"the device {one.device} cannot be told how long GRO waits")
+
+
+def _offload(control: socket.socket, device: str, command: int, value: int) -> None:
+    wanted = array.array("B", struct.pack("=II", command, value))
+    request = struct.pack("16sP16x", device.encode(), wanted.buffer_info()[0])
+    fcntl.ioctl(control, _SIOCETHTOOL, request)
 
 
 def _traffic_control(

@@ -89,6 +89,15 @@ class Filter:
 
 
 @dataclass(frozen=True)
+class Merging:
+    """A device with GRO, whose segments wait so long for more."""
+
+    namespace: int
+    device: str
+    wait_ns: int
+
+
+@dataclass(frozen=True)
 class Neighbour:
     namespace: int
     device: str
@@ -177,6 +186,7 @@ class Ports:
     losses: list[WatchLink] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
+    merging: list[Merging] = field(default_factory=list)
     tops: dict[int, str] = field(default_factory=dict)
     arrivals: dict[int, str] = field(default_factory=dict)
     gateways: dict[int, str] = field(default_factory=dict)
@@ -237,6 +247,12 @@ def needs_line(transmitter: Transmitter, links: Sequence[Link], place: Place, *,
     return transmitter.pace is not None or varies
 
 
+def merges(compiled: Compiled, links: Sequence[int]) -> set[int | None]:
+    """How long hosts that flows' data reaches over these links wait for what they merge; None: one does not merge."""
+    last = {flow.forward[-1] for flow in compiled.flows}
+    return {compiled.hosts[compiled.links[index].target].gro_ns for index in links if index in last}
+
+
 def gateway(link: int) -> str:
     """Stands for the peer at the other end of a link (RFC 6598's shared space: never routed)."""
     number = (100 << 24) + (64 << 16) + link
@@ -286,8 +302,13 @@ class _Port:
         # A card of several links ends at home; its sub-interfaces lead to the hosts.
         self.away = self.home if len(links) > 1 else self.of[0].target
         self.macs = mac(number, 0)
+        self.gro_ns = next((wait for wait in merges(compiled, links) if wait is not None), None)
 
     def build(self) -> None:
+        if self.gro_ns is not None:
+            # What comes at once is one poll of the device, after which nothing waits.
+            wait_ns = self.gro_ns if self.gro_ns > 1 else 0
+            self.ports.merging.append(Merging(self.away, self.far, wait_ns))
         if self.lined:
             self._line()
             return

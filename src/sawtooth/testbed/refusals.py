@@ -11,7 +11,7 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.frames import PACKET_LARGEST, packet_bytes
 from sawtooth.testbed.place import Place
 from sawtooth.testbed.plan import Plan, largest_packet
-from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, loses_by_netem
+from sawtooth.testbed.ports import MAX_BANDS, MAX_LINKS_A_CARD, loses_by_netem, merges
 from sawtooth.testbed.traffic import MAX_FLOWS
 
 MAX_HOSTS = 1000
@@ -74,6 +74,9 @@ def _links(compiled: Compiled, place: Place, where: str) -> None:
         if len({link.overhead_bytes for link in links}) > 1:
             message = f'the links of the card "{name}" have different overheads, which {where} cannot count'
             raise _no("links.overhead", message, "give them the same overhead")
+        if len(merges(compiled, members)) > 1:
+            message = f'hosts that the card "{name}" leads to merge what they receive differently'
+            raise _no("host.gro", message, "give them the same gro")
         if len(links) > MAX_LINKS_A_CARD:
             raise _no(f"cards.{name}", f"more than {MAX_LINKS_A_CARD} links share it", "use several cards")
         if len({link.delay_ns for link in links}) > MAX_BANDS:

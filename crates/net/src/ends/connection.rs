@@ -1,5 +1,6 @@
 //! One connection: handshake, sender, receiver, and what waits in the sending host's own queue.
 
+use crate::ends::card::Card;
 use crate::frames::TIMESTAMP_OPTION;
 use crate::scenario::Scenario;
 use sawtooth_tcp::clock::Clock;
@@ -62,6 +63,8 @@ pub struct Connection {
     pub backward_at: u32,
     pub to_hz: u32,
     pub flow: u32,
+    /// Which card merges what it receives, from 1; 0: none.
+    pub card: u32,
 
     /// Among those of its flow.
     pub number: u32,
@@ -91,6 +94,7 @@ impl Connection {
         let [from, to] = ends.map(|host| &scenario.hosts[host]);
         Connection {
             flow: flow.fit_u32(),
+            card: 0,
             number: number.fit_u32(),
             generation: 0,
             phase: Phase::Idle,
@@ -117,6 +121,13 @@ impl Connection {
             mss: from.mss.min(to.mss),
             total: config.bytes.unwrap_or(u64::MAX),
         }
+    }
+
+    /// By which of the cards its data comes in.
+    pub fn find_card(&mut self, scenario: &Scenario, cards: &[Card]) {
+        let last = scenario.flows[self.flow as usize].forward.last();
+        let at = cards.iter().position(|card| Some(&card.link()) == last);
+        self.card = at.map_or(0, |at| at.fit_u32() + 1);
     }
 
     /// The `number`-th transfer that came is to be in this place.

@@ -1,6 +1,7 @@
 //! What hosts do with data and acknowledgements, and how what they answer gets onto their first link.
 
 use crate::calendar::Calendar;
+use crate::ends::card::Merged;
 use crate::ends::connection::Queued;
 use crate::ends::{Ends, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, sack_option};
@@ -17,6 +18,50 @@ use sawtooth_units::width::Fit;
 impl Ends {
     #[inline(always)]
     pub(super) fn take_data<C: Calendar>(&mut self, packet: Packet, outside: &mut Outside<C>) {
+        let connection = &self.connections[packet.owner as usize];
+        let length = u32::from(packet.size) - HEADERS - connection.options();
+        if connection.card > 0 {
+            return self.merge(packet, length, outside);
+        }
+        self.take_segments(packet, length, length, outside);
+    }
+
+    /// A card gets a packet, and may keep it for a while.
+    #[cold]
+    fn merge<C: Calendar>(&mut self, packet: Packet, length: u32, outside: &mut Outside<C>) {
+        let card = self.connections[packet.owner as usize].card - 1;
+        let due = self.cards[card as usize].take(packet, length, outside.now, &mut self.up);
+        outside.calendar.timer(self.card_timer(card), due);
+        self.go_up(outside);
+    }
+
+    /// A card's time to wait is over.
+    #[cold]
+    pub(super) fn flush<C: Calendar>(&mut self, card: u32, outside: &mut Outside<C>) {
+        self.cards[card as usize].flush(&mut self.up);
+        self.go_up(outside);
+    }
+
+    /// What a card keeps of a connection comes before another packet of it.
+    #[inline]
+    pub(super) fn let_up<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        if let Some(card) = self.connections[index as usize].card.checked_sub(1) {
+            self.cards[card as usize].give_up(index, &mut self.up);
+            self.go_up(outside);
+        }
+    }
+
+    fn go_up<C: Calendar>(&mut self, outside: &mut Outside<C>) {
+        let mut up = std::mem::take(&mut self.up);
+        for Merged { first, bytes, unit } in up.drain(..) {
+            self.take_segments(first, bytes, unit, outside);
+        }
+        self.up = up;
+    }
+
+    /// Segments of `unit` bytes, but for the last, `length` in all.
+    #[inline(always)]
+    fn take_segments<C: Calendar>(&mut self, packet: Packet, length: u32, unit: u32, outside: &mut Outside<C>) {
         let index = packet.owner;
         let connection = &mut self.connections[index as usize];
         if packet.generation != connection.receiver_generation {
@@ -26,13 +71,16 @@ impl Ends {
         let Some(mut receiver) = connection.receiver.take() else {
             return;
         };
-        let length = u32::from(packet.size) - HEADERS - connection.options();
         if receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock) {
             self.accept(index, &mut receiver, outside);
         }
         let Packet { seq, flags, tsval, tsecr, .. } = packet;
         let data = Data { seq, length, flags, tsval, tsecr };
-        let read = receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack, outside));
+        let read = if length > unit {
+            receiver.on_merged(data, unit, clock, &mut |ack| self.send_ack(index, ack, outside))
+        } else {
+            receiver.on_data(data, clock, &mut |ack| self.send_ack(index, ack, outside))
+        };
         let connection = &self.connections[index as usize];
         let delivered = &mut self.delivered[connection.flow as usize];
         delivered.segments += read.segments;

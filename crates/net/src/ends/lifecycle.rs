@@ -62,7 +62,8 @@ impl Ends {
     fn add_place(&mut self, arriving: usize, calendar: &mut impl Calendar) -> u32 {
         let arrivals = &self.arriving[arriving];
         let flow = arrivals.flow.fit_usize();
-        let connection = Connection::new(&self.scenario, flow, arrivals.places() - 1, arrivals.ways);
+        let mut connection = Connection::new(&self.scenario, flow, arrivals.places() - 1, arrivals.ways);
+        connection.find_card(&self.scenario, &self.cards);
         self.connections.push(connection);
         let config = &self.scenario.flows[flow];
         let [there, back] = [&config.forward, &config.backward].map(|way| way[way.len() - 1].fit_u32());

@@ -1,6 +1,7 @@
 //! What hosts do: connections from handshake to end, and probes.
 
 pub mod arrivals;
+mod card;
 pub mod connection;
 mod datagrams;
 mod ecn;
@@ -14,6 +15,7 @@ mod wire;
 
 use crate::calendar::Calendar;
 use crate::ends::arrivals::Arriving;
+use crate::ends::card::{Card, Merged};
 use crate::ends::connection::{Connection, Phase};
 use crate::ends::datagrams::{Seen, Stream};
 use crate::ends::probe::Prober;
@@ -57,7 +59,7 @@ pub struct Outside<C> {
 }
 
 /// Connections and probes. Their timers by index: one a probe, one a stream of datagrams, one a flow whose transfers come by themselves,
-/// one a line of a reader and one a reader, then three a connection, of which there may be more as they come.
+/// one a line of a reader and one a reader, one a card that merges, then three a connection, of which there may be more as they come.
 pub struct Ends {
     scenario: Arc<Scenario>,
     pub connections: Vec<Connection>,
@@ -77,6 +79,9 @@ pub struct Ends {
     bursts: Vec<Burst>,
     /// The first timer of a connection.
     first_timer: u32,
+    /// That merge what they get, and what goes up from one.
+    cards: Vec<Card>,
+    up: Vec<Merged>,
     /// Where packets are captured.
     wire: Option<Wire>,
 }
@@ -101,6 +106,10 @@ impl Ends {
             }
             connections.extend((0..config.count).map(|number| Connection::new(&scenario, flow, number, ways)));
         }
+        let cards = Card::all(&scenario);
+        for connection in &mut connections {
+            connection.find_card(&scenario, &cards);
+        }
         let probers = scenario.probes.iter().map(|config| {
             let [forward_at, backward_at] = [&config.forward, &config.backward].map(|route| routes.add(route));
             Prober::new(config, forward_at, backward_at)
@@ -109,7 +118,7 @@ impl Ends {
         let readers = Readers::new(&scenario, &first);
         let flows = scenario.flows.len();
         Ends {
-            first_timer: (probers.len() + streams.len() + arriving.len() + readers.timers()).fit_u32(),
+            first_timer: (probers.len() + streams.len() + arriving.len() + readers.timers() + cards.len()).fit_u32(),
             probers,
             streams,
             seen,
@@ -125,6 +134,8 @@ impl Ends {
             retired: vec![SenderStats::default(); flows],
             reports: reports(&scenario),
             bursts: Vec::new(),
+            cards,
+            up: Vec::new(),
             wire: captured.then(|| Wire::new(&scenario)),
             connections,
             scenario,
@@ -144,6 +155,7 @@ impl Ends {
             .chain(streams)
             .chain(arriving)
             .chain(readers)
+            .chain(self.cards.iter().map(Card::host))
             .chain(self.connections.iter().flat_map(of_connection))
             .collect()
     }
@@ -170,6 +182,11 @@ impl Ends {
     /// The index of a connection's timer.
     fn timer(&self, connection: u32, timer: u32) -> u32 {
         self.first_timer + connection * CONNECTION_TIMERS + timer
+    }
+
+    /// The index of a card's timer.
+    fn card_timer(&self, card: u32) -> u32 {
+        self.first_timer - self.cards.len().fit_u32() + card
     }
 
     /// The index of the timer of a flow whose transfers come by themselves.
@@ -203,8 +220,14 @@ impl Ends {
             Kind::Syn => self.take_syn(packet, outside),
             Kind::SynAck => self.take_synack(packet, outside),
             Kind::Established => self.take_established(packet, outside),
-            Kind::WindowProbe => self.take_window_probe(packet, outside),
-            Kind::Reset => self.take_reset(packet, &mut outside.calendar),
+            Kind::WindowProbe => {
+                self.let_up(packet.owner, outside);
+                self.take_window_probe(packet, outside);
+            }
+            Kind::Reset => {
+                self.let_up(packet.owner, outside);
+                self.take_reset(packet, &mut outside.calendar);
+            }
             Kind::Call => self.take_call(packet, outside),
             Kind::CallTaken => self.take_call_taken(packet, outside),
             Kind::CallConfirmed => self.take_call_confirmed(packet, outside.now),
@@ -250,6 +273,9 @@ impl Ends {
         let Some(timer) = timer.checked_sub(self.arriving.len().fit_u32()) else {
             return self.come(timer, outside);
         };
+        if let Some(card) = index.checked_sub(self.card_timer(0)) {
+            return self.flush(card, outside);
+        }
         match timer.checked_sub(self.readers.lines.len().fit_u32()) {
             None => self.line_timer_fires(timer, outside),
             Some(reader) => self.reader_wakes(reader, outside),

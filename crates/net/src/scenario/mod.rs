@@ -57,6 +57,9 @@ pub struct Host {
     pub ecn_insists: bool,
     /// Loss on this host's own link drops whole super-packets.
     pub offload: bool,
+    /// How long its cards wait for segments to merge with those that came (GRO); 0: they merge what comes at once; absent: nothing.
+    #[serde(default)]
+    pub gro_ns: Option<u64>,
 }
 
 impl Host {

@@ -111,13 +111,13 @@ impl Buffer {
         (memory * self.ratio) >> RATIO_SHIFT
     }
 
-    /// Offers two segments more for one of `length` bytes, as far as there is memory. True when the offer grew, which also asks for an
+    /// Offers two segments more for one of `length` bytes, or twice that if it is longer, as far as there is memory. True when the offer grew, which also asks for an
     /// acknowledgement at once.
     pub fn grow(&mut self, length: u64, held: u64) -> bool {
         let most = self.most(held);
         let grows = most > self.offered && self.earns(length);
         if grows {
-            self.offered = most.min(self.offered + 2 * self.mss);
+            self.offered = most.min(self.offered + 2 * self.mss.max(length));
             self.note_sizes();
         }
         grows

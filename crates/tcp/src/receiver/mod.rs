@@ -7,6 +7,7 @@
 mod acknowledging;
 mod buffer;
 mod echo;
+mod merged;
 mod queue;
 mod reading;
 mod reassembly;
@@ -233,7 +234,7 @@ impl Receiver {
             self.take_cwr();
         }
         if self.asked != ALL {
-            return self.enqueue(Data { ..data }, clock, emit);
+            return self.enqueue(Data { ..data }, u64::from(data.length), 1, clock, emit);
         }
         let length = u64::from(data.length);
         self.next = data.seq + length;
@@ -247,11 +248,17 @@ impl Receiver {
             self.buffer.adjust(self.next, 0, clock);
             Read { bytes: length, segments: 1 }
         } else {
-            self.fill(length, clock, emit)
+            self.fill(length, 1, clock, emit)
         };
         self.segments += read.segments;
-        // The application has read. Two segments, or pushed data and nothing else held, are acknowledged,
-        // and a window that reading has doubled is told.
+        self.has_read(clock, emit);
+        read
+    }
+
+    /// The application has read. Two segments, or pushed data and nothing else held, are acknowledged, and a window that reading has
+    /// doubled is told.
+    #[inline(always)]
+    fn has_read(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let unacked = self.next - self.acked;
         let window = self.right_edge.saturating_sub(self.next);
         let is_pushed = self.pushed && (!self.answers || self.pushed_again);
@@ -259,15 +266,14 @@ impl Receiver {
         {
             self.send(READ, clock, emit);
         }
-        read
     }
 
-    /// The last segment, of so many bytes, came before others that are here already.
+    /// What came last, so many segments and bytes, came before others that are here already.
     #[inline(never)]
-    fn fill(&mut self, length: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
+    fn fill(&mut self, length: u64, count: u64, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
         let first = self.reassembly.first_buffer(self.next);
         let (next, others) = self.reassembly.advance(self.next);
-        let (bytes, segments) = (length + next - self.next, 1 + others);
+        let (bytes, segments) = (length + next - self.next, count + others);
         self.next = next;
         // A filled gap is told at once (RFC 5681 section 4.2).
         let filled = self.reassembly.is_empty();

@@ -41,16 +41,23 @@ impl Receiver {
         self.delivered() < self.next
     }
 
-    /// A segment that was expected next.
+    /// So many segments that were expected next, of which all but the last have `unit` bytes.
     #[cold]
-    pub(super) fn enqueue(&mut self, data: Data, clock: Clock, emit: &mut impl FnMut(&Ack)) -> Read {
+    pub(super) fn enqueue(
+        &mut self,
+        data: Data,
+        unit: u64,
+        count: u64,
+        clock: Clock,
+        emit: &mut impl FnMut(&Ack),
+    ) -> Read {
         let length = u64::from(data.length);
         let (from, before) = (self.delivered(), self.segments);
         self.next = data.seq + length;
-        self.measure_segment(length, data.has(PUSH));
-        self.queue.push(self.next, 1);
+        self.measure_segment(unit, data.has(PUSH));
+        self.queue.push(self.next, count);
         self.receive_event(data, self.queue.unread(), clock, emit);
-        self.segments += 1;
+        self.segments += count;
         let mut filled = false;
         if !self.reassembly.is_empty() {
             let segments;
