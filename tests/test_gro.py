@@ -84,7 +84,8 @@ def test_what_a_link_aggregates_comes_at_once() -> None:
     for gro in (False, True):
         hosts: dict[str, Any] = {"a": {}, "r": {}, "b": {"gro": gro}}
         acks.append(told(Scenario(topology="custom", hosts=hosts, links=links, flows=flows, duration="3 s"))[1])
-    assert acks[1] < acks[0] / 3
+    # The segments of two milliseconds: two or three timestamps, so as many packets merged.
+    assert acks[1] == pytest.approx(acks[0] / 2, rel=0.1)
 
 
 def test_without_losses_all_that_is_sent_arrives_and_each_transfer_ends() -> None:
@@ -97,11 +98,16 @@ def test_without_losses_all_that_is_sent_arrives_and_each_transfer_ends() -> Non
 
 @pytest.mark.parametrize(
     ("gro", "given"),
-    [("50 us", {}), ("200 us", {"rate": "50 Mbit/s"}), ("100 us", {"loss": "0.1%"})],
-    ids=["back-to-back", "slower", "losses"],
+    [
+        ("50 us", {}),
+        ("200 us", {"rate": "50 Mbit/s"}),
+        ("100 us", {"loss": "0.02%"}),
+        ("100 us", {"loss": "0.5%"}),
+    ],
+    ids=["back-to-back", "slower", "few losses", "many losses"],
 )
 def test_the_kernel_and_the_simulator_agree_on_acknowledgements(kernel, gro: str, given: dict[str, Any]) -> None:
     ours, theirs = (told(path(gro, **given), engine) for engine in ("sim", "kernel"))
-    assert ours[1] == pytest.approx(theirs[1], rel=0.2)
+    assert ours[1] == pytest.approx(theirs[1], rel=0.05)
     if "loss" not in given:
-        assert ours[0] == pytest.approx(theirs[0], rel=0.03)
+        assert ours[0] == pytest.approx(theirs[0], rel=0.005)
