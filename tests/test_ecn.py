@@ -98,3 +98,28 @@ def test_the_kernel_and_the_simulator_agree_on_marks(cc: str, queue: dict[str, A
     assert goodput == pytest.approx(real_goodput, rel=0.03)
     assert marks == pytest.approx(real_marks, rel=0.2, abs=3)
     assert told == pytest.approx(real_told, rel=0.2, abs=5)
+
+
+@pytest.mark.parametrize(("name", "beta"), [("reno", 0.8), ("cubic", 0.85)])
+def test_alternative_backoff_takes_less_for_a_mark_and_as_much_for_a_loss(name: str, beta: float) -> None:
+    """RFC 8511, section 3.1: a mark leaves ``beta`` of the window, a loss what it always did."""
+    abe = {"name": name, "variant": "abe"}
+
+    def left(cc: Any, **changes: Any) -> float:
+        """Of the window, as it is looked at, in the median."""
+        run = Sim().run(Scenario(**MARKING | {"interval": "10 ms", "flows": [{"cc": cc}]} | changes))
+        seen = run.tables["tcp_info"].iloc[200:]
+        came_down = seen["ssthresh_segments"].diff().fillna(0) != 0
+        return float((seen["ssthresh_segments"] / seen["cwnd_segments"].shift())[came_down].median())
+
+    assert left(abe) == pytest.approx(beta, abs=0.03)
+    unmarked = {"host": {"ecn": False}, "path": MARKING["path"] | {"queue": "40 packets"}}
+    assert left(abe, **unmarked) == pytest.approx({"reno": 0.5, "cubic": 0.7}[name], abs=0.03)
+
+
+def test_alternative_backoff_is_the_simulator_s_only() -> None:
+    scenario = Scenario(**MARKING | {"flows": [{"cc": {"name": "cubic", "variant": "abe"}}]})
+    assert [flow.name for flow in scenario.compile().flows] == ["cubic-abe"]
+    with pytest.raises(SawtoothError) as caught:
+        check(scenario.compile(), "native", Place(), where="the engine kernel")
+    assert (caught.value.code, caught.value.field) == ("unsupported", "flows.0.cc.variant")

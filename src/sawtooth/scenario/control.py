@@ -108,15 +108,17 @@ class Module(Part):
         return self.label
 
 
-VARIANTS = {"bbr3": ("draft",)}
+VARIANTS = {"bbr3": ("draft",), "reno": ("abe",), "cubic": ("abe",)}
 """What else than Linux's behaviour the engine ``sim`` has under a control's name."""
 
 
 class Variant(Part):
-    """A congestion control as another text than Linux's has it: ``draft`` is draft-ietf-ccwg-bbr; engine ``sim``."""
+    """A congestion control as another text than Linux's has it: ``draft`` is draft-ietf-ccwg-bbr, ``abe`` RFC 8511, by
+    which an echoed mark takes less of the window than a loss; engine ``sim``.
+    """
 
     name: Control = Field(description="the congestion control")
-    variant: Control = Field(description="`bbr3` has `draft`")
+    variant: Control = Field(description="`bbr3` has `draft`, `reno` and `cubic` have `abe`")
 
     @property
     def label(self) -> str:
@@ -132,7 +134,7 @@ def check_variant(given: Variant) -> None:
     known = VARIANTS.get(given.name, ())
     if given.variant not in known:
         what = f'"{plain(given.name, 60)}" has no variant "{plain(given.variant, 60)}"'
-        fix = suggestion(given.variant, known) if known else f"{', '.join(VARIANTS)} has one; leave it out"
+        fix = suggestion(given.variant, known) if known else f"{', '.join(VARIANTS)} have some; leave it out"
         raise InputError("unknown-name", what, fix=fix)
 
 

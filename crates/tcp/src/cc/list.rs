@@ -1,7 +1,7 @@
 //! The list of all algorithms. Dispatch is by enum, so that a call costs a branch.
 
 use super::module::{Connected, Module};
-use super::{AckSample, Control, Event, Loss, RateSample, bbr, bbr3, cubic, dctcp, prague, reno};
+use super::{AckSample, Control, Event, Loss, RateSample, abe, bbr, bbr3, cubic, dctcp, prague, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::packet::Ack;
@@ -113,6 +113,13 @@ macro_rules! controls {
                 }
             }
 
+            pub fn ssthresh_marked(&mut self, flight: &Flight, window: &mut Window, clock: Clock) -> u32 {
+                match self {
+                    $(Congestion::$variant(control) => control.ssthresh_marked(flight, window),)+
+                    Congestion::Module(module) => module.ssthresh(flight, window, clock),
+                }
+            }
+
             pub fn undo_cwnd(&mut self, flight: &Flight, window: &mut Window, clock: Clock) -> u32 {
                 match self {
                     $(Congestion::$variant(control) => control.undo_cwnd(flight, window),)+
@@ -202,6 +209,8 @@ controls! {
     Dctcp: dctcp::Dctcp as dctcp::Dctcp,
     Prague: prague::Prague as Box<prague::Prague>,
     Bbr3Draft: bbr3::Bbr3<bbr3::Draft> as Box<bbr3::Bbr3<bbr3::Draft>>,
+    RenoAbe: abe::Abe<reno::Reno> as abe::Abe<reno::Reno>,
+    CubicAbe: abe::Abe<cubic::Cubic> as abe::Abe<cubic::Cubic>,
 }
 
 /// What a connection is to have: one of the list, or a module.

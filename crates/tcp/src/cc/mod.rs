@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::Window;
 
+mod abe;
 mod bbr;
 mod bbr3;
 mod cubic;
@@ -122,6 +123,11 @@ pub trait Control: Sized {
 
     /// `ssthresh`: the slow-start threshold after a loss, in segments.
     fn ssthresh(&mut self, flight: &Flight, window: &Window) -> u32;
+
+    /// The same after an echoed mark. Linux has no other hook for it.
+    fn ssthresh_marked(&mut self, flight: &Flight, window: &Window) -> u32 {
+        self.ssthresh(flight, window)
+    }
 
     /// `undo_cwnd`: the window to return to after a spurious recovery, in segments.
     fn undo_cwnd(&mut self, flight: &Flight, window: &Window) -> u32;

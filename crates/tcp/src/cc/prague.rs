@@ -139,7 +139,7 @@ impl Prague {
         if window.cwnd < window.ssthresh / 2 {
             rate *= 2;
         }
-        self.burst = (rate / frame >> BURST_SHIFT).clamp(1, u64::from(u32::MAX)).fit_u32();
+        self.burst = ((rate / frame) >> BURST_SHIFT).clamp(1, u64::from(u32::MAX)).fit_u32();
         window.pacing_rate = rate;
     }
 

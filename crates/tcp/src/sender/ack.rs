@@ -396,7 +396,7 @@ impl Sender {
         } else if ack > high {
             let event = Event::TlpRecovery { is_app_limited: self.tlp_orig_data_app_limited };
             self.congestion.event(&self.flight, &mut self.window, event, clock);
-            self.init_cwnd_reduction(clock);
+            self.init_cwnd_reduction(false, clock);
             self.set_state(CaState::Cwr, clock);
             self.end_cwnd_reduction(clock);
             self.try_keep_open(clock);

@@ -29,7 +29,7 @@ impl Sender {
         self.flight.prior_ssthresh = 0;
         if self.flight.ca_state < CaState::Cwr {
             self.undo_marker = None;
-            self.init_cwnd_reduction(clock);
+            self.init_cwnd_reduction(true, clock);
             self.set_state(CaState::Cwr, clock);
         }
     }

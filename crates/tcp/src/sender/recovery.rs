@@ -188,7 +188,7 @@ impl Sender {
             if !ece {
                 self.flight.prior_ssthresh = self.current_ssthresh();
             }
-            self.init_cwnd_reduction(clock);
+            self.init_cwnd_reduction(false, clock);
         }
         self.set_state(CaState::Recovery, clock);
     }

@@ -14,10 +14,15 @@ impl Sender {
     }
 
     /// RFC 6937 section 3: RecoverFS is the window before, and what is in flight now is to be acknowledged before it ends.
-    pub(super) fn init_cwnd_reduction(&mut self, clock: Clock) {
+    /// `marked`: for an echoed mark.
+    pub(super) fn init_cwnd_reduction(&mut self, marked: bool, clock: Clock) {
         (self.prr_delivered, self.prr_out) = (0, 0);
         self.flight.prior_cwnd = self.window.cwnd;
-        self.window.ssthresh = self.congestion.ssthresh(&self.flight, &mut self.window, clock);
+        self.window.ssthresh = if marked {
+            self.congestion.ssthresh_marked(&self.flight, &mut self.window, clock)
+        } else {
+            self.congestion.ssthresh(&self.flight, &mut self.window, clock)
+        };
         self.window.cwnd_cnt = 0;
         self.high_seq = self.flight.snd_nxt;
         self.tlp_high_seq = None;
