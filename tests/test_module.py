@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -454,15 +455,8 @@ def _apart(parent: int | None = None) -> list[int]:
     return found
 
 
-def test_the_pages_names_are_those_of_the_headers() -> None:
-    import importlib.util
-
-    path = Path(__file__).parents[1] / "tools" / "module_reference.py"
-    spec = importlib.util.spec_from_file_location("module_reference", path)
-    assert spec is not None
-    assert spec.loader is not None
-    reference = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(reference)
+def test_the_pages_names_are_those_of_the_headers(tool: Callable[[str], Any]) -> None:
+    reference = tool("module_reference")
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run tools/module_reference.py"
 
 

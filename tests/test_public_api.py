@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,15 +58,8 @@ def test_importing_the_package_or_its_command_line_imports_nothing_heavy() -> No
     assert told.stdout.strip() == "[]"
 
 
-def test_the_page_of_the_package_is_its_docstrings() -> None:
-    import importlib.util
-
-    path = Path(__file__).parents[1] / "tools" / "api_reference.py"
-    spec = importlib.util.spec_from_file_location("api_reference", path)
-    assert spec is not None
-    assert spec.loader is not None
-    reference = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(reference)
+def test_the_page_of_the_package_is_its_docstrings(tool: Callable[[str], Any]) -> None:
+    reference = tool("api_reference")
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run tools/api_reference.py"
 
 

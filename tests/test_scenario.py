@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -282,15 +283,8 @@ def test_what_is_refused_does_not_fit_the_json_schema(tables: dict[str, Any]) ->
         jsonschema.validate(tables, SCHEMA)
 
 
-def test_the_reference_page_is_written_from_the_model() -> None:
-    import importlib.util
-
-    path = Path(__file__).parents[1] / "tools" / "reference.py"
-    spec = importlib.util.spec_from_file_location("reference", path)
-    assert spec is not None
-    assert spec.loader is not None
-    reference = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(reference)
+def test_the_reference_page_is_written_from_the_model(tool: Callable[[str], Any]) -> None:
+    reference = tool("reference")
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run tools/reference.py"
 
 
