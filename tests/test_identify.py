@@ -25,7 +25,7 @@ from sawtooth.capture.identify.trace import Segments, TooLittle, Trace, trace
 from sawtooth.cli.capture_command import capture
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
-from sawtooth.scenario import CONGESTION_CONTROLS, Scenario
+from sawtooth.scenario import LINUX_CONTROLS, Scenario
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -352,10 +352,10 @@ def test_small_windows_would_tell_more_on_a_path_that_holds_more() -> None:
     assert "holds more" not in (classifier(0.9, 3).identify(large).helps or "")
 
 
-def test_the_model_file_is_small_and_covers_every_congestion_control() -> None:
+def test_the_model_file_is_small_and_covers_every_congestion_control_of_linux_and_bbr3() -> None:
     content = (files("sawtooth") / "data" / "identify.json").read_bytes()
     assert len(content) < 2_000_000
-    assert sorted(name for one in shipped().classes for name in like(one)) == sorted(CONGESTION_CONTROLS)
+    assert sorted(name for one in shipped().classes for name in like(one)) == sorted((*LINUX_CONTROLS, "bbr3"))
     assert list(features(trace(transfer(GROWING)))) == list(shipped().features)
 
 

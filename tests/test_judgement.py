@@ -83,7 +83,7 @@ def test_a_receiver_that_does_not_read_is_the_limit_for_all_who_tell() -> None:
     judged = Judgement.of(capture.facts["connections"][0])
     assert judged is not None
     assert judged.limit == "receiver_window"
-    assert "receiver window" in describe(capture.facts)
+    assert "receive window" in describe(capture.facts)
     assert "the receive window is the limit" in str(identify_file(FULL).unknown)
     assert judged.receive_window > 0.6
     assert observe(FULL).limited["receive window"] == pytest.approx(judged.receive_window)
