@@ -209,11 +209,14 @@ def wait_for_rows(directory: Path, rows: int) -> Path:
     raise AssertionError("it never came to that many rows")
 
 
-def test_a_silent_router_is_all_lost_and_its_file_is_whole(chain: Chain, tmp_path: Path) -> None:
+def test_a_silent_router_is_all_lost_its_file_is_whole_and_the_status_says_so(chain: Chain, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     # What is sent to an address of a link that nobody has gets no answer before the resolution of addresses fails.
     options = ("--pace", "10 ms", "--count", "110", "--timeout", "100 ms", "--out", str(path), "--json")
-    found = told(chain.probe("near", "10.0.1.99", "--hops", "1", *options))
+    done = chain.probe("near", "10.0.1.99", "--hops", "1", *options, check=False)
+    assert done.returncode == 2
+    assert "error[all-lost]" in done.stderr
+    found = told(done)
     assert found["series"][0]["error"]["code"] == "all-lost"
     assert len(read_series(path)[0]) + found["unsent"] + found["skipped"] == 110
 
