@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import signal
@@ -12,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -151,18 +149,3 @@ def marks(tmp_path: Path) -> Path:
     path = tmp_path / "marks"
     path.mkdir()
     return path
-
-
-@pytest.fixture
-def tool() -> Callable[[str], Any]:
-    """A program of ``tools`` by its name, as a module."""
-
-    def loaded(name: str) -> Any:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / "tools" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    return loaded

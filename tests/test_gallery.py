@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
+import gallery
 import pandas as pd
 import pytest
 
 from fake_engine import quick
 from sawtooth.study.shipped import shipped
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import gallery  # noqa: E402 - a tool, which is no package
 
 PAGE = gallery.parted((gallery.DOCS / "gallery.md").read_text())[1]
 TEMPLATE = gallery.parted((gallery.DOCS / "gallery.in.md").read_text())[1]

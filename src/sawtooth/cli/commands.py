@@ -59,14 +59,7 @@ _settings = click.option(
     show_default=True,
     help="Who answers: sim, model, kernel or netns.",
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    shell_complete=complete.assignments,
-    metavar="K=V",
-    help='Change a field: --set path.rtt="140 ms".',
-)
+@_settings
 @click.option("--out", type=str, default="results", show_default=True, help="Directory for results.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
 @click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
@@ -170,14 +163,7 @@ def report(directory: str) -> None:
 
 @sawtooth.command()
 @click.argument("file", type=str, shell_complete=complete.studies)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    shell_complete=complete.assignments,
-    metavar="K=V",
-    help='Change a field: --set path.rtt="140 ms".',
-)
+@_settings
 @click.option("--json", "as_json", is_flag=True, help="Print what the core reads.")
 @click.option("--as", "form", type=click.Choice(["custom"]), help="Write it as a file of that topology.")
 def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) -> None:
