@@ -59,6 +59,8 @@ EDITS = (
         r"return getrandom\(buf, len, flags\);",
         "__builtin_memset(buf, 0x5a, len); return len;",
     ),
+    # Nor from the nanosecond of an interrupt: a clock that moves when it is read tells of the directories it ran in.
+    Edit("drivers/char/random.c", r"(unsigned long entropy =) random_get_entropy\(\);", r"\1 0;"),
     # A guest that is killed takes the processes that it traces with it.
     Edit(
         "arch/um/os-Linux/skas/process.c",
