@@ -74,6 +74,7 @@ def stand_in(where: Path, *, steps: int = 3, seconds: float = 0.0, does: str = B
     )
     (where / "arch/um/Kconfig").write_text("config HZ\n\tint\n\tdefault 100\n")
     (where / "arch/um/os-Linux/util.c").write_text("\treturn getrandom(buf, len, flags);\n")
+    (where / "drivers/char/random.c").write_text("\tunsigned long entropy = random_get_entropy();\n")
     (where / "arch/um/os-Linux/skas/process.c").write_text("\t   (void *) PTRACE_O_TRACESYSGOOD) < 0)\n")
     (where / REGISTERS).write_text(WITH_A_FIXED_LENGTH.replace("INT have", "static int have"))
     (where / "linux.c").write_text(PROGRAM.replace("WORDS", does))

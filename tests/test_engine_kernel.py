@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,23 @@ def test_the_same_scenario_and_seed_give_the_same_tables_twice() -> None:
     for name, table in first.tables.items():
         pd.testing.assert_frame_equal(table, second.tables[name], check_exact=True)
     assert not first.tables["intervals"].equals(other.tables["intervals"])
+
+
+def test_what_chance_drops_does_not_depend_on_where_python_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    red = {"rate": "10 Mbit/s", "queue": {"kind": "red", "limit": "100 ms"}}
+    here = run(path=red, duration="4 s").tables["queues"]
+    assert here["early_drops"].sum() > 0
+    # A guest sees nothing of the host's /tmp.
+    with tempfile.TemporaryDirectory(dir=sys.prefix) as directory:
+        Path(directory).chmod(0o755)
+        other = Path(directory, "deeper", "place")
+        (other / "bin").mkdir(parents=True)
+        (other / "bin" / "python").symlink_to(sys.executable)
+        (other / "lib").symlink_to(Path(sys.prefix) / "lib")
+        (other / "pyvenv.cfg").write_text(Path(sys.prefix, "pyvenv.cfg").read_text())
+        monkeypatch.setattr(sys, "executable", str(other / "bin" / "python"))
+        there = run(path=red, duration="4 s").tables["queues"]
+    pd.testing.assert_frame_equal(there, here, check_exact=True)
 
 
 def test_the_tables_have_the_columns_of_the_simulator() -> None:

@@ -110,6 +110,7 @@ def test_the_copy_is_edited_in_its_three_ways(tmp_path: Path) -> None:
     source.unpack(source.locate(tree), copy, 300)
     assert "default 300" in (copy / "arch/um/Kconfig").read_text()
     assert "getrandom" not in (copy / "arch/um/os-Linux/util.c").read_text()
+    assert "random_get_entropy" not in (copy / "drivers/char/random.c").read_text()
     assert "| PTRACE_O_EXITKILL)" in (copy / "arch/um/os-Linux/skas/process.c").read_text()
 
 

@@ -176,7 +176,7 @@ def test_every_edit_finds_its_place_in_the_sources_at_hand(tmp_path: Path) -> No
         where = tmp_path / tarball.name
         where.mkdir()
         top = tarball.name.removesuffix(".tar.xz")
-        # Stops at the last of them, before the drivers.
+        # Stops at the last of them.
         members = [f"{top}/{file}" for file in sorted(needed)]
         subprocess.run(["tar", "-xf", tarball, "-C", where, "--occurrence=1", *members], check=True)
         tree = where / top
