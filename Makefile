@@ -22,7 +22,7 @@ unexport CONDA_PREFIX
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
 STUDY := one-percent-loss
 
-.PHONY: help demo quick test check format wheel fuzz bench bench-instructions bench-ns3 fidelity setup kernel clean
+.PHONY: help demo quick test check format wheel fuzz bench bench-instructions bench-ns3 fidelity web setup kernel clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
@@ -31,7 +31,7 @@ demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where
 	$(BIN)/sawtooth run $(STUDY)
 
 # By the marks that tests get from their fixtures, tests/conftest.py.
-QUICK := not (guest or browser or netns or wheel or slow)
+QUICK := not (guest or browser or netns or wheel or npm or slow)
 
 quick: setup  ## Tests of Rust and of Python that need nothing but this machine's processors, side by side; a minute or two
 	cargo test --quiet --locked --profile checked --workspace --exclude sawtooth-python --exclude sawtooth-fuzzing
@@ -73,6 +73,10 @@ bench-ns3: setup kernel target/ns3/bulk  ## Side by side with ns-3: speed, and d
 
 fidelity: setup  ## Compare the simulator with the real kernel's record on the whole grid of scenarios
 	$(BIN)/sawtooth compare --grid fidelity/grid.toml --out results/fidelity
+
+web: setup  ## Build what pages draw with from web/, by npm; what is built is committed
+	$(BIN)/python tools/palette.py
+	cd web && npm ci --no-audit --no-fund && npm run --silent check && npm run --silent build
 
 kernel: setup  ## Build the user-mode kernel, a few minutes, where it is not in the cache
 	tools/laboratory

@@ -43,6 +43,7 @@ TAKEN = {
     "kernel": Taken("guest", "boots the user-mode kernel, which is built first where it is not there", 1800),
     "wheel": Taken("wheel", "builds the wheel and installs it", 900),
     "chromium": Taken("browser", "opens pages in a browser", 300),
+    "npm": Taken("npm", "builds what pages draw with, by npm", 300),
     "namespaces": Taken("netns", "makes network namespaces, in real time", 300),
     "patience": Taken("slow", "computes for many seconds", 900),
 }
@@ -128,6 +129,15 @@ def chromium() -> str:
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
         pytest.skip("pages are opened in chromium: apt install chromium")
+    return found
+
+
+@pytest.fixture(scope="session")
+def npm() -> str:
+    """The program that fetches and runs what ``web/`` is built with."""
+    found = shutil.which("npm")
+    if found is None:
+        pytest.skip("web/ is built by npm: install Node.js 20 or later")
     return found
 
 

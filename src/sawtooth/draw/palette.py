@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+PAPER = "#ffffff"
 INK = "#1f2933"
 MUTED = "#6b7785"
 GRID = "#e3e7ec"
+LINE = "#d9e0e7"
+SOFT = "#f5f7fa"
+ACCENT = "#0072b2"
 BASELINE = "#9aa5b1"
 BEHIND = "#cdd4dc"
 PUBLISHED = "#000000"
+
+DARK = {
+    **{PAPER: "#14191f", INK: "#e4e9ee", MUTED: "#9aa7b4", GRID: "#2b333c"},
+    **{LINE: "#37424d", SOFT: "#1d242c"},
+    **{BASELINE: "#808c99", BEHIND: "#46515c", PUBLISHED: "#f7f9fa"},
+    **{"#0072b2": "#459fdb", "#d55e00": "#f0813f", "#e69f00": "#f0b545", "#009e73": "#2fc197"},
+    **{"#cc79a7": "#e096bf", "#56b4e9": "#93d5fa"},
+}
+"""What a colour is on a dark page."""
+ROLES = {"paper": PAPER, "ink": INK, "muted": MUTED, "grid": GRID, "line": LINE, "soft": SOFT, "accent": ACCENT}
+"""What pages have them for."""
 
 _FIXED = {
     "cubic": "#0072b2",

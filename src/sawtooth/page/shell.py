@@ -1,0 +1,80 @@
+"""Shell: what all pages share: the look, figures with the script that draws them, and the policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from sawtooth.draw.palette import DARK, ROLES
+from sawtooth.page.figure import Figure
+from sawtooth.pages import sealed
+
+
+def render(
+    package: str,
+    template: str,
+    content: Mapping[str, Any],
+    figures: Sequence[Figure] = (),
+    filters: Mapping[str, Callable[..., str]] | None = None,
+) -> str:
+    """The page of ``template``, a file in the templates of ``package`` that extends ``shell.html.j2``.
+
+    The template has ``content``; ``parts.html.j2``, which it may import, has the place of a figure, ``drawn(NAME)``,
+    and tables. Raises ValueError where a figure contradicts itself.
+    """
+    from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def loader(name: str) -> FunctionLoader:
+        home = resources.files(name) / "templates"
+
+        def load(file: str) -> str | None:
+            found = home / file
+            return found.read_text(encoding="utf-8") if found.is_file() else None
+
+        return FunctionLoader(load)
+
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=ChoiceLoader([loader(package), loader("sawtooth.page")]),
+    )
+    environment.filters.update(filters or {})
+    shell = {
+        "shell_styles": Markup(styles()),
+        "shell_script": Markup(script() if figures else ""),
+        "shell_figures": Markup(embedded([figure.json() for figure in figures])),
+    }
+    return sealed(environment.get_template(template).render(**content, **shell))
+
+
+def styles() -> str:
+    """CSS of pages and figures, with the palette's colours as variables, light and dark."""
+    return f"{_variables()}\n{_read('templates', 'page.css')}\n{_read('built', 'draw.css')}"
+
+
+def script() -> str:
+    """What draws figures, to be put into a page: ``web/draw`` and uPlot in one file."""
+    return _read("built", "draw.js").replace("</script", "<\\/script")
+
+
+def embedded(content: Any) -> str:
+    """JSON that may stand in a script element: "<" would be able to end that."""
+    return json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _variables() -> str:
+    light = "; ".join(f"--{role}: {colour}" for role, colour in ROLES.items())
+    dark = "; ".join(f"--{role}: {DARK[colour]}" for role, colour in ROLES.items())
+    return (
+        f":root {{ color-scheme: light dark; {light} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
+    )
+
+
+def _read(*place: str) -> str:
+    return resources.files("sawtooth.page").joinpath(*place).read_text(encoding="utf-8")

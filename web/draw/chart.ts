@@ -1,0 +1,143 @@
+/** Chart: a figure on a page, with its panels, legend, and buttons that save it. */
+import { onTurn } from "./colours";
+import type { Figure } from "./form";
+import { group } from "./group";
+import { Legend } from "./legend";
+import { element, Panel, type Owner } from "./panel";
+import { KINDS, save } from "./saving";
+import { ends, Extent, measure, type Ends } from "./scales";
+
+const HEIGHT = 300;
+/** Of panels in several rows. */
+const LOWER = 230;
+
+export class Chart implements Owner {
+  readonly grid: HTMLElement;
+  readonly legend: HTMLElement;
+  panels: Panel[] = [];
+  private readonly hiddenNames = new Set<string>();
+  private readonly entries: Legend;
+  private readonly live: HTMLElement;
+  private waiting = false;
+
+  /** Draws `figure` as the last child of `host`, as wide as that is. */
+  constructor(readonly host: HTMLElement, public figure: Figure) {
+    const root = element(host, "div", "chart");
+    const bar = element(root, "div", "bar");
+    this.legend = element(bar, "div", "legend");
+    this.legend.setAttribute("role", "group");
+    this.legend.setAttribute("aria-label", "legend");
+    const saving = element(bar, "div", "saving");
+    for (const kind of KINDS) {
+      const button = element(saving, "button", "") as HTMLButtonElement;
+      button.type = "button";
+      button.textContent = kind;
+      button.title = `save the figure as ${kind}`;
+      button.addEventListener("click", () => void save(this, kind));
+    }
+    this.grid = element(root, "div", "panels");
+    this.live = element(root, "div", "unseen");
+    this.live.setAttribute("aria-live", "polite");
+    this.entries = new Legend(this.legend, this.hiddenNames, () => this.fresh());
+    this.build();
+    onTurn(() => {
+      this.entries.again(this.figure);
+      this.fresh();
+    });
+  }
+
+  /** Other data. What is zoomed into and what is hidden stays so; drawn with the next frame, once. */
+  set(figure: Figure): void {
+    const before = this.figure;
+    this.figure = figure;
+    const same =
+      figure.panels.length === before.panels.length &&
+      figure.panels.every((one, at) => one.x.scale === before.panels[at]!.x.scale && one.y.scale === before.panels[at]!.y.scale);
+    if (!same) {
+      for (const one of this.panels) one.leave();
+      this.build();
+      return;
+    }
+    this.panels.forEach((one, at) => one.set(figure.panels[at]!));
+    this.entries.set(figure);
+    this.fresh();
+  }
+
+  remove(): void {
+    for (const one of this.panels) one.leave();
+    this.host.querySelector(":scope > .chart")?.remove();
+  }
+
+  get height(): number {
+    const { height, panels, across } = this.figure;
+    return height ?? (panels.length > (across ?? panels.length) ? LOWER : HEIGHT);
+  }
+
+  hidden(name: string): boolean {
+    return this.hiddenNames.has(name);
+  }
+
+  ends(panel: Panel, range: Ends | null): { x: Ends; y: Ends } {
+    const alike = this.figure.alike === true && this.panels.length > 0;
+    const of = alike ? this.panels : [panel];
+    const { x, y } = panel.form;
+    const across = new Extent(x.scale === "log");
+    const roomy = of.some((one) => one.shown().some(({ of: { kind, symbol } }) => kind === "points" || kind === "bars" || kind === "boxes" || (symbol ?? "none") !== "none"));
+    for (const one of of) {
+      for (const series of one.series) for (const value of series.x) across.take(value);
+      for (const stretch of one.form.spans ?? []) {
+        across.take(stretch.from);
+        across.take(stretch.to);
+      }
+      for (const mark of one.form.marks ?? []) if (mark.along === "x") across.take(mark.at);
+    }
+    const boxed = of.some((one) => one.series.some(({ of: { kind } }) => kind === "bars" || kind === "boxes"));
+    const whole = widened(ends(x, across, roomy), boxed && x.scale === "linear", of);
+    const shown = range ?? whole;
+    const up = new Extent(y.scale === "log");
+    for (const one of of) {
+      for (const series of one.shown()) measure(series, shown[0], shown[1], up);
+      for (const mark of one.form.marks ?? []) if (mark.along === "y") up.take(mark.at);
+    }
+    return { x: shown, y: ends(y, up, true) };
+  }
+
+  tell(words: string): void {
+    this.live.textContent = words;
+  }
+
+  private build(): void {
+    const { figure } = this;
+    this.grid.replaceChildren();
+    this.panels = [];
+    this.grid.style.setProperty("--across", String(figure.across ?? Math.min(3, figure.panels.length)));
+    const shared = group(figure.group);
+    for (const form of figure.panels) {
+      const own = figure.group !== undefined || figure.alike ? shared : group();
+      this.panels.push(new Panel(this.grid, form, this, own, figure.sentence));
+    }
+    this.entries.set(figure);
+    // The first ones did not know of the others.
+    if (figure.alike) for (const one of this.panels) one.show(shared.range);
+  }
+
+  private fresh(): void {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      for (const one of this.panels) one.show(one.group.range);
+    });
+  }
+}
+
+/** Bars and boxes have half their room beside the first and the last x. */
+function widened([low, high]: Ends, boxed: boolean, panels: readonly Panel[]): Ends {
+  if (!boxed) return [low, high];
+  let closest = Infinity;
+  for (const { series } of panels) {
+    for (const { x } of series) for (let at = 1; at < x.length; at++) closest = Math.min(closest, Math.abs(x[at]! - x[at - 1]!) || Infinity);
+  }
+  const room = Number.isFinite(closest) ? closest / 2 : 0;
+  return [low - room, high + room];
+}

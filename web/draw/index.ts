@@ -1,0 +1,30 @@
+/** What a page calls: `sawtooth.draw(host, figure)`; and what it need not call, since figures in the page draw themselves.
+ *
+ * `<script type="application/json" class="figures">` holds a list of figures, `<figure data-figure="NAME">` is where one goes.
+ */
+import { Chart } from "./chart";
+import type { Figure } from "./form";
+import "uplot/dist/uPlot.min.css";
+import "./draw.css";
+
+export { csv, svg } from "./saving";
+export type { Figure } from "./form";
+export { Chart };
+
+/** All figures that are on the page, by name. */
+export const charts = new Map<string, Chart>();
+
+/** Draws a figure into an element. `set` of what it returns gives it other data. */
+export function draw(host: HTMLElement, figure: Figure): Chart {
+  const chart = new Chart(host, figure);
+  charts.set(figure.name, chart);
+  return chart;
+}
+
+// This script stands behind both.
+for (const script of document.querySelectorAll<HTMLScriptElement>('script[type="application/json"].figures')) {
+  for (const figure of JSON.parse(script.textContent ?? "[]") as Figure[]) {
+    const host = document.querySelector<HTMLElement>(`[data-figure="${CSS.escape(figure.name)}"]`);
+    if (host !== null) draw(host, figure);
+  }
+}

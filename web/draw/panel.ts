@@ -1,0 +1,392 @@
+/** Panel: axes, scales, pointer and zoom by uPlot, with the figure's series in it. */
+import uPlot from "uplot";
+import { role, tint } from "./colours";
+import { drawable, type Drawable } from "./columns";
+import type { Axis, Panel as Form } from "./form";
+import type { Group, Member } from "./group";
+import { nearest, type Hit } from "./nearest";
+import { said, short, ticks, title, withUnit, type Ends } from "./scales";
+import * as strokes from "./strokes";
+import type { Ground } from "./strokes";
+
+const FONT = "system-ui, sans-serif";
+/** Below this many CSS pixels of width labels are smaller and further apart. */
+const NARROW = 480;
+/** Rows of a readout. */
+const MOST = 10;
+/** Of uPlot, which is not told of series: it has two ends. */
+const DATA: uPlot.AlignedData = [[0, 1], [null, null]];
+
+/** What a panel asks its chart for. */
+export interface Owner {
+  readonly height: number;
+  hidden(name: string): boolean;
+  /** Of what is shown, for this stretch of x. */
+  ends(panel: Panel, range: Ends | null): { x: Ends; y: Ends };
+  /** A readout in words, for those who do not see it. */
+  tell(words: string): void;
+}
+
+export class Panel implements Member {
+  form: Form;
+  series: Drawable[];
+  readonly plot: uPlot;
+  readonly root: HTMLElement;
+  private width = 600;
+  private x: Ends = [0, 1];
+  private y: Ends = [0, 1];
+  private hits: Hit[] = [];
+  private readonly readout: HTMLElement;
+  private readonly line: HTMLElement;
+  private readonly dots: HTMLElement[] = [];
+  private readonly heading: HTMLElement;
+  private readonly size: ResizeObserver;
+
+  constructor(host: HTMLElement, form: Form, private readonly owner: Owner, readonly group: Group, sentence: string) {
+    this.form = form;
+    this.series = form.series.map(drawable);
+    this.root = element(host, "div", "panel");
+    this.heading = element(this.root, "div", "panel-title");
+    this.heading.textContent = form.title;
+    const body = element(this.root, "div", "plot");
+    body.tabIndex = 0;
+    body.setAttribute("role", "img");
+    body.setAttribute("aria-label", [form.title, sentence].filter(Boolean).join(": "));
+    this.fit();
+    this.width = body.clientWidth || this.width;
+    this.plot = new uPlot(this.options(), DATA, body);
+    this.line = element(this.plot.over, "div", "at");
+    this.readout = element(body, "div", "readout");
+    this.line.hidden = this.readout.hidden = true;
+    this.listen(body);
+    this.size = new ResizeObserver(() => {
+      if (body.clientWidth > 0 && body.clientWidth !== this.plot.width) this.resize(body.clientWidth);
+    });
+    this.size.observe(body);
+    group.join(this);
+    this.show(group.range);
+  }
+
+  leave(): void {
+    this.group.leave(this);
+    this.size.disconnect();
+    this.plot.destroy();
+    this.root.remove();
+  }
+
+  /** Draws it once more, as it is, onto another canvas. */
+  onto(canvas: CanvasRenderingContext2D): void {
+    const usual = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = (() => canvas) as unknown as typeof usual;
+    try {
+      const other = new uPlot(this.options(), DATA);
+      // Now, not with the next task.
+      other.batch(() => {});
+      other.destroy();
+    } finally {
+      HTMLCanvasElement.prototype.getContext = usual;
+    }
+  }
+
+  /** Other data, in the same place. */
+  set(form: Form): void {
+    this.form = form;
+    this.series = form.series.map(drawable);
+    this.heading.textContent = form.title;
+  }
+
+  show(range: Ends | null): void {
+    this.fit(range);
+    this.rescale();
+  }
+
+  /** As it is, with other colours, other data or other series hidden. */
+  rescale(): void {
+    this.plot.batch(() => {
+      this.plot.setScale("x", { min: this.x[0], max: this.x[1] });
+      this.plot.setScale("y", { min: this.y[0], max: this.y[1] });
+    });
+    this.plot.redraw(false, true);
+  }
+
+  point(x: number | null): void {
+    if (x === null || x < this.x[0] || x > this.x[1]) this.clear();
+    else this.look(this.plot.valToPos(x, "x", true), null);
+  }
+
+  shown(): Drawable[] {
+    return this.series.filter((one) => !this.owner.hidden(one.of.name));
+  }
+
+  private fit(range: Ends | null = this.group.range): void {
+    const found = this.owner.ends(this, range);
+    this.x = found.x;
+    this.y = found.y;
+  }
+
+  private resize(width: number): void {
+    this.width = width;
+    this.plot.setSize({ width, height: this.owner.height });
+  }
+
+  private get narrow(): boolean {
+    return this.width < NARROW;
+  }
+
+  private font(size = 0): string {
+    return `${(this.narrow ? 11 : 12) + size}px ${FONT}`;
+  }
+
+  private options(): uPlot.Options {
+    const scale = (axis: Axis, ends: () => Ends): uPlot.Scale => ({
+      time: false,
+      distr: axis.scale === "log" ? 3 : 1,
+      range: () => ends(),
+    });
+    const axis = (of: () => Axis, own: uPlot.Axis): uPlot.Axis => ({
+      stroke: () => role("ink"),
+      ticks: { stroke: () => role("muted"), width: 1, size: 4 },
+      gap: 4,
+      values: (_, splits) => splits.map((at) => (of().scale === "category" ? (of().names?.[at] ?? "") : short(at))),
+      filter: (_, splits) => splits,
+      ...own,
+    });
+    return {
+      width: this.width,
+      height: this.owner.height,
+      padding: [22, 10, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, x: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, dataIdx: () => 0 },
+      scales: { x: scale(this.form.x, () => this.x), y: scale(this.form.y, () => this.y) },
+      series: [{}, { paths: () => null, points: { show: false } }],
+      axes: [
+        axis(() => this.form.x, {
+          grid: { show: false },
+          font: this.font(),
+          size: () => this.xSize(),
+          rotate: () => (this.leaning() ? -30 : 0),
+          splits: (plot) => ticks(this.form.x, this.x, plot.bbox.width / uPlot.pxRatio, this.xSpace()),
+        }),
+        axis(() => this.form.y, {
+          grid: { stroke: () => role("grid"), width: 1 },
+          font: this.font(),
+          size: (_, values) => 14 + Math.max(12, ...(values ?? []).map((text) => this.widthOf(String(text)))),
+          splits: (plot) => ticks(this.form.y, this.y, plot.bbox.height / uPlot.pxRatio, this.narrow ? 34 : 30),
+        }),
+      ],
+      hooks: {
+        drawClear: [(plot) => this.behind(this.ground(plot))],
+        draw: [(plot) => this.draw(this.ground(plot))],
+        setSelect: [(plot) => this.select(plot)],
+        setCursor: [(plot) => this.moved(plot)],
+      },
+    };
+  }
+
+  private widthOf(text: string): number {
+    return text.length * (this.narrow ? 6 : 6.7);
+  }
+
+  private longest(): number {
+    return Math.max(0, ...(this.form.x.names ?? []).map((name) => this.widthOf(name)));
+  }
+
+  /** Names that do not stand beside each other lean. */
+  private leaning(): boolean {
+    const names = this.form.x.names?.length ?? 0;
+    return names > 1 && this.longest() + 8 > (this.width * 0.88) / names;
+  }
+
+  private xSpace(): number {
+    if (this.form.x.scale === "category") return this.leaning() ? 16 : this.longest() + 6;
+    return this.form.x.ticks === undefined ? (this.narrow ? 52 : 64) : this.narrow ? 30 : 34;
+  }
+
+  private xSize(): number {
+    return 40 + (this.leaning() ? Math.min(90, this.longest() * 0.55) : 0);
+  }
+
+  private ground(plot = this.plot): Ground {
+    const { left, top, width, height } = plot.bbox;
+    return {
+      canvas: plot.ctx,
+      x: place(this.form.x, this.x, left, width),
+      y: place(this.form.y, this.y, top + height, -height),
+      ratio: uPlot.pxRatio,
+      from: this.x[0],
+      to: this.x[1],
+      ...{ left, top, width, height },
+    };
+  }
+
+  private behind(ground: Ground): void {
+    for (const one of this.form.spans ?? []) if (!this.owner.hidden(one.name)) strokes.span(ground, one);
+  }
+
+  private draw(ground: Ground): void {
+    const { canvas, ratio } = ground;
+    canvas.save();
+    const font = `${(this.narrow ? 11 : 12) * ratio}px ${FONT}`;
+    for (const one of this.form.marks ?? []) strokes.mark(ground, one, role("muted"));
+    for (const one of this.shown()) strokes.series(ground, one);
+    canvas.font = font;
+    for (const one of this.form.marks ?? []) strokes.words(ground, one, role("muted"), role("paper"));
+    canvas.fillStyle = role("muted");
+    canvas.textBaseline = "alphabetic";
+    canvas.textAlign = "left";
+    canvas.fillText(fitted(canvas, title(this.form.y), this.width * ratio - 4 * ratio), 2 * ratio, 12 * ratio);
+    canvas.textAlign = "right";
+    const below = this.owner.height * ratio - 4 * ratio;
+    canvas.fillText(fitted(canvas, title(this.form.x), this.width * ratio - 8 * ratio), ground.left + ground.width, below);
+    canvas.restore();
+  }
+
+  /** A stretch was dragged over. */
+  private select(plot: uPlot): void {
+    const { left, width } = plot.select;
+    if (width < 4) return;
+    const range: Ends = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.group.show(range);
+  }
+
+  private moved(plot: uPlot): void {
+    const { left, top } = plot.cursor;
+    if (left === undefined || top === undefined || left < 0) {
+      this.clear();
+      this.group.point(null, this);
+      return;
+    }
+    this.look(left * uPlot.pxRatio + plot.bbox.left, top * uPlot.pxRatio + plot.bbox.top);
+    this.group.point(plot.posToVal(left, "x"), this);
+  }
+
+  private listen(body: HTMLElement): void {
+    this.plot.over.addEventListener("dblclick", () => this.group.show(null));
+    body.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const moves: Record<string, () => void> = {
+        Escape: () => this.group.show(null),
+        ArrowLeft: () => this.step(-1),
+        ArrowRight: () => this.step(1),
+        "+": () => this.closer(0.5),
+        "-": () => this.closer(2),
+      };
+      const move = moves[event.key];
+      if (move === undefined) return;
+      event.preventDefault();
+      move();
+    });
+    body.addEventListener("blur", () => this.clear());
+  }
+
+  /** To the next x of any series. */
+  private step(direction: 1 | -1): void {
+    const here = this.hits[0] === undefined ? (direction > 0 ? -Infinity : Infinity) : this.hits[0].series.x[this.hits[0].at]!;
+    let next = direction * Infinity;
+    for (const { x } of this.shown()) {
+      for (const value of x) {
+        if (value < this.x[0] || value > this.x[1] || (value - here) * direction <= 0) continue;
+        if ((next - value) * direction > 0) next = value;
+      }
+    }
+    if (!Number.isFinite(next)) return;
+    this.point(next);
+    this.group.point(next, this);
+    this.owner.tell(this.readout.innerText.replace(/\s+/g, " "));
+  }
+
+  private closer(factor: number): void {
+    const ground = this.ground();
+    const middle = this.hits[0]?.x ?? ground.left + ground.width / 2;
+    const from = middle - (middle - ground.left) * factor;
+    const to = middle + (ground.left + ground.width - middle) * factor;
+    const whole = this.owner.ends(this, null).x;
+    const range: Ends = [this.plot.posToVal(from, "x", true), this.plot.posToVal(to, "x", true)];
+    this.group.show(range[0] <= whole[0] && range[1] >= whole[1] ? null : [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])]);
+  }
+
+  /** What is at a place of the canvas. */
+  private look(x: number, y: number | null): void {
+    const ground = this.ground();
+    this.hits = nearest(ground, this.shown(), x, y);
+    const css = (pixels: number): string => `${pixels / ground.ratio}px`;
+    this.line.hidden = false;
+    this.line.style.transform = `translateX(${css((this.hits[0]?.x ?? x) - ground.left)})`;
+    this.hits.forEach((hit, at) => {
+      const dot = (this.dots[at] ??= element(this.plot.over, "div", "dot"));
+      dot.hidden = !(hit.y >= ground.top - 1 && hit.y <= ground.top + ground.height + 1);
+      dot.style.transform = `translate(${css(hit.x - ground.left)}, ${css(hit.y - ground.top)})`;
+      dot.style.background = tint(hit.series.of.colour);
+    });
+    for (const dot of this.dots.slice(this.hits.length)) dot.hidden = true;
+    const value = this.plot.posToVal(x, "x", true);
+    const over = (this.form.spans ?? []).filter((one) => one.from <= value && value < one.to && !this.owner.hidden(one.name));
+    if (this.hits.length === 0 && over.length === 0) {
+      this.readout.hidden = true;
+      return;
+    }
+    this.readout.replaceChildren();
+    const top = element(this.readout, "div", "readout-x");
+    top.textContent = valueText(this.form.x, this.hits[0] === undefined ? value : this.hits[0].series.x[this.hits[0].at]!);
+    let told = this.hits;
+    if (told.length > MOST && y !== null) told = [...told].sort((a, b) => Math.abs(a.y - y) - Math.abs(b.y - y));
+    for (const hit of told.slice(0, MOST)) this.row(tint(hit.series.of.colour), hit.series.of.name, this.values(hit));
+    if (told.length > MOST) element(this.readout, "div", "").textContent = `and ${told.length - MOST} more`;
+    for (const one of over) this.row(tint(one.colour), one.name, "");
+    this.readout.hidden = false;
+    const right = x / ground.ratio;
+    const flip = right > this.plot.width / 2;
+    const across = flip ? right - 12 - this.readout.offsetWidth : right + 12;
+    this.readout.style.transform = `translate(${Math.max(0, Math.min(across, this.plot.width - this.readout.offsetWidth))}px, 26px)`;
+  }
+
+  private row(colour: string, name: string, text: string): void {
+    const row = element(this.readout, "div", "readout-row");
+    element(row, "i", "").style.background = colour;
+    element(row, "span", "").textContent = name;
+    element(row, "b", "").textContent = text;
+  }
+
+  private values({ series, at }: Hit): string {
+    const value = valueText(this.form.y, series.y[at]!);
+    const [low, high] = [series.low?.[at], series.high?.[at]];
+    if (low === undefined || high === undefined || low !== low || high !== high || low === high) return value;
+    return `${value} (${said(low)} … ${said(high)})`;
+  }
+
+  private clear(): void {
+    this.hits = [];
+    this.line.hidden = this.readout.hidden = true;
+    for (const dot of this.dots) dot.hidden = true;
+  }
+}
+
+function place(axis: Axis, [low, high]: Ends, from: number, length: number): (value: number) => number {
+  if (axis.scale === "log") {
+    const factor = length / Math.log(high / low);
+    const zero = Math.log(low);
+    return (value) => from + (Math.log(value) - zero) * factor;
+  }
+  const factor = length / (high - low);
+  return (value) => from + (value - low) * factor;
+}
+
+function valueText(axis: Axis, value: number): string {
+  if (axis.scale === "category") return axis.names?.[Math.round(value)] ?? "";
+  return withUnit(said(value), axis.unit);
+}
+
+/** As much of a text as there is room for. */
+function fitted(canvas: CanvasRenderingContext2D, text: string, width: number): string {
+  let kept = text;
+  while (kept.length > 4 && canvas.measureText(kept).width > width) kept = `${kept.slice(0, -2).trimEnd()}…`;
+  return kept;
+}
+
+export function element(parent: HTMLElement, tag: string, name: string): HTMLElement {
+  const made = document.createElement(tag);
+  if (name !== "") made.className = name;
+  parent.append(made);
+  return made;
+}

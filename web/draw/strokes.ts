@@ -1,0 +1,337 @@
+/** Strokes: series, spans and marks onto a canvas. */
+import { tint } from "./colours";
+import { between, type Drawable } from "./columns";
+import type { Mark, Series, Span, Symbol } from "./form";
+
+/** A panel's canvas: places in its own pixels, of which a CSS pixel has `ratio`. */
+export interface Ground {
+  canvas: CanvasRenderingContext2D;
+  x: (value: number) => number;
+  y: (value: number) => number;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  ratio: number;
+  /** The x that is shown. */
+  from: number;
+  to: number;
+}
+
+const DASHES: Record<NonNullable<Series["dash"]>, readonly number[]> = {
+  solid: [],
+  dashed: [6, 4],
+  dotted: [1.5, 3],
+  dashdot: [7, 3, 1.5, 3],
+};
+const RADIUS = 3.4;
+/** Points of which more would be drawn as plain squares. */
+const MANY = 4000;
+const BAND = 0.22;
+
+export function dashes(of: Series): readonly number[] {
+  return DASHES[of.dash ?? "solid"];
+}
+
+export function span(ground: Ground, of: Span): void {
+  const left = Math.max(ground.left, ground.x(of.from));
+  const right = Math.min(ground.left + ground.width, ground.x(of.to));
+  if (right <= left) return;
+  ground.canvas.save();
+  ground.canvas.globalAlpha = BAND;
+  ground.canvas.fillStyle = tint(of.colour);
+  ground.canvas.fillRect(left, ground.top, right - left, ground.height);
+  ground.canvas.restore();
+}
+
+/** Where a mark's line lies, on its axis; null out of sight. */
+function lineOf(ground: Ground, of: Mark): number | null {
+  const at = Math.round(of.along === "x" ? ground.x(of.at) : ground.y(of.at));
+  const [first, last] = of.along === "x" ? [ground.left, ground.left + ground.width] : [ground.top, ground.top + ground.height];
+  return at >= first && at <= last ? at : null;
+}
+
+export function mark(ground: Ground, of: Mark, ink: string): void {
+  const { canvas, ratio } = ground;
+  const at = lineOf(ground, of);
+  if (at === null) return;
+  canvas.strokeStyle = of.colour === undefined ? ink : tint(of.colour);
+  canvas.lineWidth = ratio;
+  canvas.setLineDash([4 * ratio, 3 * ratio]);
+  canvas.beginPath();
+  if (of.along === "x") {
+    canvas.moveTo(at, ground.top);
+    canvas.lineTo(at, ground.top + ground.height);
+  } else {
+    canvas.moveTo(ground.left, at);
+    canvas.lineTo(ground.left + ground.width, at);
+  }
+  canvas.stroke();
+  canvas.setLineDash([]);
+}
+
+/** A mark's words, to be drawn over series: a rim of the page's colour keeps them legible. */
+export function words(ground: Ground, of: Mark, ink: string, paper: string): void {
+  const { canvas, ratio } = ground;
+  const at = lineOf(ground, of);
+  if (at === null || of.words === "") return;
+  const room = 4 * ratio;
+  let [x, y] = [ground.left + ground.width - room, at - room];
+  canvas.textAlign = "right";
+  canvas.textBaseline = "bottom";
+  if (of.along === "x") {
+    const right = at + room + canvas.measureText(of.words).width < ground.left + ground.width;
+    [x, y] = [right ? at + room : at - room, ground.top + room / 2];
+    canvas.textAlign = right ? "left" : "right";
+    canvas.textBaseline = "top";
+  } else if (at - ground.top < 16 * ratio) {
+    y = at + room;
+    canvas.textBaseline = "top";
+  }
+  canvas.lineJoin = "round";
+  canvas.lineWidth = 3 * ratio;
+  canvas.strokeStyle = paper;
+  canvas.strokeText(of.words, x, y);
+  canvas.fillStyle = of.colour === undefined ? ink : tint(of.colour);
+  canvas.fillText(of.words, x, y);
+}
+
+export function series(ground: Ground, of: Drawable): void {
+  const { canvas, ratio } = ground;
+  const range = between(of, ground.from, ground.to);
+  canvas.save();
+  canvas.beginPath();
+  // A pixel more, so that lines at the ends keep their width; marks may reach over.
+  const over = of.of.kind === "points" || (of.of.symbol ?? "none") !== "none" ? 6 * ratio : ratio;
+  canvas.rect(ground.left - over, ground.top - over, ground.width + 2 * over, ground.height + 2 * over);
+  canvas.clip();
+  canvas.strokeStyle = canvas.fillStyle = tint(of.of.colour);
+  canvas.lineJoin = "round";
+  canvas.lineWidth = (of.of.width ?? 1.6) * ratio;
+  if (of.of.kind === "bars") bars(ground, of, range);
+  else if (of.of.kind === "boxes") boxes(ground, of, range);
+  else {
+    if (of.low !== null && of.high !== null) (of.of.band ? band : intervals)(ground, of, of.low, of.high, range);
+    if (of.of.kind !== "points") {
+      canvas.setLineDash(dashes(of.of).map((length) => length * ratio));
+      line(ground, of, range);
+      canvas.setLineDash([]);
+    }
+    const symbol = of.of.symbol ?? (of.of.kind === "points" ? "circle" : "none");
+    if (symbol !== "none") symbols(ground, of, symbol, range);
+  }
+  canvas.restore();
+}
+
+/** Of several points in a column of pixels the first, the least, the most and the last are drawn, which looks the same. */
+function line(ground: Ground, { of, x, y, sorted }: Drawable, [from, to]: [number, number]): void {
+  const { canvas } = ground;
+  const dense = sorted && to - from > 3 * ground.width;
+  const steps = of.kind === "steps";
+  let pen = false;
+  let before = 0;
+  let column = NaN;
+  let [least, most, last] = [0, 0, 0];
+  const leave = (): void => {
+    if (!pen || Number.isNaN(column)) return;
+    canvas.lineTo(column, least);
+    canvas.lineTo(column, most);
+    canvas.lineTo(column, last);
+    column = NaN;
+  };
+  canvas.beginPath();
+  for (let at = from; at < to; at++) {
+    const value = y[at]!;
+    if (value !== value) {
+      leave();
+      pen = false;
+      continue;
+    }
+    const [right, up] = [ground.x(x[at]!), ground.y(value)];
+    if (!pen) {
+      canvas.moveTo(right, up);
+      pen = true;
+    } else if (dense) {
+      const here = Math.round(right);
+      if (here === column) {
+        if (up < least) least = up;
+        if (up > most) most = up;
+        last = up;
+      } else {
+        leave();
+        if (steps) canvas.lineTo(right, before);
+        canvas.lineTo(here, up);
+        [column, least, most, last] = [here, up, up, up];
+      }
+    } else {
+      if (steps) canvas.lineTo(right, before);
+      canvas.lineTo(right, up);
+    }
+    before = up;
+  }
+  leave();
+  canvas.stroke();
+}
+
+function band(ground: Ground, { x, y, of }: Drawable, low: Float64Array, high: Float64Array, [from, to]: [number, number]): void {
+  const { canvas } = ground;
+  canvas.save();
+  canvas.globalAlpha = BAND;
+  canvas.fillStyle = tint(of.colour);
+  let start = from;
+  for (let at = from; at <= to; at++) {
+    const known = at < to && y[at]! === y[at]! && low[at]! === low[at]! && high[at]! === high[at]!;
+    if (known) continue;
+    if (at > start) {
+      canvas.beginPath();
+      for (let place = start; place < at; place++) canvas.lineTo(ground.x(x[place]!), ground.y(high[place]!));
+      for (let place = at - 1; place >= start; place--) canvas.lineTo(ground.x(x[place]!), ground.y(low[place]!));
+      canvas.fill();
+    }
+    start = at + 1;
+  }
+  canvas.restore();
+}
+
+/** Where a logarithmic scale has no place for an end, it is the panel's. */
+function edge(ground: Ground, value: number): number {
+  const at = ground.y(value);
+  return Number.isFinite(at) ? at : ground.top + ground.height;
+}
+
+function intervals(ground: Ground, { x, of }: Drawable, low: Float64Array, high: Float64Array, [from, to]: [number, number]): void {
+  const { canvas, ratio } = ground;
+  const cap = of.symbol === "none" ? 0 : 3 * ratio;
+  canvas.save();
+  canvas.lineWidth = (of.symbol === "none" ? (of.width ?? 1) : 1.2) * ratio;
+  canvas.beginPath();
+  for (let at = from; at < to; at++) {
+    const [bottom, top] = [low[at]!, high[at]!];
+    if (bottom !== bottom || top !== top) continue;
+    whisker(canvas, ground.x(x[at]!), edge(ground, bottom), ground.y(top), cap);
+  }
+  canvas.stroke();
+  canvas.restore();
+}
+
+function whisker(canvas: CanvasRenderingContext2D, x: number, bottom: number, top: number, cap: number): void {
+  canvas.moveTo(x, bottom);
+  canvas.lineTo(x, top);
+  if (cap > 0 && bottom !== top) {
+    for (const y of [bottom, top]) {
+      canvas.moveTo(x - cap, y);
+      canvas.lineTo(x + cap, y);
+    }
+  }
+}
+
+function symbols(ground: Ground, { of, x, y }: Drawable, symbol: Symbol, [from, to]: [number, number]): void {
+  const { canvas, ratio } = ground;
+  const size = RADIUS * ratio;
+  const stroked = of.open === true || symbol === "plus" || symbol === "cross" || symbol === "tick";
+  const plain = to - from > MANY && symbol !== "tick";
+  if (stroked) canvas.lineWidth = (of.open ? 1.4 : (of.width ?? 1.6)) * ratio;
+  canvas.beginPath();
+  for (let at = from; at < to; at++) {
+    const value = y[at]!;
+    if (value !== value) continue;
+    const [right, up] = [ground.x(x[at]!), ground.y(value)];
+    if (plain) canvas.rect(right - ratio, up - ratio, 2 * ratio, 2 * ratio);
+    else shape(canvas, symbol, right, up, of.open ? size * 1.4 : size);
+  }
+  if (stroked && !plain) canvas.stroke();
+  else canvas.fill();
+}
+
+/** What of a canvas a symbol needs. */
+export type Pen = Pick<CanvasRenderingContext2D, "moveTo" | "lineTo" | "arc" | "rect" | "closePath">;
+
+export function shape(pen: Pen, symbol: Symbol, x: number, y: number, r: number): void {
+  const through = (...points: readonly (readonly [number, number])[]): void => {
+    points.forEach(([right, down], at) => (at ? pen.lineTo(x + right * r, y + down * r) : pen.moveTo(x + right * r, y + down * r)));
+  };
+  if (symbol === "circle") {
+    pen.moveTo(x + r, y);
+    pen.arc(x, y, r, 0, 2 * Math.PI);
+  } else if (symbol === "square") pen.rect(x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
+  else if (symbol === "plus" || symbol === "cross") {
+    const turned = symbol === "cross" ? 0.8 : 1;
+    const other = symbol === "cross" ? 0.8 : 0;
+    through([-turned, -other], [turned, other]);
+    through([-other, turned], [other, -turned]);
+  } else if (symbol === "tick") through([0, -r / 2], [0, r / 2]);
+  else if (symbol !== "none") {
+    if (symbol === "diamond") through([0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]);
+    else if (symbol === "up") through([0, -1.2], [1.15, 0.9], [-1.15, 0.9]);
+    else through([0, 1.2], [1.15, -0.9], [-1.15, -0.9]);
+    pen.closePath();
+  }
+}
+
+/** The width of a slot of bars or boxes in pixels, and where its middle is beside x. */
+function slot(ground: Ground, { of, x }: Drawable): [number, number] {
+  let closest = Infinity;
+  for (let at = 1; at < x.length; at++) {
+    const apart = Math.abs(ground.x(x[at]!) - ground.x(x[at - 1]!));
+    if (apart > 0 && apart < closest) closest = apart;
+  }
+  const slots = of.slots ?? 1;
+  const room = Number.isFinite(closest) ? closest : ground.width / 4;
+  const width = (Math.min(room, 90 * slots * ground.ratio) * 0.84) / slots;
+  return [width, ((of.slot ?? 0) - (slots - 1) / 2) * width];
+}
+
+function bars(ground: Ground, series: Drawable, [from, to]: [number, number]): void {
+  const { canvas, ratio } = ground;
+  const [width, beside] = slot(ground, series);
+  const zero = Math.min(edge(ground, 0), ground.top + ground.height);
+  for (let at = from; at < to; at++) {
+    const value = series.y[at]!;
+    if (value !== value) continue;
+    const middle = ground.x(series.x[at]!) + beside;
+    const top = ground.y(value);
+    canvas.fillRect(middle - width * 0.46, Math.min(top, zero), width * 0.92, Math.abs(zero - top));
+  }
+  if (series.low === null || series.high === null) return;
+  canvas.strokeStyle = tint("#1f2933");
+  canvas.lineWidth = ratio;
+  canvas.beginPath();
+  for (let at = from; at < to; at++) {
+    const [low, high] = [series.low[at]!, series.high[at]!];
+    if (low !== low || high !== high) continue;
+    whisker(canvas, ground.x(series.x[at]!) + beside, edge(ground, low), ground.y(high), Math.min(3 * ratio, width / 3));
+  }
+  canvas.stroke();
+}
+
+function boxes(ground: Ground, series: Drawable, [from, to]: [number, number]): void {
+  const { canvas, ratio } = ground;
+  const { x, y, low, high, lower, upper } = series;
+  if (low === null || high === null || lower === null || upper === null) return;
+  const [width, beside] = slot(ground, series);
+  const half = width * 0.4;
+  for (let at = from; at < to; at++) {
+    const middle = ground.x(x[at]!) + beside;
+    const [top, bottom, median] = [ground.y(upper[at]!), edge(ground, lower[at]!), ground.y(y[at]!)];
+    if (!Number.isFinite(median)) continue;
+    canvas.globalAlpha = 0.35;
+    canvas.fillRect(middle - half, top, 2 * half, bottom - top);
+    canvas.globalAlpha = 1;
+    canvas.lineWidth = ratio;
+    canvas.beginPath();
+    canvas.rect(middle - half, top, 2 * half, bottom - top);
+    whisker(canvas, middle, top, ground.y(high[at]!), half * 0.5);
+    whisker(canvas, middle, edge(ground, low[at]!), bottom, half * 0.5);
+    canvas.stroke();
+    canvas.lineWidth = 2.4 * ratio;
+    canvas.beginPath();
+    canvas.moveTo(middle - half, median);
+    canvas.lineTo(middle + half, median);
+    canvas.stroke();
+  }
+}
+
+/** Where bars and boxes have the middle of what stands at x, in canvas pixels from there. */
+export function beside(ground: Ground, series: Drawable): number {
+  return series.of.kind === "bars" || series.of.kind === "boxes" ? slot(ground, series)[1] : 0;
+}
