@@ -69,6 +69,13 @@ def test_a_trace_that_is_no_file_is_named_with_its_field() -> None:
     assert (caught.value.code, caught.value.field) == ("file-not-found", "path.trace")
 
 
+def test_a_name_that_no_trace_has_is_answered_by_those_that_are_shipped() -> None:
+    with pytest.raises(SawtoothError) as caught:
+        Scenario(path={"trace": "lte"})
+    assert (caught.value.code, caught.value.field) == ("file-not-found", "path.trace")
+    assert all(name in (caught.value.fix or "") for name in shipped())
+
+
 def test_a_trace_lies_beside_the_scenario_or_is_one_that_is_shipped(tmp_path: Path) -> None:
     (tmp_path / "own").write_text("1\n2\n")
     file = tmp_path / "s.toml"

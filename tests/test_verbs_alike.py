@@ -129,7 +129,12 @@ def test_a_field_in_the_wrong_place_is_answered_by_the_one_that_does_it(changes:
         ("run one-p", "plain,one-percent-loss"),
         ("run --set path.r", "plain,path.rtt="),
         ("run --set flows.cc=c", "plain,flows.cc=cubic"),
+        ("run --set flows.0.r", "plain,flows.0.reader="),
+        ("run --set flows.0.cc=c", "plain,flows.0.cc=cubic"),
         ("run --engine k", "plain,kernel"),
+        ("cc show pr", "plain,prague"),
+        ("whatif --cc bb", "plain,bbr"),
+        ("schema sc", "plain,scenario"),
         ("predict --cc bb", "plain,bbr"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 from sawtooth import plain
 from sawtooth.capture.judgement import Judgement
 from sawtooth.capture.marks import rate
+from sawtooth.columns import aligned
 
 LISTED = 20
 """Connections listed one by one, those with the most data first."""
@@ -38,8 +39,10 @@ _PLACES = {
 }
 
 
-def describe(facts: dict[str, Any], connection: int | None = None) -> str:
-    """Several lines: the capture, then its connections, or one of them in full."""
+def describe(facts: dict[str, Any], connection: int | None = None, width: int | None = None) -> str:
+    """Several lines: the capture, then its connections, or one of them in full. ``width`` is the terminal's, in
+    characters: a connection that does not fit into a line has two.
+    """
     wanted = facts["connections"] if connection is None else [facts["connections"][connection]]
     lines = [_capture(facts), *(f"problem: {plain.sentence(problem)}" for problem in facts["problems"])]
     transfers = [(one, way) for one in wanted for way in one["directions"] if "data_packets" in way]
@@ -49,10 +52,12 @@ def describe(facts: dict[str, Any], connection: int | None = None) -> str:
         if len(wanted) > LISTED:
             lines.append(f"… and {len(wanted) - LISTED} more; --json has all")
     elif connection is None and len(transfers) != 1:
-        lines += ["", _HEAD, *(_line(one, way) for one, way in transfers[:LISTED])]
+        lines += ["", *_listed(transfers[:LISTED], width)]
         if len(transfers) > LISTED:
             lines.append(f"… and {len(transfers) - LISTED} more; --json has all")
-        lines += ["", f"one of them in full: --connection {transfers[0][0]['index']}"]
+        ways = sum(one is transfers[0][0] for one, _ in transfers)
+        both = ", both ways" if ways > 1 else ""
+        lines += ["", f"one connection in full{both}: --connection {transfers[0][0]['index']}"]
     else:
         for one, way in transfers:
             lines += ["", *_page(one, way)]
@@ -77,19 +82,34 @@ def _capture(facts: dict[str, Any]) -> str:
     )
 
 
-_HEAD = (
-    f"{'#':>4}  {'from':<22} {'to':<22} {'data':>9} {'goodput':>12} {'RTT':>9} {'lost':>7} {'retransmits':>11} "
-    f"{'limit':<17}"
-).rstrip()
+def _listed(transfers: list[tuple[dict[str, Any], dict[str, Any]]], width: int | None) -> list[str]:
+    """A line each, or two where one would be too long: addresses of IPv6 are."""
+    cells = [("data", "goodput", "RTT", "lost", "retransmits", "limit"), *(_numbers(*each) for each in transfers)]
+    ends = [("from", "to"), *(_ends(*each) for each in transfers)]
+    names = ["#", *(str(one["index"]) for one, _ in transfers)]
+    whole = [[name, *pair, *row] for name, pair, row in zip(names, ends, cells, strict=True)]
+    lines = aligned(whole, (1, 2, 8))
+    if width is None or max(map(len, lines)) <= width:
+        return lines
+    told = aligned([["", *row] for row in cells], (6,))
+    within = max(map(len, names))
+    return [
+        line
+        for name, (source, target), row in zip(names, ends, told, strict=True)
+        for line in (*_between(f"{name:>{within}}  ", source, target, width), f"{'':{within}}{row}")
+    ]
 
 
-def _line(one: dict[str, Any], way: dict[str, Any]) -> str:
-    source, target = _ends(one, way)
-    lost, goodput = way["loss"]["rate"], rate(way["goodput_bps"])
+def _between(start: str, source: str, target: str, width: int) -> list[str]:
+    line = f"{start}{source} → {target}"
+    return [line] if len(line) <= width else [f"{start}{source}", f"{'':{len(start) - 2}}→ {target}"]
+
+
+def _numbers(one: dict[str, Any], way: dict[str, Any]) -> tuple[str, ...]:
+    lost = way["loss"]["rate"]
     return (
-        f"{one['index']:>4}  {source:<22} {target:<22} {_size(way['acknowledged_bytes']):>9} {goodput:>12} "
-        f"{_time(way['rtt']['base_s']):>9} {'–' if lost is None else f'{lost:.2%}':>7} {way['retransmits']:>11} "
-        f"{_longest(one, way)}"
+        *(_size(way["acknowledged_bytes"]), rate(way["goodput_bps"]), _time(way["rtt"]["base_s"])),
+        *("–" if lost is None else f"{lost:.2%}", str(way["retransmits"]), _longest(one, way)),
     )
 
 

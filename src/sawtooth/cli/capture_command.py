@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sawtooth.cli.command import Command
-from sawtooth.cli.terminal import is_watched, redraw, say, tell
+from sawtooth.cli.terminal import is_watched, redraw, say, say_folded, tell, width
 from sawtooth.plain import where
 
 PARTLY = 5
@@ -85,10 +85,10 @@ def capture(
         say(json.dumps(facts[0] if len(facts) == 1 else facts, indent=2))
     else:
         told = [
-            "\n\n".join([describe(one.facts, connection), *([] if found is None else [found.text()])])
+            "\n\n".join([describe(one.facts, connection, width()), *([] if found is None else [found.text()])])
             for one, found in zip(captures, identified, strict=True)
         ]
-        say("\n\n".join(told))
+        say_folded("\n\n".join(told))
     for path in wrote:
         (tell if as_json else say)(f"wrote {where(path)}")
     if any(one.problems for one in captures):

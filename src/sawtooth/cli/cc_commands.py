@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.cli import complete
 from sawtooth.cli.command import Group
-from sawtooth.cli.terminal import say
+from sawtooth.cli.terminal import say, say_folded, width
+from sawtooth.columns import aligned
 from sawtooth.errors import InputError, suggestion
 from sawtooth.plain import plain, where
 
@@ -49,16 +51,17 @@ def list_(as_json: bool) -> None:
                 "formula" if one.model else _ABSENT,
                 "yes" if one.host else _ABSENT,
                 _kernels(one) or _ABSENT,
-                textwrap.shorten(parameters, 60, placeholder=" …"),
+                parameters,
             )
         )
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    across = width()
+    left = 60 if across is None else across - sum(max(len(row[at]) for row in rows) + 2 for at in range(5))
+    rows = [(*row[:5], textwrap.shorten(row[5], max(24, min(60, left)), placeholder=" …")) for row in rows]
+    say("\n".join(aligned(rows, range(6))))
 
 
 @cc.command(short_help="Show one: its law, its source, its response to loss.")
-@click.argument("name")
+@click.argument("name", shell_complete=complete.controls)
 @click.option("--engine", default="sim", show_default=True, help="Whose answers the curve is of: sim or kernel.")
 @click.option("--kernel", help="With --engine kernel: the name of the one to boot.")
 @click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True, help="Runs at each loss.")
@@ -80,7 +83,7 @@ def show(
         raise InputError("unknown-name", message, fix=suggestion(name, found))
     one = found[name]
     if not as_json:
-        say(_words(one))
+        say_folded(_words(one))
     simulated = engine == "sim" and not one.sim
     curve = None if no_curve or simulated else response(name, engine=engine, kernel=kernel, seeds=seeds)
     if as_json:
@@ -88,7 +91,7 @@ def show(
         records = {key: value.to_dict("records") for key, value in table.items()}
         say(json.dumps(asdict(one) | _described(name) | records, indent=2, ensure_ascii=False))
     elif curve is not None:
-        say(f"\n{curve.words()}")
+        say_folded(f"\n{curve.words()}")
     elif not no_curve:
         say("\nThe engine sim has none of its own: --engine kernel measures the curve, in minutes.")
     if curve is not None and out is not None:

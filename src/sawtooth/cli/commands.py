@@ -11,7 +11,8 @@ import click
 
 from sawtooth.cli import complete
 from sawtooth.cli.command import Group
-from sawtooth.cli.terminal import is_quiet, say
+from sawtooth.cli.terminal import is_quiet, say, say_folded, width
+from sawtooth.columns import aligned
 from sawtooth.errors import InputError
 from sawtooth.plain import plain, sentence, where
 
@@ -35,8 +36,10 @@ def sawtooth() -> None:
     """What does TCP get out of a path with this rate, delay, queue and loss?
 
     \b
-    sawtooth predict --rate "100 Mbit/s" --rtt "20 ms" --loss 1%    at once, from formulas
-    sawtooth run one-percent-loss                                   simulated, with a report
+    At once, from formulas:
+      sawtooth predict --rate "100 Mbit/s" --rtt "20 ms" --loss 1%
+    Simulated, with a report:
+      sawtooth run one-percent-loss
     """
 
 
@@ -109,8 +112,8 @@ def run(
                 return
             # First: a figure that means nothing is not to be read before that is known.
             for warning in result.warnings:
-                say(f"warning: {sentence(warning)}")
-            say(result.table())
+                say_folded(f"warning: {sentence(warning)}")
+            say_folded(result.table(width()))
             say(f"results: {where(result.directory)}")
             say(f"report: {where(page)}")
         except BrokenPipeError as error:
@@ -197,11 +200,11 @@ def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) 
     if as_json:
         say(json.dumps(scenario.compile().to_dict(), indent=2))
     else:
-        say(describe(scenario))
+        say_folded(describe(scenario))
 
 
 @sawtooth.command()
-@click.argument("kind", type=str)
+@click.argument("kind", type=str, shell_complete=complete.schemas)
 def schema(kind: str) -> None:
     """Print the JSON Schema: KIND is scenario or study."""
     from sawtooth.verbs import schema as of
@@ -224,8 +227,11 @@ def studies(as_json: bool) -> None:
             for name, (study, path) in found.items()
         ]
         say(json.dumps(told, indent=2, ensure_ascii=False))
-    for name, (study, path) in ({} if as_json else found).items():
-        say(f"{name:24} {plain(study.title)}\n{'':24} {where(path)}")
+        return
+    longest = max(map(len, found))
+    for name, (study, _) in found.items():
+        say_folded(f"{name:{longest}}  {plain(study.title)}")
+    say(f"\nfiles: {where(next(iter(found.values()))[1].parent)}")
 
 
 def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
@@ -249,5 +255,6 @@ def _print(table: DataFrame, form: str | None) -> None:
         say(table.to_csv(index=False), end="")
     else:
         goodput = ["unknown" if math.isnan(bps) else f"{bps / 1e6:.4g} Mbit/s" for bps in table["goodput_bps"]]
-        table = table.assign(goodput=goodput)[["cc", "goodput", "limit", "formula", "source"]]
-        say(table.to_string(index=False, justify="left"))
+        names = ["cc", "goodput", "limit", "formula", "source"]
+        rows = table.assign(goodput=goodput)[names].astype(str).to_numpy().tolist()
+        say("\n".join(aligned([names, *rows], (0, 2, 3, 4), width())))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli.command import Command
-from sawtooth.cli.terminal import is_quiet, say
+from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _runs(runs: tuple[str, ...], within: str | None, omit: str | None, out: str 
         write_bytes(directory / "comparison.csv", csv_text(found.table).encode())
         write_bytes(directory / "comparison.json", f"{described}\n".encode())
         draw(found, directory)
-    _print(form, described, csv_text(found.table), words(found))
+    _print(form, described, csv_text(found.table), words(found, width()))
     return DIFFERS if found.outside else CANNOT_TELL if found.unknown else 0
 
 
@@ -135,4 +135,4 @@ def _print(form: str | None, as_json: str, as_csv: str, text: str) -> None:
     elif form == "json":
         say(as_json)
     else:
-        say(text)
+        say_folded(text)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 from click.shell_completion import CompletionItem
+
+_ONE = re.compile(r"([a-z]+)\.\d+\.")
 
 
 def studies(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -21,6 +25,13 @@ def engines(_: click.Context, __: click.Parameter, typed: str) -> list[Completio
     return [CompletionItem(name) for name in NAMES if name.startswith(typed)]
 
 
+def schemas(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
+    """What there is a JSON Schema of."""
+    from sawtooth.verbs import SCHEMAS
+
+    return [CompletionItem(name) for name in SCHEMAS if name.startswith(typed)]
+
+
 def controls(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of congestion controls."""
     from sawtooth.scenario import CONGESTION_CONTROLS
@@ -33,8 +44,13 @@ def assignments(_: click.Context, __: click.Parameter, typed: str) -> list[Compl
     from sawtooth.scenario import CONGESTION_CONTROLS
     from sawtooth.scenario.fields import fields
 
-    if typed.startswith("flows.cc="):
-        words = [f"flows.cc={name}" for name in CONGESTION_CONTROLS]
+    # flows.0.cc is that of the first flow, flows.cc that of all.
+    one = _ONE.match(typed)
+    field = typed.partition("=")[0] if "=" in typed else ""
+    if field == "flows.cc" or (one and field == f"{one[0]}cc"):
+        words = [f"{field}={name}" for name in CONGESTION_CONTROLS]
+    elif one:
+        words = [f"{one[0]}{name.partition('.')[2]}=" for name in fields() if name.startswith(f"{one[1]}.")]
     else:
         words = [f"{name}=" for name in fields()]
     return [CompletionItem(word) for word in words if word.startswith(typed)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli.command import Group
-from sawtooth.cli.terminal import is_quiet, say
+from sawtooth.cli.terminal import is_quiet, say, say_folded
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import where
 
@@ -134,7 +134,7 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, **given: 
         told = {"assumed": assumed, "estimates": [one.describe() for one in answers]}
         say(json.dumps(told, indent=2, ensure_ascii=False))
     else:
-        say(_text(answers, asked.model, assumed_rtt, rate))
+        say_folded(_text(answers, asked.model, assumed_rtt, rate))
 
 
 @congestion.command(short_help="Write a page about a link from RTT series.")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sawtooth.cli.command import Command, Group
-from sawtooth.cli.terminal import is_quiet, is_watched, redraw, say, tell
+from sawtooth.cli.terminal import is_quiet, is_watched, redraw, say, say_folded, tell, width
+from sawtooth.columns import aligned
 from sawtooth.errors import InputError, suggestion
 from sawtooth.plain import plain, where
 
@@ -133,9 +134,8 @@ def list_(as_json: bool) -> None:
         size = f"{_size(kernel.path.parent) / 1e6:.0f} MB"
         built = kernel.built[:16].replace("T", " ")
         rows.append((name, kernel.version, str(kernel.hz), size, built, _controls(kernel), " ".join(added)))
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows if kernels else []:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    if kernels:
+        say("\n".join(aligned(rows, range(len(rows[0])), width())))
     for tree in kept(cache_directory() / "build"):
         say(f"kept for the next build: {where(tree)}, {_size(tree) / 1e9:.1f} GB (sawtooth kernel remove --trees)")
 
@@ -199,7 +199,7 @@ def doctor(as_json: bool) -> None:
     if as_json:
         say(json.dumps(found, indent=2))
     else:
-        say(words(found))
+        say_folded(words(found))
 
 
 class _Lines:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli.command import Group
-from sawtooth.cli.terminal import is_quiet, say
+from sawtooth.cli.terminal import is_quiet, say, say_folded
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import where
 
@@ -113,7 +113,7 @@ def _measure(
     if as_json:
         say(json.dumps(_described(path, found, transport.kind, measured, told), indent=2, ensure_ascii=False))
     else:
-        say(_text(found, transport.kind, measured, told))
+        say_folded(_text(found, transport.kind, measured, told))
         say(f"series: {where(path)}")
     if not measured.whole:
         fix = f"what was measured is in {path}; the same command begins another"

@@ -7,8 +7,12 @@ Every command prints by these and by nothing else; what a terminal would obey is
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import sys
 from typing import Any
+
+from sawtooth.columns import folded
 
 _quiet = False
 _log = logging.getLogger("sawtooth")
@@ -43,6 +47,18 @@ def say(text: str, end: str = "\n") -> None:
     """An answer. Raises SawtoothError as the stream of ``process.prepared`` does."""
     sys.stdout.write(text + end)
     sys.stdout.flush()
+
+
+def say_folded(text: str) -> None:
+    """An answer in sentences and tables, which keeps to the width of the terminal."""
+    say(folded(text, width()))
+
+
+def width() -> int | None:
+    """Of the terminal that answers go to, in characters, or what COLUMNS says; None: no terminal, so any."""
+    if not os.environ.get("COLUMNS", "").isdigit() and not (sys.stdout is not None and sys.stdout.isatty()):
+        return None
+    return max(40, shutil.get_terminal_size().columns)
 
 
 def tell(text: str = "") -> None:

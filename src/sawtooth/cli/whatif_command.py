@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sawtooth.cli import complete
 from sawtooth.cli.capture_command import PARTLY
 from sawtooth.cli.command import Command
-from sawtooth.cli.terminal import is_quiet, say
+from sawtooth.cli.terminal import is_quiet, say, say_folded
 from sawtooth.errors import InputError
 from sawtooth.plain import where
 
@@ -31,7 +32,11 @@ _NUMBERS = ("rate", "rtt", "loss")
 @click.option("--queue", help='Of the bottleneck, like "1 bdp" or "1000 packets".')
 @click.option("--throughput", help="What the transfer got, for the self-test.")
 @click.option("--duration", help="How long it lasted; 30 s without it.")
-@click.option("--cc", help="The sender's congestion control; without it what INPUT says or shows.")
+@click.option(
+    "--cc",
+    shell_complete=complete.controls,
+    help="The sender's congestion control; without it what INPUT says or shows.",
+)
 @click.option("--draws", type=click.IntRange(2, 1000), help="Paths drawn from the estimate; 24, fewer on fast paths.")
 @click.option("--seed", type=click.IntRange(0, 10**9), default=1, show_default=True, help="Of the draws.")
 @click.option("--scenario", "out", metavar="FILE", help="Also write the estimate as a scenario file, for any engine.")
@@ -80,7 +85,7 @@ def whatif(
         }
         say(json.dumps(described, indent=2, ensure_ascii=False))
     else:
-        say(words(observed, path, test, answers))
+        say_folded(words(observed, path, test, answers))
         if out is not None:
             say(f"scenario: {where(out)}")
     if observed.problems:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable
 from typing import Any
 
+from sawtooth.columns import aligned
 from sawtooth.compare.comparison import INSIDE, OUTSIDE, UNKNOWN, Comparison
 from sawtooth.plain import plain, sentence, where
 from sawtooth.study.means import of_time
@@ -16,8 +17,11 @@ _HEADER = (
 )
 
 
-def words(found: Comparison) -> str:
-    """One block for each subject that is compared with the reference; throughput in Mbit/s."""
+def words(found: Comparison, width: int | None = None) -> str:
+    """One block for each subject that is compared with the reference; throughput in Mbit/s.
+
+    ``width`` is the terminal's, in characters: columns that do not fit follow in a table below.
+    """
     lines = [
         f"reference: {plain(found.labels[0])} ({where(found.subjects[0].directory)})",
         f"throughput in Mbit/s, {_times(found)}; the 95% interval and Δ q25 … are of the difference",
@@ -25,11 +29,8 @@ def words(found: Comparison) -> str:
     for label, subject in zip(found.labels[1:], found.subjects[1:], strict=True):
         rows = found.table[found.table["against"] == label].to_dict("records")
         cells = [_HEADER, *(_cells(row) for row in rows)]
-        widths = [max(len(row[at]) for row in cells) for at in range(len(_HEADER))]
         lines += ["", f"{plain(label)} ({where(subject.directory)})"]
-        for row in cells:
-            numbers = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-            lines.append("  ".join([row[0].ljust(widths[0]), *numbers]).rstrip())
+        lines += aligned(cells, (0, len(_HEADER) - 1), width)
     if found.differing:
         lines += ["", "the scenarios differ in:"]
         lines += [f"  {plain(name)}: {' | '.join(map(plain, values))}" for name, values in found.differing.items()]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.engines.lacks import simulated
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.temporary import directory, locked
 
@@ -209,7 +210,12 @@ def _check_controls(compiled: Compiled, found: Installed) -> None:
         if flow.module is None and flow.datagrams is None and flow.cc not in found.controls:
             named = f'the kernel "{found.name}"' if found.name else "this kernel"
             others = having(flow.cc)
-            fix = f'set host.kernel to "{others[0]}", which has it' if others else suggestion(flow.cc, found.controls)
+            if others:
+                fix = f'set host.kernel to "{others[0]}", which has it'
+            elif flow.cc in simulated():
+                fix = "use --engine sim, which has it, or build a kernel with it: sawtooth kernel build --help"
+            else:
+                fix = suggestion(flow.cc, found.controls)
             raise InputError("unsupported", f"{named} has no {flow.cc}", field=f"flows.{index}.cc", fix=fix)
 
 

@@ -13,7 +13,7 @@ _KERNEL = "use --engine kernel, or netns where this host's kernel has it"
 _NAMED = "use --engine kernel with host.kernel, the name of a kernel that has it"
 
 
-def _simulated() -> Collection[str]:
+def simulated() -> Collection[str]:
     """What ``sim`` has; nothing where its core is missing."""
     # Not by the engine, which asks this module: that would be a circle.
     try:
@@ -36,7 +36,7 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
             what = f"closed form for {flow.cc}, only for" if engine == "model" else f"{flow.cc}, only"
             message = f"the engine {engine} has no {what} {', '.join(controls)}"
             fix = _KERNEL if flow.cc in LINUX_CONTROLS else _NAMED
-            if engine != "sim" and flow.cc in _simulated():
+            if engine != "sim" and flow.cc in simulated():
                 fix = "use --engine sim"
             if engine == "sim" and flow.cc in LINUX_CONTROLS:
                 fix = f'{fix}; or give its source, cc = {{ source = "…/net/ipv4/tcp_{flow.cc}.c" }}'

@@ -47,6 +47,10 @@ def read_trace(name: str) -> Opportunities | Steps:
     Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``bad-trace`` with the line.
     """
     path = found(name)
+    if not path.exists() and path.name == name:
+        message = "there is no such file, and no trace of that name is shipped"
+        fix = f"give a file, or one of those that are shipped: {', '.join(shipped())}"
+        raise InputError("file-not-found", message, file=name, fix=fix)
     try:
         about = path.stat()
     except (OSError, ValueError):

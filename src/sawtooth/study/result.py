@@ -213,9 +213,12 @@ class StudyResult(Shown):
             **{name: json.loads(table.to_json(orient="records")) for name, table in tables.items()},
         }
 
-    def table(self) -> str:
-        """For a terminal: one line a point over all seeds, beside the published means where there are some."""
-        return table(self)
+    def table(self, width: int | None = None) -> str:
+        """For a terminal: one line a point over all seeds, beside the published means where there are some.
+
+        ``width`` in characters: columns that do not fit follow in a table below.
+        """
+        return table(self, width)
 
 
 def _published(where: Path, about: dict[str, Any] | None) -> Published | None:

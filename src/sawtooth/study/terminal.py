@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.columns import aligned
 from sawtooth.study import application, estimates
 from sawtooth.study.means import interval, intervals, means
 from sawtooth.study.shares import ALL
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
     from sawtooth.study.result import StudyResult
 
 
-def table(result: StudyResult) -> str:
+def table(result: StudyResult, width: int | None = None) -> str:
     """One line a point, all seeds together; throughput in Mbit/s, the mean with its 95% interval. Where the study is of
-    probes: what a flow got beside what they say of it.
+    probes: what a flow got beside what they say of it. ``width`` is the terminal's, in characters.
     """
     if result.study.is_of_probes:
-        return _of_probes(result)
+        return _of_probes(result, width)
     if len(result.records) == 1 and result.published is None:
-        return _of_one(result)
+        return _of_one(result, width)
     keys = list(result.places[0].key)
     compared = result.published is not None
     header = [*keys, "mean", "95% interval", "std", "median", "change"]
@@ -43,11 +44,15 @@ def table(result: StudyResult) -> str:
     about = f"throughput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
     notes = [line for line in (about, intervals(result.records)) if line]
-    more = (*_shares(result, keys, words), *_latency(result, keys, words), *_applications(result, keys, words))
-    return "\n".join([title, *notes, "", *_aligned(lines, words), *more])
+    more = (
+        *_shares(result, keys, words, width),
+        *_latency(result, keys, words, width),
+        *_applications(result, keys, words, width),
+    )
+    return "\n".join([title, *notes, "", *aligned(lines, words, width, keys=len(keys)), *more])
 
 
-def _of_one(result: StudyResult) -> str:
+def _of_one(result: StudyResult, width: int | None) -> str:
     """A scenario by itself: each flow in a line, the bottleneck's queue, then what ends, asks or is probed."""
     (row,) = result.records
     header = ["goodput", "95% interval", "std", "median", "RTT ms", "retransmits", "timeouts"]
@@ -69,8 +74,8 @@ def _of_one(result: StudyResult) -> str:
         lines, whole = [header[4:]], whole[4:]
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     notes = [line for line in (about, intervals(result.records)) if line]
-    told = [*notes, "", *_aligned([*lines, whole], [0] if flows else []), *_queue(row)]
-    told += [*_completions(result), *_latency(result, [], []), *_applications(result, [], [])]
+    told = [*notes, "", *aligned([*lines, whole], [0] if flows else [], width, keys=1 if flows else 0), *_queue(row)]
+    told += [*_completions(result, width), *_latency(result, [], [], width), *_applications(result, [], [], width)]
     return "\n".join([result.study.title or result.study.name, *told])
 
 
@@ -88,7 +93,7 @@ def _queue(row: Mapping[str, Any]) -> list[str]:
     return ["", f"the bottleneck's queue: {', '.join(told)}"]
 
 
-def _completions(result: StudyResult) -> list[str]:
+def _completions(result: StudyResult, width: int | None) -> list[str]:
     """How long transfers took that end by themselves, by size."""
     if result.completions.empty:
         return []
@@ -99,10 +104,10 @@ def _completions(result: StudyResult) -> list[str]:
         lines.append([*cells, *(_short(row[f"fct_ms_{name}"]) for name in ("p50", "p90", "p99"))])
         lines[-1].append(_short(row["slowdown_p50"]))
     about = "completion times in ms, and the median of how many times as long as on the empty path"
-    return ["", about, "", *_aligned(lines, [0])]
+    return ["", about, "", *aligned(lines, [0], width)]
 
 
-def _of_probes(result: StudyResult) -> str:
+def _of_probes(result: StudyResult, width: int | None) -> str:
     """A flow's throughput and the estimate of it, which are the question; what all flows get is in summary.csv."""
     keys = list(result.places[0].key)
     rows = estimates.summary(result.probed, keys)
@@ -119,7 +124,9 @@ def _of_probes(result: StudyResult) -> str:
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
     words += range(len(keys), len(keys) + len(names))
     fit = estimates.Fit.of(result.probed).words
-    return "\n".join([result.study.title or result.study.name, about, fit, "", *_aligned(lines, words)])
+    return "\n".join(
+        [result.study.title or result.study.name, about, fit, "", *aligned(lines, words, width, keys=len(keys))]
+    )
 
 
 def _seeds(result: StudyResult) -> str:
@@ -129,7 +136,7 @@ def _seeds(result: StudyResult) -> str:
     return f"{seeds} seed{'s' if seeds > 1 else ''} a point"
 
 
-def _shares(result: StudyResult, keys: list[str], words: list[int]) -> list[str]:
+def _shares(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
     """What each flow of a point gets, where there are several."""
     if result.shares.empty:
         return []
@@ -138,10 +145,15 @@ def _shares(result: StudyResult, keys: list[str], words: list[int]) -> list[str]
         share = "-" if math.isnan(row["share_percent"]) else f"{row['share_percent']:.1f}%"
         cells = [*(plain(row[key]) for key in keys), row["flow"], _number(row["mean_mbps"]), _number(row["std_mbps"])]
         lines.append([*cells, share, "-" if math.isnan(row["jain"]) else f"{row['jain']:.3f}"])
-    return ["", "each flow, and Jain's index over its connections", "", *_aligned(lines, [*words, len(keys)])]
+    return [
+        "",
+        "each flow, and Jain's index over its connections",
+        "",
+        *aligned(lines, [*words, len(keys)], width, keys=len(keys) + 1),
+    ]
 
 
-def _latency(result: StudyResult, keys: list[str], words: list[int]) -> list[str]:
+def _latency(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
     """What probes wait at each point, where there are some."""
     if result.latency.empty:
         return []
@@ -154,10 +166,10 @@ def _latency(result: StudyResult, keys: list[str], words: list[int]) -> list[str
         lines.append([*cells, "-" if math.isnan(lost) else f"{lost:.1f}%", _short(row["rpm"])])
     first = result.latency["probe"].iloc[0]
     about = f"latency under load in ms, of {first}; responsiveness in round trips a minute"
-    return ["", about, "", *_aligned(lines, words)]
+    return ["", about, "", *aligned(lines, words, width, keys=len(keys))]
 
 
-def _applications(result: StudyResult, keys: list[str], words: list[int]) -> list[str]:
+def _applications(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
     """What flows have that are applications, a table for each kind."""
     found = []
     for told, rows in application.tables(result.applications):
@@ -168,20 +180,8 @@ def _applications(result: StudyResult, keys: list[str], words: list[int]) -> lis
                 for column, (_, digits) in told.columns.items()
             ]
             lines.append([*(plain(row[key]) for key in keys), row["flow"], *cells])
-        found += ["", told.title, "", *_aligned(lines, [*words, len(keys)])]
+        found += ["", told.title, "", *aligned(lines, [*words, len(keys)], width, keys=len(keys) + 1)]
     return found
-
-
-def _aligned(lines: list[list[str]], words: list[int]) -> list[str]:
-    """Columns side by side; those in ``words`` are text, to the left. An empty line stays one."""
-    widths = [max(len(line[at]) for line in lines if line) for at in range(len(lines[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if at in words else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=False))
-        ).rstrip()
-        for line in lines
-    ]
 
 
 def plain(value: object) -> str:
