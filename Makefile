@@ -30,7 +30,7 @@ help:  ## List the targets
 demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where its report is
 	$(BIN)/sawtooth run $(STUDY)
 
-# By the marks that tests get from their fixtures, tests/conftest.py.
+# By the marks that tests get from their fixtures, tests/conftest.py. What runs in real time has the machine to itself.
 QUICK := not (guest or browser or netns or wheel or npm or slow)
 
 quick: setup  ## Tests of Rust and of Python that need nothing but this machine's processors, side by side; a minute or two
@@ -39,7 +39,8 @@ quick: setup  ## Tests of Rust and of Python that need nothing but this machine'
 
 test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of Rust and of Python
 	cargo test --locked --profile checked --workspace --exclude sawtooth-python
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not netns"
+	$(BIN)/python -m pytest -m netns
 
 check: setup  ## Format, lint, types, and the core's stub against the built core
 	cargo fmt --all --check
