@@ -7,7 +7,10 @@ const fs = require("node:fs");
 const vm = require("node:vm");
 
 const page = fs.readFileSync(process.argv[2], "utf8");
-const scripts = [...page.matchAll(/<script>([^]*?)<\/script>/g)].map((found) => found[1]);
+// The first one draws what all pages have: here it is a group of graphs that show the same time.
+const scripts = [...page.matchAll(/<script>([^]*?)<\/script>/g)].map((found) => found[1]).slice(1);
+const members = [];
+const group = { join: (one) => members.push(one), show: (range) => members.forEach((one) => one.show(range)) };
 const text = page.match(/<script type="application\/json" id="content">([^]*?)<\/script>/)[1];
 const drawn = { images: 0 };
 const failures = [];
@@ -42,6 +45,7 @@ const graphs = anything({ append: (...words) => failures.push(...words.filter((w
 const section = anything({ querySelector: () => graphs });
 
 const world = vm.createContext({
+  sawtooth: { charts: new Map([["over-time", { panels: [{ group }] }]]) },
   console, fetch, DecompressionStream, Response, performance, Promise, setTimeout,
   devicePixelRatio: 1, addEventListener: () => {}, requestAnimationFrame: (act) => setTimeout(act, 0),
   matchMedia: () => ({ matches: false, addEventListener: () => {} }),
@@ -51,7 +55,7 @@ const world = vm.createContext({
   ResizeObserver: class { observe() {} },
   document: anything({
     getElementById: (id) => (id === "content" ? { textContent: text } : element()),
-    querySelectorAll: (which) => (which === ".view" ? [section] : which === ".graphs" ? [graphs] : []),
+    querySelectorAll: (which) => (which === ".graphed" ? [section] : which === ".graphs" ? [graphs] : []),
     createElement: element, documentElement: element(), activeElement: null,
   }),
 });
@@ -62,7 +66,7 @@ const later = (ms) => new Promise((done) => setTimeout(done, ms));
 const ask = (what) => vm.runInContext(what, world);
 
 (async () => {
-  for (let round = 0; round < 500 && !failures.length && ask("!views[0]?.panels || views[0].left === undefined"); round++) {
+  for (let round = 0; round < 500 && !failures.length && ask("!views[0]?.whole"); round++) {
     await later(10);
   }
   const told = failures.length ? {} : JSON.parse(ask(`(() => {
@@ -72,7 +76,7 @@ const ask = (what) => vm.runInContext(what, world);
       kinds: Object.fromEntries(view.counts), shown: [view.left, view.right],
     });
   })()`));
-  if (!failures.length) ask("views[0].to(0.05, 0.1); views[0].zoom(0.5); views[0].move(0.2); views[0].whole()");
+  if (!failures.length) ask("to(0.05, 0.1); zoom(0.5); move(0.2); everything()");
   await later(100);
   console.log(JSON.stringify({ ...told, images: drawn.images, failures }));
 })();

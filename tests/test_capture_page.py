@@ -41,5 +41,5 @@ def test_the_scripts_read_what_the_tables_hold_and_draw_it(tmp_path: Path) -> No
 
 def test_a_page_that_cannot_be_drawn_says_so(tmp_path: Path) -> None:
     page = write_page(transfer(), tmp_path / "page.html")
-    page.write_text(page.read_text().replace('"length": ', '"length": -', 1))
+    page.write_text(page.read_text().replace('"length":', '"length":-', 1))
     assert "could not be drawn" in run(page)["failures"][0]

@@ -108,6 +108,11 @@ def transfer(
         "goodput_bps": MSS * 8e3,
         "rtt": {"whole": trip, "far": "receiver", "near_s": 0.0},
         "limits": {"sender_s": 0.1, "path_s": 0.3},
+        "timeout_retransmits": 2,
+        "loss": {
+            **{"rate": 0.0175, "lost": 7, "segments": count, "bursts": 1, "largest_burst": 1, "longest_run": 1},
+            **{"where": "data after", "sure": "exact"},
+        },
     }
     ends_of = {
         "index": 0,
@@ -326,18 +331,50 @@ def test_the_page_holds_every_segment(tmp_path: Path) -> None:
     assert sum(unpacked(packed["sacks"]["dsack"])) == view.sacks["dsack"].sum()
 
 
-def test_what_is_not_known_is_minus_one_in_the_page(tmp_path: Path) -> None:
+def test_of_many_segments_a_part_is_drawn_at_once_that_reaches_as_far(tmp_path: Path) -> None:
+    capture = transfer(20_000)
+    first = content(write_page(capture, tmp_path / "page.html"))["views"][0]["first"]
+    view = View.of(capture, "some.pcap")
+    kind, seq = np.array(first["data"]["kind"]), np.array(first["data"]["seq"])
+    assert len(kind) < 2000
+    top = seq + np.array(first["data"]["size"])
+    assert (seq[kind == 0].min(), top[kind == 0].max()) == (1, (view.data["seq"] + view.data["length"]).max())
+    assert set(kind) == set(view.data["kind"])
+    assert first["acks"]["ack"][-1] == view.acks["ack"].iloc[-1]
+
+
+def test_a_transfer_without_round_trips_has_curves_all_the_same(tmp_path: Path) -> None:
     capture = transfer()
-    capture.series["rtt_min_s"] = np.nan
-    (packed,) = content(write_page(capture, tmp_path / "page.html"))["views"]
-    assert set(unpacked(packed["series"]["rtt_min_s"])) == {-1}
+    capture.segments["rtt_s"] = np.nan
+    capture.series["in_flight_bytes"] = np.nan
+    figures = json.loads(drawn(write_page(capture, tmp_path / "page.html")))
+    assert [panel["y"]["label"] for panel in figures[0]["panels"]] == ["goodput", "in flight", "round-trip time"]
+
+
+def test_one_capture_is_shaded_and_several_are_on_the_same_axes(tmp_path: Path) -> None:
+    (alone,) = json.loads(drawn(write_page(transfer(), tmp_path / "page.html")))
+    shaded = alone["panels"][0]["spans"]
+    assert {span["colour"] for span in shaded} < {limit.colour for limit in LIMITS.values()}
+    assert {span["name"] for span in shaded} == {f"limited by: {LIMITS[at].name}" for at in (1, 2, 3, 4)}
+    both = [transfer(file="a.pcap"), transfer(600, file="b.pcap")]
+    (together,) = json.loads(drawn(write_page(both, tmp_path / "page.html")))
+    for panel in together["panels"]:
+        assert [one["name"] for one in panel["series"]] == ["a.pcap", "b.pcap"]
+        assert len({one["colour"] for one in panel["series"]}) == 2
+        assert "spans" not in panel
+
+
+def drawn(page: Path) -> str:
+    found = re.search(r'<script type="application/json" class="figures">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert found
+    return found[1]
 
 
 def test_the_page_needs_no_network_and_says_the_same_in_words(tmp_path: Path) -> None:
     text = write_page([transfer(file="a.pcap"), transfer(file="b.pcap")], tmp_path / "page.html").read_text()
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
-    assert text.count('class="view"') == 2
-    assert "Zoom all captures" in text
+    assert text.count('class="view graphed"') == 2
+    assert "on the\nsame axes" in text
     assert "<noscript>" in text
     for number in (1, 2, 3, 4):
         assert MARKS[number].name in text
@@ -350,8 +387,10 @@ def test_the_page_s_figures_are_the_capture_s_facts_and_what_is_drawn_is_counted
     told = {"duration_s": 2.0, "acknowledged_bytes": 4_321_000, "goodput_bps": 17_284_000.0, "data_packets": 1800}
     capture.facts["connections"][0]["directions"][1] |= told | {"retransmits": 45, "filled_holes": 3}
     text = " ".join(write_page(capture, tmp_path / "page.html").read_text().split())
-    assert "4.32 MB in 2 s, 17.28 Mbit/s; 45 of 1,800 segments retransmitted, 3 of them to fill holes" in text
-    assert "captured with data (joined ones are 1,800 on the wire)</th><td>600</td>" in text
+    assert "4.32 MB in 2 s, 17.28 Mbit/s, at a round-trip time of 20 ms and more" in text
+    assert "45 of 1,800 segments were sent again" in text
+    assert "of them sent again to fill holes</td><td>3</td>" in text
+    assert "captured with data (joined ones are 1,800 on the wire)</td><td>600</td>" in text
 
 
 def test_a_name_cannot_leave_its_place_in_the_page(tmp_path: Path) -> None:

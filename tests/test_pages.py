@@ -79,7 +79,7 @@ def test_a_page_without_a_place_for_its_policy_is_a_defect() -> None:
 class TestInChromium:
     """What a browser makes of the pages, and what it says of them."""
 
-    def opened(self, chromium: str, page: Path) -> tuple[str, str]:
+    def opened(self, chromium: str, page: Path, *more: str) -> tuple[str, str]:
         """The page's document after its scripts ran, and the browser's console."""
         options = [
             "--headless",
@@ -87,6 +87,7 @@ class TestInChromium:
             "--disable-gpu",
             "--enable-logging=stderr",
             "--virtual-time-budget=8000",
+            *more,
         ]
         done = subprocess.run(
             [chromium, *options, f"--user-data-dir={page.parent}/chromium", "--dump-dom", page.as_uri()],
@@ -105,6 +106,18 @@ class TestInChromium:
         document, console = self.opened(chromium, pages[kind])
         assert drawn in document
         assert console == ""
+
+    @pytest.mark.parametrize("kind", ["capture", "link"])
+    def test_nothing_is_wider_than_a_phone(self, chromium: str, pages: dict[str, Path], kind: str) -> None:
+        # A browser's own window is 500 pixels wide at least.
+        frame = pages[kind].with_name(f"{kind}-at-390.html")
+        frame.write_text(
+            f'<iframe src="{pages[kind].name}" style="width: 390px; height: 800px; border: 0"></iframe><script>'
+            "onload = () => setTimeout(() => { const found = frames[0].document.documentElement;"
+            "document.body.dataset.beyond = found.scrollWidth - found.clientWidth; }, 1500)</script>"
+        )
+        document, _ = self.opened(chromium, frame, "--allow-file-access-from-files")
+        assert 'data-beyond="0"' in document
 
     def test_a_script_that_came_in_does_not_run_and_nothing_is_asked_for(
         self, chromium: str, pages: dict[str, Path]

@@ -47,7 +47,7 @@ LIMITS = {
     2: Limit("receive window", "#e69f00"),
     3: Limit("congestion window", "#cc79a7"),
     4: Limit("path", "#009e73"),
-    5: Limit("idle", "#c8ced6"),
+    5: Limit("idle", "#cdd4dc"),
 }
 """By the number in column ``limit`` of the table ``series``; 0, unknown, has none."""
 

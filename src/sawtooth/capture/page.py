@@ -1,12 +1,12 @@
 """One page that needs no network: the pictures of captures, to be zoomed, with a million segments and more.
 
-Not plotly: a million bars are three million corners and some 50 MB of page there, all redrawn through WebGL at each
-zoom. Here a script rasterises the bars itself: a frame takes some ns for each segment in view.
+Curves over time are drawn as on all pages. Not so the segments: a million bars are three million corners, all redrawn
+at each zoom. A script rasterises the bars itself: a frame takes some ns for each segment in view. It first draws a few
+hundred that lie in the page as they are, then all, which have to be unpacked.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sawtooth.capture import marks
-from sawtooth.capture.graphs import ROUND_TRIPS
+from sawtooth.capture.curves import curves, stretches
+from sawtooth.capture.identify.captured import identify_capture
+from sawtooth.capture.identify.classifier import Identification
 from sawtooth.capture.marks import LIMITS, MARKS
 from sawtooth.capture.packed import pack
+from sawtooth.capture.verdict import verdict
 from sawtooth.capture.view import View, views
 from sawtooth.capture.zoom import Zoom
-from sawtooth.pages import sealed
+from sawtooth.page import render
+from sawtooth.page.shell import embedded
 from sawtooth.storage import write_bytes
 
 if TYPE_CHECKING:
@@ -33,33 +37,46 @@ _LIMITS = {"sender": 1, "receiver_window": 2, "congestion_window": 3, "path": 4,
 _SCRIPTS = ("columns.js", "graphs.js", "capture.js")
 
 
-def write_page(captures: Capture | Sequence[Capture], path: Path, zoom: Zoom | None = None) -> Path:
-    """Writes the page, which opens at ``zoom``; a capture a column, each on its own axes.
+def write_page(
+    captures: Capture | Sequence[Capture],
+    path: Path,
+    zoom: Zoom | None = None,
+    identified: Sequence[Identification] | None = None,
+) -> Path:
+    """Writes the page, which opens at ``zoom``; several captures are on the same axes. ``identified`` says of each
+    which control sent it; without it that is found out here.
 
     Raises SawtoothError ``conflict`` where the connection whose segments were read carries no data,
     ``unwritable-output`` or ``disk-full``.
     """
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    shown = views(captures if isinstance(captures, Sequence) else [captures])
+    given = captures if isinstance(captures, Sequence) else [captures]
+    shown = views(given)
+    if identified is None:
+        identified = [identify_capture(one) for one in given]
     home = resources.files("sawtooth.capture") / "templates"
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((home / "capture.html.j2").read_text(encoding="utf-8"))
     zoom = zoom or Zoom()
     content = {
         "zoom": [zoom.start_s, zoom.end_s if np.isfinite(zoom.end_s) else None],
         "look": _look(),
         "views": [_packed(view) for view in shown],
     }
-    html = template.render(
-        views=[_told(view) for view in shown],
-        scripts=[Markup((home / name).read_text(encoding="utf-8")) for name in _SCRIPTS],
-        # "<" would be able to end the element that holds it.
-        content=Markup(json.dumps(content, allow_nan=False).replace("<", "\\u003c")),
-    )
-    write_bytes(path, sealed(html).encode())
+    told = {
+        "views": [_told(view, which) for view, which in zip(shown, identified, strict=True)],
+        "caption": _caption(shown),
+        "scripts": [Markup((home / name).read_text(encoding="utf-8")) for name in _SCRIPTS],
+        "content": Markup(embedded(content)),
+    }
+    write_bytes(path, render("sawtooth.capture", "capture.html.j2", told, [curves(shown)]).encode())
     return path
+
+
+def _caption(shown: Sequence[View]) -> str:
+    begins = "Shaded by what limits the transfer"
+    if len(shown) > 1:
+        begins = "All captures on the same axes, each from its first segment on"
+    return f"{begins}; of each interval the mean goodput, the largest flight, and the smallest to the largest RTT."
 
 
 def _look() -> dict[str, Any]:
@@ -69,27 +86,58 @@ def _look() -> dict[str, Any]:
         "window": marks.WINDOW,
         "sack": marks.SACK,
         "dsack": marks.DSACK,
-        "rtt": marks.RTT,
         "kinds": {number: vars(mark) for number, mark in MARKS.items()},
         "limits": {number: vars(limit) for number, limit in LIMITS.items()},
-        "roundTrips": ROUND_TRIPS,
     }
+
+
+_FIELDS = {
+    "data": ("seq", "size", "kind", "frame"),
+    "acks": ("ack", "window", "frame"),
+    "sacks": ("start", "end", "dsack"),
+}
+_FIRST = 700
+"""Stretches of time of which each has a bar, until all segments are unpacked."""
 
 
 def _packed(view: View) -> dict[str, Any]:
     """Times in ns, everything in whole numbers; -1 where a number is not known."""
-    sacks, series = view.sacks.assign(dsack=view.sacks["dsack"].astype(np.int64)), view.series
+    sacks = view.sacks.assign(dsack=view.sacks["dsack"].astype(np.int64))
+    tables = {"data": view.data.rename(columns={"length": "size"}), "acks": view.acks, "sacks": sacks}
+    kinds = tables["data"]["kind"].value_counts()
+    dsacks = int(sacks["dsack"].sum())
     return {
         "name": view.name,
         "ends": view.ends,
         "end": view.end_s,
-        "rtt": view.rtt_s,
-        "data": _columns(view.data.rename(columns={"length": "size"}), ("seq", "size", "kind", "frame")),
-        "acks": _columns(view.acks, ("ack", "window", "frame")),
-        "sacks": _columns(sacks, ("start", "end", "dsack")),
-        "rtts": _columns(view.rtts, ("rtt_s",)),
-        "series": _columns(series, ("goodput_bps", "in_flight_bytes", "window_bytes", "rtt_min_s", "limit")),
-    }
+        "limits": stretches(view),
+        "counts": {
+            "plain": int(kinds.get(0, 0)),
+            "kinds": {str(kind): int(count) for kind, count in kinds.items() if kind},
+            "sack": len(sacks) - dsacks,
+            "dsack": dsacks,
+        },
+        "first": {name: _first(table, _FIELDS[name]) for name, table in tables.items()},
+    } | {name: _columns(table, _FIELDS[name]) for name, table in tables.items()}
+
+
+def _first(table: DataFrame, names: tuple[str, ...]) -> dict[str, list[float]]:
+    """Enough of it for a first picture: of each stretch of time the last row, which of data in order is a bar from the
+    lowest to the highest number; of other data a part.
+    """
+    import pandas as pd
+
+    if len(table) > 2 * _FIRST:
+        usual = table["kind"] == 0 if "size" in table else pd.Series(True, index=table.index)
+        plain, others = table[usual], table[~usual]
+        t = plain["t_s"].to_numpy(dtype=np.float64)
+        stretch = ((t - t[:1]) / max(float(np.ptp(t)) if len(t) else 0.0, 1e-9) * (_FIRST - 1)).astype(np.int64)
+        found = plain.groupby(stretch).last()
+        if "size" in table:
+            low, high = plain["seq"].groupby(stretch).min(), (plain["seq"] + plain["size"]).groupby(stretch).max()
+            found = found.assign(seq=low, size=high - low)
+        table = pd.concat([found, others.iloc[:: max(1, len(others) // _FIRST)]]).sort_values("t_s", kind="stable")
+    return {name: [round(float(value), 9) for value in table[name]] for name in ("t_s", *names)}
 
 
 def _columns(table: DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
@@ -102,21 +150,16 @@ def _columns(table: DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _told(view: View) -> dict[str, Any]:
-    """What the page says in words and numbers, for those who see no picture: as the text has it."""
+def _told(view: View, identified: Identification) -> dict[str, Any]:
+    """What the page says in words and numbers, for those who see no picture, too."""
     counts = view.data["kind"].value_counts()
-    facts = view.judged.facts
     return {
         "name": view.name,
         "ends": view.ends,
-        "duration": marks.quantity(facts["duration_s"], "s"),
-        "acknowledged": marks.quantity(facts["acknowledged_bytes"], "B"),
-        "goodput": marks.rate(facts["goodput_bps"]),
-        "rtt": marks.quantity(view.rtt_s, "s") if view.rtt_s else "–",
+        "verdict": verdict(view.judged, identified),
         "segments": view.judged.segments,
         "drawn": len(view.data),
-        "retransmissions": view.judged.retransmits,
-        "holes": facts["filled_holes"],
+        "holes": view.judged.facts["filled_holes"],
         "kinds": [(mark.name, int(counts[number])) for number, mark in MARKS.items() if number in counts],
         "limits": [(LIMITS[_LIMITS[name]].name, 100 * s) for name, s in view.judged.limits.items() if name in _LIMITS],
     }

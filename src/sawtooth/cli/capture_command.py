@@ -72,11 +72,12 @@ def capture(
         from sawtooth.capture.pictures import draw
 
         wrote += draw(captures, Path(pictures), part)
+    found = [identify_capture(one) for one in captures] if identify or html is not None else []
     if html is not None:
         from sawtooth.capture.page import write_page
 
-        wrote.append(write_page(captures, Path(html), part))
-    identified = [identify_capture(one) for one in captures] if identify else [None] * len(captures)
+        wrote.append(write_page(captures, Path(html), part, found))
+    identified = found if identify else [None] * len(captures)
     if as_json:
         facts = [
             one.facts if found is None else one.facts | {"identified": found.to_dict()}

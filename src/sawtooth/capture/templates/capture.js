@@ -3,22 +3,33 @@
 // What can be done on the page: zooming, moving, choosing layers, asking what a segment is.
 
 const SMALLEST = 1e-6;      // seconds that may fill a graph
+const TABLES = ["data", "acks", "sacks"];
 const views = [];
+const time = sawtooth.charts.get("over-time").panels[0].group;   // all graphs show the same stretch of time
+let box = null;             // lowest and highest sequence number, where they were chosen
 
 class View {
   constructor(packed, element) {
     // A little more than the last segment's time, which is to be seen.
-    Object.assign(this, { packed, name: packed.name, end: packed.end + SMALLEST, rtt: packed.rtt });
+    Object.assign(this, { packed, name: packed.name, end: packed.end + SMALLEST, limits: packed.limits });
     this.graphs = element.querySelector(".graphs");
     this.layers = { data: true, ack: true, window: true, sack: true, dsack: true };
-    this.box = null;        // lowest and highest sequence number, where they were chosen
+    for (const kind of Object.keys(packed.counts.kinds)) this.layers[kind] = true;
+    this.fill(Object.fromEntries(TABLES.map((name) => [name, listed(packed.first[name])])));
+    this.counts = new Map(Object.entries(packed.counts.kinds).map(([kind, count]) => [Number(kind), count]));
+    this.build();
   }
 
+  // All of it, which takes a while to unpack.
   async read() {
-    const names = ["data", "acks", "sacks", "rtts", "series"];
-    const tables = await Promise.all(names.map((name) => table(this.packed[name])));
-    names.forEach((name, at) => { this[name] = tables[at]; });
+    const tables = await Promise.all(TABLES.map((name) => table(this.packed[name])));
+    this.fill(Object.fromEntries(TABLES.map((name, at) => [name, tables[at]])));
     delete this.packed;
+    this.whole = true;
+  }
+
+  fill(tables) {
+    Object.assign(this, tables);
     this.plain = chosen(this.data, (i) => this.data.kind[i] === 0);
     this.others = chosen(this.data, (i) => this.data.kind[i] !== 0);
     for (const sent of [this.plain, this.others]) {
@@ -27,51 +38,23 @@ class View {
     const edge = this.acks.ack.map((ack, i) => ack + this.acks.window[i]);
     this.acks.blocks = new Blocks(this.acks.t_s, this.acks.ack, this.acks.ack);
     this.acks.edges = new Blocks(this.acks.t_s, edge, edge);
-    this.rtts.blocks = new Blocks(this.rtts.t_s, this.rtts.rtt_s, this.rtts.rtt_s);
     for (const [name, flag] of [["sack", 0], ["dsack", 1]]) {
       this[name] = chosen(this.sacks, (i) => this.sacks.dsack[i] === flag);
       this[name].blocks = new Blocks(this[name].t_s, this[name].start, this[name].end);
     }
-    const gaps = this.series.t_s.slice(1).map((t, i) => t - this.series.t_s[i]).sort();
-    this.step = gaps[gaps.length >> 1] || this.end;
-    this.counts = new Map();
-    for (const kind of this.others.kind) this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
-    for (const kind of this.counts.keys()) this.layers[kind] = true;
-    this.build();
-    this.show(content.zoom[0], content.zoom[1] ?? this.end);
   }
 
   build() {
-    const bar = document.createElement("div");
-    bar.className = "bar";
-    for (const [text, label, act] of [
-      ["Everything", "Show everything", () => this.whole()],
-      ["First 750 ms", "Show the first 750 ms", () => this.to(0, 0.75)],
-      ["+", "Zoom in", () => this.zoom(0.5)],
-      ["−", "Zoom out", () => this.zoom(2)],
-      ["←", "Earlier", () => this.move(-0.4)],
-      ["→", "Later", () => this.move(0.4)],
-    ]) {
-      const button = document.createElement("button");
-      Object.assign(button, { type: "button", textContent: text, onclick: act });
-      button.setAttribute("aria-label", `${label}: ${this.name}`);
-      bar.append(button);
-    }
     this.status = document.createElement("p");
     this.status.className = "status";
     this.status.setAttribute("role", "status");
-    this.graphs.append(bar, this.status, this.legend());
-    this.panels = [
-      new Panel(this, "Time and sequence numbers", 470, sequence),
-      new Panel(this, "Goodput", 150, goodput),
-      new Panel(this, "Bytes in flight, and the receive window", 150, flight),
-      new Panel(this, "Round-trip time: samples, smallest of an interval", 150, roundTrips),
-    ];
-    const limits = [...new Set(this.series.limit)].filter((one) => look.limits[one]).sort();
+    this.graphs.append(this.status, this.legend());
+    this.panel = new Panel(this, "Time and sequence numbers", 470, sequence);
+    const limits = [...new Set(this.limits.map(([, , limit]) => limit))].sort();
     if (limits.length) {
       const line = document.createElement("p");
-      line.className = "hint";
-      line.append("Shaded: limited by");
+      line.className = "facts";
+      line.append("The strip above the graph: limited by");
       for (const one of limits) {
         const key = document.createElement("span");
         key.className = "key";
@@ -83,21 +66,21 @@ class View {
   }
 
   legend() {
-    const kinds = [...this.counts.keys()].sort((a, b) => a - b);
+    const { counts } = this.packed, kinds = [...this.counts.keys()].sort((a, b) => a - b);
     const set = document.createElement("fieldset");
     set.className = "layers";
     set.innerHTML = "<legend>Show</legend>";
     const counted = (name, count) => `${name} (${count.toLocaleString("en")})`;
     for (const [layer, name, colour, shape] of [
-      ["data", counted("data", this.plain.length), "var(--data)", "s"],
+      ["data", counted("data", counts.plain), "var(--data)", "s"],
       ...kinds.map((kind) => {
         const { name, colour, shape } = look.kinds[kind];
         return [kind, counted(name, this.counts.get(kind)), colour, shape];
       }),
       ["ack", "acknowledged", look.ack, "-"],
       ["window", "receive window ends", look.window, "-"],
-      ...(this.sack.length ? [["sack", "SACK", look.sack, "s"]] : []),
-      ...(this.dsack.length ? [["dsack", counted("duplicate SACK", this.dsack.length), look.dsack, "s"]] : []),
+      ...(counts.sack ? [["sack", "SACK", look.sack, "s"]] : []),
+      ...(counts.dsack ? [["dsack", counted("duplicate SACK", counts.dsack), look.dsack, "s"]] : []),
     ]) {
       const label = document.createElement("label");
       const width = "XP-".includes(shape) ? 2.5 : 0;
@@ -111,43 +94,25 @@ class View {
     return set;
   }
 
-  show(left, right) {
-    const width = Math.max(SMALLEST, Math.min(right - left, Math.max(this.end, right - Math.max(left, 0))));
+  // As a member of the group.
+  show(range) {
+    const [left, right] = range ?? [0, ends()];
     this.left = Math.max(0, left);
-    this.right = this.left + width;
+    this.right = this.left + Math.max(SMALLEST, right - left);
     this.redraw();
   }
 
-  // As asked for by the reader: all views follow where they go together.
-  to(left, right, box = null) {
-    for (const view of document.getElementById("together")?.checked ? views : [this]) {
-      view.box = view === this ? box : null;
-      view.show(left, right);
-    }
-  }
-
-  whole() {
-    this.to(0, document.getElementById("together")?.checked ? Math.max(...views.map((view) => view.end)) : this.end);
-  }
-
-  zoom(factor, about = (this.left + this.right) / 2) {
-    const right = Math.min(about + (this.right - about) * factor, Math.max(this.end, this.right));
-    this.to(about - (about - this.left) * factor, right);
-  }
-
-  move(share) {
-    const by = Math.max(-this.left, (this.right - this.left) * share);
-    this.to(this.left + by, this.right + by);
-  }
+  point() {}
 
   redraw() {
-    this.frame ??= requestAnimationFrame(() => {
-      this.frame = null;
-      const before = performance.now();
-      for (const panel of this.panels) panel.draw();
-      this.drawn = performance.now() - before;
-      this.tell();
-    });
+    this.frame ??= requestAnimationFrame(() => { this.frame = null; this.draw(); });
+  }
+
+  draw() {
+    const before = performance.now();
+    this.panel.draw();
+    this.drawn = performance.now() - before;
+    if (this.whole) this.tell();
   }
 
   // The picture in words.
@@ -166,6 +131,44 @@ class View {
   }
 }
 
+// ---- What the reader asks for, of all graphs ----
+
+function ends() { return Math.max(...views.map((view) => view.end)); }
+
+function to(left, right, numbers = null) {
+  box = numbers;
+  const width = Math.max(SMALLEST, right - left), from = Math.max(0, left);
+  time.show(from === 0 && from + width >= ends() && !numbers ? null : [from, from + width]);
+}
+
+function everything() { box = null; time.show(null); }
+
+function zoom(factor, about = (views[0].left + views[0].right) / 2) {
+  const { left, right } = views[0];
+  to(about - (about - left) * factor, Math.min(about + (right - about) * factor, Math.max(ends(), right)), box);
+}
+
+function move(share) {
+  const { left, right } = views[0], by = Math.max(-left, (right - left) * share);
+  to(left + by, right + by, box);
+}
+
+function buttons(bar) {
+  for (const [text, label, act] of [
+    ["Everything", "Show everything", everything],
+    ["First 750 ms", "Show the first 750 ms", () => to(0, 0.75)],
+    ["+", "Zoom in", () => zoom(0.5)],
+    ["−", "Zoom out", () => zoom(2)],
+    ["←", "Earlier", () => move(-0.4)],
+    ["→", "Later", () => move(0.4)],
+  ]) {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", textContent: text, onclick: act });
+    button.setAttribute("aria-label", label);
+    bar.append(button);
+  }
+}
+
 const OUTLINES = {
   "^": "M0 -5 5 5 -5 5z", "v": "M0 5 5 -5 -5 -5z", "s": "M-4 -4H4V4H-4z", "D": "M0 -5 5 0 0 5 -5 0z",
   "o": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", "X": "M-4 -4 4 4M-4 4 4 -4", "P": "M-5 0H5M0 -5V5", "-": "M-6 0H6",
@@ -174,8 +177,6 @@ const OUTLINES = {
 // What lies under the pointer: a segment of the time-sequence graph with its number in the file.
 function told(panel, x, y) {
   const { view } = panel, { data } = view, t = panel.time(x), reach = panel.time(x + NEAR) - t;
-  const unit = new Map([[goodput, "bit/s"], [flight, "B"], [roundTrips, "s"]]).get(panel.drawer);
-  if (unit) return `${t.toPrecision(6)} s: ${quantity(Math.max(0, panel.value(y)), unit)}`;
   const [i, j] = [position(data.t_s, t - reach), position(data.t_s, t + reach)];
   let best = -1, nearest = NEAR;
   for (let k = i; k < j; k++) {
@@ -218,10 +219,10 @@ function listen(panel) {
     tip.hidden = true;
     if (start.moves) {
       const by = Math.max(-start.left, panel.time(start.at[0]) - panel.time(x));
-      view.to(start.left + by, start.right + by);
+      to(start.left + by, start.right + by, box);
       return;
     }
-    const [fromX, fromY] = start.at, whole = !boxed(panel, fromY, y);
+    const [fromX, fromY] = start.at, whole = !boxed(fromY, y);
     drag.hidden = false;
     drag.style.cssText = `left:${Math.min(x, fromX)}px;width:${Math.abs(x - fromX)}px;` +
       `top:${canvas.offsetTop + (whole ? MARGIN.top : Math.min(y, fromY))}px;` +
@@ -234,20 +235,20 @@ function listen(panel) {
     if (!from || from.moves || Math.abs(x - from.at[0]) < 4) return;
     const times = [panel.time(from.at[0]), panel.time(x)].sort((a, b) => a - b);
     const numbers = [panel.value(from.at[1]), panel.value(y)].sort((a, b) => a - b);
-    view.to(...times, boxed(panel, from.at[1], y) ? numbers : null);
+    to(...times, boxed(from.at[1], y) ? numbers : null);
   };
   canvas.onpointercancel = canvas.onlostpointercapture = () => { start = null; drag.hidden = true; };
   canvas.onpointerleave = () => { tip.hidden = true; };
-  canvas.ondblclick = () => view.whole();
+  canvas.ondblclick = everything;
   canvas.addEventListener("wheel", (event) => {
     if (document.activeElement !== canvas) return;
     event.preventDefault();
-    view.zoom(1.0015 ** event.deltaY, panel.time(place(event)[0]));
+    zoom(1.0015 ** event.deltaY, panel.time(place(event)[0]));
   }, { passive: false });
   canvas.onkeydown = (event) => {
     const act = {
-      "+": () => view.zoom(0.5), "=": () => view.zoom(0.5), "-": () => view.zoom(2), "0": () => view.whole(),
-      Home: () => view.whole(), ArrowLeft: () => view.move(-0.2), ArrowRight: () => view.move(0.2),
+      "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), "0": everything, Escape: everything,
+      Home: everything, ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2),
     }[event.key];
     if (!act || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
@@ -256,14 +257,23 @@ function listen(panel) {
 }
 
 // A drag over some height of the time-sequence graph chooses sequence numbers too.
-function boxed(panel, from, to) { return panel.drawer === sequence && Math.abs(to - from) > 24; }
+function boxed(from, to) { return Math.abs(to - from) > 24; }
 
+// What lies in the page itself is drawn at once, every segment as soon as it is unpacked.
 async function start() {
   const all = () => views.forEach((view) => view.redraw());
-  document.querySelectorAll(".view").forEach((element, at) => views.push(new View(content.views[at], element)));
-  await Promise.all(views.map((view) => view.read()));
+  document.querySelectorAll(".graphed").forEach((element, at) => views.push(new View(content.views[at], element)));
+  for (const view of views) {
+    [view.left, view.right] = [0, ends()];
+    time.join(view);
+  }
+  buttons(document.getElementById("bar"));
+  if (content.zoom[0] > 0 || content.zoom[1] !== null) to(content.zoom[0], content.zoom[1] ?? ends());
+  views.forEach((view) => view.draw());
   addEventListener("resize", all);
   dark.addEventListener("change", all);
+  await Promise.all(views.map((view) => view.read()));
+  all();
 }
 
 start().catch((error) => {

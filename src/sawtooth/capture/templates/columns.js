@@ -27,6 +27,13 @@ async function table(packed) {
   return columns;
 }
 
+// The same of plain lists, which need no time: what is drawn at once.
+function listed(lists) {
+  const columns = Object.fromEntries(Object.entries(lists).map(([name, values]) => [name, Float64Array.from(values)]));
+  columns.length = columns.t_s.length;
+  return columns;
+}
+
 // The first position in sorted numbers that is not below the value.
 function position(numbers, value) {
   let low = 0, high = numbers.length;

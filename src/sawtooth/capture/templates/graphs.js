@@ -1,13 +1,12 @@
 "use strict";
 
-// The graphs of one page. Bars and staircases are set into the pixels directly: they have no slopes, a million of them
+// The time-sequence graphs of one page. Bars and staircases are set into the pixels directly: they have no slopes, a million of them
 // take milliseconds, and what lies in the same pixels hides nothing that a finer picture would show.
 
 const content = JSON.parse(document.getElementById("content").textContent);
 const look = content.look;
-const MARGIN = { left: 66, right: 10, top: 8, bottom: 24 };
-const DOTS = 40000;         // samples of a round-trip time that are drawn at most; the extremes always are
-const BINS = 240;           // points of a curve at most
+const MARGIN = { left: 58, right: 10, top: 12, bottom: 24 };
+const STRIP = 7;            // CSS pixels of height, of what says what limits the transfer
 const MARK_CELL = 6;        // CSS pixels within which one mark of a kind is enough
 const FEW = 300;            // up to so many bars get arrow heads
 const NEAR = 14;            // CSS pixels from the pointer within which a segment is told
@@ -107,7 +106,7 @@ class Panel {
   constructor(view, title, height, drawer) {
     Object.assign(this, { view, drawer, height, dpr: 1 });
     this.box = document.createElement("div");
-    this.box.className = "panel";
+    this.box.className = "graph";
     this.box.innerHTML = "<h3></h3><canvas role=\"img\" tabindex=\"0\" aria-describedby=\"help\"></canvas>";
     this.box.firstChild.textContent = title;
     this.canvas = this.box.querySelector("canvas");
@@ -144,10 +143,9 @@ class Panel {
     this.drawer(this);
   }
 
-  // Behind everything: what limits the transfer. Before everything: the axes.
-  axes(label, unit, shaded) {
+  axes(label, unit) {
     const { context: c, dpr, view } = this;
-    if (shaded) shade(this, 0.13);
+    strip(this);
     const [factor, scaled] = scale(this.high, unit);
     c.font = `${12 * dpr}px system-ui, sans-serif`;
     c.lineWidth = dpr;
@@ -184,20 +182,6 @@ class Panel {
     c.restore();
   }
 
-  curve(ts, values, colour) {
-    this.clipped((c) => {
-      c.beginPath();
-      for (let i = 0, down = false; i < ts.length; i++) {
-        if (!(values[i] >= 0)) { down = false; continue; }
-        c[down ? "lineTo" : "moveTo"](this.X(ts[i]), this.Y(values[i]));
-        down = true;
-      }
-      c.strokeStyle = colour;
-      c.lineWidth = 1.5 * this.dpr;
-      c.stroke();
-    });
-  }
-
   // Rows i … j of a staircase: level until the next, then up or down.
   stairs({ t, low: values, least, most }, i, j, ink) {
     if (i >= j) return;
@@ -216,30 +200,31 @@ class Panel {
   }
 }
 
-function shade(panel, alpha) {
-  const { t_s: t, limit, length } = panel.view.series, step = panel.view.step;
-  panel.clipped((c) => {
-    c.globalAlpha = alpha;
-    for (let i = position(t, panel.view.left); i < length && t[i] - step <= panel.view.right; i++) {
-      const first = i, kind = look.limits[limit[i]];
-      while (i + 1 < length && limit[i + 1] === limit[first]) i++;
-      const x = panel.X(t[first] - step);
-      if (kind) { c.fillStyle = kind.colour; c.fillRect(x, 0, Math.max(1, panel.X(t[i]) - x), panel.h); }
-    }
-  });
+// A strip above the graph: what limits the transfer.
+function strip(panel) {
+  const { context: c, view, dpr } = panel, height = Math.round(STRIP * dpr);
+  c.save();
+  c.beginPath(); c.rect(panel.x, 0, panel.w, height); c.clip();
+  for (const [from, to, limit] of view.limits) {
+    const x = panel.x + panel.X(from);
+    c.fillStyle = look.limits[limit].colour;
+    c.fillRect(x, 0, Math.max(1, panel.x + panel.X(to) - x), height);
+  }
+  c.restore();
 }
 
-// ---- The graphs ----
+// ---- The graph ----
 
 function sequence(panel) {
   const { view, raster } = panel, { plain, others, acks } = view;
   const within = ({ t_s: t }) => [position(t, view.left), position(t, view.right)];
   const [d0, d1] = within(plain), [o0, o1] = within(others), [a0, a1] = within(acks);
-  const extents = [plain.blocks.extent(d0, d1), others.blocks.extent(o0, o1), acks.blocks.extent(a0, a1)];
+  // All captures have the same axes.
+  const extents = views.flatMap(({ plain, others, acks }) => [plain, others, acks].map((one) => one.blocks.extent(...within(one))));
   const low = Math.min(...extents.map(([one]) => one)), high = Math.max(...extents.map(([, one]) => one));
   const margin = (high - low) * 0.05;
-  panel.range(...(view.box ?? (low <= high ? [Math.max(0, low - margin), high + margin] : [0, 1])));
-  panel.axes("sequence number", "B", false);
+  panel.range(...(box ?? (low <= high ? [Math.max(0, low - margin), high + margin] : [0, 1])));
+  panel.axes("sequence number", "B");
 
   const few = d1 - d0 <= FEW, line = Math.max(1, Math.round(panel.dpr)), thick = few ? 2 * line : line;
   for (const name of ["sack", "dsack"]) {
@@ -284,60 +269,4 @@ function marksOf(panel, i, j) {
     found.push([kind, x, y, top, foot]);
   }
   return found;
-}
-
-// Rows of the series in view and one more at each end, put together to bins of at least so many seconds: [from, to].
-function grouped(view, atLeast) {
-  const { t_s: t, length } = view.series;
-  const size = Math.max(1, Math.round(Math.max(atLeast, (view.right - view.left) / BINS) / view.step)), bins = [];
-  for (let i = Math.max(0, Math.floor(position(t, view.left) / size) - 1) * size; i < length; i += size) {
-    bins.push([i, Math.min(length, i + size)]);
-    if (t[bins.at(-1)[1] - 1] > view.right) break;
-  }
-  return bins;
-}
-
-const over = (bins, values, reduce) => bins.map(([i, j]) => reduce(values.subarray(i, j).filter((one) => one >= 0)));
-const mean = (values) => (values.length ? values.reduce((sum, one) => sum + one, 0) / values.length : NaN);
-const most = (values) => (values.length ? values.reduce((a, b) => Math.max(a, b)) : NaN);
-const least = (values) => (values.length ? values.reduce((a, b) => Math.min(a, b)) : NaN);
-const highest = (values) => values.reduce((a, b) => (b > a ? b : a), 0);
-
-function goodput(panel) {
-  const { view } = panel, { series } = view, span = view.right - view.left;
-  const bins = grouped(view, Math.max(look.roundTrips * view.rtt, span / 100));
-  const rate = over(bins, series.goodput_bps, mean);
-  panel.range(0, highest(rate) * 1.08 || 1);
-  panel.axes("goodput", "bit/s", true);
-  panel.curve(bins.map(([, j]) => series.t_s[j - 1]), rate, dataColour());
-}
-
-function flight(panel) {
-  const { view } = panel, { series } = view, bins = grouped(view, 0), t = bins.map(([, j]) => series.t_s[j - 1]);
-  const sent = over(bins, series.in_flight_bytes, most);
-  // A window that is far above the flight does not limit it, and is not worth the flight's height.
-  panel.range(0, highest(sent) * 1.6 || 1);
-  panel.axes("in flight", "B", true);
-  panel.curve(t, over(bins, series.window_bytes, least), look.window);
-  panel.curve(t, sent, dataColour());
-}
-
-function roundTrips(panel) {
-  const { view, raster } = panel, { rtts, series } = view, bins = grouped(view, 0);
-  const [i, j] = [position(rtts.t_s, view.left), position(rtts.t_s, view.right)], stride = Math.ceil((j - i) / DOTS);
-  const some = new Float64Array(Math.ceil((j - i) / (8 * stride))).map((_, at) => rtts.rtt_s[i + at * 8 * stride]);
-  some.sort();
-  const lowest = over(bins, series.rtt_min_s, least);
-  panel.range(0, Math.max(1.3 * (some[Math.floor(some.length * 0.995)] ?? 0), 1.1 * highest(lowest)) || 1);
-  panel.axes("round-trip time", "s", true);
-  const size = Math.max(1, Math.round(1.4 * panel.dpr)), ink = Raster.ink(look.rtt);
-  const dot = (t, rtt) => { const y = panel.Y(rtt); raster.bar(panel.X(t), y, y + size - 1, ink, size); };
-  for (let k = i; k < j; k += stride) dot(rtts.t_s[k], rtts.rtt_s[k]);
-  // What stands out is seen also where not every sample is drawn.
-  for (let b = Math.ceil(i / Blocks.ROWS); stride > 1 && (b + 1) * Blocks.ROWS <= j; b++) {
-    dot(rtts.t_s[b * Blocks.ROWS], rtts.blocks.least[b]);
-    dot(rtts.t_s[b * Blocks.ROWS], rtts.blocks.most[b]);
-  }
-  raster.onto(panel.context, panel.x, panel.y);
-  panel.curve(bins.map(([, end]) => series.t_s[end - 1]), lowest, dataColour());
 }

@@ -1,0 +1,91 @@
+"""What is said of a transfer in a sentence each: what it got, what limited it, where it lost, which control sent it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sawtooth.capture.identify.classifier import Identification
+from sawtooth.capture.judgement import Judgement
+from sawtooth.capture.marks import quantity, rate
+from sawtooth.draw.palette import shown
+
+_LIMITED = {
+    "sender": "the application had nothing to send",
+    "receiver_window": "the receiver's window was full: its application reads too slowly, or its buffer is too small",
+    "congestion_window": "the sender's congestion window was full while no queue stood",
+    "path": "a queue stood at the bottleneck: the path gave no more",
+    "idle": "nothing was in flight",
+    "unknown": "no round trip had been seen yet, so it is not known",
+}
+_SHORT = {
+    "sender": "nothing to send",
+    "receiver_window": "the receiver's window",
+    "congestion_window": "the congestion window",
+    "path": "the path",
+    "idle": "idleness",
+    "unknown": "something not known",
+}
+_PLACES = {
+    "data before": "between the sender and the capture point",
+    "data after": "between the capture point and the receiver",
+    "data both": "on both sides of the capture point",
+    "acknowledgements": "as acknowledgements, on the way back",
+}
+_TOLD = 0.05
+"""Share of the time from which on a further limit is worth a word."""
+
+
+def verdict(judged: Judgement, identified: Identification) -> list[tuple[str, str]]:
+    """Pairs of what is asked and the answer, in the order in which one asks."""
+    return [
+        ("What did it get?", _got(judged)),
+        ("What limited it?", _limited(judged.limits)),
+        ("What was lost, and where?", _lost(judged)),
+        ("Which congestion control?", _control(identified)),
+    ]
+
+
+def _got(judged: Judgement) -> str:
+    facts, trip = judged.facts, judged.round_trip
+    told = f"{quantity(facts['acknowledged_bytes'], 'B')} in {quantity(facts['duration_s'], 's')}"
+    told += f", {rate(facts['goodput_bps'])}" if facts["goodput_bps"] is not None else ""
+    if trip is None:
+        return f"{told}; no round trip was seen."
+    least, median = quantity(trip["min_s"], "s"), quantity(trip["median_s"], "s")
+    return f"{told}, at a round-trip time of {least} and more, {median} in the median."
+
+
+def _limited(limits: Mapping[str, float]) -> str:
+    if not limits:
+        return "All was sent at once, so nothing limited it."
+    (first, share), *others = limits.items()
+    told = f"For {share:.0%} of the time {_LIMITED[first]}"
+    more = [f"{_SHORT[name]} for {part:.0%}" for name, part in others if part >= _TOLD]
+    return f"{told}; {', '.join(more)}." if more else f"{told}."
+
+
+def _lost(judged: Judgement) -> str:
+    facts = judged.facts
+    loss, again = facts["loss"], judged.retransmits
+    sent = f"{again:,} of {judged.segments:,} segments were sent again"
+    if loss["rate"] is None:
+        return f"It can't be told; {sent}."
+    if not loss["lost"]:
+        return f"Nothing was lost; {sent}." if again else "Nothing was lost, and nothing was sent again."
+    where = f" {_PLACES[loss['where']]} ({loss['sure']})" if loss["where"] in _PLACES else ", where is not known"
+    told = f"{loss['lost']:,} of {loss['segments']:,} segments, {_percent(loss['rate'])}, were lost{where}"
+    bursts = f", in {loss['bursts']:,} bursts" if loss["largest_burst"] > loss["longest_run"] else ""
+    return f"{told}{bursts}; {sent}, {facts['timeout_retransmits']:,} of them after timeouts."
+
+
+def _control(identified: Identification) -> str:
+    if identified.best is None:
+        guess = identified.names[0] if identified.names else None
+        likeliest = f" Likeliest, if it must be: {shown(guess[0])}, {guess[1]:.0%}." if guess else ""
+        return f"Not known: {identified.unknown}.{likeliest}"
+    group, share = identified.ranked[0]
+    return f"{' or '.join(map(shown, group))}, as the sender's windows tell: {share:.0%} sure."
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.3g}%"
