@@ -9,7 +9,7 @@ from sawtooth.display.page import picture, table
 
 _MOST_LINES = 12
 _COLUMNS = (
-    *("connection", "acknowledged_bytes", "duration_s", "goodput_bps", "rtt_base_s"),
+    *("connection", "from", "acknowledged_bytes", "duration_s", "goodput_bps", "rtt_base_s"),
     *("loss_rate", "retransmits", "timeouts"),
 )
 

@@ -26,7 +26,9 @@ class Asked:
         """What ``page`` puts together."""
         said = [study.question.strip()] if study.question.strip() else []
         for field, values in study.vary.items():
-            told = ", ".join(str(value) for value in values) if isinstance(values, list) else str(values)
+            told = ", ".join(map(str, values)) if isinstance(values, list) else str(values)
+            if isinstance(values, dict):
+                told = ", ".join(f"{word} {value}" for word, value in values.items())
             said.append(f"varies {field}: {told if len(told) < 100 else told[:99] + '…'}")
         points = len(study.points())
         said.append(f"{points} points")

@@ -48,6 +48,11 @@ class LinkFigure(Figure):
 
     link: Link
 
+    @property
+    def is_one_number(self) -> bool:
+        """Whether a picture would show no more than the verdict says: the answer of one window."""
+        return self.name == "estimates" and len(self.table) == 1
+
 
 def figures(link: Link, model: CongestionModel, assumed: Assumed) -> list[LinkFigure]:
     """Those that the series allows."""
@@ -199,7 +204,7 @@ def _estimates(link: Link, level: float) -> LinkFigure:
         table[name] = table[name].astype(float)
     caption = (
         f"A window is {PROBES:,} probes, {PROBES * PACE_S:g} s at the pace that the model knows. Bars are "
-        f"{level:.0%} intervals. Only congested windows have a number; the strip says what the others are."
+        f"{level:.0%} intervals. Only congested windows have a number; the colours say what the others are."
     )
     if table["bound"].notna().any():
         caption += f" {ONE_SIDED}"
@@ -228,11 +233,9 @@ def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> LinkFi
     flows = "any RTT" if assumed.rtt_s is None else f"about {assumed.rtt_s * 1e3:g} ms"
     caption = (
         f"Coloured: the series that the model was trained on, links {rate} with flows of {flows}; pale grey: its other "
-        "links. Black: this link's windows, at the throughput that "
+        "links. Diamonds: this link's windows, at the throughput that "
         "was estimated for them. Dashed lines: median of its windows that have no number, with what they are."
     )
-    if any(one.bound for one in link.windows):
-        caption += f" {ONE_SIDED}"
     return LinkFigure(
         "calibration", "Where the link sits on the calibration curves", caption, table.reset_index(drop=True), link
     )

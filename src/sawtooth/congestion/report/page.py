@@ -1,27 +1,22 @@
-"""report.html of links that were probed: one page that needs no network, and its figures as files with their tables.
-
-The pictures in it are the SVG files themselves: plotly.js alone would make each page 5 MB, for series that are drawn as
-parts anyway.
-"""
+"""report.html of links that were probed: one page that needs no network, and its figures as files with their tables."""
 
 from __future__ import annotations
 
-import base64
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from sawtooth.congestion.model import CongestionModel
+from sawtooth.congestion.report.drawn import drawn
 from sawtooth.congestion.report.figures import LinkFigure, figures
 from sawtooth.congestion.report.link import Assumed, Link
 from sawtooth.congestion.report.plots import draw
 from sawtooth.congestion.report.verdict import assumption, checks, notes, training, verdict
 from sawtooth.congestion.series import RttSeries
 from sawtooth.errors import InputError
-from sawtooth.pages import sealed
+from sawtooth.page import Figure, render
 from sawtooth.storage import new_directory, write_bytes
 from sawtooth.tables import csv_text
 
@@ -41,23 +36,19 @@ def write_report(
     progress: Callable[[float], None] | None = None,
 ) -> Path:
     """Makes ``directory`` with report.html and plots/NAME.png, .svg and .csv for each figure; returns the page's path.
+    An answer of one window is a table only.
 
     Each of ``series`` is a link. Where there are several, names begin with a link's number. ``progress`` is called with
     the share that is done. Nothing is there until all is. Raises SawtoothError ``unwritable-output`` (also when it
     exists), ``disk-full``, ``too-many-points`` for more than 50 links, and as ``estimate`` does.
     """
-    from jinja2 import Environment, StrictUndefined
-
     if len(series) > MOST:
         fix = "give fewer files, or take those apart that hold many series"
         raise InputError("too-many-points", f"{len(series)} series, at most {MOST} are in one report", fix=fix)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    home = resources.files("sawtooth.congestion.report") / "templates"
-    template = environment.from_string((home / "report.html.j2").read_text(encoding="utf-8"))
     with new_directory(directory) as aside:
         plots = aside / "plots"
         plots.mkdir()
-        told = []
+        told, shown = [], []
         for number, one in enumerate(series, 1):
 
             def estimated(done: float, before: int = number - 1) -> None:
@@ -66,18 +57,22 @@ def write_report(
 
             link = Link.of(one, model, assumed, estimated)
             prefix = f"{number}-" if len(series) > 1 else ""
-            drawn = [_drawn(figure, prefix, plots) for figure in figures(link, model, assumed)]
-            told.append(_told(link, model, number, drawn))
+            found = figures(link, model, assumed)
+            written = [_written(figure, prefix, plots) for figure in found]
+            told.append(_told(link, model, number, [one for one in written if one is not None]))
+            shown += [drawn(figure, f"{prefix}{figure.name}") for figure in found if not figure.is_one_number]
             if progress is not None:
                 progress(number / len(series))
-        html = template.render(
-            links=told, assumption=assumption(assumed, model), level=f"{model.level:.0%}", most_rows=MOST_ROWS
-        )
-        write_bytes(aside / "report.html", sealed(html).encode())
+        write_bytes(aside / "report.html", _page(told, shown, model, assumed).encode())
     return directory / "report.html"
 
 
-def _told(link: Link, model: CongestionModel, number: int, drawn: list[dict[str, Any]]) -> dict[str, Any]:
+def _page(told: list[dict[str, Any]], shown: list[Figure], model: CongestionModel, assumed: Assumed) -> str:
+    content = {"links": told, "assumption": assumption(assumed, model), "level": f"{model.level:.0%}"}
+    return render("sawtooth.congestion.report", "report.html.j2", content | {"most_rows": MOST_ROWS}, shown)
+
+
+def _told(link: Link, model: CongestionModel, number: int, written: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "number": number,
         "name": link.name,
@@ -88,23 +83,23 @@ def _told(link: Link, model: CongestionModel, number: int, drawn: list[dict[str,
         "training": training(link, model),
         "checks": [asdict(one) for one in checks(link)],
         "notes": notes(link),
-        "figures": drawn,
+        "figures": written,
     }
 
 
-def _drawn(figure: LinkFigure, prefix: str, plots: Path) -> dict[str, Any]:
-    """Writes a figure's files, and what the page has of them."""
+def _written(figure: LinkFigure, prefix: str, plots: Path) -> dict[str, Any] | None:
+    """Writes a figure's files, and what the page has of them; of one number only its table."""
     name = f"{prefix}{figure.name}"
-    draw(figure, name, plots)
     text = csv_text(figure.table)
     write_bytes(plots / f"{name}.csv", text.encode())
+    if figure.is_one_number:
+        return None
+    draw(figure, name, plots)
     lines = list(csv.reader(text.splitlines()))
-    picture = base64.b64encode((plots / f"{name}.svg").read_bytes()).decode("ascii")
     return {
         "name": name,
         "title": figure.title,
         "caption": figure.caption,
-        "picture": f"data:image/svg+xml;base64,{picture}",
         "columns": lines[0],
         "rows": lines[1 : MOST_ROWS + 1],
         "count": len(figure.table),

@@ -173,8 +173,8 @@ def _intervals(axes: Axes, at: Any, table: DataFrame, names: tuple[str, str, str
         axes.text(0.5, 0.5, "no number: nothing congested", transform=axes.transAxes, ha="center", color=MUTED)
         return
     # Wide enough for some of 1, 2, 5, 10 … to be on it.
-    least, most = _limits(low, middle, high)
-    low, high = _closed(low, middle, high, (least / 2, most * 2))
+    least, most = limits_of(low, middle, high)
+    low, high = closed(low, middle, high, (least / 2, most * 2))
     few = len(middle) <= _BARS
     width: dict[str, Any] = {"lw": 1.2, "capsize": 2.5} if few else {"lw": 0.7, "capsize": 0}
     look: dict[str, Any] = {"color": INK, "ecolor": MUTED if few else BASELINE, "ls": ""}
@@ -186,14 +186,14 @@ def _intervals(axes: Axes, at: Any, table: DataFrame, names: tuple[str, str, str
     axes.grid(True, axis="y", which="both")
 
 
-def _limits(*values: Any) -> tuple[float, float]:
+def limits_of(*values: Any) -> tuple[float, float]:
     """Of a logarithmic axis that has room for all that is above zero."""
     known = np.concatenate([np.asarray(some, dtype=float) for some in values])
     known = known[known > 0]
     return float(known.min()), float(known.max())
 
 
-def _closed(low: Any, middle: Any, high: Any, limits: tuple[float, float]) -> tuple[Any, Any]:
+def closed(low: Any, middle: Any, high: Any, limits: tuple[float, float]) -> tuple[Any, Any]:
     """The open end of a one-sided interval at the edge of the axes; a value without any interval keeps none."""
     return np.where(low == 0, limits[0], low), np.where(np.isnan(high) & ~np.isnan(middle), limits[1], high)
 
@@ -228,7 +228,7 @@ def _calibration(figure: LinkFigure) -> Canvas:
     other = table[table["group"] == "trained, other links"]
     own = table[table["group"].str.startswith("this link")]
     told, untold = own[own["throughput_bps"].notna()], own[own["throughput_bps"].isna()]
-    least, most = _limits(
+    least, most = limits_of(
         *(table[name].to_numpy(dtype=float) / 1e6 for name in ("throughput_bps", "low_bps", "high_bps"))
     )
     limits = (least / 1.3, most * 1.3)
@@ -239,7 +239,7 @@ def _calibration(figure: LinkFigure) -> Canvas:
             axes.plot(part["throughput_bps"] / 1e6, part[name] * scale, "o", ms=3.2, **look)
         if len(told):
             x = told[["low_bps", "throughput_bps", "high_bps"]].to_numpy(dtype=float).T / 1e6
-            x[0], x[2] = _closed(x[0], x[1], x[2], limits)
+            x[0], x[2] = closed(x[0], x[1], x[2], limits)
             alpha = 1.0 if len(told) <= 30 else 0.35
             label = f"this link ({len(told)})"
             marks: dict[str, Any] = {"marker": "D", "ms": 5 if len(told) <= 30 else 3, "alpha": alpha, "zorder": 5}
