@@ -22,7 +22,7 @@ unexport CONDA_PREFIX
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
 STUDY := one-percent-loss
 
-.PHONY: help demo quick test check format wheel fuzz bench bench-instructions bench-ns3 fidelity web setup kernel clean
+.PHONY: help demo quick test check format wheel fuzz bench bench-instructions bench-ns3 fidelity web lab setup kernel clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
@@ -31,7 +31,7 @@ demo: setup  ## Set up, run the one-percent-loss study (shortened) and say where
 	$(BIN)/sawtooth run $(STUDY)
 
 # By the marks that tests get from their fixtures, tests/conftest.py. What runs in real time has the machine to itself.
-QUICK := not (guest or browser or netns or wheel or npm or slow)
+QUICK := not (guest or browser or netns or wheel or npm or lab or slow)
 
 quick: setup  ## Tests of Rust and of Python that need nothing but this machine's processors, side by side; a minute or two
 	cargo test --quiet --locked --profile checked --workspace --exclude sawtooth-python --exclude sawtooth-fuzzing
@@ -55,7 +55,7 @@ format:  ## Format all sources
 	$(BIN)/ruff format src tests tools bench fuzz/text fidelity
 	$(BIN)/ruff check --fix src tests tools bench fuzz/text fidelity
 
-wheel: setup  ## Build dist/: the source distribution, and from it a wheel for Linux from 2014 on; try it
+wheel: setup lab  ## Build dist/: the source distribution, and from it a wheel for Linux from 2014 on; try it
 	tools/wheel
 
 FUZZ_SECONDS := 3600
@@ -82,6 +82,9 @@ web: setup  ## Build what pages draw with from web/, by npm; what is built is co
 kernel: setup  ## Build the user-mode kernel, a few minutes, where it is not in the cache
 	tools/laboratory
 	$(BIN)/sawtooth kernel build
+
+lab: setup  ## Build the page of `sawtooth lab`: node, npm's registry, and a compiler for WebAssembly, Debian's where rustup has none
+	$(BIN)/python tools/lab.py
 
 setup: $(VENV)/.core  ## Make .venv and build the optimised core into it, where needed
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -42,6 +43,7 @@ class Taken:
 TAKEN = {
     "kernel": Taken("guest", "boots the user-mode kernel, which is built first where it is not there", 1800),
     "wheel": Taken("wheel", "builds the wheel and installs it", 900),
+    "lab": Taken("lab", "builds the core as WebAssembly", 1200),
     "chromium": Taken("browser", "opens pages in a browser", 300),
     "npm": Taken("npm", "builds what pages draw with, by npm", 300),
     "namespaces": Taken("netns", "makes network namespaces, in real time", 300),
@@ -133,12 +135,37 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Any]:
+    """The browser, driven by playwright."""
+    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
 def npm() -> str:
     """The program that fetches and runs what ``web/`` is built with."""
     found = shutil.which("npm")
     if found is None:
         pytest.skip("web/ is built by npm: install Node.js 20 or later")
     return found
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the page of `sawtooth lab` is made of, as modules for node, and the core as WebAssembly (from the cache)."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+    import lab
+    import webassembly
+
+    directory = tmp_path_factory.mktemp("lab")
+    try:
+        lab.for_node(directory)
+    except webassembly.MissingError as missing:
+        pytest.skip(f"the page of sawtooth lab cannot be built here: {missing}")
+    return directory
 
 
 @pytest.fixture(scope="session")

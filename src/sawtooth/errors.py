@@ -77,6 +77,8 @@ CODES: dict[str, int] = {
     "worker-died": FAILURE,
     "core-missing": FAILURE,
     "core-failed": FAILURE,
+    "lab-missing": FAILURE,
+    "port-taken": FAILURE,
     "module-failed": FAILURE,
     "tool-missing": FAILURE,
     "kernel-missing": FAILURE,

@@ -49,8 +49,8 @@ impl Sequence<'_> {
             return None;
         }
         let share = lost / packets;
-        let criterion = |parameters: f64, likelihood: f64| parameters * packets.ln() - 2.0 * likelihood;
-        let independent = criterion(1.0, lost * share.ln() + arrived * (1.0 - share).ln());
+        let criterion = |parameters: f64, likelihood: f64| parameters * libm::log(packets) - 2.0 * likelihood;
+        let independent = criterion(1.0, lost * libm::log(share) + arrived * libm::log(1.0 - share));
         let runs = self.runs.len().approx();
         // All packets of the bad state are lost: run lengths and gaps say it all.
         let simple = GilbertElliott { p: (runs / arrived).min(1.0), r: runs / lost, bad: 1.0, good: 0.0 };
@@ -102,8 +102,9 @@ impl Sequence<'_> {
 
     /// Climbs to the most likely model, one of the first `free` parameters (p, r, bad, good) at a time.
     fn best(&self, start: GilbertElliott, free: usize) -> (GilbertElliott, f64) {
-        let logit = |share: f64| (share.clamp(1e-9, 1.0 - 1e-9) / (1.0 - share.clamp(1e-9, 1.0 - 1e-9))).ln();
-        let share = |logit: f64| 1.0 / (1.0 + (-logit).exp());
+        let odds = |share: f64| share.clamp(1e-9, 1.0 - 1e-9) / (1.0 - share.clamp(1e-9, 1.0 - 1e-9));
+        let logit = |share: f64| libm::log(odds(share));
+        let share = |logit: f64| 1.0 / (1.0 + libm::exp(-logit));
         let model = |at: [f64; 4]| GilbertElliott {
             p: share(at[0]),
             r: share(at[1]),
@@ -162,13 +163,13 @@ impl Powers {
             *state = [state[0] / total, state[1] / total];
             product *= total;
             if product < 1e-150 {
-                sum += product.ln();
+                sum += libm::log(product);
                 product = 1.0;
             }
             sum += scale;
             times &= times - 1;
         }
-        sum + product.ln()
+        sum + libm::log(product)
     }
 }
 
@@ -179,7 +180,7 @@ impl Power {
         let [a, b, c, d] = [cell(0, 0), cell(0, 1), cell(1, 0), cell(1, 1)];
         let largest = a.max(b).max(c).max(d).max(f64::MIN_POSITIVE);
         let matrix = [[a / largest, b / largest], [c / largest, d / largest]];
-        Power { matrix, scale: 2.0 * self.scale + largest.ln() }
+        Power { matrix, scale: 2.0 * self.scale + libm::log(largest) }
     }
 }
 
@@ -200,7 +201,7 @@ pub fn scenario(model: Option<GilbertElliott>, rate: f64) -> String {
 /// Three digits that matter, at least to a scenario's finest step of 1e-7 %.
 fn percent(share: f64) -> String {
     let value = share.clamp(0.0, 1.0) * 100.0;
-    let digits = if value > 0.0 { (2.0 - value.log10().floor()).clamp(0.0, 7.0) } else { 0.0 };
+    let digits = if value > 0.0 { (2.0 - libm::log10(value).floor()).clamp(0.0, 7.0) } else { 0.0 };
     let text = format!("{value:.*}", digits.whole().fit_usize());
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text}%")

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Largest window that a Zstandard stream may ask for, as a power of two in bytes: what `zstd` itself agrees to.
+#[cfg(feature = "zstd")]
 const ZSTANDARD_WINDOW: u32 = 27;
 /// Packed bytes read at once.
 const CHUNK: usize = 128 * 1024;
@@ -44,9 +45,7 @@ impl Source {
         let stream: Box<dyn Read + Send> = if gzip {
             Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(CHUNK, whole)))
         } else if zstandard {
-            let mut unpacked = zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(CHUNK, whole))?;
-            unpacked.window_log_max(ZSTANDARD_WINDOW)?;
-            Box::new(unpacked)
+            unpacked(whole)?
         } else {
             Box::new(whole)
         };
@@ -62,6 +61,19 @@ impl Source {
     pub fn size(&self) -> Option<u64> {
         self.size
     }
+}
+
+#[cfg(feature = "zstd")]
+fn unpacked(stream: impl Read + Send + 'static) -> Result<Box<dyn Read + Send>, ReadError> {
+    let mut unpacked = zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(CHUNK, stream))?;
+    unpacked.window_log_max(ZSTANDARD_WINDOW)?;
+    Ok(Box::new(unpacked))
+}
+
+/// Where there is no C.
+#[cfg(not(feature = "zstd"))]
+fn unpacked(_: impl Read + Send + 'static) -> Result<Box<dyn Read + Send>, ReadError> {
+    Err(ReadError::Unreadable("it is packed with Zstandard, which is not read here: unpack it first".into()))
 }
 
 impl Read for Source {

@@ -22,13 +22,14 @@ from sawtooth.cli.compare_command import compare
 from sawtooth.cli.completion import completion
 from sawtooth.cli.congestion_command import congestion
 from sawtooth.cli.kernel_commands import doctor, kernel
+from sawtooth.cli.lab_command import lab
 from sawtooth.cli.probe_command import probe
 from sawtooth.cli.process import prepared, prepared_messages
 from sawtooth.cli.terminal import say, tell
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
-for _command in (capture, cc, clean, compare, completion, congestion, doctor, kernel, probe, whatif):
+for _command in (capture, cc, clean, compare, completion, congestion, doctor, kernel, lab, probe, whatif):
     sawtooth.add_command(_command)
 
 

@@ -41,7 +41,7 @@ impl Iterator for Transfers {
     fn next(&mut self) -> Option<Transfer> {
         let at = match self.config.times {
             Times::PoissonNs(mean) => {
-                let gap = (-mean.approx() * unit(&mut self.times).ln()).round();
+                let gap = (-mean.approx() * libm::log(unit(&mut self.times))).round();
                 Time::from_nanos(self.last.nanos().saturating_add(whole(gap)))
             }
             Times::AtNs(ref times) => Time::from_nanos(self.start.nanos().saturating_add(*times.get(self.drawn)?)),
@@ -66,7 +66,8 @@ fn whole(value: f64) -> u64 {
     value as u64
 }
 
-/// That is drawn; the `number`-th where they are listed.
+/// That is drawn; the `number`-th where they are listed. Logarithms and powers are `libm`'s, not the machine's: a seed draws the
+/// same sizes everywhere.
 pub fn size(sizes: &Sizes, number: usize, rng: &mut Rng) -> u64 {
     match *sizes {
         Sizes::Fixed(bytes) => bytes,
@@ -74,14 +75,14 @@ pub fn size(sizes: &Sizes, number: usize, rng: &mut Rng) -> u64 {
         Sizes::Lognormal { mean_bytes, sigma_ppb } => {
             let sigma = sigma_ppb.approx() / 1e9;
             // Box and Muller (1958), one of the two.
-            let normal = (-2.0 * unit(rng).ln()).sqrt() * (std::f64::consts::TAU * unit(rng)).cos();
-            let log = mean_bytes.approx().ln() - sigma * sigma / 2.0 + sigma * normal;
-            whole(log.exp().round()).clamp(1, LARGEST)
+            let normal = (-2.0 * libm::log(unit(rng))).sqrt() * libm::cos(std::f64::consts::TAU * unit(rng));
+            let log = libm::log(mean_bytes.approx()) - sigma * sigma / 2.0 + sigma * normal;
+            whole(libm::exp(log).round()).clamp(1, LARGEST)
         }
         Sizes::Pareto { least_bytes, most_bytes, shape_ppb } => {
             let (least, most, shape) = (least_bytes.approx(), most_bytes.approx(), shape_ppb.approx() / 1e9);
-            let cut = 1.0 - (least / most).powf(shape);
-            let bytes = least * (1.0 - (1.0 - unit(rng)) * cut).powf(-1.0 / shape);
+            let cut = 1.0 - libm::pow(least / most, shape);
+            let bytes = least * libm::pow(1.0 - (1.0 - unit(rng)) * cut, -1.0 / shape);
             whole(bytes.round()).clamp(least_bytes, most_bytes)
         }
         Sizes::Cdf(ref points) => of_points(points, unit(rng) * 1e9),
@@ -192,7 +193,7 @@ mod tests {
         let drawn = draws(&Sizes::Lognormal { mean_bytes: 100_000, sigma_ppb: 1_000_000_000 }, 200_000);
         let median = drawn[drawn.len() / 2] as f64;
         assert!((mean(&drawn) / 1e5 - 1.0).abs() < 0.02, "{}", mean(&drawn));
-        assert!((median / (1e5 * (-0.5f64).exp()) - 1.0).abs() < 0.02, "{median}");
+        assert!((median / (1e5 * libm::exp(-0.5)) - 1.0).abs() < 0.02, "{median}");
         assert!(draws(&Sizes::Lognormal { mean_bytes: 7, sigma_ppb: 0 }, 10) == [7; 10]);
     }
 
@@ -202,7 +203,7 @@ mod tests {
             draws(&Sizes::Pareto { least_bytes: 1_000, most_bytes: 1_000_000, shape_ppb: 1_200_000_000 }, 100_000);
         assert!(drawn[0] >= 1_000 && drawn[drawn.len() - 1] <= 1_000_000);
         // L (1 - u (1 - (L / H)^a))^(-1 / a) at one half.
-        let expected = 1_000.0 * (1.0 - 0.5 * (1.0 - 0.001f64.powf(1.2))).powf(-1.0 / 1.2);
+        let expected = 1_000.0 * libm::pow(1.0 - 0.5 * (1.0 - libm::pow(0.001, 1.2)), -1.0 / 1.2);
         let median = drawn[drawn.len() / 2] as f64;
         assert!((median / expected - 1.0).abs() < 0.02, "{median} {expected}");
     }

@@ -124,7 +124,7 @@ fn wait(think: Think, rng: &mut Rng) -> Span {
     match think {
         Think::FixedNs(ns) => Span::from_nanos(ns),
         Think::ExponentialNs(mean) => {
-            let means = (-unit(rng).ln()).min(LONGEST_MEANS);
+            let means = (-libm::log(unit(rng))).min(LONGEST_MEANS);
             Span::from_nanos((mean.approx() * means).round().whole())
         }
     }

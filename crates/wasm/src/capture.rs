@@ -1,0 +1,101 @@
+//! Captures read from bytes that the page has, as many at a time as it is asked for: memory does not grow with the file.
+
+use crate::columns::{self, Values};
+use crate::handles::{self, Handles};
+use crate::text;
+use sawtooth_capture::Analysis;
+use sawtooth_capture::tables::Column;
+use std::cell::RefCell;
+use std::io::{self, Read};
+
+/// No connection.
+const NONE: u32 = u32::MAX;
+
+thread_local! {
+    static ANALYSES: RefCell<Handles<Analysis>> = const { RefCell::new(Handles::new()) };
+}
+
+#[cfg(target_family = "wasm")]
+#[link(wasm_import_module = "page")]
+unsafe extern "C" {
+    /// Writes the next bytes of a file at `place`, at most `most`, and says how many; 0 at its end, less where it cannot be read.
+    fn read(file: u32, place: *mut u8, most: usize) -> i32;
+}
+
+/// A file of the page's, by the number that it has there.
+struct File(u32);
+
+impl Read for File {
+    #[cfg(target_family = "wasm")]
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let most = bytes.len().min(i32::MAX as usize);
+        // SAFETY: the page writes within the slice only: it is told where it begins and how long it is.
+        let count = unsafe { read(self.0, bytes.as_mut_ptr(), most) };
+        usize::try_from(count)
+            .ok()
+            .filter(|&count| count <= most)
+            .ok_or_else(|| io::Error::other("the file could not be read"))
+    }
+
+    #[cfg(not(target_family = "wasm"))]
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::other(format!("file {} is a page's, and there is none", self.0)))
+    }
+}
+
+/// Begins to read `file`; every segment of the connection `detailed` is wanted, of none where it is -1. 0: it is no
+/// capture, and the answer says why.
+#[unsafe(no_mangle)]
+extern "C" fn capture_open(file: u32, detailed: u32) -> u32 {
+    match Analysis::new(File(file), (detailed != NONE).then_some(detailed)) {
+        Ok(analysis) => handles::add(&ANALYSES, analysis),
+        Err(why) => {
+            text::tell(why.to_string());
+            0
+        }
+    }
+}
+
+/// Takes up to so many segments. True at the capture's end.
+#[unsafe(no_mangle)]
+extern "C" fn capture_advance(handle: u32, segments: u64) -> bool {
+    handles::with(&ANALYSES, handle, |one| one.advance(segments))
+}
+
+/// Bytes of the file read so far, packed as they are there.
+#[unsafe(no_mangle)]
+extern "C" fn capture_bytes(handle: u32) -> u64 {
+    handles::with(&ANALYSES, handle, |one| one.bytes_read())
+}
+
+/// Ends it, hands out its tables, and answers with `{"facts": …, "tables": …}`. False: it has none, and the answer says why.
+#[unsafe(no_mangle)]
+extern "C" fn capture_finish(handle: u32) -> bool {
+    let analysis = handles::remove(&ANALYSES, handle);
+    let (facts, tables) = analysis.finish();
+    let values = |column| match column {
+        Column::Float(values) => Values::Float(values),
+        Column::Integer(values) => Values::Integer(values),
+        Column::Unsigned(values) => Values::Unsigned(values),
+        Column::Medium(values) => Values::Medium(values),
+        Column::Small(values) => Values::Small(values),
+        Column::Flag(values) => Values::Small(values.into_iter().map(u8::from).collect()),
+    };
+    let table =
+        |(name, columns): (_, Vec<_>)| (name, columns.into_iter().map(|(name, one)| (name, values(one))).collect());
+    let tables = columns::hand_out(tables.into_iter().map(table).collect());
+    match serde_json::to_string(&facts) {
+        Ok(facts) => text::tell(format!("{{\"facts\":{facts},\"tables\":{tables}}}")),
+        Err(why) => {
+            text::tell(why.to_string());
+            return false;
+        }
+    }
+    true
+}
+
+/// Ends it, wherever it is.
+#[unsafe(no_mangle)]
+extern "C" fn capture_close(handle: u32) {
+    drop(handles::remove(&ANALYSES, handle));
+}

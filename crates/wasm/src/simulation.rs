@@ -1,0 +1,76 @@
+//! Simulations of compiled scenarios, advanced in steps.
+
+use crate::columns::{self, Values};
+use crate::handles::{self, Handles};
+use crate::text;
+use sawtooth_net::Simulation;
+use sawtooth_net::scenario::Scenario;
+use sawtooth_net::tables::Column;
+use sawtooth_tcp::cc::Algorithm;
+use sawtooth_units::Time;
+use std::cell::RefCell;
+
+thread_local! {
+    static SIMULATIONS: RefCell<Handles<Simulation>> = const { RefCell::new(Handles::new()) };
+}
+
+/// Begins the scenario that was given as JSON. 0: it is refused, and the answer says why.
+#[unsafe(no_mangle)]
+extern "C" fn simulation_open() -> u32 {
+    match Scenario::parse(&text::given()) {
+        Ok(scenario) => handles::add(&SIMULATIONS, Simulation::new(scenario)),
+        Err(why) => {
+            text::tell(why);
+            0
+        }
+    }
+}
+
+/// Runs until `until_ns` or the scenario's end, at most `max_events` events. True at the end.
+#[unsafe(no_mangle)]
+extern "C" fn simulation_advance(handle: u32, until_ns: u64, max_events: u64) -> bool {
+    handles::with(&SIMULATIONS, handle, |one| one.advance(Time::from_nanos(until_ns), max_events))
+}
+
+/// Simulated nanoseconds since the start.
+#[unsafe(no_mangle)]
+extern "C" fn simulation_now_ns(handle: u32) -> u64 {
+    handles::with(&SIMULATIONS, handle, |one| one.now().nanos())
+}
+
+/// Events handled.
+#[unsafe(no_mangle)]
+extern "C" fn simulation_events(handle: u32) -> u64 {
+    handles::with(&SIMULATIONS, handle, |one| one.events())
+}
+
+/// Data packets that receiving applications have read.
+#[unsafe(no_mangle)]
+extern "C" fn simulation_delivered_packets(handle: u32) -> u64 {
+    handles::with(&SIMULATIONS, handle, |one| one.delivered_packets())
+}
+
+/// Hands out the rows since the last call, and answers with where they are.
+#[unsafe(no_mangle)]
+extern "C" fn simulation_take(handle: u32) {
+    let tables = handles::with(&SIMULATIONS, handle, Simulation::take);
+    let values = |column| match column {
+        Column::Float(values) => Values::Float(values),
+        Column::Integer(values) => Values::Integer(values),
+    };
+    let table =
+        |(name, columns): (_, Vec<_>)| (name, columns.into_iter().map(|(name, one)| (name, values(one))).collect());
+    text::tell(columns::hand_out(tables.into_iter().map(table).collect()));
+}
+
+/// Ends it, wherever it is.
+#[unsafe(no_mangle)]
+extern "C" fn simulation_close(handle: u32) {
+    drop(handles::remove(&SIMULATIONS, handle));
+}
+
+/// Answers with the names of the congestion controls that the simulator has, as a JSON list.
+#[unsafe(no_mangle)]
+extern "C" fn congestion_controls() {
+    text::tell(serde_json::Value::from_iter(Algorithm::names()).to_string());
+}

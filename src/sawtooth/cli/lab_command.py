@@ -1,0 +1,64 @@
+"""The command ``lab``: the page in which paths and flows are tried."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sawtooth.cli.command import Command
+from sawtooth.cli.terminal import say
+from sawtooth.errors import SawtoothError
+from sawtooth.plain import where
+
+if TYPE_CHECKING:
+    from sawtooth.lab import Site
+
+
+@click.command(cls=Command, short_help="Open the laboratory in a browser.")
+@click.option(
+    "--export", "directory", type=str, metavar="DIR", help="Write the page there instead, for any web server."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the address; 0, the default: a free one.")
+@click.option("--no-browser", is_flag=True, help="Open none: only say where the page is.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def lab(directory: str | None, port: int, no_browser: bool, as_json: bool) -> None:
+    """Open the laboratory: a page that simulates in the browser, while you move loss, rate, delay and queue.
+
+    It is served to this machine only, until Ctrl-C. Nothing is asked of any network.
+    """
+    from sawtooth.lab import built
+
+    page = built()
+    if directory is not None:
+        written = page.export(Path(directory))
+        if as_json:
+            say(json.dumps({"written": [str(path) for path in written]}, indent=2))
+        else:
+            say(f"wrote {where(Path(directory))}: {len(written)} files, for any web server")
+        return
+    serve(page, port, browser=not no_browser, as_json=as_json)
+
+
+def serve(page: Site, port: int, *, browser: bool, as_json: bool) -> None:
+    """Until Ctrl-C. Raises SawtoothError ``port-taken``."""
+    from sawtooth.lab import Server
+
+    try:
+        server = Server(page, port)
+    except OSError as error:
+        message = f"port {port} cannot be had: {error.strerror}"
+        raise SawtoothError("port-taken", message, fix="leave --port out for a free one") from error
+    with server:
+        address = server.address
+        say(json.dumps({"address": address}) if as_json else f"the laboratory is at {address} (Ctrl-C ends it)")
+        sys.stdout.flush()
+        if browser:
+            webbrowser.open(address)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()

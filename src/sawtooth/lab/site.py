@@ -1,0 +1,55 @@
+"""The site: the page's files, as `make lab` built them into the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.storage import writing
+
+KINDS = {
+    "index.html": "text/html; charset=utf-8",
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "worker.js": "text/javascript; charset=utf-8",
+    "sawtooth.wasm": "application/wasm",
+}
+"""Every file of the page, and what a web server says it is."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """``files``: their bytes by name."""
+
+    files: Mapping[str, bytes]
+
+    def export(self, directory: str | PathLike[str]) -> list[Path]:
+        """Writes the page's files into a directory, which is made where it is not there; others in it stay.
+
+        Any web server can serve it, under any path. Raises SawtoothError ``unwritable-output``, and InputError
+        ``conflict`` where it would overwrite a page that is not the laboratory's.
+        """
+        home = Path(directory)
+        index = home / "index.html"
+        if index.exists() and b"<title>sawtooth lab</title>" not in index.read_bytes()[:4096]:
+            fix = "name a directory without one"
+            raise InputError("conflict", "there is another page of that name", file=index, fix=fix)
+        with writing(home):
+            home.mkdir(parents=True, exist_ok=True)
+            for name, content in self.files.items():
+                (home / name).write_bytes(content)
+        return [home / name for name in self.files]
+
+
+def built() -> Site:
+    """The page of this installation. Raises SawtoothError ``lab-missing``."""
+    home = resources.files("sawtooth") / "lab" / "built"
+    try:
+        return Site({name: (home / name).read_bytes() for name in KINDS})
+    except FileNotFoundError as error:
+        message = "the page of the laboratory is not built into this installation"
+        raise SawtoothError("lab-missing", message, fix="build it: make lab, in a checkout of the source") from error

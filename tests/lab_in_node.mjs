@@ -1,0 +1,71 @@
+// Asks the page's code, and answers in JSON: node lab_in_node.mjs BUILT VERB < QUESTIONS > ANSWERS
+
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { read, run } from "./lab_tables.mjs";
+
+const [built, verb] = process.argv.slice(2);
+const part = (name) => import(pathToFileURL(`${built}/${name}.mjs`).href);
+const questions = JSON.parse(readFileSync(0, "utf8"));
+
+/** What it is, or what is wrong with it. */
+function told(act) {
+  try {
+    return act();
+  } catch (error) {
+    if (error.code === undefined) throw error;
+    return { code: error.code, message: error.message, fix: error.fix, field: error.field ?? null };
+  }
+}
+
+const verbs = {
+  /** Scenarios as the core takes them. */
+  async compile({ controls, scenarios }) {
+    const { compile } = await part("compile");
+    return scenarios.map((scenario) => told(() => ({ json: compile(scenario, controls).json })));
+  },
+
+  /** Quantities: [kind, text] as the finest unit, and printed again. */
+  async units(given) {
+    const units = await part("units");
+    const plain = (value) => (typeof value === "bigint" ? String(value) : `${value.amount} ${value.unit}`);
+    return given.map(([kind, text]) =>
+      told(() => {
+        const value = units[kind](text);
+        return { value: plain(value), printed: units[`${kind}Text`](value) };
+      }),
+    );
+  },
+
+  /** Compiled scenarios, run. */
+  async run(scenarios) {
+    return run((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), scenarios);
+  },
+
+  /** A capture, read. */
+  async read({ capture, detailed }) {
+    return read((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), detailed);
+  },
+
+  /** What the core says of nonsense. */
+  async refusals({ scenario, capture }) {
+    const { Core } = await part("core");
+    const core = new Core(await WebAssembly.compile(readFileSync(`${built}/sawtooth.wasm`)));
+    const said = (act) => {
+      try {
+        return act();
+      } catch (error) {
+        return `${error.constructor.name}: ${error.message}`;
+      }
+    };
+    const bytes = new TextEncoder().encode(capture);
+    return [
+      said(() => core.simulation(scenario)),
+      said(() => core.capture((most) => bytes.subarray(0, most))),
+      said(() => core.capture(() => { throw new Error("gone"); })),
+      core.controls(),
+    ];
+  },
+};
+
+process.stdout.write(JSON.stringify(await verbs[verb](questions)));

@@ -1,0 +1,260 @@
+"""The page of the laboratory in a browser: fields, figures, links, files, narrow screens, keyboards."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sawtooth import Scenario
+from sawtooth.engines import get
+from sawtooth.lab import Server, Site
+from sawtooth.lab.site import KINDS
+
+
+@pytest.fixture(scope="module")
+def address(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the built page is served, as `sawtooth lab` serves it."""
+    import lab as tool
+
+    site = tmp_path_factory.mktemp("site")
+    tool.build(site)
+    with Server(Site({name: (site / name).read_bytes() for name in KINDS})) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.address
+        server.shutdown()
+        thread.join()
+
+
+class Opened:
+    """A page that is open, and all that its console said."""
+
+    def __init__(self, browser: Any, address: str, *, width: int = 1400, **options: Any) -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+        self.page.wait_for_selector("body[data-ready]", timeout=60_000)
+
+    def finish(self) -> None:
+        """Waits until the latest question is answered."""
+        self.page.wait_for_function(
+            "() => document.body.dataset.finished !== undefined"
+            " && location.hash.slice(1) === document.body.dataset.finished",
+            timeout=60_000,
+        )
+
+    def set(self, label: str, text: str) -> None:
+        self.page.get_by_label(label, exact=True).fill(text)
+
+    @property
+    def sentence(self) -> str:
+        return str(self.page.inner_text("#sentence"))
+
+    @property
+    def rows(self) -> list[list[str]]:
+        return [row.split("\t") for row in self.page.inner_text("#numbers").splitlines()[1:]]
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Opened]:
+    opened = Opened(browser, address)
+    yield opened
+    opened.context.close()
+    assert opened.said == []
+
+
+def test_it_opens_with_an_answer_and_asks_nobody_else(page: Opened, address: str) -> None:
+    page.finish()
+    assert re.search(r"cubic gets [\d.]+ Mbit/s, .*bbr gets [\d.]+ Mbit/s", page.sentence)
+    assert page.page.locator("#figures canvas").count() == 5
+    assert all(one.startswith((address, "data:", "blob:")) for one in page.asked)
+
+
+def test_its_numbers_are_those_of_the_command_line(page: Opened) -> None:
+    page.finish()
+    (cubic, *_), (bbr, *_) = page.rows
+    assert (cubic, bbr) == ("cubic", "bbr")
+    scenario = json.loads(page.page.evaluate("decodeURIComponent(location.hash.slice(1))"))
+    assert scenario.pop("alone") is True
+    for row, flow in zip(page.rows, scenario["flows"], strict=True):
+        alone = Scenario.from_dict(scenario | {"flows": [flow], "interval": "50 ms"})
+        mean = get("sim").run(alone).tables["intervals"]["goodput_bps"].mean() / 1e6
+        assert float(row[1].removesuffix(" Mbit/s")) == pytest.approx(mean, rel=0.006)
+
+
+def test_a_slider_writes_text_with_its_unit_and_the_answer_follows(page: Opened) -> None:
+    page.finish()
+    before = page.sentence
+    slider = page.page.get_by_label("Loss, slider", exact=True)
+    slider.focus()
+    for _ in range(5):
+        page.page.keyboard.press("PageDown")
+    written = page.page.get_by_label("Loss", exact=True).input_value()
+    assert re.fullmatch(r"0\.\d+%", written)
+    page.finish()
+    assert page.sentence != before
+    assert f"{written} loss" in page.sentence
+
+
+@pytest.mark.parametrize(
+    ("label", "wrong", "words"),
+    [
+        ("Rate", "100", 'write "100 Mbit/s"'),
+        ("Rate", "100 Mbps", "write Mbit/s"),
+        ("Loss", "120%", "outside 0% … 100%"),
+        ("Queue", "0 packets", "the smallest queue"),
+        ("Round-trip time", "2 h", "outside 0 s … 3600 s"),
+        ("Duration", "0 s", "outside 1 ms … 30 d"),
+    ],
+)
+def test_wrong_input_is_told_at_its_field_and_the_last_answer_stays(
+    page: Opened, label: str, wrong: str, words: str
+) -> None:
+    page.finish()
+    field = page.page.get_by_label(label, exact=True)
+    right = field.input_value()
+    page.set(label, wrong)
+    told = page.page.locator(f"#{field.get_attribute('aria-describedby')}")
+    assert words in told.inner_text()
+    assert field.get_attribute("aria-invalid") == "true"
+    assert page.rows[0][0] == "cubic"
+    page.set(label, right)
+    assert told.is_hidden()
+    assert field.get_attribute("aria-invalid") is None
+
+
+def test_flows_are_added_changed_and_removed(page: Opened) -> None:
+    page.page.get_by_role("button", name="Add a flow").click()
+    page.page.get_by_label("Flow 3: congestion control").select_option("reno")
+    page.finish()
+    assert [row[0] for row in page.rows] == ["cubic", "bbr", "reno"]
+    page.page.get_by_label("each flow by itself on the path").uncheck()
+    page.finish()
+    together = [float(row[1].split()[0]) for row in page.rows]
+    assert sum(together) < 100
+    page.page.get_by_role("button", name="Remove flow 2").click()
+    page.finish()
+    assert [row[0] for row in page.rows] == ["cubic", "reno"]
+
+
+def test_a_transfer_tells_when_it_is_done(page: Opened) -> None:
+    page.page.get_by_label("Start from a question").select_option("short-transfer")
+    page.finish()
+    assert all(re.fullmatch(r"[\d.]+ s", row[6]) for row in page.rows)
+    assert page.rows[0][7] == "it had no more to send"
+
+
+def test_back_and_forward_lead_through_the_questions(page: Opened) -> None:
+    page.finish()
+    first = page.sentence
+    page.page.get_by_label("Start from a question").select_option("sawtooth")
+    page.finish()
+    assert "20 Mbit/s" in page.sentence
+    page.page.go_back()
+    page.page.wait_for_function("text => document.getElementById('sentence').textContent === text", arg=first)
+    page.page.go_forward()
+    page.page.wait_for_function("() => document.getElementById('sentence').textContent.includes('20 Mbit/s')")
+    assert page.page.get_by_label("Start from a question").input_value() == "sawtooth"
+
+
+def test_a_link_holds_the_whole_question(page: Opened, browser: Any) -> None:
+    page.set("Rate", "33 Mbit/s")
+    page.set("Queue", "50 packets")
+    page.page.get_by_label("Kind of queue").select_option("codel")
+    page.finish()
+    other = Opened(browser, page.page.url)
+    other.finish()
+    assert other.sentence == page.sentence
+    assert other.page.get_by_label("Kind of queue").input_value() == "codel"
+    other.context.close()
+
+
+@pytest.mark.parametrize("hash_", ["#%7Bbroken", "#[1,2]", '#{"path":{"rate":7}}', '#{"flows":[]}', "#" + "x" * 30_000])
+def test_a_broken_link_is_no_harm(browser: Any, address: str, hash_: str) -> None:
+    opened = Opened(browser, address + hash_)
+    opened.page.get_by_label("Start from a question").select_option("one-percent")
+    opened.finish()
+    assert [row[0] for row in opened.rows] == ["cubic", "bbr"]
+    assert opened.said == []
+    opened.context.close()
+
+
+def test_the_file_is_one_that_the_command_line_runs_and_the_page_opens_again(page: Opened, tmp_path: Path) -> None:
+    page.page.get_by_label("Start from a question").select_option("late-comer")
+    page.finish()
+    before = page.sentence
+    page.page.locator("#take summary").click()
+    with page.page.expect_download() as taken:
+        page.page.locator("#download").click()
+    file = tmp_path / "late.toml"
+    taken.value.save_as(file)
+    assert taken.value.suggested_filename == "late-comer.toml"
+    scenario = Scenario.load(file)
+    assert [flow.start.ns for flow in scenario.flows] == [0, 5_000_000_000]
+    page.page.get_by_label("Start from a question").select_option("one-percent")
+    page.finish()
+    page.page.locator("#open").set_input_files(file)
+    page.page.wait_for_function("text => document.getElementById('sentence').textContent === text", arg=before)
+    assert "is open" in page.page.inner_text("#took")
+
+
+def test_a_comparison_is_a_study_for_the_command_line(page: Opened, tmp_path: Path) -> None:
+    from sawtooth.study import Study
+
+    page.finish()
+    file = tmp_path / "one.toml"
+    file.write_text(page.page.text_content("#file") or "")
+    study = Study.load(file)
+    assert [point.scenario.flows[0].cc for point in study.points()] == ["cubic", "bbr"]
+    page.page.locator("#take summary").click()
+    page.page.locator("#open").set_input_files(file)
+    page.finish()
+    assert page.page.get_by_label("each flow by itself on the path").is_checked()
+
+
+def test_a_file_with_what_the_page_has_not_is_refused_by_its_field(page: Opened, tmp_path: Path) -> None:
+    file = tmp_path / "chain.toml"
+    page.page.locator("#take summary").click()
+    for text, words in (('topology = "chain"', "topology"), ("rate = = 1", "it is not TOML")):
+        file.write_text(text)
+        page.page.locator("#open").set_input_files(file)
+        page.page.wait_for_function("words => document.getElementById('took').textContent.includes(words)", arg=words)
+
+
+def test_the_response_to_loss_is_filled_in_the_background(page: Opened) -> None:
+    page.page.get_by_label("Start from a question").select_option("long-fat-path")
+    page.page.wait_for_selector("#response canvas", timeout=60_000)
+    assert "of 12 losses" in page.page.inner_text("#swept") or "published" in page.page.inner_text("#swept")
+
+
+def test_on_a_narrow_screen_nothing_is_wider_than_it(browser: Any, address: str) -> None:
+    opened = Opened(browser, address, width=390, has_touch=True)
+    opened.finish()
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert opened.said == []
+    opened.context.close()
+
+
+def test_every_control_has_a_name_and_can_be_reached_by_keyboard(page: Opened) -> None:
+    unnamed = page.page.evaluate(
+        "[...document.querySelectorAll('#ask input, #ask select, #ask button')]"
+        ".filter((one) => !one.labels?.length && !one.ariaLabel && !one.textContent.trim()).map((one) => one.outerHTML)"
+    )
+    assert unnamed == []
+    reached = set()
+    page.page.get_by_label("Start from a question").focus()
+    for _ in range(12):
+        page.page.keyboard.press("Tab")
+        reached.add(page.page.evaluate("document.activeElement.id || document.activeElement.ariaLabel"))
+    assert {"f-path-rate", "Rate, slider", "f-path-rtt", "f-path-loss"} <= reached

@@ -1,0 +1,89 @@
+"""Builds the page of `sawtooth lab`: its scripts with esbuild, the core as WebAssembly.
+
+    python tools/lab.py [--to DIRECTORY]
+
+Of npm's registry it takes what web/package-lock.json names, into web/node_modules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import webassembly
+
+from sawtooth import published
+
+ROOT = Path(__file__).resolve().parents[1]
+WEB = ROOT / "web"
+SITE = ROOT / "src" / "sawtooth" / "lab" / "built"
+FOR_NODE = ("core", "compile", "units")
+"""Parts that the tests ask in node."""
+
+
+def build(site: Path) -> None:
+    """Writes the page's files there. Raises MissingError where there is no compiler, or no node with npm."""
+    esbuild = _esbuild()
+    site.mkdir(parents=True, exist_ok=True)
+    webassembly.build(site / "sawtooth.wasm")
+    bundle = [esbuild, "--bundle", "--format=esm", "--target=es2022", "--log-level=warning"]
+    pages = [str(WEB / "lab" / f"{name}.ts") for name in ("page", "worker")]
+    known = f"--define:PUBLISHED={json.dumps([_figures(name) for name in published.shipped()])}"
+    subprocess.run([*bundle, "--minify", known, f"--outdir={site}", *pages], check=True)
+    shutil.copy(WEB / "lab" / "index.html", site)
+
+
+def for_node(directory: Path) -> None:
+    """Writes what the tests ask in node."""
+    parts = [str(WEB / "lab" / f"{name}.ts") for name in FOR_NODE]
+    ending = "--out-extension:.js=.mjs"
+    bundle = ["--bundle", "--format=esm", "--target=es2022", "--log-level=warning", ending, f"--outdir={directory}"]
+    subprocess.run([_esbuild(), *bundle, *parts], check=True)
+    webassembly.build(directory / "sawtooth.wasm")
+
+
+def _figures(name: str) -> dict[str, object]:
+    """Of published figures what the page draws: means against loss, where acknowledgements come back another way."""
+    given = published.load(name)
+    table = given.figures[given.figures["trusted"]]
+    if "path" in table:
+        table = table[table["path"] == "asymmetric"]
+    curves = []
+    if "loss_percent" in table:
+        for cc, rows in table[table["loss_percent"] > 0].groupby("cc"):
+            points = [{"loss": row.loss_percent, "mbps": row.mean_mbps} for row in rows.itertuples()]
+            curves.append({"cc": cc, "points": points})
+    return {"name": name, "source": given.source, "curves": curves}
+
+
+def _esbuild() -> str:
+    """Installs what the lock file names, where that has not been done."""
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        raise webassembly.MissingError("there is no node with npm; fix: apt install nodejs npm")
+    modules = WEB / "node_modules"
+    lock, done = WEB / "package-lock.json", modules / ".of-lock"
+    if not done.exists() or done.read_bytes() != lock.read_bytes():
+        command = ["npm", "ci", "--no-audit", "--no-fund", "--silent"]
+        installed = subprocess.run(command, cwd=WEB, capture_output=True, text=True)
+        if installed.returncode:
+            told = (installed.stderr or installed.stdout).strip()
+            raise webassembly.MissingError(f"npm could not install web/package-lock.json: {told}; fix: try again")
+        shutil.copy(lock, done)
+    return str(modules / ".bin" / "esbuild")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--to", type=Path, default=SITE, metavar="DIRECTORY")
+    try:
+        build(parser.parse_args().to)
+    except webassembly.MissingError as missing:
+        sys.exit(f"lab: {missing}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""Builds the core as WebAssembly, for pages.
+
+    python tools/webassembly.py FILE.wasm
+
+The compiler is rustup's where that has the target wasm32-unknown-unknown, else Debian's (rustc-web), fetched by apt-get
+download and unpacked into the cache, nothing installed. What was built of the same sources is taken from the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sawtooth.temporary import cache
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = "wasm32-unknown-unknown"
+CRATES = ("units", "tcp", "net", "capture", "wasm")
+"""Of what it is made."""
+
+
+class MissingError(Exception):
+    """There is no compiler for it here: why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """``version`` in its own words; what cargo needs beyond its own arguments and environment to use it."""
+
+    version: str
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def build(made: Path) -> None:
+    """Writes ``made``. Raises MissingError."""
+    if shutil.which("cargo") is None:
+        raise MissingError("there is no cargo on the PATH; fix: install Rust with rustup, see https://rustup.rs")
+    kept = cache() / "webassembly"
+    compiler = _installed() or _debians(kept)
+    done = kept / f"{_digest(compiler)}.wasm"
+    if not done.exists():
+        settings = {"PANIC": "abort", "DEBUG": "false"}
+        profile = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in settings.items()}
+        places = ["--target", TARGET, "--target-dir", str(kept / "target")]
+        # Names of functions are more than half of it.
+        places += ["--config", "profile.release.package.sawtooth-wasm.strip=true"]
+        subprocess.run(
+            ["cargo", "build", "--quiet", "--locked", "--release", "-p", "sawtooth-wasm", *places, *compiler.arguments],
+            cwd=ROOT,
+            env={**os.environ, **profile, **compiler.environment},
+            check=True,
+        )
+        shutil.copy(kept / "target" / TARGET / "release" / "sawtooth.wasm", _aside(done))
+        _aside(done).replace(done)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(done, made)
+
+
+def _digest(compiler: Compiler) -> str:
+    """Of all that decides what comes out."""
+    found = hashlib.sha256(f"{compiler.version}\n{Path(__file__).read_text()}".encode())
+    for path in sorted(_sources()):
+        found.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return found.hexdigest()[:24]
+
+
+def _sources() -> Iterator[Path]:
+    yield from (ROOT / "Cargo.toml", ROOT / "Cargo.lock")
+    for crate in CRATES:
+        yield ROOT / "crates" / crate / "Cargo.toml"
+        yield from (ROOT / "crates" / crate / "src").rglob("*.rs")
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{os.getpid()}")
+
+
+def _installed() -> Compiler | None:
+    """The compiler on the PATH, where it has this target's standard library."""
+    rustc = os.environ.get("RUSTC", "rustc")
+    found = subprocess.run([rustc, "--print", "target-libdir", "--target", TARGET], capture_output=True, text=True)
+    if found.returncode or not any(Path(found.stdout.strip()).glob("libstd-*.rlib")):
+        return None
+    return Compiler(_told([rustc, "--version"]))
+
+
+def _debians(kept: Path) -> Compiler:
+    """Debian's, with its own linker and the sources of its standard library, which cargo builds along."""
+    rustup = f"where rustup has it: rustup target add {TARGET}"
+    if shutil.which("apt-get") is None or shutil.which("dpkg") is None or platform.machine() != "x86_64":
+        raise MissingError(
+            f"no compiler here has the target {TARGET}, and there are no packages of Debian; fix: {rustup}"
+        )
+    versions = dict(_packages(rustup))
+    place = kept / hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest()[:24]
+    if not place.exists():
+        _unpack(versions, place, rustup)
+    usr = place / "usr"
+    (linker,) = usr.glob("bin/wasm-ld-*")
+    libraries = usr / "lib" / "x86_64-linux-gnu"
+    environment = {
+        "RUSTC": str(usr / "bin" / "rustc"),
+        "LD_LIBRARY_PATH": str(libraries),
+        # build-std is of nightly compilers only.
+        "RUSTC_BOOTSTRAP": "1",
+        f"CARGO_TARGET_{TARGET.upper().replace('-', '_')}_LINKER": str(linker),
+    }
+    return Compiler(f"rustc-web {versions['rustc-web']}", ("-Z", "build-std=std,panic_abort"), environment)
+
+
+def _packages(rustup: str) -> Iterator[tuple[str, str]]:
+    """Names and versions of all that is needed, as apt would install them now."""
+    standard = _needed_by("libstd-rust-web-dev", r"libstd-rust-web-[0-9.]+")
+    llvm = _needed_by(standard, r"libllvm[0-9]+") if standard else ""
+    linker = llvm.replace("libllvm", "lld-")
+    for name in ("rustc-web", "libstd-rust-web-dev", "rust-web-src", standard, llvm, linker):
+        found = (
+            re.search(r"(?m)^  Candidate: (?!\(none\))(\S+)$", _told(["apt-cache", "policy", name])) if name else None
+        )
+        if found is None:
+            message = f"no compiler here has the target {TARGET}, and apt knows no {name or 'libstd-rust-web-dev'}"
+            raise MissingError(f"{message}; fix: apt-get update on Debian 12 with its security archive, or {rustup}")
+        yield name, found[1]
+
+
+def _needed_by(package: str, pattern: str) -> str:
+    """The first dependency of that pattern."""
+    found = re.search(rf"(?m)^ +Depends: ({pattern})$", _told(["apt-cache", "depends", package]))
+    return "" if found is None else found[1]
+
+
+def _unpack(versions: Mapping[str, str], place: Path, rustup: str) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    print(f"fetching Debian's compiler for {TARGET}: {', '.join(versions)}", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=place.parent) as aside:
+        wanted = [f"{name}={version}" for name, version in versions.items()]
+        fetched = subprocess.run(["apt-get", "download", "--quiet", *wanted], cwd=aside, capture_output=True, text=True)
+        if fetched.returncode:
+            told = fetched.stderr.strip() or "apt-get says nothing"
+            raise MissingError(f"Debian's compiler could not be fetched: {told}; fix: try again, or {rustup}")
+        whole = Path(aside, "whole")
+        for package in Path(aside).glob("*.deb"):
+            subprocess.run(["dpkg", "-x", package, whole], check=True)
+        # Another run may have been quicker.
+        if not place.exists():
+            whole.replace(place)
+
+
+def _told(command: Sequence[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("made", type=Path, metavar="FILE.wasm")
+    try:
+        build(parser.parse_args().made)
+    except MissingError as missing:
+        sys.exit(f"lab: {missing}")
+
+
+if __name__ == "__main__":
+    main()

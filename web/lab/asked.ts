@@ -1,0 +1,60 @@
+// What the page is asked, read: the scenario compiled, once for all flows together or once for each.
+
+import { compile, flowNames, type Compiled } from "./compile";
+import { within } from "./problem";
+import { DEFAULTS, type Flow, type Scenario } from "./scenario";
+import { span, spanText } from "./units";
+
+/** All that a link to the page holds. */
+export interface Question {
+  scenario: Scenario;
+  /** Each flow by itself on the path, drawn on the same axes. */
+  alone: boolean;
+}
+
+export interface Asked {
+  question: Question;
+  compiled: Compiled[];
+  flows: { cc: string; count: number; bytes?: string }[];
+  names: string[];
+  alone: boolean;
+  durationS: number;
+  intervalS: number;
+  /** What of the rate can be payload, Mbit/s. */
+  mostMbps: number;
+}
+
+const SAMPLES = 400;
+/** Of a full frame: payload. */
+const PAYLOAD = 1448 / 1514;
+
+/** Raises InputError. */
+export function read(question: Question, controls: readonly string[]): Asked {
+  const { alone } = question;
+  const durationNs = within("duration", () => span(question.scenario.duration ?? DEFAULTS.duration));
+  const scenario = { ...question.scenario, interval: spanText(interval(durationNs)) };
+  const flows: Flow[] = scenario.flows ?? [{}];
+  // All together first: what is wrong is told of the field that it is in.
+  const whole = compile(scenario, controls);
+  const names = flowNames(flows.map(({ name, cc }) => ({ name, cc: cc ?? DEFAULTS.flow.cc })));
+  const compiled = alone ? flows.map((flow, at) => compile({ ...scenario, flows: [{ ...flow, name: names[at]! }] }, controls)) : [whole];
+  return {
+    question: { scenario, alone },
+    compiled,
+    flows: flows.map((flow) => ({ cc: flow.cc ?? DEFAULTS.flow.cc, count: flow.count ?? 1, ...(flow.bytes === undefined ? {} : { bytes: flow.bytes }) })),
+    names,
+    alone,
+    durationS: whole.durationNs / 1e9,
+    intervalS: whole.intervalNs / 1e9,
+    mostMbps: (whole.rateBps * PAYLOAD) / 1e6,
+  };
+}
+
+/** About so many samples, of 1, 2 or 5 times a power of ten; ms at least. */
+function interval(durationNs: bigint): bigint {
+  const wanted = Number(durationNs) / SAMPLES;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  const nice = [1, 2, 5, 10].map((times) => times * power).find((one) => one >= wanted * 0.999)!;
+  const ns = BigInt(Math.round(nice));
+  return ns < 1_000_000n ? 1_000_000n : ns;
+}

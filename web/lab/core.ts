@@ -1,0 +1,190 @@
+// The simulator and the reading of captures, which are WebAssembly (crates/wasm).
+
+export type Column = Float64Array | BigInt64Array | BigUint64Array | Uint32Array | Uint8Array;
+export type Table = Record<string, Column>;
+export type Tables = Record<string, Table>;
+
+/** Something that bytes are asked of, front to back; 0 at the end. */
+export type Reading = (most: number) => Uint8Array;
+
+const KINDS = {
+  f8: Float64Array,
+  i8: BigInt64Array,
+  u8: BigUint64Array,
+  u4: Uint32Array,
+  u1: Uint8Array,
+} as const;
+type Described = [table: string, columns: [column: string, kind: keyof typeof KINDS, address: number, rows: number][]][];
+
+interface Exports {
+  memory: WebAssembly.Memory;
+  input(bytes: number): number;
+  answer(): number;
+  answer_bytes(): number;
+  tell_panics(): void;
+  congestion_controls(): void;
+  simulation_open(): number;
+  simulation_advance(handle: number, until_ns: bigint, max_events: bigint): number;
+  simulation_now_ns(handle: number): bigint;
+  simulation_events(handle: number): bigint;
+  simulation_delivered_packets(handle: number): bigint;
+  simulation_take(handle: number): void;
+  simulation_close(handle: number): void;
+  capture_open(file: number, detailed: number): number;
+  capture_advance(handle: number, segments: bigint): number;
+  capture_bytes(handle: number): bigint;
+  capture_finish(handle: number): number;
+  capture_close(handle: number): void;
+}
+
+/** The core refused what it was given, or failed. */
+export class CoreError extends Error {}
+
+export class Core {
+  private readonly exports: Exports;
+  private readonly files = new Map<number, Reading>();
+
+  constructor(module: WebAssembly.Module) {
+    const read = (file: number, place: number, most: number): number => {
+      try {
+        const bytes = this.files.get(file)?.(most);
+        if (bytes === undefined || bytes.length > most) return -1;
+        new Uint8Array(this.exports.memory.buffer, place, bytes.length).set(bytes);
+        return bytes.length;
+      } catch {
+        return -1;
+      }
+    };
+    const instance = new WebAssembly.Instance(module, { page: { read } });
+    this.exports = instance.exports as unknown as Exports;
+    this.exports.tell_panics();
+  }
+
+  /** Names of the congestion controls that the simulator has. */
+  controls(): string[] {
+    this.exports.congestion_controls();
+    return JSON.parse(this.answer()) as string[];
+  }
+
+  /** A run of a compiled scenario. */
+  simulation(scenario: string): Simulation {
+    const text = new TextEncoder().encode(scenario);
+    // Memory may grow, and then has another buffer.
+    const place = this.exports.input(text.length);
+    new Uint8Array(this.exports.memory.buffer, place, text.length).set(text);
+    const handle = this.safely(() => this.exports.simulation_open());
+    if (handle === 0) throw new CoreError(this.answer());
+    return new Simulation(this, this.exports, handle);
+  }
+
+  /** A capture in the bytes that `reading` gives; with every segment of the connection `detailed`. */
+  capture(reading: Reading, detailed?: number): Capture {
+    const file = this.files.size === 0 ? 1 : Math.max(...this.files.keys()) + 1;
+    this.files.set(file, reading);
+    const ended = () => this.files.delete(file);
+    const handle = this.safely(() => this.exports.capture_open(file, detailed ?? 0xffffffff));
+    if (handle === 0) {
+      ended();
+      throw new CoreError(this.answer());
+    }
+    return new Capture(this, this.exports, handle, ended);
+  }
+
+  /** What `act` answers; what a trap says that ended it. */
+  safely<A>(act: () => A): A {
+    try {
+      return act();
+    } catch (error) {
+      if (error instanceof WebAssembly.RuntimeError) throw new CoreError(this.answer() || error.message);
+      throw error;
+    }
+  }
+
+  /** The latest answer of the core. */
+  answer(): string {
+    const { memory, answer, answer_bytes } = this.exports;
+    return new TextDecoder().decode(new Uint8Array(memory.buffer, answer(), answer_bytes()));
+  }
+
+  /** Copies of tables: the core's memory is written anew at its next call. */
+  tables(described: Described): Tables {
+    const { buffer } = this.exports.memory;
+    const column = (kind: keyof typeof KINDS, address: number, rows: number): Column =>
+      rows === 0 ? new KINDS[kind](0) : new KINDS[kind](buffer, address, rows).slice();
+    return Object.fromEntries(
+      described.map(([table, columns]) => [
+        table,
+        Object.fromEntries(columns.map(([name, kind, address, rows]) => [name, column(kind, address, rows)])),
+      ]),
+    );
+  }
+}
+
+export class Simulation {
+  constructor(
+    private readonly core: Core,
+    private readonly exports: Exports,
+    private readonly handle: number,
+  ) {}
+
+  /** Runs until `until_ns` or the end, at most `max_events` events. True at the end. */
+  advance(until_ns: number, max_events: number): boolean {
+    const step = () => this.exports.simulation_advance(this.handle, BigInt(until_ns), BigInt(max_events));
+    return this.core.safely(step) !== 0;
+  }
+
+  get now_ns(): number {
+    return Number(this.exports.simulation_now_ns(this.handle));
+  }
+
+  get events(): number {
+    return Number(this.exports.simulation_events(this.handle));
+  }
+
+  get delivered_packets(): number {
+    return Number(this.exports.simulation_delivered_packets(this.handle));
+  }
+
+  /** The rows since the last call. */
+  take(): Tables {
+    this.core.safely(() => this.exports.simulation_take(this.handle));
+    return this.core.tables(JSON.parse(this.core.answer()) as Described);
+  }
+
+  close(): void {
+    this.exports.simulation_close(this.handle);
+  }
+}
+
+export class Capture {
+  constructor(
+    private readonly core: Core,
+    private readonly exports: Exports,
+    private readonly handle: number,
+    private readonly ended: () => void,
+  ) {}
+
+  /** Takes up to so many segments. True at the end. */
+  advance(segments: number): boolean {
+    return this.core.safely(() => this.exports.capture_advance(this.handle, BigInt(segments))) !== 0;
+  }
+
+  /** Bytes of the file read so far. */
+  get bytes(): number {
+    return Number(this.exports.capture_bytes(this.handle));
+  }
+
+  /** Facts as docs/reference/capture.md has them, and tables. Nothing may be asked of it any more. */
+  finish(): { facts: unknown; tables: Tables } {
+    const told = this.core.safely(() => this.exports.capture_finish(this.handle)) !== 0;
+    this.ended();
+    if (!told) throw new CoreError(this.core.answer());
+    const { facts, tables } = JSON.parse(this.core.answer()) as { facts: unknown; tables: Described };
+    return { facts, tables: this.core.tables(tables) };
+  }
+
+  close(): void {
+    this.exports.capture_close(this.handle);
+    this.ended();
+  }
+}

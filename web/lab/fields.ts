@@ -1,0 +1,97 @@
+// Fields with a unit: text as in a scenario file, a slider beside it, and what is wrong said below.
+
+import { SLIDERS, STEPS, type Slider } from "./sliders";
+
+export interface Told {
+  /** Its place in a scenario: "path.rate". */
+  field: string;
+  label: string;
+  hint: string;
+  /** Of SLIDERS; none: text only. */
+  slider?: string;
+  optional?: boolean;
+}
+
+export const FIELDS: readonly Told[] = [
+  { field: "path.rate", label: "Rate", hint: "of the bottleneck, e.g. 50 Mbit/s", slider: "rate" },
+  { field: "path.rtt", label: "Round-trip time", hint: "without any queue, e.g. 20 ms", slider: "rtt" },
+  { field: "path.loss", label: "Loss", hint: "of data, e.g. 1%", slider: "loss" },
+  { field: "path.ack_loss", label: "Loss on the way back", hint: "of acknowledgements, e.g. 0.5%", slider: "loss" },
+  { field: "path.queue", label: "Queue", hint: "e.g. 1 bdp, 100 packets, 64 KiB, 20 ms", slider: "queue" },
+  { field: "path.reverse_rate", label: "Rate on the way back", hint: "empty: unlimited", slider: "rate", optional: true },
+  { field: "duration", label: "Duration", hint: "of the simulation, e.g. 10 s", slider: "duration" },
+];
+
+export class Field {
+  readonly root: HTMLElement;
+  readonly text: HTMLInputElement;
+  private readonly range: HTMLInputElement | undefined;
+  private readonly wrong: HTMLElement;
+  private readonly slider: Slider | undefined;
+
+  constructor(readonly told: Told, changed: (text: string, dragging: boolean) => void) {
+    const id = `f-${told.field.replaceAll(".", "-")}`;
+    this.slider = told.slider === undefined ? undefined : SLIDERS[told.slider];
+    this.root = made("div", "field");
+    const label = made("label", "");
+    label.htmlFor = id;
+    label.textContent = told.label;
+    this.text = made("input", "");
+    this.text.id = id;
+    this.text.autocomplete = "off";
+    this.text.spellcheck = false;
+    this.text.title = told.hint;
+    this.wrong = made("p", "wrong");
+    this.wrong.id = `${id}-wrong`;
+    this.wrong.hidden = true;
+    this.text.setAttribute("aria-describedby", this.wrong.id);
+    this.text.addEventListener("input", () => {
+      this.follow();
+      changed(this.text.value, false);
+    });
+    this.root.append(label, this.text);
+    if (this.slider !== undefined) {
+      const range = made("input", "");
+      range.type = "range";
+      range.min = "0";
+      range.max = String(STEPS);
+      range.setAttribute("aria-label", `${told.label}, slider`);
+      range.addEventListener("input", () => {
+        this.text.value = this.slider!.text(Number(range.value));
+        range.setAttribute("aria-valuetext", this.text.value);
+        changed(this.text.value, true);
+      });
+      this.range = range;
+      this.root.append(range);
+    }
+    this.root.append(this.wrong);
+  }
+
+  set(text: string): void {
+    if (this.text.value !== text) this.text.value = text;
+    this.follow();
+  }
+
+  /** What is wrong with it; nothing. */
+  tell(words: string | undefined): void {
+    this.wrong.hidden = words === undefined;
+    this.wrong.textContent = words ?? "";
+    if (words === undefined) this.text.removeAttribute("aria-invalid");
+    else this.text.setAttribute("aria-invalid", "true");
+  }
+
+  private follow(): void {
+    if (this.range === undefined) return;
+    const place = this.slider!.place(this.text.value);
+    this.range.disabled = place === null && this.text.value !== "";
+    // Without a limit it stands at its end.
+    this.range.value = String(place ?? STEPS);
+    this.range.setAttribute("aria-valuetext", this.text.value);
+  }
+}
+
+export function made<K extends keyof HTMLElementTagNameMap>(tag: K, name: string): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  if (name !== "") element.className = name;
+  return element;
+}

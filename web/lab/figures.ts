@@ -1,0 +1,74 @@
+// The figures of a run: what was told so far, as the drawing code takes it.
+
+import type { Figure, Panel, Series } from "../draw/form";
+import palette from "../draw/palette.json";
+import type { Asked } from "./asked";
+import type { Line, RunLines } from "./series";
+
+const TIME = { label: "time", unit: "s", scale: "linear" } as const;
+const { controls, others, roles } = palette as { controls: Record<string, string>; others: string[]; roles: Record<string, string> };
+
+/** A colour for each flow: its control's, where it is the first of that control. */
+export function colours(flows: readonly { cc: string }[]): string[] {
+  const taken = new Set<string>();
+  return flows.map(({ cc }) => {
+    const own = controls[cc];
+    const found = own !== undefined && !taken.has(own) ? own : (others.find((colour) => !taken.has(colour)) ?? roles["muted"]!);
+    taken.add(found);
+    return found;
+  });
+}
+
+/** Figures by name, in the order of the page. `runs`: one of all flows, or one of each. */
+export function figures(asked: Asked, runs: readonly RunLines[]): Figure[] {
+  const { names, alone, durationS, flows } = asked;
+  const colour = colours(flows);
+  const of = (flow: number) => (alone ? runs[flow]!.flows[0]! : runs[0]!.flows[flow]!);
+  const lines = (take: (flow: number) => Line, more: Partial<Series> = {}): Series[] =>
+    names.map((name, flow) => line(name, colour[flow]!, take(flow), more));
+  const queues = (take: (run: RunLines) => Line): Series[] =>
+    alone ? names.map((name, run) => line(name, colour[run]!, take(runs[run]!))) : [line("all flows", roles["muted"]!, take(runs[0]!))];
+  const x = { ...TIME, low: 0, high: durationS };
+  const panel = (title: string, label: string, unit: string, series: Series[]): Panel => ({
+    title,
+    x,
+    y: { label, unit, scale: "linear", zero: true },
+    series,
+  });
+  const goodput = panel("Goodput", "goodput", "Mbit/s", lines((flow) => of(flow).goodput));
+  const rate = { along: "y", at: asked.mostMbps, words: "what the rate allows", colour: roles["muted"]! } as const;
+  const ssthresh = lines((flow) => of(flow).ssthresh, { dash: "dotted", quiet: true, width: 1.2 });
+  const figure = (name: string, title: string, sentence: string, ...panels: Panel[]): Figure => ({
+    name,
+    title,
+    sentence,
+    panels,
+    group: "time",
+    height: name === "window" || name === "goodput" ? 240 : 170,
+  });
+  const lost = [
+    ...queues((run) => run.drops).map((one) => ({ ...one, name: alone ? `${one.name}: dropped by the queue` : "dropped by the queue" })),
+    ...queues((run) => run.lost).map((one) => ({
+      ...one,
+      name: alone ? `${one.name}: lost on the path` : "lost on the path",
+      dash: "dotted" as const,
+    })),
+  ];
+  return [
+    figure("goodput", "Goodput", "goodput of each flow against time", { ...goodput, marks: [rate] }),
+    figure(
+      "window",
+      "Window",
+      "congestion window of each flow against time; dotted: where slow start ends",
+      panel("Congestion window (dotted: ssthresh)", "window", "segments", [...lines((flow) => of(flow).window), ...ssthresh]),
+    ),
+    figure("rtt", "Round-trip time", "round-trip time that each sender sees", panel("Round-trip time", "RTT", "ms", lines((flow) => of(flow).rtt))),
+    figure("queue", "Queue", "packets that wait at the bottleneck", panel("Queue at the bottleneck", "waiting", "packets", queues((run) => run.queue))),
+    figure("lost", "Packets gone", "packets dropped and lost in each interval", panel("Packets gone, in each interval", "packets", "", lost)),
+  ];
+}
+
+function line(name: string, colour: string, { t, y }: Line, more: Partial<Series> = {}): Series {
+  // The columns grow on; what is drawn is what is there now.
+  return { name, colour, kind: "line", x: t.values, y: y.values, ...more };
+}

@@ -1,0 +1,107 @@
+// The flows: a row each, with its control, how many connections, when it starts and how much it sends.
+
+import { made } from "./fields";
+import { DEFAULTS, type Flow } from "./scenario";
+
+const MOST = 6;
+
+export class Flows {
+  readonly root = made("div", "flows");
+  private readonly add = made("button", "add");
+  private rows: { root: HTMLElement; wrong: HTMLElement }[] = [];
+  private flows: Flow[] = [];
+
+  constructor(
+    private readonly controls: readonly string[],
+    private readonly changed: (flows: Flow[]) => void,
+  ) {
+    this.add.type = "button";
+    this.add.textContent = "Add a flow";
+    this.add.addEventListener("click", () => {
+      const used = this.flows.map(({ cc }) => cc);
+      const cc = this.controls.find((one) => !used.includes(one)) ?? DEFAULTS.flow.cc;
+      this.set([...this.flows, { cc }]);
+      this.changed(this.flows);
+      this.rows.at(-1)!.root.querySelector("select")!.focus();
+    });
+  }
+
+  /** Others: rows are made anew where their number changes, so that what has the focus keeps it. */
+  set(flows: readonly Flow[]): void {
+    const anew = JSON.stringify(flows) !== JSON.stringify(this.flows);
+    this.flows = flows.map((flow) => ({ ...flow }));
+    if (!anew) return;
+    this.rows = this.flows.map((flow, at) => this.row(flow, at));
+    this.add.disabled = this.flows.length >= MOST;
+    this.root.replaceChildren(...this.rows.map(({ root }) => root), this.add);
+  }
+
+  /** What is wrong with a flow; at -1: with none. */
+  tell(at: number, words: string): void {
+    this.rows.forEach(({ wrong }, index) => {
+      wrong.hidden = index !== at;
+      wrong.textContent = index === at ? words : "";
+    });
+  }
+
+  private row(flow: Flow, at: number): { root: HTMLElement; wrong: HTMLElement } {
+    const root = made("fieldset", "flow");
+    const legend = made("legend", "");
+    legend.textContent = `Flow ${at + 1}`;
+    const cc = made("select", "");
+    cc.setAttribute("aria-label", `Flow ${at + 1}: congestion control`);
+    for (const name of this.controls) {
+      const option = made("option", "");
+      option.value = option.textContent = name;
+      cc.append(option);
+    }
+    cc.value = flow.cc ?? DEFAULTS.flow.cc;
+    cc.addEventListener("change", () => this.edit(at, { cc: cc.value }));
+    const wrong = made("p", "wrong");
+    wrong.hidden = true;
+    wrong.setAttribute("role", "alert");
+    root.append(legend, cc, this.text(at, "count", "connections", String(flow.count ?? DEFAULTS.flow.count), (value) =>
+      ({ count: /^\d+$/.test(value.trim()) ? Number(value) : Number.NaN })));
+    root.append(this.text(at, "start", "starts at", flow.start ?? DEFAULTS.flow.start, (start) => ({ start })));
+    root.append(this.text(at, "bytes", "sends", flow.bytes ?? "", (bytes) => ({ bytes: bytes.trim() === "" ? undefined : bytes }), "no end"));
+    if (this.flows.length > 1) {
+      const remove = made("button", "remove");
+      remove.type = "button";
+      remove.textContent = "Remove";
+      remove.setAttribute("aria-label", `Remove flow ${at + 1}`);
+      remove.addEventListener("click", () => {
+        this.set(this.flows.filter((_, index) => index !== at));
+        this.changed(this.flows);
+        this.add.focus();
+      });
+      root.append(remove);
+    }
+    root.append(wrong);
+    return { root, wrong };
+  }
+
+  private text(
+    at: number,
+    name: string,
+    words: string,
+    value: string,
+    read: (text: string) => { [field in keyof Flow]?: Flow[field] | undefined },
+    empty = "",
+  ): HTMLElement {
+    const label = made("label", name);
+    const input = made("input", "");
+    input.value = value;
+    input.placeholder = empty;
+    input.autocomplete = "off";
+    input.spellcheck = false;
+    input.addEventListener("input", () => this.edit(at, read(input.value)));
+    label.append(words, " ", input);
+    return label;
+  }
+
+  private edit(at: number, change: { [field in keyof Flow]?: Flow[field] | undefined }): void {
+    const edited = Object.entries({ ...this.flows[at], ...change }).filter(([, value]) => value !== undefined);
+    this.flows = this.flows.map((flow, index) => (index === at ? (Object.fromEntries(edited) as Flow) : flow));
+    this.changed(this.flows);
+  }
+}

@@ -1,0 +1,254 @@
+// The page: what is asked by fields, files and links goes to the worker; what comes back is drawn and told.
+
+import { draw, type Chart } from "../draw/index";
+import "./style.css";
+import { read, type Asked, type Question } from "./asked";
+import { Field, FIELDS, made } from "./fields";
+import { figures } from "./figures";
+import * as file from "./file";
+import { Flows } from "./flows";
+import * as permalink from "./permalink";
+import { InputError } from "./problem";
+import { PRESETS, type Preset } from "./presets";
+import { published } from "./published";
+import { QueueKind } from "./queuekind";
+import { Runner } from "./runner";
+import { DEFAULTS, type Scenario } from "./scenario";
+import type { RunLines } from "./series";
+import { digits, mbps, percent, sentence, summary, type Row } from "./summary";
+import { Sweep } from "./sweep";
+
+/** So long after the last change the background sweep begins, and the address is written. */
+const QUIET_MS = 700;
+/** Rows of a running simulation are drawn so often. */
+const EVERY_MS = 100;
+/** More packets than this take the page longer than a few seconds: told before it starts. */
+const HEAVY_PACKETS = 5e6;
+
+const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
+
+async function main(): Promise<void> {
+  const charts = new Map<string, Chart>();
+  let question: Question = permalink.question(location.hash) ?? PRESETS[0]!.question;
+  let asked: Asked | undefined;
+  let quiet: ReturnType<typeof setTimeout> | undefined;
+
+  const runner = new Runner({ grown: (...told) => shown(...told), failed: (why) => wrong(why) }, EVERY_MS);
+  const sweep = new Sweep((figure, done, of) => {
+    at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : source(question);
+    show(figure.name, at("response"), () => sweep.figure(published(preset(question)?.published)) ?? figure);
+  });
+  let controls: string[];
+  try {
+    controls = await runner.controls;
+  } catch (error) {
+    wrong(`the simulator could not be loaded: ${error instanceof Error ? error.message : String(error)}`);
+    return;
+  }
+
+  const fields = FIELDS.map((told) => new Field(told, (text) => edit(told.field, text)));
+  const kind = new QueueKind((queue) => edit("path.queue", queue));
+  const flows = new Flows(controls, (changed) => ask({ ...question, scenario: { ...question.scenario, flows: changed } }));
+  const queueField = fields.findIndex(({ told }) => told.field === "path.queue");
+  at("fields").append(...fields.slice(0, queueField + 1).map(({ root }) => root), kind.root, ...fields.slice(queueField + 1).map(({ root }) => root));
+  at("flows").append(flows.root);
+  presets();
+  taking();
+  at<HTMLInputElement>("alone").addEventListener("change", () => ask({ ...question, alone: at<HTMLInputElement>("alone").checked }));
+  addEventListener("hashchange", () => {
+    const linked = permalink.question(location.hash);
+    if (linked !== undefined && permalink.written(linked) !== permalink.written(question)) ask(linked, true);
+  });
+  ask(question, true);
+  document.body.dataset["ready"] = String(Math.round(performance.now()));
+
+  /** Another question; `whole`: not by a field, so that fields show it at once. */
+  function ask(other: Question, whole = false): void {
+    question = other;
+    fill(whole);
+    clearTimeout(quiet);
+    delete document.body.dataset["finished"];
+    sweep.stop();
+    try {
+      asked = read(question, controls);
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      runner.stop();
+      refused(error);
+      return;
+    }
+    refused(undefined);
+    const heavy = packets(asked);
+    if (heavy > HEAVY_PACKETS) tell(`About ${(heavy / 1e6).toFixed(0)} million packets: this takes a while. A shorter duration takes less.`);
+    runner.ask(asked);
+    const current = asked;
+    quiet = setTimeout(() => {
+      const hash = `#${permalink.written(question)}`;
+      if (location.hash === "") history.replaceState(null, "", hash);
+      else if (location.hash !== hash) history.pushState(null, "", hash);
+      sweep.ask(current, controls);
+    }, QUIET_MS);
+  }
+
+  function edit(field: string, value: unknown): void {
+    const scenario = structuredClone(question.scenario) as Scenario & Record<string, unknown>;
+    const [table, name] = field.includes(".") ? (field.split(".") as [string, string]) : [undefined, field];
+    const target = table === undefined ? scenario : ((scenario[table] ??= {}) as Record<string, unknown>);
+    const optional = FIELDS.find((one) => one.field === field)?.optional;
+    if (optional && value === "") delete target[name!];
+    else target[name!] = value;
+    // What no longer is a preset's is nobody's.
+    delete scenario.name;
+    ask({ ...question, scenario });
+  }
+
+  /** Fields show the question. One that somebody writes into is left alone. */
+  function fill(whole: boolean): void {
+    const { scenario, alone } = question;
+    const { path = {}, flows: given = [{}] } = scenario;
+    const all: Record<string, unknown> = { ...DEFAULTS.path, ...path, duration: scenario.duration ?? DEFAULTS.duration };
+    for (const field of fields) {
+      const value = all[field.told.field.replace("path.", "")];
+      const table = field.told.field === "path.queue" && typeof value === "object";
+      field.root.hidden = table;
+      if (!table && (whole || document.activeElement !== field.text)) field.set(value === undefined ? "" : String(value));
+    }
+    kind.set(all["queue"] as never);
+    flows.set(given);
+    at<HTMLInputElement>("alone").checked = alone;
+    const chosen = preset(question);
+    at<HTMLSelectElement>("preset").value = chosen?.name ?? "";
+    at("about").textContent = chosen?.about ?? "";
+    at("file").textContent = file.toml(question);
+    at("command").textContent = file.command(question);
+  }
+
+  /** What is wrong, at the field where it is. */
+  function refused(error: InputError | undefined): void {
+    const words = error === undefined ? undefined : `${error.message}. ${error.fix}`;
+    const of = (field: string): boolean => error?.field === field || (error?.field?.startsWith(`${field}.`) ?? false);
+    let found = false;
+    for (const field of fields) {
+      const its = of(field.told.field);
+      found ||= its;
+      field.tell(its && !field.root.hidden ? words : undefined);
+      if (its && field.root.hidden) kind.tell(words);
+    }
+    if (!of("path.queue")) kind.tell(undefined);
+    const flow = /^flows\.(\d+)/.exec(error?.field ?? "");
+    flows.tell(flow === null ? -1 : Number(flow[1]), words ?? "");
+    if (error !== undefined && !found && flow === null) wrong(`${error.field ?? "scenario"}: ${words}`);
+    else at("wrong").hidden = true;
+    if (error !== undefined) tell(`${error.field ?? "scenario"}: ${words}`);
+  }
+
+  function shown(of: Asked, runs: readonly RunLines[], finished: boolean): void {
+    if (of !== asked) return;
+    for (const figure of figures(of, runs)) show(figure.name, at("figures"), () => figure);
+    const rows = summary(of, runs);
+    table(rows);
+    if (finished) {
+      tell(sentence(of, rows));
+      document.body.dataset["finished"] = permalink.written(of.question);
+    }
+  }
+
+  function show(name: string, host: HTMLElement, figure: () => Parameters<typeof draw>[1]): void {
+    const chart = charts.get(name);
+    if (chart !== undefined) {
+      chart.set(figure());
+      return;
+    }
+    const place = made("div", name === "goodput" || name === "window" ? "wide" : "");
+    host.append(place);
+    charts.set(name, draw(place, figure()));
+  }
+
+  function table(rows: readonly Row[]): void {
+    const heads = ["flow", "mean", "of the rate", "sent again", "timeouts", "RTT", "done after", "limit"];
+    const cells = rows.map((row) => [
+      row.name,
+      mbps(row.meanMbps),
+      percent(row.share),
+      percent(row.retransmitted),
+      String(row.timeouts),
+      `${digits(row.rttMs)} ms`,
+      Number.isNaN(row.completedS) ? "–" : `${digits(row.completedS)} s`,
+      row.limit,
+    ]);
+    const line = (tag: "th" | "td", words: string[]): HTMLElement => {
+      const made_ = made("tr", "");
+      made_.append(...words.map((word) => Object.assign(made(tag, ""), { textContent: word })));
+      return made_;
+    };
+    at("numbers").replaceChildren(line("th", heads), ...cells.map((words) => line("td", words)));
+  }
+
+  function presets(): void {
+    const select = at<HTMLSelectElement>("preset");
+    const own = Object.assign(made("option", ""), { value: "", textContent: "a path of your own", disabled: true });
+    select.append(own, ...PRESETS.map(({ name, title }) => Object.assign(made("option", ""), { value: name, textContent: title })));
+    select.addEventListener("change", () => {
+      const found = PRESETS.find(({ name }) => name === select.value);
+      if (found !== undefined) ask(found.question, true);
+    });
+  }
+
+  function taking(): void {
+    const took = (words: string): void => void (at("took").textContent = words);
+    const copy = (text: string, what: string): void =>
+      void navigator.clipboard.writeText(text).then(
+        () => took(`${what} is copied.`),
+        () => took("The browser did not let the page copy; select the text below."),
+      );
+    at("copy").addEventListener("click", () => copy(file.toml(question), "The file"));
+    at("link").addEventListener("click", () => copy(`${location.href.split("#")[0]}#${permalink.written(question)}`, "The link"));
+    at("download").addEventListener("click", () => {
+      const url = URL.createObjectURL(new Blob([file.toml(question)], { type: "text/plain" }));
+      const name = `${question.scenario.name ?? "scenario"}.toml`;
+      Object.assign(made("a", ""), { href: url, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 1_000);
+    });
+    at<HTMLInputElement>("open").addEventListener("change", (event) => {
+      const input = event.target as HTMLInputElement;
+      const [chosen] = input.files ?? [];
+      input.value = "";
+      if (chosen === undefined) return;
+      if (chosen.size > file.LARGEST) return took("That file is larger than 4 MiB: is it a scenario?");
+      void chosen.text().then((text) => {
+        try {
+          ask(file.read(text), true);
+          took(`${chosen.name} is open.`);
+        } catch (error) {
+          if (!(error instanceof InputError)) throw error;
+          took(`${chosen.name}: ${error.field === undefined ? "" : `${error.field}: `}${error.message}. ${error.fix}`);
+        }
+      });
+    });
+  }
+}
+
+function preset(question: Question): Preset | undefined {
+  return PRESETS.find(({ name }) => name === question.scenario.name);
+}
+
+function source(question: Question): string {
+  const known = published(preset(question)?.published);
+  return known === undefined ? "" : `Diamonds: published by ${known.source}.`;
+}
+
+/** About so many data packets, if the rate is filled. */
+function packets({ compiled, alone, mostMbps, durationS }: Asked): number {
+  return ((mostMbps * 1e6) / 8 / 1448) * durationS * (alone ? compiled.length : 1);
+}
+
+function tell(words: string): void {
+  at("sentence").textContent = words;
+}
+
+function wrong(words: string): void {
+  at("wrong").hidden = false;
+  at("wrong").textContent = words;
+}
+
+void main();

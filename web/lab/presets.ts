@@ -1,0 +1,140 @@
+// Questions to start from: paths of the sources' studies and of ours, each a scenario that the page has.
+
+import type { Question } from "./asked";
+import type { Scenario } from "./scenario";
+
+export interface Preset {
+  name: string;
+  title: string;
+  about: string;
+  question: Question;
+  /** Names of published figures of this path (src/sawtooth/data/published). */
+  published?: string;
+}
+
+const both = [{ cc: "cubic" }, { cc: "bbr" }];
+const preset = (name: string, title: string, about: string, alone: boolean, scenario: Scenario, published?: string): Preset => ({
+  name,
+  title,
+  about,
+  question: { scenario: { name, ...scenario }, alone },
+  ...(published === undefined ? {} : { published }),
+});
+
+export const PRESETS: readonly Preset[] = [
+  preset(
+    "one-percent",
+    "What does 1% loss do?",
+    "CUBIC takes each loss for congestion and sends less. BBR asks what rate gets through.",
+    true,
+    { duration: "10 s", path: { rate: "100 Mbit/s", rtt: "20 ms", loss: "1%" }, flows: both },
+  ),
+  preset(
+    "sawtooth",
+    "The sawtooth itself",
+    "No loss on the path: the window grows until the queue is full, drops, is cut, and grows again.",
+    false,
+    { duration: "20 s", path: { rate: "20 Mbit/s", rtt: "40 ms", queue: "1 bdp" }, flows: [{ cc: "reno" }] },
+  ),
+  preset(
+    "laboratory-path",
+    "1 Gbit/s, five hosts, 1% loss",
+    "The published study's path, as one bottleneck: its points are on the response curve.",
+    true,
+    { duration: "5 s", path: { rate: "1 Gbit/s", rtt: "0.45 ms", queue: "1000 packets", loss: "1%" }, flows: both },
+    "one-percent-loss",
+  ),
+  preset(
+    "long-fat-path",
+    "A long, fat path",
+    "2.5 Gbit/s over 140 ms, with receive buffers of 12 MiB. 1.5% loss leaves CUBIC almost nothing.",
+    true,
+    {
+      duration: "20 s",
+      path: { rate: "2.5 Gbit/s", rtt: "140 ms", queue: "100000 packets", loss: "1.5%" },
+      host: { receive_buffer: "12 MiB" },
+      flows: both,
+    },
+    "long-fat-path",
+  ),
+  preset(
+    "fibre-line",
+    "A fibre line with a little loss",
+    "1 Gbit/s to a home over 10 ms, one packet in a thousand lost.",
+    true,
+    { duration: "6 s", path: { rate: "1 Gbit/s", rtt: "10 ms", loss: "0.1%" }, flows: both },
+  ),
+  preset(
+    "congested",
+    "A congested interconnect",
+    "Forty flows share a bottleneck. Losses come from its full queue, and from nowhere else.",
+    false,
+    {
+      duration: "15 s",
+      path: { rate: "200 Mbit/s", rtt: "30 ms", queue: "1 bdp" },
+      flows: [{ cc: "cubic", count: 20 }, { cc: "bbr", count: 20 }],
+    },
+  ),
+  preset(
+    "bufferbloat",
+    "A queue that is far too long",
+    "Eight bandwidth-delay products wait at a slow uplink. The round trip takes ten times as long as it must.",
+    false,
+    { duration: "20 s", path: { rate: "10 Mbit/s", rtt: "30 ms", queue: "8 bdp" }, flows: [{ cc: "cubic" }] },
+  ),
+  preset(
+    "fq-codel",
+    "The same uplink with FQ-CoDel",
+    "It drops early and serves flows by turns: the queue stays short, and a newcomer does not wait.",
+    false,
+    {
+      duration: "20 s",
+      path: { rate: "10 Mbit/s", rtt: "30 ms", queue: { kind: "fq_codel" } },
+      flows: [{ cc: "cubic" }, { cc: "bbr", start: "5 s" }],
+    },
+  ),
+  preset(
+    "reverse",
+    "When acknowledgements are slow",
+    "100 Mbit/s one way and 1 Mbit/s back: acknowledgements fill the way back.",
+    false,
+    {
+      duration: "10 s",
+      path: { rate: "100 Mbit/s", reverse_rate: "1 Mbit/s", rtt: "20 ms", queue: "100 packets" },
+      flows: [{ cc: "cubic" }],
+    },
+  ),
+  preset(
+    "late-comer",
+    "Who comes late",
+    "A second CUBIC flow begins after five seconds. How long until both have the same?",
+    false,
+    {
+      duration: "30 s",
+      path: { rate: "50 Mbit/s", rtt: "30 ms", queue: "1 bdp" },
+      flows: [{ cc: "cubic" }, { cc: "cubic", start: "5 s" }],
+    },
+  ),
+  preset(
+    "l4s",
+    "Low latency by marks",
+    "DualPI2 marks Prague's packets after a millisecond of queue, and keeps CUBIC in another one.",
+    false,
+    {
+      duration: "10 s",
+      path: { rate: "40 Mbit/s", rtt: "20 ms", queue: { kind: "dualpi2" } },
+      flows: [{ cc: "prague" }, { cc: "cubic" }],
+    },
+  ),
+  preset(
+    "short-transfer",
+    "A short transfer",
+    "One megabyte: most of it is slow start, and one loss in it costs a round trip or more.",
+    true,
+    {
+      duration: "3 s",
+      path: { rate: "100 Mbit/s", rtt: "50 ms", loss: "0.5%" },
+      flows: [{ cc: "cubic", bytes: "1 MB" }, { cc: "bbr", bytes: "1 MB" }],
+    },
+  ),
+];

@@ -1,0 +1,31 @@
+// What the page and its worker say to each other.
+
+import type { Tables } from "./core";
+
+/** Runs these at once, side by side, and forgets what ran before. */
+export interface Run {
+  kind: "run";
+  /** Told with every answer, so that those to an earlier question are known as such. */
+  number: number;
+  runs: { json: string; durationNs: number }[];
+  /** Answers come after so many milliseconds of work. */
+  everyMs: number;
+}
+
+export interface Stop {
+  kind: "stop";
+}
+
+export type Question = Run | Stop;
+
+/** Of one run, since the last time. */
+export interface Rows {
+  nowNs: number;
+  finished: boolean;
+  tables: Tables;
+}
+
+export type Answer =
+  | { kind: "ready"; controls: string[] }
+  | { kind: "rows"; number: number; runs: Rows[]; workedMs: number }
+  | { kind: "failed"; number: number; why: string };

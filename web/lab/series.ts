@@ -1,0 +1,122 @@
+// Rows of a run as they come, in columns that figures take: one of each thing that is drawn, against time.
+
+import type { Column, Table, Tables } from "./core";
+
+/** The link of a path that loses data, by its place in the compiled scenario. */
+const DATA_LOSS = 2;
+
+/** Numbers that become more. */
+export class Growing {
+  private all = new Float64Array(256);
+  length = 0;
+
+  push(value: number): void {
+    if (this.length === this.all.length) {
+      const more = new Float64Array(2 * this.length);
+      more.set(this.all);
+      this.all = more;
+    }
+    this.all[this.length++] = value;
+  }
+
+  get values(): Float64Array {
+    return this.all.subarray(0, this.length);
+  }
+}
+
+/** One line of a figure. */
+export class Line {
+  readonly t = new Growing();
+  readonly y = new Growing();
+
+  push(t: number, y: number): void {
+    this.t.push(t);
+    this.y.push(y);
+  }
+}
+
+/** What is drawn of one flow: its first connection's, where it has several, but for goodput, which is of all. */
+export class FlowLines {
+  readonly goodput = new Line();
+  readonly window = new Line();
+  readonly ssthresh = new Line();
+  readonly rtt = new Line();
+  bytes = 0;
+  segments = 0;
+  retransmits = 0;
+  timeouts = 0;
+  receiverS = 0;
+  bufferS = 0;
+  completedS: number[] = [];
+}
+
+/** What a run has told so far. */
+export class RunLines {
+  readonly flows: FlowLines[];
+  readonly queue = new Line();
+  readonly drops = new Line();
+  readonly lost = new Line();
+  dropped = 0;
+  lostAll = 0;
+  marked = 0;
+  nowS = 0;
+  finished = false;
+
+  constructor(
+    flows: number,
+    private readonly intervalS: number,
+  ) {
+    this.flows = Array.from({ length: flows }, () => new FlowLines());
+  }
+
+  add(tables: Tables, nowS: number, finished: boolean): void {
+    this.nowS = nowS;
+    this.finished = finished;
+    each(tables.intervals, ["t_s", "flow", "goodput_bps", "segments_out", "retransmits", "timeouts"], (t, flow, bps, out, again, timeouts) => {
+      const one = this.flows[flow]!;
+      one.goodput.push(t, bps / 1e6);
+      one.bytes += (bps * this.intervalS) / 8;
+      one.segments += out;
+      one.retransmits += again;
+      one.timeouts += timeouts;
+    });
+    const told = ["t_s", "flow", "connection", "cwnd_segments", "ssthresh_segments", "srtt_s", "rwnd_limited_s", "sndbuf_limited_s"];
+    each(tables.tcp_info, told, (t, flow, connection, cwnd, ssthresh, srtt, receiver, buffer) => {
+      if (connection !== 0) return;
+      const one = this.flows[flow]!;
+      one.window.push(t, cwnd);
+      one.ssthresh.push(t, ssthresh < 0 || ssthresh > 1e8 ? NaN : ssthresh);
+      one.rtt.push(t, srtt * 1e3);
+      one.receiverS = receiver;
+      one.bufferS = buffer;
+    });
+    each(tables.queues, ["t_s", "transmitter", "packets", "drops", "marks"], (t, transmitter, packets, drops, marks) => {
+      if (transmitter !== 0) return;
+      this.queue.push(t, packets);
+      this.drops.push(t, drops);
+      this.dropped += drops;
+      this.marked += marks;
+    });
+    each(tables.links, ["t_s", "link", "lost"], (t, link, lost) => {
+      if (link !== DATA_LOSS) return;
+      this.lost.push(t, lost);
+      this.lostAll += lost;
+    });
+    each(tables.flows, ["flow", "start_s", "end_s", "completed"], (flow, start, end, completed) => {
+      if (completed) this.flows[flow]!.completedS.push(end - start);
+    });
+  }
+}
+
+/** Calls with the numbers of each row. */
+function each(table: Table | undefined, names: string[], call: (...row: number[]) => void): void {
+  if (table === undefined) return;
+  const columns = names.map((name) => numbers(table[name]!));
+  const rows = columns[0]!.length;
+  for (let row = 0; row < rows; row += 1) call(...columns.map((column) => column[row]!));
+}
+
+/** Whole numbers of the core are below 2^53. */
+function numbers(column: Column): ArrayLike<number> {
+  return column instanceof BigInt64Array || column instanceof BigUint64Array ? Float64Array.from(column as BigInt64Array, Number) : column;
+}

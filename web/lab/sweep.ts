@@ -1,0 +1,124 @@
+// The response to loss, point by point in a worker of its own: each flow's control by itself on this path, over losses.
+
+import type { Figure, Series } from "../draw/form";
+import { read, type Asked } from "./asked";
+import { colours } from "./figures";
+import { Runner } from "./runner";
+import type { Published } from "./published";
+import { loss, lossText, spanText } from "./units";
+
+/** Percent: those in the middle first, so that the curve has its shape early. */
+const LOSSES = [1, 0.1, 10, 0.01, 0.3, 3, 0.03, 0.001, 2, 5, 0.5, 20];
+/** At most so much of the path's capacity is simulated for a point: bits. */
+const MOST_BITS = 3e9;
+const [LEAST_S, MOST_S] = [2, 30];
+
+interface Point {
+  loss: number;
+  mbps: number;
+}
+
+export class Sweep {
+  private readonly runner = new Runner(
+    {
+      grown: (asked, runs, finished) => {
+        if (finished) this.taken(asked, runs.map((run) => (run.flows[0]!.bytes * 8) / run.nowS / 1e6));
+      },
+      failed: () => this.next(),
+    },
+    60_000,
+  );
+  private asked: Asked | undefined;
+  private controls: readonly string[] = [];
+  private waiting: number[] = [];
+  private current = 0;
+  private points: Point[][] = [];
+
+  constructor(private readonly drawn: (figure: Figure, done: number, of: number) => void) {}
+
+  /** Begins anew, for this path and these flows. */
+  ask(asked: Asked, controls: readonly string[]): void {
+    this.asked = asked;
+    this.controls = controls;
+    this.waiting = [...LOSSES];
+    this.points = asked.flows.map(() => []);
+    this.next();
+  }
+
+  stop(): void {
+    this.waiting = [];
+    this.runner.stop();
+  }
+
+  /** As far as it is. */
+  figure(published?: Published): Figure | undefined {
+    const { asked, points } = this;
+    if (asked === undefined) return undefined;
+    const colour = colours(asked.flows);
+    const series: Series[] = asked.names.map((name, flow) => {
+      const sorted = [...points[flow]!].sort((one, other) => one.loss - other.loss);
+      return {
+        name,
+        colour: colour[flow]!,
+        kind: "line",
+        symbol: "circle",
+        x: Float64Array.from(sorted, (point) => point.loss),
+        y: Float64Array.from(sorted, (point) => point.mbps),
+      };
+    });
+    for (const { cc, points: known } of published?.curves ?? []) {
+      const flow = asked.flows.findIndex((one) => one.cc === cc);
+      if (flow < 0) continue;
+      series.push({
+        name: `${asked.names[flow]}, published`,
+        colour: colour[flow]!,
+        kind: "points",
+        symbol: "diamond",
+        open: true,
+        x: known.map((point) => point.loss),
+        y: known.map((point) => point.mbps),
+      });
+    }
+    const now = Number(loss(asked.question.scenario.path?.loss ?? "0%")) / 1e7;
+    const low = LOSSES.reduce((one, other) => Math.min(one, other));
+    return {
+      name: "response",
+      title: "Response to loss",
+      sentence: "mean goodput of each control by itself on this path, against the share of packets that the path loses",
+      panels: [
+        {
+          title: "Each control by itself on this path, against loss",
+          x: { label: "loss", unit: "%", scale: "log", low, high: 20 },
+          y: { label: "mean goodput", unit: "Mbit/s", scale: "log" },
+          series,
+          marks: now >= low ? [{ along: "x", at: now, words: "now" }] : [],
+        },
+      ],
+      height: 260,
+    };
+  }
+
+  private next(): void {
+    const percent = this.waiting.shift();
+    const { asked } = this;
+    if (percent === undefined || asked === undefined) return;
+    this.current = percent;
+    const { scenario } = asked.question;
+    const rateBps = asked.compiled[0]!.rateBps;
+    const seconds = Math.min(MOST_S, Math.max(LEAST_S, MOST_BITS / rateBps));
+    const path = { ...scenario.path, loss: lossText(BigInt(Math.round(percent * 1e7))) };
+    const flows = asked.flows.map(({ cc }, at) => ({ cc, name: `f${at}` }));
+    const duration = spanText(BigInt(Math.round(seconds * 1e3)) * 1_000_000n);
+    this.runner.ask(read({ scenario: { ...scenario, path, flows, duration }, alone: true }, this.controls));
+  }
+
+  private taken(asked: Asked, means: number[]): void {
+    if (this.asked === undefined || asked.flows.length !== this.points.length) return;
+    means.forEach((mbps, flow) => {
+      if (mbps > 0) this.points[flow]!.push({ loss: this.current, mbps });
+    });
+    const figure = this.figure();
+    if (figure !== undefined) this.drawn(figure, LOSSES.length - this.waiting.length, LOSSES.length);
+    this.next();
+  }
+}

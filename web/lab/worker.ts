@@ -1,0 +1,87 @@
+// Runs simulations beside the page. Between two slices it listens: a new question ends what runs, and nothing is started anew.
+
+import { Core, CoreError, type Simulation, type Tables } from "./core";
+import type { Answer, Question, Run } from "./protocol";
+
+/** So long it works before it listens again. */
+const SLICE_MS = 12;
+const [LEAST_EVENTS, FIRST_EVENTS, MOST_EVENTS] = [1_000, 20_000, 2_000_000];
+
+const answer = (told: Answer, tables: readonly Tables[] = []): void => {
+  const all = tables.flatMap((one) => Object.values(one));
+  postMessage(told, { transfer: all.flatMap((table) => Object.values(table).map((column) => column.buffer)) });
+};
+
+let latest = 0;
+
+async function main(): Promise<void> {
+  const bytes = await fetch(new URL("sawtooth.wasm", self.location.href));
+  if (!bytes.ok) throw new Error(`sawtooth.wasm: ${bytes.status}`);
+  const module = await WebAssembly.compile(await bytes.arrayBuffer());
+  let core = new Core(module);
+  answer({ kind: "ready", controls: core.controls() });
+  self.onmessage = ({ data }: MessageEvent<Question>) => {
+    latest += 1;
+    if (data.kind === "stop") return;
+    const turn = latest;
+    run(core, data, () => latest === turn).catch((error: unknown) => {
+      // After a trap the core's memory is no longer to be trusted.
+      if (error instanceof CoreError) core = new Core(module);
+      answer({ kind: "failed", number: data.number, why: error instanceof Error ? error.message : String(error) });
+    });
+  };
+}
+
+async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boolean): Promise<void> {
+  const open: Simulation[] = [];
+  const finished = runs.map(() => false);
+  const reached = runs.map(() => 0);
+  let workedMs = 0;
+  const tell = (): void => {
+    // All in one: figures never show one without the others.
+    const rows = open.map((one, which) => ({ nowNs: one.now_ns, finished: finished[which]!, tables: one.take() }));
+    answer({ kind: "rows", number, runs: rows, workedMs }, rows.map(({ tables }) => tables));
+  };
+  try {
+    for (const { json } of runs) open.push(core.simulation(json));
+    let events = FIRST_EVENTS;
+    let told = performance.now();
+    while (finished.includes(false)) {
+      // The one that is furthest behind, so that all come forward together.
+      const behind = runs.map((_, which) => which).filter((which) => !finished[which]);
+      const which = behind.reduce((one, other) => (reached[other]! < reached[one]! ? other : one));
+      const { durationNs } = runs[which]!;
+      const before = performance.now();
+      finished[which] = open[which]!.advance(durationNs, events);
+      reached[which] = open[which]!.now_ns / durationNs;
+      const took = Math.max(0.5, performance.now() - before);
+      workedMs += took;
+      events = Math.min(MOST_EVENTS, Math.max(LEAST_EVENTS, Math.round((events * SLICE_MS) / took)));
+      await turn();
+      if (!wanted()) return;
+      if (performance.now() - told > everyMs && finished.includes(false)) {
+        tell();
+        told = performance.now();
+      }
+    }
+    tell();
+  } finally {
+    for (const one of open) one.close();
+  }
+}
+
+/** Lets messages in; without the pause that a timer has. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => {
+      channel.port1.close();
+      resolve();
+    };
+    channel.port2.postMessage(null);
+  });
+}
+
+main().catch((error: unknown) => {
+  answer({ kind: "failed", number: 0, why: error instanceof Error ? error.message : String(error) });
+});
