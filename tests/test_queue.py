@@ -222,6 +222,23 @@ def test_the_simulator_holds_a_queue_to_its_target_and_tells_delays() -> None:
         assert (controlled[quantile] <= controlled["delay_p99_s"]).all()
 
 
+def test_who_asks_gets_delays_of_tail_drop_and_the_same_run() -> None:
+    tables: dict[str, Any] = {"duration": "10 s", "path": {"rate": "20 Mbit/s", "rtt": "40 ms", "queue": "2 bdp"}}
+    silent, telling = (engines.get("sim").run(Scenario(queue_delays=asked, **tables)) for asked in (False, True))
+    shares = ["delay_p50_s", "delay_p95_s", "delay_p99_s"]
+    assert silent.tables["queues"][shares].isna().all(axis=None)
+    queue = telling.tables["queues"].query("transmitter == 0")
+    assert (queue["delay_p50_s"] <= queue["delay_p95_s"]).all()
+    assert (queue["delay_p99_s"] < 0.083).all()
+    for name, table in silent.tables.items():
+        assert (
+            telling.tables[name]
+            .drop(columns=shares, errors="ignore")
+            .equals(table.drop(columns=shares, errors="ignore"))
+        )
+    assert "queue_delays" not in Scenario(**tables).compile().to_dict()
+
+
 def options_of(queue: dict[str, Any], place: Place | None = None) -> tuple[str, bytes]:
     """What is below the token bucket of a path."""
     made = build(Scenario(path={"queue": queue}).compile(), place or Place(), "st-1-0-1-").ports
@@ -387,7 +404,7 @@ def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, kernel: Any) -
         flows=[{"cc": "cubic", "count": 2}],
         probes=[{"interval": "20 ms"}],
     )
-    found = {}
+    found, overlimits = {}, {}
     for engine in ("sim", "kernel"):
         run = engines.get(engine).run(scenario)
         queue = run.tables["queues"].query("transmitter == 0")
@@ -395,8 +412,11 @@ def test_the_kernel_and_the_simulator_agree_on_a_queue(kind: str, kernel: Any) -
         found[engine] = (run.tables["intervals"]["goodput_bps"].mean(), delay, queue["drops"].sum())
         assert (queue["early_drops"] <= queue["drops"]).all()
         assert queue["new_flows"].notna().all() == queue["old_flows"].notna().all() == (kind in ("fq_codel", "fq_pie"))
-        assert (queue["overlimits"].sum() > 0) == (kind in ("red", "tbf") and (kind, engine) != ("tbf", "sim"))
+        overlimits[engine] = queue["overlimits"].sum()
+        assert (overlimits[engine] > 0) == (kind in ("red", "tbf"))
     (goodput, delay, drops), (real_goodput, real_delay, real_drops) = found["sim"], found["kernel"]
+    if kind == "tbf":
+        assert overlimits["sim"] == pytest.approx(overlimits["kernel"], rel=0.02)
     assert goodput == pytest.approx(real_goodput, rel=0.05)
     assert delay == pytest.approx(real_delay, rel=0.3, abs=0.001)
     # Where chance drops, one run's first seconds decide over a few dozen.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from sawtooth.compiled.flows import Flow, Probe, flow, probe
 from sawtooth.compiled.links import Link, Transmitter, link, transmitter
-from sawtooth.compiled.plain import plain
+from sawtooth.compiled.plain import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Compiled:
     probes: tuple[Probe, ...]
     kernel: str | None = None
     """Which one the engine ``kernel`` boots, by name. No part of what the core or a guest reads."""
+    queue_delays: bool = False
+    """Percentiles of all queues' delays, also of those that hold no packets."""
 
     @property
     def senders(self) -> list[Flow | Probe]:
@@ -68,7 +70,9 @@ class Compiled:
 
     def to_dict(self) -> dict[str, Any]:
         """As the core reads it, in lists and dictionaries."""
-        return {field.name: plain(getattr(self, field.name)) for field in fields(self) if field.name != "kernel"}
+        told = record(self)
+        del told["kernel"]
+        return told
 
     def to_json(self) -> str:
         """What ``sawtooth._core.Simulation`` takes."""
@@ -86,4 +90,5 @@ class Compiled:
             tuple(link(one) for one in told["links"]),
             tuple(flow(one) for one in told["flows"]),
             tuple(probe(one) for one in told["probes"]),
+            queue_delays=told.get("queue_delays", False),
         )

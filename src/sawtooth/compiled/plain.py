@@ -32,7 +32,7 @@ _WHERE_SET = (
         "minburst_bytes",
     ),
     *("table", "correlation_ppb"),
-    *("ecn", "ecn_insists", "ce_threshold_ns", "harddrop", "gro_ns"),
+    *("ecn", "ecn_insists", "ce_threshold_ns", "harddrop", "gro_ns", "queue_delays"),
 )
 """Written only where they are set."""
 _TAGGED = ("times", "sizes", "think")

@@ -122,6 +122,7 @@ def compile_scenario(scenario: Scenario) -> Compiled:
         flows=tuple(_flow(placed, scenario.flows[placed.index], network) for placed in flows),
         probes=tuple(_probe(placed, scenario.probes[placed.index]) for placed in probes),
         kernel=_kernel(scenario, network),
+        queue_delays=scenario.queue_delays,
     )
 
 

@@ -308,8 +308,11 @@ impl Simulation {
     #[cold]
     fn depart(&mut self, transmitter: u32) {
         let now = self.outside.now;
-        self.outside.network.depart(transmitter, now, &mut self.outside.calendar);
-        while let Some(left) = self.outside.network.left.pop_front() {
+        let left = self.outside.network.depart(transmitter, now, &mut self.outside.calendar);
+        while let Some(dropped) = self.outside.network.left.pop_front() {
+            self.ends.left(dropped, &mut self.outside);
+        }
+        if let Some(left) = left {
             self.ends.left(left, &mut self.outside);
         }
     }

@@ -35,9 +35,11 @@ impl Network {
         let waiting = Waiting { packet, link, size, ecn: kept.ecn(), since: now, flow: kept.flow(), at: kept.at };
         let mut drops = Drops::default();
         let departure = self.transmitters[transmitter as usize].put(waiting, &mut drops);
-        let refused = drops.packets.iter().any(|other| other.packet == waiting.packet);
+        let mut refused = false;
         for other in drops.packets {
-            self.drop_held(other, waiting.since, other.packet != waiting.packet);
+            let is_it = other.packet == waiting.packet;
+            refused |= is_it;
+            self.drop_held(other, waiting.since, !is_it);
         }
         let sent = match departure {
             Some((first, departure)) => {
@@ -53,19 +55,21 @@ impl Network {
         sent
     }
 
-    /// A transmitter that holds packets is free: the next begins to leave.
-    pub fn depart(&mut self, transmitter: u32, now: Time, calendar: &mut impl Calendar) {
+    /// A transmitter that holds packets is free: the next begins to leave. What was dropped before it is in `left`.
+    #[inline]
+    pub fn depart(&mut self, transmitter: u32, now: Time, calendar: &mut impl Calendar) -> Option<Left> {
         let mut drops = Drops::default();
         let next = self.transmitters[transmitter as usize].next(now, &mut drops);
         drops.packets.into_iter().for_each(|other| self.drop_held(other, now, true));
-        if let Some((waiting, departure)) = next {
+        let left = next.map(|(waiting, departure)| {
             self.marked(&waiting);
             let packet = *self.packets.get_mut(waiting.packet);
-            self.left.push_back(Left { packet, link: waiting.link, at: departure });
             self.carry(waiting.packet, waiting.link, departure, calendar);
             calendar.departure(transmitter, departure);
-        }
+            Left { packet, link: waiting.link, at: departure }
+        });
         self.ask_again(transmitter, now, calendar);
+        left
     }
 
     /// A transmitter whose packets a shaper holds back is asked when that lets the next go.

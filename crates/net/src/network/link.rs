@@ -83,6 +83,8 @@ impl Way {
 pub enum WayIn {
     /// A transmitter that is steady, then a delay.
     Steady(u32),
+    /// One that holds packets, then a delay.
+    Held(u32),
     /// A delay only.
     Open,
     Other,

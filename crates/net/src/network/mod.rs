@@ -1,5 +1,6 @@
 //! Links, transmitters, queues and routes, and the packets on them. What packets say is nothing to them.
 
+pub mod asked;
 pub mod bucket;
 pub mod held;
 pub mod link;
@@ -34,7 +35,7 @@ pub struct Network {
     pub packets: Packets,
     pub routes: Routes,
     pub taps: Option<Box<Taps>>,
-    /// What has left transmitters that hold packets, or was dropped there, and whose hosts have not learnt of it yet.
+    /// What was dropped by transmitters that hold packets, and whose hosts have not learnt of it yet.
     pub left: VecDeque<Left>,
 }
 
@@ -55,13 +56,15 @@ impl Network {
             let hz = scenario.hosts.get(hosts[index]).map_or(1_000, |host| host.hz);
             let rng = Rng::new(scenario.seed, Purpose::Queue, index as u64);
             let sends = firsts.contains(&Some(index));
-            Transmitter::new(config, Place { frame, hz, sends, rng, ends: Arc::clone(&ends) })
+            let place = Place { frame, hz, sends, rng, ends: Arc::clone(&ends) };
+            Transmitter::new(config, place, scenario.queue_delays)
         };
         let transmitters: Vec<_> = scenario.transmitters.iter().enumerate().map(transmitter).collect();
         for link in &mut links {
             link.way_in = match link.transmitter {
                 _ if link.variation.is_some() => WayIn::Other,
                 Some(index) if transmitters[index as usize].is_steady() => WayIn::Steady(index),
+                Some(index) if transmitters[index as usize].holds() => WayIn::Held(index),
                 None if link.delay > Span::ZERO => WayIn::Open,
                 _ => WayIn::Other,
             };

@@ -1,6 +1,7 @@
 //! When a transmitter whose rate is not constant, or that has a token bucket before it, lets packets leave. All of it is known
 //! before, so that departures still are on arrival.
 
+use crate::network::asked::Asked;
 use crate::network::bucket::{Bucket, PerByte};
 use crate::scenario;
 use sawtooth_units::width::Fit;
@@ -35,7 +36,8 @@ pub struct State {
     since: u64,
     /// Bytes that are left of it, or that the last packet had.
     left: u32,
-    /// When the last packet began to leave (shapers).
+    /// From when on the last packet was the first, and when it began to leave (shapers).
+    first: u64,
     begun: u64,
 }
 
@@ -87,9 +89,16 @@ impl Pace {
         (leaving, state)
     }
 
-    /// A token bucket holds packets back.
-    pub fn shapes(&self) -> bool {
-        matches!(self.kind, Kind::Shaper(_))
+    /// A packet comes, which may find no room.
+    pub fn comes(&mut self, now: u64) {
+        if let Kind::Shaper(shaper) = &mut self.kind {
+            shaper.asked.comes(now);
+        }
+    }
+
+    /// Of a token bucket: how often it was asked too early, up to `now`.
+    pub fn overlimits(&mut self, now: u64) -> Option<u64> {
+        if let Kind::Shaper(shaper) = &mut self.kind { Some(shaper.asked.overlimits(now)) } else { None }
     }
 
     /// The packet leaves, and none may leave before it any more.
@@ -117,6 +126,7 @@ struct Shaper {
     rate: Bucket,
     peak: Option<Bucket>,
     line: PerByte,
+    asked: Asked,
 }
 
 impl Shaper {
@@ -125,19 +135,21 @@ impl Shaper {
             rate: Bucket::new(config.rate_bps, config.burst_bytes),
             peak: config.peakrate_bps.map(|peak| Bucket::new(peak, config.minburst_bytes)),
             line: PerByte::new(line_bps),
+            asked: Asked::default(),
         }
     }
 
     fn leave(&self, size: u32, now: u64, free: u64, state: &mut State) -> Leaving {
-        let asked = now.max(state.begun);
+        state.first = now.max(state.begun);
         let buckets = std::iter::once(&self.rate).chain(&self.peak);
-        let start = buckets.map(|bucket| bucket.ready(size, asked)).fold(asked, u64::max);
+        let start = buckets.map(|bucket| bucket.ready(size, state.first)).fold(state.first, u64::max);
         (state.since, state.left, state.begun) = (start, size, start.max(free));
         Leaving { start, end: state.begun.saturating_add(self.line.of(u64::from(size))) }
     }
 
     /// Takes the tokens of the packet that made `state` what it is.
     fn take(&mut self, state: &State) {
+        self.asked.waits(state.first, state.since);
         self.rate.take(state.left, state.since);
         self.peak.iter_mut().for_each(|peak| peak.take(state.left, state.since));
     }

@@ -179,6 +179,7 @@ impl Network {
                 departure
             }
             WayIn::Open => now,
+            WayIn::Held(transmitter) => return self.hold(transmitter, packet, index, now, calendar),
             WayIn::Other => return self.send_otherwise(packet, index, now, calendar),
         };
         if link.carry(packet, departure) {

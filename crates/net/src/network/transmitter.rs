@@ -24,8 +24,8 @@ pub struct Transmitter {
     /// Instead of `per_byte`, where the rate varies or a token bucket is before it.
     pace: Option<Box<Pace>>,
     discipline: Discipline,
-    pub counters: Counters,
-    /// Of packets that were held and have begun to leave.
+    counters: Counters,
+    /// Of packets that were held and have begun to leave, or of all, where the scenario asks.
     delays: Option<Delays>,
 }
 
@@ -47,7 +47,8 @@ pub struct Counters {
 }
 
 impl Transmitter {
-    pub fn new(config: &scenario::Transmitter, place: Place) -> Self {
+    /// `tells_delays`: their percentiles, whatever the discipline.
+    pub fn new(config: &scenario::Transmitter, place: Place, tells_delays: bool) -> Self {
         let discipline = Discipline::new(config, place);
         Transmitter {
             // The slowest rate, 1 bit/s, makes 2^63 of it.
@@ -56,7 +57,7 @@ impl Transmitter {
             free: Time::ZERO,
             pace: Pace::of(config).map(Box::new),
             counters: Counters::default(),
-            delays: matches!(discipline, Discipline::Held(_)).then(Delays::new),
+            delays: (tells_delays || matches!(discipline, Discipline::Held(_))).then(Delays::new),
             discipline,
         }
     }
@@ -64,12 +65,17 @@ impl Transmitter {
     /// Takes a packet of `size` bytes at `now`; when it has left entirely, or `None` if it was dropped. Only where departures
     /// are known on arrival: see [`Self::holds`].
     pub fn send(&mut self, size: u32, now: Time) -> Option<Time> {
-        if self.pace.is_some() { self.send_paced(size, now) } else { self.send_steady(size, now) }
+        let waited = self.counters.waited_ns;
+        let left = if self.pace.is_some() { self.send_paced(size, now) } else { self.send_steady(size, now) }?;
+        if let Some(delays) = &mut self.delays {
+            delays.add(Span::from_nanos((self.counters.waited_ns - waited).fit_u64()));
+        }
+        Some(left)
     }
 
     /// Whether packets may come by [`Self::send_steady`].
     pub fn is_steady(&self) -> bool {
-        self.pace.is_none() && !self.holds()
+        self.pace.is_none() && self.delays.is_none()
     }
 
     /// As [`Self::send`], where the rate never varies.
@@ -101,6 +107,7 @@ impl Transmitter {
     }
 
     /// As [`Self::leave`], also where the rate varies.
+    #[inline(always)]
     fn leave_held(&mut self, size: u32, start: u64) -> Time {
         match &mut self.pace {
             Some(pace) => {
@@ -116,7 +123,9 @@ impl Transmitter {
     #[inline(never)]
     fn send_paced(&mut self, size: u32, now: Time) -> Option<Time> {
         let now_ps = now.nanos() * PICOS_PER_NANO;
-        let (Leaving { start, end }, state) = self.pace.as_ref()?.leave(size, now_ps, self.free_ps);
+        let pace = self.pace.as_mut()?;
+        pace.comes(now_ps);
+        let (Leaving { start, end }, state) = pace.leave(size, now_ps, self.free_ps);
         if !self.admits(size, start, now_ps) {
             return None;
         }
@@ -191,6 +200,7 @@ impl Transmitter {
         }
     }
 
+    #[inline(always)]
     fn begin(&mut self, waiting: Waiting, start_ps: u64) -> Time {
         let waited_ns = (start_ps - waiting.since.nanos() * PICOS_PER_NANO) / PICOS_PER_NANO;
         self.counters.waited_ns += u128::from(waited_ns);
@@ -200,7 +210,11 @@ impl Transmitter {
         self.leave_held(waiting.size, start_ps)
     }
 
+    #[inline]
     fn count(&mut self, drops: &Drops, now: Time) {
+        if drops.none() {
+            return;
+        }
         let waited = drops.packets.iter().map(|dropped| u128::from(now.since(dropped.since).nanos()));
         self.counters.dropped_waited_ns += waited.sum::<u128>();
         self.counters.drops += drops.packets.len() as u64;
@@ -209,8 +223,8 @@ impl Transmitter {
         self.counters.overlimits += drops.overlimits;
     }
 
-    /// What these shares of the held packets that left since the last call did not wait longer than; `None` where departures
-    /// are known on arrival, or none left.
+    /// What these shares of the packets that left since the last call did not wait longer than; `None` where nobody wrote that
+    /// down, or none left.
     pub fn take_delays<const N: usize>(&mut self, shares: [f64; N]) -> Option<[Span; N]> {
         self.delays.as_mut()?.take(shares)
     }
@@ -223,11 +237,15 @@ impl Transmitter {
         }
     }
 
-    /// Not below a token bucket: how often that would be asked too early is not known.
-    pub fn counts_overlimits(&self) -> bool {
-        !self.pace.as_ref().is_some_and(|pace| pace.shapes())
+    /// Up to `now`.
+    pub fn counters(&mut self, now: Time) -> Counters {
+        if let Some(overlimits) = self.pace.as_mut().and_then(|pace| pace.overlimits(now.nanos() * PICOS_PER_NANO)) {
+            self.counters.overlimits = overlimits;
+        }
+        self.counters
     }
 
+    #[inline]
     fn held(&mut self) -> Option<&mut Held> {
         match &mut self.discipline {
             Discipline::TailDrop(_) => None,
@@ -270,7 +288,7 @@ mod tests {
             pace: None,
             discipline: scenario::Discipline::TailDrop,
         };
-        Transmitter::new(&config, place())
+        Transmitter::new(&config, place(), false)
     }
 
     #[test]
@@ -304,7 +322,7 @@ mod tests {
             pace: None,
             discipline: scenario::Discipline::TailDrop,
         };
-        let mut t = Transmitter::new(&config, place());
+        let mut t = Transmitter::new(&config, place(), false);
         let mut last = Time::ZERO;
         for _ in 0..7_000 {
             last = t.send_steady(1250, Time::ZERO).unwrap();

@@ -76,8 +76,7 @@ impl Baseline {
                 [begun, flows.new, flows.old].map(Approx::approx)
             });
             let [begun, new, old] = flows.unwrap_or([f64::NAN; 3]);
-            let counts_overlimits = transmitter.counts_overlimits();
-            let (now, before) = (transmitter.counters, self.transmitters[i]);
+            let (now, before) = (transmitter.counters(now), self.transmitters[i]);
             let waited_ns = (now.waited_ns - before.waited_ns).approx();
             let dropped_waited_ns = (now.dropped_waited_ns - before.dropped_waited_ns).approx();
             let sent = now.packets - before.packets;
@@ -96,7 +95,7 @@ impl Baseline {
                 delay_p50_s: median,
                 delay_p95_s: high,
                 delay_p99_s: highest,
-                overlimits: if counts_overlimits { (now.overlimits - before.overlimits).approx() } else { f64::NAN },
+                overlimits: (now.overlimits - before.overlimits).approx(),
                 new_flow_count: begun,
                 new_flows: new,
                 old_flows: old,

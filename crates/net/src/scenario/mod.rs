@@ -35,6 +35,9 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     #[serde(default)]
     pub probes: Vec<Probe>,
+    /// Percentiles of the delays of all queues, not only of those that hold their packets.
+    #[serde(default)]
+    pub queue_delays: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -340,3 +340,39 @@ fn an_overlimit_is_a_packet_that_red_chose_or_a_shaper_asked_too_early() {
     let shaped = Run::of(&path(&cake(Some(10_000_000)), LONG));
     assert!(shaped.floats("queues", "overlimits").iter().sum::<f64>() > 1_000.0);
 }
+
+#[test]
+fn a_token_bucket_is_over_its_limit_with_each_packet_that_comes_or_stays_while_it_has_none() {
+    let tbf = json!({"tbf": {"rate_bps": 10_000_000, "burst_bytes": 20_000}});
+    let mut scenario = path(&tbf, LONG);
+    scenario["transmitters"][0]["rate_bps"] = json!(100_000_000);
+    let run = Run::of(&scenario);
+    let overlimits: f64 = run.floats("queues", "overlimits").iter().sum();
+    let [sent, drops] = ["sent_packets", "drops"].map(|name| run.sum("queues", name) as f64);
+    // The queue is never empty once it has filled: each packet asks when it comes, also in vain, and again when it is the first.
+    let asked = 2.0 * sent + drops;
+    assert!((0.9 * asked..=asked).contains(&overlimits), "{overlimits} {sent} {drops}");
+}
+
+#[test]
+fn who_asks_for_delays_of_tail_drop_gets_those_of_a_queue_that_holds_its_packets_and_nothing_else_changes() {
+    let mut plain = LONG.json();
+    let silent = Run::of(&plain);
+    plain["queue_delays"] = json!(true);
+    let telling = Run::of(&plain);
+    let names = ["delay_p50_s", "delay_p95_s", "delay_p99_s"];
+    assert!(names.iter().all(|name| silent.floats("queues", name).iter().all(|delay| delay.is_nan())));
+    assert_eq!(silent.integers("queues", "sent_bytes"), telling.integers("queues", "sent_bytes"));
+    assert_eq!(silent.floats("intervals", "goodput_bps"), telling.floats("intervals", "goodput_bps"));
+    let mean = telling.floats("queues", "delay_mean_s");
+    let [median, high, highest] = names.map(|name| telling.floats("queues", name));
+    for interval in 5..mean.len() {
+        let (median, mean, high, highest) = (median[interval], mean[interval], high[interval], highest[interval]);
+        assert!(median > 0.0 && median <= high && high <= highest, "{median} {high} {highest}");
+        // Half of the packets wait no longer than the median, which is at most 1/32 off.
+        assert!(
+            mean <= (median / 2.0 + highest / 2.0) * 1.1 && mean >= median / 2.0 * 0.96,
+            "{median} {mean} {highest}"
+        );
+    }
+}

@@ -27,6 +27,8 @@ pub struct Cake {
     shares: Shares,
     ways: Ways,
     flows: Vec<Flow>,
+    /// Of each: what is looked at a hundred times a packet where a host has a hundred queues.
+    turns: Box<[Turn; Ways::QUEUES]>,
     /// Queues that begin to wait; those that go on; and empty ones whose COBALT does not rest yet.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -38,11 +40,19 @@ pub struct Cake {
     bytes: u64,
 }
 
+/// What a queue may still send.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    credit: i64,
+    /// Its first packet's, from and to.
+    hosts: [u32; 2],
+}
+
 /// What queues may send in a turn.
 #[derive(Clone, Debug)]
 struct Shares {
     /// Bytes of a turn, of 65536, by the load of a queue's host.
-    turns: Vec<u32>,
+    quanta: Vec<u32>,
     /// By host: how many queues with more than it may send at once have packets from it, and to it; 0 where that does not count.
     loads: [Vec<u32>; 2],
     counts: [bool; 2],
@@ -50,11 +60,35 @@ struct Shares {
 }
 
 impl Shares {
-    /// Bytes of a turn: the busier of a queue's hosts shares one among its queues. Fractions by chance.
-    #[inline(always)]
-    fn turn(&mut self, [from, to]: [u32; 2]) -> i64 {
+    /// Of a turn, of 65536: the busier of a queue's hosts shares one among its queues.
+    fn quantum(&self, [from, to]: [u32; 2]) -> u32 {
         let load = self.loads[0][from as usize].max(self.loads[1][to as usize]);
-        i64::from((self.turns[load as usize] + u32::from(self.rng.next().low_u16())) >> 16)
+        self.quanta[load as usize]
+    }
+
+    /// Gives a queue another turn.
+    fn give(&mut self, turn: &mut Turn) {
+        turn.credit += whole(self.quantum(turn.hosts), &mut self.rng);
+    }
+
+    /// Gives another turn to those of `queues` that come before the first that may send; how many they are.
+    fn give_until(&mut self, turns: &mut [Turn; Ways::QUEUES], queues: &[u32]) -> usize {
+        // What stays in registers, and what is looked up only where other hosts come.
+        let (mut rng, mut hosts, mut quantum) = (self.rng.clone(), [u32::MAX; 2], 0);
+        let mut passed = 0;
+        for &queue in queues {
+            let turn = &mut turns[queue as usize % Ways::QUEUES];
+            if turn.credit > 0 {
+                break;
+            }
+            if turn.hosts != hosts {
+                (hosts, quantum) = (turn.hosts, self.quantum(turn.hosts));
+            }
+            turn.credit += whole(quantum, &mut rng);
+            passed += 1;
+        }
+        self.rng = rng;
+        passed
     }
 
     fn count(&mut self, hosts: [u32; 2], change: impl Fn(u32) -> u32) {
@@ -62,6 +96,12 @@ impl Shares {
             loads[host as usize] = change(loads[host as usize]);
         }
     }
+}
+
+/// Whole ones of so many 65536ths: fractions by chance.
+#[inline(always)]
+fn whole(parts: u32, rng: &mut Rng) -> i64 {
+    i64::from((parts + u32::from(rng.next().low_u16())) >> 16)
 }
 
 /// Where a queue is among the turns.
@@ -80,10 +120,7 @@ enum Set {
 struct Flow {
     queue: Fifo,
     cobalt: Cobalt,
-    credit: i64,
     set: Set,
-    /// Its first packet's, from and to.
-    hosts: [u32; 2],
 }
 
 /// Packets leave as on a line of the rate: the clock goes on by each packet's time, from now only after a pause.
@@ -113,12 +150,13 @@ impl Cake {
             isolation: config.isolation,
             ways: Ways::new(rng.next()),
             shares: Shares {
-                turns: (0..=Ways::QUEUES as u64).map(turn).collect(),
+                quanta: (0..=Ways::QUEUES as u64).map(turn).collect(),
                 loads: [vec![0; hosts], vec![0; hosts]],
                 counts: config.isolation.counts(),
                 rng,
             },
             flows: vec![Flow::default(); Ways::QUEUES],
+            turns: Box::new([Turn::default(); Ways::QUEUES]),
             new: VecDeque::new(),
             old: VecDeque::new(),
             decaying: VecDeque::new(),
@@ -162,7 +200,7 @@ impl Cake {
             if was_bulk {
                 self.unload(index);
             }
-            self.flows[index].hosts = hosts;
+            self.turns[index].hosts = hosts;
             if was_bulk {
                 self.load(index);
             }
@@ -172,27 +210,27 @@ impl Cake {
 
     /// A queue begins to wait.
     fn begin(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        let turn = self.shares.turn(flow.hosts);
+        let (flow, turn) = (&mut self.flows[index], &mut self.turns[index]);
+        turn.credit = 0;
+        self.shares.give(turn);
         if flow.set == Set::Decaying
             && let Some(at) = self.decaying.iter().position(|&other| other as usize == index)
         {
             self.decaying.remove(at);
         }
-        (flow.set, flow.credit) = (Set::Sparse, turn);
+        flow.set = Set::Sparse;
         self.new.push_back(index.fit_u32());
     }
 
     /// A queue is one with more than it may send at once.
     fn load(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        flow.set = Set::Bulk;
-        self.shares.count(flow.hosts, |load| load + 1);
+        self.flows[index].set = Set::Bulk;
+        self.shares.count(self.turns[index].hosts, |load| load + 1);
     }
 
     /// It is no more; the caller says what it is then.
     fn unload(&mut self, index: usize) {
-        self.shares.count(self.flows[index].hosts, |load| load - 1);
+        self.shares.count(self.turns[index].hosts, |load| load - 1);
     }
 
     /// Drops the first packet of the longest queue.
@@ -223,14 +261,14 @@ impl Cake {
         loop {
             let index = self.whose_turn(decays)?;
             decays = false;
-            if self.flows[index].credit <= 0 {
+            if self.turns[index].credit <= 0 {
                 self.ages(index);
                 continue;
             }
             match self.take(index, now, drops) {
                 None => self.is_empty(index, now),
                 Some(first) => {
-                    self.flows[index].credit -= i64::from(first.size);
+                    self.turns[index].credit -= i64::from(first.size);
                     if let Some(shaper) = &mut self.shaper {
                         shaper.next += Shaper::takes(shaper.bps, u64::from(first.size));
                     }
@@ -249,16 +287,12 @@ impl Cake {
 
     /// The first of the old that may send; those before it get another turn. With many queues of a host a turn is a few bytes.
     fn next_old(&mut self) -> Option<u32> {
-        let Cake { old, flows, shares, .. } = self;
+        let Cake { old, turns, shares, .. } = self;
         while !old.is_empty() {
-            let mut passed = 0;
-            for &index in &*old {
-                let flow = &mut flows[index as usize];
-                if flow.credit > 0 {
-                    break;
-                }
-                flow.credit += shares.turn(flow.hosts);
-                passed += 1;
+            let (front, back) = old.as_slices();
+            let mut passed = shares.give_until(turns, front);
+            if passed == front.len() {
+                passed += shares.give_until(turns, back);
             }
             if passed < old.len() {
                 old.rotate_left(passed);
@@ -275,8 +309,7 @@ impl Cake {
         } else {
             self.flows[index].set = Set::SparseWait;
         }
-        let flow = &mut self.flows[index];
-        flow.credit += self.shares.turn(flow.hosts);
+        self.shares.give(&mut self.turns[index]);
         self.old.push_back(index.fit_u32());
     }
 
@@ -316,10 +349,5 @@ impl Cake {
     /// Until when the shaper lets nothing leave; `None`: there is none.
     pub fn ready(&self) -> Option<Time> {
         self.shaper.map(|shaper| shaper.next)
-    }
-
-    /// Packets and bytes that wait.
-    pub fn waiting(&self) -> (u64, u64) {
-        (self.packets, self.bytes)
     }
 }

@@ -20,7 +20,6 @@ pub struct FqCodel {
     buckets: Buckets,
     rounds: Rounds,
     flows: Vec<Flow>,
-    packets: u64,
     bytes: u64,
 }
 
@@ -33,14 +32,12 @@ struct Flow {
 /// A flow's queue; what CoDel asks for is what all hold.
 struct One<'a> {
     queue: &'a mut Fifo,
-    packets: &'a mut u64,
     bytes: &'a mut u64,
 }
 
 impl Store for One<'_> {
     fn pop(&mut self) -> Option<Waiting> {
         let first = self.queue.pop()?;
-        *self.packets -= 1;
         *self.bytes -= u64::from(first.size);
         Some(first)
     }
@@ -57,7 +54,6 @@ impl FqCodel {
             buckets: Buckets::new(flows, &mut rng),
             rounds: Rounds::new(flows, quantum_bytes.unwrap_or(frame)),
             flows: vec![Flow::default(); flows as usize],
-            packets: 0,
             bytes: 0,
         }
     }
@@ -65,7 +61,6 @@ impl FqCodel {
     /// Takes a packet; `full`: there is no room for one more.
     pub fn put(&mut self, waiting: Waiting, full: bool, drops: &mut Drops) {
         let flow = self.buckets.of(waiting.flow);
-        self.packets += 1;
         self.bytes += u64::from(waiting.size);
         self.flows[flow].queue.push(waiting);
         self.rounds.wait(flow);
@@ -79,7 +74,7 @@ impl FqCodel {
         let held = |flow: &Flow| flow.queue.waiting().1;
         let Some(most) = self.flows.iter().map(held).max() else { return };
         let Some(fattest) = self.flows.iter_mut().find(|flow| held(flow) == most) else { return };
-        let mut one = One { queue: &mut fattest.queue, packets: &mut self.packets, bytes: &mut self.bytes };
+        let mut one = One { queue: &mut fattest.queue, bytes: &mut self.bytes };
         let (mut dropped, mut count) = (0, 0);
         while count < BATCH
             && dropped < most / 2
@@ -93,19 +88,14 @@ impl FqCodel {
     }
 
     pub fn next(&mut self, now: Time, drops: &mut Drops) -> Option<Waiting> {
-        let FqCodel { law, rounds, flows, packets, bytes, .. } = self;
+        let FqCodel { law, rounds, flows, bytes, .. } = self;
         rounds.next(|flow| {
             let Flow { queue, codel } = &mut flows[flow];
-            codel.next(law, now, &mut One { queue, packets, bytes }, drops)
+            codel.next(law, now, &mut One { queue, bytes }, drops)
         })
     }
 
     pub fn flows(&self) -> Flows {
         self.rounds.flows()
-    }
-
-    /// Packets and bytes that wait.
-    pub fn waiting(&self) -> (u64, u64) {
-        (self.packets, self.bytes)
     }
 }

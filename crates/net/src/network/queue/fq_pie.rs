@@ -15,8 +15,6 @@ pub struct FqPie {
     buckets: Buckets,
     rounds: Rounds,
     flows: Vec<(Fifo, Pie)>,
-    packets: u64,
-    bytes: u64,
     rng: Rng,
 }
 
@@ -28,8 +26,6 @@ impl FqPie {
             buckets: Buckets::new(config.flows, &mut rng.clone()),
             rounds: Rounds::new(config.flows, config.quantum_bytes.unwrap_or(frame)),
             flows: vec![(Fifo::default(), Pie::new(&law)); config.flows as usize],
-            packets: 0,
-            bytes: 0,
             rng,
         }
     }
@@ -46,30 +42,20 @@ impl FqPie {
             return drops.early(waiting);
         }
         queue.push(waiting);
-        self.packets += 1;
-        self.bytes += u64::from(waiting.size);
         self.rounds.wait(flow);
     }
 
     pub fn next(&mut self, now: Time) -> Option<Waiting> {
         let FqPie { law, rounds, flows, .. } = self;
-        let next = rounds.next(|flow| {
+        rounds.next(|flow| {
             let (queue, pie) = &mut flows[flow];
             let first = queue.pop()?;
             pie.leaves(law, now, &first, queue.waiting().1);
             Some(first)
-        })?;
-        self.packets -= 1;
-        self.bytes -= u64::from(next.size);
-        Some(next)
+        })
     }
 
     pub fn flows(&self) -> Flows {
         self.rounds.flows()
-    }
-
-    /// Packets and bytes that wait.
-    pub fn waiting(&self) -> (u64, u64) {
-        (self.packets, self.bytes)
     }
 }

@@ -49,6 +49,9 @@ pub enum Discipline {
 pub struct Held {
     kind: Kind,
     chosen: Option<Waiting>,
+    /// Packets and bytes that wait, the chosen one included.
+    packets: u64,
+    bytes: u64,
     limit_packets: u64,
     limit_bytes: u64,
 }
@@ -135,6 +138,12 @@ impl Drops {
     pub fn full(&mut self, waiting: Waiting) {
         self.packets.push(waiting);
     }
+
+    /// Nothing was dropped, marked or counted.
+    #[inline]
+    pub fn none(&self) -> bool {
+        self.packets.is_empty() && self.marks + self.overlimits == 0
+    }
 }
 
 impl Discipline {
@@ -161,16 +170,88 @@ impl Discipline {
             scenario::Discipline::Sfq(given) => Kind::Sfq(Sfq::new(given, limits[0], frame, rng)),
             scenario::Discipline::DualPi2(given) => Kind::DualPi2(DualPi2::new(given, frame, rng)),
         };
-        Discipline::Held(Box::new(Held { kind, chosen: None, limit_packets: limits[0], limit_bytes: limits[1] }))
+        let [limit_packets, limit_bytes] = limits;
+        Discipline::Held(Box::new(Held { kind, chosen: None, packets: 0, bytes: 0, limit_packets, limit_bytes }))
     }
 }
 
 impl Held {
     /// Takes a packet. What is dropped for that, itself perhaps, goes to `drops`.
-    pub fn put(&mut self, mut waiting: Waiting, drops: &mut Drops) {
-        let (packets, bytes) = self.waiting();
-        let full = packets >= self.limit_packets || bytes + u64::from(waiting.size) > self.limit_bytes;
-        let (early, queue) = match &mut self.kind {
+    #[inline(always)]
+    pub fn put(&mut self, waiting: Waiting, drops: &mut Drops) {
+        let before = drops.packets.len();
+        let (packets, bytes) = (self.packets, self.bytes);
+        self.packets += 1;
+        self.bytes += u64::from(waiting.size);
+        let full = packets >= self.limit_packets || self.bytes > self.limit_bytes;
+        self.kind.put(waiting, full, [packets, bytes], drops);
+        self.forget(&drops.packets[before..]);
+    }
+
+    /// They wait no more.
+    #[inline(always)]
+    fn forget(&mut self, dropped: &[Waiting]) {
+        for waiting in dropped {
+            self.packets -= 1;
+            self.bytes -= u64::from(waiting.size);
+        }
+    }
+
+    /// Chooses what leaves next, at `now`. What is dropped before it goes to `drops`.
+    #[inline(always)]
+    pub fn choose(&mut self, now: Time, drops: &mut Drops) {
+        if self.chosen.is_none() {
+            self.look(now, drops);
+        }
+    }
+
+    fn look(&mut self, now: Time, drops: &mut Drops) {
+        let before = drops.packets.len();
+        self.chosen = self.kind.next(now, drops);
+        self.forget(&drops.packets[before..]);
+    }
+
+    /// Where tc tells of them.
+    pub fn flows(&self) -> Option<Flows> {
+        match &self.kind {
+            Kind::FqCodel(queue) => Some(queue.flows()),
+            Kind::FqPie(queue) => Some(queue.flows()),
+            _ => None,
+        }
+    }
+
+    /// Whether packets may have to wait though the transmitter is free.
+    pub fn shapes(&self) -> bool {
+        matches!(&self.kind, Kind::Cake(queue) if queue.ready().is_some())
+    }
+
+    /// When the next packet may leave a transmitter that is free from `free` on; `None`: none waits, or this does not shape.
+    pub fn lets_go(&self, free: Time) -> Option<Time> {
+        match &self.kind {
+            Kind::Cake(queue) if self.chosen.is_none() && self.packets > 0 => queue.ready(),
+            Kind::Cake(queue) if self.chosen.is_some() => queue.ready().map(|_| free),
+            _ => None,
+        }
+    }
+
+    /// Takes what was chosen.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<Waiting> {
+        let chosen = self.chosen.take();
+        self.forget(chosen.as_slice());
+        chosen
+    }
+
+    /// Packets and bytes that wait.
+    pub fn waiting(&self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
+}
+
+impl Kind {
+    /// Takes a packet, where so many packets and bytes waited; `full`: they leave no room for it.
+    fn put(&mut self, mut waiting: Waiting, full: bool, [packets, bytes]: [u64; 2], drops: &mut Drops) {
+        let (early, queue) = match self {
             Kind::FqCodel(queue) => return queue.put(waiting, full, drops),
             Kind::FqPie(queue) => return queue.put(waiting, full, drops),
             Kind::Cake(queue) => return queue.put(waiting, packets == 0, drops),
@@ -194,68 +275,21 @@ impl Held {
         }
     }
 
-    /// Chooses what leaves next, at `now`. What is dropped before it goes to `drops`.
-    pub fn choose(&mut self, now: Time, drops: &mut Drops) {
-        if self.chosen.is_none() {
-            self.chosen = match &mut self.kind {
-                Kind::Fifo(queue) | Kind::Red(_, queue) => queue.pop(),
-                Kind::FqCodel(queue) => queue.next(now, drops),
-                Kind::FqPie(queue) => queue.next(now),
-                Kind::Cake(queue) => queue.next(now, drops),
-                Kind::Fq(queue) => queue.next(now),
-                Kind::Sfq(queue) => queue.next(now, drops),
-                Kind::DualPi2(queue) => queue.next(now, drops),
-                Kind::Pie(law, pie, _, queue) => queue.pop().inspect(|first| {
-                    pie.leaves(law, now, first, queue.waiting().1);
-                }),
-                Kind::Codel(law, codel, queue) => codel.next(law, now, queue, drops),
-            };
+    /// What leaves next, at `now`.
+    fn next(&mut self, now: Time, drops: &mut Drops) -> Option<Waiting> {
+        match self {
+            Kind::Fifo(queue) | Kind::Red(_, queue) => queue.pop(),
+            Kind::FqCodel(queue) => queue.next(now, drops),
+            Kind::FqPie(queue) => queue.next(now),
+            Kind::Cake(queue) => queue.next(now, drops),
+            Kind::Fq(queue) => queue.next(now),
+            Kind::Sfq(queue) => queue.next(now, drops),
+            Kind::DualPi2(queue) => queue.next(now, drops),
+            Kind::Pie(law, pie, _, queue) => queue.pop().inspect(|first| {
+                pie.leaves(law, now, first, queue.waiting().1);
+            }),
+            Kind::Codel(law, codel, queue) => codel.next(law, now, queue, drops),
         }
-    }
-
-    /// Where tc tells of them.
-    pub fn flows(&self) -> Option<Flows> {
-        match &self.kind {
-            Kind::FqCodel(queue) => Some(queue.flows()),
-            Kind::FqPie(queue) => Some(queue.flows()),
-            _ => None,
-        }
-    }
-
-    /// Whether packets may have to wait though the transmitter is free.
-    pub fn shapes(&self) -> bool {
-        matches!(&self.kind, Kind::Cake(queue) if queue.ready().is_some())
-    }
-
-    /// When the next packet may leave a transmitter that is free from `free` on; `None`: none waits, or this does not shape.
-    pub fn lets_go(&self, free: Time) -> Option<Time> {
-        match &self.kind {
-            Kind::Cake(queue) if self.chosen.is_none() && queue.waiting().0 > 0 => queue.ready(),
-            Kind::Cake(queue) if self.chosen.is_some() => queue.ready().map(|_| free),
-            _ => None,
-        }
-    }
-
-    /// Takes what was chosen.
-    pub fn take(&mut self) -> Option<Waiting> {
-        self.chosen.take()
-    }
-
-    /// Packets and bytes that wait.
-    pub fn waiting(&self) -> (u64, u64) {
-        let (packets, bytes) = match &self.kind {
-            Kind::Fifo(queue) | Kind::Codel(_, _, queue) | Kind::Red(_, queue) | Kind::Pie(_, _, _, queue) => {
-                queue.waiting()
-            }
-            Kind::FqCodel(queue) => queue.waiting(),
-            Kind::FqPie(queue) => queue.waiting(),
-            Kind::Cake(queue) => queue.waiting(),
-            Kind::Fq(queue) => queue.waiting(),
-            Kind::Sfq(queue) => queue.waiting(),
-            Kind::DualPi2(queue) => queue.waiting(),
-        };
-        let chosen = self.chosen.map_or(0, |waiting| u64::from(waiting.size));
-        (packets + u64::from(self.chosen.is_some()), bytes + chosen)
     }
 }
 

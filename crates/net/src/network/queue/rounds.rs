@@ -2,16 +2,16 @@
 //! 8290 section 4.2).
 
 use crate::network::queue::{Flows, Waiting};
+use crate::network::ring::Ring;
 use sawtooth_units::width::Fit;
-use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
 pub struct Rounds {
     /// Bytes a turn.
     quantum: i64,
     flows: Vec<Turn>,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
+    new: Ring<u32>,
+    old: Ring<u32>,
     begun: u64,
 }
 
@@ -24,7 +24,7 @@ struct Turn {
 impl Rounds {
     pub fn new(flows: u32, quantum: u32) -> Self {
         let flows = vec![Turn::default(); flows as usize];
-        Rounds { quantum: i64::from(quantum), flows, new: VecDeque::new(), old: VecDeque::new(), begun: 0 }
+        Rounds { quantum: i64::from(quantum), flows, new: Ring::new(), old: Ring::new(), begun: 0 }
     }
 
     /// A packet of the flow waits.
@@ -32,7 +32,7 @@ impl Rounds {
         let turn = &mut self.flows[flow];
         if !turn.listed {
             *turn = Turn { credit: self.quantum, listed: true };
-            self.new.push_back(flow.fit_u32());
+            self.new.push(flow.fit_u32());
             self.begun += 1;
         }
     }
@@ -44,7 +44,7 @@ impl Rounds {
     /// The next packet: `take` has one from a flow's queue, if it holds any.
     pub fn next(&mut self, mut take: impl FnMut(usize) -> Option<Waiting>) -> Option<Waiting> {
         loop {
-            let (is_new, is_last) = (!self.new.is_empty(), self.old.is_empty());
+            let (is_new, is_last) = (self.new.len() > 0, self.old.len() == 0);
             let list = if is_new { &mut self.new } else { &mut self.old };
             let flow = *list.front()?;
             let turn = &mut self.flows[flow as usize];
@@ -55,12 +55,12 @@ impl Rounds {
                 return Some(waiting);
             } else if !is_new || is_last {
                 turn.listed = false;
-                list.pop_front();
+                list.pop();
                 continue;
             }
             // A new flow that has nothing more passes the old ones once, so that it is not new again at once.
-            list.pop_front();
-            self.old.push_back(flow);
+            list.pop();
+            self.old.push(flow);
         }
     }
 }

@@ -27,8 +27,6 @@ pub struct Sfq {
     turns: VecDeque<u32>,
     /// Counts packets that came or left: of queues alike the one that changed last is taken for the longest.
     changes: u64,
-    packets: u64,
-    bytes: u64,
     rng: Rng,
 }
 
@@ -59,8 +57,6 @@ impl Sfq {
             free: (0..flows).rev().collect(),
             turns: VecDeque::new(),
             changes: 0,
-            packets: 0,
-            bytes: 0,
             rng,
         }
     }
@@ -68,7 +64,6 @@ impl Sfq {
     /// Takes a packet; so many wait already, with the one that leaves next.
     pub fn put(&mut self, waiting: Waiting, packets: u64, drops: &mut Drops) {
         self.perturb(waiting.since, drops);
-        let size = u64::from(waiting.size);
         let Some(index) = self.queue(waiting.flow) else { return drops.full(waiting) };
         let queue = &mut self.queues[index as usize];
         if queue.held.waiting().0 >= self.depth {
@@ -76,11 +71,7 @@ impl Sfq {
                 return drops.full(waiting);
             }
             queue.held.push(waiting);
-            self.bytes += size;
-            if let Some(first) = queue.held.pop() {
-                self.bytes -= u64::from(first.size);
-                drops.full(first);
-            }
+            queue.held.pop().into_iter().for_each(|first| drops.full(first));
             return;
         }
         self.push(index, waiting);
@@ -101,8 +92,6 @@ impl Sfq {
     }
 
     fn push(&mut self, index: u32, waiting: Waiting) {
-        self.packets += 1;
-        self.bytes += u64::from(waiting.size);
         self.changes += 1;
         let queue = &mut self.queues[index as usize];
         queue.changed = self.changes;
@@ -126,7 +115,7 @@ impl Sfq {
         let queue = &mut self.queues[victim as usize];
         let dropped = if self.headdrop { queue.held.pop() } else { queue.held.pop_last() };
         dropped.into_iter().for_each(|dropped| {
-            self.gone(victim, &dropped);
+            self.gone(victim);
             drops.full(dropped);
         });
         if is_one {
@@ -135,9 +124,7 @@ impl Sfq {
         }
     }
 
-    fn gone(&mut self, index: u32, waiting: &Waiting) {
-        self.packets -= 1;
-        self.bytes -= u64::from(waiting.size);
+    fn gone(&mut self, index: u32) {
         self.changes += 1;
         self.queues[index as usize].changed = self.changes;
     }
@@ -160,7 +147,7 @@ impl Sfq {
             let first = queue.held.pop()?;
             queue.allot -= i64::from(first.size);
             let is_empty = queue.held.waiting().0 == 0;
-            self.gone(index, &first);
+            self.gone(index);
             if is_empty {
                 self.turns.pop_front();
                 self.release(index);
@@ -184,7 +171,7 @@ impl Sfq {
         for index in 0..self.queues.len().fit_u32() {
             let before = all.len();
             while let Some(waiting) = self.queues[index as usize].held.pop() {
-                self.gone(index, &waiting);
+                self.gone(index);
                 all.push(waiting);
             }
             if all.len() > before {
@@ -197,11 +184,6 @@ impl Sfq {
                 _ => drops.full(waiting),
             }
         }
-    }
-
-    /// Packets and bytes that wait.
-    pub fn waiting(&self) -> (u64, u64) {
-        (self.packets, self.bytes)
     }
 }
 
@@ -224,11 +206,15 @@ mod tests {
         Waiting { packet: Handle::new(number, 1000), link: 0, at: 0, size: 1000, ecn: Ecn::NotEct, since, flow }
     }
 
+    fn waiting(sfq: &Sfq) -> u64 {
+        sfq.queues.iter().map(|queue| queue.held.waiting().0).sum()
+    }
+
     /// Puts packets of these flows.
     fn put(sfq: &mut Sfq, flows: &[u64]) -> Vec<u32> {
         let mut drops = Drops::default();
         for (number, &flow) in (0..).zip(flows) {
-            let packets = sfq.waiting().0;
+            let packets = waiting(sfq);
             sfq.put(packet(number, flow, 0), packets, &mut drops);
         }
         drops.packets.iter().map(|waiting| waiting.packet.slot()).collect()
@@ -244,7 +230,7 @@ mod tests {
         let mut sfq = sfq(SFQ, 5);
         assert_eq!(put(&mut sfq, &[1, 1, 1, 2, 2, 3]), [2]);
         assert_eq!(order(&mut sfq, Time::ZERO), [(1, 0), (2, 3), (3, 5), (1, 1), (2, 4)]);
-        assert_eq!(sfq.waiting(), (0, 0));
+        assert_eq!(waiting(&sfq), 0);
     }
 
     #[test]
@@ -261,7 +247,7 @@ mod tests {
         let (mut sfq, mut drops) = (sfq(SFQ, 3), Drops::default());
         // One more has left these queues and waits to leave.
         for (number, flow) in (0..).zip([1, 2, 3]) {
-            let packets = sfq.waiting().0 + 1;
+            let packets = waiting(&sfq) + 1;
             sfq.put(packet(number, flow, 0), packets, &mut drops);
         }
         assert_eq!(drops.packets, [packet(0, 1, 0)]);
