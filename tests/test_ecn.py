@@ -117,6 +117,21 @@ def test_alternative_backoff_takes_less_for_a_mark_and_as_much_for_a_loss(name: 
     assert left(abe, **unmarked) == pytest.approx({"reno": 0.5, "cubic": 0.7}[name], abs=0.03)
 
 
+def test_bbr3_heeds_marks_where_it_is_told_to_over_a_short_path() -> None:
+    def waited(cc: Any, rtt: str) -> tuple[float, float]:
+        path = {"rate": "100 Mbit/s", "rtt": rtt, "queue": STEP | {"ce_threshold": "500 us"}}
+        tables = Sim().run(Scenario(**MARKING | {"path": path, "flows": [{"cc": cc}]})).tables
+        return tables["queues"].query("transmitter == 0")["delay_mean_s"].mean(), tables["intervals"][
+            "goodput_bps"
+        ].mean()
+
+    heeding = {"name": "bbr3", "variant": "ecn"}
+    (plain, most), (short, goodput) = waited("bbr3", "2 ms"), waited(heeding, "2 ms")
+    assert short < 0.8 * plain
+    assert goodput > 0.95 * most
+    assert waited(heeding, "20 ms") == pytest.approx(waited("bbr3", "20 ms"), rel=0.01), "longer than 5 ms"
+
+
 def test_alternative_backoff_is_the_simulator_s_only() -> None:
     scenario = Scenario(**MARKING | {"flows": [{"cc": {"name": "cubic", "variant": "abe"}}]})
     assert [flow.name for flow in scenario.compile().flows] == ["cubic-abe"]

@@ -209,6 +209,9 @@ impl Sender {
             is_retrans: newest.is_some_and(|one| one.again),
             is_ack_delayed: false,
             is_acking_tlp_retrans_seq: false,
+            // Captures are not asked for marks here.
+            delivered_ce: 0,
+            is_ece: false,
         }
     }
 

@@ -108,17 +108,18 @@ class Module(Part):
         return self.label
 
 
-VARIANTS = {"bbr3": ("draft",), "reno": ("abe",), "cubic": ("abe",)}
+VARIANTS = {"bbr3": ("draft", "ecn"), "reno": ("abe",), "cubic": ("abe",)}
 """What else than Linux's behaviour the engine ``sim`` has under a control's name."""
 
 
 class Variant(Part):
-    """A congestion control as another text than Linux's has it: ``draft`` is draft-ietf-ccwg-bbr, ``abe`` RFC 8511, by
-    which an echoed mark takes less of the window than a loss; engine ``sim``.
+    """A congestion control as another text than Linux's has it: ``draft`` is draft-ietf-ccwg-bbr, ``ecn`` BBR v3
+    with its tree's low-latency ECN, ``abe`` RFC 8511, by which an echoed mark takes less of the window than a loss;
+    engine ``sim``.
     """
 
     name: Control = Field(description="the congestion control")
-    variant: Control = Field(description="`bbr3` has `draft`, `reno` and `cubic` have `abe`")
+    variant: Control = Field(description="`bbr3` has `draft` and `ecn`, `reno` and `cubic` have `abe`")
 
     @property
     def label(self) -> str:

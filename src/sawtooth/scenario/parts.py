@@ -345,8 +345,8 @@ class Flow(Part):
     cc: Annotated[Any, PlainValidator(told_control, json_schema_input_type=Control | Variant | Module)] = Field(
         "cubic",
         description="congestion control; `sim` has `reno`, `cubic`, `bbr`, `dctcp`, `bbr3`, `prague`; `bbr3` as "
-        "the draft has it, "
-        '`{ name = "bbr3", variant = "draft" }`; or a module from its C source, `{ source = "tcp_mine.c" }`',
+        'the draft has it, `{ name = "bbr3", variant = "draft" }`, or with low-latency ECN, `variant = "ecn"`; or a '
+        'module from its C source, `{ source = "tcp_mine.c" }`',
         json_schema_extra={"examples": list(CONGESTION_CONTROLS)},
     )
     count: int = Field(1, ge=1, le=MAX_CONNECTIONS, description="connections")

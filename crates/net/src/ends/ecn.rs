@@ -11,13 +11,19 @@ use sawtooth_tcp::receiver::Echo;
 pub(super) struct Wish {
     /// It asks by itself, and all its packets may be marked.
     needs: bool,
+    /// Its receiver tells each change.
+    exact: bool,
     /// And all marks are counted.
     accurate: bool,
 }
 
 impl Wish {
     pub fn of(chosen: Option<&Chosen>) -> Self {
-        Wish { needs: chosen.is_some_and(Chosen::needs_ecn), accurate: chosen.is_some_and(Chosen::needs_accurate_ecn) }
+        Wish {
+            needs: chosen.is_some_and(Chosen::needs_ecn),
+            exact: chosen.is_some_and(Chosen::heeds_each_mark),
+            accurate: chosen.is_some_and(Chosen::needs_accurate_ecn),
+        }
     }
 
     /// The ECN field of handshakes and acknowledgements: of most controls they can't be marked.
@@ -61,7 +67,7 @@ impl Wish {
 
     /// How marks are told of.
     pub fn echo(self, agreed: bool) -> Echo {
-        match (agreed, self.needs, self.accurate) {
+        match (agreed, self.exact, self.accurate) {
             (false, ..) => Echo::Nothing,
             (true, false, _) => Echo::Classic,
             (true, true, false) => Echo::Exact,

@@ -65,6 +65,22 @@ fn after_a_syn_without_an_answer_the_next_asks_no_more_unless_it_is_to() {
     }
 }
 
+#[test]
+fn bbr3_with_low_latency_ecn_asks_as_others_do_and_hears_of_each_mark() {
+    for (ecn, agreed) in [([1, 0, 1], true), ([0, 0, 1], false)] {
+        let mut scenario = marking("bbr3", ecn);
+        scenario["flows"][0]["variant"] = json!("ecn");
+        scenario["transmitters"][0]["discipline"] =
+            json!({"codel": {"target_ns": SECOND, "interval_ns": SECOND, "ce_threshold_ns": MS}});
+        let run = Run::of(&scenario);
+        let marks = run.sum("queues", "marks");
+        assert_eq!(marks > 0, agreed);
+        // Beside those of the last round trip, and what a change of marks was told of with: all of its acknowledgement counts.
+        let told: i64 = run.integers("tcp_info", "delivered_ce_segments").iter().rev().take(2).sum();
+        assert!((told as u64).abs_diff(marks) * 10 <= marks, "{told} {marks}");
+    }
+}
+
 /// RFC 8257 section 3.4: the window swings by little about what the threshold lets wait.
 #[test]
 fn dctcp_over_a_step_keeps_the_queue_at_it_and_the_link_busy() {

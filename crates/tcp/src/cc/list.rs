@@ -32,6 +32,12 @@ macro_rules! controls {
                 }
             }
 
+            pub fn heeds_each_mark(self) -> bool {
+                match self {
+                    $(Algorithm::$variant => <$control>::HEEDS_EACH_MARK,)+
+                }
+            }
+
             pub fn needs_accurate_ecn(self) -> bool {
                 match self {
                     $(Algorithm::$variant => <$control>::NEEDS_ACCURATE_ECN,)+
@@ -71,9 +77,9 @@ macro_rules! controls {
                 }
             }
 
-            pub fn needs_ecn(&self) -> bool {
+            pub fn heeds_each_mark(&self) -> bool {
                 match self {
-                    $(Congestion::$variant(_) => <$control>::NEEDS_ECN,)+
+                    $(Congestion::$variant(_) => <$control>::HEEDS_EACH_MARK,)+
                     Congestion::Module(module) => module.needs_ecn(),
                 }
             }
@@ -211,6 +217,7 @@ controls! {
     Bbr3Draft: bbr3::Bbr3<bbr3::Draft> as Box<bbr3::Bbr3<bbr3::Draft>>,
     RenoAbe: abe::Abe<reno::Reno> as abe::Abe<reno::Reno>,
     CubicAbe: abe::Abe<cubic::Cubic> as abe::Abe<cubic::Cubic>,
+    Bbr3Ecn: bbr3::Bbr3<bbr3::LowLatency> as Box<bbr3::Bbr3<bbr3::LowLatency>>,
 }
 
 /// What a connection is to have: one of the list, or a module.
@@ -237,6 +244,14 @@ impl Chosen {
     pub fn needs_ecn(&self) -> bool {
         match self {
             Chosen::Listed(algorithm) => algorithm.needs_ecn(),
+            Chosen::Module(module) => module.needs_ecn(),
+        }
+    }
+
+    /// See [`Control::HEEDS_EACH_MARK`].
+    pub fn heeds_each_mark(&self) -> bool {
+        match self {
+            Chosen::Listed(algorithm) => algorithm.heeds_each_mark(),
             Chosen::Module(module) => module.needs_ecn(),
         }
     }

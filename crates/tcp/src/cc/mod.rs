@@ -53,6 +53,9 @@ pub struct RateSample {
     pub is_ack_delayed: bool,
     /// It acknowledges up to what a tail loss probe sent again: whether original or copy arrived is not known yet.
     pub is_acking_tlp_retrans_seq: bool,
+    /// Of those delivered over the interval, segments that came marked; and whether this ACK echoes a mark.
+    pub delivered_ce: u32,
+    pub is_ece: bool,
 }
 
 /// What `skb_marked_lost` is told: some segments of one buffer are marked lost.
@@ -114,6 +117,9 @@ pub trait Control: Sized {
     const NEEDS_ECN: bool = false;
     /// `TCP_CONG_NEEDS_ACCECN`, of newer kernels: it asks for accurate ECN (RFC 9768), without which it is Reno, and sends ECT(1).
     const NEEDS_ACCURATE_ECN: bool = false;
+    /// Where ECN was agreed on all its packets but the handshake's may be marked, and its receiver tells each change of marked and
+    /// unmarked.
+    const HEEDS_EACH_MARK: bool = Self::NEEDS_ECN;
     /// Whether each ACK and timer looks for the application being the limit, as Linux with BBR v3 does; else only it does as it
     /// writes.
     const NOTES_APP_LIMIT_ON_ACK: bool = false;

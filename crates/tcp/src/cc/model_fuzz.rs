@@ -156,6 +156,8 @@ impl Model {
                 is_retrans: false,
                 is_ack_delayed: self.random.below(4) == 0,
                 is_acking_tlp_retrans_seq: self.random.below(50) == 0,
+                delivered_ce: self.random.below(3),
+                is_ece: self.random.below(20) == 0,
             };
             self.cc.cong_control(f, w, &sample, now);
         } else if acked > 0 && f.ca_state <= CaState::Disorder {

@@ -180,7 +180,7 @@ impl Sender {
     fn control(&mut self, acking: &Acking, delivered: u32, losses: u32, clock: Clock) {
         self.rate_note(delivered, clock);
         if self.has_cong_control {
-            let sample = self.rate_generate(&acking.sampling, delivered, losses, clock);
+            let sample = self.rate_generate(&acking.sampling, delivered, losses, acking.ece, clock);
             return self.congestion.cong_control(&self.flight, &mut self.window, &sample, clock);
         }
         if self.in_cwnd_reduction() {

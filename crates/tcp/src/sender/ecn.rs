@@ -12,7 +12,7 @@ use crate::packet::{ACE_START, Ecn};
 pub(super) fn of_packets(agreed: bool, congestion: &Congestion) -> [Ecn; 2] {
     let ect = if congestion.needs_accurate_ecn() { Ecn::Ect1 } else { Ecn::Ect0 };
     let may = |one: bool| if agreed && one { ect } else { Ecn::NotEct };
-    [may(true), may(congestion.needs_ecn())]
+    [may(true), may(congestion.heeds_each_mark())]
 }
 
 /// Of a number of three bits, by how much it grew, where so many packets were delivered. Beyond seven it may have gone round: then the

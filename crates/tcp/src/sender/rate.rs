@@ -31,6 +31,7 @@ struct Last {
     /// Segments lost by then, and in flight with its buffer.
     lost: u64,
     in_flight: u32,
+    delivered_ce: u16,
     is_app_limited: bool,
     is_retrans: bool,
 }
@@ -68,6 +69,7 @@ impl Sender {
             in_flight: self.flight.in_flight() + u32::from(segments),
             flags: flags & !APP_LIMITED | limited,
             after: 0,
+            delivered_ce: self.flight.delivered_ce.low_u16(),
         }
     }
 
@@ -92,6 +94,7 @@ impl Sender {
             send_elapsed_us: u64::from(run.first_tx_ago_us),
             lost: self.flight.lost - self.lost_since(run),
             in_flight: run.in_flight,
+            delivered_ce: run.delivered_ce,
             is_app_limited: run.is(APP_LIMITED),
             is_retrans: run.is(EVER_RETRANS),
         }
@@ -121,6 +124,7 @@ impl Sender {
         sampling: &Sampling,
         acked_sacked: u32,
         losses: u32,
+        is_ece: bool,
         clock: Clock,
     ) -> RateSample {
         let (delivered, interval_us) = sampling.last.map_or((-1, -1), |last| self.delivered_since(&last, clock));
@@ -139,7 +143,14 @@ impl Sender {
             // Linux suspects a delayed ACK only for a segment shorter than the MSS.
             is_ack_delayed: false,
             is_acking_tlp_retrans_seq: sampling.is_acking_tlp_retrans_seq,
+            delivered_ce: sampling.last.map_or(0, |last| self.marked_since(&last)),
+            is_ece,
         }
+    }
+
+    /// Segments delivered that came marked, since the sampled one was sent.
+    fn marked_since(&self, last: &Last) -> u32 {
+        u32::from(self.flight.delivered_ce.low_u16().wrapping_sub(last.delivered_ce))
     }
 
     /// Segments delivered, and in how many microseconds: as long as sending them took or as their ACKs did, whichever was longer;

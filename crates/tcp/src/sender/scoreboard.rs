@@ -50,6 +50,8 @@ pub struct Run {
     pub segments: u16,
     /// Segments of its buffer that followed it then.
     pub after: u16,
+    /// The low bits of the connection's count of segments that came marked then.
+    pub delivered_ce: u16,
     pub flags: u8,
 }
 

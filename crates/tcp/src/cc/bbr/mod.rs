@@ -168,4 +168,4 @@ impl Bbr {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

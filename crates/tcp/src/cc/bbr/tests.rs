@@ -30,7 +30,7 @@ pub(super) fn full() -> (Bbr, Flight, Window) {
 }
 
 /// Ten segments in a millisecond, and nothing remarkable.
-pub(super) fn sample() -> RateSample {
+pub(in crate::cc) fn sample() -> RateSample {
     RateSample {
         delivered: 10,
         interval_us: 1_000,
@@ -45,6 +45,8 @@ pub(super) fn sample() -> RateSample {
         is_retrans: false,
         is_ack_delayed: false,
         is_acking_tlp_retrans_seq: false,
+        delivered_ce: 0,
+        is_ece: false,
     }
 }
 

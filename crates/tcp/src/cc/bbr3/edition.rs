@@ -41,6 +41,8 @@ pub trait Edition: Clone + Debug {
     /// Saving state upon loss recovery: also with the first loss of a round. Handling a spurious loss recovery: back to the state
     /// that the loss ended.
     const UNDO_RESTORES_STATE: bool;
+    /// The tree's low-latency ECN: marks bound the flight. A route must say so (`features ecn_low`).
+    const HEEDS_MARKS: bool = false;
     /// Each ACK and timer looks for the application being the limit.
     const NOTES_APP_LIMIT_ON_ACK: bool;
 }
@@ -68,6 +70,32 @@ impl Edition for Linux {
     const TIMEOUT_BOUNDS_FLIGHT: bool = true;
     const UNDO_RESTORES_STATE: bool = false;
     const NOTES_APP_LIMIT_ON_ACK: bool = true;
+}
+
+/// The same where both ends' routes have the feature `ecn_low`.
+#[derive(Clone, Debug)]
+pub struct LowLatency;
+
+impl Edition for LowLatency {
+    const VARIANT: Option<&'static str> = Some("ecn");
+    const HEEDS_MARKS: bool = true;
+    const DRAIN_GAIN: u32 = Linux::DRAIN_GAIN;
+    const DRAIN_ROUNDS: Option<u32> = Linux::DRAIN_ROUNDS;
+    const DOWN_GAIN: u32 = Linux::DOWN_GAIN;
+    const GROWTH_AT_ANY_TIME: bool = Linux::GROWTH_AT_ANY_TIME;
+    const CRUISE_WITHIN_LONG_TERM: bool = Linux::CRUISE_WITHIN_LONG_TERM;
+    const ACKS_LOWER_LONG_TERM: bool = Linux::ACKS_LOWER_LONG_TERM;
+    const PROBES_KEEP_LATEST: bool = Linux::PROBES_KEEP_LATEST;
+    const EMPTY_CYCLES_KEEP_MAX: bool = Linux::EMPTY_CYCLES_KEEP_MAX;
+    const EQUAL_RTT_RENEWS: bool = Linux::EQUAL_RTT_RENEWS;
+    const AGGREGATION_IN_HALVES: bool = Linux::AGGREGATION_IN_HALVES;
+    const QUANTUM_BY_RTT: bool = Linux::QUANTUM_BY_RTT;
+    const LOOKS_TO_DEPARTURE: bool = Linux::LOOKS_TO_DEPARTURE;
+    const GROWS_TO_TWO_WINDOWS: bool = Linux::GROWS_TO_TWO_WINDOWS;
+    const RECOVERY_RESTORES_CWND: bool = Linux::RECOVERY_RESTORES_CWND;
+    const TIMEOUT_BOUNDS_FLIGHT: bool = Linux::TIMEOUT_BOUNDS_FLIGHT;
+    const UNDO_RESTORES_STATE: bool = Linux::UNDO_RESTORES_STATE;
+    const NOTES_APP_LIMIT_ON_ACK: bool = Linux::NOTES_APP_LIMIT_ON_ACK;
 }
 
 /// As draft-ietf-ccwg-bbr has it, without the TCP that it leaves open, which is Linux's.

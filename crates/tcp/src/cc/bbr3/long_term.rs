@@ -21,7 +21,7 @@ const HEADROOM: u32 = UNIT * 15 / 100;
 const MOST_DOUBLINGS: u32 = 30;
 
 /// `part` 256ths of `value`, rounded down.
-fn part_of(value: u32, part: u32) -> u32 {
+pub(super) fn part_of(value: u32, part: u32) -> u32 {
     ((u64::from(value) * u64::from(part)) >> UNIT_SHIFT).low_u32()
 }
 
@@ -37,7 +37,7 @@ fn inflight_at_loss(loss: &Loss) -> Option<u32> {
 }
 
 impl<E: Edition> Bbr3<E> {
-    /// IsInflightTooHigh.
+    /// IsInflightTooHigh, by loss.
     pub(super) fn is_too_high(lost: u32, tx_in_flight: u32) -> bool {
         lost > 0 && tx_in_flight > 0 && lost > part_of(tx_in_flight, LOSS_THRESHOLD)
     }
@@ -91,7 +91,7 @@ impl<E: Edition> Bbr3<E> {
         if self.rounds.started && self.follow_acks(flight, sample) {
             return true;
         }
-        if Self::is_too_high(sample.lost, sample.tx_in_flight) {
+        if self.shows_too_much(sample) {
             if E::ACKS_LOWER_LONG_TERM && self.probe.gives_samples {
                 self.lower_long_term(flight, window, sample.tx_in_flight, sample.is_app_limited, clock);
             }

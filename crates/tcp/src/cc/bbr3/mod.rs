@@ -1,13 +1,14 @@
-//! BBR version 3 without ECN, as Linux has it (the public v3 tree and the patches that distributions carry, for 6.12), and, as
-//! [`Draft`], as draft-ietf-ccwg-bbr has it.
+//! BBR version 3, as Linux has it (the public v3 tree and the patches that distributions carry, for 6.12): with the tree's low-latency
+//! ECN as [`LowLatency`]; and, as [`Draft`], as draft-ietf-ccwg-bbr has it.
 //!
 //! One file a part: [`edition`] says where the two differ, [`bandwidth`] and [`min_rtt`] what the path is measured at,
-//! [`short_term`] and [`long_term`] what bounds rate and flight where there is loss, [`mode`] and [`probing`] the states,
-//! [`window`] rate and window. Rounds, gains, products and ACK aggregation are version 1's ([`super::bbr`]).
+//! [`short_term`] and [`long_term`] what bounds rate and flight where there is loss, [`marks`] where there are marks, [`mode`] and
+//! [`probing`] the states, [`window`] rate and window. Rounds, gains, products and ACK aggregation are version 1's ([`super::bbr`]).
 
 mod bandwidth;
 mod edition;
 mod long_term;
+mod marks;
 mod min_rtt;
 mod mode;
 mod probing;
@@ -23,7 +24,8 @@ use crate::flight::{CaState, Flight};
 use crate::window::{INFINITE_SSTHRESH, Window};
 use crate::windowed::WindowedMax;
 use bandwidth::{FullPipe, MaxBandwidth, sampled};
-pub use edition::{Draft, Edition, Linux};
+pub use edition::{Draft, Edition, Linux, LowLatency};
+use marks::Marks;
 use min_rtt::MinRtt;
 use mode::Mode;
 use probing::Probe;
@@ -53,6 +55,7 @@ pub struct Bbr3<E> {
     /// `inflight_hi`, in segments.
     long_term: u32,
     probe: Probe,
+    marks: Marks,
     min_rtt: MinRtt,
     aggregation: Aggregation,
     /// The draft's filter of the same.
@@ -87,6 +90,7 @@ impl<E: Edition> Control for Bbr3<E> {
     const HAS_CONG_CONTROL: bool = true;
     const HEARS_OF_LOSSES: bool = true;
     const NOTES_APP_LIMIT_ON_ACK: bool = E::NOTES_APP_LIMIT_ON_ACK;
+    const HEEDS_EACH_MARK: bool = E::HEEDS_MARKS;
 
     /// `bbr_init`: from here on the sender paces.
     fn new(flight: &Flight, window: &mut Window, clock: Clock, seed: u64) -> Self {
@@ -103,6 +107,7 @@ impl<E: Edition> Control for Bbr3<E> {
             short_term: Bounds::NONE,
             long_term: NO_BOUND,
             probe: Probe::default(),
+            marks: Marks::NONE,
             min_rtt: MinRtt::new(flight.min_rtt_us, clock.jiffies()),
             aggregation: Aggregation::new(clock.micros()),
             extra_acked: WindowedMax::new(0, 0),
@@ -129,6 +134,9 @@ impl<E: Edition> Control for Bbr3<E> {
             self.restore_cwnd(window);
         }
         self.begin_round(flight, sample);
+        if E::HEEDS_MARKS {
+            self.see_marks(flight, window, sample);
+        }
         let bandwidth = sampled(sample);
         self.note_delivery(flight, sample, bandwidth);
         if !self.has_nothing_to_learn(sample, bandwidth) {
@@ -138,6 +146,9 @@ impl<E: Edition> Control for Bbr3<E> {
             self.set_rate_and_window(flight, window, sample);
         }
         self.forget_delivery(sample, bandwidth);
+        if E::HEEDS_MARKS {
+            self.marks.note(sample);
+        }
         self.prev_ca_state = flight.ca_state;
     }
 
@@ -219,7 +230,7 @@ impl<E: Edition> Bbr3<E> {
     /// While the application is the limit and nothing was lost the model stands (`bbr_run_fast_path`).
     fn has_nothing_to_learn(&self, sample: &RateSample, bandwidth: u32) -> bool {
         let is_low = sample.is_app_limited && bandwidth < self.max_bandwidth.get();
-        is_low && self.is_settled && !self.loss_round.has_loss
+        is_low && self.is_settled && !self.loss_round.has_loss && !self.marks.are_in_round()
     }
 
     /// Whether the state or the smallest round-trip time changes nevertheless.

@@ -62,13 +62,18 @@ impl<E: Edition> Bbr3<E> {
             return;
         }
         let is_in_recovery = flight.ca_state == CaState::Recovery;
-        if is_in_recovery && *events >= STARTUP_LOSSES && Self::is_too_high(sample.lost, sample.tx_in_flight) {
+        if is_in_recovery && *events >= STARTUP_LOSSES && self.shows_too_much(sample) {
             self.undo.mode = Some(Mode::Startup);
-            self.full_pipe.reached = true;
-            self.long_term = self.full(flight, window).max(self.latest.segments);
+            self.end_startup(flight, window);
         } else {
-            *events = 0;
+            self.loss_round.events = 0;
         }
+    }
+
+    /// There is too much queue: what is in flight is the long-term bound.
+    pub(super) fn end_startup(&mut self, flight: &Flight, window: &Window) {
+        self.full_pipe.reached = true;
+        self.long_term = self.full(flight, window).max(self.latest.segments);
     }
 
     /// CheckStartupDone and CheckDrainDone: a full pipe ends startup; an empty queue ends draining, which may be at once.

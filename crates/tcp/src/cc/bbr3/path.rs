@@ -23,11 +23,25 @@ pub(in crate::cc) struct Shape {
     pub(in crate::cc) batch_ms: u64,
     /// The application keeps no more segments in flight than this.
     pub(in crate::cc) written: u32,
+    /// What finds more segments waiting is marked.
+    pub(in crate::cc) marks_above: Option<u64>,
+}
+
+impl Shape {
+    pub(in crate::cc) const PLAIN: Shape = Shape {
+        segments_per_ms: 10,
+        rtt_us: 20_000,
+        queue: 400,
+        lost_of_1024: 0,
+        batch_ms: 0,
+        written: u32::MAX,
+        marks_above: None,
+    };
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Shape { segments_per_ms: 10, rtt_us: 20_000, queue: 400, lost_of_1024: 0, batch_ms: 0, written: u32::MAX }
+        Shape::PLAIN
     }
 }
 
@@ -41,6 +55,8 @@ struct Packet {
     in_flight: u32,
     is_app_limited: bool,
     is_lost: bool,
+    is_marked: bool,
+    delivered_ce: u64,
     number: u64,
 }
 
@@ -56,6 +72,10 @@ pub(in crate::cc) struct Path<C> {
     sent: u64,
     recovers_until: u64,
     random: Random,
+    /// So many segments waited at the bottleneck.
+    pub(in crate::cc) most_waiting: u64,
+    /// An echo changes no state, as where nobody listens.
+    pub(in crate::cc) keeps_state_open: bool,
 }
 
 impl<C: Control> Path<C> {
@@ -67,7 +87,21 @@ impl<C: Control> Path<C> {
         let first_sent_us = now_ns / 1_000;
         let random = Random::new(7);
         let flying = VecDeque::new();
-        Path { cc, f, w, shape, flying, now_ns, link_free_ns: 0, first_sent_us, sent: 0, recovers_until: 0, random }
+        Path {
+            cc,
+            f,
+            w,
+            shape,
+            flying,
+            now_ns,
+            link_free_ns: 0,
+            first_sent_us,
+            sent: 0,
+            recovers_until: 0,
+            random,
+            most_waiting: 0,
+            keeps_state_open: false,
+        }
     }
 
     pub(in crate::cc) fn now_ms(&self) -> u64 {
@@ -101,6 +135,8 @@ impl<C: Control> Path<C> {
         let segment_ns = NANOS_PER_MS / self.shape.segments_per_ms;
         let waiting_ns = self.link_free_ns.saturating_sub(self.now_ns);
         let is_lost = waiting_ns > self.shape.queue * segment_ns || self.random.below(1_024) < self.shape.lost_of_1024;
+        let is_marked = self.shape.marks_above.is_some_and(|most| waiting_ns > most * segment_ns);
+        self.most_waiting = self.most_waiting.max(waiting_ns / segment_ns);
         if waiting_ns <= self.shape.queue * segment_ns {
             self.link_free_ns = self.link_free_ns.max(self.now_ns) + segment_ns;
         }
@@ -121,6 +157,8 @@ impl<C: Control> Path<C> {
             in_flight: self.f.in_flight(),
             is_app_limited: self.w.app_limited > 0,
             is_lost,
+            is_marked,
+            delivered_ce: self.f.delivered_ce,
             number: self.sent,
         });
         self.f.wstamp_ns = self.now_ns + u64::from(self.f.mss) * 1_000_000_000 / self.w.pacing_rate;
@@ -161,11 +199,17 @@ impl<C: Control> Path<C> {
 
     fn acknowledge(&mut self, packet: &Packet, prior_in_flight: u32) {
         let (now, now_us) = (self.clock(), self.now_ns / 1_000);
-        if self.f.ca_state == CaState::Recovery && packet.number > self.recovers_until {
+        if self.f.ca_state >= CaState::Cwr && packet.number > self.recovers_until {
             self.cc.set_state(&self.f, &mut self.w, CaState::Open, now);
             self.f.ca_state = CaState::Open;
         }
         self.f.delivered += 1;
+        self.f.delivered_ce += u64::from(packet.is_marked);
+        if packet.is_marked && self.f.ca_state == CaState::Open && !self.keeps_state_open {
+            self.cc.set_state(&self.f, &mut self.w, CaState::Cwr, now);
+            self.f.ca_state = CaState::Cwr;
+            self.recovers_until = self.sent;
+        }
         self.f.delivered_us = now_us;
         self.first_sent_us = packet.sent_ns / 1_000;
         if self.w.app_limited > 0 && self.f.delivered > self.w.app_limited {
@@ -188,6 +232,8 @@ impl<C: Control> Path<C> {
             is_retrans: false,
             is_ack_delayed: false,
             is_acking_tlp_retrans_seq: false,
+            delivered_ce: (self.f.delivered_ce - packet.delivered_ce) as u32,
+            is_ece: packet.is_marked,
         };
         self.cc.cong_control(&self.f, &mut self.w, &sample, now);
     }

@@ -95,6 +95,11 @@ impl<E: Edition> Bbr3<E> {
         }
         let Mode::ProbeBw(phase) = self.mode else { return };
         match phase {
+            Phase::Down | Phase::Cruise if self.is_time_to_probe_again(flight) => {
+                let doublings = self.doublings_to_probe_again();
+                self.refill(flight);
+                self.probe.up_rounds = doublings;
+            }
             Phase::Down | Phase::Cruise if self.is_time_to_probe(flight, window, clock) => self.refill(flight),
             Phase::Down if self.has_drained(flight, window, sample, clock) => self.cruise(),
             Phase::Down | Phase::Cruise => {}

@@ -109,10 +109,15 @@ impl<E: Edition> Bbr3<E> {
         }
         self.loss_round.has_loss |= sample.losses > 0;
         if self.loss_round.started {
-            if self.loss_round.has_loss && !self.mode.is_probing() {
-                self.short_term.reduce(self.latest, self.max_bandwidth.get(), window.cwnd);
+            if !self.mode.is_probing() {
+                let by_marks = self.bound_by_marks(window);
+                if self.loss_round.has_loss {
+                    self.short_term.reduce(self.latest, self.max_bandwidth.get(), window.cwnd);
+                }
+                self.short_term.inflight = self.short_term.inflight.min(by_marks);
             }
             self.loss_round.has_loss = false;
+            self.marks.end_round();
         }
     }
 
@@ -125,11 +130,13 @@ impl<E: Edition> Bbr3<E> {
             }
         }
         self.loss_round.has_loss = true;
+        self.marks.note_loss();
     }
 
     /// ResetCongestionSignals.
     pub(super) fn reset_congestion_signals(&mut self) {
         self.loss_round.has_loss = false;
+        self.marks.forget();
         self.latest = Delivery::default();
     }
 }
