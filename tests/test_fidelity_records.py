@@ -28,7 +28,9 @@ def read(name: str) -> tuple[list[Point], Ledger]:
     return grid.points(), Ledger.load(FOLDER / grid.record)
 
 
-@pytest.mark.parametrize("name", ["bbr3", "ecn", "gro", "modules", "queues", "reader", "readers", "small-queues"])
+@pytest.mark.parametrize(
+    "name", ["bbr3", "dualpi2", "ecn", "gro", "modules", "queues", "reader", "readers", "small-queues"]
+)
 def test_each_point_is_on_record_more_than_once_and_nothing_else_is(name: str) -> None:
     points, record = read(name)
     assert {point.question for point in points} == set(record.rows)
