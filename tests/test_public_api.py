@@ -50,7 +50,7 @@ def test_dir_lists_the_public_names() -> None:
 
 
 def test_importing_the_package_or_its_command_line_imports_nothing_heavy() -> None:
-    heavy = "{'numpy', 'pandas', 'matplotlib', 'plotly', 'pyarrow', 'scipy', 'pydantic', 'jinja2', 'tqdm'}"
+    heavy = "{'numpy', 'pandas', 'matplotlib', 'pyarrow', 'scipy', 'pydantic', 'jinja2', 'tqdm'}"
     code = f"import sys, sawtooth.cli; print(sorted({heavy} & set(sys.modules)))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"

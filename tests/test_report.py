@@ -1,6 +1,7 @@
 """Reports: every figure with its files and its table, one page that needs no network, the same bytes each time."""
 
 import html.parser
+import json
 import re
 import sys
 import warnings
@@ -19,7 +20,8 @@ from sawtooth.study import Study, StudyResult
 
 pytestmark = pytest.mark.usefixtures("patience")
 
-NAMES = ["throughput-over-time", "distribution", "mean", "mean-log", "side-by-side"]
+NAMES = ["mean", "mean-log", "side-by-side", "throughput-over-time", "window-over-time", "distribution"]
+ON_PAGE = ["mean", "throughput-over-time", "window-over-time", "distribution"]
 
 
 def run(out, **changes):
@@ -123,18 +125,57 @@ def test_the_page_is_well_formed_and_fetches_nothing(page):
     assert "@import" not in page.split("<script>")[0]
 
 
-def test_the_page_holds_plotly_once_and_draws_every_figure(page):
-    assert page.count("plotly.js (cartesian - minified) v") == 1
+def shapes(page):
+    """The figures in a page, by name."""
+    found = re.search(r'<script type="application/json" class="figures">(.*?)</script>', page, re.DOTALL)
+    return {figure["name"]: figure for figure in json.loads(found[1])}
+
+
+def test_the_page_has_a_place_and_the_numbers_of_each_figure_and_the_mean_against_what_varies_once_and_first(page):
+    assert list(shapes(page)) == ON_PAGE
+    assert re.findall(r'<figure data-figure="([^"]*)"', page) == ON_PAGE
     for name in NAMES:
-        assert f'id="figure-{name}"' in page
+        assert f'href="plots/{name}.png"' in page
+    for name in ON_PAGE:
         assert f'href="plots/{name}.csv"' in page
-    assert len(re.findall(r"Plotly\.newPlot\(\s*\"figure-", page)) == len(NAMES)
+
+
+def test_the_page_is_small(page):
+    assert len(page) < 300_000
+
+
+def test_published_means_are_hollow_and_misprints_crosses_beside_the_results(page):
+    first, second = shapes(page)["mean"]["panels"]
+    names = ["CUBIC", "CUBIC, published", "BBR", "BBR, published"]
+    assert [one["name"] for one in first["series"]] == names
+    assert [one.get("open", False) for one in first["series"]] == [False, True, False, True]
+    (misprint,) = (one for one in second["series"] if one["name"] == "misprint")
+    assert (misprint["symbol"], misprint["x"], misprint["y"]) == ("cross", [9], [36.59])
+
+
+def test_a_card_says_against_what(page):
+    cards = page[page.index('<ul class="cards">') : page.index("</ul>", page.index('<ul class="cards">'))]
+    assert cards.count("<li>") == 4
+    assert re.search(r"CUBIC, symmetric<b>−71.6%</b>", cards), cards
+    assert re.search(r"<span>[0-9.]+ Mbit/s, RTT 2 ms at 9% packet loss</span>", cards)
+    assert re.search(r"<span>against [0-9.]+ Mbit/s, RTT 2 ms at 0% packet loss</span>", cards)
+
+
+def test_the_path_stands_above_the_answer(page):
+    path = page[page.index('aria-label="the path"') : page.index('<ul class="cards">')]
+    assert re.findall(r"<span>([^<]*)</span>([^<]*)</li>", path) == [
+        ("flows, varies", "CUBIC | BBR"),
+        ("queue", "1,000 packets"),
+        ("rate", "1 Gbit/s"),
+        ("round trip", "0.4 ms"),
+        ("loss, varies", "0% … 9%"),
+    ]
 
 
 def test_every_figure_s_table_is_in_the_page(page):
     outline = Outline()
     outline.feed(page)
-    assert outline.details == len(NAMES) + 1
+    assert outline.details == len(ON_PAGE) + 1
 
 
 def test_the_page_says_what_was_asked_run_and_published(page, result):
@@ -176,6 +217,8 @@ def test_no_panel_s_values_leave_the_scale_that_all_panels_share(tmp_path, monke
     for figure in figures(made):
         plots.draw(figure, tmp_path)
     assert list(drawn) == NAMES
+    # What is within runs has a scale for each of its quantities.
+    del drawn["window-over-time"]
     for canvas in drawn.values():
         lowest, *_, highest = canvas.axes
         assert highest.dataLim.ymax > 2 * lowest.dataLim.ymax
@@ -203,7 +246,22 @@ def test_any_study_has_a_report(tmp_path, changes):
     outline = Outline()
     outline.feed(page)
     assert outline.open == []
-    assert 'id="figure-distribution"' in page
+    # One box alone is five numbers, which stand in a table.
+    assert ("distribution" in shapes(page)) == bool(changes["vary"])
+
+
+def test_a_scenario_by_itself_is_named_by_its_control_and_has_neither_changes_nor_empty_intervals(tmp_path):
+    page = write_report(run(tmp_path, vary={}, columns={}, published=None)).read_text(encoding="utf-8")
+    assert re.search(r"<li>CUBIC<b>[0-9.]+ Mbit/s</b><span>[0-9.]+% of the bottleneck&#39;s rate</span>", page)
+    assert "<th>change</th>" not in page
+    table = page[page.index("<h2>The table</h2>") :]
+    assert "<th" in table[: table.index("</thead>")]
+    assert "study</th>" not in table
+    assert "– … –" not in page
+    assert "−0.0%" not in page
+    (window,) = shapes(page).values()
+    assert [panel["y"]["label"] for panel in window["panels"]] == ["goodput", "round-trip time"]
+    assert {one["name"] for panel in window["panels"] for one in panel["series"]} == {"CUBIC"}
 
 
 @pytest.fixture(scope="module")
@@ -238,12 +296,24 @@ def test_the_shares_are_a_table_of_the_page(shared):
     outline = Outline()
     outline.feed(page)
     assert outline.open == []
-    assert 'id="figure-share"' in page
+    assert "share" in shapes(page)
     table = page[page.index("<h3>What each flow gets</h3>") :]
     table = table[: table.index("</table>")]
     assert table.count("<tr") == 1 + 2 * 3 * 2
     assert ">66.7<" in table
     assert ">0.900<" in table
+
+
+def test_several_flows_are_shown_one_by_one_over_time(shared):
+    page = (shared.directory / "report.html").read_text(encoding="utf-8")
+    window = shapes(page)["window-over-time"]
+    # Of six points those at the last value have a column each, rows are quantities.
+    assert [panel["title"] for panel in window["panels"]] == ["chain", "chain-asymmetric"] * 2
+    assert [panel["y"]["label"] for panel in window["panels"]] == ["goodput"] * 2 + ["round-trip time"] * 2
+    assert [one["name"] for one in window["panels"][0]["series"]] == ["all together", "old", "new"]
+    assert "2 of 6 points are drawn: 2% packet loss." in page
+    table = pd.read_csv(shared.directory / "plots" / "window-over-time.csv")
+    assert table.groupby(["flow", "topology"]).size().tolist() == [20] * 4
 
 
 def test_single_flows_have_no_figure_and_no_table_of_shares(result, page):

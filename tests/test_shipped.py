@@ -32,6 +32,13 @@ def test_each_makes_its_points_and_finds_the_figures_that_it_is_compared_with(na
         assert not load_published(study.published.file, beside=beside, source=study.published.source).figures.empty
 
 
+def test_a_directory_of_that_name_does_not_go_before_a_shipped_study(tmp_path, monkeypatch) -> None:
+    (tmp_path / "web").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert found("web") == shipped()["web"]
+    assert found("./web/") == "./web/"
+
+
 def test_a_file_of_that_name_goes_before_a_shipped_study() -> None:
     Path("one-percent-loss").write_text('name = "mine"')
     assert isinstance(sawtooth.load("one-percent-loss"), sawtooth.Scenario)

@@ -19,15 +19,20 @@ export class Chart implements Owner {
   private readonly entries: Legend;
   private readonly live: HTMLElement;
   private waiting = false;
+  private widest = 0;
+  private logarithmic = false;
+  private given: Figure;
 
   /** Draws `figure` as the last child of `host`, as wide as that is. */
   constructor(readonly host: HTMLElement, public figure: Figure) {
+    this.given = figure;
     const root = element(host, "div", "chart");
     const bar = element(root, "div", "bar");
     this.legend = element(bar, "div", "legend");
     this.legend.setAttribute("role", "group");
     this.legend.setAttribute("aria-label", "legend");
     const saving = element(bar, "div", "saving");
+    if (figure.panels.some((one) => one.y.switch)) this.switcher(saving);
     for (const kind of KINDS) {
       const button = element(saving, "button", "") as HTMLButtonElement;
       button.type = "button";
@@ -46,9 +51,31 @@ export class Chart implements Owner {
     });
   }
 
+  private switcher(bar: HTMLElement): void {
+    const button = element(bar, "button", "") as HTMLButtonElement;
+    button.type = "button";
+    button.textContent = "log";
+    button.title = "a logarithmic scale, or a linear one";
+    button.setAttribute("aria-pressed", "false");
+    button.addEventListener("click", () => {
+      this.logarithmic = !this.logarithmic;
+      button.setAttribute("aria-pressed", String(this.logarithmic));
+      this.set(this.given);
+    });
+  }
+
+  /** As it was asked for, but for the scale that was switched. */
+  private switched(figure: Figure): Figure {
+    if (!this.logarithmic) return figure;
+    const panels = figure.panels.map((one) => (one.y.switch ? { ...one, y: { ...one.y, scale: "log" as const } } : one));
+    return { ...figure, panels };
+  }
+
   /** Other data. What is zoomed into and what is hidden stays so; drawn with the next frame, once. */
-  set(figure: Figure): void {
+  set(given: Figure): void {
     const before = this.figure;
+    this.given = given;
+    const figure = this.switched(given);
     this.figure = figure;
     const same =
       figure.panels.length === before.panels.length &&
@@ -100,6 +127,14 @@ export class Chart implements Owner {
       for (const mark of one.form.marks ?? []) if (mark.along === "y") up.take(mark.at);
     }
     return { x: shown, y: ends(y, up, true) };
+  }
+
+  room(size: number): number {
+    if (size > this.widest) {
+      this.widest = size;
+      if (this.panels.length > 1) this.fresh();
+    }
+    return this.widest;
   }
 
   tell(words: string): void {

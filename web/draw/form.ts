@@ -27,6 +27,8 @@ export interface Axis {
   /** Ends, where they do not follow from what is drawn. */
   low?: number;
   high?: number;
+  /** A y that a button makes logarithmic, and linear again. */
+  switch?: boolean;
 }
 
 export type Symbol = "none" | "circle" | "square" | "diamond" | "up" | "down" | "plus" | "cross" | "tick";

@@ -23,6 +23,8 @@ export interface Owner {
   hidden(name: string): boolean;
   /** Of what is shown, for this stretch of x. */
   ends(panel: Panel, range: Ends | null): { x: Ends; y: Ends };
+  /** How many CSS pixels labels of y have beside a panel that needs so many: panels' axes stand below each other. */
+  room(size: number): number;
   /** A readout in words, for those who do not see it. */
   tell(words: string): void;
 }
@@ -170,8 +172,8 @@ export class Panel implements Member {
         axis(() => this.form.y, {
           grid: { stroke: () => role("grid"), width: 1 },
           font: this.font(),
-          size: (_, values) => 14 + Math.max(12, ...(values ?? []).map((text) => this.widthOf(String(text)))),
-          splits: (plot) => ticks(this.form.y, this.y, plot.bbox.height / uPlot.pxRatio, this.narrow ? 34 : 30),
+          size: (_, values) => this.owner.room(14 + Math.max(12, ...(values ?? []).map((text) => this.widthOf(String(text))))),
+          splits: (plot) => ticks(this.form.y, this.y, plot.bbox.height / uPlot.pxRatio, 26),
         }),
       ],
       hooks: {

@@ -125,7 +125,8 @@ export function withUnit(text: string, unit: string): string {
   return unit === "" ? text : unit === "%" ? `${text}%` : `${text} ${unit}`;
 }
 
-/** What an axis is called: "throughput, Mbit/s". */
+/** What an axis is called: "throughput, Mbit/s"; one without a label has its title elsewhere. */
 export function title(axis: Axis): string {
+  if (axis.label === "") return "";
   return [axis.label, axis.unit].filter((part) => part !== "").join(", ");
 }

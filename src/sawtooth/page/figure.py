@@ -25,7 +25,8 @@ _NAME = re.compile(r"[\w.-]+")
 @dataclass(frozen=True)
 class Axis:
     """``label`` is without ``unit``. On a ``category`` scale values are 0, 1, … and have ``names``. ``ticks`` say where
-    labels stand; ``zero``: a linear scale begins there; ``low`` and ``high`` are ends that do not follow from the data.
+    labels stand; ``zero``: a linear scale begins there; ``low`` and ``high`` are ends that do not follow from the data;
+    ``switch``: the page has a button that makes y logarithmic.
     """
 
     label: str
@@ -36,6 +37,7 @@ class Axis:
     zero: bool = False
     low: float | None = None
     high: float | None = None
+    switch: bool = False
 
     @classmethod
     def of(cls, title: str, **more: Any) -> Axis:
@@ -49,7 +51,12 @@ class Axis:
         if self.scale == "log" and (self.low is not None and self.low <= 0):
             raise ValueError(f"axis {self.label}: a logarithmic scale has no place for {self.low}")
         return {"label": self.label, "unit": self.unit, "scale": self.scale} | _set(
-            names=list(self.names), ticks=list(self.ticks), zero=self.zero, low=self.low, high=self.high
+            names=list(self.names),
+            ticks=list(self.ticks),
+            zero=self.zero,
+            low=self.low,
+            high=self.high,
+            switch=self.switch,
         )
 
 

@@ -1,4 +1,4 @@
-"""What each figure of a report draws: a table, a title and a sentence. Drawing is for ``plots`` and ``interactive``."""
+"""What each figure of a report draws: a table, a title and a sentence. Drawing is for ``plots`` and ``drawn``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.draw.lines import LineFigure
 from sawtooth.draw.palette import shown
 from sawtooth.draw.panels import TOGETHER, Layout, PanelFigure
-from sawtooth.report import applied, measured, probes, response
+from sawtooth.report import applied, measured, probes, response, windows
 from sawtooth.study.means import intervals, means
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -27,9 +27,10 @@ MOST_POINTS = 20_000
 def figures(result: StudyResult) -> list[PanelFigure | LineFigure]:
     """The figures that the study asks for, in its order."""
     layout = _layout_of(result, result.pooled, result.study.roles())
-    # Against a single value nothing can be drawn.
+    # Against a single value nothing can be drawn, and one box is five numbers.
     asked = result.study.report.plots
-    alone = ("time", "distribution", *probes.MAKERS, "latency", "latency-cdf", "completion", *applied.MAKERS)
+    alone = ["time", "window", *probes.MAKERS, "latency", "latency-cdf", "completion", *applied.MAKERS]
+    alone += ["distribution"] * (len(result.pooled) > 1)
     names = [name for name in asked if len(layout.x_values) > 1 or name in alone]
     of_probes = probes.figures(result, layout, names)
     made = [of_probes[name] if name in of_probes else _MAKERS[name](result, layout) for name in names]
@@ -187,6 +188,7 @@ _MAKERS: dict[str, Callable[[StudyResult, Layout], PanelFigure | LineFigure]] = 
     "compare": _compare,
     "share": _share,
     "response": response.figure,
+    "window": windows.figure,
     **measured.MAKERS,
     **applied.MAKERS,
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,13 @@ from sawtooth.draw.lines import LineFigure
 from sawtooth.draw.palette import shown
 from sawtooth.draw.panels import PanelFigure, value_text
 from sawtooth.errors import SawtoothError
-from sawtooth.pages import sealed
+from sawtooth.page import Figure as PageFigure
+from sawtooth.page import render
+from sawtooth.report import cards, path
+from sawtooth.report.drawn import drawn as for_page
 from sawtooth.report.figures import figures
-from sawtooth.report.interactive import fragment, library
 from sawtooth.report.plots import draw
+from sawtooth.report.words import known, number, percent, short, signed
 from sawtooth.run import Run
 from sawtooth.stats import STATISTICS
 from sawtooth.storage import write_bytes, writing
@@ -27,14 +29,19 @@ from sawtooth.study.means import THE_SAME, interval, intervals, means
 from sawtooth.study.measures import RPM
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
+from sawtooth.study.study import ALONE
 from sawtooth.tables import csv_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _SPREAD = ("std", "min", "25%", "50%", "75%", "max")
-MOST_ROWS = 500
+MOST_ROWS = 200
 """Of a figure's table in the page; the CSV beside it has them all."""
+_ANSWERS = ("mean", "mean-log", "response", "measures", "trade", "share", "probe-estimates")
+"""Figures of which the first one that is there is the answer."""
+_AGAIN = ("mean-log", "side-by-side")
+"""They show the same as the figure of means, and stay files."""
 
 
 def write_report(result: StudyResult) -> Path:
@@ -43,8 +50,6 @@ def write_report(result: StudyResult) -> Path:
     What is there already is replaced: all of it follows from the saved runs. Raises SawtoothError
     ``unwritable-output``, ``disk-full`` or ``not-a-result``.
     """
-    from jinja2 import Environment, StrictUndefined
-
     plots = result.directory / "plots"
     if plots.is_symlink():
         message = "plots is a link to somewhere else; nothing is written through it"
@@ -55,53 +60,54 @@ def write_report(result: StudyResult) -> Path:
     for figure in drawn:
         draw(figure, plots)
         write_bytes(plots / f"{figure.name}.csv", csv_text(figure.table).encode())
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["shown"] = shown
-    environment.filters["text"] = text
-    environment.filters["number"] = _number
-    environment.filters["signed"] = _signed
-    environment.filters["short"] = _short
-    environment.filters["percent"] = _percent
-    source = (resources.files("sawtooth.report") / "templates" / "report.html.j2").read_text(encoding="utf-8")
-    html = environment.from_string(source).render(_content(result, drawn))
-    path = result.directory / "report.html"
-    write_bytes(path, sealed(html).encode())
-    return path
+    page = result.directory / "report.html"
+    filters = {"shown": shown, "text": text, "number": number, "signed": signed, "short": short, "percent": percent}
+    content, shapes = _content(result, drawn)
+    html = render("sawtooth.report", "report.html.j2", content, shapes, filters)
+    write_bytes(page, html.encode())
+    return page
 
 
-def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> dict[str, Any]:
-    from markupsafe import Markup
-
+def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tuple[dict[str, Any], list[PageFigure]]:
+    """What the template has, and the figures of the page."""
     description = result.description
     first = Run.load(store.point_directory(result.directory, result.places[0].id), tables=())
     scenario = first.scenario
     seeds = list(dict.fromkeys(place.seed for place in result.places))
-    return {
+    has_means = any(figure.name == "mean" for figure in drawn)
+    on_page = [figure for figure in drawn if not (has_means and figure.name in _AGAIN)]
+    if len(result.records) == 1 and any("goodput_mbps" in figure.table for figure in drawn):
+        on_page = [figure for figure in on_page if figure.name != "throughput-over-time"]
+    best = _best(on_page)
+    on_page.sort(key=lambda figure: figure is not best)
+    completions = _measured(result, result.completions)
+    content = {
         "study": result.study,
         "engine": result.engine,
-        "answers": [] if result.study.is_of_probes else _answers(result),
-        "fits": _fits(result),
-        "estimates": _estimates(result),
+        "path": path.parts(result),
+        "cards": cards.cards(result),
         "figures": [
             {
                 "name": figure.name,
                 "title": figure.title,
                 "caption": _caption(figure),
-                "html": Markup(fragment(figure)),
                 "table": _cells(figure.table.head(MOST_ROWS)),
                 "rows": len(figure.table),
+                "again": [other.name for other in drawn if other not in on_page] if figure is on_page[0] else [],
             }
-            for figure in drawn
+            for figure in on_page
         ],
+        "estimates": _estimates(result),
+        "known": known,
+        "ends": cards.ends(result),
         "most_rows": MOST_ROWS,
-        "library": Markup(library().replace("</script", "<\\/script")),
-        "keys": [(key, result.study.title_of(key)) for key in result.places[0].key],
+        "keys": [(key, result.study.title_of(key)) for key in result.places[0].key if key != ALONE],
         "rows": _rows(result),
         "changes": result.pooled[result.study.roles().x].nunique() > 1,
         "baseline": _at(result, result.study.roles().baseline),
         "shares": _shares(result),
         "latency": _measured(result, result.latency),
-        "completions": _measured(result, result.completions),
+        "completions": completions,
         "applications": _applications(result),
         "spread": [(name, title) for name, title in zip(STATISTICS[2:], _SPREAD, strict=True)],
         "published": result.published,
@@ -116,6 +122,13 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> dict
         "vary": {axis.field: ", ".join(text(value) for value in axis.values) for axis in result.study.axes()},
         "description": description,
     }
+    return content, [for_page(figure) for figure in on_page]
+
+
+def _best(figures: list[PanelFigure | LineFigure]) -> PanelFigure | LineFigure | None:
+    """The one that answers what is asked; of a single point there is none."""
+    found = [figure for figure in figures if figure.name in _ANSWERS]
+    return min(found, key=lambda figure: _ANSWERS.index(figure.name), default=None)
 
 
 def _caption(figure: Figure) -> str:
@@ -125,58 +138,12 @@ def _caption(figure: Figure) -> str:
     return f"{figure.caption} No font of the machine that drew it has {missing}: boxes stand for that in PNG and SVG."
 
 
-def _answers(result: StudyResult) -> list[dict[str, Any]]:
-    """The change from the baseline to the first value that stands out, for each series and panel."""
-    roles = result.study.roles()
-    at = _at(result, roles.detail)
-    found = []
-    for row in result.records:
-        if row[roles.x] == roles.detail and not math.isnan(row["change_percent"]):
-            names = [roles.series] if roles.series else []
-            who = ", ".join(shown(row[name]) for name in [*names, *roles.panels]) or result.study.name
-            found.append(
-                {
-                    "who": who,
-                    "at": at,
-                    "change": row["change_percent"],
-                    "mean": row["mean_mbps"],
-                    "published": row["published_change_percent"],
-                }
-            )
-    return found
-
-
-def _fits(result: StudyResult) -> list[dict[str, Any]]:
-    """How well estimates fit the truth, for each series and panel of a study of probes; else nothing."""
-    if not result.study.is_of_probes:
-        return []
-    roles = result.study.roles()
-    names = [*([roles.series] if roles.series else []), *roles.panels]
-    table = result.probed[result.probed["true_mbps"] > 0]
-    groups = table.groupby(names, sort=False) if names else [((), table)]
-    return [
-        {
-            "who": ", ".join(_at_column(result, name, value) for name, value in zip(names, values, strict=True))
-            or result.study.name,
-            "fit": estimates.Fit.of(rows),
-            "least": float(rows["true_mbps"].min()),
-            "most": float(rows["true_mbps"].max()),
-        }
-        for values, rows in groups
-        if len(rows)
-    ]
-
-
 def _estimates(result: StudyResult) -> list[dict[str, Any]]:
     """A row a point: what a flow got and the estimate of it; of a study of probes only."""
     if not result.study.is_of_probes:
         return []
     rows = estimates.summary(result.probed, list(result.places[0].key))
     return [{**row, "interval": estimates.interval(row)} for row in rows]
-
-
-def _at_column(result: StudyResult, name: str, value: Any) -> str:
-    return value_text(result.study.title_of(name), value) if isinstance(value, (int, float)) else shown(value)
 
 
 def _at(result: StudyResult, value: Any) -> str:
@@ -211,7 +178,8 @@ def _shares(result: StudyResult) -> list[dict[str, Any]]:
     for found in result.shares[result.shares["seed"] == ALL].to_dict("records"):
         row = {str(name): value for name, value in found.items()}
         low, high = row["share_low_percent"], row["share_high_percent"]
-        row["interval"] = THE_SAME if low == high else f"{_number(low, 1)} … {_number(high, 1)}"
+        known_ends = "–" if math.isnan(low) else f"{number(low, 1)} … {number(high, 1)}"
+        row["interval"] = THE_SAME if low == high else known_ends
         point = [row[key] for key in keys]
         rows.append({**row, "first": point != before, "gap": before not in (None, point)})
         before = point
@@ -258,19 +226,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.3f}".rstrip("0").rstrip(".")
     return str(value)
-
-
-def _number(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None or math.isnan(value) else f"{value:,.{digits}f}"
-
-
-def _short(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4g}"
-
-
-def _percent(share: float) -> str:
-    return "–" if math.isnan(share) else f"{share:.1%}"
-
-
-def _signed(value: float | None) -> str:
-    return "–" if value is None or math.isnan(value) else f"{value:+.1f}%".replace("-", "−")

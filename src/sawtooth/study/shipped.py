@@ -18,15 +18,16 @@ def shipped() -> dict[str, Path]:
 
 
 def found(file: str | PathLike[str]) -> str | PathLike[str]:
-    """``file`` where it is one or ``-``, else the shipped study of that name.
+    """``file`` where it is one or ``-``, else the shipped study of that name: before that goes no directory.
 
     Raises SawtoothError ``file-not-found``.
     """
     path = Path(file)
-    if fspath(file) == STDIN or os.path.exists(file):
-        return file
     named = shipped()
-    if len(path.parts) == 1 and not path.suffix and os.sep not in fspath(file):
+    bare = len(path.parts) == 1 and not path.suffix and os.sep not in fspath(file)
+    if fspath(file) == STDIN or (os.path.exists(file) and not (bare and path.name in named and path.is_dir())):
+        return file
+    if bare:
         if path.name in named:
             return named[path.name]
         message = "there is no such file, and no study of that name is shipped"

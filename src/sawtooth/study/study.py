@@ -58,13 +58,14 @@ PlotName = Literal[
     "mean-log",
     "compare",
     "share",
+    "window",
     "response",
     ProbePlot,
     LatencyPlot,
     MeasurePlot,
     ApplicationPlot,
 ]
-PLOTS: tuple[PlotName, ...] = ("time", "distribution", "mean", "mean-log", "compare", "share")
+PLOTS: tuple[PlotName, ...] = ("mean", "mean-log", "compare", "share", "time", "window", "distribution")
 """Of a study that names none."""
 
 _LONGEST_DIRECTORY = 60

@@ -1,0 +1,161 @@
+"""Cards: the answers at the top of the page, each against what."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sawtooth.draw.palette import shown
+from sawtooth.draw.panels import value_text
+from sawtooth.report.words import known, number, percent, short, signed
+from sawtooth.stats.path import slowest
+from sawtooth.study import estimates
+from sawtooth.study.result import StudyResult
+from sawtooth.study.shares import ALL
+
+_MOST = 12
+"""Flows that have a card."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """Who it is of, the number, and lines below it."""
+
+    who: str
+    number: str
+    lines: tuple[str, ...]
+
+
+def cards(result: StudyResult) -> list[Card]:
+    """Of a study of probes how well estimates fit; of several points the change; of a single one what each flow got."""
+    if result.study.is_of_probes:
+        return _fits(result)
+    return _changes(result) or (_flows(result) if len(result.records) == 1 else [])
+
+
+def ends(result: StudyResult) -> bool:
+    """Whether all flows of a single point end by themselves: over the whole run they have no rate."""
+    if len(result.records) > 1:
+        return False
+    flows = result.study.points()[0].scenario.flows
+    return bool(flows) and all(flow.bytes is not None for flow in flows)
+
+
+def who(result: StudyResult, row: dict[str, Any]) -> str:
+    """A row of the study's table by its series and panels; without any by what sends."""
+    roles = result.study.roles()
+    names = [roles.series] if roles.series else []
+    told = ", ".join(_said(result, name, row[name]) for name in [*names, *roles.panels])
+    return told or " + ".join(dict.fromkeys(shown(flow.cc) for flow in _compiled(result).flows)) or result.study.name
+
+
+def _said(result: StudyResult, name: str, value: Any) -> str:
+    return value_text(result.study.title_of(name), value) if isinstance(value, (int, float)) else shown(value)
+
+
+def _compiled(result: StudyResult) -> Any:
+    return result.study.points(overrides=result.description["overrides"])[0].scenario.compile()
+
+
+def _changes(result: StudyResult) -> list[Card]:
+    """From the baseline to the first value that stands out, for each series and panel."""
+    roles = result.study.roles()
+    title = result.study.title_of(roles.x)
+    keys = [name for name in result.places[0].key if name != roles.x]
+    base = {tuple(row[key] for key in keys): row for row in result.records if row[roles.x] == roles.baseline}
+    found = []
+    for row in result.records:
+        before = base.get(tuple(row[key] for key in keys))
+        if row[roles.x] != roles.detail or before is None or math.isnan(row["change_percent"]):
+            continue
+        at, against = value_text(title, roles.detail), value_text(title, roles.baseline)
+        lines = [f"{_got(row)} at {at}", f"against {_got(before)} at {against}"]
+        if known([row], "published_change_percent"):
+            lines.append(f"published: {signed(row['published_change_percent'])}")
+        found.append(Card(who(result, row), signed(row["change_percent"]), tuple(lines)))
+    return found
+
+
+def _got(row: dict[str, Any]) -> str:
+    rtt = f", RTT {short(row['mean_srtt_ms'])} ms" if known([row], "mean_srtt_ms") else ""
+    return f"{number(row['mean_mbps'], 1)} Mbit/s{rtt}"
+
+
+def _flows(result: StudyResult) -> list[Card]:
+    """Of a single point."""
+    (row,) = result.records
+    finite = _completed(result)
+    shares = result.shares[result.shares["seed"] == ALL].to_dict("records") if len(result.shares) else []
+    if not shares:
+        return finite or [Card(who(result, row), f"{number(row['mean_mbps'])} Mbit/s", _told(result, row))]
+    done = {card.who for card in finite}
+    rates = [
+        Card(str(one["flow"]), f"{number(one['mean_mbps'])} Mbit/s", _told_of_flow(one))
+        for one in shares[:_MOST]
+        if one["flow"] not in done
+    ]
+    return rates + finite
+
+
+def _told(result: StudyResult, row: dict[str, Any]) -> tuple[str, ...]:
+    compiled = _compiled(result)
+    rate = slowest(compiled, compiled.flows[0].forward) if compiled.flows else None
+    told = [] if rate is None else [f"{percent(row['mean_mbps'] * 1e6 / rate.lasting_bps)} of the bottleneck's rate"]
+    waited = (
+        f", of which {short(row['queue_delay_mean_ms'])} ms in the queue" if known([row], "queue_delay_mean_ms") else ""
+    )
+    told += [f"mean RTT {short(row['mean_srtt_ms'])} ms{waited}"] * known([row], "mean_srtt_ms")
+    told += [f"{number(row['retransmits'], 0)} retransmissions, {number(row['timeouts'], 0)} timeouts"] * known(
+        [row], "retransmits"
+    )
+    return tuple(told)
+
+
+def _told_of_flow(row: dict[Any, Any]) -> tuple[str, ...]:
+    told = [f"{shown(row['flow_cc'])}, {number(row['share_percent'], 1)}% of all"]
+    told += [f"mean RTT {short(row['mean_srtt_ms'])} ms"] * known([row], "mean_srtt_ms")
+    told += [f"{number(row['retransmits'], 0)} retransmissions"] * known([row], "retransmits")
+    return tuple(told)
+
+
+def _completed(result: StudyResult) -> list[Card]:
+    """Of flows whose transfers end by themselves, by size where that differs."""
+    if result.completions.empty:
+        return []
+    found = []
+    for row in result.completions[result.completions["seed"] == ALL].to_dict("records"):
+        low, high = row["bytes_from"], row["bytes_to"]
+        size = f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
+        told = [f"median completion time of {number(row['transfers'], 0)} transfers of {size} bytes"]
+        tails = [
+            f"{name}%: {short(row[column])} ms"
+            for name, column in ((90, "fct_ms_p90"), (99, "fct_ms_p99"))
+            if known([row], column)
+        ]
+        told += [", ".join(tails)] * bool(tails)
+        told += [f"{short(row['slowdown_p50'])} times as long as on the empty path"] * known([row], "slowdown_p50")
+        found.append(Card(str(row["flow"]), f"{short(row['fct_ms_p50'])} ms", tuple(told)))
+    return found[:_MOST]
+
+
+def _fits(result: StudyResult) -> list[Card]:
+    """How well estimates fit the truth, for each series and panel of a study of probes."""
+    roles = result.study.roles()
+    names = [*([roles.series] if roles.series else []), *roles.panels]
+    table = result.probed[result.probed["true_mbps"] > 0]
+    groups = table.groupby(names, sort=False) if names else [((), table)]
+    found = []
+    for values, rows in groups:
+        if not len(rows):
+            continue
+        fit = estimates.Fit.of(rows)
+        told = (
+            f"median error of the estimate; at worst {percent(fit.worst_error)}",
+            f"a flow got {short(float(rows['true_mbps'].min()))} to {short(float(rows['true_mbps'].max()))} Mbit/s",
+            f"{fit.told} of {fit.windows} windows of probes have an estimate",
+            f"{fit.inside} of {fit.told} intervals hold the truth",
+        )
+        name = ", ".join(_said(result, name, value) for name, value in zip(names, values, strict=True))
+        found.append(Card(name or result.study.name, percent(fit.median_error), told))
+    return found

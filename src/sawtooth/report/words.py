@@ -1,0 +1,42 @@
+"""Words: numbers as the page writes them. What is not known is a dash."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+UNKNOWN = "–"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """1,234.50"""
+    return UNKNOWN if value is None or math.isnan(value) else f"{_zeroed(value, digits):,.{digits}f}".replace("-", "−")
+
+
+def short(value: float) -> str:
+    """Four digits."""
+    return UNKNOWN if math.isnan(value) else f"{value:.4g}"
+
+
+def percent(share: float) -> str:
+    """Of a share: 12.5%."""
+    return UNKNOWN if math.isnan(share) else f"{share:.1%}"
+
+
+def signed(value: float | None) -> str:
+    """Of a change in percent: −12.5%; what rounds to nothing has no sign."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    rounded = _zeroed(value, 1)
+    return f"{rounded:+.1f}%".replace("-", "−") if rounded else "0.0%"
+
+
+def _zeroed(value: float, digits: int) -> float:
+    """Without the sign of a zero."""
+    return 0.0 if round(value, digits) == 0 else value
+
+
+def known(rows: Sequence[Mapping[Any, Any]], *columns: str) -> bool:
+    """Whether any row has any of these."""
+    return any(row.get(name) is not None and row[name] == row[name] for row in rows for name in columns)
