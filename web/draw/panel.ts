@@ -156,7 +156,7 @@ export class Panel implements Member {
     return {
       width: this.width,
       height: this.owner.height,
-      padding: [22, 10, 0, 0],
+      padding: [22, 16, 0, 0],
       legend: { show: false },
       cursor: { y: false, x: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, dataIdx: () => 0 },
       scales: { x: scale(this.form.x, () => this.x), y: scale(this.form.y, () => this.y) },

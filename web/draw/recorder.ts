@@ -81,7 +81,7 @@ export class Recorder {
     if (this.path.text === "") return;
     const { strokeStyle, lineWidth, dash } = this.state;
     const dashes = dash.length ? ` stroke-dasharray="${dash.map(trim).join(" ")}"` : "";
-    this.add(`<path d="${this.path.text}" fill="none" stroke="${strokeStyle}" stroke-width="${trim(lineWidth)}" stroke-linejoin="round"${dashes}`);
+    this.add(`<path d="${this.path.text}" fill="none" stroke="${strokeStyle}" stroke-width="${trim(lineWidth)}" stroke-linejoin="round"${this.lineCap === "round" ? ' stroke-linecap="round"' : ""}${dashes}`);
   }
 
   fill(): void {

@@ -114,6 +114,7 @@ export function series(ground: Ground, of: Drawable): void {
     if (of.low !== null && of.high !== null) (of.of.band ? band : intervals)(ground, of, of.low, of.high, range);
     if (of.of.kind !== "points") {
       canvas.setLineDash(dashes(of.of).map((length) => length * ratio));
+      canvas.lineCap = dashes(of.of).length ? "butt" : "round";
       line(ground, of, range);
       canvas.setLineDash([]);
     }
@@ -150,6 +151,8 @@ function line(ground: Ground, { of, x, y, sorted }: Drawable, [from, to]: [numbe
     const [right, up] = [ground.x(x[at]!), ground.y(value)];
     if (!pen) {
       canvas.moveTo(right, up);
+      // With a round end a point between two gaps is a dot.
+      canvas.lineTo(right, up);
       pen = true;
     } else if (dense) {
       const here = Math.round(right);
