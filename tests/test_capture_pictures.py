@@ -471,3 +471,13 @@ def test_the_connection_with_the_most_data_is_drawn_unless_another_is_asked_for(
 def test_a_zoom_without_a_picture_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command(pcap(tmp_path / "one.pcap", (4000, 5)), "--zoom", "0s,1s") == 2
     assert "--zoom needs --pictures or --html" in capsys.readouterr().err
+
+
+def test_a_few_round_trips_that_are_many_times_the_others_do_not_flatten_them(tmp_path: Path) -> None:
+    capture = transfer()
+    rows = np.flatnonzero(capture.segments["rtt_s"].notna())
+    capture.segments.loc[rows[-1:], "rtt_s"] = 3.0
+    (figure,) = json.loads(drawn(write_page(capture, tmp_path / "page.html")))
+    axis, (trips,) = figure["panels"][2]["y"], figure["panels"][2]["series"]
+    assert axis["unit"] == "ms"
+    assert max(trips["high"]) == pytest.approx(20)

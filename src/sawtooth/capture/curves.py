@@ -29,7 +29,9 @@ _POINTS = 1500
 _STRETCHES = 400
 """Intervals of which each is shaded by what limited most of it."""
 _SEEN = 1.6
-"""Times what is in flight at most: a receive window above that limits nothing, and would make the rest flat."""
+"""Times what is in flight at most: a receive window above that limits nothing, and would make the rest flat. So would
+round trips of more than so many times those of 99.5%.
+"""
 
 
 def curves(shown: Sequence[View]) -> Figure:
@@ -118,13 +120,16 @@ def _flight(view: View) -> tuple[Floats, Floats, Floats]:
 
 
 def _round_trips(view: View, end_s: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Time, smallest, median and largest sample of as many intervals as a page is wide."""
+    """Time, smallest, median and largest sample of as many intervals as a page is wide, but for those far above all."""
     t = _floats(view.rtts["t_s"])
     if not len(t):
         none = np.array([np.nan])
         return np.array([0.0]), none, none, none
     interval = max(end_s / _POINTS, 1e-6)
-    found = view.rtts.groupby((t // interval).astype(np.int64))
+    # A few samples may be many times the others, which would become a line at the foot.
+    most = _SEEN * float(np.quantile(view.rtts["rtt_s"], 0.995))
+    kept = view.rtts[view.rtts["rtt_s"] <= most]
+    found = kept.groupby((kept["t_s"] // interval).astype(np.int64))
     return (
         _floats(found["t_s"].mean()),
         *(_floats(found["rtt_s"].min()), _floats(found["rtt_s"].median()), _floats(found["rtt_s"].max())),

@@ -76,7 +76,8 @@ def _caption(shown: Sequence[View]) -> str:
     begins = "Shaded by what limits the transfer"
     if len(shown) > 1:
         begins = "All captures on the same axes, each from its first segment on"
-    return f"{begins}; of each interval the mean goodput, the largest flight, and the smallest to the largest RTT."
+    told = "the mean goodput, the largest flight, and the smallest to the largest RTT"
+    return f"{begins}; of each interval {told}, without a few that are many times the others."
 
 
 def _look() -> dict[str, Any]:
