@@ -67,7 +67,7 @@ def link(home: Path) -> Path:
 
 PICTURES = {
     "capture": Picture(capture, (1280, 925)),
-    "report": Picture(report, (1280, 1000)),
+    "report": Picture(report, (1280, 1300)),
     "link": Picture(link, (1280, 1065)),
 }
 
