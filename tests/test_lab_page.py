@@ -15,16 +15,23 @@ from sawtooth import Scenario
 from sawtooth.engines import get
 from sawtooth.lab import Server, Site
 from sawtooth.lab.site import KINDS
+from test_webassembly import served
 
 
 @pytest.fixture(scope="module")
-def address(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the built page is served, as `sawtooth lab` serves it."""
+def site(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The built page."""
     import lab as tool
 
-    site = tmp_path_factory.mktemp("site")
-    tool.build(site)
-    with Server(Site({name: (site / name).read_bytes() for name in KINDS})) as server:
+    directory = tmp_path_factory.mktemp("site")
+    tool.build(directory)
+    return Site({name: (directory / name).read_bytes() for name in KINDS})
+
+
+@pytest.fixture(scope="module")
+def address(site: Site) -> Iterator[str]:
+    """Where it is served, as `sawtooth lab` serves it."""
+    with Server(site) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server.address
@@ -79,6 +86,26 @@ def test_it_opens_with_an_answer_and_asks_nobody_else(page: Opened, address: str
     assert re.search(r"cubic gets [\d.]+ Mbit/s, .*bbr gets [\d.]+ Mbit/s", page.sentence)
     assert page.page.locator("#figures canvas").count() == 5
     assert all(one.startswith((address, "data:", "blob:")) for one in page.asked)
+
+
+def test_it_names_no_host_and_has_the_licences_of_what_it_holds(site: Site) -> None:
+    script = site.files["page.js"].decode()
+    assert set(re.findall(r"https?://([A-Za-z0-9.-]+)", script)) <= {"www.w3.org"}
+    assert "Leon Sorokin" in script[:4000]
+    assert "Redistribution and use in source and binary forms" in script[:4000]
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', site.files["index.html"].decode())
+    assert policy is not None
+    assert "default-src 'none'" in policy[1]
+    assert not {"*", "'unsafe-inline'", "'unsafe-eval'", "http:", "https:"} & set(policy[1].replace(";", " ").split())
+
+
+def test_written_out_it_works_from_any_server_under_any_path(site: Site, browser: Any, tmp_path: Path) -> None:
+    site.export(tmp_path / "some" / "where")
+    with served(tmp_path) as address:
+        opened = Opened(browser, f"{address}/some/where/")
+        opened.finish()
+        assert "bbr gets" in opened.sentence
+        opened.context.close()
 
 
 def test_its_numbers_are_those_of_the_command_line(page: Opened) -> None:
@@ -153,6 +180,18 @@ def test_a_transfer_tells_when_it_is_done(page: Opened) -> None:
     page.finish()
     assert all(re.fullmatch(r"[\d.]+ s", row[6]) for row in page.rows)
     assert page.rows[0][7] == "it had no more to send"
+    # 1 MB in the time that it took.
+    for row in page.rows:
+        assert float(row[1].split()[0]) == pytest.approx(8 / float(row[6].split()[0]), rel=0.02)
+    assert "is done after" in page.sentence
+
+
+def test_a_flow_that_comes_late_is_told_by_the_time_that_it_was_there(page: Opened) -> None:
+    page.page.get_by_label("Start from a question").select_option("late-comer")
+    page.finish()
+    means = [float(row[1].split()[0]) for row in page.rows]
+    # The first one had the path for itself for a sixth of the time.
+    assert 46.5 < means[0] + means[1] * 25 / 30 < 48
 
 
 def test_back_and_forward_lead_through_the_questions(page: Opened) -> None:

@@ -167,6 +167,8 @@ def served(directory: Path) -> Iterator[str]:
 class Quiet(SimpleHTTPRequestHandler):
     extensions_map: ClassVar[dict[str, str]] = {
         ".html": "text/html",
+        ".css": "text/css",
+        ".js": "text/javascript",
         ".mjs": "text/javascript",
         ".json": "application/json",
         ".wasm": "application/wasm",

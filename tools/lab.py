@@ -21,6 +21,8 @@ from sawtooth import published
 ROOT = Path(__file__).resolve().parents[1]
 WEB = ROOT / "web"
 SITE = ROOT / "src" / "sawtooth" / "lab" / "built"
+HELD = ("uplot", "smol-toml")
+"""Packages that are in it."""
 FOR_NODE = ("core", "compile", "units")
 """Parts that the tests ask in node."""
 
@@ -33,7 +35,9 @@ def build(site: Path) -> None:
     bundle = [esbuild, "--bundle", "--format=esm", "--target=es2022", "--log-level=warning"]
     pages = [str(WEB / "lab" / f"{name}.ts") for name in ("page", "worker")]
     known = f"--define:PUBLISHED={json.dumps([_figures(name) for name in published.shipped()])}"
-    subprocess.run([*bundle, "--minify", known, f"--outdir={site}", *pages], check=True)
+    # Comments of their own name hosts; licences stand whole at the beginning.
+    told = ["--legal-comments=none", f"--banner:js={_licences()}"]
+    subprocess.run([*bundle, "--minify", known, *told, f"--outdir={site}", *pages], check=True)
     shutil.copy(WEB / "lab" / "index.html", site)
 
 
@@ -44,6 +48,12 @@ def for_node(directory: Path) -> None:
     bundle = ["--bundle", "--format=esm", "--target=es2022", "--log-level=warning", ending, f"--outdir={directory}"]
     subprocess.run([_esbuild(), *bundle, *parts], check=True)
     webassembly.build(directory / "sawtooth.wasm")
+
+
+def _licences() -> str:
+    """Of what the page holds."""
+    texts = [f"{name}:\n{(WEB / 'node_modules' / name / 'LICENSE').read_text().strip()}" for name in HELD]
+    return "/*! sawtooth, Apache-2.0. With " + "\n\n".join(texts) + "\n*/"
 
 
 def _figures(name: str) -> dict[str, object]:

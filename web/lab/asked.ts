@@ -15,7 +15,7 @@ export interface Question {
 export interface Asked {
   question: Question;
   compiled: Compiled[];
-  flows: { cc: string; count: number; bytes?: string }[];
+  flows: { cc: string; count: number; startS: number; bytes?: string }[];
   names: string[];
   alone: boolean;
   durationS: number;
@@ -41,7 +41,12 @@ export function read(question: Question, controls: readonly string[]): Asked {
   return {
     question: { scenario, alone },
     compiled,
-    flows: flows.map((flow) => ({ cc: flow.cc ?? DEFAULTS.flow.cc, count: flow.count ?? 1, ...(flow.bytes === undefined ? {} : { bytes: flow.bytes }) })),
+    flows: flows.map(({ cc = DEFAULTS.flow.cc, count = DEFAULTS.flow.count, start = DEFAULTS.flow.start, bytes }) => ({
+      cc,
+      count,
+      startS: Number(span(start)) / 1e9,
+      ...(bytes === undefined ? {} : { bytes }),
+    })),
     names,
     alone,
     durationS: whole.durationNs / 1e9,

@@ -39,7 +39,7 @@ export const PRESETS: readonly Preset[] = [
   preset(
     "laboratory-path",
     "1 Gbit/s, five hosts, 1% loss",
-    "The published study's path, as one bottleneck: its points are on the response curve.",
+    "The published study's path, as one bottleneck. Its points, with acknowledgements that come back another way, are on the response curve.",
     true,
     { duration: "5 s", path: { rate: "1 Gbit/s", rtt: "0.45 ms", queue: "1000 packets", loss: "1%" }, flows: both },
     "one-percent-loss",

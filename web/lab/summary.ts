@@ -20,9 +20,11 @@ export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
   const rows = asked.flows.map((flow, index) => {
     const run = asked.alone ? runs[index]! : runs[0]!;
     const lines = asked.alone ? run.flows[0]! : run.flows[index]!;
-    const meanMbps = run.nowS > 0 ? (lines.bytes * 8) / run.nowS / 1e6 : NaN;
     const done = flow.bytes !== undefined && lines.completedS.length === flow.count;
     const completedS = done ? Math.max(...lines.completedS) : NaN;
+    // While it was there.
+    const activeS = done ? completedS : run.nowS - flow.startS;
+    const meanMbps = activeS > 0 ? (lines.bytes * 8) / activeS / 1e6 : NaN;
     const rtts = lines.rtt.y.values.filter((rtt) => rtt > 0);
     return {
       name: asked.names[index]!,
@@ -63,6 +65,9 @@ export function sentence(asked: Asked, rows: readonly Row[]): string {
   const { scenario } = asked.question;
   const { path = {} } = scenario;
   const where = `${path.rate ?? "100 Mbit/s"}, ${path.rtt ?? "20 ms"}, ${path.loss ?? "0%"} loss`;
-  const each = rows.map((row) => `${row.name} gets ${mbps(row.meanMbps)}, ${percent(row.share)} of what the rate allows; the limit is ${row.limit}`);
+  const each = rows.map((row) => {
+    const got = `${row.name} gets ${mbps(row.meanMbps)}, ${percent(row.share)} of what the rate allows`;
+    return Number.isNaN(row.completedS) ? `${got}; the limit is ${row.limit}` : `${got}, and is done after ${digits(row.completedS)} s`;
+  });
   return `${where}: ${each.join(". ")}.`;
 }
