@@ -160,3 +160,22 @@ fn after_a_reset_the_application_reads_what_had_come_and_nothing_is_acknowledged
     assert_eq!(driver.receiver.delivered(), 50 * MSS);
     assert!(Box::new(driver.receiver).closed().is_none());
 }
+
+#[test]
+fn what_comes_at_one_instant_is_read_when_the_application_runs_and_acknowledged_once() {
+    let mut driver = waiting(HostOptions { receive_buffer: 1 << 20, ..HostOptions::default() });
+    driver.read(u64::MAX);
+    driver.data(40);
+    let bundle: Vec<usize> = (41..51)
+        .map(|seq| {
+            driver.receiver.sleep(driver.now + Span::from_nanos(2));
+            driver.data(seq).len()
+        })
+        .collect();
+    assert_eq!((bundle, driver.receiver.delivered()), (vec![0; 10], 41 * MSS));
+    assert_eq!(driver.receiver.timer(), driver.now + Span::from_nanos(2));
+    driver.later(Span::from_nanos(2));
+    let acks = driver.acks(|receiver, clock, mut emit| receiver.wake(clock, &mut emit));
+    assert_eq!(acks.iter().map(|ack| ack.next).collect::<Vec<_>>(), [51 * MSS]);
+    assert_eq!(driver.receiver.delivered(), 51 * MSS);
+}

@@ -12,8 +12,11 @@ use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::packet::{Ack, Burst};
 use sawtooth_tcp::receiver::{Data, Receiver};
 use sawtooth_tcp::sender::{SUPER_PACKET_OVERHEAD, Sender};
-use sawtooth_units::Time;
+use sawtooth_units::{Span, Time};
 use sawtooth_units::width::Fit;
+
+/// What comes at one instant has come when it is over, and what a card kept until then is up.
+const INSTANT: Span = Span::from_nanos(2);
 
 impl Ends {
     #[inline(always)]
@@ -32,6 +35,7 @@ impl Ends {
         let card = self.connections[packet.owner as usize].card - 1;
         let due = self.cards[card as usize].take(packet, length, outside.now, &mut self.up);
         outside.calendar.timer(self.card_timer(card), due);
+        outside.more |= due < outside.now + INSTANT;
         self.go_up(outside);
     }
 
@@ -39,6 +43,7 @@ impl Ends {
     #[cold]
     pub(super) fn flush<C: Calendar>(&mut self, card: u32, outside: &mut Outside<C>) {
         self.cards[card as usize].flush(&mut self.up);
+        outside.more = false;
         self.go_up(outside);
     }
 
@@ -74,6 +79,9 @@ impl Ends {
         if receiver.note_handshake(outside.now.since(connection.synack_sent).micros(), clock) {
             self.accept(index, &mut receiver, outside);
         }
+        if outside.more {
+            receiver.sleep(outside.now + INSTANT);
+        }
         let Packet { seq, flags, tsval, tsecr, .. } = packet;
         let data = Data { seq, length, flags, tsval, tsecr };
         let read = if length > unit {
@@ -97,10 +105,18 @@ impl Ends {
         let clock = connection.receiver_clock(outside.now);
         if let Some(mut receiver) = connection.receiver.take() {
             receiver.on_timer(clock, &mut |ack| self.send_ack(index, ack, outside));
+            let woken = receiver.wakes_at() <= outside.now;
+            if woken {
+                self.wake(index, &mut receiver, outside);
+            }
             if receiver.reads_at() <= outside.now {
                 self.read(index, &mut receiver, outside);
             }
+            let bytes = receiver.delivered();
             self.put_receiver(index, receiver, &mut outside.calendar);
+            if woken && self.delivered[self.connections[index as usize].flow as usize].is_asked {
+                self.take_answer(index, [0, bytes], outside);
+            }
         }
     }
 

@@ -54,6 +54,8 @@ struct Delivered {
 /// a host reaches each by one pointer.
 pub struct Outside<C> {
     pub now: Time,
+    /// More packets come at this instant, after the one that has just come.
+    pub more: bool,
     pub network: Network,
     pub calendar: C,
 }

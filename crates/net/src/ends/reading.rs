@@ -19,6 +19,16 @@ impl Ends {
         receiver.read(reads.bytes, reads.next(outside.now, outside.now), clock, &mut |_| {});
     }
 
+    /// All that came at one instant is there: the application reads.
+    #[cold]
+    pub(super) fn wake<C: Calendar>(&mut self, index: u32, receiver: &mut Receiver, outside: &mut Outside<C>) {
+        let connection = &self.connections[index as usize];
+        let (flow, clock) = (connection.flow, connection.receiver_clock(outside.now));
+        let before = receiver.delivered();
+        receiver.wake(clock, &mut |ack| self.send_ack(index, ack, outside));
+        self.delivered[flow as usize].bytes += receiver.delivered() - before;
+    }
+
     /// The application reads again.
     #[cold]
     pub(super) fn read<C: Calendar>(&mut self, index: u32, receiver: &mut Receiver, outside: &mut Outside<C>) {

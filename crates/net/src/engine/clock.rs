@@ -81,7 +81,7 @@ impl Simulation {
         ends.begin(&mut agenda);
         let ends_datagrams = scenario.flows.iter().any(|flow| flow.datagrams.is_some());
         Simulation {
-            outside: Outside { now: Time::ZERO, network, calendar: agenda },
+            outside: Outside { now: Time::ZERO, more: false, network, calendar: agenda },
             ends,
             end: Time::from_nanos(scenario.duration_ns),
             reached: vec![Time::ZERO; cells.count],
@@ -296,6 +296,7 @@ impl Simulation {
         match network.next_link(packet, link) {
             END => {
                 let packet = network.packets.remove(packet);
+                self.outside.more = calendar.heaps[cell as usize].peek().is_some_and(|(next, _)| next == now);
                 self.ends.arrive(packet, &mut self.outside);
             }
             next => {

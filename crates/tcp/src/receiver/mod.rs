@@ -2,7 +2,7 @@
 //!
 //! Mirrors Linux 6.12 (net/ipv4/tcp_input.c: `tcp_data_queue`, `__tcp_ack_snd_check`, SACK compression; tcp_output.c:
 //! `tcp_send_delayed_ack`, `tcp_select_window`; tcp.c: `tcp_recvmsg`) for an application that sends nothing, and reads at once unless
-//! it is told to wait.
+//! it is told to wait, or sleeps while more comes.
 
 mod acknowledging;
 mod buffer;
@@ -103,6 +103,7 @@ pub struct Receiver {
     timer: Time,
     compress_until: Time,
     reads_at: Time,
+    wakes_at: Time,
     handshake_us: u64,
     compressed_next: u64,
     compressed: u32,
@@ -126,6 +127,8 @@ pub struct Receiver {
     reassembly: Reassembly,
     /// Empty where the application reads at once.
     queue: ReceiveQueue,
+    /// While the application sleeps: what becomes of `asked` when it wakes.
+    asks: u64,
     /// When a packet beside the window was answered last, in ticks.
     answered: Option<u64>,
     is_closed: bool,
@@ -145,6 +148,8 @@ impl Receiver {
             answered: None,
             is_closed: false,
             reads_at: Time::NEVER,
+            wakes_at: Time::NEVER,
+            asks: ALL,
             full: u64::from(options.mss).min(LEAST_FULL),
             last_short: 0,
             reassembly: Reassembly::default(),
@@ -193,7 +198,7 @@ impl Receiver {
     }
     /// When [`Self::on_timer`] wants to be called next.
     pub fn timer(&self) -> Time {
-        self.timer.min(self.compress_until).min(self.reads_at)
+        self.timer.min(self.compress_until).min(self.reads_at).min(self.wakes_at)
     }
 
     fn mss(&self) -> u64 {
@@ -261,11 +266,16 @@ impl Receiver {
     fn has_read(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         let unacked = self.next - self.acked;
         let window = self.right_edge.saturating_sub(self.next);
-        let is_pushed = self.pushed && (!self.answers || self.pushed_again);
-        if unacked > self.full || (unacked > 0 && is_pushed && self.reassembly.is_empty()) || self.doubles(window, READ)
-        {
+        let is_pushed = unacked > 0 && self.tells_push() && self.reassembly.is_empty();
+        if unacked > self.full || is_pushed || self.doubles(window, READ) {
             self.send(READ, clock, emit);
         }
+    }
+
+    /// Pushed data is acknowledged when it is read, unless an answer will do it.
+    #[inline(always)]
+    fn tells_push(&self) -> bool {
+        self.pushed && (!self.answers || self.pushed_again)
     }
 
     /// What came last, so many segments and bytes, came before others that are here already.

@@ -1,4 +1,4 @@
-//! What has come in order and waits for an application that does not read at once (`sk_receive_queue`).
+//! What has come in order and waits for an application that does not read at once, or sleeps (`sk_receive_queue`).
 
 use super::Unread;
 use super::reassembly::BUFFER_FRAGMENTS;
@@ -24,6 +24,11 @@ impl ReceiveQueue {
     /// What takes memory: a buffer that was read in part takes all of it.
     pub fn unread(&self) -> Unread {
         Unread { bytes: self.end - self.start, buffers: self.buffers.len() as u64 }
+    }
+
+    /// All before byte `at` has been read: nothing waits.
+    pub fn begin(&mut self, at: u64) {
+        (self.start, self.end) = (at, at);
     }
 
     /// So many `segments` follow, up to byte `end`: in the last buffer as far as it holds them (`tcp_try_coalesce`). Of several,

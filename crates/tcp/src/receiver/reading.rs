@@ -1,4 +1,5 @@
-//! An application that does not read at once: what comes waits, the window closes and opens again (RFC 9293 section 3.8.6.2).
+//! An application that does not read at once: what comes waits, the window closes and opens again (RFC 9293 section 3.8.6.2). And one
+//! that does, but sleeps until all that comes at one instant is there.
 
 use super::{ALL, Data, Read, Receiver};
 use crate::clock::Clock;
@@ -22,10 +23,38 @@ impl Receiver {
         self.reads_at
     }
 
+    /// More comes at this same instant: in Linux the application, which one packet wakes, runs after all of them. Until it [wakes](Self::wake)
+    /// it has asked for nothing beyond what it has.
+    #[cold]
+    pub fn sleep(&mut self, until: Time) {
+        if self.wakes_at == Time::NEVER {
+            if self.asked == ALL {
+                self.queue.begin(self.next);
+            }
+            (self.asks, self.asked) = (self.asked, self.delivered());
+        }
+        self.wakes_at = until;
+    }
+
+    /// When the application runs again; part of [`Self::timer`].
+    pub fn wakes_at(&self) -> Time {
+        self.wakes_at
+    }
+
+    /// It reads what has come.
+    pub fn wake(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        let from = self.delivered();
+        (self.asked, self.wakes_at) = (self.asks, Time::NEVER);
+        self.read_on(from, clock, emit);
+    }
+
     /// The application asks for so many `bytes` more, sleeps until they have come (`recv` with `MSG_WAITALL`), and reads again `at` that
     /// time.
     pub fn read(&mut self, bytes: u64, at: Time, clock: Clock, emit: &mut impl FnMut(&Ack)) {
         self.reads_at = at;
+        if self.wakes_at < Time::NEVER {
+            self.wake(clock, emit);
+        }
         let from = self.delivered();
         self.asked = self.asked.saturating_add(bytes).min(ALL - 1);
         self.read_on(from, clock, emit);
@@ -84,7 +113,7 @@ impl Receiver {
         let unacked = self.next - self.acked;
         let is_empty = unread.buffers == 0 && self.reassembly.is_empty();
         let window = self.right_edge.saturating_sub(self.next);
-        if unacked > self.full || (unacked > 0 && self.pushed && is_empty) || self.doubles(window, unread) {
+        if unacked > self.full || (unacked > 0 && self.tells_push() && is_empty) || self.doubles(window, unread) {
             self.send(unread, clock, emit);
         }
     }
