@@ -150,8 +150,9 @@ impl Variation {
         };
         let mut arrival = departure + delay;
         if self.together > Span::ZERO {
-            // Those that are due by the next time that some leave, leave with them. After a longer silence one waits, too.
-            let next = self.last + self.together;
+            // Those that are due by the next time that some leave, leave with them. That is as long after the last time as given, or
+            // after the first of them came, if none was there yet (netem's slots). After a longer silence one waits, too.
+            let next = self.last.max(departure) + self.together;
             arrival = match arrival {
                 due if due <= self.last => self.last,
                 due if due <= next => next,
@@ -186,8 +187,9 @@ mod tests {
     use super::*;
 
     fn variation(more: &str) -> Variation {
+        let delay = if more.contains("delay_ns") { "" } else { r#""delay_ns": 1000000,"# };
         let json = format!(
-            r#"{{"name": "", "from": 0, "to": 1, "transmitter": null, "delay_ns": 1000000, "loss_ppb": 0,
+            r#"{{"name": "", "from": 0, "to": 1, "transmitter": null, {delay} "loss_ppb": 0,
             "overhead_bytes": 0, {more}}}"#
         );
         *Variation::new(&serde_json::from_str(&json).unwrap(), 1, 0).unwrap()
@@ -242,6 +244,16 @@ mod tests {
         let broken = arrivals(&mut variation, 100_000).iter().filter(|&&at| at == 0).count();
         let twice = (0..100_000).filter(|_| variation.doubles()).count();
         assert!((9_500..10_500).contains(&broken) && (4_750..5_250).contains(&twice), "{broken} {twice}");
+    }
+
+    #[test]
+    fn without_a_delay_the_first_that_comes_after_others_have_left_begins_the_wait() {
+        let mut variation = variation(r#""delay_ns": 0, "aggregation_ns": 100000"#);
+        let mut arrival = |us: u64| match variation.fate(1_514, Time::from_nanos(us * 1_000)) {
+            Fate::Arrives(time) => time.nanos() / 1_000,
+            Fate::Broken | Fate::Policed => 0,
+        };
+        assert_eq!([30, 60, 90, 120, 150, 240, 270].map(&mut arrival), [130, 130, 130, 130, 250, 250, 370]);
     }
 
     #[test]
