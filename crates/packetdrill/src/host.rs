@@ -148,7 +148,7 @@ impl Host {
     /// Lets timers fire up to and at `until_us`; with `sending`, only until something is sent.
     pub fn run(&mut self, until_us: i64, sending: bool) {
         while !sending || self.sent.is_empty() {
-            let (timer, pacing) = (self.sender.timer(), self.sender.next_room(Time::NEVER));
+            let (timer, pacing) = (self.sender.timer(), self.sender.next_room(|_| Time::NEVER));
             let next = timer.min(pacing);
             if next > time(until_us) {
                 break;

@@ -236,7 +236,7 @@ impl Pair {
             events += 1;
             assert!(events < 2_000_000, "no end: {:?} {:?}", self.case, self.sender.window);
             let packet = self.on_way.peek().map_or(Time::NEVER, |&Reverse((due, _))| due);
-            let (timer, pace) = (self.sender.timer(), self.sender.next_room(Time::NEVER));
+            let (timer, pace) = (self.sender.timer(), self.sender.next_room(|_| Time::NEVER));
             let receiver = self.receiver.timer();
             let due = packet.min(timer).min(pace).min(receiver);
             assert_ne!(due, Time::NEVER, "nothing will ever happen: {:?} {:?}", self.case, self.sender.window);

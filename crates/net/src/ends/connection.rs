@@ -24,15 +24,13 @@ pub enum Phase {
     Done,
 }
 
-/// A super-packet in the sending host's queue.
+/// A packet in the sending host's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queued {
-    /// When the last of it leaves; [`Time::NEVER`] while that is not known.
+    /// When it begins to leave; [`Time::NEVER`] while that is not known.
     pub leaves: Time,
     /// Bytes that it holds until then.
     pub memory: u32,
-    /// So many of its packets wait for nobody knows how long.
-    pub held: u32,
 }
 
 /// With many connections each packet finds its own out of the cache. So the fields lie in order of who uses them, in three
@@ -185,16 +183,18 @@ impl Connection {
         }
     }
 
-    /// The first of the packets that wait for nobody knows how long leaves at `at`. If that is the last one of a super-packet:
-    /// how many others are before it.
-    pub fn leaves_host_queue(&mut self, at: Time) -> Option<usize> {
-        let place = self.host_queue.iter().position(|queued| queued.held > 0)?;
-        let queued = &mut self.host_queue[place];
-        queued.held -= 1;
-        if queued.held > 0 {
-            return None;
+    /// The first of the packets that wait for nobody knows how long begins to leave at `at`.
+    pub fn leaves_host_queue(&mut self, at: Time) {
+        if let Some(queued) = self.host_queue.iter_mut().find(|queued| queued.leaves == Time::NEVER) {
+            queued.leaves = at;
         }
-        queued.leaves = at;
-        Some(place)
+    }
+
+    /// When its sender acts next by itself, as it is `now`.
+    pub fn due(&self, now: Time) -> Option<Time> {
+        let Phase::Established(sender) = &self.phase else { return None };
+        let leaves =
+            |place: usize| self.host_queue.get(place).or(self.host_queue.back()).map_or(now, |queued| queued.leaves);
+        Some(sender.timer().min(sender.next_room(leaves)))
     }
 }

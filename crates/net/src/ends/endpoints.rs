@@ -11,9 +11,9 @@ use crate::network::passage::Sent;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::packet::{Ack, Burst};
 use sawtooth_tcp::receiver::{Data, Receiver};
-use sawtooth_tcp::sender::{SUPER_PACKET_OVERHEAD, Sender};
-use sawtooth_units::{Span, Time};
+use sawtooth_tcp::sender::{SEGMENT_OVERHEAD, Sender};
 use sawtooth_units::width::Fit;
+use sawtooth_units::{Span, Time};
 
 /// What comes at one instant has come when it is over, and what a card kept until then is up.
 const INSTANT: Span = Span::from_nanos(2);
@@ -186,12 +186,8 @@ impl Ends {
         bursts.clear();
         self.bursts = bursts;
         let connection = &mut self.connections[index as usize];
-        let leaves = connection.host_queue.front().map_or(now, |queued| queued.leaves);
-        let Some(sender) = connection.sender() else {
-            return;
-        };
-        let done = sender.is_done();
-        let due = sender.timer().min(sender.next_room(leaves));
+        let Some(due) = connection.due(now) else { return };
+        let done = connection.sender().is_some_and(|sender| sender.is_done());
         outside.calendar.timer(self.timer(index, SENDER), due);
         if done {
             self.close(index, true, outside);
@@ -212,14 +208,15 @@ impl Ends {
         };
         let network = &mut outside.network;
         let first = network.routes.link(packet.at);
-        let memory = u64::from(burst.bytes) + SUPER_PACKET_OVERHEAD;
         let whole_lost = offload && network.links[first as usize].loses(now);
         let tapped = self.wire.is_some();
         if tapped && offload {
             self.tap_super_packet(&packet, burst, whole_lost, now, network);
         }
-        let (mut leaves, mut held) = (now, 0);
-        if !whole_lost {
+        let mut gone = 0;
+        if whole_lost {
+            gone = u64::from(burst.bytes) + u64::from(burst.count) * SEGMENT_OVERHEAD;
+        } else {
             let mut left = burst.bytes;
             packet.seq = burst.start;
             while left > 0 {
@@ -230,12 +227,25 @@ impl Ends {
                 if tapped {
                     self.tap_sent(&packet, now, network);
                 }
-                if offload || !network.links[first as usize].loses(now) {
+                let begins = if queued { network.begins(first, now) } else { now };
+                let sent = if offload || !network.links[first as usize].loses(now) {
                     let packet = network.packets.insert(packet);
-                    match network.send(packet, first, now, &mut outside.calendar) {
-                        Sent::Leaves(departure) => leaves = departure,
-                        Sent::Held => held += 1,
-                        Sent::Dropped => {}
+                    network.send(packet, first, now, &mut outside.calendar)
+                } else {
+                    Sent::Dropped
+                };
+                if queued {
+                    let memory = u64::from(left.min(mss)) + SEGMENT_OVERHEAD;
+                    let leaves = match sent {
+                        Sent::Leaves => begins,
+                        Sent::Held => Time::NEVER,
+                        Sent::Dropped => now,
+                    };
+                    if leaves > now {
+                        let queue = &mut self.connections[index as usize].host_queue;
+                        queue.push_back(Queued { leaves, memory: memory.fit_u32() });
+                    } else {
+                        gone += memory;
                     }
                 }
                 left = left.saturating_sub(mss);
@@ -243,30 +253,25 @@ impl Ends {
                 packet.seq += u64::from(mss);
             }
         }
-        let connection = &mut self.connections[index as usize];
-        if !queued {
-            return;
-        }
-        if leaves > now || held > 0 {
-            let leaves = if held > 0 { Time::NEVER } else { leaves };
-            connection.host_queue.push_back(Queued { leaves, memory: memory.fit_u32(), held });
-        } else if let Some(sender) = connection.sender() {
-            sender.host_queue -= memory;
+        if queued
+            && gone > 0
+            && let Some(sender) = self.connections[index as usize].sender()
+        {
+            sender.host_queue -= gone;
         }
     }
 
     /// A packet that was held before its link has left, or was dropped there. Where that is its host's own link, the sender has
     /// room again.
     pub fn left<C: Calendar>(&mut self, left: Left, outside: &mut Outside<C>) {
-        let Left { packet, link, at } = left;
+        let Left { packet, link } = left;
         if packet.kind != Kind::Data {
             return;
         }
         let connection = &mut self.connections[packet.owner as usize];
         if packet.generation == connection.generation && outside.network.routes.link(connection.forward_at) == link {
-            let Some(0) = connection.leaves_host_queue(at) else { return };
-            let Some(sender) = connection.sender() else { return };
-            let due = sender.timer().min(sender.next_room(at));
+            connection.leaves_host_queue(outside.now);
+            let Some(due) = connection.due(outside.now) else { return };
             outside.calendar.timer(self.timer(packet.owner, SENDER), due);
         }
     }

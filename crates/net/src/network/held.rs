@@ -9,13 +9,11 @@ use crate::network::queue::{Drops, Waiting};
 use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 
-/// A packet that was held has left over `link`, or was dropped.
+/// A packet that was held begins to leave over `link`, or was dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Left {
     pub packet: Packet,
     pub link: u32,
-    /// When it has left entirely.
-    pub at: Time,
 }
 
 impl Network {
@@ -39,14 +37,14 @@ impl Network {
         for other in drops.packets {
             let is_it = other.packet == waiting.packet;
             refused |= is_it;
-            self.drop_held(other, waiting.since, !is_it);
+            self.drop_held(other, !is_it);
         }
         let sent = match departure {
             Some((first, departure)) => {
                 self.marked(&first);
                 self.carry(waiting.packet, waiting.link, departure, calendar);
                 calendar.departure(transmitter, departure);
-                Sent::Leaves(departure)
+                Sent::Leaves
             }
             None if refused => Sent::Dropped,
             None => Sent::Held,
@@ -60,13 +58,13 @@ impl Network {
     pub fn depart(&mut self, transmitter: u32, now: Time, calendar: &mut impl Calendar) -> Option<Left> {
         let mut drops = Drops::default();
         let next = self.transmitters[transmitter as usize].next(now, &mut drops);
-        drops.packets.into_iter().for_each(|other| self.drop_held(other, now, true));
+        drops.packets.into_iter().for_each(|other| self.drop_held(other, true));
         let left = next.map(|(waiting, departure)| {
             self.marked(&waiting);
             let packet = *self.packets.get_mut(waiting.packet);
             self.carry(waiting.packet, waiting.link, departure, calendar);
             calendar.departure(transmitter, departure);
-            Left { packet, link: waiting.link, at: departure }
+            Left { packet, link: waiting.link }
         });
         self.ask_again(transmitter, now, calendar);
         left
@@ -87,10 +85,10 @@ impl Network {
     }
 
     /// `told`: its host has been told that it waits.
-    fn drop_held(&mut self, waiting: Waiting, now: Time, told: bool) {
+    fn drop_held(&mut self, waiting: Waiting, told: bool) {
         if told {
             let packet = *self.packets.get_mut(waiting.packet);
-            self.left.push_back(Left { packet, link: waiting.link, at: now });
+            self.left.push_back(Left { packet, link: waiting.link });
         }
         self.packets.discard(waiting.packet);
     }

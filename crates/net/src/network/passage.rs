@@ -11,8 +11,8 @@ use sawtooth_units::{Span, Time};
 /// What became of a packet that was put on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It will have left the transmitter by then.
-    Leaves(Time),
+    /// When it leaves is known: [`Network::begins`] said it.
+    Leaves,
     /// It waits, who knows how long: [`Network::left`] will tell.
     Held,
     /// Lost, or there was no room.
@@ -165,6 +165,13 @@ impl Network {
         }
     }
 
+    /// When what is put on a link now would begin to leave, if it does not wait for nobody knows how long.
+    #[inline]
+    pub fn begins(&self, link: u32, now: Time) -> Time {
+        let transmitter = self.links[link as usize].transmitter;
+        transmitter.map_or(now, |transmitter| self.transmitters[transmitter as usize].free.max(now))
+    }
+
     /// Puts a packet on a link.
     #[inline]
     pub fn send(&mut self, packet: Handle, index: u32, now: Time, calendar: &mut impl Calendar) -> Sent {
@@ -185,7 +192,7 @@ impl Network {
         if link.carry(packet, departure) {
             calendar.arrival(index, link.head());
         }
-        Sent::Leaves(departure)
+        Sent::Leaves
     }
 
     /// As [`Self::send`] over any link.
@@ -218,7 +225,7 @@ impl Network {
             }
         };
         self.carry(packet, index, departure, calendar);
-        Sent::Leaves(departure)
+        Sent::Leaves
     }
 
     /// Puts a packet that leaves its transmitter at `departure` on its way.

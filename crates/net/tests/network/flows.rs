@@ -1,6 +1,6 @@
 //! Flows begin, end and are replaced as the scenario says.
 
-use crate::common::{MS, MSS, PERCENT, Path, Run, SECOND};
+use crate::common::{MS, MSS, PERCENT, Path, Run, SECOND, chain};
 use serde_json::{Value, json};
 
 fn with_flow(path: Path, fields: &[(&str, Value)]) -> Run {
@@ -30,6 +30,16 @@ fn a_short_flow_takes_a_handshake_and_a_round_trip_for_each_doubling() {
     let run = with_flow(Path::default(), &[("bytes", json!(30 * MSS))]);
     let (start_s, end_s) = (run.floats("flows", "start_s")[0], run.floats("flows", "end_s")[0]);
     assert!((end_s - start_s - 3.0 * 0.020).abs() < 0.004, "{} s", end_s - start_s);
+}
+
+#[test]
+fn on_a_slow_card_little_of_a_sender_waits_and_each_segment_takes_memory_of_its_own() {
+    // In slow start: two super-packets of 16 segments are allowed for, and then a third. With 832 bytes for each segment that is 21 and 16;
+    // Linux has at most 37 of this flow.
+    let run = Run::of(&chain("reno", 51_900_000, 110 * MS, 0, 2_200 * MS));
+    let rows = run.integers("queues", "transmitter").into_iter().zip(run.integers("queues", "packets"));
+    let most = rows.filter(|&(transmitter, _)| transmitter == 0).map(|(_, packets)| packets).max();
+    assert!((34..=37).contains(&most.unwrap_or(0)), "{most:?}");
 }
 
 #[test]

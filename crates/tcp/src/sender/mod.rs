@@ -27,7 +27,7 @@ use crate::flight::{CaState, Flight};
 use crate::options::HostOptions;
 use crate::packet::{Block, Burst, Ecn};
 use crate::window::Window;
-pub use output::SUPER_PACKET_OVERHEAD;
+pub use output::SEGMENT_OVERHEAD;
 use rack::Rack;
 use rtt::Rtt;
 use sawtooth_units::Time;
@@ -93,13 +93,14 @@ pub struct Sender {
     send_buffer: u64,
     /// Bytes of this connection in the sending host's own queue (`sk_wmem_alloc`), which the network takes out again.
     pub host_queue: u64,
+    host_room: u64,
     /// How many bytes a new buffer takes, in whole segments; up to which the application has told to send at once (`pushed_seq`).
     buffer_bytes: u64,
     pushed: u64,
     /// Buffers (`sk_buff`s) that what is in flight fills.
     super_packets: u32,
     writer: Writer,
-    /// The send queue waits for `host_queue` to fall (`TSQ_THROTTLED`).
+    /// The send queue waits for `host_queue` to fall (`TSQ_THROTTLED`), below `host_room`.
     pub throttled: bool,
     /// The application may write more when all is written.
     stays_open: bool,
@@ -256,6 +257,7 @@ impl Sender {
             last_send_jiffies: clock.jiffies(),
             host_queued: start.host_queued,
             host_queue: 0,
+            host_room: 0,
             throttled: false,
             ts_recent: start.ts_recent,
             flight,

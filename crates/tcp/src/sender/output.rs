@@ -19,7 +19,9 @@ const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
 /// Largest payload of a super-packet (`sk_gso_max_size`, `tcp_xmit_size_goal`).
 const GSO_MAX_SIZE: u64 = gso::MAX_PAYLOAD as u64;
 /// Kernel memory that a super-packet takes beyond its payload (`SKB_TRUESIZE(MAX_TCP_HEADER)`).
-pub const SUPER_PACKET_OVERHEAD: u64 = 832;
+pub(super) const SUPER_PACKET_OVERHEAD: u64 = 832;
+/// And each segment that it is cut into before it waits in the host's queue (`tcp_gso_segment`): they have heads of their own.
+pub const SEGMENT_OVERHEAD: u64 = SUPER_PACKET_OVERHEAD;
 /// The pacer lets this many first segments go unpaced (as sch_fq did).
 const UNPACED_SEGMENTS: u64 = 10;
 const NANOS_PER_SEC: u64 = 1_000_000_000;
@@ -198,31 +200,47 @@ impl Sender {
 
     /// Whether too much of this connection waits in the host's own queue.
     fn host_queue_full(&mut self, bytes: u32, factor: u32) -> bool {
-        let full = self.exceeds_small_queue(u64::from(bytes), factor);
-        self.throttled |= full;
+        let limit = self.small_queue(u64::from(bytes), factor);
+        let full = self.exceeds(limit);
+        if full {
+            (self.throttled, self.host_room) = (true, limit);
+        }
         full
     }
 
-    fn exceeds_small_queue(&self, bytes: u64, factor: u32) -> bool {
+    /// What is queued at most when so many bytes are to follow (`tcp_small_queue_check`).
+    fn small_queue(&self, bytes: u64, factor: u32) -> u64 {
         let size = bytes + SUPER_PACKET_OVERHEAD;
         let mut limit = (2 * size).max(self.window.pacing_rate >> gso::PACING_SHIFT);
         if !self.window.pacing {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
         }
-        self.host_queue > limit << factor && self.flight.packets_out > 0
+        limit << factor
     }
 
-    /// When [`Self::on_room`] wants to be called next, if the first of what waits in the host's queue leaves it at `leaves`.
-    /// The pacer may fire earlier than that, but not send then, and is spared the call.
-    pub fn next_room(&self, leaves: Time) -> Time {
+    /// One super-packet may always be on its way, and another follow. Linux counts a byte more than is queued.
+    fn exceeds(&self, limit: u64) -> bool {
+        self.host_queue >= limit && self.super_packets > 1
+    }
+
+    /// How many packets are before the one with which less than `limit` is queued.
+    fn packets_before(&self, limit: u64) -> usize {
+        let most = u64::from(self.flight.mss) + SEGMENT_OVERHEAD;
+        (self.host_queue.saturating_sub(limit) / most).fit_usize()
+    }
+
+    /// When [`Self::on_room`] wants to be called next. `leaves`: when the packet with so many before it leaves the host's queue, or
+    /// the last one. The pacer may fire earlier than there is room, but not send then, and is spared the call.
+    pub fn next_room(&self, leaves: impl Fn(usize) -> Time) -> Time {
         if self.throttled {
-            return self.pacing_timer.min(leaves);
+            return self.pacing_timer.min(leaves(self.packets_before(self.host_room)));
         }
-        if self.host_queue > 0 && self.pacing_timer < leaves {
+        if self.host_queue > 0 && self.pacing_timer < Time::NEVER {
             let retransmits = self.flight.lost_out > self.flight.retrans_out;
             let bytes = u64::from(self.tso_segs()) * u64::from(self.flight.mss);
-            if self.exceeds_small_queue(bytes, u32::from(retransmits)) {
-                return leaves;
+            let limit = self.small_queue(bytes, u32::from(retransmits));
+            if self.exceeds(limit) {
+                return leaves(self.packets_before(limit)).max(self.pacing_timer);
             }
         }
         self.pacing_timer
@@ -416,7 +434,7 @@ impl Sender {
     fn emit(&mut self, start: u64, piece: Piece, clock: Clock, out: &mut Vec<Burst>) {
         let tsval = if self.options.timestamps { clock.timestamp() } else { 0 };
         if self.host_queued {
-            self.host_queue += u64::from(piece.bytes) + SUPER_PACKET_OVERHEAD;
+            self.host_queue += u64::from(piece.bytes) + u64::from(piece.segments) * SEGMENT_OVERHEAD;
         }
         let Piece { bytes, segments } = piece;
         let count = u32::from(segments);

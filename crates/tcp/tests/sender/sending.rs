@@ -188,9 +188,9 @@ fn only_bbr_is_paced_in_each_version() {
 /// Follows the pacing timer until it is no longer set: when how many segments left.
 fn pace(driver: &mut Driver) -> Vec<(Time, u32)> {
     let mut sent = Vec::new();
-    while driver.sender.next_room(Time::NEVER) != Time::NEVER {
-        assert!(driver.sender.next_room(Time::NEVER) > driver.now);
-        driver.now = driver.sender.next_room(Time::NEVER);
+    while driver.sender.next_room(|_| Time::NEVER) != Time::NEVER {
+        assert!(driver.sender.next_room(|_| Time::NEVER) > driver.now);
+        driver.now = driver.sender.next_room(|_| Time::NEVER);
         let bursts = driver.act(|sender, clock, out| sender.on_room(clock, out));
         sent.extend(bursts.iter().map(|b| (driver.now, b.count)));
     }
@@ -235,7 +235,14 @@ fn a_full_host_queue_throttles_the_sender_until_it_drains() {
     let sent = segments(&driver.ack(10));
     assert!(driver.sender.throttled);
     assert!(sent < 20, "{sent} segments left although the host's queue holds them");
-    assert!(driver.sender.host_queue > u64::from(sent) * MSS, "every super-packet takes more than its payload");
+    assert_eq!(driver.sender.host_queue, u64::from(sent) * (MSS + 832), "every segment takes more than its payload");
+    // The sender says how many packets are before the one with which there is room.
+    let before = driver.sender.next_room(|place| Time::from_nanos(place as u64)).nanos();
+    let (room, segment) = (driver.sender.host_queue - before * (MSS + 832), MSS + 832);
+    driver.sender.host_queue = room;
+    assert!(driver.act(|sender, clock, out| sender.on_room(clock, out)).is_empty());
+    driver.sender.host_queue = room - segment;
+    assert!(!driver.act(|sender, clock, out| sender.on_room(clock, out)).is_empty());
     driver.sender.host_queue = 0;
     let more = driver.act(|sender, clock, out| sender.on_room(clock, out));
     assert!(!more.is_empty());
