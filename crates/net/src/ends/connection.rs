@@ -33,6 +33,14 @@ pub struct Queued {
     pub memory: u32,
 }
 
+/// The SYN that the receiving end answers, and how often a timer has sent its answer again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answered {
+    pub tsval: u32,
+    pub flags: u8,
+    pub repeats: u8,
+}
+
 /// With many connections each packet finds its own out of the cache. So the fields lie in order of who uses them, in three
 /// lines: the sending end, the receiving end, and what only start and end need.
 #[derive(Debug)]
@@ -81,6 +89,7 @@ pub struct Connection {
     pub handshake: SenderStats,
     /// The receiving end has agreed on ECN.
     pub ecn: bool,
+    pub answered: Answered,
 }
 
 impl Connection {
@@ -113,6 +122,7 @@ impl Connection {
             timestamps: from.timestamps && to.timestamps,
             handshake: SenderStats::default(),
             ecn: false,
+            answered: Answered::default(),
             host_queue: VecDeque::new(),
             host_queued: first.transmitter.is_some(),
             offload: from.offload,

@@ -48,9 +48,9 @@ impl Wish {
         host.ecn != 0 && syn.has(ECE) && syn.has(CWR)
     }
 
-    /// Flags of its answer; of accurate ECN, how the SYN came.
-    pub fn synack(self, agreed: bool, syn: &Packet) -> u8 {
-        let told = match (self.accurate, syn.ecn()) {
+    /// Flags of its answer to a SYN with these; of accurate ECN, how that came.
+    pub fn synack(self, agreed: bool, syn: u8) -> u8 {
+        let told = match (self.accurate, Ecn::from_bits(syn)) {
             (false, _) => ECE,
             (true, Ecn::NotEct) => CWR,
             (true, Ecn::Ect1) => CWR | ECE,

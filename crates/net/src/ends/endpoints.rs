@@ -102,6 +102,9 @@ impl Ends {
 
     pub(super) fn receiver_timer<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
         let connection = &mut self.connections[index as usize];
+        if connection.receiver.as_ref().is_some_and(|receiver| !receiver.is_open()) {
+            return self.repeat_synack(index, outside);
+        }
         let clock = connection.receiver_clock(outside.now);
         if let Some(mut receiver) = connection.receiver.take() {
             receiver.on_timer(clock, &mut |ack| self.send_ack(index, ack, outside));

@@ -1,7 +1,7 @@
 //! A connection's life: handshake, end, replacement.
 
 use crate::calendar::Calendar;
-use crate::ends::connection::{Connection, Phase};
+use crate::ends::connection::{Answered, Connection, Phase};
 use crate::ends::ecn::Wish;
 use crate::ends::{Ends, LIFE, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, SYN_OPTIONS};
@@ -17,6 +17,8 @@ use sawtooth_units::{Span, Time};
 pub(super) const SYN_TIMEOUT: Span = Span::from_secs(1);
 /// `sysctl_tcp_syn_linear_timeouts`: so often the timeout is not doubled (Linux 6.5 and newer).
 pub(super) const SYN_LINEAR_TIMEOUTS: u32 = 4;
+/// `sysctl_tcp_synack_retries`.
+const SYNACK_RETRIES: u8 = 5;
 /// `sysctl_tcp_syn_retries`, after those.
 const SYN_RETRIES: u32 = 6 + SYN_LINEAR_TIMEOUTS;
 
@@ -111,7 +113,8 @@ impl Ends {
         let clock = connection.receiver_clock(outside.now);
         let new = connection.receiver.is_none() && connection.receiver_generation == packet.generation;
         let wish = Wish::of(self.chosen[connection.flow as usize].as_ref());
-        if new || connection.receiver_generation < packet.generation {
+        let is_later = connection.receiver_generation < packet.generation;
+        if new || is_later {
             let host = &self.scenario.hosts[connection.to as usize];
             connection.ecn = wish.agrees(host, &packet);
             let echo = wish.echo(connection.ecn);
@@ -124,16 +127,41 @@ impl Ends {
         } else if connection.receiver_generation != packet.generation {
             return;
         }
+        let repeats = if new || is_later { 0 } else { connection.answered.repeats };
+        connection.answered = Answered { tsval: packet.tsval, flags: packet.flags, repeats };
+        self.send_synack(packet.owner, outside);
+    }
+
+    fn send_synack<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        let connection = &mut self.connections[index as usize];
+        let clock = connection.receiver_clock(outside.now);
+        let wish = Wish::of(self.chosen[connection.flow as usize].as_ref());
+        let Answered { tsval, flags, repeats } = connection.answered;
+        let Some(receiver) = &connection.receiver else { return };
         connection.synack_sent = outside.now;
         let reply = Packet {
-            generation: packet.generation,
+            generation: connection.receiver_generation,
             tsval: if connection.timestamps { clock.timestamp() } else { 0 },
-            tsecr: packet.tsval,
-            window: connection.receiver.as_ref().map_or(0, |r| r.initial_window()).fit_u32(),
-            flags: wish.synack(connection.ecn, &packet),
-            ..Packet::new(packet.owner, Kind::SynAck, (HEADERS + SYN_OPTIONS).fit_u16(), connection.backward_at)
+            tsecr: tsval,
+            window: receiver.initial_window().fit_u32(),
+            flags: wish.synack(connection.ecn, flags),
+            ..Packet::new(index, Kind::SynAck, (HEADERS + SYN_OPTIONS).fit_u16(), connection.backward_at)
         };
+        if !receiver.is_open() {
+            let timeout = clock.jiffies_from_micros(SYN_TIMEOUT.micros() << repeats);
+            outside.calendar.timer(self.timer(index, RECEIVER), clock.wheel_time(clock.jiffies64() + timeout));
+        }
         self.forward(reply, outside);
+    }
+
+    /// Nothing came after the answer to a SYN: it is sent again, whether or not another SYN comes.
+    #[cold]
+    pub(super) fn repeat_synack<C: Calendar>(&mut self, index: u32, outside: &mut Outside<C>) {
+        let answered = &mut self.connections[index as usize].answered;
+        if answered.repeats < SYNACK_RETRIES {
+            answered.repeats += 1;
+            self.send_synack(index, outside);
+        }
     }
 
     #[cold]

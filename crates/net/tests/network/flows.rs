@@ -33,6 +33,17 @@ fn a_short_flow_takes_a_handshake_and_a_round_trip_for_each_doubling() {
 }
 
 #[test]
+fn an_answer_to_a_syn_that_was_lost_comes_again_though_the_syn_that_asks_again_is_lost_too() {
+    let mut scenario = Path::default().json();
+    scenario["links"][2]["losses"] = json!([[0, 1_000_000_000], [500 * MS, 0]]);
+    scenario["links"][1]["losses"] = json!([[500 * MS, 1_000_000_000], [1_500 * MS, 0]]);
+    let run = Run::of(&scenario);
+    let sent = run.integers("intervals", "segments_out");
+    // The timer of a second goes by the wheel of ticks.
+    assert_eq!((sent[..10].iter().sum::<i64>(), sent[10] > 0), (0, true), "{sent:?}");
+}
+
+#[test]
 fn on_a_slow_card_little_of_a_sender_waits_and_each_segment_takes_memory_of_its_own() {
     // In slow start: two super-packets of 16 segments are allowed for, and then a third. With 832 bytes for each segment that is 21 and 16;
     // Linux has at most 37 of this flow.

@@ -184,6 +184,11 @@ impl Receiver {
         is_first
     }
 
+    /// Whether anything came after the SYN.
+    pub fn is_open(&self) -> bool {
+        self.handshake_us > 0
+    }
+
     /// The window that the SYN-ACK offers, in bytes.
     pub fn initial_window(&self) -> u64 {
         self.buffer.initial_window()

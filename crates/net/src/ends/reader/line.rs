@@ -186,7 +186,7 @@ impl Ends {
         connection.phase = Phase::Connecting { sent: outside.now, tries: tries + 1 };
         let clock = connection.sender_clock(outside.now);
         let reply = Packet {
-            flags: wish.synack(ecn, &packet),
+            flags: wish.synack(ecn, packet.flags),
             generation: packet.generation,
             tsval: if connection.timestamps { clock.timestamp() } else { 0 },
             tsecr: packet.tsval,
