@@ -1,6 +1,6 @@
 //! The same scenario and seed give the same bytes, however the run is cut up.
 
-use crate::common::{GIGABIT, MS, PERCENT, Path, Run, SECOND, bits, chain, find, link, probe, simulation, transmitter};
+use crate::common::{MS, PERCENT, Path, Run, SECOND, bits, chain, find, link, probe, simulation};
 use sawtooth_net::Simulation;
 use sawtooth_net::tables::Column;
 use sawtooth_units::Time;
@@ -71,37 +71,16 @@ fn cells() -> Value {
     scenario
 }
 
-/// 50 Mbit/s over a link on which packets go together every 2 ms; what comes back has a transmitter that counts it.
-fn together(gro_ns: u64) -> Value {
+/// 50 Mbit/s over a link on which packets go together every 2 ms.
+fn together() -> Value {
     let mut scenario = Path { rate_bps: 50_000_000, count: 2, ..Path::default() }.json();
     scenario["links"][1]["aggregation_ns"] = json!(2 * MS);
-    scenario["transmitters"] = json!([scenario["transmitters"][0], transmitter("back", GIGABIT, 1_000)]);
-    scenario["links"][2]["transmitter"] = json!(1);
-    if gro_ns > 0 {
-        scenario["hosts"][2]["gro_ns"] = json!(gro_ns);
-    }
     scenario
 }
 
 #[test]
-fn packets_that_come_at_one_instant_are_acknowledged_once_a_connection() {
-    // Linux acknowledges one flow's bundles of eight with 12 of a hundred, with GRO and without.
-    for gro_ns in [0, 1] {
-        let mut scenario = together(gro_ns);
-        scenario["flows"][0]["count"] = json!(1);
-        let run = Run::of(&scenario);
-        let sent = |transmitter: i64| -> i64 {
-            let rows = run.integers("queues", "transmitter").into_iter().zip(run.integers("queues", "sent_packets"));
-            rows.filter(|&(of, _)| of == transmitter).map(|(_, packets)| packets).sum()
-        };
-        let acks = 100 * sent(1) / sent(0);
-        assert!((11..=14).contains(&acks), "{acks} of a hundred");
-    }
-}
-
-#[test]
 fn a_limit_of_events_interrupts_without_changing_anything() {
-    for scenario in [mixed(7), cells(), together(0)] {
+    for scenario in [mixed(7), cells(), together()] {
         let whole = Run::of(&scenario);
         for max_events in [1, 7, 1_000, 54_321] {
             assert!(taken_in_pauses(&scenario, max_events) == bits(&whole.tables), "{max_events} events at a time");
