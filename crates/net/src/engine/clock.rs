@@ -291,12 +291,13 @@ impl Simulation {
             return calendar.heaps[cell as usize].replace_top(Time::NEVER);
         }
         let packet = input.arrive().packet;
-        calendar.heaps[cell as usize].replace_top(input.head());
+        let next = input.head();
+        calendar.heaps[cell as usize].replace_top(next);
         network.seen(packet, link, now);
         match network.next_link(packet, link) {
             END => {
                 let packet = network.packets.remove(packet);
-                self.outside.more = calendar.heaps[cell as usize].peek().is_some_and(|(next, _)| next == now);
+                self.outside.more = next == now;
                 self.ends.arrive(packet, &mut self.outside);
             }
             next => {
