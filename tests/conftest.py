@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from hypothesis import HealthCheck, settings
 
 import sawtooth
 from sawtooth.kernel import Kernel, build
+from sawtooth.lab import Server, Site
+from sawtooth.lab.site import KINDS
 
 # A shell starts what runs in its background with SIGINT ignored, which programs that the tests interrupt would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -166,6 +169,27 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     except webassembly.MissingError as missing:
         pytest.skip(f"the page of sawtooth lab cannot be built here: {missing}")
     return directory
+
+
+@pytest.fixture(scope="session")
+def site(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The page of `sawtooth lab`, built."""
+    import lab as tool
+
+    directory = tmp_path_factory.mktemp("site")
+    tool.build(directory)
+    return Site({name: (directory / name).read_bytes() for name in KINDS})
+
+
+@pytest.fixture(scope="session")
+def address(site: Site) -> Iterator[str]:
+    """Where it is served, as `sawtooth lab` serves it."""
+    with Server(site) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.address
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,30 +12,8 @@ import pytest
 
 from sawtooth import Scenario
 from sawtooth.engines import get
-from sawtooth.lab import Server, Site
-from sawtooth.lab.site import KINDS
+from sawtooth.lab import Site
 from test_webassembly import served
-
-
-@pytest.fixture(scope="module")
-def site(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """The built page."""
-    import lab as tool
-
-    directory = tmp_path_factory.mktemp("site")
-    tool.build(directory)
-    return Site({name: (directory / name).read_bytes() for name in KINDS})
-
-
-@pytest.fixture(scope="module")
-def address(site: Site) -> Iterator[str]:
-    """Where it is served, as `sawtooth lab` serves it."""
-    with Server(site) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.address
-        server.shutdown()
-        thread.join()
 
 
 class Opened:

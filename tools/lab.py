@@ -23,6 +23,8 @@ WEB = ROOT / "web"
 SITE = ROOT / "src" / "sawtooth" / "lab" / "built"
 HELD = ("uplot", "smol-toml")
 """Packages that are in it."""
+PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts"}
+"""Of the page, by the name that it has in it."""
 FOR_NODE = ("core", "compile", "units")
 """Parts that the tests ask in node."""
 
@@ -33,7 +35,7 @@ def build(site: Path) -> None:
     site.mkdir(parents=True, exist_ok=True)
     webassembly.build(site / "sawtooth.wasm")
     bundle = [esbuild, "--bundle", "--format=esm", "--target=es2022", "--log-level=warning"]
-    pages = [str(WEB / "lab" / f"{name}.ts") for name in ("page", "worker")]
+    pages = [f"{name}={WEB / 'lab' / source}" for name, source in PARTS.items()]
     known = f"--define:PUBLISHED={json.dumps([_figures(name) for name in published.shipped()])}"
     # Comments of their own name hosts; licences stand whole at the beginning.
     told = ["--legal-comments=none", f"--banner:js={_licences()}"]

@@ -2,6 +2,8 @@
 
 import { draw, type Chart } from "../draw/index";
 import "./style.css";
+import { Drop } from "./capture/drop";
+import type { Estimate } from "./capture/estimate";
 import { read, type Asked, type Question } from "./asked";
 import { Field, FIELDS, made } from "./fields";
 import { figures } from "./figures";
@@ -59,6 +61,7 @@ async function main(): Promise<void> {
     const linked = permalink.question(location.hash);
     if (linked !== undefined && permalink.written(linked) !== permalink.written(question)) ask(linked, true);
   });
+  new Drop((path) => tryPath(path));
   ask(question, true);
   document.body.dataset["ready"] = String(Math.round(performance.now()));
 
@@ -100,6 +103,15 @@ async function main(): Promise<void> {
     // What no longer is a preset's is nobody's.
     delete scenario.name;
     ask({ ...question, scenario });
+  }
+
+  /** What a capture shows of a path goes into the fields; what it does not show stays as it is there. */
+  function tryPath({ rate, rtt, loss }: Estimate): void {
+    const { name: _, ...scenario } = question.scenario;
+    const known = { rate, ...(rtt === undefined ? {} : { rtt }), ...(loss === undefined ? {} : { loss }) };
+    ask({ ...question, scenario: { ...scenario, path: { ...scenario.path, ...known } } }, true);
+    fields[0]!.text.focus();
+    at("ask").scrollIntoView();
   }
 
   /** Fields show the question. One that somebody writes into is left alone. */

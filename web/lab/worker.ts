@@ -2,6 +2,7 @@
 
 import { Core, CoreError, type Simulation, type Tables } from "./core";
 import type { Answer, Question, Run } from "./protocol";
+import { turn } from "./turn";
 
 /** So long it works before it listens again. */
 const SLICE_MS = 12;
@@ -68,18 +69,6 @@ async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boo
   } finally {
     for (const one of open) one.close();
   }
-}
-
-/** Lets messages in; without the pause that a timer has. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => {
-      channel.port1.close();
-      resolve();
-    };
-    channel.port2.postMessage(null);
-  });
 }
 
 main().catch((error: unknown) => {

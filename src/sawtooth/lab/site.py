@@ -16,6 +16,7 @@ KINDS = {
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "worker.js": "text/javascript; charset=utf-8",
+    "capture.js": "text/javascript; charset=utf-8",
     "sawtooth.wasm": "application/wasm",
 }
 """Every file of the page, and what a web server says it is."""

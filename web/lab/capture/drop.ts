@@ -1,0 +1,239 @@
+// A capture that is dropped on the page, or chosen: read in a worker of its own, its connections listed, one of them drawn.
+
+import { draw, type Chart } from "../../draw/index";
+import type { Figure } from "../../draw/form";
+import { group, type Member } from "../../draw/group";
+import { made } from "../fields";
+import { estimate, type Estimate } from "./estimate";
+import { data, ends, type Connection } from "./facts";
+import { drawnOf, GROUP, overTime, timeSequence } from "./figures";
+import type { Answer, Curves, Drawn, Listed, Question } from "./protocol";
+import { capture, limit, percent, quantity, rate, verdict, whole } from "./words";
+
+/** Places of the time-sequence graph on a wide screen; a narrow one has fewer. */
+const [COLUMNS, ROWS] = [1200, 400];
+/** So long a zoom stands still before its segments are asked for. */
+const STILL_MS = 60;
+/** Of problems so many are told; the first says what is wrong. */
+const PROBLEMS = 3;
+
+const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
+
+/** `tried`: the estimate is wanted in the fields. */
+export class Drop {
+  private worker: Worker | undefined;
+  private name = "";
+  private listed: Listed | undefined;
+  private chosen: Connection | undefined;
+  private segments: { endS: number; highest: number } | undefined;
+  private readonly charts = new Map<string, Chart>();
+  private still: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly tried: (path: Estimate) => void) {
+    const input = at<HTMLInputElement>("capture-file");
+    input.addEventListener("change", () => {
+      const [file] = input.files ?? [];
+      if (file !== undefined) this.open(file);
+      input.value = "";
+    });
+    at("capture-cancel").addEventListener("click", () => this.cancel());
+    at("capture-close").addEventListener("click", () => this.close(""));
+    const over = (inside: boolean) => (event: DragEvent): void => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      document.body.classList.toggle("dropping", inside);
+    };
+    addEventListener("dragover", over(true));
+    addEventListener("dragleave", over(false));
+    addEventListener("drop", (event) => {
+      over(false)(event);
+      const file = event.dataTransfer?.files[0];
+      if (file !== undefined) this.open(file);
+    });
+    const zoomed: Member = { show: () => this.show(), point: () => undefined };
+    group(GROUP).join(zoomed);
+  }
+
+  private open(file: File): void {
+    this.close("");
+    this.name = file.name;
+    this.busy("opening it");
+    const worker = new Worker("capture.js", { type: "module" });
+    this.worker = worker;
+    worker.onerror = (event) => this.failed(event.message || "the reader of captures could not be loaded");
+    worker.onmessage = ({ data: told }: MessageEvent<Answer>) => {
+      if (this.worker !== worker) return;
+      if (told.kind === "ready") this.ask({ kind: "open", file });
+      else this.told(told);
+    };
+  }
+
+  private told(answer: Exclude<Answer, { kind: "ready" }>): void {
+    switch (answer.kind) {
+      case "progress":
+        this.busy(`${quantity(answer.bytes, "B")} of ${quantity(answer.of, "B")}`, answer.bytes / answer.of);
+        break;
+      case "listed":
+        this.list(answer.listed, quantity(answer.tookMs / 1e3, "s"));
+        break;
+      case "curves":
+        this.curves(answer.connection, answer.curves);
+        break;
+      case "segments":
+        this.segments = answer;
+        this.show();
+        break;
+      case "many":
+        this.busy(undefined);
+        at("capture-drawn").textContent =
+          `It has ${whole(answer.packets)} packets. The page draws each segment of up to ${whole(answer.most)}; the command line draws them all: sawtooth capture FILE --connection ${answer.connection} --html PAGE.`;
+        break;
+      case "drawn":
+        this.sequence(answer.drawn);
+        break;
+      case "failed":
+        this.failed(answer.why);
+    }
+  }
+
+  private list(listed: Listed, took: string): void {
+    this.listed = listed;
+    this.busy(undefined);
+    at("capture-said").textContent = capture(listed, this.name, took);
+    const { problems } = listed.facts;
+    const more = problems.length > PROBLEMS ? [`and ${problems.length - PROBLEMS} more`] : [];
+    at("capture-problems").hidden = problems.length === 0;
+    at("capture-problems").textContent = `The file is not whole; what could be read is shown. ${[...problems.slice(0, PROBLEMS), ...more].join("; ")}.`;
+    at("capture-close").hidden = false;
+    at("capture-list").hidden = listed.count === 0;
+    const heads = ["sender → receiver", "data", "goodput", "lost", "limit"];
+    const head = made("tr", "");
+    head.append(...heads.map((words) => Object.assign(made("th", ""), { textContent: words, scope: "col" })));
+    at("capture-rows").replaceChildren(head, ...listed.connections.map((one) => this.row(one)));
+    const first = listed.connections.find((one) => data(one) !== undefined);
+    if (first !== undefined) this.choose(first.index);
+  }
+
+  private row(connection: Connection): HTMLElement {
+    const of = data(connection);
+    const line = made("tr", "");
+    const first = made("td", "");
+    if (of === undefined) first.textContent = ends(connection);
+    else {
+      const button = made("button", "");
+      button.type = "button";
+      button.dataset["connection"] = String(connection.index);
+      button.textContent = ends(connection);
+      button.addEventListener("click", () => this.choose(connection.index));
+      first.append(button);
+    }
+    const cells = of === undefined ? ["none", "–", "–", "–"] : [
+      quantity(of.acknowledged_bytes, "B"),
+      rate(of.goodput_bps),
+      of.loss.rate === null ? "–" : percent(of.loss.rate),
+      limit(of),
+    ];
+    line.append(first, ...cells.map((words) => Object.assign(made("td", ""), { textContent: words })));
+    return line;
+  }
+
+  private choose(index: number): void {
+    this.chosen = this.listed!.connections.find((one) => one.index === index);
+    this.segments = undefined;
+    this.charts.get("capture-time-sequence")?.remove();
+    this.charts.delete("capture-time-sequence");
+    group(GROUP).show(null);
+    for (const button of at("capture-rows").querySelectorAll("button")) {
+      button.setAttribute("aria-pressed", String(button.dataset["connection"] === String(index)));
+    }
+    at("capture-drawn").textContent = "Every segment of this connection is being read.";
+    this.ask({ kind: "choose", connection: index });
+  }
+
+  private curves(connection: Connection, curves: Curves): void {
+    if (connection.index !== this.chosen?.index) return;
+    const of = data(connection)!;
+    at("capture-shown").hidden = false;
+    at("capture-ends").textContent = ends(connection);
+    at("capture-verdict").replaceChildren(
+      ...verdict(of).flatMap(([asked, told]) => [
+        Object.assign(made("dt", ""), { textContent: asked }),
+        Object.assign(made("dd", ""), { textContent: told }),
+      ]),
+    );
+    const path = estimate(connection, curves);
+    const button = at<HTMLButtonElement>("capture-try");
+    button.disabled = path === undefined;
+    button.onclick = () => path !== undefined && this.tried(path);
+    at("capture-path").textContent = path?.how ?? "It shows too little to try its path.";
+    this.draw(overTime(curves, of.rtt.whole?.median_s ?? 0, connection.end_s - connection.start_s));
+  }
+
+  /** Asks for what is seen of the segments. */
+  private show(): void {
+    clearTimeout(this.still);
+    this.still = setTimeout(() => {
+      if (this.segments === undefined) return;
+      const [from, to] = group(GROUP).range ?? [0, this.segments.endS || 1e-3];
+      this.ask({ kind: "show", from, to, ...places() });
+    }, STILL_MS);
+  }
+
+  private sequence(drawn: Drawn): void {
+    if (this.segments === undefined) return;
+    this.busy(undefined);
+    const { columns, rows } = places();
+    this.draw(timeSequence(drawn, this.segments.endS, this.segments.highest));
+    at("capture-drawn").textContent = drawnOf(drawn, columns, rows);
+  }
+
+  private draw(figure: Figure): void {
+    const chart = this.charts.get(figure.name);
+    if (chart !== undefined) chart.set(figure);
+    else this.charts.set(figure.name, draw(at(figure.name), figure));
+  }
+
+  private failed(why: string): void {
+    const { name } = this;
+    const listed = this.listed !== undefined;
+    this.close("");
+    const fix = "A pcap or pcapng file is needed, plain or packed with gzip";
+    at("capture-wrong").hidden = false;
+    at("capture-wrong").textContent = listed ? `${name}: ${why}.` : `${name}: ${why}. ${fix}.`;
+  }
+
+  /** How far it is, of 1; undefined: nothing is being read. */
+  private busy(words: string | undefined, share = 0): void {
+    at("capture-busy").hidden = words === undefined;
+    at<HTMLProgressElement>("capture-progress").value = share;
+    at("capture-far").textContent = `Reading ${this.name}: ${words ?? ""}`;
+  }
+
+  /** What is read already stays. */
+  private cancel(): void {
+    if (this.listed === undefined) return this.close("Cancelled.");
+    this.ask({ kind: "stop" });
+    this.busy(undefined);
+    at("capture-drawn").textContent = "Its segments are not read: cancelled.";
+  }
+
+  private close(words: string): void {
+    this.worker?.terminate();
+    this.worker = undefined;
+    this.listed = this.chosen = this.segments = undefined;
+    for (const chart of this.charts.values()) chart.remove();
+    this.charts.clear();
+    this.busy(undefined);
+    for (const id of ["capture-close", "capture-list", "capture-shown", "capture-problems", "capture-wrong"]) at(id).hidden = true;
+    at("capture-said").textContent = words;
+    at("capture-wrong").textContent = "";
+  }
+
+  private ask(question: Question): void {
+    this.worker?.postMessage(question);
+  }
+}
+
+function places(): { columns: number; rows: number } {
+  return { columns: Math.min(COLUMNS, Math.max(300, innerWidth)), rows: ROWS };
+}

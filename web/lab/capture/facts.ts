@@ -1,0 +1,67 @@
+// What is told of a capture: those of the facts that docs/reference/capture.md defines which the page shows.
+
+export interface Facts {
+  packets: number;
+  not_tcp: number;
+  unreadable: number;
+  truncated_packets: number;
+  not_looked_into: Record<string, number>;
+  problems: string[];
+  connections: Connection[];
+}
+
+export interface Connection {
+  index: number;
+  client: string;
+  server: string;
+  start_s: number;
+  end_s: number;
+  handshake: { timestamps: boolean | null };
+  directions: Direction[];
+}
+
+/** Of an end that sends no data there is nothing but its packets. */
+export type Direction = { packets: number } & ({ data_packets?: undefined; payload_bytes?: undefined } | Data);
+
+export interface Data {
+  mss: number;
+  data_packets: number;
+  payload_bytes: number;
+  acknowledged_bytes: number;
+  first_data_s: number;
+  duration_s: number;
+  goodput_bps: number | null;
+  retransmits: number;
+  timeout_retransmits: number;
+  rtt: { whole: { min_s: number; median_s: number } | null };
+  limits: Record<string, number>;
+  loss: {
+    rate: number | null;
+    lost: number;
+    segments: number;
+    where: string;
+    sure: string;
+    bursts: number;
+    largest_burst: number;
+    longest_run: number;
+  };
+}
+
+/** The direction with more data, as `sawtooth capture` takes it; undefined where neither has any. */
+export function busier({ directions }: Connection): 0 | 1 | undefined {
+  const [client, server] = directions.map((one) => one.payload_bytes ?? 0) as [number, number];
+  const direction = server > client ? 1 : 0;
+  return directions[direction]!.data_packets === undefined ? undefined : direction;
+}
+
+/** Its facts. */
+export function data(connection: Connection): Data | undefined {
+  const direction = busier(connection);
+  return direction === undefined ? undefined : (connection.directions[direction] as Direction & Data);
+}
+
+/** Sender → receiver of the direction with more data. */
+export function ends(connection: Connection): string {
+  const both = [connection.client, connection.server];
+  return (busier(connection) === 1 ? both.reverse() : both).join(" → ");
+}

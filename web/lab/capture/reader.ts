@@ -1,0 +1,137 @@
+// The worker that reads captures: first all connections, then every segment of the one that is chosen.
+
+import { Core, CoreError, type Reading, type Table, type Tables } from "../core";
+import { turn } from "../turn";
+import { busier, data, type Connection, type Facts } from "./facts";
+import type { Answer, Curves, Question } from "./protocol";
+import { Segments } from "./segments";
+
+/** Of a file so much is in memory. */
+const SLICE = 4 << 20;
+/** Segments between two looks at the clock, and what that says. */
+const STEP = 20_000;
+const TOLD_MS = 60;
+/** Connections that a page lists. */
+const LISTED = 200;
+/** Packets of a connection of which all are kept: 71 bytes each in the core, 40 here. */
+const MOST_PACKETS = 3_000_000;
+
+/** Of workers only; the libraries of pages have it not. */
+declare class FileReaderSync {
+  readAsArrayBuffer(of: Blob): ArrayBuffer;
+}
+
+const answer = (told: Answer): void => postMessage(told);
+
+let module: WebAssembly.Module;
+let file: File;
+let facts: Facts;
+let series: Table;
+let segments: Segments | undefined;
+let latest = 0;
+
+async function main(): Promise<void> {
+  const bytes = await fetch(new URL("sawtooth.wasm", self.location.href));
+  if (!bytes.ok) throw new Error(`sawtooth.wasm: ${bytes.status}`);
+  module = await WebAssembly.compile(await bytes.arrayBuffer());
+  self.onmessage = ({ data }: MessageEvent<Question>) => {
+    if (data.kind === "show") {
+      if (segments !== undefined) answer({ kind: "drawn", drawn: segments.drawn(data.from, data.to, data.columns, data.rows) });
+      return;
+    }
+    latest += 1;
+    if (data.kind === "stop") return;
+    const mine = latest;
+    const done = data.kind === "open" ? open(data.file, () => latest === mine) : choose(data.connection, () => latest === mine);
+    done.catch(failed);
+  };
+  answer({ kind: "ready" });
+}
+
+async function open(chosen: File, wanted: () => boolean): Promise<void> {
+  file = chosen;
+  segments = undefined;
+  const before = performance.now();
+  const told = await pass(wanted);
+  if (told === undefined) return;
+  facts = told.facts;
+  series = told.tables["series"]!;
+  const { connections, ...rest } = facts;
+  const bytes = (one: Connection): number => data(one)?.payload_bytes ?? 0;
+  const largest = [...connections].sort((one, other) => bytes(other) - bytes(one)).slice(0, LISTED);
+  answer({ kind: "listed", listed: { facts: rest, connections: largest, count: connections.length }, tookMs: performance.now() - before });
+}
+
+async function choose(index: number, wanted: () => boolean): Promise<void> {
+  segments = undefined;
+  const connection = facts.connections[index]!;
+  const direction = busier(connection);
+  if (direction === undefined) return;
+  answer({ kind: "curves", connection, curves: curves(connection, direction) });
+  const packets = connection.directions.reduce((sum, one) => sum + one.packets, 0);
+  if (packets > MOST_PACKETS) return answer({ kind: "many", connection: index, packets, most: MOST_PACKETS });
+  const told = await pass(wanted, index);
+  if (told === undefined) return;
+  segments = new Segments(told.tables, direction, connection.start_s);
+  answer({ kind: "segments", connection: index, endS: segments.endS, highest: segments.highest });
+}
+
+/** Reads the file to its end; undefined where that is no longer wanted. The core's memory is given back after it. */
+async function pass(wanted: () => boolean, detailed?: number): Promise<{ facts: Facts; tables: Tables } | undefined> {
+  const capture = new Core(module).capture(slices(file), detailed);
+  let told = performance.now();
+  while (!capture.advance(STEP)) {
+    if (performance.now() - told < TOLD_MS) continue;
+    told = performance.now();
+    answer({ kind: "progress", bytes: capture.bytes, of: file.size });
+    await turn();
+    if (!wanted()) {
+      capture.close();
+      return undefined;
+    }
+  }
+  return capture.finish() as { facts: Facts; tables: Tables };
+}
+
+/** The file's bytes front to back, a slice at a time. */
+function slices(of: File): Reading {
+  const reader = new FileReaderSync();
+  let [held, at, next] = [new Uint8Array(0), 0, 0];
+  return (most) => {
+    if (at === held.length && next < of.size) {
+      held = new Uint8Array(reader.readAsArrayBuffer(of.slice(next, next + SLICE)));
+      next += held.length;
+      at = 0;
+    }
+    const given = held.subarray(at, at + most);
+    at += given.length;
+    return given;
+  };
+}
+
+function curves({ index, start_s }: Connection, direction: 0 | 1): Curves {
+  const rows: number[] = [];
+  const [connections, directions] = [series["connection"]!, series["direction"]!];
+  for (let row = 0; row < connections.length; row += 1) {
+    if (connections[row] === index && directions[row] === direction) rows.push(row);
+  }
+  const column = (name: string): Float64Array => Float64Array.from(rows, (row) => Number(series[name]![row]!));
+  return {
+    t: column("t_s").map((t) => t - start_s),
+    goodputBps: column("goodput_bps"),
+    retransmits: column("retransmits"),
+    flightBytes: column("in_flight_bytes"),
+    windowBytes: column("window_bytes"),
+    rttS: column("rtt_s"),
+    rttMinS: column("rtt_min_s"),
+    limit: Uint8Array.from(column("limit")),
+  };
+}
+
+function failed(error: unknown): void {
+  const why = error instanceof Error ? error.message : String(error);
+  // The core begins with a code, which is for programs.
+  answer({ kind: "failed", why: error instanceof CoreError ? why.replace(/^[a-z-]+: /, "") : why });
+}
+
+main().catch(failed);
