@@ -30,6 +30,20 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "capture-sender.pcap"
 
 
+def test_a_page_never_overwrites_the_capture_that_it_is_of(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = tmp_path / "some.pcap"
+    capture.write_bytes(whole.read_bytes())
+    (tmp_path / "link.html").symlink_to(capture)
+    for page in (capture, tmp_path / "link.html"):
+        with pytest.raises(SystemExit) as ended:
+            main(["capture", str(capture), "--html", str(page)])
+        assert ended.value.code == 2
+        assert "error[conflict]" in capsys.readouterr().err
+    assert capture.read_bytes() == whole.read_bytes()
+
+
 @pytest.fixture
 def damaged(whole: Path, tmp_path: Path) -> Path:
     """Its first two thirds, and half a record."""

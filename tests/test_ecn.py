@@ -25,6 +25,16 @@ MARKING: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("cc", ["dctcp", "prague", {"name": "bbr3", "variant": "ecn"}])
+def test_a_control_that_lives_by_marks_is_warned_of_where_its_receiver_gives_none(cc: Any) -> None:
+    path = {"rate": "10 Mbit/s", "queue": {"kind": "codel", "ecn": True}}
+    told = {
+        ecn: Sim().run(Scenario(duration="1 s", path=path, flows=[{"cc": cc}], host={"ecn": ecn})) for ecn in (0, 2)
+    }
+    assert "set host.ecn = 2" in told[0].warnings[0]
+    assert told[2].warnings == []
+
+
 @pytest.mark.parametrize(("given", "meant"), [(True, 1), (False, 0), (0, 0), (1, 1), (2, 2)])
 def test_ecn_is_linuxs_number_or_whether_at_all(given: Any, meant: int) -> None:
     scenario = Scenario(host={"ecn": given})

@@ -51,6 +51,12 @@ def test_without_loss_a_deep_queue_fills_the_line():
         assert bps == pytest.approx(1e9 * 1448 / 1514)
 
 
+def test_where_every_packet_is_lost_loss_is_the_limit():
+    found = goodput(loss="100%")
+    assert {limit for _, limit in found.values()} == {"loss"}
+    assert max(bps for bps, _ in found.values() if bps == bps) == 0
+
+
 def test_half_of_the_receive_buffer_is_window_as_the_published_long_path_shows():
     found = goodput(rate="2.5 Gbit/s", rtt="140 ms", loss="0%", receive_buffer="12 MiB")
     for bps, limit in found.values():

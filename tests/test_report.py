@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from fake_engine import quick
+from sawtooth import engines
 from sawtooth.draw.fonts import families
 from sawtooth.draw.panels import value_text
 from sawtooth.errors import SawtoothError
@@ -262,6 +263,17 @@ def test_a_scenario_by_itself_is_named_by_its_control_and_has_neither_changes_no
     (window,) = shapes(page).values()
     assert [panel["y"]["label"] for panel in window["panels"]] == ["goodput", "round-trip time"]
     assert {one["name"] for panel in window["panels"] for one in panel["series"]} == {"CUBIC"}
+
+
+def test_marks_are_told_where_a_queue_marks(tmp_path):
+    path = {"rate": "10 Mbit/s", "queue": {"kind": "codel", "ecn": True}}
+    scenario = {"duration": "5 s", "path": path, "host": {"ecn": True}}
+    made = quick(Study.from_dict({"name": "marks", "scenario": scenario}), out=tmp_path, engine=engines.get("sim"))
+    page = write_report(made).read_text(encoding="utf-8")
+    marks = made.records[0]["queue_marks"]
+    assert marks > 0
+    assert f"<span>{marks:.0f} ECN marks</span>" in page
+    assert "<th>ECN marks</th>" in page
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _LIMITED_SHARE = 0.1
+_BY_MARKS = {("dctcp", None), ("prague", None), ("bbr3", "ecn")}
+"""Controls, with their variants, that are what they are by ECN's marks."""
 
 
 def names(compiled: Compiled) -> dict[str, list[str]]:
@@ -26,10 +28,11 @@ def names(compiled: Compiled) -> dict[str, list[str]]:
 
 def warnings(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
     """Sentences, what makes the figures meaningless first: nothing limits a flow's rate, a socket buffer was the limit,
-    a flow delivered nothing, a loss took whole super-packets.
+    a flow delivered nothing, a control that lives by marks gets none, a loss took whole super-packets.
     """
     return [
         *_unlimited(compiled),
+        *_unmarked(compiled),
         *_limited(compiled, tables),
         *_silent(compiled, tables),
         *_offloaded(compiled),
@@ -47,6 +50,16 @@ def _unlimited(compiled: Compiled) -> list[str]:
                 "(path.reverse_rate limits the way back of a path, rate a link)"
             )
     return found
+
+
+def _unmarked(compiled: Compiled) -> list[str]:
+    """Flows whose control needs ECN, to which the receiving host does not agree (``tcp_ecn`` 0)."""
+    return [
+        f'flow "{flow.name}": without ECN {flow.cc} comes down only after losses, because the receiving host does not '
+        "take part in it: set host.ecn = 2, Linux's default"
+        for flow in compiled.flows
+        if (flow.cc, flow.variant) in _BY_MARKS and compiled.hosts[compiled.target(flow)].ecn == 0
+    ]
 
 
 def _limited(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:

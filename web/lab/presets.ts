@@ -123,6 +123,7 @@ export const PRESETS: readonly Preset[] = [
     {
       duration: "10 s",
       path: { rate: "40 Mbit/s", rtt: "20 ms", queue: { kind: "dualpi2" } },
+      host: { ecn: 2 },
       flows: [{ cc: "prague" }, { cc: "cubic" }],
     },
   ),

@@ -9,6 +9,7 @@ import click
 
 from sawtooth.cli.command import Command
 from sawtooth.cli.terminal import is_watched, redraw, say, say_folded, tell, width
+from sawtooth.errors import InputError
 from sawtooth.plain import where
 
 PARTLY = 5
@@ -57,6 +58,9 @@ def capture(
     if zoom is not None and pictures is None and html is None:
         raise click.UsageError("--zoom needs --pictures or --html")
     part = None if zoom is None else Zoom.parse(zoom)
+    if html is not None and any(_is_same(file, html) for file in files):
+        fix = "name another file for the page"
+        raise InputError("conflict", "is the capture itself, which the page would overwrite", file=html, fix=fix)
     captures = []
     with _Progress() as progress:
         for file in files:
@@ -94,6 +98,10 @@ def capture(
         (tell if as_json else say)(f"wrote {where(path)}")
     if any(one.problems for one in captures):
         context.exit(PARTLY)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return Path(one).exists() and Path(other).exists() and Path(one).samefile(other)
 
 
 def _identify_segments(files: tuple[str, ...], connection: int | None, as_json: bool) -> None:

@@ -258,9 +258,11 @@ def _rows(cc: str, asked: _Asked) -> list[dict[str, Any]]:
     limits = {"line rate": line * delivered, "receive window": window * segment_bits / asked.rtt_s}
     if filled < 1:
         limits["queue"] = line * filled * delivered
+    if delivered == 0:
+        limits = {"loss": 0.0}
 
     def row(formula: str, by_loss: float, source: str) -> dict[str, Any]:
-        every = {**limits, "loss": by_loss} if asked.loss > 0 and math.isfinite(by_loss) else limits
+        every = {"loss": by_loss, **limits} if asked.loss > 0 and math.isfinite(by_loss) else limits
         limit = min(every, key=lambda name: every[name])
         return {"cc": cc, "formula": formula, "goodput_bps": every[limit], "limit": limit, "source": source}
 

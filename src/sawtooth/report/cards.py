@@ -109,6 +109,7 @@ def _told(result: StudyResult, row: dict[str, Any]) -> tuple[str, ...]:
     told += [f"{number(row['retransmits'], 0)} retransmissions, {number(row['timeouts'], 0)} timeouts"] * known(
         [row], "retransmits"
     )
+    told += [f"{number(row['queue_marks'], 0)} ECN marks"] * (row["queue_marks"] > 0)
     return tuple(told)
 
 
