@@ -137,9 +137,9 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Any]:
-    """The browser, driven by playwright."""
+    """The browser, driven by playwright, whose event loop goes on in this thread until its module's tests are done."""
     sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])

@@ -11,10 +11,10 @@ import pytest
 
 import sawtooth
 from sawtooth.capture import marks
-from sawtooth.capture.identify.captured import identify_file
+from sawtooth.capture.identify.captured import identify_capture, identify_file
 from sawtooth.capture.judgement import Judgement
-from sawtooth.capture.page import _told
 from sawtooth.capture.text import describe
+from sawtooth.capture.verdict import verdict
 from sawtooth.capture.view import View
 from sawtooth.engines.sim import Sim
 from sawtooth.scenario import Scenario
@@ -39,11 +39,13 @@ def ends(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_has_the_counts_and_the_median_of_the_text(ends: Path, end: str) -> None:
     capture = sawtooth.read_capture(ends / f"capture-{end}.pcap", connection=0)
     facts = capture.facts["connections"][0]["directions"][0]
-    told, text = _told(View.of(capture, end)), describe(capture.facts, 0)
-    assert (told["segments"], told["retransmissions"]) == (facts["data_packets"], facts["retransmits"])
-    assert f"retransmitted {told['retransmissions']} of {told['segments']} segments" in text
-    assert told["rtt"] == marks.quantity(facts["rtt"]["whole"]["median_s"], "s")
-    assert f"median {told['rtt']}" in text
+    text, page = describe(capture.facts, 0), dict(verdict(View.of(capture, end).judged, identify_capture(capture)))
+    again, segments = facts["retransmits"], facts["data_packets"]
+    assert f"retransmitted {again} of {segments} segments" in text
+    assert f"{again:,} of {segments:,} segments were sent again" in page["What was lost, and where?"]
+    median = marks.quantity(facts["rtt"]["whole"]["median_s"], "s")
+    assert f"median {median}" in text
+    assert f"{median} in the median" in page["What did it get?"]
     seen = observe(ends / f"capture-{end}.pcap")
     assert (seen.segments, seen.retransmits) == (facts["data_packets"], facts["retransmits"])
     assert (seen.rtt_min_s, seen.rtt_mean_s) == (facts["rtt"]["whole"]["min_s"], facts["rtt"]["whole"]["mean_s"])
