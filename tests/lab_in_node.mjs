@@ -42,6 +42,24 @@ const verbs = {
     return run((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), scenarios);
   },
 
+  /** Questions of the page: the rows of its summary. */
+  async summary(questions) {
+    const [{ Core }, { read: asked }, { RunLines }, { summary }] = await Promise.all(["core", "asked", "series", "summary"].map(part));
+    const core = new Core(await WebAssembly.compile(readFileSync(`${built}/sawtooth.wasm`)));
+    const lines = ({ json, durationNs, flows }, intervalS) => {
+      const simulation = core.simulation(json);
+      const run = new RunLines(flows.length, intervalS);
+      while (!simulation.advance(durationNs, 1_000_000)) continue;
+      run.add(simulation.take(), durationNs / 1e9, true);
+      simulation.close();
+      return run;
+    };
+    return questions.map((question) => {
+      const read = asked(question, core.controls());
+      return summary(read, read.compiled.map((one) => lines(one, read.intervalS)));
+    });
+  },
+
   /** A capture, read. */
   async read({ capture, detailed }) {
     return read((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), detailed);

@@ -156,7 +156,7 @@ def test_a_transfer_tells_when_it_is_done(page: Opened) -> None:
     page.page.get_by_label("Start from a question").select_option("short-transfer")
     page.finish()
     assert all(re.fullmatch(r"[\d.]+ s", row[6]) for row in page.rows)
-    assert page.rows[0][7] == "it had no more to send"
+    assert page.rows[0][7] == "loss on the path, taken for congestion"
     # 1 MB in the time that it took.
     for row in page.rows:
         assert float(row[1].split()[0]) == pytest.approx(8 / float(row[6].split()[0]), rel=0.02)

@@ -25,7 +25,7 @@ HELD = ("uplot", "smol-toml")
 """Packages that are in it."""
 PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts"}
 """Of the page, by the name that it has in it."""
-FOR_NODE = ("core", "compile", "units")
+FOR_NODE = ("asked", "core", "compile", "series", "summary", "units")
 """Parts that the tests ask in node."""
 
 

@@ -15,11 +15,15 @@ export interface Question {
 export interface Asked {
   question: Question;
   compiled: Compiled[];
-  flows: { cc: string; count: number; startS: number; bytes?: string }[];
+  /** `durationS`: Infinity where nothing but the run ends it. */
+  flows: { cc: string; count: number; startS: number; durationS: number; bytes?: string }[];
   names: string[];
   alone: boolean;
   durationS: number;
   intervalS: number;
+  /** Of the bottleneck, and of the way back where it has one. */
+  rateBps: number;
+  reverseBps: number | undefined;
   /** What of the rate can be payload, Mbit/s. */
   mostMbps: number;
 }
@@ -41,16 +45,19 @@ export function read(question: Question, controls: readonly string[]): Asked {
   return {
     question: { scenario, alone },
     compiled,
-    flows: flows.map(({ cc = DEFAULTS.flow.cc, count = DEFAULTS.flow.count, start = DEFAULTS.flow.start, bytes }) => ({
+    flows: flows.map(({ cc = DEFAULTS.flow.cc, count = DEFAULTS.flow.count, start = DEFAULTS.flow.start, duration, bytes }) => ({
       cc,
       count,
       startS: Number(span(start)) / 1e9,
+      durationS: duration === undefined ? Infinity : Number(span(duration)) / 1e9,
       ...(bytes === undefined ? {} : { bytes }),
     })),
     names,
     alone,
     durationS: whole.durationNs / 1e9,
     intervalS: whole.intervalNs / 1e9,
+    rateBps: whole.rateBps,
+    reverseBps: whole.reverseBps,
     mostMbps: (whole.rateBps * PAYLOAD) / 1e6,
   };
 }

@@ -32,7 +32,9 @@ export interface Compiled {
   json: string;
   durationNs: number;
   intervalNs: number;
+  /** Of the bottleneck: its shaper's, where it has a slower one. */
   rateBps: number;
+  reverseBps: number | undefined;
   rttNs: number;
   flows: { name: string; cc: string; count: number }[];
 }
@@ -84,7 +86,8 @@ export function compile(asked: Scenario, controls: readonly string[]): Compiled 
     json: text(told),
     durationNs: Number(durationNs),
     intervalNs: Number(intervalNs),
-    rateBps: Number(path.rate),
+    rateBps: Math.min(Number(path.rate), Number(path.queue.shapedBps ?? path.rate)),
+    reverseBps: path.reverse === undefined ? undefined : Number(path.reverse),
     rttNs: Number(path.rttNs),
     flows: flows.map(({ cc, count }, index) => ({ name: names[index]!, cc, count })),
   };

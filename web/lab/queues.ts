@@ -13,6 +13,8 @@ export interface QueueCompiled {
   discipline?: (at: { limitBytes: bigint; frame: bigint; lineBps: bigint }) => Record<string, unknown>;
   /** Instead of a limit. */
   waitingBytes?: (frame: bigint) => bigint;
+  /** It lets no more pass. */
+  shapedBps?: bigint;
   /** Its limit is of memory. */
   endless?: true;
 }
@@ -274,7 +276,7 @@ const KINDS: Record<string, (table: Table) => QueueCompiled> = {
       const peak = peakrate_bps === null ? {} : { peakrate_bps, minburst_bytes: least };
       return { tbf: { rate_bps, burst_bytes, ...peak } };
     };
-    return { limit: undefined, discipline, waitingBytes };
+    return { limit: undefined, discipline, waitingBytes, shapedBps: rate_bps };
   },
 
   cake: (table) => {
@@ -290,7 +292,7 @@ const KINDS: Record<string, (table: Table) => QueueCompiled> = {
       const target_ns = largest(1000n, interval_ns / 20n);
       return { cake: { bandwidth_bps, interval_ns, target_ns, isolation, memory_bytes } };
     };
-    return { limit: undefined, discipline, endless: true };
+    return { limit: undefined, discipline, endless: true, ...(bandwidth_bps === null ? {} : { shapedBps: bandwidth_bps }) };
   },
 
   dualpi2: (table) => {

@@ -45,8 +45,11 @@ export class FlowLines {
   segments = 0;
   retransmits = 0;
   timeouts = 0;
-  receiverS = 0;
-  bufferS = 0;
+  /** Of each connection that is told of: how long the receiver's window, or its own buffer, held it back. */
+  readonly receiverS: number[] = [];
+  readonly bufferS: number[] = [];
+  /** And of how many segments the acknowledgement echoed a mark. */
+  readonly echoed: number[] = [];
   completedS: number[] = [];
 }
 
@@ -56,9 +59,10 @@ export class RunLines {
   readonly queue = new Line();
   readonly drops = new Line();
   readonly lost = new Line();
-  dropped = 0;
-  lostAll = 0;
-  marked = 0;
+  /** What the bottleneck sent in each interval, and the way back where it has a rate. */
+  readonly sentPackets = new Line();
+  readonly sentBytes = new Line();
+  readonly backBytes = new Line();
   nowS = 0;
   finished = false;
 
@@ -80,27 +84,28 @@ export class RunLines {
       one.retransmits += again;
       one.timeouts += timeouts;
     });
-    const told = ["t_s", "flow", "connection", "cwnd_segments", "ssthresh_segments", "srtt_s", "rwnd_limited_s", "sndbuf_limited_s"];
-    each(tables.tcp_info, told, (t, flow, connection, cwnd, ssthresh, srtt, receiver, buffer) => {
-      if (connection !== 0) return;
+    const told = ["t_s", "flow", "connection", "cwnd_segments", "ssthresh_segments", "srtt_s", "rwnd_limited_s", "sndbuf_limited_s", "delivered_ce_segments"];
+    each(tables.tcp_info, told, (t, flow, connection, cwnd, ssthresh, srtt, receiver, buffer, echoed) => {
       const one = this.flows[flow]!;
+      one.receiverS[connection] = receiver;
+      one.bufferS[connection] = buffer;
+      one.echoed[connection] = echoed;
+      if (connection !== 0) return;
       one.window.push(t, cwnd);
       one.ssthresh.push(t, ssthresh < 0 || ssthresh > 1e8 ? NaN : ssthresh);
       one.rtt.push(t, srtt * 1e3);
-      one.receiverS = receiver;
-      one.bufferS = buffer;
     });
-    each(tables.queues, ["t_s", "transmitter", "packets", "drops", "marks"], (t, transmitter, packets, drops, marks) => {
-      if (transmitter !== 0) return;
+    const waiting = ["t_s", "transmitter", "packets", "drops", "sent_packets", "sent_bytes"];
+    each(tables.queues, waiting, (t, transmitter, packets, drops, sent, bytes) => {
+      if (transmitter !== 0) return this.backBytes.push(t, bytes);
+      this.sentPackets.push(t, sent);
+      this.sentBytes.push(t, bytes);
       this.queue.push(t, packets);
       this.drops.push(t, drops);
-      this.dropped += drops;
-      this.marked += marks;
     });
     each(tables.links, ["t_s", "link", "lost"], (t, link, lost) => {
       if (link !== DATA_LOSS) return;
       this.lost.push(t, lost);
-      this.lostAll += lost;
     });
     each(tables.flows, ["flow", "start_s", "end_s", "completed"], (flow, start, end, completed) => {
       if (completed) this.flows[flow]!.completedS.push(end - start);

@@ -1,6 +1,7 @@
 // Numbers beside the figures, and the sentence of the answer.
 
 import type { Asked } from "./asked";
+import { life, limit, told } from "./limit";
 import type { RunLines } from "./series";
 
 export interface Row {
@@ -17,42 +18,24 @@ export interface Row {
 }
 
 export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
-  const rows = asked.flows.map((flow, index) => {
-    const run = asked.alone ? runs[index]! : runs[0]!;
-    const lines = asked.alone ? run.flows[0]! : run.flows[index]!;
-    const done = flow.bytes !== undefined && lines.completedS.length === flow.count;
-    const completedS = done ? Math.max(...lines.completedS) : NaN;
+  return asked.flows.map((_, index) => {
+    const { lines, completedS } = told(asked, runs, index);
     // While it was there.
-    const activeS = done ? completedS : run.nowS - flow.startS;
-    const meanMbps = activeS > 0 ? (lines.bytes * 8) / activeS / 1e6 : NaN;
+    const { startS, endS } = life(asked, runs, index);
+    const meanMbps = endS > startS ? (lines.bytes * 8) / (endS - startS) / 1e6 : NaN;
+    const share = meanMbps / asked.mostMbps;
     const rtts = lines.rtt.y.values.filter((rtt) => rtt > 0);
     return {
       name: asked.names[index]!,
       meanMbps,
-      share: meanMbps / asked.mostMbps,
+      share,
       retransmitted: lines.segments > 0 ? lines.retransmits / lines.segments : 0,
       timeouts: lines.timeouts,
       rttMs: rtts.length > 0 ? rtts.reduce((sum, rtt) => sum + rtt, 0) / rtts.length : NaN,
       completedS,
-      limit: "",
+      limit: limit(asked, runs, index, share),
     };
   });
-  const whole = rows.reduce((sum, row) => sum + (row.share || 0), 0);
-  rows.forEach((row, index) => {
-    const run = asked.alone ? runs[index]! : runs[0]!;
-    row.limit = limit(asked, run, asked.alone ? 0 : index, row, asked.alone ? row.share : whole);
-  });
-  return rows;
-}
-
-function limit(asked: Asked, run: RunLines, flow: number, row: Row, share: number): string {
-  const lines = run.flows[flow]!;
-  if (!Number.isNaN(row.completedS)) return "it had no more to send";
-  if (lines.receiverS > run.nowS / 2) return "the receiver's window";
-  if (lines.bufferS > run.nowS / 2) return "the send buffer";
-  if (share > 0.9) return asked.flows.length > 1 && !asked.alone ? "the rate, which the flows share" : "the path's rate";
-  if (run.lostAll === 0 && run.dropped === 0) return run.marked > 0 ? "marks of the queue" : "its start: nothing was lost yet";
-  return run.lostAll > run.dropped ? "loss on the path, taken for congestion" : "drops at the queue";
 }
 
 const digits = (value: number): string => (Number.isNaN(value) ? "–" : value >= 100 ? value.toFixed(0) : value.toPrecision(3));
@@ -67,7 +50,7 @@ export function sentence(asked: Asked, rows: readonly Row[]): string {
   const where = `${path.rate ?? "100 Mbit/s"}, ${path.rtt ?? "20 ms"}, ${path.loss ?? "0%"} loss`;
   const each = rows.map((row) => {
     const got = `${row.name} gets ${mbps(row.meanMbps)}, ${percent(row.share)} of what the rate allows`;
-    return Number.isNaN(row.completedS) ? `${got}; the limit is ${row.limit}` : `${got}, and is done after ${digits(row.completedS)} s`;
+    return Number.isNaN(row.completedS) ? `${got}; the limit is ${row.limit}` : `${got}, and is done after ${digits(row.completedS)} s; the limit was ${row.limit}`;
   });
   return `${where}: ${each.join(". ")}.`;
 }

@@ -1,0 +1,75 @@
+"""What the laboratory's page says beside its figures: of each flow by itself, in its own time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from test_lab_compiler import ask
+
+Question = dict[str, Any]
+
+
+def question(*flows: dict[str, Any], alone: bool = False, host: dict[str, Any] | None = None, **path: Any) -> Question:
+    asked = {"duration": "10 s", "path": {"rate": "100 Mbit/s", "rtt": "20 ms"} | path, "flows": list(flows)}
+    return {"scenario": asked | ({} if host is None else {"host": host}), "alone": alone}
+
+
+CUBIC, RENO, BBR = {"cc": "cubic"}, {"cc": "reno"}, {"cc": "bbr"}
+TAKEN = "loss on the path, taken for congestion"
+TBF = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "20 kB", "latency": "50 ms"}
+STEP = {"kind": "codel", "ecn": True, "ce_threshold": "0.1 ms"}
+LIMITS: dict[str, tuple[Question, list[str]]] = {
+    "each by itself": (question(CUBIC, BBR, alone=True, loss="1%"), [TAKEN, "the path's rate"]),
+    "together, where the one makes room for the other by mistake": (
+        question(CUBIC, BBR, loss="1%"),
+        [TAKEN, "the rate, which it shares"],
+    ),
+    "one after the other: none is limited by what the other lost, or got": (
+        question(CUBIC | {"bytes": "1 MB"}, BBR | {"start": "5 s"}),
+        ["its window, which still grew", "the path's rate"],
+    ),
+    "for two of ten seconds": (
+        question(RENO | {"duration": "2 s"}, CUBIC | {"start": "3 s"}),
+        ["the path's rate", "the path's rate"],
+    ),
+    "drops of a short queue": (question(RENO, rtt="50 ms", queue="5 packets"), ["drops at the queue"]),
+    "connections of one flow": (question(CUBIC | {"count": 5}), ["the rate, which its connections share"]),
+    "a window of the receiver": (
+        question(CUBIC, rtt="50 ms", host={"receive_buffer": "100 KiB"}),
+        ["the receiver's window"],
+    ),
+    "acknowledgements": (
+        question(CUBIC, reverse_rate="1 Mbit/s", queue="100 packets"),
+        ["the way back, full of acknowledgements"],
+    ),
+    "a shaper below the line's rate": (question(CUBIC, queue=TBF), ["the path's rate"]),
+    "marks": (question({"cc": "dctcp"}, rtt="50 ms", queue=STEP, host={"ecn": 1}), ["marks of the queue"]),
+    "loss that BBR v1 passes on": (question(BBR, loss="15%"), ["loss on the path"]),
+    "hardly begun": (
+        question(CUBIC, BBR | {"start": "9.995 s"}, rtt="100 ms"),
+        ["the path's rate", "its own pace: nothing was lost"],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def rows(lab: Path) -> dict[str, list[dict[str, Any]]]:
+    answers = ask(lab, "summary", [asked for asked, _ in LIMITS.values()])
+    return dict(zip(LIMITS, answers, strict=True))
+
+
+@pytest.mark.parametrize("case", LIMITS)
+def test_the_limit_is_the_flow_s_own(rows: dict[str, list[dict[str, Any]]], case: str) -> None:
+    assert [row["limit"] for row in rows[case]] == LIMITS[case][1]
+
+
+def test_a_mean_is_of_the_time_that_the_flow_was_there(rows: dict[str, list[dict[str, Any]]]) -> None:
+    for row in rows["for two of ten seconds"]:
+        assert row["share"] == pytest.approx(1, abs=0.08)
+
+
+def test_the_rate_is_the_shaper_s_where_that_is_slower(rows: dict[str, list[dict[str, Any]]]) -> None:
+    assert rows["a shaper below the line's rate"][0]["share"] == pytest.approx(1, abs=0.03)

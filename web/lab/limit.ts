@@ -1,0 +1,89 @@
+// What limited a flow, told from what was counted of itself, and of the path while it was there.
+
+import type { Asked } from "./asked";
+import type { FlowLines, Line, RunLines } from "./series";
+
+/** From when to when it was there: seconds since the run's start. */
+export interface Life {
+  startS: number;
+  endS: number;
+}
+
+/** From this share on a link is full, and from half of its life on a buffer held a flow back. */
+const FULL = 0.9;
+const HALF = 0.5;
+/** Flows that meet for less of a life than this do not share it. */
+const TOGETHER = 0.1;
+/** Controls that take a loss for congestion, whatever lost it. */
+const TAKEN_FOR_CONGESTION = ["reno", "cubic", "dctcp", "prague"];
+
+/** What the flow has of its run, and when all its connections had sent their bytes; NaN: none ends, or not all have. */
+export function told(asked: Asked, runs: readonly RunLines[], flow: number): { run: RunLines; lines: FlowLines; completedS: number } {
+  const run = asked.alone ? runs[flow]! : runs[0]!;
+  const lines = asked.alone ? run.flows[0]! : run.flows[flow]!;
+  const { bytes, count } = asked.flows[flow]!;
+  const done = bytes !== undefined && lines.completedS.length === count;
+  return { run, lines, completedS: done ? Math.max(...lines.completedS) : NaN };
+}
+
+export function life(asked: Asked, runs: readonly RunLines[], flow: number): Life {
+  const { run, completedS } = told(asked, runs, flow);
+  const { startS, durationS } = asked.flows[flow]!;
+  return { startS, endS: Math.min(run.nowS, startS + (Number.isNaN(completedS) ? durationS : completedS)) };
+}
+
+export function limit(asked: Asked, runs: readonly RunLines[], flow: number, share: number): string {
+  const { run, lines } = told(asked, runs, flow);
+  const { cc, count } = asked.flows[flow]!;
+  const own = life(asked, runs, flow);
+  const seconds = own.endS - own.startS;
+  if (seconds <= 0) return "it has not begun";
+  if (mean(lines.receiverS) > HALF * seconds) return "the receiver's window";
+  if (mean(lines.bufferS) > HALF * seconds) return "the send buffer";
+  const full = (bytes: Line, bps: number): boolean => (within(bytes, own, asked.intervalS) * 8) / seconds > FULL * bps;
+  const path = pathLosses(run, lines, own, asked.intervalS);
+  const byPath = path > lines.retransmits - path;
+  const mistaken = byPath && TAKEN_FOR_CONGESTION.includes(cc);
+  // A full link does not limit one that makes room by mistake.
+  if (share > FULL || (full(run.sentBytes, asked.rateBps) && !mistaken)) {
+    if (!asked.alone && together(asked, runs, flow)) return "the rate, which it shares";
+    return count > 1 ? "the rate, which its connections share" : "the path's rate";
+  }
+  if (asked.reverseBps !== undefined && full(run.backBytes, asked.reverseBps)) return "the way back, full of acknowledgements";
+  const marked = sum(lines.echoed);
+  if (lines.retransmits === 0 && marked === 0) {
+    if (cc.startsWith("bbr")) return "its own pace: nothing was lost";
+    return Number.isNaN(lines.ssthresh.y.values.at(-1) ?? NaN) ? "its start: nothing was lost" : "its window, which still grew";
+  }
+  if (marked > lines.retransmits) return "marks of the queue";
+  if (!byPath) return "drops at the queue";
+  return mistaken ? "loss on the path, taken for congestion" : "loss on the path";
+}
+
+/** About how many of its segments the path lost: a link drops packets of all flows alike, so by its share of what passed then. */
+function pathLosses(run: RunLines, { segments, retransmits }: FlowLines, own: Life, intervalS: number): number {
+  const passed = within(run.sentPackets, own, intervalS);
+  const rate = passed > 0 ? within(run.lost, own, intervalS) / passed : 0;
+  // What the queue dropped of it never came to the link: lost = rate (segments − (retransmits − lost)).
+  return rate < 1 ? Math.min(retransmits, (rate * (segments - retransmits)) / (1 - rate)) : retransmits;
+}
+
+/** Whether another flow was there for a good part of its life. */
+function together(asked: Asked, runs: readonly RunLines[], flow: number): boolean {
+  const own = life(asked, runs, flow);
+  return asked.flows.some((_, other) => {
+    const its = life(asked, runs, other);
+    const both = Math.min(own.endS, its.endS) - Math.max(own.startS, its.startS);
+    return other !== flow && both > TOGETHER * (own.endS - own.startS);
+  });
+}
+
+/** The sum over those intervals of which half or more is in its life. */
+function within({ t, y }: Line, { startS, endS }: Life, intervalS: number): number {
+  const values = y.values;
+  const inside = (end: number): boolean => end - intervalS / 2 >= startS && end - intervalS / 2 <= endS;
+  return t.values.reduce((all, end, at) => (inside(end) ? all + values[at]! : all), 0);
+}
+
+const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
+const mean = (values: readonly number[]): number => (values.length > 0 ? sum(values) / values.length : 0);
