@@ -24,6 +24,7 @@ TARGETS = {
     "grid": 400,
     "override": 2500,
     "quantity": 2500,
+    "wanted": 2500,
     "published": 200,
     "result": 700,
     "model": 150,

@@ -196,6 +196,20 @@ def quantity(data: bytes) -> None:
     Rate.parse(text_of(data))
 
 
+def wanted(data: bytes) -> None:
+    """A comparison as --want and expectations take it: read, and worked out."""
+    from sawtooth.wanted import RATE, SHARE, Amount, parse
+
+    for line in text_of(data).split("\n")[:50]:
+        with contextlib.suppress(SawtoothError):
+            found = parse(line)
+            str([str(one) for one in found.measures])
+            for dimension in (RATE, SHARE):
+                with contextlib.suppress(SawtoothError):
+                    found.margin(lambda _, of=dimension: Amount(np.array([1.0, 0.0]), of))
+    parse(text_of(data))
+
+
 def published(data: bytes) -> None:
     """A table of figures that others published."""
     from sawtooth.published import load
@@ -254,6 +268,7 @@ TARGETS: dict[str, Target] = {
         grid,
         override,
         quantity,
+        wanted,
         published,
         result,
         model,

@@ -42,6 +42,7 @@ CODES: dict[str, int] = {
     "no-route": BAD_INPUT,
     "route-loop": BAD_INPUT,
     "bad-override": BAD_INPUT,
+    "bad-expression": BAD_INPUT,
     "empty-axis": BAD_INPUT,
     "too-many-points": BAD_INPUT,
     "unsupported": BAD_INPUT,
