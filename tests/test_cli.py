@@ -15,7 +15,7 @@ import pytest
 
 from sawtooth.cli import main
 
-COMMANDS = ("cc", "compare", "doctor", "kernel", "predict", "report", "run", "schema", "show", "studies")
+COMMANDS = ("cc", "compare", "doctor", "kernel", "predict", "report", "results", "run", "schema", "show", "studies")
 SHORT = 'duration = "3 s"\n[path]\nrate = "10 Mbit/s"\nrtt = "20 ms"\nloss = "1%"\n'
 
 
@@ -203,7 +203,7 @@ def test_seeds_repeat_every_point(call, tmp_path: Path, scenario: Path) -> None:
         (["predict", "--rate", "1gbit", "--rtt", "-20 ms", "--loss", "1%"], 2, "out-of-range", "rtt"),
         (["predict", "--rate", "1gbit", "--rtt", "20 ms", "--loss", "1%", "--cc", "cubik"], 2, "unknown-name", "cubic"),
         (["predict", "--rate", "1gbit", "--rtt", "20 ms"], 2, "bad-usage", "--loss"),
-        (["report", "{missing}"], 2, "not-a-result", "missing"),
+        (["report", "{missing}"], 2, "file-not-found", "missing"),
         (["schema", "studdy"], 2, "unknown-name", '"study"'),
     ],
 )

@@ -113,6 +113,12 @@ def read_description(path: Path, newest: int) -> dict[str, Any]:
     return found
 
 
+def is_sealed(path: Path) -> bool:
+    """Whether a description has a digest of itself: the first ones had none. Raises SawtoothError ``not-a-result``."""
+    found = read_json(path)
+    return isinstance(found, dict) and _SEAL in found
+
+
 def _digest(content: dict[str, Any]) -> str:
     # As it is when it is read: keys are text.
     read = json.loads(json.dumps(content, allow_nan=False))

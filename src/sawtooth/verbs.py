@@ -104,15 +104,16 @@ def predict(*, rate: str, rtt: str, loss: str, cc: str | None = None, **options:
 
 
 def report(result: StudyResult | str | PathLike[str]) -> Path:
-    """Writes the HTML report of a study's result, given itself or its directory, and returns its path.
+    """Writes the HTML report of a study's result, given itself, its directory or its name, and returns its path.
 
-    Raises SawtoothError: ``not-a-result``, ``unwritable-output``, ``disk-full``.
+    Raises SawtoothError: ``not-a-result``, ``file-not-found``, ``unwritable-output``, ``disk-full``.
     """
     from sawtooth.report import write_report
+    from sawtooth.results import place
     from sawtooth.study import StudyResult
 
     if isinstance(result, (str, PathLike)):
-        result = StudyResult.load(Path(result))
+        result = StudyResult.load(place(Path(result)))
     return write_report(result)
 
 

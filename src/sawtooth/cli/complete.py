@@ -32,6 +32,13 @@ def schemas(_: click.Context, __: click.Parameter, typed: str) -> list[Completio
     return [CompletionItem(name) for name in SCHEMAS if name.startswith(typed)]
 
 
+def states(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
+    """How whole a result is."""
+    from sawtooth.results import STATES
+
+    return [CompletionItem(name) for name in STATES if name.startswith(typed)]
+
+
 def controls(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of congestion controls."""
     from sawtooth.scenario import CONGESTION_CONTROLS

@@ -25,11 +25,12 @@ from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.lab_command import lab
 from sawtooth.cli.probe_command import probe
 from sawtooth.cli.process import prepared, prepared_messages
+from sawtooth.cli.results_commands import results
 from sawtooth.cli.terminal import say, tell
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
-for _command in (capture, cc, clean, compare, completion, congestion, doctor, kernel, lab, probe, whatif):
+for _command in (capture, cc, clean, compare, completion, congestion, doctor, kernel, lab, probe, results, whatif):
     sawtooth.add_command(_command)
 
 

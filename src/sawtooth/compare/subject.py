@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
+from sawtooth.results import place
 from sawtooth.run import Run, is_saved
 from sawtooth.scenario import Span
 from sawtooth.stats import COUNTERS, counters, span, throughput
@@ -84,17 +85,11 @@ class Subject:
     def load(cls, directory: Path | str, *, omit: str | None = None) -> Subject:
         """Reads what ``Run.save`` or a study wrote; ``omit`` replaces the warm-up of its scenarios.
 
+        It is named by its directory, or as ``sawtooth.results.place`` takes it.
         Raises SawtoothError ``not-a-result`` or ``file-not-found``, or ``out-of-range`` when ``omit`` leaves nothing.
         """
-        where = Path(directory)
-        if not where.exists():
-            raise SawtoothError("file-not-found", "there is no such directory", file=where, fix="check the name")
-        if is_saved(where):
-            return _of_run(where, omit)
-        if (where / "study.json").is_file():
-            return _of_study(where, omit)
-        fix = "name the directory of a run (it has a run.json) or of a study's results (it has a study.json)"
-        raise SawtoothError("not-a-result", "is neither a run nor a study's results", file=where, fix=fix)
+        where = place(directory)
+        return _of_run(where, omit) if is_saved(where) else _of_study(where, omit)
 
 
 def _run(where: Path, omit: str | None) -> Run:
@@ -130,9 +125,9 @@ def _of_study(where: Path, omit: str | None) -> Subject:
 
     result = StudyResult.load(where)
     cells: dict[str, Cell] = {}
-    for place in result.places:
-        name = ", ".join(f"{key} {plain(value)}" for key, value in place.key.items())
-        cells.setdefault(name, Cell()).add(_run(store.point_directory(where, place.id), omit))
+    for point in result.places:
+        name = ", ".join(f"{key} {plain(value)}" for key, value in point.key.items())
+        cells.setdefault(name, Cell()).add(_run(store.point_directory(where, point.id), omit))
     overrides = result.description.get("overrides", {})
     settings = _flat(result.study.scenario) | {str(name): value for name, value in overrides.items()}
     if omit is not None:

@@ -30,6 +30,10 @@ from sawtooth.storage import ASIDE, not_a_result, read_description, write_descri
 
 FORMAT = 1
 DESCRIPTION = "study.json"
+LATEST = "latest"
+"""Link beside the dated directories to the newest finished one."""
+LOCK = ".lock"
+"""Held by the process that works on the directory."""
 STOP = "stop"
 """While this file is there, workers end their points early."""
 
@@ -73,11 +77,11 @@ def computed(directory: Path, extra: dict[str, Any]) -> None:
 
 def finish(directory: Path) -> None:
     """Lets ``latest`` point to the results and marks them as finished: last, since who finds the mark begins anew."""
-    with writing(directory.parent / "latest"):
-        aside = directory.parent / f".latest.{os.getpid()}{ASIDE}"
+    with writing(directory.parent / LATEST):
+        aside = directory.parent / f".{LATEST}.{os.getpid()}{ASIDE}"
         aside.unlink(missing_ok=True)
         aside.symlink_to(directory.name)
-        os.replace(aside, directory.parent / "latest")
+        os.replace(aside, directory.parent / LATEST)
     description = read_description(directory / DESCRIPTION, FORMAT) | {"finished": _now()}
     write_description(directory / DESCRIPTION, description)
 
@@ -145,7 +149,7 @@ def _is_unfinished(candidate: Path, identity: str) -> bool:
 def _lock(directory: Path) -> int | None:
     """A descriptor that holds the directory's lock until it is closed or the process dies; None: somebody has it."""
     with writing(directory):
-        descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,0 +1,87 @@
+"""The command ``results``: what there is below a directory of results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from sawtooth.cli import complete
+from sawtooth.cli.command import Command
+from sawtooth.cli.terminal import say, say_folded, width
+from sawtooth.columns import aligned
+from sawtooth.plain import plain, sentence, where
+
+if TYPE_CHECKING:
+    from sawtooth.results import Entry
+    from sawtooth.results.listing import Order, State
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+@click.command(cls=Command)
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+@click.option("--in", "directory", default="results", show_default=True, metavar="DIR", help="Where results are.")
+@click.option("--latest", is_flag=True, help="Only the newest finished one of each study.")
+@click.option("--state", "states", multiple=True, metavar="STATE", shell_complete=complete.states, help="Only those.")
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(["when", "name", "size", "points"]),
+    default="when",
+    show_default=True,
+    help="The newest, or the largest, first; or by name.",
+)
+@click.option("--verify", is_flag=True, help="Read every table of every run and compare its SHA-256.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def results(
+    names: tuple[str, ...],
+    directory: str,
+    latest: bool,
+    states: tuple[State, ...],
+    order: Order,
+    verify: bool,
+    as_json: bool,
+) -> None:
+    """List the results that there are.
+
+    NAME is a study's, or a pattern of names: one-percent-loss, "buffer*". The star is at the newest finished result of
+    a study. States are whole; running, while a process works on it; interrupted, which the same command takes up
+    again; damaged; and newer, which a later sawtooth wrote.
+    """
+    from sawtooth.results import listing
+
+    found = listing(directory, names=names, states=states, latest=latest, order=order, verify=verify)
+    if as_json:
+        say(json.dumps([one.describe() for one in found], indent=2, ensure_ascii=False))
+    elif found:
+        say_folded(words(found, width()))
+    else:
+        say_folded(f"no results {'that match ' if names or states or latest else ''}below {where(directory)}")
+
+
+def words(found: Sequence[Entry], width: int | None = None) -> str:
+    """A line a result, and below it what is wrong with those that are not whole."""
+    header = ["", "result", "engine", "points", "size", "begun", "state"]
+    lines = [header, *(_cells(one) for one in found)]
+    told = aligned(lines, (0, 1, 2, 5, 6), width, keys=2)
+    wrong = [f"{plain(one.name)}: {sentence(one.problem)}" for one in found if one.problem]
+    return "\n".join([*told, *([""] if wrong else []), *wrong])
+
+
+def _cells(one: Entry) -> list[str]:
+    points = str(one.points) if one.done == one.points else f"{one.done}/{one.points}"
+    state = f"{one.state}, older format" if one.older else one.state
+    begun = one.started.replace("T", " ")[:16]
+    star = "*" if one.latest else ""
+    return [star, plain(one.name), plain(one.engine), points if one.points else "?", size(one.bytes), begun, state]
+
+
+def size(count: int) -> str:
+    """Bytes in the largest unit that leaves a whole number before the point, three digits: "1.23 MB"."""
+    amount, unit = float(count), 0
+    while amount >= 999.5 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    return f"{amount:.0f} {_UNITS[0]}" if unit == 0 else f"{amount:.3g} {_UNITS[unit]}"

@@ -1,0 +1,257 @@
+"""Listing: what there is below a directory of results, and how whole each of it is. Nothing is written or locked.
+
+A result is the dated directory of a study (study.json) or a saved run (run.json). What else is there is passed over.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.run import FORMAT as RUN_FORMAT
+from sawtooth.run import Run, is_saved
+from sawtooth.storage import ASIDE, is_sealed, not_a_result, read_description, read_json
+from sawtooth.study import store
+
+State = Literal["whole", "running", "interrupted", "damaged", "newer"]
+STATES: tuple[State, ...] = get_args(State)
+"""``running``: some process works on it. ``newer``: a later sawtooth wrote it, and only that one reads it."""
+
+Order = Literal["when", "name", "size", "points"]
+DEEPEST = 4
+"""Directories below the one that is listed: OUT/NAME/DATE, and one for an OUT of several such."""
+_RUN = "run.json"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One result. ``name`` is its directory below the listed one, as ``one-percent-loss/20260131-101500``."""
+
+    name: str
+    directory: Path
+    kind: Literal["study", "run"]
+    study: str
+    """The study's name; of a run, its scenario's."""
+    engine: str
+    started: str
+    """ISO 8601 with its offset from UTC; of a run, when it was written."""
+    finished: str | None
+    points: int
+    done: int
+    """Points whose run is saved."""
+    bytes: int
+    """Of all files in it."""
+    state: State
+    problem: str
+    """What is wrong with one that is damaged or newer; else empty."""
+    older: bool
+    """Written in an earlier format, which is still read: what that one kept no digest of cannot be checked."""
+    latest: bool
+    """The newest finished one of its study in this place."""
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self) | {"directory": str(self.directory)}
+
+
+def listing(
+    directory: Path | str = "results",
+    *,
+    names: Collection[str] = (),
+    states: Collection[State] = (),
+    latest: bool = False,
+    order: Order = "when",
+    verify: bool = False,
+) -> list[Entry]:
+    """The results below ``directory``: the newest first, or by name, or the largest first; none where it is empty.
+
+    ``names`` are patterns as a shell has them, of which a name or the study's must match one; ``states`` those wanted;
+    ``latest`` leaves the newest finished one of each study. ``verify`` reads every table of every run and compares its
+    SHA-256, which takes about a second a GB. Raises SawtoothError ``file-not-found``, ``file-unreadable`` or
+    ``unknown-name`` (a state, or an order).
+    """
+    root = Path(directory)
+    for given, known in ((states, STATES), ((order,), get_args(Order))):
+        for word in given:
+            if word not in known:
+                raise InputError("unknown-name", f'there is no "{word}" here', fix=suggestion(word, known))
+    if not root.is_dir():
+        fix = "name the directory that results are in: the one that run was given with --out"
+        raise InputError("file-not-found", "there is no such directory", file=root, fix=fix)
+    found = [_entry(root, where, verify) for where in results_below(root)]
+    found = [
+        one
+        for one in found
+        if (not names or any(_matches(one, name) for name in names))
+        and (not states or one.state in states)
+        and (not latest or one.latest)
+    ]
+    return sorted(found, key=lambda one: (_rank(one, order), one.name))
+
+
+def results_below(root: Path) -> Iterator[Path]:
+    """The directories of results in ``root``, which may be one itself; links are not followed.
+
+    Raises SawtoothError ``file-unreadable`` where ``root`` itself cannot be read.
+    """
+    level = [root]
+    for depth in range(DEEPEST + 1):
+        below: list[Path] = []
+        for where in level:
+            if (where / store.DESCRIPTION).is_file() or (where / _RUN).is_file():
+                yield where
+                continue
+            try:
+                with os.scandir(where) as inside:
+                    below += sorted(
+                        where / one.name
+                        for one in inside
+                        if one.is_dir(follow_symlinks=False) and not one.name.startswith(".")
+                    )
+            except OSError as error:
+                if depth == 0:
+                    fix = "give a directory that you may read"
+                    message = f"cannot read it: {error.strerror}"
+                    raise InputError("file-unreadable", message, file=where, fix=fix) from None
+        level = below
+
+
+def _matches(one: Entry, pattern: str) -> bool:
+    known = (one.name, one.name.partition("/")[0], one.study)
+    return any(fnmatch.fnmatchcase(name, pattern) for name in known)
+
+
+def _rank(one: Entry, order: Order) -> Any:
+    if order == "name":
+        return one.name
+    if order == "when":
+        return -_moment(one.started)
+    return -(one.bytes if order == "size" else one.points)
+
+
+def _moment(text: str) -> float:
+    """Seconds since 1970; what is no time is older than all."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0
+
+
+def _entry(root: Path, where: Path, verify: bool) -> Entry:
+    relative = where.relative_to(root).as_posix()
+    name = where.resolve().name if relative == "." else relative
+    try:
+        if (where / store.DESCRIPTION).is_file():
+            return _study(name, where, verify)
+        return _run(name, where, verify)
+    except SawtoothError as error:
+        kind: Literal["study", "run"] = "study" if (where / store.DESCRIPTION).is_file() else "run"
+        state: State = "newer" if _is_newer(where, kind) else "damaged"
+        study, changed = where.parent.name if kind == "study" else where.name, _changed(where)
+        about = state, _problem(error, where), False, False
+        return Entry(name, where, kind, study, "", changed, None, 0, 0, _bytes(where), *about)
+
+
+def _study(name: str, where: Path, verify: bool) -> Entry:
+    found = store.describe(where)
+    ids = [point["id"] for point in found["points"]]
+    done = [one for one in ids if store.is_done(where, one)]
+    state: State = "whole"
+    problem = ""
+    if found["finished"] is None:
+        state = "running" if _is_locked(where) else "interrupted"
+    elif len(done) < len(ids):
+        state, problem = "damaged", f"{len(ids) - len(done)} of {len(ids)} points are missing"
+    older = not is_sealed(where / store.DESCRIPTION)
+    try:
+        older = older or any(_format(store.point_directory(where, one)) < RUN_FORMAT for one in done[:1])
+        for one in done if verify else []:
+            _read_all(store.point_directory(where, one))
+    except SawtoothError as error:
+        state, problem = "damaged", _problem(error, where)
+    link = where.parent / store.LATEST
+    latest = link.is_symlink() and os.path.realpath(link) == os.path.realpath(where)
+    counts = found["finished"], len(ids), len(done), _bytes(where)
+    study, engine = str(found["study"].get("name", where.parent.name)), found["engine"]
+    return Entry(name, where, "study", study, engine, found["started"], *counts, state, problem, older, latest)
+
+
+def _run(name: str, where: Path, verify: bool) -> Entry:
+    found = read_description(where / _RUN, RUN_FORMAT)
+    scenario = found.get("scenario")
+    if not isinstance(scenario, dict) or not isinstance(found.get("engine"), str):
+        raise not_a_result("is not the description of a run", where / _RUN)
+    if verify:
+        _read_all(where)
+    written, older = _changed(where), found["format"] < RUN_FORMAT
+    about = str(scenario.get("name", where.name)), found["engine"], written, written, 1, 1, _bytes(where)
+    return Entry(name, where, "run", *about, "whole", "", older, False)
+
+
+def _read_all(where: Path) -> None:
+    if not is_saved(where):
+        raise not_a_result("is not the description of a run", where / _RUN)
+    Run.load(where)
+
+
+def _format(where: Path) -> int:
+    return int(read_description(where / _RUN, RUN_FORMAT)["format"])
+
+
+def _is_newer(where: Path, kind: Literal["study", "run"]) -> bool:
+    name, ours = (store.DESCRIPTION, store.FORMAT) if kind == "study" else (_RUN, RUN_FORMAT)
+    try:
+        found = read_json(where / name)
+    except SawtoothError:
+        return False
+    form = found.get("format") if isinstance(found, dict) else None
+    return isinstance(form, int) and form > ours
+
+
+def _problem(error: SawtoothError, where: Path) -> str:
+    """One sentence, with the file where it is another one than the description."""
+    file = "" if error.file is None else os.path.relpath(error.file, where)
+    return f"{file}: {error.message}" if file else error.message
+
+
+def _is_locked(where: Path) -> bool:
+    """Whether a process holds the result's lock, as the system tells: trying it would keep others from it."""
+    try:
+        inode = (where / store.LOCK).stat().st_ino
+        with open("/proc/locks", encoding="ascii", errors="replace") as locks:
+            return any(line.split()[-3].rpartition(":")[2] == str(inode) for line in locks if "FLOCK" in line)
+    except (OSError, IndexError):
+        return False
+
+
+def _changed(where: Path) -> str:
+    """When its description was written, or the directory."""
+    for path in (where / store.DESCRIPTION, where / _RUN, where):
+        try:
+            moment = path.stat().st_mtime
+            return datetime.fromtimestamp(moment).astimezone().isoformat(timespec="seconds")
+        except OSError:
+            continue
+    return ""
+
+
+def _bytes(where: Path) -> int:
+    """Of all files; what vanishes meanwhile, or may not be read, counts nothing."""
+    total, level = 0, [str(where)]
+    while level:
+        try:
+            with os.scandir(level.pop()) as inside:
+                for one in inside:
+                    if one.is_dir(follow_symlinks=False):
+                        level.append(one.path)
+                    elif not one.name.endswith(ASIDE):
+                        total += one.stat(follow_symlinks=False).st_size
+        except OSError:
+            continue
+    return total

@@ -1,0 +1,35 @@
+"""Where a result is that somebody names: by its directory, or by its name as ``sawtooth results`` prints it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sawtooth.errors import InputError
+from sawtooth.study import store
+
+HOME = Path("results")
+"""Where ``sawtooth run`` puts results that are not sent elsewhere."""
+
+
+def place(name: Path | str, home: Path | str = HOME) -> Path:
+    """The directory of a result: ``name`` as it is, else below ``home``; of a study's own directory its latest one.
+
+    Raises SawtoothError ``file-not-found``, or ``not-a-result`` where a study has no finished result.
+    """
+    given = Path(name)
+    found = next((one for one in (given, Path(home) / given) if one.exists()), None)
+    if found is None:
+        fix = "check the name: sawtooth results lists those that there are"
+        raise InputError("file-not-found", "there is no such directory", file=given, fix=fix)
+    if is_result(found):
+        return found
+    newest = found / store.LATEST
+    if is_result(newest):
+        return newest
+    fix = "name the directory of a run (it has a run.json) or of a study's results (it has a study.json)"
+    raise InputError("not-a-result", "is neither a run nor a study's results", file=found, fix=fix)
+
+
+def is_result(directory: Path) -> bool:
+    """Whether it holds the description of a run, or of a study's results."""
+    return any((directory / name).is_file() for name in (store.DESCRIPTION, "run.json"))
