@@ -131,3 +131,12 @@ def test_memory_does_not_grow_with_the_connections_that_have_ended(tmp_path: Pat
     short, long = peak_mib("60 s"), peak_mib("120 s")
     # 600,000 and 1,200,000 rows of 88 bytes, of which two copies were held; what is written at a time is less.
     assert long < short + 30
+
+
+def test_tables_show_their_names_and_sizes_and_suggest_one_for_a_name_that_is_not_there() -> None:
+    tables = Tables({"flows": pd.DataFrame({"a": [1, 2]}), "queues": pd.DataFrame()})
+    assert repr(tables) == "Tables(flows: 2 rows, queues: 0 rows)"
+    with pytest.raises(KeyError, match='did you mean "flows"'):
+        tables["flow"]
+    assert "flow" not in tables
+    assert tables.get("flow") is None

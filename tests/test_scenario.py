@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sawtooth
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.scenario import Scenario
 
@@ -308,3 +309,26 @@ def test_a_named_kernel_may_have_any_control_and_the_name_is_no_part_of_what_the
         Scenario(flows=[{"cc": "mine"}])
     assert (caught.value.code, caught.value.field) == ("unknown-name", "flows.0.cc")
     assert "host.kernel" in str(caught.value.fix)
+
+
+def test_a_scenario_shows_what_is_not_by_default() -> None:
+    shown = repr(Scenario(path={"rate": "10 Mbit/s"}, duration="5 s"))
+    assert shown == "Scenario(duration=Span.parse('5 s'), path=Path(rate=Rate.parse('10 Mbit/s')))"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text('[path]\nrate = "10 Mbit/s"\n', encoding="utf-8-sig")
+    assert Scenario.load(tmp_path / "one.toml").path.rate.bps == 10_000_000
+
+
+def test_a_number_in_quotes_where_one_of_some_numbers_is_needed_is_told() -> None:
+    with pytest.raises(InputError) as raised:
+        Scenario(ip="6")
+    assert raised.value.fix == "write it without quotes: ip = 6"
+
+
+@pytest.mark.parametrize("given", [None, {"path": {}}])
+def test_run_says_what_it_takes(given: object) -> None:
+    with pytest.raises(InputError, match="run takes a Scenario, a Study, a file or a study's name") as raised:
+        sawtooth.run(given)
+    assert raised.value.code == "wrong-type"

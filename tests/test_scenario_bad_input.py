@@ -23,7 +23,7 @@ BAD = [
     # Missing units.
     ("[path]\nrtt = 20", "missing-unit", "path.rtt", '"20 ms"'),
     ("[path]\nrtt = '20'", "missing-unit", "path.rtt", '"20 ms"'),
-    ("[path]\nloss = 0.01", "missing-unit", "path.loss", '"0.01 %"'),
+    ("[path]\nloss = 0.01", "missing-unit", "path.loss", '"1%"'),
     ("duration = 60", "missing-unit", "duration", '"60 ms"'),
     ("[host]\nreceive_buffer = 65536", "missing-unit", "host.receive_buffer", '"65536 bytes"'),
     ("[[flows]]\nbytes = 5", "missing-unit", "flows.0.bytes", '"5 bytes"'),
@@ -61,7 +61,7 @@ BAD = [
     ("[path]\nack_loss = {}", "missing-field", "path.ack_loss", "every = 1000"),
     ("[path.loss]\ngilbert_elliott = '1%'", "wrong-type", "path.loss.gilbert_elliott", "[gilbert_elliott]"),
     ("[path.loss.gilbert_elliott]\np = '1%'", "missing-field", "path.loss.gilbert_elliott.r", '"r"'),
-    ("[path.loss.gilbert_elliott]\np = 1\nr = '30%'", "missing-unit", "path.loss.gilbert_elliott.p", '"1 %"'),
+    ("[path.loss.gilbert_elliott]\np = 1\nr = '30%'", "missing-unit", "path.loss.gilbert_elliott.p", '"1%"'),
     ("[path.loss.gilbert_elliott]\np = '1%'\nr = '101%'", "out-of-range", "path.loss.gilbert_elliott.r", "1%"),
     (
         "[path.loss.gilbert_elliott]\np = '1%'\nr = '1%'\nh = '1%'",

@@ -110,8 +110,8 @@ def test_a_queue_keeps_the_unit_that_it_was_given_in(text: str, unit: str, amoun
         (Size, "1 Mbit", "unknown-unit", "MiB"),
         (Size, "-1 bytes", "out-of-range", "MiB"),
         (Size, "0.5 bytes", "bad-quantity", "round"),
-        (Loss, 0.01, "missing-unit", '"0.01 %"'),
-        (Loss, "0.01", "missing-unit", '"0.01 %"'),
+        (Loss, 0.01, "missing-unit", '"1%" for a share of 0.01, or "0.01%"'),
+        (Loss, "0.01", "missing-unit", '"1%" for a share of 0.01, or "0.01%"'),
         (Loss, "101%", "out-of-range", "1%"),
         (Loss, "-1%", "out-of-range", "1%"),
         (Loss, "1 ppm", "unknown-unit", "%"),
@@ -190,3 +190,15 @@ def test_whatever_is_given_is_read_or_refused_as_bad_input(kind: type[Quantity],
         assert error.fix
     else:
         assert kind.parse(str(read)) == read
+
+
+def test_a_quantity_is_shown_as_what_makes_it_again() -> None:
+    for quantity in (Rate.parse("50 Mbit/s"), Span.parse("20 ms"), Size.parse("64 MiB"), Loss.parse("0.5%")):
+        assert eval(repr(quantity)) == quantity
+    assert repr(Queue.parse("2 bdp")) == "Queue.parse('2 bdp')"
+
+
+def test_a_bare_length_of_time_may_be_seconds_or_milliseconds() -> None:
+    with pytest.raises(InputError) as raised:
+        Span.parse(60)
+    assert raised.value.fix == 'write "60 s" or "60 ms"'

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from sawtooth.errors import suggestion
 from sawtooth.storage import writing
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ class Stored:
 
         self._file.seek(0)
         return pd.read_parquet(self._file, engine="pyarrow")
+
+    def __len__(self) -> int:
+        import pyarrow.parquet as pq
+
+        self._file.seek(0)
+        return int(pq.read_metadata(self._file).num_rows)
 
     def names(self) -> list[str]:
         """Of the columns."""
@@ -70,7 +77,10 @@ class Tables(MutableMapping[str, "DataFrame"]):
         self._tables = dict(tables)
 
     def __getitem__(self, name: str) -> DataFrame:
-        found = self._tables[name]
+        found = self._tables.get(name)
+        if found is None:
+            # Mapping's own methods, and those who ask, know a KeyError.
+            raise KeyError(f"there is no table {name!r}; {suggestion(str(name), self._tables)}")
         if isinstance(found, Stored):
             found = self._tables[name] = found.read()
         return found
@@ -90,6 +100,11 @@ class Tables(MutableMapping[str, "DataFrame"]):
 
     def __len__(self) -> int:
         return len(self._tables)
+
+    def __repr__(self) -> str:
+        """The names and sizes, without reading what is in files."""
+        sizes = (f"{name}: {len(one)} rows" for name, one in self._tables.items())
+        return f"Tables({', '.join(sizes)})"
 
     def __getstate__(self) -> dict[str, Any]:
         # For another process, which cannot have the file.

@@ -77,8 +77,10 @@ def run(
     if isinstance(what, (str, PathLike)):
         what = load(what)
     if not isinstance(what, Scenario):
-        from sawtooth.study import run_study
+        from sawtooth.study import Study, run_study
 
+        if not isinstance(what, Study):
+            raise _not_runnable(what)
         return run_study(what, engine=engine, overrides=overrides, quiet=quiet, **options)
     if options:
         fix = "leave it out, or run a study"
@@ -91,6 +93,12 @@ def run(
     chosen.check(scenario)
     with Bar(scenario.name, 1, quiet=quiet) as bar:
         return chosen.run(scenario, progress=bar.show)
+
+
+def _not_runnable(what: object) -> InputError:
+    message = f"run takes a Scenario, a Study, a file or a study's name, not a {type(what).__name__}"
+    fix = "of tables make one: Scenario(**tables)" if isinstance(what, Mapping) else "give one of these"
+    return InputError("wrong-type", message, fix=fix)
 
 
 def predict(*, rate: str, rtt: str, loss: str, cc: str | None = None, **options: Any) -> DataFrame:

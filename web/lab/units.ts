@@ -65,7 +65,7 @@ export function rate(text: string): bigint {
 }
 
 export function span(text: string): bigint {
-  const { number, unit } = split(text, "a length of time", "20 ms", "ms");
+  const { number, unit } = split(text, "a length of time", "20 ms", "s", "ms");
   const scale = TIMES_READ.get(unit.toLowerCase());
   if (scale === undefined) {
     const fix = oneOf(["ns", "us", "ms", "s", "min", "h", "d"]);
@@ -158,9 +158,9 @@ export function queueText({ unit, amount }: Queue): string {
 }
 
 /** What is wrong with it where it is no text: links and files may hold anything. */
-function split(text: unknown, what: string, example: string, usual: string): { number: Fraction; unit: string } {
+function split(text: unknown, what: string, example: string, ...usual: string[]): { number: Fraction; unit: string } {
   if (typeof text === "number") {
-    throw new InputError("missing-unit", `${text} has no unit; ${what} needs one`, `write "${text} ${usual}"`);
+    throw new InputError("missing-unit", `${text} has no unit; ${what} needs one`, written(String(text), usual));
   }
   if (typeof text !== "string") {
     const kind = typeof text === "boolean" ? "bool" : Array.isArray(text) ? "list" : "dict";
@@ -172,9 +172,17 @@ function split(text: unknown, what: string, example: string, usual: string): { n
   }
   const [, number, unit] = found as unknown as [string, string, string | undefined];
   if (unit === undefined) {
-    throw new InputError("missing-unit", `"${shown(text)}" has no unit; ${what} needs one`, `write "${number} ${usual}"`);
+    throw new InputError("missing-unit", `"${shown(text)}" has no unit; ${what} needs one`, written(String(number), usual));
   }
   return { number: fraction(number), unit };
+}
+
+/** What a bare number may have meant. */
+function written(number: string, usual: string[]): string {
+  if (usual[0] !== "%") return `write ${usual.map((unit) => `"${number} ${unit}"`).join(" or ")}`;
+  const { over, under } = fraction(number);
+  const ofAll = over > 0n && over < under ? `"${decimal({ over: over * 100n, under })}%" for a share of ${number}, or ` : "";
+  return `write ${ofAll}"${number}%"`;
 }
 
 function fraction(text: string): Fraction {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -54,7 +55,12 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
     if kind == "literal_error":
         known = _literals(str(context.get("expected", "")))
         given = plain(problem["input"], 60)
-        return say("unknown-name", f'"{given}" is not known here', suggestion(given, known))
+        quoted = isinstance(problem["input"], str)
+        shown = f'"{given}"' if quoted else given
+        fix = suggestion(given, known)
+        if quoted and given in known and f"'{given}'" not in str(context.get("expected", "")):
+            fix = f"write it without quotes: {location[-1]} = {given}"
+        return say("unknown-name", f"{shown} is not known here", fix)
     if kind in ("greater_than_equal", "less_than_equal"):
         limit = f"at least {context['ge']}" if "ge" in context else f"at most {context['le']}"
         given = str(problem["input"]) if abs(problem["input"]) < 10**30 else "the value"
@@ -91,8 +97,8 @@ def of_kind(given: Mapping[str, Any], kinds: Mapping[str, type[Model]], noun: st
 
 
 def _literals(expected: str) -> list[str]:
-    """Names out of pydantic's sentence "'a', 'b' or 'c'"."""
-    return [part for part in expected.split("'")[1::2] if part]
+    """Names out of pydantic's sentence "'a', 'b' or 'c'", or the numbers of "4 or 6"."""
+    return [part for part in expected.split("'")[1::2] if part] or re.findall(r"-?\d+", expected)
 
 
 def _fields_at(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:

@@ -6,6 +6,7 @@ nested brackets. Both are counted before it sees the text.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import tomllib
@@ -55,7 +56,7 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
         fix = "is it really a scenario or study?"
         raise InputError("file-unreadable", f"it is larger than {LARGEST >> 20} MiB", file=path, fix=fix)
     try:
-        return parse_toml(data.decode())
+        return parse_toml(data.removeprefix(codecs.BOM_UTF8).decode())
     except UnicodeDecodeError as error:
         message = f"it is not UTF-8 text (byte {error.start})"
         raise InputError("not-toml", message, file=path, fix="save it as UTF-8") from None

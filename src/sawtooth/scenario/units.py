@@ -32,12 +32,21 @@ def _shown(given: object) -> str:
     return plain(given, 60)
 
 
-def _split(value: object, what: str, example: str, usual: str) -> tuple[Fraction, str]:
-    """The number and the unit of a quantity; ``usual`` is the unit that the fix shows for a bare number."""
+def _written(number: str, usual: tuple[str, ...]) -> str:
+    """What a bare number may have meant."""
+    if usual == ("%",):
+        share = Fraction(number)
+        of_all = f'"{_decimal(share * 100)}%" for a share of {number}, or ' if 0 < share < 1 else ""
+        return f'write {of_all}"{number}%"'
+    return "write " + " or ".join(f'"{number} {unit}"' for unit in usual)
+
+
+def _split(value: object, what: str, example: str, *usual: str) -> tuple[Fraction, str]:
+    """The number and the unit of a quantity; ``usual`` are the units that the fix shows for a bare number."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         shown = repr(value) if isinstance(value, float) or abs(value) < 10**30 else "this number"
         plain = shown != "this number" and math.isfinite(value)
-        fix = f'write "{shown} {usual}"' if plain else f'write it like "{example}"'
+        fix = _written(shown, usual) if plain else f'write it like "{example}"'
         raise InputError("missing-unit", f"{shown} has no unit; {what} needs one", fix=fix)
     if not isinstance(value, str):
         kind = type(value).__name__
@@ -48,7 +57,7 @@ def _split(value: object, what: str, example: str, usual: str) -> tuple[Fraction
     number, unit = found[1], found[2]
     if not unit:
         message = f'"{_shown(value)}" has no unit; {what} needs one'
-        raise InputError("missing-unit", message, fix=f'write "{number} {usual}"')
+        raise InputError("missing-unit", message, fix=_written(number, usual))
     return Fraction(number), unit
 
 
@@ -97,6 +106,9 @@ class Quantity:
         """Raises SawtoothError: missing-unit, unknown-unit, bad-quantity, wrong-type, zero-queue or out-of-range."""
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.parse({str(self)!r})"
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
@@ -110,7 +122,7 @@ class Quantity:
         return {"type": "string", "pattern": pattern, "description": cls.MEANING, "examples": list(cls.EXAMPLES)}
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, repr=False)
 class Rate(Quantity):
     """Bits a second, 1 bit/s to 10 Tbit/s."""
 
@@ -146,7 +158,7 @@ class Rate(Quantity):
         return _print(self.bps, self._UNITS)
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, repr=False)
 class Span(Quantity):
     """A length of time in nanoseconds, 0 to 30 days; a field may narrow that."""
 
@@ -170,7 +182,7 @@ class Span(Quantity):
 
     @classmethod
     def parse(cls, value: object) -> Span:
-        number, unit = _split(value, "a length of time", "20 ms", "ms")
+        number, unit = _split(value, "a length of time", "20 ms", "s", "ms")
         scale = cls.scale(unit)
         if scale is None:
             known = ["ns", "us", "ms", "s", "min", "h", "d"]
@@ -188,7 +200,7 @@ class Span(Quantity):
         return "0 s" if self.ns == 0 else _print(self.ns, self._UNITS)
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, repr=False)
 class Size(Quantity):
     """Bytes, 0 to 1 EB; a field may narrow that."""
 
@@ -229,7 +241,7 @@ class Size(Quantity):
         return "1 byte" if self.bytes == 1 else f"{self.bytes} bytes"
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, repr=False)
 class Loss(Quantity):
     """The probability that a packet is lost, in parts per billion, 0 to 100%."""
 
@@ -258,7 +270,7 @@ class Loss(Quantity):
         return f"{_decimal(Fraction(self.ppb, 10**7))}%"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Queue(Quantity):
     """The limit of a tail-drop queue: what may wait, not what is on the wire.
 
