@@ -60,6 +60,18 @@ const verbs = {
     });
   },
 
+  /** Questions of the page: what it warns of. */
+  async warnings({ controls, questions }) {
+    const [{ read: asked }, { warnings }] = await Promise.all(["asked", "warnings"].map(part));
+    return questions.map((question) => warnings(asked(question, controls)));
+  },
+
+  /** What the page says of each kind of queue. */
+  async queues() {
+    const { LIMITS, MARKING } = await part("queuelimit");
+    return { limits: LIMITS, marking: MARKING };
+  },
+
   /** A capture, read. */
   async read({ capture, detailed }) {
     return read((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), detailed);

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from sawtooth import Scenario
+from sawtooth.engines import get
 from sawtooth.engines.sim import controls
 from sawtooth.errors import InputError
+from sawtooth.scenario import control
 from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
 
 HARNESS = Path(__file__).with_name("lab_in_node.mjs")
@@ -145,8 +147,17 @@ WRONG_QUEUES: list[Any] = [
 ]
 
 
+VARIANTS = [{"name": name, "variant": one} for name, variants in control.VARIANTS.items() for one in variants]
+HOSTS: list[dict[str, Any]] = [
+    *({"ecn": ecn} for ecn in (True, False, 0, 1, 2)),
+    {"receive_buffer": "1 MiB"},
+    {"ecn": 1, "receive_buffer": "12 MiB"},
+]
+
+
 def _flow(drawn: random.Random, known: tuple[str, ...]) -> dict[str, Any]:
-    flow: dict[str, Any] = {"cc": drawn.choice(known)}
+    variant = drawn.random() < 0.2
+    flow: dict[str, Any] = {"cc": drawn.choice(VARIANTS if variant else known)}
     if drawn.random() < 0.3:
         flow["count"] = drawn.randrange(1, 40)
     if drawn.random() < 0.3:
@@ -171,7 +182,7 @@ def _scenario(drawn: random.Random, known: tuple[str, ...], queue: Any) -> dict[
     asked["duration"] = drawn.choice(["10 s", "3 min", "2500 ms"])
     asked["interval"] = drawn.choice(["1 s", "100 ms", "7 ms"])
     if drawn.random() < 0.3:
-        asked["host"] = {"ecn": drawn.choice([True, False, 0, 1, 2])}
+        asked["host"] = drawn.choice(HOSTS)
     return asked
 
 
@@ -197,6 +208,44 @@ def test_a_scenario_compiles_to_the_text_that_the_package_makes(lab: Path) -> No
     assert {"path.queue", "path.queue.target", "path.queue.burst", "path.queue.latency"} <= fields
 
 
+def test_what_a_queue_field_shows_where_it_is_empty_is_the_kind_s_default(lab: Path) -> None:
+    told = ask(lab, "queues", None)
+    needed = {"red": {"limit": "400 kB"}, "tbf": {"rate": "1 Mbit/s", "burst": "20 kB", "latency": "50 ms"}}
+    rate = {"path": {"rate": "10 Mbit/s", "rtt": "10 ms"}}
+
+    def compiled(kind: str, **fields: Any) -> str:
+        queue = {"kind": kind} | needed.get(kind, {}) | fields
+        return Scenario.from_dict({"path": rate["path"] | {"queue": queue}}).compile().to_json()
+
+    assert set(told["limits"]) == {queue["kind"] for queue in QUEUES if isinstance(queue, dict)}
+    for kind, limit in told["limits"].items():
+        if "otherwise" in limit:
+            assert compiled(kind, **{limit["field"]: limit["otherwise"]}) == compiled(kind)
+        else:
+            assert compiled(kind, **{limit["field"]: "1 MiB" if kind != "tbf" else "70 ms"}) != compiled(kind)
+    for kind, marking in told["marking"].items():
+        if "ecn" in marking:
+            assert compiled(kind, ecn=marking["ecn"]) == compiled(kind) != compiled(kind, ecn=not marking["ecn"])
+        above = marking.get("above")
+        if above is not None:
+            assert compiled(kind, **{above["field"]: "7 ms"}) != compiled(kind)
+            if "otherwise" in above:
+                assert compiled(kind, **{above["field"]: above["otherwise"]}) == compiled(kind)
+
+
+def test_a_control_that_gets_no_marks_is_warned_of_in_the_words_of_the_command_line(lab: Path) -> None:
+    flows = [{"cc": cc} for cc in (*controls(), *VARIANTS)]
+    asked = [
+        {"duration": "1 s", "flows": flows, **host} for host in ({}, {"host": {"ecn": 2}}, {"host": {"ecn": True}})
+    ]
+    questions = [{"scenario": scenario, "alone": False} for scenario in asked]
+    answers = ask(lab, "warnings", {"controls": controls(), "questions": questions})
+    for scenario, answer in zip(asked, answers, strict=True):
+        said = get("sim").run(Scenario.from_dict(scenario)).meta["warnings"]
+        assert answer == [one for one in said if "without ECN" in one]
+    assert [len(one) for one in answers] == [3, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
@@ -210,6 +259,15 @@ def test_a_scenario_compiles_to_the_text_that_the_package_makes(lab: Path) -> No
         ({"flows": [{"name": "a"}, {"name": "a"}]}, "flows.0.name"),
         ({"flows": [{"name": "7"}]}, "flows.0.name"),
         ({"flows": [{"count": 0}]}, "flows.0.count"),
+        ({"flows": [{"cc": {"name": "bbr", "variant": "ecn"}}]}, "flows.0.cc.variant"),
+        ({"flows": [{"cc": {"name": "bbr3", "variant": "xyz"}}]}, "flows.0.cc.variant"),
+        ({"flows": [{"cc": {"name": "none", "variant": "abe"}}]}, "flows.0.cc.variant"),
+        ({"flows": [{"cc": {"name": "reno", "variant": 7}}]}, "flows.0.cc.variant"),
+        ({"flows": [{"cc": {"name": "reno", "variant": "abe", "parameters": {}}}]}, "flows.0.cc.parameters"),
+        ({"flows": [{"cc": {"variant": "abe"}}]}, "flows.0.cc.name"),
+        ({"host": {"ecn": 3}}, "host.ecn"),
+        ({"host": {"receive_buffer": "1 KiB"}}, "host.receive_buffer"),
+        ({"host": {"receive_buffer": "4 KiB"}}, "host.receive_buffer"),
         ({"flows": [{"count": 60_000}, {"count": 60_000}]}, "flows"),
     ],
 )

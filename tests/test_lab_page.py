@@ -155,11 +155,11 @@ def test_flows_are_added_changed_and_removed(page: Opened) -> None:
 def test_a_transfer_tells_when_it_is_done(page: Opened) -> None:
     page.page.get_by_label("Start from a question").select_option("short-transfer")
     page.finish()
-    assert all(re.fullmatch(r"[\d.]+ s", row[6]) for row in page.rows)
-    assert page.rows[0][7] == "loss on the path, taken for congestion"
+    assert all(re.fullmatch(r"[\d.]+ s", row[7]) for row in page.rows)
+    assert page.rows[0][8] == "loss on the path, taken for congestion"
     # 1 MB in the time that it took.
     for row in page.rows:
-        assert float(row[1].split()[0]) == pytest.approx(8 / float(row[6].split()[0]), rel=0.02)
+        assert float(row[1].split()[0]) == pytest.approx(8 / float(row[7].split()[0]), rel=0.02)
     assert "is done after" in page.sentence
 
 
@@ -196,7 +196,118 @@ def test_a_link_holds_the_whole_question(page: Opened, browser: Any) -> None:
     other.context.close()
 
 
-@pytest.mark.parametrize("hash_", ["#%7Bbroken", "#[1,2]", '#{"path":{"rate":7}}', '#{"flows":[]}', "#" + "x" * 30_000])
+def test_the_queue_s_field_is_its_kind_s_limit(page: Opened) -> None:
+    kind, limit = page.page.get_by_label("Kind of queue"), page.page.get_by_label("Queue", exact=True)
+    asked = "() => JSON.parse(decodeURIComponent(document.body.dataset.finished)).path.queue"
+    limit.fill("3 bdp")
+    kind.select_option("fq_codel")
+    assert (limit.input_value(), limit.get_attribute("placeholder")) == ("", "10240 packets")
+    limit.fill("500 packets")
+    page.finish()
+    assert page.page.evaluate(asked) == {"kind": "fq_codel", "limit": "500 packets"}
+    assert kind.input_value() == "fq_codel"
+    limit.fill("50 ms")
+    assert "is no limit of this kind of queue" in page.page.inner_text("#f-path-queue-wrong")
+    limit.fill("")
+    page.page.get_by_label("marks packets of ECN flows").uncheck()
+    page.page.get_by_label("Marks above", exact=True).fill("2 ms")
+    page.finish()
+    assert page.page.evaluate(asked) == {"kind": "fq_codel", "ecn": False, "ce_threshold": "2 ms"}
+    kind.select_option("tbf")
+    page.page.get_by_label("Queue, longest wait", exact=True).fill("")
+    assert "needs the one of latency and limit" in page.page.inner_text(
+        "#f-path-queue-wrong"
+    ) or "latency" in page.page.inner_text("#f-path-queue-wrong")
+    kind.select_option("")
+    assert limit.input_value() == "3 bdp"
+
+
+def test_marks_are_counted_and_a_control_that_gets_none_is_warned_of(page: Opened) -> None:
+    page.page.get_by_label("Start from a question").select_option("l4s")
+    page.finish()
+    prague, _ = page.rows
+    assert float(prague[4].rstrip("%")) > 1
+    assert page.page.inner_text("#warnings") == ""
+    page.page.get_by_label("ECN of the hosts").select_option("0")
+    page.finish()
+    assert [row[4] for row in page.rows] == ["0.0%", "0.0%"]
+    assert "without ECN prague comes down only after losses" in page.page.inner_text("#warnings")
+
+
+def test_a_variant_of_a_control_is_chosen_like_a_control(page: Opened) -> None:
+    page.page.get_by_label("Flow 2: congestion control").select_option("bbr3-ecn")
+    page.finish()
+    assert [row[0] for row in page.rows] == ["cubic", "bbr3-ecn"]
+    scenario = json.loads(page.page.evaluate("decodeURIComponent(location.hash.slice(1))"))
+    assert scenario["flows"][1]["cc"] == {"name": "bbr3", "variant": "ecn"}
+
+
+def test_a_flow_s_wrong_field_is_marked_and_what_stands_below_is_of_the_last_valid_input(page: Opened) -> None:
+    page.finish()
+    start = page.page.locator("input[name=start]").nth(1)
+    start.fill("soon")
+    told = page.page.locator(f"#{start.get_attribute('aria-describedby')}")
+    assert start.get_attribute("aria-invalid") == "true"
+    assert page.page.locator("input[name=start]").nth(0).get_attribute("aria-invalid") is None
+    assert "soon" in told.inner_text()
+    assert "What is below is of the last valid input." in page.sentence
+    assert page.page.locator("#answer.stale").count() == 1
+    start.fill("0 s")
+    assert start.get_attribute("aria-invalid") is None
+    assert page.page.locator("#answer.stale").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("hash_", "words"),
+    [
+        ("#%7Bbroken", "breaks off before its end"),
+        ("#%7B%2", 'a "%" in it is not followed by two digits'),
+        ("#nonsense", "no question of this page"),
+        ("#[1,2]", "a table is needed"),
+        ('#{"flows":{}}', "flows: a list is needed"),
+        ("#" + "x" * 30_000, "30000 characters"),
+    ],
+)
+def test_a_damaged_link_is_told_and_kept_until_something_is_changed(
+    browser: Any, address: str, hash_: str, words: str
+) -> None:
+    opened = Opened(browser, address + hash_)
+    told = opened.page.locator("#link-wrong")
+    assert words in told.inner_text()
+    opened.page.wait_for_selector("#response canvas", timeout=60_000)
+    kept = opened.page.evaluate("location.hash")
+    assert len(kept) == len(
+        opened.page.evaluate("new URL(arguments_, location.href).hash".replace("arguments_", json.dumps(hash_)))
+    )
+    opened.page.get_by_label("Start from a question").select_option("sawtooth")
+    opened.finish()
+    assert told.is_hidden()
+    opened.page.go_back()
+    told.wait_for(state="visible")
+    assert opened.page.evaluate("location.hash") == kept
+    opened.page.go_forward()
+    told.wait_for(state="hidden")
+    assert opened.said == []
+    opened.context.close()
+
+
+def test_opened_from_a_file_it_says_that_it_must_be_served(
+    site: Site, browser: Any, tmp_path: Path, address: str
+) -> None:
+    site.export(tmp_path)
+    page = browser.new_page()
+    page.goto((tmp_path / "index.html").as_uri())
+    page.wait_for_function("() => getComputedStyle(document.getElementById('served')).visibility === 'visible'")
+    assert "python -m http.server" in page.inner_text("#served")
+    page.goto(address)
+    page.wait_for_selector("body[data-ready]", timeout=60_000)
+    assert page.locator("#served").count() == 0
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "hash_", ['#{"path":{"rate":7}}', '#{"flows":[]}', '#{"path":{"queue":null},"flows":[{"cc":null}]}']
+)
 def test_a_broken_link_is_no_harm(browser: Any, address: str, hash_: str) -> None:
     opened = Opened(browser, address + hash_)
     opened.page.get_by_label("Start from a question").select_option("one-percent")

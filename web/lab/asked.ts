@@ -1,6 +1,7 @@
 // What the page is asked, read: the scenario compiled, once for all flows together or once for each.
 
 import { compile, flowNames, type Compiled } from "./compile";
+import { called, control, type Control } from "./control";
 import { within } from "./problem";
 import { DEFAULTS, type Flow, type Scenario } from "./scenario";
 import { span, spanText } from "./units";
@@ -16,7 +17,7 @@ export interface Asked {
   question: Question;
   compiled: Compiled[];
   /** `durationS`: Infinity where nothing but the run ends it. */
-  flows: { cc: string; count: number; startS: number; durationS: number; bytes?: string }[];
+  flows: { control: Control; cc: string; count: number; startS: number; durationS: number; bytes?: string }[];
   names: string[];
   alone: boolean;
   durationS: number;
@@ -40,13 +41,14 @@ export function read(question: Question, controls: readonly string[]): Asked {
   const flows: Flow[] = scenario.flows ?? [{}];
   // All together first: what is wrong is told of the field that it is in.
   const whole = compile(scenario, controls);
-  const names = flowNames(flows.map(({ name, cc }) => ({ name, cc: cc ?? DEFAULTS.flow.cc })));
+  const names = flowNames(flows.map(({ name, cc }) => ({ name, called: called(cc ?? DEFAULTS.flow.cc) })));
   const compiled = alone ? flows.map((flow, at) => compile({ ...scenario, flows: [{ ...flow, name: names[at]! }] }, controls)) : [whole];
   return {
     question: { scenario, alone },
     compiled,
-    flows: flows.map(({ cc = DEFAULTS.flow.cc, count = DEFAULTS.flow.count, start = DEFAULTS.flow.start, duration, bytes }) => ({
-      cc,
+    flows: flows.map(({ cc: given = DEFAULTS.flow.cc, count = DEFAULTS.flow.count, start = DEFAULTS.flow.start, duration, bytes }) => ({
+      control: given,
+      cc: control(given, controls).cc,
       count,
       startS: Number(span(start)) / 1e9,
       durationS: duration === undefined ? Infinity : Number(span(duration)) / 1e9,

@@ -1,6 +1,7 @@
 // From what a page asks to what the core takes: the same text as Scenario.compile().to_json() of the command line, to which
 // tests/test_lab_compiler.py holds this, errors included.
 
+import { called, control } from "./control";
 import { InputError, within } from "./problem";
 import { queueCompiled, type QueueCompiled } from "./queues";
 import { DEFAULTS, type Flow, type Path, type Scenario } from "./scenario";
@@ -79,6 +80,7 @@ export function compile(asked: Scenario, controls: readonly string[]): Compiled 
       lifetime_ns: null,
       forward: [0n, 1n, 2n, 3n],
       backward: [4n, 5n, 6n, 7n],
+      ...(flow.variant === undefined ? {} : { variant: flow.variant }),
     })),
     probes: [],
   };
@@ -116,7 +118,10 @@ function readPath(given: Path): PathRead {
 
 interface FlowRead {
   name: string | undefined;
+  /** What it is called, where it has no name. */
+  called: string;
   cc: string;
+  variant: string | undefined;
   count: number;
   startNs: bigint;
   durationNs: bigint | null;
@@ -127,10 +132,7 @@ function readFlow(given: Flow, controls: readonly string[]): FlowRead {
   const all = { ...DEFAULTS.flow, ...given };
   const name = within("name", () => (all.name === undefined ? undefined : flowName(all.name)));
   const startNs = within("start", () => span(all.start));
-  if (!controls.includes(all.cc)) {
-    const message = `no congestion control is named "${all.cc}" here`;
-    throw new InputError("unknown-name", message, `choose one of ${controls.join(", ")}`, "cc");
-  }
+  const { cc, variant } = control(all.cc, controls);
   const count = within("count", () => Number(whole(all.count, 1, MAX_CONNECTIONS)));
   const durationNs = all.duration === undefined
     ? null
@@ -140,7 +142,7 @@ function readFlow(given: Flow, controls: readonly string[]): FlowRead {
     const message = "a flow ends after its bytes or after its duration, not both";
     throw new InputError("conflict", message, "remove one of the two", "bytes");
   }
-  return { name, cc: all.cc, count, startNs, durationNs, bytes };
+  return { name, called: called(all.cc), cc, variant, count, startNs, durationNs, bytes };
 }
 
 function volume(given: string): bigint {
@@ -180,7 +182,7 @@ function checkTimes(durationNs: bigint, intervalNs: bigint, flows: FlowRead[]): 
 }
 
 /** Given names, and for the others their control, numbered from 2 when it is taken. */
-export function flowNames(flows: readonly { name: string | undefined; cc: string }[]): string[] {
+export function flowNames(flows: readonly { name: string | undefined; called: string }[]): string[] {
   const given = flows.flatMap(({ name }) => (name === undefined ? [] : [name]));
   const twice = flows.findIndex(({ name }) => name !== undefined && given.indexOf(name) !== given.lastIndexOf(name));
   if (twice >= 0) {
@@ -189,12 +191,12 @@ export function flowNames(flows: readonly { name: string | undefined; cc: string
   }
   const used = new Set(given);
   const numbers = new Map<string, number>();
-  return flows.map(({ name: own, cc }) => {
-    let name = own ?? cc;
+  return flows.map(({ name: own, called }) => {
+    let name = own ?? called;
     while (own === undefined && used.has(name)) {
-      const number = (numbers.get(cc) ?? 1) + 1;
-      numbers.set(cc, number);
-      name = `${cc}-${number}`;
+      const number = (numbers.get(called) ?? 1) + 1;
+      numbers.set(called, number);
+      name = `${called}-${number}`;
     }
     used.add(name);
     return name;

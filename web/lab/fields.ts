@@ -17,7 +17,6 @@ export const FIELDS: readonly Told[] = [
   { field: "path.rtt", label: "Round-trip time", hint: "without any queue, e.g. 20 ms", slider: "rtt" },
   { field: "path.loss", label: "Loss", hint: "of data, e.g. 1%", slider: "loss" },
   { field: "path.ack_loss", label: "Loss on the way back", hint: "of acknowledgements, e.g. 0.5%", slider: "loss" },
-  { field: "path.queue", label: "Queue", hint: "e.g. 1 bdp, 100 packets, 64 KiB, 20 ms", slider: "queue" },
   { field: "path.reverse_rate", label: "Rate on the way back", hint: "empty: unlimited", slider: "rate", optional: true },
   { field: "duration", label: "Duration", hint: "of the simulation, e.g. 10 s", slider: "duration" },
 ];
@@ -26,6 +25,7 @@ export class Field {
   readonly root: HTMLElement;
   readonly text: HTMLInputElement;
   private readonly range: HTMLInputElement | undefined;
+  private readonly label = made("label", "");
   private readonly wrong: HTMLElement;
   private readonly slider: Slider | undefined;
 
@@ -33,9 +33,8 @@ export class Field {
     const id = `f-${told.field.replaceAll(".", "-")}`;
     this.slider = told.slider === undefined ? undefined : SLIDERS[told.slider];
     this.root = made("div", "field");
-    const label = made("label", "");
-    label.htmlFor = id;
-    label.textContent = told.label;
+    this.label.htmlFor = id;
+    this.label.textContent = told.label;
     this.text = made("input", "");
     this.text.id = id;
     this.text.autocomplete = "off";
@@ -49,7 +48,7 @@ export class Field {
       this.follow();
       changed(this.text.value, false);
     });
-    this.root.append(label, this.text);
+    this.root.append(this.label, this.text);
     if (this.slider !== undefined) {
       const range = made("input", "");
       range.type = "range";
@@ -70,6 +69,21 @@ export class Field {
   set(text: string): void {
     if (this.text.value !== text) this.text.value = text;
     this.follow();
+  }
+
+  /** The same, but left alone while somebody writes into it, unless `whole`. */
+  show(value: unknown, whole: boolean): void {
+    if (whole || document.activeElement !== this.text) this.set(value === undefined ? "" : String(value));
+  }
+
+  /** Another quantity in the same place. `empty`: what it is where nothing is written. */
+  become({ label, hint }: { label: string; hint: string }, empty: string, sliding: boolean): void {
+    this.label.textContent = label;
+    this.text.title = hint;
+    this.text.placeholder = empty;
+    if (this.range === undefined) return;
+    this.range.hidden = !sliding;
+    this.range.setAttribute("aria-label", `${label}, slider`);
   }
 
   /** What is wrong with it; nothing. */

@@ -46,7 +46,8 @@ const COMPARED = "compared";
 function controls({ flows = [] }: Scenario): string[] | undefined {
   const rest = new Set(flows.map(({ cc: _, name: __, ...flow }) => JSON.stringify(flow)));
   const found = flows.map(({ cc }) => cc ?? "cubic");
-  return flows.length > 1 && rest.size === 1 && new Set(found).size === found.length ? found : undefined;
+  const named = found.filter((cc) => typeof cc === "string");
+  return flows.length > 1 && rest.size === 1 && new Set(named).size === flows.length ? named : undefined;
 }
 
 function text({ path, host, flows, ...rest }: Scenario, at: string): string {

@@ -1,25 +1,35 @@
 // The flows: a row each, with its control, how many connections, when it starts and how much it sends.
 
+import { called, choices, type Control } from "./control";
 import { made } from "./fields";
 import { DEFAULTS, type Flow } from "./scenario";
 
 const MOST = 6;
 
+interface Row {
+  root: HTMLElement;
+  wrong: HTMLElement;
+  /** What is written into, by its name in a scenario. */
+  inputs: Map<string, HTMLElement>;
+}
+
 export class Flows {
   readonly root = made("div", "flows");
   private readonly add = made("button", "add");
-  private rows: { root: HTMLElement; wrong: HTMLElement }[] = [];
+  private rows: Row[] = [];
   private flows: Flow[] = [];
+  private readonly choices: readonly Control[];
 
   constructor(
-    private readonly controls: readonly string[],
+    controls: readonly string[],
     private readonly changed: (flows: Flow[]) => void,
   ) {
+    this.choices = choices(controls);
     this.add.type = "button";
     this.add.textContent = "Add a flow";
     this.add.addEventListener("click", () => {
       const used = this.flows.map(({ cc }) => cc);
-      const cc = this.controls.find((one) => !used.includes(one)) ?? DEFAULTS.flow.cc;
+      const cc = controls.find((one) => !used.includes(one)) ?? DEFAULTS.flow.cc;
       this.set([...this.flows, { cc }]);
       this.changed(this.flows);
       this.rows.at(-1)!.root.querySelector("select")!.focus();
@@ -36,29 +46,34 @@ export class Flows {
     this.root.replaceChildren(...this.rows.map(({ root }) => root), this.add);
   }
 
-  /** What is wrong with a flow; at -1: with none. */
-  tell(at: number, words: string): void {
-    this.rows.forEach(({ wrong }, index) => {
+  /** What is wrong with a flow, and with which of its fields; at -1: with none. */
+  tell(at: number, words: string, field?: string): void {
+    this.rows.forEach(({ wrong, inputs }, index) => {
       wrong.hidden = index !== at;
       wrong.textContent = index === at ? words : "";
+      for (const [name, input] of inputs) {
+        if (index === at && name === field) input.setAttribute("aria-invalid", "true");
+        else input.removeAttribute("aria-invalid");
+      }
     });
   }
 
-  private row(flow: Flow, at: number): { root: HTMLElement; wrong: HTMLElement } {
+  private row(flow: Flow, at: number): Row {
     const root = made("fieldset", "flow");
     const legend = made("legend", "");
     legend.textContent = `Flow ${at + 1}`;
     const cc = made("select", "");
     cc.setAttribute("aria-label", `Flow ${at + 1}: congestion control`);
-    for (const name of this.controls) {
+    for (const choice of this.choices) {
       const option = made("option", "");
-      option.value = option.textContent = name;
+      option.value = option.textContent = called(choice);
       cc.append(option);
     }
-    cc.value = flow.cc ?? DEFAULTS.flow.cc;
-    cc.addEventListener("change", () => this.edit(at, { cc: cc.value }));
+    cc.value = called(flow.cc ?? DEFAULTS.flow.cc);
+    cc.addEventListener("change", () => this.edit(at, { cc: this.choices[cc.selectedIndex]! }));
     const wrong = made("p", "wrong");
     wrong.hidden = true;
+    wrong.id = `flow-${at}-wrong`;
     wrong.setAttribute("role", "alert");
     root.append(legend, cc, this.text(at, "count", "connections", String(flow.count ?? DEFAULTS.flow.count), (value) =>
       ({ count: /^\d+$/.test(value.trim()) ? Number(value) : Number.NaN })));
@@ -77,7 +92,10 @@ export class Flows {
       root.append(remove);
     }
     root.append(wrong);
-    return { root, wrong };
+    const inputs = new Map<string, HTMLElement>([["cc", cc]]);
+    for (const input of root.querySelectorAll("input")) inputs.set(input.name, input);
+    for (const input of inputs.values()) input.setAttribute("aria-describedby", wrong.id);
+    return { root, wrong, inputs };
   }
 
   private text(
@@ -90,6 +108,7 @@ export class Flows {
   ): HTMLElement {
     const label = made("label", name);
     const input = made("input", "");
+    input.name = name;
     input.value = value;
     input.placeholder = empty;
     input.autocomplete = "off";

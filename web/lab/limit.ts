@@ -85,5 +85,5 @@ function within({ t, y }: Line, { startS, endS }: Life, intervalS: number): numb
   return t.values.reduce((all, end, at) => (inside(end) ? all + values[at]! : all), 0);
 }
 
-const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
+export const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 const mean = (values: readonly number[]): number => (values.length > 0 ? sum(values) / values.length : 0);

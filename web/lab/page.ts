@@ -9,16 +9,18 @@ import { Field, FIELDS, made } from "./fields";
 import { figures } from "./figures";
 import * as file from "./file";
 import { Flows } from "./flows";
+import { HostEcn } from "./hostecn";
 import * as permalink from "./permalink";
 import { InputError } from "./problem";
 import { PRESETS, type Preset } from "./presets";
 import { published } from "./published";
-import { QueueKind } from "./queuekind";
+import { QueueFields } from "./queuefields";
 import { Runner } from "./runner";
 import { DEFAULTS, type Scenario } from "./scenario";
 import type { RunLines } from "./series";
 import { digits, mbps, percent, sentence, summary, type Row } from "./summary";
 import { Sweep } from "./sweep";
+import { warnings } from "./warnings";
 
 /** So long after the last change the background sweep begins, and the address is written. */
 const QUIET_MS = 700;
@@ -30,8 +32,11 @@ const HEAVY_PACKETS = 5e6;
 const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 
 async function main(): Promise<void> {
+  at("served").remove();
   const charts = new Map<string, Chart>();
-  let question: Question = permalink.question(location.hash) ?? PRESETS[0]!.question;
+  let question: Question = PRESETS[0]!.question;
+  /** The address is a damaged link, which stays until something is changed. */
+  let damaged = false;
   let asked: Asked | undefined;
   let quiet: ReturnType<typeof setTimeout> | undefined;
 
@@ -49,25 +54,48 @@ async function main(): Promise<void> {
   }
 
   const fields = FIELDS.map((told) => new Field(told, (text) => edit(told.field, text)));
-  const kind = new QueueKind((queue) => edit("path.queue", queue));
+  const queue = new QueueFields((changed) => edit("path.queue", changed));
+  const ecn = new HostEcn((changed) => edit("host.ecn", changed));
   const flows = new Flows(controls, (changed) => ask({ ...question, scenario: { ...question.scenario, flows: changed } }));
-  const queueField = fields.findIndex(({ told }) => told.field === "path.queue");
-  at("fields").append(...fields.slice(0, queueField + 1).map(({ root }) => root), kind.root, ...fields.slice(queueField + 1).map(({ root }) => root));
+  const before = fields.findIndex(({ told }) => told.field === "path.reverse_rate");
+  const roots = fields.map(({ root }) => root);
+  at("fields").append(...roots.slice(0, before), ...queue.roots, ecn.root, ...roots.slice(before));
   at("flows").append(flows.root);
   presets();
   taking();
   at<HTMLInputElement>("alone").addEventListener("change", () => ask({ ...question, alone: at<HTMLInputElement>("alone").checked }));
   addEventListener("hashchange", () => {
-    const linked = permalink.question(location.hash);
+    const linked = followed();
     if (linked !== undefined && permalink.written(linked) !== permalink.written(question)) ask(linked, true);
   });
   new Drop((path) => tryPath(path));
-  ask(question, true);
+  const linked = followed();
+  ask(linked ?? question, true, damaged);
   document.body.dataset["ready"] = String(Math.round(performance.now()));
 
-  /** Another question; `whole`: not by a field, so that fields show it at once. */
-  function ask(other: Question, whole = false): void {
+  /** What the address asks. Where it is damaged that is said, and what is shown stays. */
+  function followed(): Question | undefined {
+    at("link-wrong").hidden = true;
+    damaged = false;
+    try {
+      return permalink.question(location.hash);
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      damaged = true;
+      at("link-wrong").hidden = false;
+      const where = error.field === undefined ? "" : `${error.field}: `;
+      at("link-wrong").textContent = `The link is damaged, and what is shown is not what it asked. ${where}${error.message}: ${error.fix}.`;
+      return undefined;
+    }
+  }
+
+  /** Another question; `whole`: not by a field, so that fields show it at once. `keep`: the address stays as it is. */
+  function ask(other: Question, whole = false, keep = false): void {
     question = other;
+    if (!keep) {
+      damaged = false;
+      at("link-wrong").hidden = true;
+    }
     fill(whole);
     clearTimeout(quiet);
     delete document.body.dataset["finished"];
@@ -81,12 +109,14 @@ async function main(): Promise<void> {
       return;
     }
     refused(undefined);
+    at("warnings").textContent = warnings(asked).join(" ");
     const heavy = packets(asked);
     if (heavy > HEAVY_PACKETS) tell(`About ${(heavy / 1e6).toFixed(0)} million packets: this takes a while. A shorter duration takes less.`);
     runner.ask(asked);
     const current = asked;
     quiet = setTimeout(() => {
       const hash = `#${permalink.written(question)}`;
+      if (damaged) return sweep.ask(current, controls);
       if (location.hash === "") history.replaceState(null, "", hash);
       else if (location.hash !== hash) history.pushState(null, "", hash);
       sweep.ask(current, controls);
@@ -120,12 +150,10 @@ async function main(): Promise<void> {
     const { path = {}, flows: given = [{}] } = scenario;
     const all: Record<string, unknown> = { ...DEFAULTS.path, ...path, duration: scenario.duration ?? DEFAULTS.duration };
     for (const field of fields) {
-      const value = all[field.told.field.replace("path.", "")];
-      const table = field.told.field === "path.queue" && typeof value === "object";
-      field.root.hidden = table;
-      if (!table && (whole || document.activeElement !== field.text)) field.set(value === undefined ? "" : String(value));
+      field.show(all[field.told.field.replace("path.", "")], whole);
     }
-    kind.set(all["queue"] as never);
+    queue.set(all["queue"] as never, whole);
+    ecn.set(scenario.host?.ecn);
     flows.set(given);
     at<HTMLInputElement>("alone").checked = alone;
     const chosen = preset(question);
@@ -139,19 +167,20 @@ async function main(): Promise<void> {
   function refused(error: InputError | undefined): void {
     const words = error === undefined ? undefined : `${error.message}. ${error.fix}`;
     const of = (field: string): boolean => error?.field === field || (error?.field?.startsWith(`${field}.`) ?? false);
-    let found = false;
+    let found = queue.tell(error, words);
     for (const field of fields) {
       const its = of(field.told.field);
       found ||= its;
-      field.tell(its && !field.root.hidden ? words : undefined);
-      if (its && field.root.hidden) kind.tell(words);
+      field.tell(its ? words : undefined);
     }
-    if (!of("path.queue")) kind.tell(undefined);
-    const flow = /^flows\.(\d+)/.exec(error?.field ?? "");
-    flows.tell(flow === null ? -1 : Number(flow[1]), words ?? "");
+    found ||= of("host.ecn");
+    ecn.tell(of("host.ecn") ? words : undefined);
+    const flow = /^flows\.(\d+)(?:\.(\w+))?/.exec(error?.field ?? "");
+    flows.tell(flow === null ? -1 : Number(flow[1]), words ?? "", flow?.[2]);
     if (error !== undefined && !found && flow === null) wrong(`${error.field ?? "scenario"}: ${words}`);
     else at("wrong").hidden = true;
-    if (error !== undefined) tell(`${error.field ?? "scenario"}: ${words}`);
+    at("answer").classList.toggle("stale", error !== undefined);
+    if (error !== undefined) tell(`${error.field ?? "scenario"}: ${words}${asked === undefined ? "" : " What is below is of the last valid input."}`);
   }
 
   function shown(of: Asked, runs: readonly RunLines[], finished: boolean): void {
@@ -177,12 +206,13 @@ async function main(): Promise<void> {
   }
 
   function table(rows: readonly Row[]): void {
-    const heads = ["flow", "mean", "of the rate", "sent again", "timeouts", "RTT", "done after", "limit"];
+    const heads = ["flow", "mean", "of the rate", "sent again", "marked", "timeouts", "RTT", "done after", "limit"];
     const cells = rows.map((row) => [
       row.name,
       mbps(row.meanMbps),
       percent(row.share),
       percent(row.retransmitted),
+      percent(row.marked),
       String(row.timeouts),
       `${digits(row.rttMs)} ms`,
       Number.isNaN(row.completedS) ? "–" : `${digits(row.completedS)} s`,

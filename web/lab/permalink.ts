@@ -1,6 +1,7 @@
 // A link to the page holds the whole question, after the number sign: nothing of it is sent to any server.
 
 import type { Question } from "./asked";
+import { InputError } from "./problem";
 import { shaped, type Scenario } from "./scenario";
 
 const LONGEST = 20_000;
@@ -11,14 +12,29 @@ export function written({ scenario, alone }: Question): string {
   return encodeURIComponent(JSON.stringify(alone ? { ...told, alone } : told)).replace(/%(2C|3A|24|2F|7B|7D|5B|5D)/g, (one) => decodeURIComponent(one));
 }
 
-/** None where it is not a link that this page made. Whatever its fields hold is looked at when it is compiled. */
+/** None of an address without one. Raises InputError of what this page did not make; what its fields hold is looked at when it is compiled. */
 export function question(hash: string): Question | undefined {
   const text = hash.replace(/^#/, "");
-  if (text === "" || text.length > LONGEST) return undefined;
+  if (text === "") return undefined;
+  if (text.length > LONGEST) {
+    throw new InputError("bad-link", `it has ${text.length} characters, and at most ${LONGEST} are read`, "open the scenario as a file instead");
+  }
+  const { alone, ...scenario } = shaped(parsed(text)) as Scenario & { alone?: unknown };
+  return { scenario, alone: alone === true };
+}
+
+function parsed(text: string): unknown {
+  const fix = "ask for it again, or start from what is shown";
+  let plain: string;
   try {
-    const { alone, ...scenario } = shaped(JSON.parse(decodeURIComponent(text))) as Scenario & { alone?: unknown };
-    return { scenario, alone: alone === true };
+    plain = decodeURIComponent(text);
   } catch {
-    return undefined;
+    throw new InputError("bad-link", 'a "%" in it is not followed by two digits, as if it were cut off', fix);
+  }
+  try {
+    return JSON.parse(plain);
+  } catch {
+    const cut = plain.startsWith("{") && !plain.endsWith("}");
+    throw new InputError("bad-link", cut ? "it breaks off before its end" : "what stands after its # is no question of this page", fix);
   }
 }

@@ -1,5 +1,6 @@
 // What a page asks: a scenario file of topology "path", of which it has these fields; all others have their defaults.
 
+import type { Control } from "./control";
 import { InputError } from "./problem";
 import type { QueueGiven } from "./queues";
 
@@ -30,7 +31,7 @@ export interface Host {
 
 export interface Flow {
   name?: string;
-  cc?: string;
+  cc?: Control;
   count?: number;
   start?: string;
   duration?: string;

@@ -50,6 +50,7 @@ export class FlowLines {
   readonly bufferS: number[] = [];
   /** And of how many segments the acknowledgement echoed a mark. */
   readonly echoed: number[] = [];
+  readonly delivered: number[] = [];
   completedS: number[] = [];
 }
 
@@ -84,12 +85,13 @@ export class RunLines {
       one.retransmits += again;
       one.timeouts += timeouts;
     });
-    const told = ["t_s", "flow", "connection", "cwnd_segments", "ssthresh_segments", "srtt_s", "rwnd_limited_s", "sndbuf_limited_s", "delivered_ce_segments"];
-    each(tables.tcp_info, told, (t, flow, connection, cwnd, ssthresh, srtt, receiver, buffer, echoed) => {
+    const told = ["t_s", "flow", "connection", "cwnd_segments", "ssthresh_segments", "srtt_s", "rwnd_limited_s", "sndbuf_limited_s", "delivered_ce_segments", "delivered_segments"];
+    each(tables.tcp_info, told, (t, flow, connection, cwnd, ssthresh, srtt, receiver, buffer, echoed, delivered) => {
       const one = this.flows[flow]!;
       one.receiverS[connection] = receiver;
       one.bufferS[connection] = buffer;
       one.echoed[connection] = echoed;
+      one.delivered[connection] = delivered;
       if (connection !== 0) return;
       one.window.push(t, cwnd);
       one.ssthresh.push(t, ssthresh < 0 || ssthresh > 1e8 ? NaN : ssthresh);

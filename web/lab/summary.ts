@@ -1,7 +1,7 @@
 // Numbers beside the figures, and the sentence of the answer.
 
 import type { Asked } from "./asked";
-import { life, limit, told } from "./limit";
+import { life, limit, sum, told } from "./limit";
 import type { RunLines } from "./series";
 
 export interface Row {
@@ -10,6 +10,8 @@ export interface Row {
   /** Of what the rate allows. */
   share: number;
   retransmitted: number;
+  /** Of the segments that arrived: those whose mark came back. */
+  marked: number;
   timeouts: number;
   rttMs: number;
   /** When the last connection had sent its bytes; NaN: none ends, or not all have. */
@@ -24,12 +26,14 @@ export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
     const { startS, endS } = life(asked, runs, index);
     const meanMbps = endS > startS ? (lines.bytes * 8) / (endS - startS) / 1e6 : NaN;
     const share = meanMbps / asked.mostMbps;
+    const delivered = sum(lines.delivered);
     const rtts = lines.rtt.y.values.filter((rtt) => rtt > 0);
     return {
       name: asked.names[index]!,
       meanMbps,
       share,
       retransmitted: lines.segments > 0 ? lines.retransmits / lines.segments : 0,
+      marked: delivered > 0 ? sum(lines.echoed) / delivered : 0,
       timeouts: lines.timeouts,
       rttMs: rtts.length > 0 ? rtts.reduce((sum, rtt) => sum + rtt, 0) / rtts.length : NaN,
       completedS,

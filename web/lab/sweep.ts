@@ -67,7 +67,7 @@ export class Sweep {
       };
     });
     for (const { cc, points: known } of published?.curves ?? []) {
-      const flow = asked.flows.findIndex((one) => one.cc === cc);
+      const flow = asked.flows.findIndex((one) => one.control === cc);
       if (flow < 0) continue;
       series.push({
         name: `${asked.names[flow]}, published`,
@@ -107,7 +107,7 @@ export class Sweep {
     const rateBps = asked.compiled[0]!.rateBps;
     const seconds = Math.min(MOST_S, Math.max(LEAST_S, MOST_BITS / rateBps));
     const path = { ...scenario.path, loss: lossText(BigInt(Math.round(percent * 1e7))) };
-    const flows = asked.flows.map(({ cc }, at) => ({ cc, name: `f${at}` }));
+    const flows = asked.flows.map(({ control: cc }, at) => ({ cc, name: `f${at}` }));
     const duration = spanText(BigInt(Math.round(seconds * 1e3)) * 1_000_000n);
     this.runner.ask(read({ scenario: { ...scenario, path, flows, duration }, alone: true }, this.controls));
   }

@@ -1,0 +1,17 @@
+// What makes figures mean less than they seem to, in the words of the command line (src/sawtooth/meta.py).
+
+import type { Asked } from "./asked";
+import { byMarks } from "./control";
+
+/** Flows whose control needs ECN, to which the receiving host does not agree. */
+export function warnings({ flows, names, question }: Asked): string[] {
+  if (Number(question.scenario.host?.ecn ?? 0) !== 0) return [];
+  return flows.flatMap(({ control, cc }, at) =>
+    byMarks(control)
+      ? [
+          `flow "${names[at]}": without ECN ${cc} comes down only after losses, because the receiving host does not ` +
+            "take part in it: set host.ecn = 2, Linux's default",
+        ]
+      : [],
+  );
+}
