@@ -27,10 +27,25 @@ from sawtooth.cli.probe_command import probe
 from sawtooth.cli.process import prepared, prepared_messages
 from sawtooth.cli.results_commands import results
 from sawtooth.cli.terminal import say, tell
+from sawtooth.cli.watch_command import watch
 from sawtooth.cli.whatif_command import whatif
 from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 
-for _command in (capture, cc, clean, compare, completion, congestion, doctor, kernel, lab, probe, results, whatif):
+for _command in (
+    capture,
+    cc,
+    clean,
+    compare,
+    completion,
+    congestion,
+    doctor,
+    kernel,
+    lab,
+    probe,
+    results,
+    watch,
+    whatif,
+):
     sawtooth.add_command(_command)
 
 

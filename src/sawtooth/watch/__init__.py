@@ -1,0 +1,23 @@
+"""What does loss cost the connections of this host, now? Read from the kernel by sock_diag, every second."""
+
+from sawtooth.watch.change import Changes, Window
+from sawtooth.watch.connection import MEANINGS, Connection
+from sawtooth.watch.limit import LIMITS, limits
+from sawtooth.watch.look import Look, parse
+from sawtooth.watch.netlink import Connections
+from sawtooth.watch.watcher import SORTS, Seen, Watcher
+
+__all__ = [
+    "LIMITS",
+    "MEANINGS",
+    "SORTS",
+    "Changes",
+    "Connection",
+    "Connections",
+    "Look",
+    "Seen",
+    "Watcher",
+    "Window",
+    "limits",
+    "parse",
+]

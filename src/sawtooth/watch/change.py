@@ -1,0 +1,189 @@
+"""Change: what connections did between looks, out of the kernel's counters."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sawtooth.watch import layout
+from sawtooth.watch.look import Look
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
+
+COUNTERS = (
+    "bytes_acked",
+    "bytes_received",
+    "data_segs_out",
+    "total_retrans",
+    "dsack_dups",
+    "busy_time",
+    "rwnd_limited",
+    "sndbuf_limited",
+    "delivered_ce",
+)
+_WRAPPING = np.array([layout.TCP_INFO.fields[name][0].itemsize == 4 for name in COUNTERS])  # type: ignore[index]
+_AT = {name: place for place, name in enumerate(COUNTERS)}
+STANDS = 1.2
+"""Times the least round trip that the smoothed one is at least, where packets wait in a queue."""
+_TINY_S = 0.0002
+"""A wait that hosts themselves make."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The connections of one look, and what they did since another one; arrays with one entry each, NaN where unknown.
+
+    ``interval_s`` is the time since the look before, ``window_s`` that since the oldest one that is kept and knew the
+    connection. Of the interval: ``goodput_bps`` (acknowledged), ``received_bps``. Of the window: ``mean_bps``,
+    ``segments`` of data sent, ``retransmits`` among them, ``spurious`` of those (the peer says that it had them
+    already), ``marked`` (ECN), the shares of time ``busy``, ``receive_window``, ``send_buffer``; the shares of looks
+    ``waiting`` (nothing left to send, the window not full) and ``standing`` (a queue); ``rtt_mean_s``; ``rtt_max_s``;
+    ``delivery_max_bps``.
+    """
+
+    look: Look
+    interval_s: Column
+    window_s: Column
+    goodput_bps: Column
+    received_bps: Column
+    mean_bps: Column
+    segments: Column
+    retransmits: Column
+    spurious: Column
+    marked: Column
+    busy: Column
+    receive_window: Column
+    send_buffer: Column
+    waiting: Column
+    standing: Column
+    rtt_mean_s: Column
+    rtt_max_s: Column
+    delivery_max_bps: Column
+
+    def __len__(self) -> int:
+        return len(self.look)
+
+    @property
+    def lost(self) -> Column:
+        """Retransmissions that were needed."""
+        return np.maximum(0.0, self.retransmits - np.nan_to_num(self.spurious))
+
+    @property
+    def loss(self) -> Column:
+        """The share of data segments lost, over the window; NaN where none was sent."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.segments > 0, self.lost / self.segments, np.nan)
+
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Changes:
+        """The same of some connections."""
+        columns = {name: value[which] for name, value in vars(self).items() if name != "look"}
+        return Changes(self.look.chosen(which), **columns)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Of a look, by cookie in order: the counters, and what is known at one moment only."""
+
+    at_s: float
+    cookie: NDArray[np.uint64]
+    counters: NDArray[np.float64]
+    moment: NDArray[np.float64]
+
+    def places(self, cookie: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Where each of ``cookie``, which are in order, is here; and whether it is."""
+        if cookie.size == self.cookie.size and np.array_equal(cookie, self.cookie):
+            return np.arange(cookie.size), np.ones(cookie.size, bool)
+        if not self.cookie.size:
+            return np.zeros(cookie.size, np.intp), np.zeros(cookie.size, bool)
+        at = np.minimum(np.searchsorted(self.cookie, cookie), self.cookie.size - 1)
+        return at, self.cookie[at] == cookie
+
+
+class Window:
+    """The newest looks, of ``looks`` intervals at most."""
+
+    def __init__(self, looks: int = 10) -> None:
+        self._kept: deque[_Kept] = deque(maxlen=looks + 1)
+
+    def add(self, look: Look) -> Changes:
+        """What changed up to this look. A connection's order in it is that of its cookie."""
+        look = look.chosen(np.argsort(look.cookie, kind="stable"))
+        counters = np.stack([look.field(name) for name in COUNTERS], axis=1) if len(look) else np.zeros((0, len(_AT)))
+        now = _Kept(look.at_s, look.cookie, counters, _moment(look))
+        before = self._kept[-1] if self._kept else None
+        self._kept.append(now)
+        return _changes(look, now, before, list(self._kept))
+
+
+def _moment(look: Look) -> NDArray[np.float64]:
+    """Waits for its application; a queue stands; the smoothed round trip in s; the delivery rate in bit/s."""
+    rtt, least = look.field("rtt") / 1e6, look.field("min_rtt") / 1e6
+    unsent, flight = look.field("notsent_bytes"), look.field("unacked")
+    # Where the sender has nothing left and could send more. A retransmission it owes is something left.
+    waits = (unsent <= 0) & (flight < look.field("snd_cwnd")) & (look.field("lost") <= 0)
+    waits |= np.isnan(unsent) & (look.info["flags"] & layout.APP_LIMITED > 0)
+    stands = rtt > STANDS * least + _TINY_S
+    return np.stack([waits.astype(float), stands.astype(float), rtt, look.field("delivery_rate") * 8], axis=1)
+
+
+def _difference(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of counters, those of 32 bits around their end. What goes back otherwise is unknown."""
+    change = new - old
+    wrapped = np.where(_WRAPPING & (change < 0), change + 2**32, change)
+    return np.where(wrapped < 0, np.nan, wrapped)
+
+
+def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) -> Changes:
+    count = len(look)
+    last = np.full((count, len(_AT)), np.nan)
+    interval = np.full(count, np.nan)
+    if before is not None:
+        at, there = before.places(now.cookie)
+        last[there] = _difference(now.counters[there], before.counters[at[there]])
+        interval[there] = now.at_s - before.at_s
+    base, since = np.full((count, len(_AT)), np.nan), np.full(count, np.nan)
+    sums, looks = np.zeros((count, 4)), np.zeros(count)
+    highest = np.full((count, 2), -np.inf)
+    for one in kept:
+        at, there = one.places(now.cookie)
+        new = there & np.isnan(since) & (one is not now)
+        base[new], since[new] = one.counters[at[new]], one.at_s
+        moment = one.moment[at[there]]
+        sums[there] += np.nan_to_num(moment)
+        looks[there] += 1
+        highest[there] = np.fmax(highest[there], moment[:, 2:])
+    whole = _difference(now.counters, base)
+    length = now.at_s - since
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = sums / looks[:, None]
+        rates = last / interval[:, None]
+        shares = np.minimum(1.0, whole / 1e6 / length[:, None])
+        means[:, 2] = np.where(np.isnan(now.moment[:, 2]), np.nan, means[:, 2])
+        mean_bps = whole[:, _AT["bytes_acked"]] * 8 / length
+    of = {name: whole[:, place] for name, place in _AT.items()}
+    return Changes(
+        look=look,
+        interval_s=interval,
+        window_s=length,
+        goodput_bps=rates[:, _AT["bytes_acked"]] * 8,
+        received_bps=rates[:, _AT["bytes_received"]] * 8,
+        mean_bps=mean_bps,
+        segments=of["data_segs_out"],
+        retransmits=of["total_retrans"],
+        spurious=of["dsack_dups"],
+        marked=of["delivered_ce"],
+        busy=shares[:, _AT["busy_time"]],
+        receive_window=shares[:, _AT["rwnd_limited"]],
+        send_buffer=shares[:, _AT["sndbuf_limited"]],
+        waiting=means[:, 0],
+        standing=means[:, 1],
+        rtt_mean_s=means[:, 2],
+        rtt_max_s=np.where(np.isfinite(highest[:, 0]), highest[:, 0], np.nan),
+        delivery_max_bps=np.where(np.isfinite(highest[:, 1]), highest[:, 1], np.nan),
+    )

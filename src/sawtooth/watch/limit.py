@@ -1,0 +1,105 @@
+"""Limit: what holds a connection back, out of what the kernel measured over the window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sawtooth.watch import layout
+from sawtooth.watch.change import Changes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LIMITS = ("unknown", "idle", "application", "receive window", "send buffer", "pacing", "path", "congestion window")
+UNKNOWN, IDLE, APPLICATION, RECEIVE_WINDOW, SEND_BUFFER, PACING, PATH, CONGESTION_WINDOW = range(len(LIMITS))
+MOSTLY = 0.5
+"""What holds a connection back for such a share of its time is what limits it."""
+PART = 0.2
+"""Of a window or buffer, where nothing else holds the sender back for as long."""
+BUSY = 0.75
+"""A sender with less of its time under way has an application that pauses."""
+NEAR = 0.8
+"""Of a rate, that uses it up."""
+STARTUP_GAIN = 2.5
+"""BBR's pacing gain, in its start, is above; its probes have 1.25."""
+
+
+def limits(changes: Changes) -> NDArray[np.int64]:
+    """Of each connection an index into ``LIMITS``. The first that holds: hosts before network, certain before likely.
+
+    busy_time, rwnd_limited and sndbuf_limited are the kernel's own clocks (``tcp_chrono_start``), so windows and
+    buffers are its word. What is a queue and what a small window is told by the round trip, beside its least.
+    """
+    look = changes.look
+    bbr = look.bbr_known
+    cap, pace = look.field("max_pacing_rate"), look.field("pacing_rate")
+    # No cap is the largest number, of 32 bits in older kernels.
+    capped = (cap < layout.UNPACED / 2) & (cap != 2**32 - 1)
+    paced = capped & (pace >= 0.99 * cap) & (changes.mean_bps >= NEAR * 8 * cap)
+    growing = bbr & (look.bbr["pacing_gain"] / 256 > STARTUP_GAIN)
+    full = (changes.standing >= MOSTLY) | (bbr & ~growing)
+    silent = (changes.segments == 0) & (look.field("unacked") == 0) & (look.field("notsent_bytes").clip(0) == 0)
+    waits = (changes.waiting >= MOSTLY) | (changes.busy < BUSY)
+    known = ~np.isnan(changes.window_s) & ~np.isnan(changes.segments)
+    return np.select(
+        [
+            ~known,
+            silent,
+            changes.receive_window >= MOSTLY,
+            changes.send_buffer >= MOSTLY,
+            waits & (changes.receive_window >= PART),
+            waits & (changes.send_buffer >= PART),
+            waits,
+            changes.receive_window >= PART,
+            changes.send_buffer >= PART,
+            paced,
+            full,
+        ],
+        [
+            UNKNOWN,
+            IDLE,
+            RECEIVE_WINDOW,
+            SEND_BUFFER,
+            RECEIVE_WINDOW,
+            SEND_BUFFER,
+            APPLICATION,
+            RECEIVE_WINDOW,
+            SEND_BUFFER,
+            PACING,
+            PATH,
+        ],
+        CONGESTION_WINDOW,
+    )
+
+
+def why(changes: Changes, at: int, limit: int) -> str:
+    """In a sentence, of one connection."""
+    busy, waiting = float(changes.busy[at]), float(changes.waiting[at])
+    if limit == UNKNOWN:
+        return "seen once: it takes two looks, and a kernel that tells how much was sent"
+    if limit == IDLE:
+        return "nothing was sent"
+    if limit == APPLICATION:
+        if busy < BUSY:
+            return f"data was under way {busy:.0%} of the time"
+        return f"nothing was left to send at {waiting:.0%} of the looks"
+    if limit == RECEIVE_WINDOW:
+        return f"the peer's window was closed {float(changes.receive_window[at]):.0%} of the time"
+    if limit == SEND_BUFFER:
+        return f"the send buffer was too small {float(changes.send_buffer[at]):.0%} of the time"
+    if limit == PACING:
+        return "it is as fast as the application allows (SO_MAX_PACING_RATE)"
+    if limit == PATH:
+        if changes.standing[at] >= MOSTLY:
+            return f"a queue stands: the round trip is {_times(changes, at)} its least"
+        return "BBR has found the rate of the bottleneck, and sends at it"
+    if changes.lost[at] > 0:
+        return "losses keep it small; no queue stands"
+    return "it grows: nothing was lost lately, and no queue stands"
+
+
+def _times(changes: Changes, at: int) -> str:
+    least = float(changes.look.field("min_rtt")[at]) / 1e6
+    return f"{float(changes.rtt_mean_s[at]) / least:.1f} times" if least > 0 else "above"

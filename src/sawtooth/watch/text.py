@@ -1,0 +1,93 @@
+"""Lines: connections as text for a terminal or a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sawtooth.columns import aligned
+from sawtooth.watch.connection import Connection
+from sawtooth.watch.watcher import Seen
+from sawtooth.whatif.text import rate, share, span
+
+NARROW = 60
+"""Characters: what fits is chosen for a terminal at least so wide."""
+_ABSENT = "-"
+
+
+def lost(one: Connection) -> str:
+    """The share lost."""
+    return _ABSENT if one.loss is None else share(one.loss)
+
+
+def lost_between(one: Connection) -> str:
+    """The share lost with its interval."""
+    if one.loss is None or one.loss_low is None or one.loss_high is None:
+        return _ABSENT
+    return f"{share(one.loss)} ({share(one.loss_low)} … {share(one.loss_high)})"
+
+
+def holder(one: Connection) -> str:
+    """The process that holds it."""
+    return _ABSENT if one.process is None else f"{one.process}/{one.pid}"
+
+
+def _rate(value: float | None) -> str:
+    return _ABSENT if value is None else rate(value)
+
+
+def _span(value: float | None) -> str:
+    return _ABSENT if value is None else span(value)
+
+
+def _window(one: Connection) -> str:
+    return _ABSENT if one.cwnd_segments is None else f"{one.in_flight_segments}/{one.cwnd_segments}"
+
+
+Cell = Callable[[Connection], str]
+COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
+    ("peer", lambda one: one.ends, True),
+    ("cc", lambda one: one.cc or _ABSENT, True),
+    ("goodput", lambda one: _rate(one.goodput_bps), False),
+    ("loss", lost, False),
+    ("limit", lambda one: one.limit, True),
+    ("rtt", lambda one: _span(one.rtt_s), False),
+    ("min rtt", lambda one: _span(one.rtt_min_s), False),
+    ("retrans", lambda one: _ABSENT if one.retransmits is None else str(one.retransmits), False),
+    ("flight/cwnd", _window, False),
+    ("delivery", lambda one: _rate(one.delivery_bps), False),
+    ("received", lambda one: _rate(one.received_bps), False),
+    ("process", holder, True),
+    ("local", lambda one: f"{one.local}:{one.local_port}", True),
+)
+"""Name, content, whether it is text; the first ones are those that a narrow terminal shows."""
+
+
+def lines(seen: Seen, shown: Sequence[Connection], width: int | None = None) -> list[str]:
+    """A line a connection, headings first; of columns as many as fit into ``width``, None is any."""
+    cells = [[cell(one) for _, cell, _ in COLUMNS] for one in shown]
+    widths = [max([len(name), *(len(row[at]) for row in cells)]) for at, (name, _, _) in enumerate(COLUMNS)]
+    kept, taken = 0, -2
+    while kept < len(widths) and (width is None or kept < 4 or taken + 2 + widths[kept] <= width):
+        taken += 2 + widths[kept]
+        kept += 1
+    rows = [[name for name, _, _ in COLUMNS[:kept]], *(row[:kept] for row in cells)]
+    table = aligned(rows, [at for at, (_, _, words) in enumerate(COLUMNS[:kept]) if words])
+    return [heading(seen, len(shown)), *(line[:width] for line in table)]
+
+
+def heading(seen: Seen, shown: int) -> str:
+    """How many there are."""
+    matching, total = len(seen.changes), seen.total
+    said = f"{seen.time}  {total} connections"
+    if matching != total:
+        said += f", {matching} match"
+    if shown < matching:
+        said += f", {shown} shown"
+    if seen.short:
+        said += f"; {seen.short} began and ended since the last look"
+    return said
+
+
+def unseen(seen: Seen) -> list[str]:
+    """What cannot be seen, a line each."""
+    return [f"unseen: {one}" for one in seen.unseen]

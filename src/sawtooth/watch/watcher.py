@@ -1,0 +1,162 @@
+"""Watcher: looks one after the other, filtered, with what limits each connection and what went unseen."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sawtooth.errors import InputError, suggestion
+from sawtooth.watch.change import Changes, Window
+from sawtooth.watch.condition import asks_processes, condition
+from sawtooth.watch.connection import Connection, connections
+from sawtooth.watch.limit import limits
+from sawtooth.watch.processes import Processes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sawtooth.watch.look import Look
+    from sawtooth.watch.netlink import Connections
+
+SORTS = ("goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd", "peer")
+LOOKS = 10
+"""Intervals of a window, where nothing else is said."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One look: ``changes`` of the connections that the filter lets through, ``limit`` of each (an index into
+    ``LIMITS``), ``time`` by the calendar, ``total`` of all connections, ``short`` of connections that closed since the
+    look before and had not been in it, with ``short_bytes`` that their peers acknowledged; None where the kernel does
+    not tell. ``unseen`` says in sentences what cannot be seen.
+    """
+
+    time: str
+    changes: Changes
+    limit: NDArray[np.int64]
+    total: int
+    short: int | None
+    short_bytes: int | None
+    unseen: tuple[str, ...]
+    processes: Processes
+
+    @property
+    def at_s(self) -> float:
+        """Of a clock that only goes forward."""
+        return self.changes.look.at_s
+
+    def order(self, sort: str) -> NDArray[np.intp]:
+        """Positions, what is most first; of addresses in their order."""
+        changes = self.changes
+        if sort == "peer":
+            sockets = changes.look.sockets
+            return np.lexsort(
+                (sockets["dport"], *(sockets["dst"][:, at] for at in range(15, -1, -1)), sockets["family"])
+            )
+        of = {
+            "goodput": changes.goodput_bps,
+            "received": changes.received_bps,
+            "delivery": changes.look.field("delivery_rate"),
+            "loss": changes.loss,
+            "retransmits": changes.retransmits,
+            "rtt": changes.look.field("rtt"),
+            "cwnd": changes.look.field("snd_cwnd"),
+        }
+        if sort not in of:
+            raise InputError("unknown-name", f'"{sort}" is no order', field="--sort", fix=suggestion(sort, SORTS))
+        # Of equals the one that has carried most.
+        return np.lexsort((-np.nan_to_num(changes.look.field("bytes_acked")), -np.nan_to_num(of[sort], nan=-1.0)))
+
+    def first(self, sort: str = "goodput", count: int | None = None) -> list[Connection]:
+        """Connections in order, so many at most."""
+        which = self.order(sort)[:count]
+        inodes = self.changes.look.sockets["inode"][which].tolist()
+        return connections(self.changes.chosen(which), self.limit[which], self.processes.of(inodes))
+
+    def describe(self, shown: Sequence[Connection]) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "time": self.time,
+            "at_s": self.at_s,
+            "connections_total": self.total,
+            "connections_matching": len(self.changes),
+            "short_connections": self.short,
+            "short_bytes": self.short_bytes,
+            "unseen": list(self.unseen),
+            "connections": [one.describe() for one in shown],
+        }
+
+
+class Watcher:
+    """Looks at ``source`` whenever it is asked to. Memory is that of ``looks`` looks, whatever comes and goes."""
+
+    def __init__(self, source: Connections, *, filter: str = "", looks: int = LOOKS) -> None:
+        """Raises SawtoothError as ``condition``."""
+        self._source = source
+        self._window = Window(looks)
+        self.narrow(filter)
+        self._processes = Processes()
+        self._before: NDArray[np.uint64] | None = None
+
+    def narrow(self, filter: str) -> None:
+        """From the next look on, another filter. Raises SawtoothError as ``condition``."""
+        self._condition, self._by_process = condition(filter), asks_processes(filter)
+
+    def look(self) -> Seen:
+        """Now. Raises SawtoothError ``unsupported`` where the kernel does not tell."""
+        time = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        look = self._source.look()
+        # What is left of a connection that has ended, and has no numbers any more.
+        bare = look.info_bytes == 0
+        look = look.chosen(~bare)
+        short, short_bytes, missed = self._short()
+        changes = self._window.add(look)
+        chosen = changes.chosen(self._condition(changes.look, self._holders))
+        self._before = np.sort(look.cookie)
+        return Seen(
+            time=time,
+            changes=chosen,
+            limit=limits(chosen),
+            total=len(look),
+            short=short,
+            short_bytes=short_bytes,
+            unseen=self._unseen(look, missed),
+            processes=self._processes,
+        )
+
+    def _holders(self, look: Look) -> list[str]:
+        inodes = look.sockets["inode"].tolist()
+        held = self._processes.of(inodes)
+        return [held[inode][1] if inode in held else "" for inode in inodes]
+
+    def _short(self) -> tuple[int | None, int | None, bool]:
+        """Those that had no look, but for the first time, when nothing was looked at before."""
+        if not self._source.tells_ends:
+            return None, None, False
+        ended, missed = self._source.ended()
+        if self._before is None:
+            return 0, 0, missed
+        new = ~np.isin(ended.cookie, self._before)
+        # Only what sent or received something was a connection.
+        new &= (ended.info["bytes_acked"] > 1) | (ended.info["bytes_received"] > 0)
+        return int(new.sum()), int(ended.info["bytes_acked"][new].sum()), missed
+
+    def _unseen(self, look: Look, missed: bool) -> tuple[str, ...]:
+        said = []
+        if not self._source.tells_ends:
+            said.append("connections shorter than the time between two looks: this kernel does not tell their end")
+        elif missed:
+            said.append(
+                "some connections shorter than the time between two looks: more ended than the kernel could tell"
+            )
+        if self._processes.hidden:
+            said.append(f"which process holds a socket, of {self._processes.hidden} processes of other users: as root")
+        if look.partly:
+            said.append("connections that changed while they were told: one may be missing, or old")
+        if look.damaged:
+            said.append(f"{look.damaged} messages of the kernel that make no sense here")
+        return tuple(said)
