@@ -22,7 +22,7 @@ unexport CONDA_PREFIX
 CORE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock pyproject.toml
 STUDY := one-percent-loss
 
-.PHONY: help demo quick test check format wheel fuzz bench bench-instructions bench-ns3 fidelity web lab setup kernel clean
+.PHONY: help demo quick test check format wheel fuzz bench bench-instructions bench-ns3 fidelity web docs lab setup kernel clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
@@ -82,6 +82,14 @@ web: setup  ## Build what pages draw with from web/, by npm; what is built is co
 kernel: setup  ## Build the user-mode kernel, a few minutes, where it is not in the cache
 	tools/laboratory
 	$(BIN)/sawtooth kernel build
+
+docs: setup  ## Build the site of these pages, target/docs, with the laboratory where `make lab` built it
+	test -x target/docs-environment/bin/sphinx-build || $(PYTHON) -m venv --clear target/docs-environment
+	target/docs-environment/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	rm -rf target/docs
+	target/docs-environment/bin/sphinx-build --quiet --fail-on-warning -b html docs target/docs
+	if ls src/sawtooth/lab/built/*.wasm >/dev/null 2>&1; then $(BIN)/sawtooth lab --export target/docs/lab; fi
+	@echo "make: built $(CURDIR)/target/docs/index.html"
 
 lab: setup  ## Build the page of `sawtooth lab`: node, npm's registry, and a compiler for WebAssembly, Debian's where rustup has none
 	$(BIN)/python tools/lab.py

@@ -97,7 +97,7 @@ def run(
 
 def _not_runnable(what: object) -> InputError:
     message = f"run takes a Scenario, a Study, a file or a study's name, not a {type(what).__name__}"
-    fix = "of tables make one: Scenario(**tables)" if isinstance(what, Mapping) else "give one of these"
+    fix = "of tables make one: Scenario.from_dict(tables)" if isinstance(what, Mapping) else "give one of these"
     return InputError("wrong-type", message, fix=fix)
 
 
