@@ -10,6 +10,10 @@ import pytest
 
 from sawtooth import engines
 from sawtooth.capture import read_capture
+from sawtooth.capture.identify.captured import identify_capture
+from sawtooth.capture.judgement import Judgement
+from sawtooth.capture.text import describe
+from sawtooth.capture.verdict import verdict
 from sawtooth.engines.sim import Sim
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
@@ -83,6 +87,15 @@ def test_a_capture_shows_who_agreed_what_was_marked_echoed_and_answered(tmp_path
     assert seen["receiver"]["ecn_echoes"] > marks
     # In the state that a mark begins each answer is told once.
     assert 0 < seen["receiver"]["window_reductions"] <= marks
+    capture = read_capture(tmp_path / "capture-sender.pcap", 0)
+    echoes, reductions = seen["sender"]["ecn_echoes"], seen["sender"]["window_reductions"]
+    assert f"marked        0 segments seen with CE; {echoes} acknowledgements echo it (ECE), " in describe(
+        capture.facts
+    )
+    judged = Judgement.of(capture.facts["connections"][0])
+    assert judged is not None
+    told = dict(verdict(judged, identify_capture(capture)))["What was lost, and where?"]
+    assert f"{echoes:,} acknowledgements echoed congestion (ECN), and {reductions:,} segments" in told
 
 
 def test_without_ecn_the_same_queue_drops(tmp_path: Path) -> None:

@@ -109,6 +109,20 @@ def test_a_capture_is_told_in_the_words_of_the_command_line(page: Opened, captur
     assert page.page.locator("#capture-over-time canvas").count() == 3
 
 
+def test_what_ecn_said_is_told_in_the_words_of_the_command_line(page: Opened, tmp_path: Path) -> None:
+    queue = {"kind": "fq_codel", "ecn": True}
+    marking = {"host": {"ecn": 1}, "path": {"rate": "20 Mbit/s", "rtt": "30 ms", "queue": queue}}
+    Sim(capture=tmp_path).run(Scenario.from_dict({**marking, "duration": "5 s", "flows": [{"cc": "cubic"}]}))
+    file = tmp_path / "capture-sender.pcap"
+    drop(page, file)
+    read = sawtooth.read_capture(file, 0)
+    judged = Judgement.of(read.facts["connections"][0])
+    assert judged is not None
+    told = dict(verdict(judged, identify_capture(read)))["What was lost, and where?"]
+    assert "echoed congestion (ECN)" in told
+    page.page.locator("#capture-verdict", has_text=told).wait_for()
+
+
 def test_every_segment_is_drawn_or_thinned_and_that_is_said(page: Opened, capture: Path) -> None:
     drop(page, capture)
     index = int(page.page.locator("#capture-rows [aria-pressed='true']").get_attribute("data-connection") or -1)

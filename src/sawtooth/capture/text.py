@@ -155,6 +155,11 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
             f"in {loss['runs']} runs{_bursts(loss)}{where}"
         )
         lines.append(f"  as a scenario {loss['scenario']}")
+    if way["ce_marks"] or way["ecn_echoes"] or way["window_reductions"]:
+        lines.append(
+            f"  marked        {way['ce_marks']} segments seen with CE; {way['ecn_echoes']} acknowledgements echo it "
+            f"(ECE), {way['window_reductions']} segments answer by a smaller window (CWR)"
+        )
     spent = sorted(((seconds, _LIMITS[name]) for name, seconds in way["limits"].items() if seconds > 0), reverse=True)
     lines += [f"  {'limited by' if place == 0 else '':<13} {s:8.3f} s  {what}" for place, (s, what) in enumerate(spent)]
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from sawtooth.capture.identify.classifier import Identification
 from sawtooth.capture.judgement import Judgement
@@ -40,7 +41,7 @@ def verdict(judged: Judgement, identified: Identification) -> list[tuple[str, st
     return [
         ("What did it get?", _got(judged)),
         ("What limited it?", _limited(judged.limits)),
-        ("What was lost, and where?", _lost(judged)),
+        ("What was lost, and where?", _lost(judged) + _marked(judged.facts)),
         ("Which congestion control?", _control(identified)),
     ]
 
@@ -76,6 +77,16 @@ def _lost(judged: Judgement) -> str:
     told = f"{loss['lost']:,} of {loss['segments']:,} segments, {_percent(loss['rate'])}, were lost{where}"
     bursts = f", in {loss['bursts']:,} bursts" if loss["largest_burst"] > loss["longest_run"] else ""
     return f"{told}{bursts}; {sent}, {facts['timeout_retransmits']:,} of them after timeouts."
+
+
+def _marked(facts: Mapping[str, Any]) -> str:
+    """What ECN said (RFC 3168, section 6.1), where it said something."""
+    echoes, reductions = facts["ecn_echoes"], facts["window_reductions"]
+    if not echoes:
+        return ""
+    return (
+        f" {echoes:,} acknowledgements echoed congestion (ECN), and {reductions:,} segments told of a smaller window."
+    )
 
 
 def _control(identified: Identification) -> str:

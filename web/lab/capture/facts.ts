@@ -33,6 +33,8 @@ export interface Data {
   goodput_bps: number | null;
   retransmits: number;
   timeout_retransmits: number;
+  ecn_echoes: number;
+  window_reductions: number;
   rtt: { whole: { min_s: number; median_s: number } | null };
   limits: Record<string, number>;
   loss: {

@@ -34,7 +34,7 @@ export function verdict(of: Data): [string, string][] {
   return [
     ["What did it get?", got(of)],
     ["What limited it?", limited(of)],
-    ["What was lost, and where?", lost(of)],
+    ["What was lost, and where?", lost(of) + marked(of)],
   ];
 }
 
@@ -113,6 +113,12 @@ function limited(of: Data): string {
   const told = `For ${(100 * first[1]).toFixed(0)}% of the time ${LIMITED[first[0]]}`;
   const more = others_.filter(([, part]) => part >= TOLD).map(([name, part]) => `${SHORT[name]} for ${(100 * part).toFixed(0)}%`);
   return more.length > 0 ? `${told}; ${more.join(", ")}.` : `${told}.`;
+}
+
+/** What ECN said (RFC 3168, section 6.1), where it said something. */
+function marked({ ecn_echoes: echoes, window_reductions: reductions }: Data): string {
+  if (echoes === 0) return "";
+  return ` ${whole(echoes)} acknowledgements echoed congestion (ECN), and ${whole(reductions)} segments told of a smaller window.`;
 }
 
 function lost(of: Data): string {
