@@ -66,6 +66,20 @@ const verbs = {
     return questions.map((question) => warnings(asked(question, controls)));
   },
 
+  /** Questions of the page: packets at most, and what would be lighter. */
+  async heavy({ controls, questions }) {
+    const [{ read: asked }, { packets, lighter }] = await Promise.all(["asked", "heavy"].map(part));
+    return questions.map((question) => {
+      const read = asked(question, controls);
+      return { packets: packets(read), ...lighter(read) };
+    });
+  },
+
+  /** Questions to start from. */
+  async presets() {
+    return (await part("presets")).PRESETS;
+  },
+
   /** What the page says of each kind of queue. */
   async queues() {
     const { LIMITS, MARKING } = await part("queuelimit");

@@ -317,6 +317,78 @@ def test_a_broken_link_is_no_harm(browser: Any, address: str, hash_: str) -> Non
     opened.context.close()
 
 
+def test_what_is_too_heavy_is_told_with_what_is_lighter_and_can_be_run_all_the_same(page: Opened) -> None:
+    page.finish()
+    page.set("Rate", "10 Gbit/s")
+    page.set("Duration", "30 s")
+    offer = page.page.locator("#heavy")
+    assert "up to 50 million packets, which take about" in page.sentence
+    assert page.page.locator("#answer.stale").count() == 1
+    assert "sawtooth run scenario.toml" in offer.inner_text()
+    assert offer.get_by_role("button").all_inner_texts() == ["3 s of it", "Run it all the same"]
+    offer.get_by_role("button", name="Run it all the same").click()
+    assert offer.is_hidden()
+    page.set("Loss", "2%")
+    assert offer.is_visible()
+    offer.get_by_role("button", name="3 s of it").click()
+    assert offer.is_hidden()
+    page.finish()
+    assert "10 Gbit/s, 20 ms, 2% loss" in page.sentence
+    assert page.page.get_by_label("Duration", exact=True).input_value() == "3 s"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "light"), (1400, "dark")])
+def test_axe_finds_nothing_serious(browser: Any, address: str, width: int, scheme: str) -> None:
+    axe = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+    found = "async () => (await axe.run()).violations.map(({ id, impact, nodes }) => [impact, id, nodes[0].html])"
+    opened = Opened(browser, address, width=width, color_scheme=scheme, bypass_csp=True)
+    opened.page.get_by_label("Start from a question").select_option("l4s")
+    opened.finish()
+    opened.page.locator("#take summary").click()
+    opened.page.evaluate(axe.read_text())
+    assert [one for one in opened.page.evaluate(found) if one[0] in ("serious", "critical")] == []
+    opened.set("Rate", "fast")
+    assert opened.page.locator("[aria-invalid]").count() == 1
+    told = "#ask, #sentence, #wrong"
+    found = found.replace("axe.run()", f"axe.run({told!r})")
+    assert [one for one in opened.page.evaluate(found) if one[0] in ("serious", "critical")] == []
+    opened.context.close()
+
+
+def test_a_question_is_asked_by_keyboard_only_and_nothing_moves_by_itself(browser: Any, address: str) -> None:
+    opened = Opened(browser, address, reduced_motion="reduce")
+    keys = opened.page.keyboard
+    named = "name => [document.activeElement].some((on) => [on.id, on.ariaLabel, on.innerText].includes(name))"
+
+    def tab_to(name: str) -> None:
+        for _ in range(60):
+            keys.press("Tab")
+            if opened.page.evaluate(named, name):
+                return
+        raise AssertionError(f"Tab does not lead to {name}")
+
+    tab_to("preset")
+    keys.press("ArrowDown")
+    opened.finish()
+    assert "20 Mbit/s, 40 ms" in opened.sentence
+    tab_to("f-path-loss")
+    keys.press("Control+A")
+    keys.type("1%")
+    tab_to("Add a flow")
+    keys.press("Enter")
+    assert opened.page.evaluate(named, "Flow 2: congestion control")
+    keys.type("d")
+    tab_to("alone")
+    keys.press("Space")
+    opened.finish()
+    assert [row[0] for row in opened.rows] == ["reno", "dctcp"]
+    assert "1% loss" in opened.sentence
+    assert opened.page.evaluate("document.getAnimations().length") == 0
+    assert opened.page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+    assert opened.said == []
+    opened.context.close()
+
+
 def test_the_file_is_one_that_the_command_line_runs_and_the_page_opens_again(page: Opened, tmp_path: Path) -> None:
     page.page.get_by_label("Start from a question").select_option("late-comer")
     page.finish()

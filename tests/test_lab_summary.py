@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from sawtooth import Scenario
+from sawtooth.engines.sim import controls
 from test_lab_compiler import ask
 
 Question = dict[str, Any]
@@ -69,6 +71,37 @@ def test_the_limit_is_the_flow_s_own(rows: dict[str, list[dict[str, Any]]], case
 def test_a_mean_is_of_the_time_that_the_flow_was_there(rows: dict[str, list[dict[str, Any]]]) -> None:
     for row in rows["for two of ten seconds"]:
         assert row["share"] == pytest.approx(1, abs=0.08)
+
+
+def test_what_is_too_heavy_for_the_page_has_a_lighter_question(lab: Path) -> None:
+    def asked(seconds: int, count: int, rate: str, alone: bool, start: str = "0 s") -> Question:
+        flows = [{"cc": "cubic"}] * (count - 1) + [{"cc": "bbr", "start": start}]
+        return {"scenario": {"duration": f"{seconds} s", "path": {"rate": rate}, "flows": flows}, "alone": alone}
+
+    questions = [
+        asked(60, 2, "10 Gbit/s", False),
+        asked(60, 4, "500 Mbit/s", True),
+        asked(60, 4, "500 Mbit/s", True, "30 s"),
+        asked(10, 2, "100 Mbit/s", True),
+    ]
+    answers = ask(lab, "heavy", {"controls": ["cubic", "bbr"], "questions": questions})
+    most = 1448 / 1514 / 8 / 1448
+    assert [one["packets"] for one in answers] == [
+        pytest.approx(packets) for packets in (10e9 * 60 * most, *[500e6 * 60 * 4 * most] * 2, 100e6 * 10 * 2 * most)
+    ]
+    assert [(one.get("duration"), one.get("flows")) for one in answers[:3]] == [("6 s", None), ("30 s", 2), (None, 2)]
+
+
+def test_questions_to_start_from_are_scenarios_that_a_page_can_run(lab: Path) -> None:
+    presets = ask(lab, "presets", None)
+    questions = [preset["question"] for preset in presets]
+    assert len({preset["title"] for preset in presets}) == len({preset["name"] for preset in presets}) == len(presets)
+    compiled = ask(lab, "compile", {"controls": controls(), "scenarios": [one["scenario"] for one in questions]})
+    for preset, question, answer in zip(presets, questions, compiled, strict=True):
+        assert question["scenario"]["name"] == preset["name"]
+        assert answer == {"json": Scenario.from_dict(question["scenario"]).compile().to_json()}
+    heavy = ask(lab, "heavy", {"controls": controls(), "questions": questions})
+    assert max(one["packets"] for one in heavy) < 5e6
 
 
 def test_the_rate_is_the_shaper_s_where_that_is_slower(rows: dict[str, list[dict[str, Any]]]) -> None:

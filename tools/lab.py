@@ -25,7 +25,7 @@ HELD = ("uplot", "smol-toml")
 """Packages that are in it."""
 PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts"}
 """Of the page, by the name that it has in it."""
-FOR_NODE = ("asked", "core", "compile", "queuelimit", "series", "summary", "units", "warnings")
+FOR_NODE = ("asked", "core", "compile", "heavy", "presets", "queuelimit", "series", "summary", "units", "warnings")
 """Parts that the tests ask in node."""
 
 

@@ -3,9 +3,9 @@
 import { made } from "./fields";
 
 const CHOICES: [value: string, words: string][] = [
-  ["0", "no (0)"],
-  ["2", "agree to it (2, Linux's default)"],
-  ["1", "ask for it (1)"],
+  ["0", "none (0)"],
+  ["2", "agree (2)"],
+  ["1", "ask (1)"],
 ];
 
 export class HostEcn {
@@ -18,7 +18,7 @@ export class HostEcn {
     label.htmlFor = this.select.id = "f-host-ecn";
     label.textContent = "ECN of the hosts";
     this.select.append(...CHOICES.map(([value, textContent]) => Object.assign(made("option", ""), { value, textContent })));
-    this.select.title = "tcp_ecn; dctcp and prague ask by themselves";
+    this.select.title = "tcp_ecn, of which 2 is Linux's default; dctcp and prague ask by themselves";
     this.wrong.hidden = true;
     this.wrong.id = "f-host-ecn-wrong";
     this.select.setAttribute("aria-describedby", this.wrong.id);

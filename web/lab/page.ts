@@ -9,6 +9,7 @@ import { Field, FIELDS, made } from "./fields";
 import { figures } from "./figures";
 import * as file from "./file";
 import { Flows } from "./flows";
+import { Heavy } from "./heavy";
 import { HostEcn } from "./hostecn";
 import * as permalink from "./permalink";
 import { InputError } from "./problem";
@@ -26,8 +27,6 @@ import { warnings } from "./warnings";
 const QUIET_MS = 700;
 /** Rows of a running simulation are drawn so often. */
 const EVERY_MS = 100;
-/** More packets than this take the page longer than a few seconds: told before it starts. */
-const HEAVY_PACKETS = 5e6;
 
 const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 
@@ -68,6 +67,7 @@ async function main(): Promise<void> {
     const linked = followed();
     if (linked !== undefined && permalink.written(linked) !== permalink.written(question)) ask(linked, true);
   });
+  const heavy = new Heavy(at("heavy"), (less) => ask(less, true));
   new Drop((path) => tryPath(path));
   const linked = followed();
   ask(linked ?? question, true, damaged);
@@ -105,14 +105,19 @@ async function main(): Promise<void> {
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       runner.stop();
+      at("heavy").hidden = true;
       refused(error);
       return;
     }
     refused(undefined);
     at("warnings").textContent = warnings(asked).join(" ");
-    const heavy = packets(asked);
-    if (heavy > HEAVY_PACKETS) tell(`About ${(heavy / 1e6).toFixed(0)} million packets: this takes a while. A shorter duration takes less.`);
-    runner.ask(asked);
+    const tooHeavy = heavy.words(asked);
+    at("answer").classList.toggle("stale", tooHeavy !== undefined);
+    if (tooHeavy === undefined) runner.ask(asked);
+    else {
+      runner.stop();
+      tell(`${tooHeavy}${charts.has("goodput") ? " What is below is of the last question that ran." : ""}`);
+    }
     const current = asked;
     quiet = setTimeout(() => {
       const hash = `#${permalink.written(question)}`;
@@ -189,6 +194,7 @@ async function main(): Promise<void> {
     const rows = summary(of, runs);
     table(rows);
     if (finished) {
+      heavy.measured(rows.reduce((sum, row) => sum + row.segments, 0), runner.workedMs);
       tell(sentence(of, rows));
       document.body.dataset["finished"] = permalink.written(of.question);
     }
@@ -277,11 +283,6 @@ function preset(question: Question): Preset | undefined {
 function source(question: Question): string {
   const known = published(preset(question)?.published);
   return known === undefined ? "" : `Diamonds: published by ${known.source}.`;
-}
-
-/** About so many data packets, if the rate is filled. */
-function packets({ compiled, alone, mostMbps, durationS }: Asked): number {
-  return ((mostMbps * 1e6) / 8 / 1448) * durationS * (alone ? compiled.length : 1);
 }
 
 function tell(words: string): void {

@@ -15,6 +15,8 @@ export class Runner {
   private number = 0;
   private asked: Asked | undefined;
   private runs: RunLines[] = [];
+  /** What the latest question has taken so far. */
+  workedMs = 0;
   /** Names of the congestion controls, once the core is there. */
   readonly controls: Promise<string[]>;
 
@@ -53,6 +55,7 @@ export class Runner {
   private told(answer: Answer): void {
     if (answer.kind === "ready" || answer.number !== this.number || this.asked === undefined) return;
     if (answer.kind === "rows") {
+      this.workedMs = answer.workedMs;
       answer.runs.forEach(({ tables, nowNs, finished }, run) => this.runs[run]!.add(tables, nowNs / 1e9, finished));
       this.listener.grown(this.asked, this.runs, this.runs.every((run) => run.finished));
     } else if (answer.kind === "failed") {

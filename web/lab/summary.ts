@@ -7,6 +7,8 @@ import type { RunLines } from "./series";
 export interface Row {
   name: string;
   meanMbps: number;
+  /** Sent, with what was sent again. */
+  segments: number;
   /** Of what the rate allows. */
   share: number;
   retransmitted: number;
@@ -31,6 +33,7 @@ export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
     return {
       name: asked.names[index]!,
       meanMbps,
+      segments: lines.segments,
       share,
       retransmitted: lines.segments > 0 ? lines.retransmits / lines.segments : 0,
       marked: delivered > 0 ? sum(lines.echoed) / delivered : 0,

@@ -19,8 +19,8 @@ DARK = {
     **{PAPER: "#14191f", INK: "#e4e9ee", MUTED: "#9aa7b4", GRID: "#2b333c"},
     **{LINE: "#37424d", SOFT: "#1d242c"},
     **{BASELINE: "#808c99", BEHIND: "#46515c", PUBLISHED: "#f7f9fa"},
-    **{"#0072b2": "#459fdb", "#d55e00": "#f0813f", "#e69f00": "#f0b545", "#009e73": "#2fc197"},
-    **{"#cc79a7": "#e096bf", "#56b4e9": "#93d5fa"},
+    **{"#0072b2": "#3a86e0", "#d55e00": "#ee6a2c", "#e69f00": "#f0b545", "#009e73": "#1fae86"},
+    **{"#cc79a7": "#eaa9cc", "#56b4e9": "#b4ecff"},
 }
 """What a colour is on a dark page."""
 ROLES = {"paper": PAPER, "ink": INK, "muted": MUTED, "grid": GRID, "line": LINE, "soft": SOFT, "accent": ACCENT}

@@ -1,0 +1,83 @@
+"""Colours: told apart on a light and on a dark page, with any colour vision, and seen before what is behind them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sawtooth.draw import palette
+
+CONTROLS = ("cubic", "bbr", "bbr3", "reno", "dctcp", "prague")
+LIGHT = {cc: palette.colour(cc, 0) for cc in CONTROLS}
+DARK = {cc: palette.DARK[colour] for cc, colour in LIGHT.items()}
+# Machado, Oliveira and Fernandes 2009, severity 1.
+VISIONS = {
+    "all": np.eye(3),
+    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+}
+APART = {("light", "all"): 0.15, ("light", "some"): 0.07, ("dark", "all"): 0.15, ("dark", "some"): 0.1}
+"""In Oklab, whose lightness goes from 0 to 1."""
+
+
+def linear(colour: str) -> np.ndarray:
+    encoded = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+
+
+def oklab(light: np.ndarray) -> np.ndarray:
+    """Ottosson 2020."""
+    cones = np.array(
+        [
+            [0.4122214708, 0.5363325363, 0.0514459929],
+            [0.2119034982, 0.6806995451, 0.1073969566],
+            [0.0883024619, 0.2817188376, 0.6299787005],
+        ]
+    )
+    lab = np.array(
+        [
+            [0.2104542553, 0.7936177850, -0.0040720468],
+            [1.9779984951, -2.4285922050, 0.4505937099],
+            [0.0259040371, 0.7827717662, -0.8086757660],
+        ]
+    )
+    return np.asarray(lab @ np.cbrt(cones @ np.clip(light, 0, 1)))
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2's."""
+    low, high = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize(("page", "colours"), [("light", LIGHT), ("dark", DARK)])
+def test_controls_are_told_apart(page: str, colours: dict[str, str], vision: str) -> None:
+    seen = {cc: oklab(np.asarray(VISIONS[vision]) @ linear(colour)) for cc, colour in colours.items()}
+    for one, other in itertools.combinations(CONTROLS, 2):
+        apart = float(np.linalg.norm(seen[one] - seen[other]))
+        assert apart >= APART[page, "all" if vision == "all" else "some"], (one, other, apart)
+
+
+def test_lines_and_words_are_seen_before_their_page() -> None:
+    dark = palette.DARK[palette.PAPER]
+    assert min(contrast(colour, dark) for colour in DARK.values()) >= 4.5
+    assert min(contrast(colour, palette.PAPER) for colour in LIGHT.values()) >= 2.2
+    for ink in (palette.INK, palette.MUTED, palette.ACCENT):
+        assert contrast(ink, palette.PAPER) >= 4.5
+        assert contrast(palette.DARK[ink], dark) >= 4.5
+
+
+def test_the_laboratory_has_these_colours() -> None:
+    """It adds the colour of what is wrong, and a darker grey for its small print."""
+    text = (Path(__file__).parents[1] / "web" / "lab" / "style.css").read_text()
+    light, dark = (
+        dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{[^}]*--paper[^}]*\}", text)
+    )
+    for name, colour in palette.ROLES.items():
+        assert dark[name] == palette.DARK[colour]
+        assert light[name] == colour or (name == "muted" and contrast(light[name], colour) < 1.25)
