@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,13 +13,18 @@ from typing import TYPE_CHECKING
 import click
 
 from sawtooth.cli.command import Command
-from sawtooth.cli.terminal import is_quiet, say, tell, width
-from sawtooth.errors import InputError
+from sawtooth.cli.terminal import is_quiet, say, say_folded, tell, width
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.plain import plain
 
 if TYPE_CHECKING:
     from sawtooth.watch import Seen, Watcher
+    from sawtooth.watch.expected import Expectations
 
 SHORTEST_S = 0.1
+_PATIENCE_S = 120.0
+_MOST_EXPECTED = 10
+"""Connections that are simulated, from the first on, where nothing else is said."""
 _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd", "peer"]
 
 
@@ -29,6 +36,8 @@ _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd
 @click.option("--sort", default="goodput", show_default=True, type=click.Choice(_SORTS), help="What comes first.")
 @click.option("--top", type=click.IntRange(1), help="So many connections; all of them as JSON, else 50.")
 @click.option("--netns", metavar="NAME|PID", help="Another network namespace: its name, or a process in it.")
+@click.option("--expect", "expected", is_flag=True, help="Also simulate what each would get; --once waits for it.")
+@click.option("--lines", is_flag=True, help="Plain lines, on a terminal as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each look.")
 def watch(
     words: tuple[str, ...],
@@ -38,6 +47,8 @@ def watch(
     sort: str,
     top: int | None,
     netns: str | None,
+    expected: bool,
+    lines: bool,
     as_json: bool,
 ) -> None:
     """What holds the connections of this host back, now, and what loss costs them?
@@ -51,6 +62,7 @@ def watch(
     sawtooth watch --json --count 60 > connections.jsonl
     """
     from sawtooth.watch import Connections, Watcher
+    from sawtooth.watch.expected import Expectations
 
     if not SHORTEST_S <= interval <= 3600:
         message = f"{interval:g} s between two looks is not possible"
@@ -60,7 +72,17 @@ def watch(
         raise InputError("bad-usage", "--once is one", field="--count", fix="leave out one of them")
     with Connections(netns) as source:
         watcher = Watcher(source, filter=" ".join(words))
-        _print(_looks(watcher, interval, 1 if once else count), sort, top, as_json=as_json)
+        view = _View(sort, top, as_json=as_json)
+        live = sys.stdout.isatty() and not (once or as_json or lines or count is not None)
+        if live:
+            _live(watcher, interval, sort)
+            return
+        with Expectations() if expected else contextlib.nullcontext() as expectations:
+            if once and expectations is not None:
+                view.show(_awaited(watcher, interval, sort, top, expectations), expectations)
+                return
+            for seen in _looks(watcher, interval, 1 if once else count):
+                view.show(seen, expectations)
 
 
 def _looks(watcher: Watcher, interval: float, count: int | None) -> Iterator[Seen]:
@@ -74,18 +96,66 @@ def _looks(watcher: Watcher, interval: float, count: int | None) -> Iterator[See
         yield watcher.look()
 
 
-def _print(seen: Iterator[Seen], sort: str, top: int | None, *, as_json: bool) -> None:
-    from sawtooth.watch.text import lines, unseen
+def _live(watcher: Watcher, interval: float, sort: str) -> None:
+    """Until somebody leaves it. Raises SawtoothError ``tool-missing`` without Textual."""
+    from sawtooth.watch.expected import Expectations
 
-    said: list[str] = []
-    for number, one in enumerate(seen):
-        if as_json:
-            say(json.dumps(one.describe(one.first(sort, top)), ensure_ascii=False, allow_nan=False))
-            continue
-        if number:
+    try:
+        from sawtooth.watch.screen import Screen
+    except ImportError as error:
+        message = f"the live view needs {plain(error.name or 'textual', 40)}"
+        fix = "pip install 'sawtooth[watch]'; --lines, --once and --json go without"
+        raise SawtoothError("tool-missing", message, fix=fix) from error
+    with Expectations() as expectations:
+        screen = Screen(watcher.look, interval_s=interval, sort=sort, watcher=watcher, expectations=expectations)
+        with contextlib.redirect_stdout(getattr(sys.stdout, "_stream", sys.stdout)):
+            screen.run()
+    if screen.failed is not None:
+        raise screen.failed
+
+
+def _awaited(watcher: Watcher, interval: float, sort: str, top: int | None, expectations: Expectations) -> Seen:
+    """The look at which all that can be expected is known, or two minutes are over."""
+    until = time.monotonic() + _PATIENCE_S
+    for seen in _looks(watcher, interval, None):
+        shown = seen.first(sort, top or _MOST_EXPECTED)
+        expectations.ask(shown)
+        pending = any((expectations.of(one).reason or "").startswith(("not yet", "being")) for one in shown)
+        if not pending or time.monotonic() > until:
+            break
+    return seen
+
+
+class _View:
+    """Prints looks, one after the other."""
+
+    def __init__(self, sort: str, top: int | None, *, as_json: bool) -> None:
+        self._sort, self._top, self._as_json = sort, top, as_json
+        self._said: list[str] = []
+        self._begun = False
+
+    def show(self, seen: Seen, expectations: Expectations | None) -> None:
+        """One look."""
+        from sawtooth.watch.text import expected_lines, lines, unseen
+
+        shown = seen.first(self._sort, self._top or (None if self._as_json else 50))
+        if expectations is not None:
+            expectations.ask(shown[: self._top or _MOST_EXPECTED])
+        if self._as_json:
+            told = seen.describe(shown)
+            if expectations is not None:
+                for row, one in zip(told["connections"], shown, strict=True):
+                    row["expected"] = expectations.of(one).describe()
+            say(json.dumps(told, ensure_ascii=False, allow_nan=False))
+            return
+        if self._begun:
             say("")
-        say("\n".join(lines(one, one.first(sort, top or 50), width())))
-        new = [line for line in unseen(one) if line not in said]
+        self._begun = True
+        say("\n".join(lines(seen, shown, width())))
+        if expectations is not None:
+            for one in shown[: self._top or _MOST_EXPECTED]:
+                say_folded("\n".join(expected_lines(one, expectations.of(one))))
+        new = [line for line in unseen(seen) if line not in self._said]
         if new and not is_quiet():
             tell("\n".join(new))
-            said += new
+            self._said += new

@@ -29,8 +29,10 @@ COUNTERS = (
 )
 _WRAPPING = np.array([layout.TCP_INFO.fields[name][0].itemsize == 4 for name in COUNTERS])  # type: ignore[index]
 _AT = {name: place for place, name in enumerate(COUNTERS)}
-STANDS = 1.2
-"""Times the least round trip that the smoothed one is at least, where packets wait in a queue."""
+STANDS = 1.1
+"""Times the least round trip that the smoothed one, less its deviation, is at least, where packets wait in a queue.
+What only some acknowledgements wait for, as delayed ones of a small window do, is deviation.
+"""
 _TINY_S = 0.0002
 """A wait that hosts themselves make."""
 
@@ -112,8 +114,7 @@ class Window:
         self._kept: deque[_Kept] = deque(maxlen=looks + 1)
 
     def add(self, look: Look) -> Changes:
-        """What changed up to this look. A connection's order in it is that of its cookie."""
-        look = look.chosen(np.argsort(look.cookie, kind="stable"))
+        """What changed up to this look, whose order is that of cookies."""
         counters = np.stack([look.field(name) for name in COUNTERS], axis=1) if len(look) else np.zeros((0, len(_AT)))
         now = _Kept(look.at_s, look.cookie, counters, _moment(look))
         before = self._kept[-1] if self._kept else None
@@ -128,7 +129,7 @@ def _moment(look: Look) -> NDArray[np.float64]:
     # Where the sender has nothing left and could send more. A retransmission it owes is something left.
     waits = (unsent <= 0) & (flight < look.field("snd_cwnd")) & (look.field("lost") <= 0)
     waits |= np.isnan(unsent) & (look.info["flags"] & layout.APP_LIMITED > 0)
-    stands = rtt > STANDS * least + _TINY_S
+    stands = rtt - look.field("rttvar") / 1e6 > STANDS * least + _TINY_S
     return np.stack([waits.astype(float), stands.astype(float), rtt, look.field("delivery_rate") * 8], axis=1)
 
 
@@ -148,20 +149,21 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         last[there] = _difference(now.counters[there], before.counters[at[there]])
         interval[there] = now.at_s - before.at_s
     base, since = np.full((count, len(_AT)), np.nan), np.full(count, np.nan)
-    sums, looks = np.zeros((count, 4)), np.zeros(count)
-    highest = np.full((count, 2), -np.inf)
+    sums, looks, highest = np.zeros((count, 4)), np.zeros((count, 1)), np.full((count, 4), -np.inf)
     for one in kept:
         at, there = one.places(now.cookie)
-        new = there & np.isnan(since) & (one is not now)
-        base[new], since[new] = one.counters[at[new]], one.at_s
-        moment = one.moment[at[there]]
-        sums[there] += np.nan_to_num(moment)
-        looks[there] += 1
-        highest[there] = np.fmax(highest[there], moment[:, 2:])
+        new = there & np.isnan(since)
+        if one is not now and new.any():
+            base[new], since[new] = one.counters[at[new]], one.at_s
+        # Where a look has nothing of a connection, nothing is added.
+        moment = np.where(there[:, None], one.moment[at], np.nan) if one.cookie.size else np.full((count, 4), np.nan)
+        sums += np.nan_to_num(moment)
+        looks += there[:, None]
+        np.fmax(highest, moment, out=highest)
     whole = _difference(now.counters, base)
     length = now.at_s - since
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = sums / looks[:, None]
+        means = sums / looks
         rates = last / interval[:, None]
         shares = np.minimum(1.0, whole / 1e6 / length[:, None])
         means[:, 2] = np.where(np.isnan(now.moment[:, 2]), np.nan, means[:, 2])
@@ -184,6 +186,6 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         waiting=means[:, 0],
         standing=means[:, 1],
         rtt_mean_s=means[:, 2],
-        rtt_max_s=np.where(np.isfinite(highest[:, 0]), highest[:, 0], np.nan),
-        delivery_max_bps=np.where(np.isfinite(highest[:, 1]), highest[:, 1], np.nan),
+        rtt_max_s=np.where(np.isfinite(highest[:, 2]), highest[:, 2], np.nan),
+        delivery_max_bps=np.where(np.isfinite(highest[:, 3]), highest[:, 3], np.nan),
     )

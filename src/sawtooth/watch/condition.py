@@ -59,11 +59,6 @@ def condition(text: str) -> Condition:
     return found
 
 
-def asks_processes(text: str) -> bool:
-    """Whether a filter needs to know who holds a socket."""
-    return "process" in _TOKEN.findall(text)
-
-
 def _wrong(message: str) -> InputError:
     return InputError("bad-usage", message, field="FILTER", fix=_FIX)
 

@@ -34,6 +34,7 @@ MEANINGS = {
     "delivery_bps": "the kernel's newest delivery rate, bit/s",
     "rtt_s": "smoothed round trip, s",
     "rtt_mean_s": "its mean over the window's looks, s",
+    "rtt_max_s": "its largest of these, s",
     "rtt_min_s": "the least round trip that the kernel remembers, s",
     "window_s": "how long the window is, s: the next columns are of it",
     "segments": "segments of data sent",
@@ -86,6 +87,7 @@ class Connection:
     delivery_bps: float | None
     rtt_s: float | None
     rtt_mean_s: float | None
+    rtt_max_s: float | None
     rtt_min_s: float | None
     window_s: float | None
     segments: int | None
@@ -162,6 +164,7 @@ def connections(changes: Changes, limit: np.ndarray[Any, Any], holders: dict[int
                 delivery_bps=_number(told["delivery_rate"][at] * 8),
                 rtt_s=_number(told["rtt"][at] / 1e6),
                 rtt_mean_s=_number(own["rtt_mean_s"][at]),
+                rtt_max_s=_number(own["rtt_max_s"][at]),
                 rtt_min_s=_number(told["min_rtt"][at] / 1e6) if told["min_rtt"][at] < 2**32 - 1 else None,
                 window_s=_number(own["window_s"][at]),
                 segments=_whole(own["segments"][at]),

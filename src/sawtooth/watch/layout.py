@@ -15,7 +15,7 @@ BY_FAMILY = 20
 ERROR, DONE = 2, 3
 INTERRUPTED = 0x10
 """Flag of a message: sockets changed while they were told."""
-INFO, CONG, SKMEMINFO, BBRINFO, ULP = 2, 4, 7, 16, 19
+INFO, VEGASINFO, CONG, SKMEMINFO, BBRINFO, ULP = 2, 3, 4, 7, 16, 19
 
 SOCKET = np.dtype(
     [

@@ -93,11 +93,20 @@ def _address(family: int, packed: bytes) -> str:
 
 
 def parse(content: Iterable[bytes], at_s: float) -> Look:
-    """Sockets out of datagrams of netlink messages; whatever is cut or contradicts itself is left out and counted."""
+    """Sockets out of datagrams of netlink messages, in the order of their cookies; what is cut or contradicts itself is
+    left out and counted.
+    """
     whole, starts, lengths, partly, damaged = _messages(content)
-    told = np.frombuffer(whole, np.uint8)
-    begin, end = np.array(starts, np.int64), np.array(starts, np.int64) + np.array(lengths, np.int64)
+    told = np.frombuffer(whole + bytes(layout.TCP_INFO.itemsize), np.uint8)
+    begin = np.array(starts, np.int64)
+    end = begin + np.array(lengths, np.int64)
     sockets = _rows(told, begin + layout.HEADER, np.full(len(begin), layout.MESSAGE), layout.SOCKET)
+    # A kernel tells the same socket twice at times, when its table moves meanwhile.
+    _, order = np.unique(np.ascontiguousarray(sockets["cookie"]), return_index=True)
+    known = np.isin(sockets["family"][order], (socket.AF_INET, socket.AF_INET6))
+    damaged += int((~known).sum())
+    order = order[known]
+    begin, end, sockets = begin[order], end[order], sockets[order]
     places, broken = _attributes(told, begin + layout.HEADER + layout.MESSAGE, end)
     none = _nowhere(len(begin))
     info, info_bytes = _structure(told, places.get(layout.INFO, none), layout.TCP_INFO)
@@ -107,11 +116,6 @@ def parse(content: Iterable[bytes], at_s: float) -> Look:
     ulp_at, ulp_bytes = places.get(layout.ULP, none)
     # The name is an attribute within: its header first.
     ulp = _names(told, ulp_at + 4, np.maximum(ulp_bytes - 4, 0))
-    families = np.isin(sockets["family"], (socket.AF_INET, socket.AF_INET6))
-    # A kernel tells the same socket twice at times, when its table moves meanwhile.
-    _, first = np.unique(sockets["cookie"], return_index=True)
-    once = np.zeros(len(sockets), bool)
-    once[first] = True
     look = Look(
         at_s,
         sockets,
@@ -124,9 +128,9 @@ def parse(content: Iterable[bytes], at_s: float) -> Look:
         memory_bytes >= 16,
         ulp,
         partly,
-        damaged + int((broken | ~families).sum()),
+        damaged + int(broken.sum()),
     )
-    return look.chosen(families & once & ~broken)
+    return look.chosen(~broken) if broken.any() else look
 
 
 def _messages(content: Iterable[bytes]) -> tuple[bytes, list[int], list[int], bool, int]:
@@ -144,13 +148,19 @@ def _messages(content: Iterable[bytes]) -> tuple[bytes, list[int], list[int], bo
                 damaged += 1
                 break
             partly = partly or bool(flags & layout.INTERRUPTED)
-            if kind == layout.BY_FAMILY:
-                if length >= layout.HEADER + layout.MESSAGE:
-                    starts.append(before + at)
-                    lengths.append(length)
-                else:
-                    damaged += 1
-            at += (length + 3) & ~3
+            aligned = (length + 3) & ~3
+            count = 1
+            if kind == layout.BY_FAMILY and length >= layout.HEADER + layout.MESSAGE:
+                # Most are as long as the one before: all of a run at once.
+                if size - at >= 2 * aligned and part[at : at + 8] == part[at + aligned : at + aligned + 8]:
+                    alike = np.ndarray(((size - at) // aligned,), "<u8", part, at, (aligned,))
+                    other = np.flatnonzero(alike != alike[0])
+                    count = int(other[0]) if other.size else alike.size
+                starts.extend(range(before + at, before + at + count * aligned, aligned))
+                lengths.extend([length] * count)
+            elif kind == layout.BY_FAMILY:
+                damaged += 1
+            at += aligned * count
         parts.append(part)
         before += size
     return b"".join(parts), starts, lengths, partly, damaged
@@ -172,16 +182,18 @@ def _attributes(
     places: dict[int, Places] = {}
     broken = np.zeros(len(begin), bool)
     at, rows = begin.copy(), np.flatnonzero(end - begin >= 4)
+    headers = np.ndarray((told.size - 3,), "<u4", told, 0, (1,))
     while rows.size:
         place = at[rows]
-        length = told[place].astype(np.int64) | told[place + 1].astype(np.int64) << 8
-        kind = (told[place + 2].astype(np.int64) | told[place + 3].astype(np.int64) << 8) & 0x3FFF
+        header = headers[place].astype(np.int64)
+        length, kind = header & 0xFFFF, header >> 16 & 0x3FFF
         good = (length >= 4) & (place + length <= end[rows])
-        broken[rows[~good]] = True
-        rows, place, length, kind = rows[good], place[good], length[good], kind[good]
-        for one in wanted:
-            having = kind == one
-            if having.any():
+        if not good.all():
+            broken[rows[~good]] = True
+            rows, place, length, kind = rows[good], place[good], length[good], kind[good]
+        for one in np.unique(kind).tolist():
+            if one in wanted:
+                having = kind == one
                 where, size = places.setdefault(one, _nowhere(len(begin)))
                 where[rows[having]], size[rows[having]] = place[having] + 4, length[having] - 4
         at[rows] = place + ((length + 3) & ~3)
@@ -199,26 +211,21 @@ def _structure(
 def _rows(
     told: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64], form: np.dtype[np.void]
 ) -> NDArray[np.void]:
-    """Structures from places of their own, filled up with 0 where they are shorter."""
+    """Structures from places of their own, filled up with 0 where they are shorter. ``told`` has room behind."""
     if not where.size:
         return np.zeros(0, form)
-    width = np.arange(form.itemsize)
-    places = np.minimum(where[:, None] + width, max(0, told.size - 1))
-    rows = told[places]
+    # One entry a byte, so that a place is an index, and a structure is copied at once.
+    every = np.ndarray((told.size - form.itemsize + 1,), f"V{form.itemsize}", told, 0, (1,))
+    rows = every[where]
     if size.min() < form.itemsize:
-        rows[width >= size[:, None]] = 0
-    found: NDArray[np.void] = rows.view(form).reshape(-1)
+        rows.view(np.uint8).reshape(-1, form.itemsize)[np.arange(form.itemsize) >= size[:, None]] = 0
+    found: NDArray[np.void] = rows.view(form)
     return found
 
 
 def _names(told: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bytes_]:
     """Words that end with a zero byte."""
-    if not where.size:
-        return np.zeros(0, f"S{_LONGEST_NAME}")
-    width = np.arange(_LONGEST_NAME)
-    letters = told[np.minimum(where[:, None] + width, max(0, told.size - 1))]
-    letters[width >= size[:, None]] = 0
-    ended = np.cumsum(letters == 0, axis=1) > 0
-    letters[ended] = 0
+    whole = _rows(told, where, size, np.dtype([("letters", "u1", _LONGEST_NAME)]))
+    letters = np.ascontiguousarray(whole["letters"])
     found: NDArray[np.bytes_] = letters.view(f"S{_LONGEST_NAME}").reshape(-1)
     return found

@@ -28,8 +28,10 @@ _DESTROYED = (1, 3)
 """Multicast groups: TCP sockets of IPv4 and of IPv6 that are gone."""
 _LARGEST = 1 << 18
 _PATIENCE_S = 5
-_EXTENSIONS = 0xFF
-"""All that may be asked for by the byte that is there for it; BBR's state comes by the bit of Vegas's."""
+_END = 20
+"""Bytes of the message that ends an answer."""
+_EXTENSIONS = sum(1 << kind - 1 for kind in (layout.INFO, layout.VEGASINFO, layout.CONG, layout.SKMEMINFO))
+"""What is asked for beside a socket's ends; BBR's state comes by the bit of Vegas's."""
 _NAMESPACES = Path("/run/netns")
 
 
@@ -114,16 +116,9 @@ class Connections:
 
 
 def _ends(part: bytes) -> bool:
-    """Whether the last message of a datagram is the end of the answer."""
-    at = 0
-    while len(part) - at >= layout.HEADER:
-        length, kind = struct.unpack_from("=IH", part, at)
-        if kind == layout.DONE:
-            return True
-        if length < layout.HEADER:
-            return True
-        at += (length + 3) & ~3
-    return False
+    """Whether the last message of a datagram is the end of the answer: a header and an error's number."""
+    length, kind = struct.unpack_from("=IH", part, max(0, len(part) - _END))
+    return bool(length == _END and kind == layout.DONE)
 
 
 def _untold(why: str) -> SawtoothError:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from sawtooth.columns import aligned
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.watcher import Seen
 from sawtooth.whatif.text import rate, share, span
+
+if TYPE_CHECKING:
+    from sawtooth.watch.expected import Expected, Range
 
 NARROW = 60
 """Characters: what fits is chosen for a terminal at least so wide."""
@@ -91,3 +95,18 @@ def heading(seen: Seen, shown: int) -> str:
 def unseen(seen: Seen) -> list[str]:
     """What cannot be seen, a line each."""
     return [f"unseen: {one}" for one in seen.unseen]
+
+
+def expected_lines(one: Connection, told: Expected) -> list[str]:
+    """What it would get, or why that is not told."""
+    if told.reason is not None:
+        return [f"{one.ends}: {one.why}; {told.reason}"]
+    found = [f"{one.ends} ({one.cc}, {_rate(one.mean_bps)}): {one.why}"]
+    if told.lossless is not None:
+        found.append(f"  without the loss: {between(told.lossless)}")
+    return [*found, *(f"  with {each.cc}: {between(each)}" for each in told.controls)]
+
+
+def between(told: Range) -> str:
+    """The median and the 90% interval."""
+    return f"{rate(told.goodput_bps)} ({rate(told.low_bps)} … {rate(told.high_bps)})"

@@ -11,7 +11,7 @@ import numpy as np
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.watch.change import Changes, Window
-from sawtooth.watch.condition import asks_processes, condition
+from sawtooth.watch.condition import condition
 from sawtooth.watch.connection import Connection, connections
 from sawtooth.watch.limit import limits
 from sawtooth.watch.processes import Processes
@@ -104,19 +104,19 @@ class Watcher:
 
     def narrow(self, filter: str) -> None:
         """From the next look on, another filter. Raises SawtoothError as ``condition``."""
-        self._condition, self._by_process = condition(filter), asks_processes(filter)
+        self._condition, self._all = condition(filter), not filter.strip()
 
     def look(self) -> Seen:
         """Now. Raises SawtoothError ``unsupported`` where the kernel does not tell."""
         time = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         look = self._source.look()
         # What is left of a connection that has ended, and has no numbers any more.
-        bare = look.info_bytes == 0
-        look = look.chosen(~bare)
+        if look.info_bytes.size and not look.info_bytes.all():
+            look = look.chosen(look.info_bytes > 0)
         short, short_bytes, missed = self._short()
         changes = self._window.add(look)
-        chosen = changes.chosen(self._condition(changes.look, self._holders))
-        self._before = np.sort(look.cookie)
+        chosen = changes if self._all else changes.chosen(self._condition(changes.look, self._holders))
+        self._before = look.cookie
         return Seen(
             time=time,
             changes=chosen,

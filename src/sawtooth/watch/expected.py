@@ -1,0 +1,233 @@
+"""Expected: what a connection would get without its losses, and with another congestion control, by ``whatif``.
+
+Simulations run in one process of their own, one connection after the other, nice and for a share of one core.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from multiprocessing import get_context
+from types import TracebackType
+from typing import Any
+
+from sawtooth.errors import SawtoothError
+from sawtooth.watch.connection import Connection
+from sawtooth.whatif import Estimate, Estimated, Observed, estimate, replay
+from sawtooth.whatif.observed import CONTROLS
+
+SHARE = 0.5
+"""Of one core, that simulations take at most."""
+DRAWS = 8
+SHORTEST_S = 5.0
+"""Of the window, before a path is estimated."""
+STALE_S = 60.0
+"""After so long a connection that is still on the screen is estimated again."""
+FASTEST_BPS = 2e9
+"""Above, the simulation of one connection would take the share of many minutes."""
+MOST = 256
+"""Answers that are kept."""
+HELD = {
+    "application": "application-limited: the network is not what holds it",
+    "idle": "idle: nothing was sent",
+    "unknown": "not yet: it takes two looks",
+    "pacing": "paced by its application: the network is not what holds it",
+}
+
+
+@dataclass(frozen=True)
+class Range:
+    """Goodput in bit/s with its 90% interval."""
+
+    cc: str
+    goodput_bps: float
+    low_bps: float
+    high_bps: float
+
+
+@dataclass(frozen=True)
+class Expected:
+    """``lossless``: the same control on the same path without its random loss. ``controls``: each control on the path
+    as it is. ``test`` is the self-test's verdict. Where there is neither, ``reason`` says why, in a sentence.
+    """
+
+    reason: str | None = None
+    lossless: Range | None = None
+    controls: tuple[Range, ...] = ()
+    test: str | None = None
+    at_s: float = 0.0
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        told = asdict(self)
+        del told["at_s"]
+        return told
+
+
+def why_not(one: Connection) -> str | None:
+    """What speaks against an estimate of a connection."""
+    if one.limit in HELD:
+        return HELD[one.limit]
+    if one.window_s is None or one.window_s < SHORTEST_S:
+        return f"not yet: it takes {SHORTEST_S:g} s of looks"
+    if one.cc not in CONTROLS:
+        return f"the simulator has no {one.cc}"
+    if max(one.delivery_bps or 0, one.mean_bps or 0) > FASTEST_BPS:
+        return "too fast to be simulated beside the screen: use sawtooth whatif"
+    return None
+
+
+def observed(one: Connection, fastest_bps: float | None = None) -> Observed:
+    """The window of a connection as ``whatif`` takes it. ``fastest_bps`` is the highest delivery rate that was seen."""
+    limited = {"receive window": one.receive_window_limited or 0.0, "send buffer": one.send_buffer_limited or 0.0}
+    lost = (one.retransmits or 0) - (one.spurious or 0)
+    stands = one.limit == "path" and one.bbr_bps is None
+    return Observed(
+        source="watch",
+        what=f"watch, {one.ends}, {one.window_s or 0:.0f} s",
+        goodput_bps=one.mean_bps,
+        duration_s=one.window_s,
+        from_start=False,
+        cc=one.cc or None,
+        cc_how="the kernel says so",
+        mss=min(65400, max(48, one.mss_bytes or 1448)),
+        segments=one.segments,
+        retransmits=max(0, lost),
+        rtt_min_s=one.rtt_min_s,
+        rtt_mean_s=max(one.rtt_mean_s or 0, one.rtt_min_s or 0) or None,
+        rtt_max_s=one.rtt_max_s,
+        window_bytes=one.peer_window_bytes,
+        limited={name: share for name, share in limited.items() if share > 0},
+        delivery_bps=fastest_bps or one.delivery_bps,
+        standing_bps=one.mean_bps if stands else None,
+        bottleneck_bps=one.bbr_bps if one.limit == "path" else None,
+    )
+
+
+def expect(seen: Observed, *, draws: int = DRAWS, seed: int = 1) -> Expected:
+    """Simulates. What no estimate can come from has its reason."""
+    begun = time.process_time()
+    try:
+        path = estimate(seen)
+        test, answers = replay(seen, path, draws=draws, seed=seed)
+        without = _without_loss(seen, path, draws, seed) if answers else None
+    except SawtoothError as error:
+        return Expected(reason=error.message)
+    finally:
+        # As long again as it took, and so on: a share of the core, whatever the path.
+        with contextlib.suppress(OSError):
+            if os.environ.get(_SHARED):
+                time.sleep((time.process_time() - begun) * (1 / SHARE - 1))
+    if not answers:
+        return Expected(reason=f"no number is told: {test.words}", test=test.verdict)
+    ranges = tuple(Range(one.cc, one.median_bps, one.low_bps, one.high_bps) for one in answers)
+    return Expected(lossless=without, controls=ranges, test=test.verdict)
+
+
+_SHARED = "SAWTOOTH_WATCH_SHARED"
+"""Set in the process that shares its core."""
+
+
+def _without_loss(seen: Observed, path: Estimate, draws: int, seed: int) -> Range | None:
+    if seen.cc is None:
+        return None
+    clean = replace(path, loss=Estimated.exact(0.0, "none"), burst=Estimated.exact(1.0, "none"), by_replay=False)
+    # Without what was observed there is nothing to compare with: the answer is the simulation's.
+    asked = replace(seen, goodput_bps=None)
+    _, answers = replay(asked, clean, controls=[seen.cc], draws=draws, seed=seed)
+    return next((Range(one.cc, one.median_bps, one.low_bps, one.high_bps) for one in answers), None)
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ[_SHARED] = "1"
+    os.nice(19)
+    # Threads of one replay share one processor.
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+class Expectations:
+    """Answers for the connections on the screen, as they come. Memory: the newest ``MOST`` of them."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Expected] = OrderedDict()
+        self._fastest: OrderedDict[str, float] = OrderedDict()
+        self._running: tuple[str, Future[Expected]] | None = None
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Expectations:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the process, in the middle of what it does."""
+        if self._pool is not None:
+            for process in list((self._pool._processes or {}).values()):
+                process.kill()
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether one is being simulated."""
+        return self._running is not None
+
+    def of(self, one: Connection) -> Expected:
+        """What is known now: numbers, or the reason why there are none."""
+        speaks = why_not(one)
+        if speaks is not None:
+            return Expected(reason=speaks)
+        if (known := self._known.get(one.cookie)) is not None:
+            return known
+        now = self._running is not None and self._running[0] == one.cookie
+        return Expected(reason="being simulated" if now else "not yet: others come first")
+
+    def ask(self, shown: Iterable[Connection]) -> None:
+        """Takes what is ready, and begins with the first of ``shown`` that has no answer, or an old one."""
+        shown = list(shown)
+        for one in shown:
+            rate = max(one.delivery_bps or 0.0, one.mean_bps or 0.0, self._fastest.get(one.cookie, 0.0))
+            _keep(self._fastest, one.cookie, rate)
+        if self._running is not None and self._running[1].done():
+            cookie, future = self._running
+            self._running = None
+            _keep(self._known, cookie, self._answer(future))
+        if self._running is not None:
+            return
+        now = time.monotonic()
+        waiting = [one for one in shown if why_not(one) is None]
+        waiting.sort(key=lambda one: self._known[one.cookie].at_s if one.cookie in self._known else -1.0)
+        if not waiting:
+            return
+        first = waiting[0]
+        known = self._known.get(first.cookie)
+        if known is None or now - known.at_s > STALE_S:
+            seen = observed(first, self._fastest.get(first.cookie))
+            self._running = first.cookie, self._submit(seen)
+
+    def _submit(self, seen: Observed) -> Future[Expected]:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
+        return self._pool.submit(expect, seen)
+
+    def _answer(self, future: Future[Expected]) -> Expected:
+        try:
+            return replace(future.result(), at_s=time.monotonic())
+        except BrokenExecutor:
+            self._pool = None
+            return Expected(reason="the process that simulates has ended: not enough memory?", at_s=time.monotonic())
+
+
+def _keep(kept: OrderedDict[str, Any], cookie: str, value: Any) -> None:
+    kept[cookie] = value
+    kept.move_to_end(cookie)
+    while len(kept) > MOST:
+        kept.popitem(last=False)

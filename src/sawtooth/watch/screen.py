@@ -1,0 +1,239 @@
+"""Screen: the live view on a terminal, by Textual. Only what is on it is simulated."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import DataTable, Footer, Input, Static
+
+from sawtooth.errors import SawtoothError
+from sawtooth.watch.connection import Connection
+from sawtooth.watch.expected import Expectations
+from sawtooth.watch.text import COLUMNS, expected_lines, heading, lost_between, unseen
+from sawtooth.watch.watcher import SORTS, Seen, Watcher
+from sawtooth.whatif.text import rate, span
+
+MOST = 200
+"""Connections in the table."""
+REMEMBERED, POINTS = 256, 120
+"""Connections whose past is kept, and looks of each."""
+_BARS = "▁▂▃▄▅▆▇█"
+_WITHOUT = "without loss"
+
+
+class Screen(App[None]):
+    """``next_look`` gives a look when it is asked for; None is the end of a recording."""
+
+    CSS = """
+    #heading { height: 1; }
+    #filter { display: none; height: 3; }
+    #filter.shown { display: block; }
+    DataTable { height: 1fr; }
+    #details { display: none; height: 60%; border-top: solid $primary; }
+    #details.shown { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "quit", "Quit"),
+        Binding("s", "sort", "Sort"),
+        Binding("slash", "filter", "Filter"),
+        Binding("p", "pause", "Pause"),
+        Binding("enter", "details", "Details"),
+        Binding("escape", "leave", "Back"),
+    ]
+
+    def __init__(
+        self,
+        next_look: Callable[[], Seen | None],
+        *,
+        interval_s: float,
+        sort: str,
+        watcher: Watcher | None,
+        expectations: Expectations | None,
+        record: Callable[[Seen], None] = lambda seen: None,
+    ) -> None:
+        super().__init__()
+        self._next, self._interval_s, self._sort_by = next_look, interval_s, sort
+        self._watcher, self._expectations, self._record = watcher, expectations, record
+        self._past: OrderedDict[str, deque[Connection]] = OrderedDict()
+        self._shown: dict[str, Connection] = {}
+        self._seen: Seen | None = None
+        self._detailed: str | None = None
+        self._paused = False
+        self.failed: SawtoothError | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="heading", markup=False)
+        yield Input(placeholder="dst 192.0.2.0/24 and not cc bbr", id="filter")
+        yield DataTable(cursor_type="row", id="table")
+        with VerticalScroll(id="details"):
+            yield Static(id="told", markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        table = self.query_one(DataTable)
+        for name in [*(name for name, _, _ in COLUMNS[:5]), _WITHOUT, *(name for name, _, _ in COLUMNS[5:])]:
+            table.add_column(name, key=name)
+        table.focus()
+        self.look()
+        self.set_interval(self._interval_s, self.look)
+
+    def look(self) -> None:
+        """The next look, where it is not paused; a failure ends the view, and is told after it."""
+        try:
+            seen = self._next()
+        except SawtoothError as error:
+            self.failed = error
+            self.exit()
+            return
+        if seen is None:
+            self._paused = True
+            self._tell()
+            return
+        # What goes to a file goes on while the screen stands still.
+        self._record(seen)
+        if not self._paused:
+            self._seen = seen
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._seen is None:
+            return
+        shown = self._seen.first(self._sort_by, MOST)
+        self._shown = {one.cookie: one for one in shown}
+        for one in shown:
+            self._past.setdefault(one.cookie, deque(maxlen=POINTS)).append(one)
+            self._past.move_to_end(one.cookie)
+        while len(self._past) > REMEMBERED:
+            self._past.popitem(last=False)
+        table = self.query_one(DataTable)
+        if self._expectations is not None:
+            first = max(0, int(table.scroll_y))
+            on_screen = shown[first : first + max(1, self.size.height - 4)]
+            wanted = [self._shown[self._detailed]] if self._detailed in self._shown else []
+            self._expectations.ask([*wanted, *on_screen])
+        self._fill(table, shown)
+        self._tell()
+
+    def _fill(self, table: DataTable[Any], shown: list[Connection]) -> None:
+        """The rows, with the cursor on the connection that it was on."""
+        chosen, row = self._chosen(), table.cursor_row
+        scroll = table.scroll_offset
+        table.clear()
+        for one in shown:
+            cells = [Text(cell(one), no_wrap=True) for _, cell, _ in COLUMNS]
+            table.add_row(*cells[:5], Text(self._without(one)), *cells[5:], key=one.cookie)
+        order = list(self._shown)
+        table.move_cursor(
+            row=order.index(chosen) if chosen in order else min(row, max(0, len(order) - 1)), animate=False
+        )
+        table.scroll_to(scroll.x, scroll.y, animate=False)
+
+    def _without(self, one: Connection) -> str:
+        if self._expectations is None:
+            return "-"
+        told = self._expectations.of(one)
+        if told.lossless is not None:
+            return rate(told.lossless.goodput_bps)
+        return (told.reason or "-").partition(":")[0][:18]
+
+    def _chosen(self) -> str | None:
+        table = self.query_one(DataTable)
+        if not table.row_count or not 0 <= table.cursor_row < table.row_count:
+            return None
+        return table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
+
+    def _tell(self) -> None:
+        if self._seen is not None:
+            said = heading(self._seen, len(self._shown)) + f"; by {self._sort_by}" + "; paused" * self._paused
+            missing = len(self._seen.unseen)
+            self.query_one("#heading", Static).update(said + f"; {missing} unseen: Enter" * bool(missing))
+        if self._detailed is not None:
+            self.query_one("#told", Static).update("\n".join(self._details(self._detailed)))
+
+    def _details(self, cookie: str) -> list[str]:
+        past = self._past.get(cookie)
+        if not past:
+            return ["This connection is gone."]
+        one = past[-1]
+        gone = "" if cookie in self._shown else " (gone, or not among the first)"
+        said = [f"{one.local}:{one.local_port} to {one.ends}, {one.cc}, {one.state}{gone}"]
+        said += [f"process: {one.process or 'not seen'}, user {one.uid}", f"limit: {one.limit}: {one.why}"]
+        said.append(f"loss: {lost_between(one)} of {one.segments} segments")
+        wide = max(10, min(POINTS, self.size.width - 34))
+        for name, of, form in _HISTORY:
+            values = [of(each) for each in past][-wide:]
+            now = "-" if values[-1] is None else form(values[-1])
+            said.append(f"{name:9} {now:>14}  {bars(values)}")
+        if self._expectations is not None:
+            said += expected_lines(one, self._expectations.of(one))[0 if one.limit == "unknown" else 1 :] or [
+                f"expected: {self._expectations.of(one).reason}"
+            ]
+        return [*said, *(unseen(self._seen) if self._seen is not None else [])]
+
+    def action_sort(self) -> None:
+        """The next order."""
+        self._sort_by = SORTS[(SORTS.index(self._sort_by) + 1) % len(SORTS)]
+        self._draw()
+
+    def action_pause(self) -> None:
+        """Stand still, or go on."""
+        self._paused = not self._paused
+        self._tell()
+
+    def action_filter(self) -> None:
+        """Ask for a filter."""
+        if self._watcher is not None:
+            asked = self.query_one("#filter", Input)
+            asked.add_class("shown")
+            asked.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """A filter that makes no sense is told, and the old one stays."""
+        assert self._watcher is not None
+        try:
+            self._watcher.narrow(event.value)
+        except SawtoothError as error:
+            self.notify(f"{error.message}: {error.fix}", severity="error", markup=False)
+            return
+        self.action_leave()
+
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """Enter on a row."""
+        self._detailed = event.row_key.value
+        self.query_one("#details").add_class("shown")
+        self._tell()
+
+    def action_details(self) -> None:
+        """Of the connection under the cursor."""
+        self._detailed = self._chosen()
+        if self._detailed is not None:
+            self.query_one("#details").add_class("shown")
+            self._tell()
+
+    def action_leave(self) -> None:
+        """To the table."""
+        self._detailed = None
+        self.query_one("#details").remove_class("shown")
+        self.query_one("#filter").remove_class("shown")
+        self.query_one(DataTable).focus()
+
+
+_HISTORY: tuple[tuple[str, Callable[[Connection], float | None], Callable[[float], str]], ...] = (
+    ("goodput", lambda one: one.goodput_bps, rate),
+    ("loss", lambda one: one.loss, lambda value: f"{value:.2%}"),
+    ("rtt", lambda one: one.rtt_s, span),
+    ("cwnd", lambda one: one.cwnd_segments, lambda value: f"{value:.0f} segments"),
+)
+
+
+def bars(values: list[float | None]) -> str:
+    """A line of bars, from 0 to the largest; a dot where nothing is known."""
+    most = max((value for value in values if value is not None), default=0.0)
+    top = len(_BARS) - 1
+    return "".join("·" if one is None else _BARS[round(one / most * top) if most > 0 else 0] for one in values)

@@ -1,0 +1,90 @@
+"""What a watched connection would get: when there is a number, when there is a reason instead, and whose turn it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+from sawtooth.watch import Connection, limits
+from sawtooth.watch.connection import connections
+from sawtooth.watch.expected import SHORTEST_S, Expectations, Expected, expect, observed, why_not
+from test_watch import SENT, changed
+
+LOSSY = SENT | {"data_segs_out": 6000, "total_retrans": 60, "bytes_acked": 8_600_000, "busy_time": 10_000_000}
+
+
+def seen(**changes: object) -> Connection:
+    """Ten seconds of CUBIC at 7 Mbit/s, 20 ms, 1%."""
+    changed_ = changed({"notsent_bytes": 50_000, "unacked": 10}, LOSSY, between_s=10.0)
+    (one,) = connections(changed_, limits(changed_), {})
+    return dataclasses.replace(one, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"limit": "application"}, "application-limited"),
+        ({"limit": "idle"}, "idle"),
+        ({"window_s": SHORTEST_S / 2}, "not yet"),
+        ({"cc": "vegas"}, "the simulator has no vegas"),
+        ({"delivery_bps": 1e10}, "too fast"),
+    ],
+)
+def test_where_there_is_no_number_there_is_a_reason(changes: dict[str, object], reason: str) -> None:
+    told = why_not(seen(**changes))
+    assert told is not None
+    assert told.startswith(reason)
+
+
+def test_the_window_becomes_an_observation() -> None:
+    of = observed(seen())
+    assert of.goodput_bps == pytest.approx(6.88e6)
+    assert (of.cc, of.segments, of.retransmits, of.rtt_min_s) == ("cubic", 6000, 60, 0.02)
+    of.check()
+
+
+def test_without_its_loss_a_lossy_transfer_gets_more_and_bbr_gets_more_than_reno() -> None:
+    told = expect(dataclasses.replace(observed(seen()), duration_s=4.0), draws=2)
+    assert told.reason is None
+    assert told.lossless is not None
+    of = {one.cc: one.goodput_bps for one in told.controls}
+    assert list(of) == ["reno", "cubic", "bbr", "bbr3"]
+    assert told.lossless.goodput_bps > of["cubic"]
+    assert of["bbr"] > of["reno"]
+
+
+def test_what_no_estimate_can_come_from_says_why() -> None:
+    told = expect(dataclasses.replace(observed(seen()), segments=5))
+    assert told.reason is not None
+    assert "segments" in told.reason
+
+
+def test_an_answer_comes_from_a_process_of_its_own_which_ends() -> None:
+    one = seen(segments=5)
+    with Expectations() as expectations:
+        assert (expectations.of(one).reason or "").startswith("not yet")
+        expectations.ask([one])
+        assert expectations.busy
+        deadline = time.monotonic() + 60
+        while expectations.busy and time.monotonic() < deadline:
+            time.sleep(0.05)
+            expectations.ask([one])
+        assert "segments" in (expectations.of(one).reason or "")
+
+
+def test_answers_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sawtooth.watch import expected
+
+    with Expectations() as expectations:
+        monkeypatch.setattr(expected, "MOST", 3)
+        for at in range(10):
+            expectations.ask([seen(cookie=f"{at:x}", limit="application")])
+        assert len(expectations._fastest) == 3
+
+
+def test_an_expectation_is_json() -> None:
+    assert Expected(reason="idle").describe() == {"reason": "idle", "lossless": None, "controls": (), "test": None}
+    assert np.isfinite(Expected().at_s)
