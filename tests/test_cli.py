@@ -15,7 +15,20 @@ import pytest
 
 from sawtooth.cli import main
 
-COMMANDS = ("cc", "compare", "doctor", "kernel", "predict", "report", "results", "run", "schema", "show", "studies")
+COMMANDS = (
+    "cc",
+    "check",
+    "compare",
+    "doctor",
+    "kernel",
+    "predict",
+    "report",
+    "results",
+    "run",
+    "schema",
+    "show",
+    "studies",
+)
 SHORT = 'duration = "3 s"\n[path]\nrate = "10 Mbit/s"\nrtt = "20 ms"\nloss = "1%"\n'
 
 

@@ -25,6 +25,7 @@ TARGETS = {
     "override": 2500,
     "quantity": 2500,
     "wanted": 2500,
+    "expectation": 300,
     "published": 200,
     "result": 700,
     "model": 150,

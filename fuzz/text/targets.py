@@ -210,6 +210,23 @@ def wanted(data: bytes) -> None:
     parse(text_of(data))
 
 
+def expectation(data: bytes) -> None:
+    """A line of a study's [expect]: read, and its points found."""
+    from sawtooth.study import Study
+    from sawtooth.study.expectation import Expectation, point_of
+
+    study = Study.load(CORPUS / "study" / "small.toml")
+    axes, scenario = study.axes(), study.points()[0].scenario
+    for line in text_of(data).split("\n")[:20]:
+        with contextlib.suppress(SawtoothError):
+            found = Expectation.read("fuzz", line)
+            found.check(axes, scenario)
+            for case in found.cases(axes):
+                for one in found.wanted.measures:
+                    point_of(one, axes, case)
+    Expectation.read("fuzz", text_of(data))
+
+
 def published(data: bytes) -> None:
     """A table of figures that others published."""
     from sawtooth.published import load
@@ -269,6 +286,7 @@ TARGETS: dict[str, Target] = {
         override,
         quantity,
         wanted,
+        expectation,
         published,
         result,
         model,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli import complete
+from sawtooth.cli.check_command import github_option, junit_option, told
 from sawtooth.cli.command import Group
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.columns import aligned
@@ -70,8 +71,12 @@ _settings = click.option(
 @click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
 @click.option("--capture", is_flag=True, help="Keep packet headers of both ends, as pcap (not model).")
 @click.option("--capture-at", multiple=True, metavar="HOST", help="Keep them of this host instead; may be repeated.")
+@junit_option
+@github_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
 def run(
+    context: click.Context,
     file: str,
     engine: str,
     settings: tuple[str, ...],
@@ -82,13 +87,18 @@ def run(
     full: bool,
     capture: bool,
     capture_at: tuple[str, ...],
+    junit: str | None,
+    github: bool,
     as_json: bool,
 ) -> None:
     """Run a scenario or study, with tables and a report.
 
     FILE is a scenario, a study, the name of a shipped study, or - for standard input. An interrupted run goes on where
-    it stopped when the same command is given again.
+    it stopped when the same command is given again. Of a study with a table [expect] the exit status is that of
+    sawtooth check.
     """
+    from sawtooth.expect import judge
+    from sawtooth.expect.text import words
     from sawtooth.report import write_report
     from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.study import run_study
@@ -102,18 +112,29 @@ def run(
         message = "--set seed says that it is another one"
         raise InputError("bad-usage", message, field="--seeds", fix="leave out one of them")
     study, overrides = _study(file, overrides)
+    if not study.expect and (junit is not None or github):
+        name = "--github" if junit is None else "--junit"
+        raise InputError("bad-usage", "the study expects nothing", field=name, fix="add a table [expect] to it")
+    statuses: list[int] = []
     unread: list[BrokenPipeError] = []
 
     def answer(result: StudyResult) -> None:
         page = write_report(result)
+        found = judge(result) if study.expect else None
         try:
+            if found is not None:
+                statuses.append(told(found, junit, github))
             if as_json:
-                say(json.dumps(result.describe() | {"report": str(page)}, indent=2, ensure_ascii=False))
+                expected = {} if found is None else {"expectations": found.describe()["expectations"]}
+                about = result.describe() | expected | {"report": str(page)}
+                say(json.dumps(about, indent=2, ensure_ascii=False))
                 return
             # First: a figure that means nothing is not to be read before that is known.
             for warning in result.warnings:
                 say_folded(f"warning: {sentence(warning)}")
             say_folded(result.table(width()))
+            if found is not None:
+                say_folded(f"\n{words(found)}\n")
             say(f"results: {where(result.directory)}")
             say(f"report: {where(page)}")
         except BrokenPipeError as error:
@@ -135,6 +156,8 @@ def run(
     )
     if unread:
         raise unread[0]
+    if any(statuses):
+        context.exit(statuses[0])
 
 
 @sawtooth.command()

@@ -1,7 +1,7 @@
 """All commands, and one clear message and status for whatever goes wrong.
 
-Exit status: 0 done, 1 it failed, 2 the input is wrong, 3 runs that were compared differ too much, 4 they
-can't tell, 5 answered, but of a part of a damaged capture, 130 Ctrl-C.
+Exit status: 0 done, 1 it failed, 2 the input is wrong, 3 runs that were compared differ too much or an expectation
+fails, 4 they can't tell, 5 answered, but of a part of a damaged capture, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import click
 
 from sawtooth.cli.capture_command import capture
 from sawtooth.cli.cc_commands import cc
+from sawtooth.cli.check_command import check
 from sawtooth.cli.clean_command import clean
 from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.compare_command import compare
@@ -34,6 +35,7 @@ from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
 for _command in (
     capture,
     cc,
+    check,
     clean,
     compare,
     completion,

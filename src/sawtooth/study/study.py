@@ -28,6 +28,7 @@ from sawtooth.scenario.sources import anchored, anchored_axes
 from sawtooth.shown import Shown
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
+from sawtooth.study.expectation import MOST, read
 from sawtooth.study.files import read_tables
 from sawtooth.study.measures import MEASURES, NAMES, PREFIXES, TITLES
 from sawtooth.study.shares import SHARE_COLUMNS
@@ -146,6 +147,9 @@ class Study(Shown, _Table):
     repeat: Repeat = Field(default_factory=Repeat)
     full: dict[str, Any] = Field(default_factory=dict, description="what --full overrides: fields, and seeds")
     published: PublishedFigures | None = None
+    expect: dict[Line, str] | None = Field(
+        None, description="name = comparison of what points measure", max_length=MOST
+    )
     report: Report = Field(default_factory=Report)
 
     _origin: str | None = PrivateAttr(None)
@@ -339,9 +343,17 @@ class Study(Shown, _Table):
             _check_axis(axis, axes)
         self._check_report([axis.column for axis in axes])
         self._check_plots()
+        self._check_expectations(axes)
         seeds = self.full.get("seeds", [1])
         if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
             raise InputError("wrong-type", "seeds is a list of whole numbers", field="full.seeds", fix="write [1]")
+
+    def _check_expectations(self, axes: list[Axis]) -> None:
+        for one in read(self.expect):
+            try:
+                one.check(axes, self._base())
+            except SawtoothError as error:
+                raise error.at(field=f"expect.{one.name}") from None
 
     def _check_plots(self) -> None:
         """Figures of probes need probes, those of applications some, and both flows that are there."""

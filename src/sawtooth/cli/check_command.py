@@ -1,0 +1,87 @@
+"""The command ``check``: whether a result has what its study expects; and how that is told at the end of ``run``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sawtooth.cli.command import Command
+from sawtooth.cli.terminal import say, say_folded, tell
+from sawtooth.errors import InputError
+
+if TYPE_CHECKING:
+    from sawtooth.expect import Judgement
+
+FAILED, CANNOT_TELL = 3, 4
+"""Exit status when an expectation fails, and when none does, but these runs can't tell of one."""
+
+junit_option = click.option("--junit", type=str, metavar="FILE", help="Also write the expectations as JUnit XML.")
+github_option = click.option("--github", is_flag=True, help="Also annotate what does not hold, in GitHub's workflows.")
+
+
+@click.command(cls=Command)
+@click.argument("result", type=str)
+@click.option("--expect", "given", multiple=True, metavar="TEXT", help="Check this instead; may be repeated.")
+@click.option("--study", "file", type=str, metavar="FILE", help="Check what this study's file expects instead.")
+@junit_option
+@github_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def check(
+    context: click.Context,
+    result: str,
+    given: tuple[str, ...],
+    file: str | None,
+    junit: str | None,
+    github: bool,
+    as_json: bool,
+) -> None:
+    """Check a study's result against what it expects.
+
+    RESULT is its directory, or a name as sawtooth results prints it. Expectations are those of its study's table
+    [expect], of --study or --expect: --expect "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)".
+    The exit status is 0 when all hold, by their 95% intervals; 3 when one fails; 4 when none does, but these runs
+    can't tell of one.
+    """
+    from sawtooth.expect import ABSENT, judge
+    from sawtooth.results import place
+    from sawtooth.study import Study, StudyResult
+
+    if given and file is not None:
+        raise InputError("bad-usage", "--study says what to expect", field="--expect", fix="leave out one of them")
+    wanted, source = {text: text for text in given} or None, None
+    if file is not None:
+        wanted, source = Study.load(file).expect or {}, file
+    found = judge(StudyResult.load(place(result)), wanted, source=source)
+    if as_json:
+        say(json.dumps(found.describe(), indent=2, ensure_ascii=False))
+    else:
+        from sawtooth.expect.text import words
+
+        say_folded(words(found))
+    status = told(found, junit, github)
+    if not status and found.count(ABSENT) == len(found.verdicts):
+        # Nothing was checked: that is no pass.
+        status = CANNOT_TELL
+    if status:
+        context.exit(status)
+
+
+def told(found: Judgement, junit: str | None, github: bool) -> int:
+    """Writes what machines read of it, and returns the exit status. Raises SawtoothError as ``write_bytes`` does."""
+    from sawtooth.expect import FAILS, UNKNOWN
+
+    if junit is not None:
+        from sawtooth.expect.machines import junit as xml
+        from sawtooth.storage import write_bytes
+
+        write_bytes(Path(junit), xml(found))
+    if github:
+        from sawtooth.expect.machines import annotated
+
+        for line in annotated(found):
+            tell(line)
+    return FAILED if found.count(FAILS) else CANNOT_TELL if found.count(UNKNOWN) else 0

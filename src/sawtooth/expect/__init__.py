@@ -1,0 +1,7 @@
+"""Expect: whether a study found what it was expected to find, by intervals: holds, fails, or these runs can't tell."""
+
+from __future__ import annotations
+
+from sawtooth.expect.judgement import ABSENT, FAILS, HOLDS, UNKNOWN, Judgement, Verdict, judge
+
+__all__ = ["ABSENT", "FAILS", "HOLDS", "UNKNOWN", "Judgement", "Verdict", "judge"]

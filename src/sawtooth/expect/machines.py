@@ -1,0 +1,82 @@
+"""A judgement for machines: JUnit's XML, which continuous integration reads, and annotations of GitHub's workflows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+from sawtooth.errors import SawtoothError
+from sawtooth.expect.judgement import ABSENT, FAILS, HOLDS, UNKNOWN, Judgement, Verdict
+from sawtooth.expect.text import said
+from sawtooth.foreign import read_bytes
+from sawtooth.plain import plain
+
+_KINDS = {FAILS: "failure", UNKNOWN: "error", ABSENT: "skipped"}
+_LARGEST = 1 << 24
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(found: Judgement) -> bytes:
+    """A test suite with a test case a verdict.
+
+    What fails is a failure, what can't be told an error, what was not asked skipped.
+    """
+    suite = ElementTree.Element("testsuite", name=_in_xml(found.study), tests=str(len(found.verdicts)))
+    suite.attrib |= {
+        "failures": str(found.count(FAILS)),
+        "errors": str(found.count(UNKNOWN)),
+        "skipped": str(found.count(ABSENT)),
+    }
+    for one in found.verdicts:
+        case = ElementTree.SubElement(suite, "testcase", classname=_in_xml(found.study), name=_in_xml(one.title))
+        case.attrib |= {"file": _in_xml(found.source)} if found.source else {}
+        if one.verdict == HOLDS:
+            ElementTree.SubElement(case, "system-out").text = _in_xml(said(one))
+        else:
+            kind = _KINDS[one.verdict]
+            child = ElementTree.SubElement(case, kind, type=one.verdict, message=_in_xml(said(one)))
+            child.text = _in_xml(one.text)
+    suites = ElementTree.Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def annotated(found: Judgement) -> list[str]:
+    """Workflow commands: an error for what fails, a warning for what can't be told, at their lines of the study."""
+    lines = _lines(found.source)
+    return [_annotation(one, found.source, lines) for one in found.verdicts if one.verdict in (FAILS, UNKNOWN)]
+
+
+def _annotation(one: Verdict, source: str | None, lines: list[str]) -> str:
+    about = {"title": f"{one.verdict}: {one.title}"}
+    if source is not None:
+        about = {"file": source} | about
+        line = next((at for at, text in enumerate(lines, 1) if one.text in text or one.name in text), None)
+        about |= {"line": str(line)} if line is not None else {}
+    properties = ",".join(f"{name}={_property(value)}" for name, value in about.items())
+    return f"::{'error' if one.verdict == FAILS else 'warning'} {properties}::{_message(said(one))}"
+
+
+def _lines(source: str | None) -> list[str]:
+    """Of the study's file, where it can still be read."""
+    if source is None or not Path(source).is_file():
+        return []
+    try:
+        return read_bytes(source, _LARGEST).decode(errors="replace").splitlines()
+    except SawtoothError:
+        return []
+
+
+def _message(text: str) -> str:
+    return plain(text, 1000).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _in_xml(text: str) -> str:
+    return _NOT_IN_XML.sub("\ufffd", text)
