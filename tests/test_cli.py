@@ -22,6 +22,7 @@ COMMANDS = (
     "doctor",
     "kernel",
     "predict",
+    "query",
     "report",
     "results",
     "run",

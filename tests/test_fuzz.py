@@ -26,6 +26,7 @@ TARGETS = {
     "quantity": 2500,
     "wanted": 2500,
     "expectation": 300,
+    "sql": 60,
     "published": 200,
     "result": 700,
     "model": 150,

@@ -227,6 +227,18 @@ def expectation(data: bytes) -> None:
     Expectation.read("fuzz", text_of(data))
 
 
+def sql(data: bytes) -> None:
+    """A query over results, which must not write."""
+    from sawtooth.results.query import query
+
+    kept = _saved()
+    before = sorted(kept.rglob("*"))
+    try:
+        query(text_of(data), kept.parent)
+    finally:
+        assert sorted(kept.rglob("*")) == before
+
+
 def published(data: bytes) -> None:
     """A table of figures that others published."""
     from sawtooth.published import load
@@ -287,6 +299,7 @@ TARGETS: dict[str, Target] = {
         quantity,
         wanted,
         expectation,
+        sql,
         published,
         result,
         model,

@@ -43,6 +43,7 @@ CODES: dict[str, int] = {
     "route-loop": BAD_INPUT,
     "bad-override": BAD_INPUT,
     "bad-expression": BAD_INPUT,
+    "bad-query": BAD_INPUT,
     "empty-axis": BAD_INPUT,
     "too-many-points": BAD_INPUT,
     "unsupported": BAD_INPUT,

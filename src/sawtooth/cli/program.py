@@ -26,6 +26,7 @@ from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.lab_command import lab
 from sawtooth.cli.probe_command import probe
 from sawtooth.cli.process import prepared, prepared_messages
+from sawtooth.cli.query_command import query
 from sawtooth.cli.results_commands import results
 from sawtooth.cli.terminal import say, tell
 from sawtooth.cli.watch_command import watch
@@ -44,6 +45,7 @@ for _command in (
     kernel,
     lab,
     probe,
+    query,
     results,
     watch,
     whatif,

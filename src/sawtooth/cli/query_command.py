@@ -1,0 +1,106 @@
+"""The command ``query``: SQL over all results."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sawtooth.cli.command import Command
+from sawtooth.cli.terminal import say, say_folded, width
+from sawtooth.columns import aligned
+from sawtooth.errors import InputError
+from sawtooth.plain import plain, where
+
+if TYPE_CHECKING:
+    from pyarrow import Table
+
+MOST_ROWS = 200
+"""That a table on the terminal shows."""
+_ENDINGS = ("parquet", "csv", "json")
+
+
+@click.command(cls=Command)
+@click.argument("sql", type=str, required=False)
+@click.option("--in", "directory", default="results", show_default=True, metavar="DIR", help="Where results are.")
+@click.option("--latest", is_flag=True, help="Only the newest finished result of each study.")
+@click.option("--out", type=str, metavar="FILE", help="Write the answer there: .parquet, .csv or .json.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@click.option("--json", "form", flag_value="json", help="Print JSON.")
+def query(sql: str | None, directory: str, latest: bool, out: str | None, form: str | None) -> None:
+    """Ask all results by SQL: SELECT study, cc, mean_mbps FROM summary WHERE seed = 'all'.
+
+    Every kind of table is a view of all results, with the result's name and what varied in it as columns; without SQL
+    they are listed. DuckDB answers, in memory: nothing is written but --out, and nothing outside DIR is read.
+    """
+    from sawtooth.results.query import query as ask
+    from sawtooth.results.query import views
+
+    ending = "" if out is None else out.rpartition(".")[2].lower()
+    if out is not None and ending not in _ENDINGS:
+        fix = "end it in .parquet, .csv or .json"
+        raise InputError("bad-usage", "the ending says which format", field="--out", fix=fix)
+    if sql is None:
+        if out is not None:
+            raise InputError("bad-usage", "needs a query", field="--out", fix='give one, "SELECT * FROM results"')
+        _list(views(directory), form)
+        return
+    found = ask(sql, directory, latest=latest)
+    if out is not None:
+        from sawtooth.storage import write_bytes
+
+        write_bytes(Path(out), _bytes(found, ending))
+        say(f"wrote {where(Path(out))}: {found.num_rows} rows")
+    elif form is not None:
+        say(_bytes(found, form).decode(), end="")
+    else:
+        say(_table(found))
+
+
+def _list(found: dict[str, list[str]], form: str | None) -> None:
+    if form == "json":
+        say(json.dumps(found, indent=2, ensure_ascii=False))
+    elif form == "csv":
+        say("\n".join(["view,column", *(f"{view},{one}" for view, columns in found.items() for one in columns)]))
+    else:
+        longest = max(map(len, found))
+        for view, columns in found.items():
+            told = columns if len(columns) <= 40 else [*columns[:40], f"… ({len(columns)} columns: DESCRIBE {view})"]
+            say_folded(f"{view:{longest}}  {plain(', '.join(told), 4000)}")
+
+
+def _bytes(found: Table, form: str) -> bytes:
+    if form == "parquet":
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        sink = pa.BufferOutputStream()
+        parquet.write_table(found, sink)
+        return bytes(sink.getvalue())
+    if form == "csv":
+        return str(found.to_pandas().to_csv(index=False, lineterminator="\n")).encode()
+    rows = [{name: _value(value) for name, value in row.items()} for row in found.to_pylist()]
+    return f"{json.dumps(rows, indent=2, ensure_ascii=False, default=str)}\n".encode()
+
+
+def _value(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _table(found: Table) -> str:
+    shown = found.slice(0, MOST_ROWS)
+    columns = [[_cell(value) for value in column.to_pylist()] for column in shown.columns]
+    lines = [[plain(name) for name in found.column_names], *map(list, zip(*columns, strict=True))]
+    words = [at for at, one in enumerate(found.schema.types) if "int" not in str(one) and "double" not in str(one)]
+    told = aligned(lines, words, width()) if found.num_columns else []
+    more = found.num_rows - shown.num_rows
+    return "\n".join([*told, *([f"… {more} more rows: --csv, --json and --out have them"] if more else [])])
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else plain(value, 100)

@@ -1,0 +1,170 @@
+"""Views: tables of all results, each kind as one, with the result's name and what varied in it as columns.
+
+A table of results (summary.csv …) is small and read at once. Those of runs stay in their files, which DuckDB reads as
+far as a question needs them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import SawtoothError
+from sawtooth.results.listing import Entry
+from sawtooth.run import TABLES
+from sawtooth.storage import read_json
+from sawtooth.study import store
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+OF_RESULTS = {
+    "summary": "summary.csv",
+    "details": "table.csv",
+    "shares": "shares.csv",
+    "latency": "latency.csv",
+    "completions": "completions.csv",
+    "applications": "applications.csv",
+    "published": "published.csv",
+}
+"""Tables of results by view, and their files."""
+ABOUT = ("result", "study", "engine", "point", "seed")
+"""The first columns of every view of runs."""
+NAMES = ("results", "points", *OF_RESULTS, *TABLES)
+"""All views."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A saved run: its directory, and what is said of it beside its tables."""
+
+    directory: Path
+    about: dict[str, Any]
+    key: dict[str, Any]
+
+
+class Views:
+    """What there is to ask of some results; damaged and newer ones are left out, and ``left_out`` names them."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        every = list(entries)
+        self.entries = [one for one in every if one.state not in ("damaged", "newer")]
+        self.left_out = [one.name for one in every if one.state in ("damaged", "newer")]
+        self._of: dict[str, Callable[[], DataFrame]] = {"results": self._results, "points": self._points}
+
+    def there(self) -> list[str]:
+        """Views that some result has something for."""
+        first = [place.directory for place in _first_of_each(self.places)]
+        found = [name for name in TABLES if any((one / f"{name}.parquet").is_file() for one in first)]
+        of_results = [
+            name for name, file in OF_RESULTS.items() if any((one.directory / file).is_file() for one in self.entries)
+        ]
+        return ["results", "points", *of_results, *found]
+
+    def frame(self, name: str) -> DataFrame | None:
+        """One that is held in memory; None for those of runs."""
+        if name in OF_RESULTS:
+            return self._csv(OF_RESULTS[name])
+        return self._of[name]() if name in self._of else None
+
+    def files(self, name: str) -> dict[str, Place]:
+        """A table's file in each run that has it."""
+        paths = ((place.directory / f"{name}.parquet", place) for place in self.places)
+        return {str(path.resolve()): place for path, place in paths if path.is_file()}
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """Each saved run of all results."""
+        found = []
+        for one in self.entries:
+            if one.kind == "run":
+                about = dict(zip(ABOUT, (one.name, one.study, one.engine, one.directory.name, _seed(one)), strict=True))
+                found.append(Place(one.directory, about, {}))
+                continue
+            try:
+                described = store.describe(one.directory)
+            except SawtoothError:
+                # It was whole a moment ago.
+                self.left_out.append(one.name)
+                continue
+            for point in described["points"]:
+                if store.is_done(one.directory, point["id"]):
+                    values = one.name, one.study, one.engine, point["id"], point["seed"]
+                    about = dict(zip(ABOUT, values, strict=True))
+                    found.append(Place(store.point_directory(one.directory, point["id"]), about, point["key"]))
+        return found
+
+    def _results(self) -> DataFrame:
+        import pandas as pd
+
+        names = ("name", "study", "engine", "kind", "started", "finished", "points", "done", "bytes", "state", "latest")
+        rows = [{"result" if name == "name" else name: getattr(one, name) for name in names} for one in self.entries]
+        return pd.DataFrame(rows, columns=["result", *names[1:]])
+
+    def _points(self) -> DataFrame:
+        """A row a run, with each field of its scenario under its dotted path."""
+        import pandas as pd
+
+        rows = []
+        for place in self.places:
+            found = read_json(place.directory / "run.json")
+            scenario = found.get("scenario") if isinstance(found, dict) else None
+            rows.append({**place.about, **place.key, **_flat(scenario if isinstance(scenario, dict) else {})})
+        return uniform(pd.DataFrame(rows, columns=None if rows else list(ABOUT)))
+
+    def _csv(self, file: str) -> DataFrame:
+        import pandas as pd
+
+        frames = []
+        for one in self.entries:
+            path = one.directory / file
+            if path.is_file():
+                frame = pd.read_csv(path, dtype={"seed": str})
+                frame.insert(0, "result", one.name)
+                if "study" not in frame:
+                    frame.insert(1, "study", one.study)
+                frames.append(frame)
+        return uniform(pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({"result": [], "study": []}))
+
+
+def uniform(frame: DataFrame) -> DataFrame:
+    """Columns of one type each: what is a number in one result and text in another is text in all."""
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype == object:
+            kinds = {type(value) for value in column if value is not None and value == value}
+            if not kinds <= {int, float} and not kinds <= {bool}:
+                frame[name] = [None if value is None or value != value else _text(value) for value in column]
+    return frame
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _seed(one: Entry) -> Any:
+    found = read_json(one.directory / "run.json")
+    seed = found.get("seed") if isinstance(found, dict) else None
+    return seed if isinstance(seed, int) else None
+
+
+def _first_of_each(places: Iterable[Place]) -> list[Place]:
+    """One run of each result: the others have the same tables, or nearly so."""
+    return list({place.about["result"]: place for place in places}.values())
+
+
+def _flat(value: Any, name: str = "") -> dict[str, Any]:
+    if isinstance(value, dict):
+        items = [(str(key), one) for key, one in value.items()]
+    elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        items = [(str(at), one) for at, one in enumerate(value)]
+    else:
+        return {name: value if not isinstance(value, list) else json.dumps(value)}
+    found: dict[str, Any] = {}
+    for key, one in items:
+        found |= _flat(one, f"{name}.{key}" if name else key)
+    return found

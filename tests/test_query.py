@@ -1,0 +1,164 @@
+"""SQL over all results: what is a view, what its columns are, and that nothing is written."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fake_engine import Fake, quick, study
+from sawtooth.cli.program import status_of
+from sawtooth.errors import SawtoothError
+from sawtooth.results.query import query, views
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two studies with other axes, in a place whose name has what a pattern has, and a saved run beside them."""
+    out = tmp_path_factory.mktemp("it's [a] place") / "results"
+    quick(out=out)
+    # Its column is called as one that every view has.
+    vary = {"flows.cc": ["bbr", "reno"]}
+    quick(study(name="other", vary=vary, columns={"point": {"field": "flows.cc"}}), out=out)
+    scenario = study().points()[0].scenario
+    Fake().run(scenario).save(out / "mine")
+    return out
+
+
+def rows(home: Path, sql: str, **options) -> list[dict]:
+    return query(sql, home, **options).to_pylist()
+
+
+def refused(home: Path, sql: str) -> SawtoothError:
+    with pytest.raises(SawtoothError) as caught:
+        query(sql, home)
+    assert caught.value.code == "bad-query"
+    return caught.value
+
+
+def test_summaries_of_all_results_are_one_table_with_the_results_names(home: Path) -> None:
+    found = rows(home, "SELECT study, count(*) AS n FROM summary WHERE seed = 'all' GROUP BY study ORDER BY study")
+    assert found == [{"study": "other", "n": 2}, {"study": "small", "n": 4}]
+    (one,) = rows(home, "SELECT DISTINCT result FROM summary WHERE study = 'small'")
+    assert (home / one["result"] / "summary.csv").is_file()
+
+
+def test_tables_of_runs_have_result_point_seed_and_what_varied(home: Path) -> None:
+    found = rows(
+        home, "SELECT loss_percent, seed, avg(goodput_bps) AS bps FROM intervals WHERE study = 'small' GROUP BY ALL"
+    )
+    means = {(one["loss_percent"], one["seed"]): one["bps"] for one in found}
+    assert sorted(means) == [(loss, seed) for loss in range(4) for seed in (1, 2)]
+    assert means[0, 1] == pytest.approx(905e6, rel=0.01)
+
+
+def test_what_did_not_vary_in_a_study_is_empty_and_a_saved_run_has_its_own_name(home: Path) -> None:
+    found = rows(home, "SELECT DISTINCT result, study, loss_percent FROM intervals WHERE study <> 'small' ORDER BY 1")
+    assert [one["loss_percent"] for one in found] == [None, None]
+    assert found[0]["result"] == "mine"
+
+
+def test_points_have_the_scenarios_fields(home: Path) -> None:
+    found = rows(home, 'SELECT DISTINCT "chain.loss", "flows.0.cc" FROM points WHERE study = \'small\' ORDER BY 1')
+    assert found == [{"chain.loss": f"{loss}%", "flows.0.cc": "cubic"} for loss in range(4)]
+
+
+def test_results_themselves_are_a_view(home: Path) -> None:
+    found = rows(home, "SELECT study, kind, state FROM results ORDER BY study, kind")
+    assert {one["state"] for one in found} == {"whole"}
+    assert sorted(one["kind"] for one in found) == ["run", "study", "study"]
+
+
+def test_only_what_is_there_is_listed_with_its_columns(home: Path) -> None:
+    found = views(home)
+    assert {"results", "points", "summary", "details", "published", "intervals", "tcp_info"} <= set(found)
+    assert "pages" not in found
+    assert found["intervals"][:5] == ["result", "study", "engine", "point", "seed"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "",
+        "-- nothing",
+        "SELEKT 1",
+        "SELECT * FROM nothing",
+        "SELECT nothing FROM summary",
+        "SELECT 1; SELECT 2",
+        "CREATE TABLE x AS SELECT 1",
+        "DROP VIEW intervals",
+        "COPY (SELECT 1) TO '{home}/x.csv'",
+        "EXPORT DATABASE '{home}/x'",
+        "ATTACH '{home}/x.db'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "SELECT * FROM read_text('/etc/hostname')",
+        "SELECT * FROM read_csv('https://example.org/x.csv')",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM '/etc/hostname'",
+        "SELECT 'a'::INTEGER",
+        "SELECT 1" + " " * 100_000,
+    ],
+)
+def test_what_is_no_question_of_results_is_refused_and_writes_nothing(home: Path, sql: str) -> None:
+    before = sorted(home.rglob("*"))
+    refused(home, sql.format(home=home))
+    assert sorted(home.rglob("*")) == before
+
+
+def test_an_unknown_table_is_answered_by_those_that_there_are(home: Path) -> None:
+    assert "summary" in str(refused(home, "SELECT * FROM sumary").fix)
+
+
+def test_a_damaged_table_is_told_and_a_damaged_result_left_out(home: Path, tmp_path: Path) -> None:
+    mine = Path(shutil.copytree(home, tmp_path / "results", symlinks=True))
+    path = next(mine.glob("small/2*/points/*/intervals.parquet"))
+    path.write_bytes(b"PAR1 no table PAR1")
+    assert "--verify" in str(refused(mine, "SELECT count(*) FROM intervals").fix)
+    next(mine.glob("small/2*/study.json")).write_text("{")
+    assert rows(mine, "SELECT DISTINCT study FROM summary") == [{"study": "other"}]
+
+
+def test_an_empty_directory_has_views_without_rows_or_none(tmp_path: Path) -> None:
+    assert rows(tmp_path, "SELECT * FROM results") == []
+    assert rows(tmp_path, "SELECT * FROM points") == []
+    refused(tmp_path, "SELECT * FROM intervals")
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_the_command_writes_what_it_prints(home: Path, ending: str, tmp_path: Path, capsys) -> None:
+    import pandas as pd
+
+    target = tmp_path / f"x.{ending}"
+    sql = "SELECT study, mean_mbps FROM summary WHERE seed = 'all' ORDER BY ALL"
+    assert status_of(["query", sql, "--in", str(home), "--out", str(target)]) == 0
+    capsys.readouterr()
+    read = {"csv": pd.read_csv, "json": pd.read_json, "parquet": pd.read_parquet}[ending](target)
+    assert len(read) == 6
+    if ending != "parquet":
+        assert status_of(["query", sql, "--in", str(home), f"--{ending}"]) == 0
+        assert capsys.readouterr().out == target.read_text()
+
+
+def test_the_command_shows_a_table_and_without_sql_the_views(home: Path, capsys) -> None:
+    assert status_of(["query", "SELECT study, 0.25 AS x, NULL AS y FROM results", "--in", str(home)]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == ["study", "x", "y"]
+    assert status_of(["query", "--in", str(home), "--json"]) == 0
+    assert "summary" in json.loads(capsys.readouterr().out)
+
+
+def test_without_duckdb_the_extra_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = builtins.__import__
+
+    def absent(name, *arguments, **options):
+        if name == "duckdb":
+            raise ImportError(name)
+        return known(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(SawtoothError, match=r"pip install 'sawtooth\[query\]'"):
+        query("SELECT 1", home)
