@@ -14,6 +14,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md"
 MODULES = {
     "sawtooth": (),
     "sawtooth.study": (),
+    "sawtooth.cluster": (),
     "sawtooth.compare": (),
     "sawtooth.stats": (),
     "sawtooth.congestion": (),

@@ -77,6 +77,8 @@ CODES: dict[str, int] = {
     "disk-full": FAILURE,
     "no-workers": FAILURE,
     "worker-died": FAILURE,
+    "cluster-unreachable": FAILURE,
+    "cluster-lost": FAILURE,
     "core-missing": FAILURE,
     "core-failed": FAILURE,
     "lab-missing": FAILURE,

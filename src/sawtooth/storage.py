@@ -156,7 +156,8 @@ def new_directory(target: Path) -> Iterator[Path]:
     with writing(target):
         if target.exists():
             raise FileExistsError(errno.EEXIST, "it exists, and results are never overwritten")
-        aside = target.with_name(f".{target.name}.{os.getpid()}{ASIDE}")
+        # Machines that share a disk may have processes of the same number.
+        aside = target.with_name(f".{target.name}.{os.uname().nodename[:30]}-{os.getpid()}{ASIDE}")
         shutil.rmtree(aside, ignore_errors=True)
         absent = [parent for parent in target.parents if not parent.exists()]
         aside.mkdir(parents=True)

@@ -24,7 +24,7 @@ from concurrent.futures import (
 from multiprocessing import connection, parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sawtooth.errors import SawtoothError
 
@@ -37,6 +37,39 @@ _starting = threading.Lock()
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+
+class Workers(Protocol):
+    """Who fans out work by other means: ``sawtooth.cluster.Cluster``."""
+
+    def fan_out(
+        self,
+        function: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        *,
+        done: Callable[[int, Result], None],
+        poll: Callable[[], None],
+        stop: Callable[[], None],
+    ) -> None: ...
+
+
+_asked = threading.local()
+
+
+@contextlib.contextmanager
+def listening(told: Callable[[], bool]) -> Iterator[None]:
+    """Within the block ``told_to_stop`` says what ``told`` does: for ``Workers``, in this thread."""
+    _asked.told = told
+    try:
+        yield
+    finally:
+        del _asked.told
+
+
+def told_to_stop() -> bool:
+    """Asked by a task: whether it is to end early, where no file or event of its own can tell it: on a cluster."""
+    told: Callable[[], bool] | None = getattr(_asked, "told", None)
+    return told is not None and told()
 
 
 def cores() -> int:
@@ -53,10 +86,11 @@ def fan_out(
     stop: Callable[[], None] = lambda: None,
     jobs: int | None = None,
     threads: bool = False,
-    executor: Executor | None = None,
+    executor: Executor | Workers | None = None,
 ) -> None:
     """Calls ``function`` with every task, in ``jobs`` processes of our own (one a core), or as many ``threads``, where
-    the work leaves Python's lock; or by ``executor``, anything with the interface of ``concurrent.futures``.
+    the work leaves Python's lock; or by ``executor``, anything with the interface of ``concurrent.futures``, or
+    ``Workers``: a cluster, which raises what its own ``fan_out`` says.
 
     ``done`` gets each task's number and result, in order where several are there; ``poll`` is called some times a
     second. When anything raises (a task, these two, Ctrl-C, a worker that dies), ``stop`` is called, which passes the
@@ -68,6 +102,9 @@ def fan_out(
     script itself defines is unknown there.
     """
     if not tasks:
+        return
+    if executor is not None and not isinstance(executor, Executor):
+        executor.fan_out(function, tasks, done=done, poll=poll, stop=stop)
         return
     if threads:
         with ThreadPoolExecutor(min(jobs or cores(), len(tasks))) as pool:
@@ -109,11 +146,16 @@ def fan_out(
 
 
 def results(
-    function: Callable[[Task], Result], tasks: Sequence[Task], *, jobs: int | None = None, threads: bool = False
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    *,
+    jobs: int | None = None,
+    threads: bool = False,
+    executor: Executor | Workers | None = None,
 ) -> list[Result]:
     """What ``fan_out`` gives, in the order of the tasks."""
     found: dict[int, Result] = {}
-    fan_out(function, tasks, done=found.__setitem__, jobs=jobs, threads=threads)
+    fan_out(function, tasks, done=found.__setitem__, jobs=jobs, threads=threads, executor=executor)
     return [found[number] for number in range(len(tasks))]
 
 

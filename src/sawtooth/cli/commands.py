@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from sawtooth.plain import plain, sentence, where
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from sawtooth.cluster import Cluster
     from sawtooth.study import Study, StudyResult
 
 
@@ -66,6 +68,9 @@ _settings = click.option(
 @_settings
 @click.option("--out", type=str, default="results", show_default=True, help="Directory for results.")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
+@click.option(
+    "--cluster", metavar="WHERE", help="Workers of a Dask scheduler: tcp://HOST:PORT, its JSON file, local or local:N."
+)
 @click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
 @click.option("--omit", metavar="TIME", help='Leave the first seconds out of the statistics, like "5 s".')
 @click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
@@ -82,6 +87,7 @@ def run(
     settings: tuple[str, ...],
     out: str,
     jobs: int | None,
+    cluster: str | None,
     seeds: int | None,
     omit: str | None,
     full: bool,
@@ -111,6 +117,8 @@ def run(
     if seeds is not None and "seed" in overrides:
         message = "--set seed says that it is another one"
         raise InputError("bad-usage", message, field="--seeds", fix="leave out one of them")
+    if cluster is not None and jobs is not None:
+        raise InputError("bad-usage", "a cluster has its own workers", field="--jobs", fix="leave it out, or local:N")
     study, overrides = _study(file, overrides)
     if not study.expect and (junit is not None or github):
         name = "--github" if junit is None else "--junit"
@@ -141,19 +149,21 @@ def run(
             # Whoever read our output has seen enough; the study is finished all the same.
             unread.append(error)
 
-    run_study(
-        study,
-        engine=engine,
-        out=Path(out),
-        jobs=jobs,
-        full=full,
-        seeds=None if seeds is None else range(1, seeds + 1),
-        overrides=overrides,
-        capture=capture or bool(capture_at),
-        capture_at=capture_at,
-        quiet=is_quiet(),
-        ending=answer,
-    )
+    with _workers(cluster) as executor:
+        run_study(
+            study,
+            engine=engine,
+            out=Path(out),
+            jobs=jobs,
+            executor=executor,
+            full=full,
+            seeds=None if seeds is None else range(1, seeds + 1),
+            overrides=overrides,
+            capture=capture or bool(capture_at),
+            capture_at=capture_at,
+            quiet=is_quiet(),
+            ending=answer,
+        )
     if unread:
         raise unread[0]
     if any(statuses):
@@ -255,6 +265,15 @@ def studies(as_json: bool) -> None:
     for name, (study, _) in found.items():
         say_folded(f"{name:{longest}}  {plain(study.title)}")
     say(f"\nfiles: {where(next(iter(found.values()))[1].parent)}")
+
+
+def _workers(cluster: str | None) -> AbstractContextManager[Cluster | None]:
+    """Of --cluster, for the time of a command."""
+    if cluster is None:
+        return nullcontext()
+    from sawtooth.cluster import Cluster
+
+    return Cluster(cluster)
 
 
 def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]:

@@ -103,8 +103,7 @@ class StudyResult(Shown):
             elif run.scenario.flows:
                 single[tuple(place.key.values())] = flow_names(run.scenario)[0]
             series = throughput(run)
-            about = span(run), run.scenario.interval, counters(run), Measured.of(run)
-            seen = _Seen(place, series.to_numpy(), *about)
+            seen = _Seen.of(place, run, series.to_numpy())
             groups.setdefault(tuple(place.key.values()), []).append(seen)
             for warning in run.warnings:
                 # Sentences that differ in their figures only are one warning.
@@ -245,6 +244,15 @@ class _Seen:
     interval: Span
     counted: dict[str, float]
     measured: Measured
+
+    @classmethod
+    def of(cls, place: Place, run: Run, samples: Any) -> _Seen:
+        return cls(place, samples, span(run), run.scenario.interval, counters(run), Measured.of(run))
+
+
+def row_of(engine: str, place: Place, run: Run) -> dict[str, Any]:
+    """One run's row of ``StudyResult.details``, without what compares it with others."""
+    return _row(engine, place.seed, [_Seen.of(place, run, throughput(run).to_numpy())])
 
 
 def _sentence(text: str, ids: list[str], points: int) -> str:

@@ -19,10 +19,10 @@ from sawtooth.run import versions
 from sawtooth.storage import writing
 from sawtooth.study.progress import fractions
 from sawtooth.study.result import Place, StudyResult
-from sawtooth.study.store import STOP, computed, finish, is_done, results_directory
+from sawtooth.study.store import STOP, computed, finish, is_done, keep, results_directory, sealed
 from sawtooth.study.study import Point, Study
 from sawtooth.study.worker import Outcome, Task, run_point
-from sawtooth.work import fan_out
+from sawtooth.work import Workers, fan_out
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def run_study(
     engine: str | Engine = "sim",
     out: Path | str = Path("results"),
     jobs: int | None = None,
-    executor: Executor | None = None,
+    executor: Executor | Workers | None = None,
     full: bool = False,
     seeds: Sequence[int] | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -44,8 +44,9 @@ def run_study(
 ) -> StudyResult:
     """Runs every point of a study and summarises it under ``out``/NAME/DATE; nothing there is ever overwritten.
 
-    All points are validated before the first one starts. ``executor`` is anything with the interface of
-    ``concurrent.futures`` whose workers see ``out``; without it, ``jobs`` worker processes (one a core) are started.
+    All points are validated before the first one starts. ``executor`` is a ``sawtooth.cluster.Cluster``, or anything
+    with the interface of ``concurrent.futures`` whose workers see ``out``; without it, ``jobs`` worker processes (one a
+    core) are started.
     They import nothing of the script that calls, and the results do not depend on them.
     An unfinished directory of the same study, engine and versions is taken up again. ``capture`` keeps the packets'
     headers at both ends of each point under ``captures``, one directory a point, where the engine can; ``capture_at``
@@ -60,20 +61,14 @@ def run_study(
     if jobs is not None and jobs < 1:
         raise SawtoothError("bad-usage", f"{jobs} worker processes", field="jobs", fix="give 1 or more")
     chosen = get(engine) if isinstance(engine, str) else engine
-    if executor is None and type(chosen).__module__ == "__main__":
+    if not isinstance(executor, Executor) and type(chosen).__module__ == "__main__":
         message = f"worker processes can't find the engine {chosen.name}: the script itself defines it"
         fix = "put it into a module of its own, or give an executor of threads"
         raise InputError("unsupported", message, field="engine", fix=fix)
     if capture:
         # Where is not known yet; what they need is asked for before anything starts.
         chosen = chosen.capturing(Path(out), capture_at)
-    points = study.points(full=full, seeds=seeds, overrides=overrides)
-    for point in points:
-        try:
-            chosen.check(point.scenario)
-        except SawtoothError as error:
-            message = f"{error.message} (at the point {point.id})"
-            raise type(error)(error.code, message, file=error.file, field=error.field, fix=error.fix) from error
+    points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides)
     published = None
     if study.published is not None:
         beside = Path(study.origin).parent if study.origin else None
@@ -82,10 +77,13 @@ def run_study(
     def at(point: str, directory: Path) -> str | Engine:
         return chosen.capturing(directory / "captures" / point, capture_at) if capture else engine
 
-    described = _described(study, chosen.name, points, full, seeds, overrides)
-    with results_directory(Path(out), study.directory, _identity(described), described) as directory:
+    asked = described(study, chosen.name, points, full, seeds, overrides)
+    with results_directory(Path(out), study.directory, identity(asked), asked) as directory:
+        elsewhere = executor is not None and not isinstance(executor, Executor)
+        seal = sealed(directory) if elsewhere else None
+        where = directory.resolve() if elsewhere else directory
         tasks = [
-            Task(point.id, point.scenario.to_dict(), at(point.id, directory), directory)
+            Task(point.id, point.scenario.to_dict(), at(point.id, where), where, seal, capture)
             for point in points
             if not is_done(directory, point.id)
         ]
@@ -105,7 +103,26 @@ def run_study(
         return result
 
 
-def _described(
+def checked(
+    study: Study,
+    engine: Engine,
+    *,
+    full: bool,
+    seeds: Sequence[int] | None,
+    overrides: Mapping[str, Any] | None,
+) -> list[Point]:
+    """All points, each of which the engine can answer. Raises SawtoothError as it and ``Study.points`` do."""
+    points = study.points(full=full, seeds=seeds, overrides=overrides)
+    for point in points:
+        try:
+            engine.check(point.scenario)
+        except SawtoothError as error:
+            message = f"{error.message} (at the point {point.id})"
+            raise type(error)(error.code, message, file=error.file, field=error.field, fix=error.fix) from error
+    return points
+
+
+def described(
     study: Study,
     engine: str,
     points: list[Point],
@@ -127,7 +144,7 @@ def _described(
     }
 
 
-def _identity(described: dict[str, Any]) -> str:
+def identity(described: dict[str, Any]) -> str:
     """Same identity, same results: the question, the engine and the versions, down to the core's build."""
     text = json.dumps(described, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -139,7 +156,7 @@ def _run_tasks(
     directory: Path,
     name: str,
     jobs: int | None,
-    executor: Executor | None,
+    executor: Executor | Workers | None,
     quiet: bool,
 ) -> None:
     done = points - len(tasks)
@@ -148,6 +165,8 @@ def _run_tasks(
         nonlocal done
         if outcome.error is not None:
             raise outcome.error.at(field=f"point {outcome.point}")
+        if outcome.files is not None and not is_done(directory, outcome.point):
+            keep(directory, outcome.point, outcome.files)
         done += outcome.saved
         _log.info("point %s: %s", outcome.point, "done" if outcome.saved else "stopped")
 
@@ -175,6 +194,11 @@ def _run_tasks(
         message = f"a worker process died (killed, or out of memory); {kept()} of {points} points are finished and kept"
         fix = "run the same command again to go on, with fewer --jobs if memory is short"
         raise SawtoothError("worker-died", message, file=directory, fix=fix) from error
+    except SawtoothError as error:
+        if error.code not in ("cluster-lost", "no-workers", "worker-died"):
+            raise
+        message = f"{error.message}; {kept()} of {points} points are finished and kept"
+        raise SawtoothError(error.code, message, file=directory, fix=error.fix) from error
 
 
 def _tell_to_stop(directory: Path) -> None:

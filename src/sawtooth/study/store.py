@@ -15,8 +15,9 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
+import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +27,15 @@ from pydantic import BaseModel, Field, ValidationError
 
 from sawtooth.errors import SawtoothError
 from sawtooth.run import is_saved
-from sawtooth.storage import ASIDE, not_a_result, read_description, write_description, writing
+from sawtooth.storage import (
+    ASIDE,
+    new_directory,
+    not_a_result,
+    read_description,
+    write_bytes,
+    write_description,
+    writing,
+)
 
 FORMAT = 1
 DESCRIPTION = "study.json"
@@ -36,6 +45,8 @@ LOCK = ".lock"
 """Held by the process that works on the directory."""
 STOP = "stop"
 """While this file is there, workers end their points early."""
+SEAL = ".seal"
+"""Random text: a worker on another machine that reads the same sees the same directory."""
 
 
 @contextmanager
@@ -71,6 +82,7 @@ def computed(directory: Path, extra: dict[str, Any]) -> None:
     """Says when all points were computed, and what is to be known of them; a time that stands there stays."""
     with writing(directory):
         shutil.rmtree(directory / "progress", ignore_errors=True)
+        (directory / SEAL).unlink(missing_ok=True)
     description = read_description(directory / DESCRIPTION, FORMAT)
     write_description(directory / DESCRIPTION, {"computed": _now()} | description | extra)
 
@@ -131,6 +143,29 @@ def describe(directory: Path) -> dict[str, Any]:
 def point_directory(directory: Path, point: str) -> Path:
     """Where the run of a point is saved."""
     return directory / "points" / point
+
+
+def keep(directory: Path, point: str, files: Mapping[str, bytes]) -> None:
+    """Saves a run that a worker elsewhere made, whole or not at all. Raises SawtoothError as ``Run.save``."""
+    with new_directory(point_directory(directory, point)) as aside:
+        for name, content in files.items():
+            with writing(aside / name):
+                (aside / name).write_bytes(content)
+
+
+def sealed(directory: Path) -> str:
+    """A new seal of the directory. Raises SawtoothError as ``storage.writing`` does."""
+    seal = secrets.token_hex(16)
+    write_bytes(directory / SEAL, seal.encode())
+    return seal
+
+
+def is_seen(directory: Path, seal: str) -> bool:
+    """Whether ``directory`` is here the one that was sealed."""
+    try:
+        return (directory / SEAL).read_text() == seal
+    except (OSError, ValueError):
+        return False
 
 
 def is_done(directory: Path, point: str) -> bool:

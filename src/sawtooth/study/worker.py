@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sawtooth.engines import Engine, get
 from sawtooth.errors import SawtoothError
+from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.storage import writing
-from sawtooth.study.store import STOP, point_directory
+from sawtooth.study.store import STOP, is_done, is_seen, point_directory
+from sawtooth.temporary import directory as temporary
+from sawtooth.work import told_to_stop
 
 REPORT_EVERY_S = 0.3
 
@@ -25,6 +29,10 @@ class Task:
     scenario: dict[str, Any]
     engine: str | Engine
     directory: Path
+    seal: str | None = None
+    """What tells a worker elsewhere that it sees this very directory; None: it does."""
+    captures: bool = False
+    """The engine writes into the directory too."""
 
 
 @dataclass(frozen=True)
@@ -34,31 +42,66 @@ class Outcome:
     point: str
     saved: bool
     error: SawtoothError | None = None
+    files: dict[str, bytes] | None = None
+    """The saved run, by the names of its files, where the worker does not see the directory."""
 
 
 def run_point(task: Task) -> Outcome:
     """Runs one point and saves its run whole or not at all. Never raises: errors are in the outcome."""
+    if task.seal is not None and not is_seen(task.directory, task.seal):
+        return _run_apart(task)
     stop = task.directory / STOP
     if stop.exists():
         return Outcome(task.point, saved=False)
+    if is_done(task.directory, task.point):
+        # By a worker that died before it could say so.
+        return Outcome(task.point, saved=True)
     progress = _Progress(task.directory / "progress" / task.point)
     try:
-        engine = get(task.engine) if isinstance(task.engine, str) else task.engine
-        scenario = Scenario.from_dict(task.scenario, source=task.point)
-        run = engine.run(scenario, progress=progress.report, stop=stop.exists)
+        run = _run(task, progress.report, lambda: stop.exists() or told_to_stop())
         run.save(point_directory(task.directory, task.point))
         return Outcome(task.point, saved=True)
-    except SawtoothError as error:
-        if error.code == "interrupted":
-            return Outcome(task.point, saved=False)
-        return Outcome(task.point, saved=False, error=error)
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        message = f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
-        fix = "this is a defect of sawtooth: please report it"
-        return Outcome(task.point, saved=False, error=SawtoothError("internal", message, fix=fix))
+        if is_done(task.directory, task.point):
+            # By one that was believed to be dead: the same run.
+            return Outcome(task.point, saved=True)
+        return failed(task.point, error)
     finally:
         progress.remove()
+
+
+def _run_apart(task: Task) -> Outcome:
+    """On a machine that does not see the directory: the run travels back."""
+    try:
+        if task.captures:
+            fix = "give workers a disk that they share with this machine, or leave out --capture"
+            message = "captures are written to the results, which a worker does not see"
+            raise SawtoothError("unsupported", message, field="capture", fix=fix)
+        with temporary() as place:
+            _run(task, None, told_to_stop).save(place / "run")
+            return Outcome(
+                task.point,
+                saved=True,
+                files={file.name: file.read_bytes() for file in sorted((place / "run").iterdir())},
+            )
+    except Exception as error:
+        return failed(task.point, error)
+
+
+def _run(task: Task, progress: Callable[[float], None] | None, stop: Callable[[], bool]) -> Run:
+    engine = get(task.engine) if isinstance(task.engine, str) else task.engine
+    scenario = Scenario.from_dict(task.scenario, source=task.point)
+    return engine.run(scenario, progress=progress, stop=stop)
+
+
+def failed(point: str, error: Exception) -> Outcome:
+    """What came of a point that raised: an error, or nothing where it was told to stop."""
+    if isinstance(error, SawtoothError):
+        return Outcome(point, saved=False, error=None if error.code == "interrupted" else error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    message = f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+    fix = "this is a defect of sawtooth: please report it"
+    return Outcome(point, saved=False, error=SawtoothError("internal", message, fix=fix))
 
 
 class _Progress:

@@ -1,0 +1,156 @@
+"""Cluster: a scheduler of Dask's distributed that somebody runs, or one of our own for as long as we need it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from sawtooth.cluster.crew import Crew
+from sawtooth.cluster.flight import Flight
+from sawtooth.cluster.local import Local
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.plain import plain
+from sawtooth.work import cores
+
+CONNECT_S = 15.0
+"""How long a scheduler gets to answer."""
+
+_LOCAL = re.compile(r"local(?::([0-9]{1,4}))?")
+_ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://.+")
+_MOST_WORKERS = 1024
+"""Of our own, on this machine."""
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class Cluster:
+    """Workers of a Dask scheduler, for ``executor`` of whatever fans out work; a context manager.
+
+    ``where`` is ``tcp://HOST:PORT`` (or ``tls://``) of a scheduler, the JSON file that a scheduler wrote about itself,
+    ``local`` or ``local:N``: a scheduler and N worker processes (one a core) of our own, which end with the block; or a
+    ``distributed.Client``, which stays open.
+
+    Raises SawtoothError: ``tool-missing`` without the extra ``cluster``, ``bad-usage`` for another text,
+    ``cluster-unreachable`` where no scheduler answers.
+    """
+
+    def __init__(self, where: Any) -> None:
+        self._own = contextlib.ExitStack()
+        self._local: Local | None = None
+        distributed = needed("distributed")
+        try:
+            if isinstance(where, distributed.Client):
+                self.client = where
+                return
+            given = str(where)
+            found = _LOCAL.fullmatch(given)
+            self._own.enter_context(_silent())
+            if found is not None:
+                count = int(found[1]) if found[1] else cores()
+                if not 1 <= count <= _MOST_WORKERS:
+                    fix = f"write local, or local:N with N from 1 to {_MOST_WORKERS}"
+                    raise InputError("bad-usage", f"{count} workers on this machine", field="cluster", fix=fix)
+                self._local = self._own.enter_context(Local(count))
+                given = self._local.address
+            self.client = self._own.enter_context(self._connected(distributed, given))
+        except BaseException:
+            self._own.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leaves the scheduler; ends what is ours."""
+        self._own.close()
+
+    def fan_out(
+        self,
+        function: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        *,
+        done: Callable[[int, Result], None],
+        poll: Callable[[], None],
+        stop: Callable[[], None],
+    ) -> None:
+        """As ``sawtooth.work.fan_out``, which comes here: ``function``, tasks and results are pickled.
+
+        Each task's result is handed over once, whatever happened on the way: those of a worker that died are done
+        again by another one. Raises SawtoothError: ``cluster-lost`` when the scheduler goes away, ``worker-died`` where
+        a task kills one worker after the other, ``no-workers`` when all workers are of other versions than we are.
+        """
+        renew = self._local.renew if self._local is not None else lambda: None
+        Flight(self.client, Crew(self.client), function, tasks).run(done=done, poll=poll, stop=stop, renew=renew)
+
+    @contextlib.contextmanager
+    def _connected(self, distributed: Any, given: str) -> Iterator[Any]:
+        if not _ADDRESS.fullmatch(given):
+            given = _of_file(given)
+        try:
+            with warnings.catch_warnings():
+                # That its packages are others is looked at, and told, of each worker.
+                warnings.simplefilter("ignore")
+                client = distributed.Client(given, timeout=CONNECT_S, set_as_default=False, heartbeat_interval="5s")
+        except Exception as error:
+            # Whatever listens there: distributed has no one error for it.
+            message = f"no Dask scheduler answers: {type(error).__name__}: {plain(str(error), 200)}"
+            fix = "start one (dask scheduler), and give the address that it says; or --cluster local"
+            raise SawtoothError("cluster-unreachable", message, field=plain(given, 100), fix=fix) from error
+        try:
+            yield client
+        finally:
+            client.close(timeout=5)
+
+
+def needed(module: str) -> Any:
+    """A module of the extra ``cluster``. Raises SawtoothError ``tool-missing`` where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        message = f"{module} is not installed, which work on a cluster needs"
+        fix = "install it: pip install 'sawtooth[cluster]'"
+        raise SawtoothError("tool-missing", message, fix=fix) from error
+
+
+def _of_file(given: str) -> str:
+    """The address in the file that ``dask scheduler --scheduler-file`` writes."""
+    fix = "give tcp://HOST:PORT, the scheduler's JSON file, local, or local:N"
+    if not given.endswith(".json"):
+        raise InputError("bad-usage", f'"{plain(given, 60)}" is no scheduler', field="cluster", fix=fix)
+    try:
+        address = json.loads(Path(given).read_text(encoding="utf-8"))["address"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError(
+            "bad-usage", "this is no file of a Dask scheduler", file=given, field="cluster", fix=fix
+        ) from error
+    if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+        raise InputError("bad-usage", "the address in it is none", file=given, field="cluster", fix=fix)
+    return address
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """What distributed logs of workers that die is told by our errors, where it matters."""
+    before = {}
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
+    for name in ["distributed", *names]:
+        logger = logging.getLogger(name)
+        before[logger] = logger.level
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in before.items():
+            logger.setLevel(level)

@@ -1,0 +1,89 @@
+"""Crew: the workers of a scheduler that give the results that this process would; the others, and why not."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from sawtooth.errors import SawtoothError
+from sawtooth.plain import plain
+from sawtooth.run import versions
+
+LOOK_S = 1.0
+"""Between looks at who is there."""
+PATIENCE_S = 10.0
+"""Without any worker, before that is said."""
+_FEW = 5
+
+_log = logging.getLogger(__name__)
+
+
+class Crew:
+    """``alive`` has the threads of each worker that may work, by its address; ``refused`` the reasons of the others."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._next = 0.0
+        self._since = time.monotonic()
+        self._silent = False
+        self.alive: dict[str, int] = {}
+        self.refused: dict[str, str] = {}
+
+    @property
+    def threads(self) -> int:
+        return sum(self.alive.values())
+
+    @property
+    def only(self) -> list[str] | None:
+        """The workers that tasks are kept to; None: any."""
+        return list(self.alive) if self.refused else None
+
+    def look(self, *, at_once: bool = False) -> bool:
+        """Whether anybody new was found. Raises SawtoothError ``no-workers`` when all there are were refused."""
+        if not at_once and time.monotonic() < self._next:
+            return False
+        there: Mapping[str, int] = self._client.nthreads()
+        new = [address for address in there if address not in self.alive and address not in self.refused]
+        if new:
+            self._ask(new)
+        self.refused = {address: why for address, why in self.refused.items() if address in there}
+        self.alive = {address: there[address] for address in self.alive if address in there}
+        if self.refused and not self.alive:
+            message = f"none of {len(self.refused)} workers can be used: {self._reasons()}"
+            fix = "install the same sawtooth with the same packages at the workers, and start them anew"
+            raise SawtoothError("no-workers", message, fix=fix)
+        if there:
+            self._since = time.monotonic()
+        elif not self._silent and time.monotonic() - self._since > PATIENCE_S:
+            self._silent = True
+            _log.warning("the scheduler has no workers: waiting for them (Ctrl-C ends it)")
+        self._next = time.monotonic() + LOOK_S
+        return bool(new)
+
+    def _ask(self, new: list[str]) -> None:
+        own = versions()
+        answers = self._client.run(versions, workers=new, on_error="return")
+        refused = {}
+        for address in new:
+            found = answers.get(address)
+            if found == own:
+                self.alive[address] = 0
+            elif isinstance(found, dict):
+                refused[address] = _differing(own, found)
+            elif isinstance(found, ImportError):
+                refused[address] = f"it has no sawtooth of this kind ({plain(str(found), 100)})"
+            # Else it went away while it was asked; if it is back, it is asked again.
+        self.refused |= refused
+        for address, why in list(refused.items())[:_FEW]:
+            _log.warning("worker %s is not used: %s", address, why)
+
+    def _reasons(self) -> str:
+        told = [f"{address}: {why}" for address, why in list(self.refused.items())[:_FEW]]
+        return "; ".join(told) + ("; …" if len(self.refused) > _FEW else "")
+
+
+def _differing(own: Mapping[str, str], found: Mapping[str, Any]) -> str:
+    names = [name for name in {**own, **found} if own.get(name) != found.get(name)]
+    return ", ".join(f"{name} {plain(str(found.get(name)), 40)} there, {own.get(name)} here" for name in names)

@@ -1,0 +1,214 @@
+"""Flight: tasks on their way over a cluster: in groups of some seconds, a bounded number of groups at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import pickle
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sawtooth.cluster.call import Answer, Call, tell
+from sawtooth.cluster.crew import Crew
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.plain import plain
+from sawtooth.run import versions
+from sawtooth.work import GRACE_S, POLL_S
+
+GROUP_S = 4.0
+"""What a group is to take: few for the scheduler, and a worker that dies loses little."""
+MOST_IN_GROUP = 500
+AHEAD = 2
+"""Groups for each thread of the workers: one runs, the next is there when it ends."""
+_NAP_S = 0.02
+_FETCH_S = 60.0
+_REFUSALS = 100
+"""Groups in a row that come back because workers are others than they were."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    numbers: tuple[int, ...]
+    only: frozenset[str] | None
+    """The workers that it is kept to."""
+    alone: bool
+    """It killed workers: its tasks go one by one."""
+
+
+class Flight:
+    """The tasks of one ``fan_out``. Raises SawtoothError ``unsupported`` for a function that workers cannot import."""
+
+    def __init__(self, client: Any, crew: Crew, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
+        import distributed
+
+        if getattr(function, "__module__", "") == "__main__":
+            fix = "put it into a module of its own, which workers can import"
+            message = "workers can't find the function: the script itself defines it"
+            raise InputError("unsupported", message, field="function", fix=fix)
+        as_completed: Any = distributed.as_completed
+
+        self._client, self._crew, self._function, self._tasks = client, crew, function, tasks
+        self._killed = distributed.KilledWorker
+        self._name = f"sawtooth-{secrets.token_hex(8)}"
+        self._waiting = deque(range(len(tasks)))
+        self._alone: deque[int] = deque()
+        self._under_way: dict[Any, _Group] = {}
+        self._landed: Any = as_completed([], loop=client.loop)
+        self._submitted = 0
+        self._each_s = math.nan
+        """What a task takes, lately."""
+        self._refusals = 0
+
+    def run(
+        self,
+        *,
+        done: Callable[[int, Any], None],
+        poll: Callable[[], None],
+        stop: Callable[[], None],
+        renew: Callable[[], None],
+    ) -> None:
+        polled = 0.0
+        try:
+            while self._waiting or self._alone or self._under_way:
+                self._look()
+                self._refill()
+                batch = self._landed.next_batch(block=False)
+                for future in batch:
+                    self._land(future, done)
+                now = time.monotonic()
+                if now - polled > POLL_S:
+                    polled = now
+                    renew()
+                    poll()
+                if not batch:
+                    time.sleep(_NAP_S)
+        except BaseException as error:
+            lost = isinstance(error, Exception) and not isinstance(error, SawtoothError) and not self._is_there()
+            self._end(stop)
+            if lost:
+                raise self._lost() from error
+            raise
+
+    def _is_there(self) -> bool:
+        return bool(self._client.status == "running")
+
+    def _lost(self) -> SawtoothError:
+        fix = "start the scheduler and its workers again, then give the same command"
+        return SawtoothError("cluster-lost", "the scheduler went away", fix=fix)
+
+    def _look(self) -> None:
+        if not self._is_there():
+            raise self._lost()
+        self._crew.look()
+        alive = self._crew.alive.keys()
+        for future, group in list(self._under_way.items()):
+            if group.only is not None and not group.only & alive:
+                self._again(future)
+
+    def _refill(self) -> None:
+        most = AHEAD * self._crew.threads
+        while len(self._under_way) < most and (self._waiting or self._alone):
+            if self._alone:
+                self._submit((self._alone.popleft(),), alone=True)
+            else:
+                size = min(self._size(), len(self._waiting))
+                self._submit(tuple(self._waiting.popleft() for _ in range(size)))
+
+    def _size(self) -> int:
+        """Tasks of the next group: less at the end, so that all workers end at about the same time."""
+        if math.isnan(self._each_s):
+            return 1
+        even = math.ceil(len(self._waiting) / (AHEAD * self._crew.threads))
+        return max(1, min(MOST_IN_GROUP, even, int(GROUP_S / max(self._each_s, 1e-6))))
+
+    def _submit(self, numbers: tuple[int, ...], *, alone: bool = False) -> None:
+        call = Call(self._name, versions(), self._function, [self._tasks[number] for number in numbers])
+        only = self._crew.only
+        self._submitted += 1
+        key = f"{self._name}-{self._submitted}"
+        future = self._client.submit(pickle.loads, call.packed(), key=key, workers=only, pure=False)
+        self._under_way[future] = _Group(numbers, frozenset(only) if only is not None else None, alone)
+        self._landed.add(future)
+
+    def _again(self, future: Any) -> None:
+        """Its tasks are to be done anew; what it may still say is not listened to."""
+        group = self._under_way.pop(future)
+        (self._alone if group.alone else self._waiting).extendleft(reversed(group.numbers))
+        future.cancel()
+
+    def _land(self, future: Any, done: Callable[[int, Any], None]) -> None:
+        group = self._under_way.get(future)
+        if group is None:
+            return
+        answer = self._answer(future, group)
+        if answer is None or answer.refused:
+            self._refusals += 1
+            if self._refusals > _REFUSALS:
+                message = f"{_REFUSALS} groups of tasks in a row came back undone"
+                fix = "look at the logs of the workers; the same command goes on"
+                raise SawtoothError("worker-died", message, fix=fix)
+            if future in self._under_way:
+                self._again(future)
+            self._crew.look(at_once=True)
+            return
+        self._refusals = 0
+        del self._under_way[future]
+        future.release()
+        if answer.results:
+            each_s = answer.took_s / len(answer.results)
+            self._each_s = each_s if math.isnan(self._each_s) else 0.8 * self._each_s + 0.2 * each_s
+        for number, result in zip(group.numbers, answer.results, strict=False):
+            done(number, result)
+        if answer.error is not None:
+            raise answer.error
+        # None without an error, unless somebody else told this flight to end.
+        self._waiting.extendleft(reversed(group.numbers[len(answer.results) :]))
+
+    def _answer(self, future: Any, group: _Group) -> Answer | None:
+        """None: it is to be done again."""
+        if future.status in ("cancelled", "lost"):
+            if not self._is_there():
+                raise self._lost()
+            return None
+        try:
+            found = pickle.loads(future.result(timeout=_FETCH_S))
+            assert isinstance(found, Answer)
+            return found
+        except self._killed as error:
+            if len(group.numbers) > 1:
+                del self._under_way[future]
+                self._alone.extend(group.numbers)
+                return None
+            task = getattr(self._tasks[group.numbers[0]], "point", f"task {group.numbers[0]}")
+            message = f"{task}: workers that ran it died, one after the other: {plain(str(error), 200)}"
+            fix = "give workers more memory, or look at their logs; the same command goes on"
+            raise SawtoothError("worker-died", message, fix=fix) from error
+        except (ImportError, AttributeError):
+            # A worker that nobody has looked at yet has other modules.
+            return None
+        except (OSError, asyncio.CancelledError):
+            if not self._is_there():
+                raise self._lost() from None
+            return None
+
+    def _end(self, stop: Callable[[], None]) -> None:
+        """Passes the word on, waits a little for those that run, and takes back the rest."""
+        try:
+            stop()
+        finally:
+            futures, self._under_way = list(self._under_way), {}
+            if futures and self._is_there():
+                with contextlib.suppress(Exception):
+                    self._client.run(tell, self._name, workers=list(self._crew.alive), on_error="ignore", wait=False)
+                limit = time.monotonic() + GRACE_S
+                # Asked twice: no more patience.
+                with contextlib.suppress(KeyboardInterrupt):
+                    while time.monotonic() < limit and any(future.status == "pending" for future in futures):
+                        time.sleep(_NAP_S)
+            with contextlib.suppress(Exception):
+                self._client.cancel(futures)
