@@ -66,7 +66,7 @@ _settings = click.option(
     help="Who answers: sim, model, kernel or netns.",
 )
 @_settings
-@click.option("--out", type=str, default="results", show_default=True, help="Directory for results.")
+@click.option("--out", type=str, default="results", show_default=True, help="Directory for results, or s3://….")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
 @click.option(
     "--cluster", metavar="WHERE", help="Workers of a Dask scheduler: tcp://HOST:PORT, its JSON file, local or local:N."
@@ -149,20 +149,24 @@ def run(
             # Whoever read our output has seen enough; the study is finished all the same.
             unread.append(error)
 
+    options: dict[str, Any] = {"engine": engine, "jobs": jobs, "full": full, "overrides": overrides}
+    options |= {"seeds": None if seeds is None else range(1, seeds + 1), "quiet": is_quiet()}
+    if "://" in out:
+        if capture or capture_at:
+            fix = "leave it out, or give a directory"
+            raise InputError("bad-usage", "a dataset has no captures", field="--capture", fix=fix)
+        with _workers(cluster) as executor:
+            _into(study, out, as_json, executor=executor, **options)
+        return
     with _workers(cluster) as executor:
         run_study(
             study,
-            engine=engine,
             out=Path(out),
-            jobs=jobs,
             executor=executor,
-            full=full,
-            seeds=None if seeds is None else range(1, seeds + 1),
-            overrides=overrides,
             capture=capture or bool(capture_at),
             capture_at=capture_at,
-            quiet=is_quiet(),
             ending=answer,
+            **options,
         )
     if unread:
         raise unread[0]
@@ -265,6 +269,27 @@ def studies(as_json: bool) -> None:
     for name, (study, _) in found.items():
         say_folded(f"{name:{longest}}  {plain(study.title)}")
     say(f"\nfiles: {where(next(iter(found.values()))[1].parent)}")
+
+
+def _into(study: Study, url: str, as_json: bool, **options: Any) -> None:
+    """A study's rows as a dataset: where it is, and the means of its points."""
+    from sawtooth.study import run_into
+
+    found = run_into(study, url, **options)
+    rows = found.read()
+    if as_json:
+        say(json.dumps({"dataset": found.url, "points": len(rows)}, indent=2, ensure_ascii=False))
+        return
+    keys = [axis.column for axis in study.axes()]
+    if keys:
+        means = rows.groupby(keys, sort=False, dropna=False)["mean_mbps"].agg(["count", "mean", "min", "max"])
+        lines = [
+            [*map(str, key if isinstance(key, tuple) else (key,)), str(count), *(f"{one:.2f}" for one in mbps)]
+            for key, (count, *mbps) in zip(means.index, means.itertuples(index=False, name=None), strict=True)
+        ]
+        head = [*keys, "seeds", "mean Mbit/s", "least", "most"]
+        say("\n".join(aligned([head, *lines], range(len(keys)), width(), keys=len(keys))))
+    say(f"dataset: {plain(found.url, 400)} ({len(rows)} points; part-*.parquet)")
 
 
 def _workers(cluster: str | None) -> AbstractContextManager[Cluster | None]:

@@ -25,7 +25,7 @@ GROUP_S = 4.0
 MOST_IN_GROUP = 500
 AHEAD = 2
 """Groups for each thread of the workers: one runs, the next is there when it ends."""
-_NAP_S = 0.02
+_NAP_S = 0.1
 _FETCH_S = 60.0
 _REFUSALS = 100
 """Groups in a row that come back because workers are others than they were."""

@@ -1,7 +1,9 @@
 """Studies: a scenario varied over axes and seeds, run on all cores, summarised beside published figures."""
 
+from sawtooth.study.dataset import Dataset
+from sawtooth.study.into import run_into
 from sawtooth.study.result import StudyResult
 from sawtooth.study.runner import run_study
 from sawtooth.study.study import Point, Study
 
-__all__ = ["Point", "Study", "StudyResult", "run_study"]
+__all__ = ["Dataset", "Point", "Study", "StudyResult", "run_into", "run_study"]

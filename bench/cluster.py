@@ -1,0 +1,177 @@
+"""A study on a local cluster beside the plain pool: processor time, workers killed on the way, the scheduler's share.
+
+    python bench/cluster.py --points 10000 --workers 2 --kill-every 20
+    python bench/cluster.py --scheduler
+
+The first runs the same points three times, by a pool, a cluster, and a cluster with a worker killed every so often, and
+compares every table of every run byte by byte. Processor time is that of all processes, started and ended, from the
+first import on; and of the last four fifths of the points, without what it takes to start. The second measures what a
+group of tasks costs the scheduler and the client, which are one process here, in processor time and in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+SCENARIO = {"duration": "1 s", "path": {"rate": "10 Mbit/s", "rtt": "20 ms"}}
+LIMIT_S = 3600
+
+
+def used_s() -> float:
+    """Processor time of this process and of all that it has started and seen ended."""
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in spent)
+
+
+def children(of: bytes = b"") -> dict[int, float]:
+    """Processes of this very one whose command has ``of`` in it, by their ids, with their processor time in seconds."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+            command = (stat.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == os.getpid() and of in command:
+            found[int(stat.parent.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return dict(sorted(found.items()))
+
+
+def arm(kind: str, points: int, workers: int, kill_every_s: float, out: Path) -> dict[str, Any]:
+    """One way of running the points; in a process of its own, so that its processor time is known."""
+    from sawtooth.cluster import Cluster
+    from sawtooth.study import Study
+    from sawtooth.study.store import sealed
+    from sawtooth.study.worker import Outcome, Task, run_point
+    from sawtooth.work import fan_out
+
+    seeds = list(range(1, points // 100 + 1))
+    vary = {"flows.0.cc": ["cubic", "bbr"], "path.loss": {"from": "0%", "to": "4.9%", "step": "0.1%"}}
+    study = Study.from_dict({"name": "bench", "scenario": SCENARIO, "vary": vary, "repeat": {"seeds": seeds}})
+    for place in ("points", "progress"):
+        (out / place).mkdir(parents=True)
+    seal = sealed(out) if kind != "pool" else None
+    tasks = [Task(point.id, point.scenario.to_dict(), "sim", out, seal) for point in study.points()]
+    counted: list[str] = []
+    marks: list[tuple[int, float]] = []
+    ended = threading.Event()
+    killed = 0
+
+    def done(_: int, outcome: Outcome) -> None:
+        assert outcome.saved, outcome.error
+        counted.append(outcome.point)
+        if len(counted) in (len(tasks) // 5, len(tasks)):
+            marks.append((len(counted), used_s() + sum(children().values())))
+
+    def kill() -> None:
+        nonlocal killed
+        while not ended.wait(kill_every_s):
+            there = list(children(b"sawtooth.cluster"))
+            if there:
+                os.kill(there[killed % len(there)], signal.SIGKILL)
+                killed += 1
+
+    before_s, begun = used_s(), time.monotonic()
+    if kind == "pool":
+        fan_out(run_point, tasks, done=done, jobs=workers)
+    else:
+        with Cluster(f"local:{workers}") as cluster:
+            if kind == "killed":
+                threading.Thread(target=kill, daemon=True).start()
+            fan_out(run_point, tasks, done=done, executor=cluster)
+            ended.set()
+    cpu_s, wall_s = used_s() - before_s, time.monotonic() - begun
+    assert len(counted) == len(set(counted)) == len(tasks), "lost, or counted twice"
+    digest = hashlib.sha256()
+    files = sorted(out.glob("points/*/*.parquet"))
+    for file in files:
+        digest.update(str(file.relative_to(out)).encode() + file.read_bytes())
+    return {
+        "kind": kind,
+        "points": len(counted),
+        "directories": len(list((out / "points").iterdir())),
+        "cpu_s": round(cpu_s, 1),
+        "cpu_ms_a_point_later": round(1e3 * (marks[1][1] - marks[0][1]) / (marks[1][0] - marks[0][0]), 2),
+        "wall_s": round(wall_s, 1),
+        "killed": killed,
+        "sha256": digest.hexdigest()[:16],
+    }
+
+
+def scheduler(groups: int, workers: int) -> dict[str, float]:
+    """What a group of a hundred points costs who submits, passes on and fetches."""
+    from sawtooth.cluster import Cluster, flight
+    from sawtooth.work import fan_out, results
+
+    size = len(SCENARIO) and 100
+    payload = [dict(SCENARIO) | {"seed": seed} for seed in range(size)]
+    flight.GROUP_S = 0.0  # a group is one task here, a list of a hundred scenarios
+    with Cluster(f"local:{workers}") as cluster:
+        results(len, [payload] * 100, executor=cluster)
+        mine, begun = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
+        results(len, [payload] * groups, executor=cluster)
+        now, wall_s = resource.getrusage(resource.RUSAGE_SELF), time.monotonic() - begun
+        each_s = (now.ru_utime + now.ru_stime - mine.ru_utime - mine.ru_stime) / groups
+        before, peak = resident(), [0]
+        flight.AHEAD = groups
+
+        def look() -> None:
+            peak[0] = max(peak[0], resident())
+
+        fan_out(len, [payload] * groups, done=lambda *_: None, poll=look, executor=cluster)
+    return {
+        "groups": groups,
+        "cpu_ms_a_group": round(each_s * 1e3, 2),
+        "groups_a_cpu_second": round(1 / each_s),
+        "groups_a_second": round(groups / wall_s),
+        "kB_a_group_in_flight": round((peak[0] - before) / groups / 1e3, 1),
+        "MB_resident": round(before / 1e6),
+    }
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--points", type=int, default=1000, help="a multiple of 100")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--kill-every", type=float, default=20.0, help="seconds")
+    parser.add_argument("--scheduler", action="store_true", help="what a group costs the scheduler, instead")
+    parser.add_argument("--kinds", nargs="+", default=["pool", "cluster", "killed"])
+    parser.add_argument("--arm", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.scheduler:
+        print(json.dumps(scheduler(2000, given.workers)))
+        return
+    if given.arm is not None:
+        with tempfile.TemporaryDirectory() as place:
+            print(json.dumps(arm(given.arm, given.points, given.workers, given.kill_every, Path(place) / "out")))
+        return
+    found = []
+    for kind in given.kinds:
+        options = ["--points", given.points, "--workers", given.workers, "--kill-every", given.kill_every]
+        command = [sys.executable, __file__, "--arm", kind, *map(str, options)]
+        told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT_S)
+        found.append(json.loads(told.stdout))
+        print(
+            json.dumps(found[-1] | {"over_first_percent": round(100 * (found[-1]["cpu_s"] / found[0]["cpu_s"] - 1), 1)})
+        )
+    assert len({one["sha256"] for one in found}) == 1, "the runs differ"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""Dataset: a study's points as rows of one Parquet dataset, under any address that fsspec knows: s3://…, gs://…, file://…
+
+URL/NAME/IDENTITY/
+    _study.json               what was asked, by which versions
+    part-….parquet            some rows each; a part is there whole or not at all
+
+A row is a point: its identity, the fields of its scenario under their dotted names, the study's columns, and what the
+study's table says of one run. All parts have the same columns, so readers may read while it grows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import io
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.engines import Engine, get
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.plain import plain
+from sawtooth.scenario import Scenario
+from sawtooth.stats import COUNTERS, STATISTICS
+from sawtooth.study.measures import MEASURES
+from sawtooth.study.result import Place, row_of
+from sawtooth.study.study import Point
+from sawtooth.study.worker import failed
+from sawtooth.work import told_to_stop
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ROWS = 1000
+"""Of a part, at most: more parts cost readers more than larger ones."""
+EVERY_S = 5.0
+"""After which rows that are there become a part: what a kill of the command loses."""
+_ABOUT = "_study.json"
+_ATOMIC = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "memory"}
+"""Stores that show an object when all of it is there. Elsewhere a part is written aside, and renamed."""
+_NUMBERS = (*STATISTICS, "from_s", "to_s", "ci_low_mbps", "ci_high_mbps", *COUNTERS, *MEASURES)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A point to be measured."""
+
+    place: Place
+    scenario: dict[str, Any]
+    engine: str | Engine
+
+
+def measure(asked: Asked) -> dict[str, Any] | SawtoothError | None:
+    """Runs a point: its row of the study's table; None: it was told to stop."""
+    try:
+        engine = get(asked.engine) if isinstance(asked.engine, str) else asked.engine
+        scenario = Scenario.from_dict(asked.scenario, source=asked.place.id)
+        run = engine.run(scenario, stop=told_to_stop)
+        return row_of(engine.name, asked.place, run)
+    except Exception as error:
+        return failed(asked.place.id, error).error
+
+
+class Dataset:
+    """Raises SawtoothError: ``tool-missing`` without fsspec or what it needs for this address, ``bad-usage`` for an
+    address of no kind that it knows, ``unwritable-output`` where the store refuses.
+    """
+
+    def __init__(self, url: str, name: str, identity: str) -> None:
+        self.url = f"{url.rstrip('/')}/{name}/{identity[:16]}"
+        try:
+            core = importlib.import_module("fsspec.core")
+        except ImportError as error:
+            fix = "install it: pip install 'sawtooth[cluster]'"
+            raise SawtoothError(
+                "tool-missing", "fsspec is not installed, which writes there", file=url, fix=fix
+            ) from error
+        try:
+            self._store, self._path = core.url_to_fs(self.url, use_listings_cache=False)
+        except ImportError as error:
+            fix = "install what it names, with pip, here"
+            raise SawtoothError("tool-missing", plain(str(error), 200), file=url, fix=fix) from error
+        except ValueError as error:
+            fix = "give a directory, or an address like s3://BUCKET/PREFIX"
+            raise InputError("bad-usage", plain(str(error), 200), file=url, fix=fix) from error
+
+    def begin(self, described: Mapping[str, Any]) -> None:
+        """Says what is asked; where nothing can be written, that is known before anything is computed."""
+        text = json.dumps(described, indent=2, ensure_ascii=False, default=str) + "\n"
+        with self._writing():
+            if not self._is_atomic:
+                # Object stores have no directories, and a bucket that is not there is a mistake.
+                self._store.makedirs(self._path, exist_ok=True)
+            self._put(_ABOUT, text.encode())
+
+    def digests(self) -> set[str]:
+        """Of the scenarios whose rows are there."""
+        return set(self.read(["digest"])["digest"])
+
+    def read(self, columns: Sequence[str] | None = None) -> DataFrame:
+        """All rows that are there, each point once."""
+        import pandas as pd
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        frames = []
+        with self._writing():
+            for path in sorted(self._store.glob(f"{self._path}/part-*.parquet")):
+                content = self._store.cat_file(path)
+                try:
+                    wanted = None if columns is None else list({*columns, "digest"})
+                    frames.append(pq.read_table(io.BytesIO(content), columns=wanted).to_pandas())
+                except pa.ArrowException as error:
+                    fix = "remove it: its points are computed again"
+                    raise SawtoothError("not-a-result", "is no whole part of a dataset", file=path, fix=fix) from error
+        if not frames:
+            return pd.DataFrame(columns=list(columns or ["digest"]))
+        whole: DataFrame = pd.concat(frames, ignore_index=True)
+        return whole.drop_duplicates("digest", ignore_index=True)
+
+    @contextlib.contextmanager
+    def adding(self, points: Sequence[Point]) -> Iterator[Rows]:
+        """Rows of ``points`` to be added; however the block ends, those that came are kept."""
+        rows = Rows(self, points)
+        try:
+            yield rows
+        finally:
+            rows.flush()
+
+    def write(self, table: Any, name: str) -> None:
+        """A part, from a table of pyarrow."""
+        import pyarrow.parquet as pq
+
+        content = io.BytesIO()
+        pq.write_table(table, content)
+        with self._writing():
+            self._put(name, content.getvalue())
+
+    @property
+    def _is_atomic(self) -> bool:
+        protocols = self._store.protocol
+        return bool(_ATOMIC & ({protocols} if isinstance(protocols, str) else set(protocols)))
+
+    def _put(self, name: str, content: bytes) -> None:
+        path = f"{self._path}/{name}"
+        if self._is_atomic:
+            self._store.pipe_file(path, content)
+            return
+        aside = f"{self._path}/.{name}.part"
+        self._store.pipe_file(aside, content)
+        self._store.mv(aside, path)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except SawtoothError:
+            raise
+        except Exception as error:
+            # Each store has errors of its own.
+            message = f"the store refuses: {type(error).__name__}: {plain(str(error), 300)}"
+            fix = "look at the address, its credentials and its endpoint; points that are there are kept"
+            raise SawtoothError("unwritable-output", message, file=self.url, fix=fix) from error
+
+
+class Rows:
+    """Rows on their way into a dataset, all with the columns that ``points`` have together."""
+
+    def __init__(self, dataset: Dataset, points: Sequence[Point]) -> None:
+        self._dataset = dataset
+        self._fields = {point.id: flat(point.scenario.to_dict()) for point in points}
+        self._digests = {point.id: point.scenario.digest() for point in points}
+        self._schema = _schema(points, list(self._fields.values()))
+        self._rows: list[dict[str, Any]] = []
+        self._since = time.monotonic()
+
+    def add(self, point: str, row: Mapping[str, Any]) -> None:
+        self._rows.append({**self._fields[point], **row, "point": point, "digest": self._digests[point]})
+        if len(self._rows) >= ROWS:
+            self.flush()
+
+    def poll(self) -> None:
+        """Makes a part of what is there, when it has been there for some seconds."""
+        if time.monotonic() - self._since > EVERY_S:
+            self.flush()
+
+    def flush(self) -> None:
+        import pyarrow as pa
+
+        self._since = time.monotonic()
+        if not self._rows:
+            return
+        ordered = sorted(self._rows, key=lambda row: str(row["point"]))
+        name = hashlib.sha256("".join(row["digest"] for row in ordered).encode()).hexdigest()[:16]
+        typed = [_typed(row, self._schema) for row in ordered]
+        self._dataset.write(pa.Table.from_pylist(typed, schema=self._schema), f"part-{name}.parquet")
+        self._rows = []
+
+
+def flat(value: Any, before: str = "") -> dict[str, Any]:
+    """A scenario's fields by their dotted names, ``path.rate``, ``flows.0.cc``."""
+    if isinstance(value, Mapping):
+        pairs = [(str(name), each) for name, each in value.items()]
+    elif isinstance(value, list) and any(isinstance(each, (Mapping, list)) for each in value):
+        pairs = [(str(at), each) for at, each in enumerate(value)]
+    else:
+        return {before: json.dumps(value) if isinstance(value, list) else value}
+    found: dict[str, Any] = {}
+    for name, each in pairs:
+        found |= flat(each, f"{before}.{name}" if before else name)
+    return found
+
+
+def _schema(points: Sequence[Point], fields: Sequence[Mapping[str, Any]]) -> Any:
+    """Types that hold what all points have in a column."""
+    import pyarrow as pa
+
+    seen: dict[str, set[type]] = {}
+    for row in [*fields, *(point.key for point in points)]:
+        for name, value in row.items():
+            seen.setdefault(name, set()).add(type(value))
+    types = {name: _type(kinds - {type(None)}) for name, kinds in seen.items()}
+    types |= {"digest": pa.string(), "point": pa.string(), "engine": pa.string(), "seed": pa.int64()}
+    types |= dict.fromkeys(_NUMBERS, pa.float64()) | {"ci_of": pa.string(), "ci_n": pa.int64()}
+    return pa.schema(list(types.items()))
+
+
+def _type(kinds: set[type]) -> Any:
+    import pyarrow as pa
+
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds == {int}:
+        return pa.int64()
+    return pa.float64() if kinds and kinds <= {int, float} else pa.string()
+
+
+def _typed(row: Mapping[str, Any], schema: Any) -> dict[str, Any]:
+    import pyarrow as pa
+
+    found = {}
+    for column in schema:
+        value = row.get(column.name)
+        if value is not None and column.type == pa.string():
+            value = str(value)
+        elif value is not None and column.type == pa.float64():
+            value = float(value)
+        found[column.name] = value
+    return found
