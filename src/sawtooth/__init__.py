@@ -6,6 +6,7 @@
     >>> result = sawtooth.run("one-percent-loss")   # a shipped study: a StudyResult
     >>> sawtooth.report(result)                     # the path of report.html
     >>> sawtooth.read_capture("slow.pcap").connections   # what its TCP connections tell, a table
+    >>> sawtooth.find(scenario, vary="path.loss=0.0001%..5%", want="goodput >= 90% of path.rate").interval
     >>> sawtooth.predict(rate="2.5 Gbit/s", rtt="140 ms", loss="1.5%")  # closed forms, a table
 
 Everything is imported at first use, so that ``import sawtooth`` costs nothing.
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
     from sawtooth.study import Study
-    from sawtooth.verbs import load, predict, report, run, schema
+    from sawtooth.verbs import find, load, predict, report, run, schema
 
 __all__ = [
     "Capture",
@@ -32,6 +33,7 @@ __all__ = [
     "SawtoothError",
     "Scenario",
     "Study",
+    "find",
     "load",
     "predict",
     "read_capture",
@@ -46,6 +48,7 @@ _HOME = {
     "SawtoothError": "sawtooth.errors",
     "Scenario": "sawtooth.scenario",
     "Study": "sawtooth.study",
+    "find": "sawtooth.verbs",
     "load": "sawtooth.verbs",
     "predict": "sawtooth.verbs",
     "read_capture": "sawtooth.capture",

@@ -14,6 +14,7 @@ from sawtooth.scenario import Scenario
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from sawtooth.finding import Answers, Found
     from sawtooth.run import Run
     from sawtooth.study import Study, StudyResult
 
@@ -99,6 +100,47 @@ def _not_runnable(what: object) -> InputError:
     message = f"run takes a Scenario, a Study, a file or a study's name, not a {type(what).__name__}"
     fix = "of tables make one: Scenario.from_dict(tables)" if isinstance(what, Mapping) else "give one of these"
     return InputError("wrong-type", message, fix=fix)
+
+
+def find(
+    what: Scenario | Study | str | PathLike[str],
+    *,
+    vary: str | None = None,
+    want: str | None = None,
+    scale: str | None = None,
+    within: str | None = None,
+    runs: int | None = None,
+    engine: str = "sim",
+    check: str | None = None,
+    jobs: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    quiet: bool = True,
+) -> Found | Answers:
+    """The value of a field from which on, or up to which, something holds: ``vary="path.loss=0.0001%..5%"``,
+    ``want="goodput >= 90% of path.rate"``.
+
+    Of a scenario a ``Found``; of a study that varies something ``Answers``, one for each point, where ``vary`` and
+    ``want`` may be in its table ``[find]``. ``scale`` is "log" or "linear"; ``within`` how near the ends of the 95%
+    interval are to be to the answer, "10%"; ``runs`` how many there may be for one answer, 400; ``check`` another
+    engine that is asked at the answer. Raises SawtoothError.
+    """
+    from sawtooth.finding import find as search
+
+    if isinstance(what, (str, PathLike)):
+        what = load(what)
+    return search(
+        what,
+        vary=vary,
+        want=want,
+        scale=scale,
+        within=within,
+        most=runs,
+        engine=engine,
+        check=check,
+        jobs=jobs,
+        overrides=overrides,
+        quiet=quiet,
+    )
 
 
 def predict(*, rate: str, rtt: str, loss: str, cc: str | None = None, **options: Any) -> DataFrame:

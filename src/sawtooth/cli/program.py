@@ -22,6 +22,7 @@ from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.compare_command import compare
 from sawtooth.cli.completion import completion
 from sawtooth.cli.congestion_command import congestion
+from sawtooth.cli.find_command import find
 from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.lab_command import lab
 from sawtooth.cli.probe_command import probe
@@ -42,6 +43,7 @@ for _command in (
     completion,
     congestion,
     doctor,
+    find,
     kernel,
     lab,
     probe,

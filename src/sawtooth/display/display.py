@@ -8,8 +8,9 @@ from typing import Any
 from sawtooth.capture import Capture
 from sawtooth.compare import Comparison
 from sawtooth.congestion.estimate import Estimate
-from sawtooth.display import captures, comparisons, estimates, runs, studies
+from sawtooth.display import captures, comparisons, estimates, finds, runs, studies
 from sawtooth.display.page import page
+from sawtooth.finding import Answers, Found
 from sawtooth.run import Run
 from sawtooth.study import Study, StudyResult
 
@@ -33,6 +34,8 @@ for _kind, _how in (
     (Capture, captures),
     (Estimate, estimates),
     (Comparison, comparisons),
+    (Found, finds),
+    (Answers, finds),
 ):
     text.register(_kind, _how.text)
     html.register(_kind, lambda value, how=_how: page(*how.parts(value)))

@@ -27,6 +27,7 @@ from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored, anchored_axes
 from sawtooth.shown import Shown
 from sawtooth.stats import COUNTERS, STATISTICS
+from sawtooth.study.asked import Find
 from sawtooth.study.axis import Axis, Column, ColumnName, expand, text
 from sawtooth.study.expectation import MOST, read
 from sawtooth.study.files import read_tables
@@ -151,6 +152,7 @@ class Study(Shown, _Table):
         None, description="name = comparison of what points measure", max_length=MOST
     )
     report: Report = Field(default_factory=Report)
+    find: Find | None = Field(None, description="what `sawtooth find` asks at each point")
 
     _origin: str | None = PrivateAttr(None)
 

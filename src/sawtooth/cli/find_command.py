@@ -1,0 +1,79 @@
+"""The command ``find``: from which value of a field on, or up to which, a want holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from sawtooth.cli import complete
+from sawtooth.cli.command import Command
+from sawtooth.cli.terminal import is_quiet, say, say_folded, width
+
+
+@click.command(cls=Command)
+@click.argument("file", type=str, shell_complete=complete.studies)
+@click.option("--vary", metavar="FIELD=FROM..TO", help="The unknown and its range: path.loss=0.0001%..5%.")
+@click.option("--want", metavar="COMPARISON", help='What is to hold: "goodput >= 90% of path.rate".')
+@click.option("--scale", metavar="SCALE", help="log or linear; log for loss, rates and queues by default.")
+@click.option("--within", metavar="SHARE", help="How near the interval's ends are to be to the answer: 10%.")
+@click.option("--runs", type=click.IntRange(1, 1_000_000), help="Runs of a search at most: 400.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="K=V", shell_complete=complete.assignments, help="Change a field."
+)
+@click.option("--engine", shell_complete=complete.engines, default="sim", show_default=True, help="Who answers.")
+@click.option(
+    "--check", shell_complete=complete.engines, metavar="ENGINE", help="Ask this engine, too, at the answer: kernel."
+)
+@click.option("--jobs", type=click.IntRange(1), help="Runs side by side; one a core by default.")
+@click.option("--out", type=str, metavar="DIR", help="Also write the table and the picture there.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def find(
+    file: str,
+    vary: str | None,
+    want: str | None,
+    scale: str | None,
+    within: str | None,
+    runs: int | None,
+    settings: tuple[str, ...],
+    engine: str,
+    check: str | None,
+    jobs: int | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Find from which value of a field on something holds.
+
+    FILE is a scenario, or a study: that has the question in its table [find], and one answer for each point of what it
+    varies. The answer has a 95% interval; values and seeds are chosen so that it is as short as --within says.
+
+    \b
+      sawtooth find office.toml --vary path.loss=0.0001%..5% --want "goodput >= 90% of path.rate"
+      sawtooth find office.toml --vary path.loss=0.001%..5% --want "mean_mbps(cc='bbr') > mean_mbps(cc='cubic')"
+      sawtooth find call.toml --vary flows.1.count=1..64 --want "call_mos >= 3.6"
+    """
+    from sawtooth.finding import save, words
+    from sawtooth.scenario.overrides import parse_assignment
+    from sawtooth.verbs import find as asked
+
+    overrides = dict(parse_assignment(setting) for setting in settings)
+    found = asked(
+        file,
+        vary=vary,
+        want=want,
+        scale=scale,
+        within=within,
+        runs=runs,
+        engine=engine,
+        check=check,
+        jobs=jobs,
+        overrides=overrides,
+        quiet=is_quiet(),
+    )
+    if out is not None:
+        save(found, Path(out))
+    if as_json:
+        say(json.dumps(found.describe(), indent=2, ensure_ascii=False))
+    else:
+        say_folded(words(found, width()))

@@ -1,0 +1,32 @@
+"""The figure of an answer: both sides of the comparison along the unknown."""
+
+from __future__ import annotations
+
+from sawtooth.draw.lines import Line, LineFigure, Panel
+from sawtooth.draw.palette import MUTED, colour
+from sawtooth.finding.found import Found
+from sawtooth.wanted import RATE, SIZE, TIME
+
+_SCALES = {RATE: (1e6, "Mbit/s"), TIME: (1e-3, "ms"), SIZE: (8e3, "kB")}
+
+
+def figure(found: Found) -> LineFigure:
+    """One panel: the left side with its interval, the right side, and the answer's interval as an upright line."""
+    scale, unit = _SCALES.get(found.dimension, (1.0, ""))
+    rows = found.table
+    x = rows["value"].tolist()
+    # Sums of a point may carry a bit of noise beyond its last figure.
+    columns = {name: (rows[name] / scale).tolist() for name in ("left", "left_low", "left_high", "right")}
+    left, right = found.want.replace(">", "<").replace("=", "").split("<", 1)
+    lines = [
+        Line(0, left.strip(), colour(left, 0), x, columns["left"], columns["left_low"], columns["left_high"]),
+        Line(0, right.strip(), colour(right, 1), x, columns["right"], look=1, marked=False),
+    ]
+    if found.verdict == "found":
+        ends = [*columns["left"], *columns["right"]]
+        between = [min(ends), max(ends)]
+        name = "answer, 95% interval"
+        lines += [Line(0, name, MUTED, [at, at], between, look=2, marked=False) for at in found.interval]
+    title = f"{found.unknown.field}, {found.unit}" if found.unit else found.unknown.field
+    panel = Panel("", title, unit, log_x=found.unknown.scale == "log")
+    return LineFigure("find", f"{found.name}: {found.want}", found.answer, rows, (panel,), tuple(lines), across=1)

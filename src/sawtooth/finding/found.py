@@ -1,0 +1,194 @@
+"""Found: the value that was asked for, its interval, what it cost, and every value that was looked at."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.finding.unknown import Unknown
+from sawtooth.shown import Shown
+from sawtooth.storage import write_bytes, writing
+from sawtooth.tables import csv_text
+from sawtooth.wanted import Dimension
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class Check:
+    """What another engine says at one value: means of both sides over ``seeds``, and whether it clearly holds there
+    ("yes", "no", or "unclear": these seeds can't tell)."""
+
+    engine: str
+    value: float
+    left: float
+    right: float
+    seeds: int
+    holds: str
+
+
+@dataclass(frozen=True, repr=False)
+class Found(Shown):
+    """An answer of ``find``.
+
+    ``verdict`` is "found", "always" or "never" (within the range), or "unclear" (the runs did not suffice to tell).
+    ``value`` and ``interval`` are numbers in ``unit``, NaN where nothing was found; ``holds`` is "below" or "above".
+    ``table`` has a row for each value that was looked at, with the means of both sides in bit/s, seconds, bits or bare,
+    and whether the want clearly holds; ``samples`` one for each value and seed. ``runs`` were made, of ``seconds`` of
+    work.
+    """
+
+    name: str
+    want: str
+    unknown: Unknown
+    engine: str
+    verdict: str
+    value: float
+    interval: tuple[float, float]
+    holds: str
+    changes: tuple[tuple[float, float], ...]
+    enough: bool
+    within: float
+    runs: int
+    seconds: float
+    dimension: Dimension
+    table: DataFrame
+    samples: DataFrame
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        """Of ``value``: "%", "packets"; empty for a plain number."""
+        return self.unknown.unit
+
+    @property
+    def monotone(self) -> bool:
+        """Whether the want begins or ends to hold once only, as far as was looked."""
+        return len(self.changes) <= 1
+
+    @property
+    def answer(self) -> str:
+        """In a sentence."""
+        unknown = self.unknown
+        low, high = unknown.text(unknown.low), unknown.text(unknown.high)
+        if self.verdict == "always":
+            return f"holds everywhere from {low} to {high}"
+        if self.verdict == "never":
+            return f"holds nowhere from {low} to {high}"
+        if self.verdict == "unclear":
+            return f"these runs can't tell where it holds from {low} to {high}"
+        ends = " … ".join(unknown.text(_rounded(one)) for one in self.interval)
+        side = "up to" if self.holds == "below" else "from"
+        more = "" if self.holds == "below" else " on"
+        return f"{unknown.field} {side} {unknown.text(_rounded(self.value))}{more} (95% interval {ends})"
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "name": self.name,
+            "want": self.want,
+            "field": self.unknown.field,
+            "range": [self.unknown.text(self.unknown.low), self.unknown.text(self.unknown.high)],
+            "scale": self.unknown.scale,
+            "engine": self.engine,
+            "verdict": self.verdict,
+            "value": _known(self.value),
+            "low": _known(self.interval[0]),
+            "high": _known(self.interval[1]),
+            "unit": self.unit,
+            "holds": self.holds,
+            "within": self.within,
+            "enough": self.enough,
+            "monotone": self.monotone,
+            "changes": [list(pair) for pair in self.changes],
+            "runs": self.runs,
+            "seconds": round(self.seconds, 3),
+            "points": self.table.to_dict("records"),
+            "checks": [vars(one) for one in self.checks],
+        }
+
+    def plot(self) -> Canvas:
+        """Both sides of the comparison along the unknown, and the answer, as a figure of matplotlib."""
+        from sawtooth.draw import lines
+        from sawtooth.draw.saving import styled
+        from sawtooth.finding.figure import figure
+
+        drawn = figure(self)
+        with styled(drawn.words):
+            return lines.draw(drawn)
+
+
+@dataclass(frozen=True, repr=False)
+class Answers(Shown):
+    """The answers of a study: one for each point of what it varies. ``keys`` are the values of its columns."""
+
+    name: str
+    keys: tuple[dict[str, Any], ...]
+    found: tuple[Found, ...]
+
+    @property
+    def runs(self) -> int:
+        return sum(one.runs for one in self.found)
+
+    @property
+    def seconds(self) -> float:
+        return math.fsum(one.seconds for one in self.found)
+
+    @property
+    def table(self) -> DataFrame:
+        """A row an answer."""
+        import pandas as pd
+
+        rows = [
+            {
+                **key,
+                "verdict": one.verdict,
+                "value": one.value,
+                "low": one.interval[0],
+                "high": one.interval[1],
+                "unit": one.unit,
+                "monotone": one.monotone,
+                "enough": one.enough,
+                "runs": one.runs,
+                "seconds": one.seconds,
+            }
+            for key, one in zip(self.keys, self.found, strict=True)
+        ]
+        return pd.DataFrame(rows)
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        answers = [{"key": key} | one.describe() for key, one in zip(self.keys, self.found, strict=True)]
+        return {"name": self.name, "runs": self.runs, "seconds": round(self.seconds, 3), "answers": answers}
+
+
+def save(found: Found | Answers, directory: Path) -> None:
+    """Writes find.json, find.csv, a picture an answer. Raises SawtoothError: ``unwritable-output``, ``disk-full``."""
+    from sawtooth.draw import lines
+    from sawtooth.draw.saving import save as save_picture
+    from sawtooth.draw.saving import styled
+    from sawtooth.finding.figure import figure
+
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    write_bytes(directory / "find.json", f"{json.dumps(found.describe(), indent=2, ensure_ascii=False)}\n".encode())
+    write_bytes(directory / "find.csv", csv_text(found.table).encode())
+    all_found: Sequence[Found] = found.found if isinstance(found, Answers) else [found]
+    for number, one in enumerate(all_found):
+        drawn = figure(one)
+        with styled(drawn.words):
+            save_picture(lines.draw(drawn), "find" if len(all_found) == 1 else f"find-{number}", directory)
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}") if abs(value) < 1000 else float(f"{value:.4g}")

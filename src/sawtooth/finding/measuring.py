@@ -1,0 +1,235 @@
+"""Measuring: what the names of a want are in a run, and the runs that it needs at each value of the unknown."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.engines import Engine
+from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.plain import plain
+from sawtooth.run import Run
+from sawtooth.scenario import Scenario
+from sawtooth.scenario.compiler import flow_names
+from sawtooth.stats import COUNTERS, STATISTICS, counters, describe, throughput
+from sawtooth.stats.throughput import throughput_by_flow
+from sawtooth.study.measures import MEASURES, Measured, columns
+from sawtooth.wanted import Amount, Comparison, Measure
+from sawtooth.work import fan_out
+
+if TYPE_CHECKING:
+    from sawtooth.finding.unknown import Unknown
+
+ALIASES = {"goodput": "mean_mbps", "throughput": "mean_mbps", "mos": "call_mos"}
+NAMES = (*STATISTICS, *COUNTERS, *MEASURES)
+"""What a want may ask of a run: the columns of a study's table."""
+FLOW = "flow"
+"""The setting that asks for one flow: ``mean_mbps(flow='video')``."""
+_INCLUSIVE = 1e-12
+"""A margin of exactly 0 holds where the want has = in it; the search must see a sign."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A measure of a want, ready to be answered: ``name`` of NAMES, of the flow ``flow`` or of all, or the field
+    ``place`` of the scenario; in the scenario with ``changes``."""
+
+    name: str
+    changes: tuple[tuple[str, Any], ...]
+    flow: str | None = None
+    place: tuple[str, ...] = ()
+
+
+def asked(measure: Measure, scenario: Scenario) -> Asked:
+    """Raises SawtoothError: ``unknown-name``, ``bad-expression``."""
+    changes, flow = [], None
+    for name, value in measure.settings:
+        if name == FLOW:
+            flow = str(value)
+        else:
+            changes.append((_field(name, scenario), value))
+    where = f"at character {measure.at}: "
+    if "." in measure.name:
+        if flow is not None:
+            raise InputError("bad-expression", f"{where}a field is of no flow", fix="leave flow out")
+        return Asked(measure.name, tuple(changes), place=tuple(measure.name.split(".")))
+    name = ALIASES.get(measure.name, measure.name)
+    if name not in NAMES:
+        message = f"{where}nothing is measured that is called {plain(measure.name, 60)}"
+        fix = suggestion(measure.name, [*ALIASES, *NAMES])
+        raise InputError("unknown-name", message, fix=fix)
+    if flow is not None:
+        if name != "mean_mbps":
+            raise InputError("bad-expression", f"{where}of one flow there is mean_mbps", fix="leave flow out")
+        known = flow_names(scenario)
+        if flow not in known:
+            message = f"{where}no flow is named {plain(flow, 60)}"
+            raise InputError("unknown-name", message, fix=suggestion(flow, known))
+    return Asked(name, tuple(changes), flow)
+
+
+def _field(name: str, scenario: Scenario) -> str:
+    """``cc`` is every flow's, another short name the topology's: ``loss`` is ``path.loss``."""
+    if "." in name or name in ("duration", "warmup", "interval", "ip"):
+        return name
+    return "flows.cc" if name == "cc" else f"{scenario.topology.removesuffix('-asymmetric')}.{name}"
+
+
+def of_field(place: Sequence[str], scenario: Scenario) -> Amount:
+    """What stands in the scenario at a dotted field. Raises SawtoothError ``unknown-name``, ``wrong-type``."""
+    here: Any = scenario.to_dict()
+    for step in place:
+        if isinstance(here, list):
+            names = flow_names(scenario) if place[0] == "flows" else []
+            at = int(step) if step.isdigit() and len(step) < 10 else names.index(step) if step in names else -1
+            here = here[at] if 0 <= at < len(here) else None
+        else:
+            known = here if isinstance(here, dict) else {}
+            if step not in known:
+                message = f"the scenario has no field {plain('.'.join(place), 80)} that is set"
+                raise InputError("unknown-name", message, fix=suggestion(step, known))
+            here = known[step]
+    if isinstance(here, (int, float)) and not isinstance(here, bool):
+        return Amount(float(here))
+    if isinstance(here, str):
+        number, _, unit = here[:-1].partition("%") if here.endswith("%") else here.partition(" ")
+        try:
+            return Amount.of_unit(float(number), "%" if here.endswith("%") else unit)
+        except (ValueError, InputError):
+            pass
+    message = f"{plain('.'.join(place), 80)} is {plain(here, 40)}, which is no amount that could be compared"
+    raise InputError("wrong-type", message, fix="compare with a rate, a time, a size, a share or a number")
+
+
+def answers(run: Run, wanted: Sequence[tuple[str, str | None]]) -> dict[tuple[str, str | None], float]:
+    """The columns of one run, by name and flow; no more is worked out than is asked for."""
+    names = {name for name, flow in wanted if flow is None}
+    row: dict[str, float] = {}
+    if names & set(STATISTICS):
+        row |= describe(throughput(run).to_numpy())
+    if names & set(COUNTERS):
+        row |= counters(run)
+    if names & set(MEASURES):
+        row |= columns([Measured.of(run)])
+    found: dict[tuple[str, str | None], float] = {(name, None): float(row[name]) for name in names}
+    flows = [flow for _, flow in wanted if flow is not None]
+    if flows:
+        means, known = throughput_by_flow(run).mean(), flow_names(run.scenario)
+        found |= {("mean_mbps", flow): float(means.get(known.index(flow), 0.0)) for flow in flows}
+    return found
+
+
+@dataclass
+class Measuring:
+    """Margins of ``want`` in ``scenario`` on an engine; every run is made once."""
+
+    scenario: Scenario
+    unknown: Unknown
+    want: Comparison
+    engine: Engine
+    jobs: int | None = None
+    ran: Callable[[int], None] = lambda _: None
+    """Told how many runs there were."""
+    seconds: float = 0.0
+    """Of work, summed over runs."""
+    runs: int = 0
+    sides: dict[tuple[float, int], tuple[float, float]] = field(default_factory=dict)
+    """By value and seed: what is left and right of the comparison."""
+    _known: dict[tuple[str, int], dict[tuple[str, str | None], float]] = field(default_factory=dict)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def check(self) -> None:
+        """Everything that can be known before the first run: names, units, the scenarios at both ends, the engine."""
+        for value in (self.unknown.low, self.unknown.high):
+            for one in self.asked.values():
+                scenario = self._scenario(value, one.changes)
+                self.engine.check(scenario)
+                if one.place:
+                    of_field(one.place, scenario)
+
+        def resolve(measure: Measure) -> Amount:
+            import numpy as np
+
+            one = self.asked[measure]
+            if one.place:
+                return of_field(one.place, self._scenario(self.unknown.low, one.changes))
+            return Amount.of_column(one.name, np.ones(1))
+
+        self.want.sides(resolve)
+        if not any(not one.place for one in self.asked.values()):
+            fix = 'write it like "goodput >= 90% of path.rate"'
+            raise InputError("bad-expression", "nothing in it is measured", fix=fix)
+
+    @functools.cached_property
+    def asked(self) -> dict[Measure, Asked]:
+        return {measure: asked(measure, self.scenario) for measure in self.want.measures}
+
+    def margins(self, tasks: Sequence[tuple[float, int]]) -> list[float]:
+        """By how much the want holds, for values of the unknown and seeds. Raises SawtoothError as the engine does,
+        ``too-short`` where a run has nothing to measure a name by."""
+        needed: dict[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]] = {}
+        for value, seed in tasks:
+            for one in self.asked.values():
+                if not one.place:
+                    scenario = self._scenario(value, one.changes)
+                    key = scenario.digest(), seed
+                    if (one.name, one.flow) not in self._known.get(key, {}):
+                        needed.setdefault(key, (scenario, set()))[1].add((one.name, one.flow))
+        self._run(needed)
+        found = []
+        for value, seed in tasks:
+            left, right = self.want.sides(lambda measure, at=(value, seed): self._amount(measure, *at))  # type: ignore[misc]
+            self.sides[value, seed] = float(left.value), float(right.value)
+            margin = float(left.value - right.value) * (1 if self.want.sign.startswith(">") else -1)
+            if math.isnan(margin):
+                message = f"it cannot be worked out at {self.unknown.field} = {self.unknown.text(value)}, seed {seed}"
+                fix = "ask for what this scenario has: a probe, a call, transfers; or a narrower range"
+                raise InputError("too-short", message, field="want", fix=fix)
+            found.append(margin or (_INCLUSIVE if self.want.sign.endswith("=") else -_INCLUSIVE))
+        return found
+
+    def _amount(self, measure: Measure, value: float, seed: int) -> Amount:
+        one = self.asked[measure]
+        scenario = self._scenario(value, one.changes)
+        if one.place:
+            return of_field(one.place, scenario)
+        return Amount.of_column(one.name, self._known[scenario.digest(), seed][one.name, one.flow])
+
+    def _scenario(self, value: float, changes: tuple[tuple[str, Any], ...]) -> Scenario:
+        return _changed(self.scenario, self.unknown.field, self.unknown.setting(value), changes)
+
+    def _run(self, needed: Mapping[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]]) -> None:
+        keys = list(needed)
+
+        def run(key: tuple[str, int]) -> dict[tuple[str, str | None], float]:
+            scenario, names = needed[key]
+            begun = time.perf_counter()
+            found = answers(
+                self.engine.run(scenario.set({"seed": key[1]}), stop=self._stop.is_set), sorted(names, key=str)
+            )
+            with self._lock:
+                self.seconds += time.perf_counter() - begun
+            return found
+
+        def done(number: int, found: dict[tuple[str, str | None], float]) -> None:
+            self._known.setdefault(keys[number], {}).update(found)
+            self.runs += 1
+            self.ran(self.runs)
+
+        fan_out(
+            run, keys, done=done, stop=self._stop.set, poll=lambda: self.ran(self.runs), jobs=self.jobs, threads=True
+        )
+
+
+def _changed(scenario: Scenario, field: str, value: Any, changes: tuple[tuple[str, Any], ...]) -> Scenario:
+    """What a measure sets for itself wins over the unknown."""
+    try:
+        return scenario.set({field: value} | dict(changes))
+    except SawtoothError as error:
+        raise error.at(file=scenario.source) from None

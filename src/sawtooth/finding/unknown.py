@@ -1,0 +1,144 @@
+"""Unknown: the field whose value is asked for, its range, and where on that range a value stands."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from sawtooth.errors import InputError
+from sawtooth.plain import plain
+from sawtooth.wanted import NUMBER, Amount
+
+Scale = Literal["log", "linear"]
+SCALES: tuple[Scale, ...] = ("log", "linear")
+
+_LOG = ("loss", "ack_loss", "rate", "reverse_rate", "queue", "limit", "down", "up", "wifi", "access_rate")
+"""Last words of fields that are asked for by factors."""
+_RANGE = re.compile(r"([^=]+)=\s*(.+?)\s*\.\.\s*(.+?)\s*", re.DOTALL)
+_END = re.compile(
+    r"([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:[eE][+-]?[0-9]{1,2})?)\s*([^\s0-9][^0-9]*)?"
+)
+_EXAMPLE = "write it like path.loss=0.0001%..5%"
+_QUANTA = {"%": 1e-7, "packets": 1.0, "packet": 1.0, "p": 1.0, "bdp": 1e-9}
+"""The finest step of a unit; of others 1 ns, 1 bit/s, 1 byte."""
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """``field`` from ``low`` to ``high``, both in ``unit``; ``step`` is the finest that the field has, 0 if none."""
+
+    field: str
+    low: float
+    high: float
+    unit: str
+    scale: Scale
+    step: float
+
+    @classmethod
+    def parse(cls, text: str, scale: str | None = None) -> Unknown:
+        """Of ``path.loss=0.0001%..5%``. Loss, rates and queues go by factors, if ``scale`` says nothing else.
+
+        Raises SawtoothError: ``bad-override``, ``bad-quantity``, ``unknown-unit``, ``unknown-name``, ``empty-axis``,
+        ``out-of-range``.
+        """
+        found = _RANGE.fullmatch(text)
+        if found is None:
+            raise InputError("bad-override", f'"{plain(text, 80)}" is no range of a field', fix=_EXAMPLE)
+        field = found[1].strip()
+        (low, low_unit), (high, unit) = _end(found[2], field), _end(found[3], field)
+        unit, low_unit = unit or low_unit, low_unit or unit
+        if low_unit != unit:
+            low = low * _factor(low_unit, unit, field)
+        if not low < high:
+            message = f"the range {plain(found[2], 30)} .. {plain(found[3], 30)} is empty"
+            raise InputError("empty-axis", message, field=field, fix="give the smaller end first")
+        whole = not unit and low.is_integer() and high.is_integer() and "." not in found[2] + found[3]
+        step = 1.0 if whole else _step(unit, field)
+        if scale is not None and scale not in SCALES:
+            raise InputError("unknown-name", f'no scale is called "{plain(scale, 30)}"', fix="choose log or linear")
+        chosen: Scale = scale or ("log" if field.split(".")[-1] in _LOG and low > 0 else "linear")
+        if chosen == "log" and low <= 0:
+            fix = f"begin above 0, like {field}=0.0001%..5%" if unit == "%" else "begin above 0, or give --scale linear"
+            raise InputError("out-of-range", "a logarithmic scale has no place for 0", field=field, fix=fix)
+        return cls(field, low, high, unit, chosen, step)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is between one number and the next: flows, packets."""
+        return self.step == 1.0
+
+    def place(self, value: float) -> float:
+        """Where a value stands: its logarithm, or itself."""
+        return math.log(value) if self.scale == "log" else value
+
+    def value(self, place: float) -> float:
+        """The value that a scenario may have nearest to a place; within the range."""
+        value = math.exp(place) if self.scale == "log" else place
+        value = min(max(value, self.low), self.high)
+        if self.step == 1.0:
+            return float(round(value))
+        value = float(f"{value:.{_DIGITS}g}")
+        value = round(value / self.step) * self.step if self.step else value
+        return min(max(float(f"{value:.12g}"), self.low), self.high)
+
+    def reach(self, place: float, within: float) -> float:
+        """How far from a place the values are that differ by ``within``, a share; on a linear scale from 0 on at least
+        by as much of a tenth of the range."""
+        if self.scale == "log":
+            return math.log1p(within)
+        return within * max(abs(place), (self.high - self.low) / 10)
+
+    def text(self, value: float) -> str:
+        """As a scenario file has it: "0.012%", "64 packets"."""
+        number = format(Decimal(f"{value:.12g}"), "f")
+        return f"{number}{self.unit}" if self.unit == "%" else f"{number} {self.unit}".strip()
+
+    def setting(self, value: float) -> str | int | float:
+        """What the field is set to."""
+        if self.unit:
+            return self.text(value)
+        return int(value) if self.is_whole else value
+
+    def told(self) -> str:
+        """The range in words."""
+        ends = f"{self.text(self.low)} … {self.text(self.high)}"
+        return f"{self.field}, {ends}, {'by factors (logarithmic)' if self.scale == 'log' else 'linear'}"
+
+
+def _end(text: str, field: str) -> tuple[float, str]:
+    found = _END.fullmatch(text.strip())
+    if found is None:
+        raise InputError("bad-quantity", f'"{plain(text, 40)}" is no end of a range', field=field, fix=_EXAMPLE)
+    return float(found[1]), (found[2] or "").strip()
+
+
+def _factor(unit: str, into: str, field: str) -> float:
+    if unit in _QUANTA or into in _QUANTA:
+        fix = "give both in one unit"
+        raise InputError("bad-quantity", f"the ends are in {plain(unit)} and {plain(into)}", field=field, fix=fix)
+    one, other = _amount(unit, field), _amount(into, field)
+    if one.dimension != other.dimension:
+        message = f"the ends are {one.dimension} and {other.dimension}"
+        raise InputError("bad-quantity", message, field=field, fix="give both in one unit")
+    return float(one.value) / float(other.value)
+
+
+def _step(unit: str, field: str) -> float:
+    if unit in _QUANTA:
+        return _QUANTA[unit]
+    amount = _amount(unit, field) if unit else Amount(1.0)
+    if amount.dimension == NUMBER:
+        return 0.0
+    finest = 1e-9 if amount.dimension.seconds == 1 else 8.0 if amount.dimension.seconds == 0 else 1.0
+    return finest / float(amount.value)
+
+
+def _amount(unit: str, field: str) -> Amount:
+    try:
+        return Amount.of_unit(1.0, unit)
+    except InputError as error:
+        raise error.at(field=field) from None

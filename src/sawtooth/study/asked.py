@@ -1,0 +1,24 @@
+"""The table [find] of a study: a field whose value is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Find(BaseModel):
+    """What ``sawtooth find`` asks at each point of the study."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    vary: str = Field(max_length=300, description="the unknown and its range: path.loss=0.0001%..5%")
+    want: str = Field(max_length=500, description="what is to hold: goodput >= 90% of path.rate")
+    scale: str | None = Field(None, description="log or linear; absent: log for loss, rates and queues")
+    within: str | None = Field(None, description="how near the interval's ends are to be to the answer; absent: 10%")
+    runs: int | None = Field(None, ge=1, le=1_000_000, description="of a search, at most; absent: 400")
+
+    def given(self) -> dict[str, Any]:
+        """What is set, as arguments of a search."""
+        found = self.model_dump(exclude_none=True)
+        return {"most" if name == "runs" else name: value for name, value in found.items()}

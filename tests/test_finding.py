@@ -1,0 +1,255 @@
+"""Find: the search by a made-up noisy margin, what may be asked, what is answered, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from typing import Any
+
+import pytest
+
+import sawtooth
+from fake_engine import Fake, Fixed
+from sawtooth.cli.program import status_of
+from sawtooth.errors import InputError, SawtoothError
+from sawtooth.finding import find
+from sawtooth.finding.search import FIRST, SCAN, Search
+from sawtooth.finding.unknown import Unknown
+from sawtooth.scenario import Scenario
+from sawtooth.study import Study
+
+RANGE = Unknown.parse("path.loss=0.0001%..5%")
+
+
+def searched(margin: Any, *, noise: float = 0.0, seed: int = 1, unknown: Unknown = RANGE, **options: Any) -> Any:
+    rng = random.Random(seed)
+    search = Search(
+        unknown,
+        lambda tasks: [margin(value) + noise * rng.gauss(0, 1) for value, _ in tasks],
+        **{"within": 0.1, "most": 400} | options,
+    )
+    return search, search.run()
+
+
+def test_the_interval_holds_the_truth_in_93_of_100_searches_or_more() -> None:
+    """400 searches for the loss at which what goes with its square root crosses 90%, by runs that differ by 3%."""
+    rng, held, enough, runs = random.Random(7), 0, 0, []
+    for number in range(400):
+        truth = math.exp(rng.uniform(math.log(0.001), math.log(1)))
+        search, found = searched(
+            lambda loss, truth=truth: min(1, 0.9 * math.sqrt(truth / loss)) - 0.9, noise=0.03, seed=number
+        )
+        assert found.verdict == "found"
+        enough += found.enough
+        held += found.low <= truth <= found.high
+        runs.append(search.asked)
+    assert held >= 0.93 * 400
+    assert enough >= 0.99 * 400
+    assert sum(runs) / len(runs) < 70
+
+
+@pytest.mark.parametrize("truth", [0.0002, 0.01, 3.0])
+def test_without_noise_the_interval_is_as_short_as_was_asked_for(truth: float) -> None:
+    search, found = searched(lambda loss: truth - loss, within=0.02)
+    assert found.low <= truth <= found.high
+    assert found.high / found.low <= 1.02**2 + 1e-9
+    assert search.asked < SCAN * FIRST + 20
+
+
+def test_a_want_may_hold_at_the_high_end() -> None:
+    _, found = searched(lambda loss: loss - 0.03)
+    assert not found.holds_low
+    assert found.low <= 0.03 <= found.high
+
+
+@pytest.mark.parametrize(("margin", "verdict"), [(1.0, "always"), (-1.0, "never")])
+def test_what_holds_everywhere_or_nowhere_is_said_as_such(margin: float, verdict: str) -> None:
+    search, found = searched(lambda _: margin, noise=0.01)
+    assert found.verdict == verdict
+    assert search.asked <= 2 * SCAN * FIRST
+
+
+def test_what_noise_hides_is_not_told() -> None:
+    search, found = searched(lambda _: 0.0, noise=1.0)
+    assert found.verdict == "unclear"
+    assert not found.enough
+    assert search.asked <= 400
+
+
+def test_the_budget_of_runs_is_kept_and_said_to_be_too_small() -> None:
+    search, found = searched(lambda loss: 0.1 * math.log(0.1 / loss), noise=1.0, most=100)
+    assert search.asked <= 100
+    assert not found.enough
+
+
+def test_what_holds_again_is_not_monotone_and_the_first_change_is_the_answer() -> None:
+    _, found = searched(lambda loss: -1.0 if 0.01 < loss < 0.2 else 1.0)
+    assert len(found.changes) == 2
+    assert found.low <= 0.01 <= found.high
+
+
+def test_between_one_flow_and_the_next_there_is_nothing() -> None:
+    flows = Unknown.parse("flows.0.count=1..64")
+    _, found = searched(lambda count: 6.5 - count, unknown=flows)
+    assert (found.value, found.low, found.high) == (6, 6, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "unit", "scale", "whole"),
+    [
+        ("path.loss=0.0001%..5%", 0.0001, 5, "%", "log", False),
+        ("path.loss=0%..5%", 0, 5, "%", "linear", False),
+        ("path.rate = 500 kbit/s .. 10 Mbit/s", 0.5, 10, "Mbit/s", "log", False),
+        ("path.rtt=1..200 ms", 1, 200, "ms", "linear", False),
+        ("path.queue=10 packets..5000 packets", 10, 5000, "packets", "log", True),
+        ("path.queue=0.1..4 bdp", 0.1, 4, "bdp", "log", False),
+        ("flows.0.count=1..64", 1, 64, "", "linear", True),
+    ],
+)
+def test_ranges(text: str, low: float, high: float, unit: str, scale: str, whole: bool) -> None:
+    found = Unknown.parse(text)
+    assert (found.low, found.high, found.unit, found.scale, found.is_whole) == (low, high, unit, scale, whole)
+    for share in (0, 0.3, 1):
+        place = found.place(low) + share * (found.place(high) - found.place(low)) if low or scale != "log" else 0
+        Scenario().set({found.field: found.setting(found.value(place))})
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("path.loss", "bad-override"),
+        ("path.loss=1%", "bad-override"),
+        ("path.loss=x..5%", "bad-quantity"),
+        ("path.loss=5%..1%", "empty-axis"),
+        ("path.rtt=1 ms..1 Mbit/s", "bad-quantity"),
+        ("path.queue=1 bdp..100 packets", "bad-quantity"),
+        ("path.rtt=1 parsec..2 parsec", "unknown-unit"),
+    ],
+)
+def test_what_is_no_range_is_told(text: str, code: str) -> None:
+    with pytest.raises(InputError) as told:
+        Unknown.parse(text)
+    assert told.value.code == code
+
+
+def test_zero_has_no_place_on_a_logarithmic_scale() -> None:
+    with pytest.raises(InputError, match="no place for 0"):
+        Unknown.parse("path.loss=0%..5%", "log")
+
+
+CHAIN = Scenario(topology="chain", duration="30 s", name="small")
+VARY = "chain.loss=0.1%..10%"
+
+
+def test_a_question_of_a_scenario() -> None:
+    """The made-up engine gives 905 - 7200 times the loss."""
+    found: Any = find(CHAIN, vary=VARY, want="goodput >= 80% of chain.rate", engine=Fake(), within="2%")
+    assert found.verdict == "found"
+    assert found.interval[0] <= 100 * 105 / 7200 <= found.interval[1]
+    assert found.value == pytest.approx(1.458, rel=0.02)
+    assert found.monotone
+    assert found.runs == len(found.samples) == found.table["seeds"].sum()
+    assert found.table["left"].iloc[0] == pytest.approx(897.8e6, rel=0.01)
+    assert "chain.loss up to 1.4" in repr(found)
+    assert "data:image/png" in found._repr_html_()
+    assert found.plot().axes
+    assert json.loads(json.dumps(found.describe(), allow_nan=False))["unit"] == "%"
+
+
+def test_two_controls_are_compared_with_the_same_seeds() -> None:
+    want = "mean_mbps(cc='bbr') > 1.1 * mean_mbps(cc='cubic', loss=1%)"
+    found: Any = find(CHAIN, vary=VARY, want=want, engine=Fake(), within="5%")
+    # 1005 - 8000 x = 1.1 (905 - 72)
+    assert found.interval[0] <= 100 * (1005 - 1.1 * 833) / 8000 <= found.interval[1]
+    assert found.runs == 2 * len(found.samples)
+
+
+def test_what_is_the_same_for_every_seed_takes_one_seed_after_the_first_look() -> None:
+    found: Any = find(CHAIN, vary=VARY, want="goodput >= 80% of chain.rate", engine=Fixed())
+    assert set(found.table["seeds"]) == {FIRST, 1}
+    assert found.enough
+
+
+def test_a_study_has_one_answer_for_each_point() -> None:
+    content = {
+        "name": "both",
+        "scenario": {"topology": "chain", "duration": "30 s"},
+        "vary": {"flows.cc": ["cubic", "bbr"]},
+        "find": {"vary": VARY, "want": "goodput >= 80% of chain.rate"},
+    }
+    found: Any = find(Study.from_dict(content), engine=Fake())
+    assert found.table["cc"].tolist() == ["cubic", "bbr"]
+    assert found.table["value"].tolist() == pytest.approx([1.458, 2.563], rel=0.1)
+    assert found.runs == sum(one.runs for one in found.found)
+    assert "cubic" in repr(found)
+
+
+def test_another_engine_is_asked_at_the_answer() -> None:
+    want = "goodput >= 80% of chain.rate"
+    found: Any = find(CHAIN, vary=VARY, want=want, engine=Fixed(), check=Fake(name="other"))
+    assert [one.engine for one in found.checks] == ["other"] * 3
+    assert (found.checks[0].holds, found.checks[-1].holds) == ("yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("vary", "want", "code", "field"),
+    [
+        (None, "goodput > 1 Mbit/s", "missing-field", "vary"),
+        (VARY, None, "missing-field", "want"),
+        (VARY, "godput > 1 Mbit/s", "unknown-name", "want"),
+        (VARY, "goodput > 20 ms", "bad-expression", "want"),
+        (VARY, "goodput > 90% of path.rate", "unknown-name", "want"),
+        (VARY, "goodput(flow='x') > 1 Mbit/s", "unknown-name", "want"),
+        (VARY, "chain.rate > 1 Mbit/s", "bad-expression", "want"),
+        ("chain.lose=1%..2%", "goodput > 1 Mbit/s", "unknown-field", "chain.lose"),
+        (VARY, "goodput(cc='bbbr') > 1 Mbit/s", "unknown-name", "flows.0.cc"),
+        (VARY, "call_mos > 3", "too-short", "want"),
+        ("chain.loss=0.1%..60%", "goodput > 1 Mbit/s", "unsupported", "chain.loss"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_with_its_place(vary: str | None, want: str | None, code: str, field: str) -> None:
+    with pytest.raises(SawtoothError) as told:
+        find(CHAIN, vary=vary, want=want, engine=Fake())
+    assert (told.value.code, told.value.field) == (code, field)
+    assert told.value.fix
+
+
+def test_ctrl_c_says_how_far_it_was() -> None:
+    class Interrupted(Fake):
+        count = 0
+
+        def before(self, scenario: Any, stop: Any) -> None:
+            Interrupted.count += 1
+            if Interrupted.count > 40:
+                raise KeyboardInterrupt
+
+    with pytest.raises(SawtoothError) as told:
+        find(CHAIN, vary=VARY, want="goodput >= 80% of chain.rate", engine=Interrupted(), within="0.2%", jobs=1)
+    assert told.value.code == "interrupted"
+    assert "so far the answer is between" in told.value.message
+
+
+def test_the_command_answers_in_words_and_as_json(tmp_path: Any, capsys: Any) -> None:
+    file = tmp_path / "office.toml"
+    file.write_text('name = "office"\nduration = "5 s"\n[path]\nrate = "5 Mbit/s"\n')
+    asked = ["find", str(file), "--vary", "path.queue=1..200 packets", "--want", "queue_delay_mean_ms <= 40 ms"]
+    assert status_of([*asked, "--out", str(tmp_path / "out")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "answer: path.queue up to" in told
+    assert "by factors (logarithmic)" in told
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"find.json", "find.csv", "find.png", "find.svg"}
+    assert status_of([*asked, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["low"] <= answer["value"] <= answer["high"]
+    assert status_of(["find", str(file), "--vary", "path.loss=1%..5%", "--want", "goodput >"]) == 2
+    assert "want: at character 10" in capsys.readouterr().err
+
+
+def test_the_verb_is_public() -> None:
+    found = sawtooth.find(
+        Scenario(duration="5 s", path={"rate": "5 Mbit/s"}),
+        vary="path.queue=1..200 packets",
+        want="queue_delay_mean_ms <= 40 ms",
+    )
+    assert found.runs
