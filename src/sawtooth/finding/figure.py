@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import MUTED, colour
-from sawtooth.finding.found import Found
 from sawtooth.wanted import RATE, SIZE, TIME
+
+if TYPE_CHECKING:
+    from sawtooth.finding.found import Found
 
 _SCALES = {RATE: (1e6, "Mbit/s"), TIME: (1e-3, "ms"), SIZE: (8e3, "kB")}
 
@@ -15,7 +19,6 @@ def figure(found: Found) -> LineFigure:
     scale, unit = _SCALES.get(found.dimension, (1.0, ""))
     rows = found.table
     x = rows["value"].tolist()
-    # Sums of a point may carry a bit of noise beyond its last figure.
     columns = {name: (rows[name] / scale).tolist() for name in ("left", "left_low", "left_high", "right")}
     left, right = found.want.replace(">", "<").replace("=", "").split("<", 1)
     lines = [
