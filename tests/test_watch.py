@@ -56,6 +56,7 @@ def message(
     dport: int = 443,
     size: int = layout.TCP_INFO.itemsize,
     bbr: tuple[int, ...] | None = None,
+    queued: int = 0,
     extra: bytes = b"",
 ) -> bytes:
     """A socket as the kernel tells it."""
@@ -67,6 +68,8 @@ def message(
     usual = {"snd_mss": 1448, "rtt": 20_000, "min_rtt": 20_000, "snd_cwnd": 10, "max_pacing_rate": layout.UNPACED}
     for name, value in (usual | (info or {})).items():
         told[name] = value
+    buffers = struct.pack("=9I", 0, 65536, 0, 32768, 0, queued, 0, 0, 0)
+    extra += attribute(layout.SKMEMINFO, buffers)
     body = about.tobytes() + extra + attribute(layout.INFO, (told.tobytes() + bytes(200))[:size])
     body += attribute(layout.CONG, cc + b"\0")
     if bbr is not None:
@@ -207,6 +210,8 @@ BBR = (1_250_000, 0, 20_000, 256, 512)
         ("application", SENT | {"notsent_bytes": 0, "unacked": 2}, {}),
         ("receive window", SENT | {"rwnd_limited": 700_000, "notsent_bytes": 0, "unacked": 2}, {}),
         ("send buffer", SENT | {"sndbuf_limited": 600_000, "notsent_bytes": 0, "unacked": 2}, {}),
+        ("send buffer", SENT | {"notsent_bytes": 0, "unacked": 4}, {"queued": 30_000}),
+        ("application", SENT | {"notsent_bytes": 1000, "unacked": 4}, {"queued": 12_000}),
         ("congestion window", SENT | {"total_retrans": 20}, {}),
         ("path", SENT | {"rtt": 45_000}, {}),
         ("path", SENT, {"cc": b"bbr", "bbr": BBR}),

@@ -7,7 +7,8 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +21,7 @@ from sawtooth.plain import plain
 if TYPE_CHECKING:
     from sawtooth.watch import Seen, Watcher
     from sawtooth.watch.expected import Expectations
+    from sawtooth.watch.metrics import Metrics
 
 SHORTEST_S = 0.1
 _PATIENCE_S = 120.0
@@ -37,6 +39,8 @@ _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd
 @click.option("--top", type=click.IntRange(1), help="So many connections; all of them as JSON, else 50.")
 @click.option("--netns", metavar="NAME|PID", help="Another network namespace: its name, or a process in it.")
 @click.option("--expect", "expected", is_flag=True, help="Also simulate what each would get; --once waits for it.")
+@click.option("--record", "recorded", type=str, metavar="FILE", help="Also write every look to a Parquet file.")
+@click.option("--prometheus", "port", metavar=":PORT", help="Also serve sums for Prometheus, on loopback.")
 @click.option("--lines", is_flag=True, help="Plain lines, on a terminal as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each look.")
 def watch(
@@ -48,6 +52,8 @@ def watch(
     top: int | None,
     netns: str | None,
     expected: bool,
+    recorded: str | None,
+    port: str | None,
     lines: bool,
     as_json: bool,
 ) -> None:
@@ -70,19 +76,52 @@ def watch(
         raise InputError("out-of-range", message, field="--interval", fix=fix)
     if once and count is not None:
         raise InputError("bad-usage", "--once is one", field="--count", fix="leave out one of them")
-    with Connections(netns) as source:
+    with contextlib.ExitStack() as open_:
+        source = open_.enter_context(Connections(netns))
         watcher = Watcher(source, filter=" ".join(words))
-        view = _View(sort, top, as_json=as_json)
-        live = sys.stdout.isatty() and not (once or as_json or lines or count is not None)
-        if live:
-            _live(watcher, interval, sort)
+        takers: list[Callable[[Seen], None]] = []
+        if port is not None:
+            takers.append(open_.enter_context(_metrics(port)).add)
+        if recorded is not None:
+            from sawtooth.watch.record import Recorder
+
+            takers.append(open_.enter_context(Recorder(Path(recorded))).add)
+        if sys.stdout.isatty() and not (once or as_json or lines or count is not None):
+            _live(watcher, interval, sort, takers)
             return
-        with Expectations() if expected else contextlib.nullcontext() as expectations:
-            if once and expectations is not None:
-                view.show(_awaited(watcher, interval, sort, top, expectations), expectations)
-                return
-            for seen in _looks(watcher, interval, 1 if once else count):
-                view.show(seen, expectations)
+        view = _View(sort, top, as_json=as_json)
+        expectations = open_.enter_context(Expectations()) if expected else None
+        if once and expectations is not None:
+            seen = _awaited(watcher, interval, sort, top, expectations)
+            _take(takers, seen)
+            view.show(seen, expectations)
+            return
+        for seen in _looks(watcher, interval, 1 if once else count):
+            _take(takers, seen)
+            view.show(seen, expectations)
+
+
+def _take(takers: Sequence[Callable[[Seen], None]], seen: Seen) -> None:
+    for taker in takers:
+        taker(seen)
+
+
+def _metrics(port: str) -> Metrics:
+    digits = port.removeprefix(":")
+    if not (digits.isascii() and digits.isdecimal() and int(digits[:6]) <= 65535 and len(digits) <= 5):
+        fix = "write :9090; it is served to this machine only"
+        raise InputError("bad-usage", f'"{plain(port, 40)}" is no port', field="--prometheus", fix=fix)
+    try:
+        from sawtooth.watch.metrics import Metrics
+    except ImportError as error:
+        raise _extra("--prometheus", error) from error
+    return Metrics(int(digits))
+
+
+def _extra(what: str, error: ImportError) -> SawtoothError:
+    message = f"{what} needs {plain((error.name or 'a package').partition('.')[0], 40)}"
+    fix = "pip install 'sawtooth[watch]'; --lines, --once and --json go without"
+    return SawtoothError("tool-missing", message, fix=fix)
 
 
 def _looks(watcher: Watcher, interval: float, count: int | None) -> Iterator[Seen]:
@@ -96,18 +135,23 @@ def _looks(watcher: Watcher, interval: float, count: int | None) -> Iterator[See
         yield watcher.look()
 
 
-def _live(watcher: Watcher, interval: float, sort: str) -> None:
+def _live(watcher: Watcher, interval: float, sort: str, takers: Sequence[Callable[[Seen], None]] = ()) -> None:
     """Until somebody leaves it. Raises SawtoothError ``tool-missing`` without Textual."""
     from sawtooth.watch.expected import Expectations
 
     try:
         from sawtooth.watch.screen import Screen
     except ImportError as error:
-        message = f"the live view needs {plain(error.name or 'textual', 40)}"
-        fix = "pip install 'sawtooth[watch]'; --lines, --once and --json go without"
-        raise SawtoothError("tool-missing", message, fix=fix) from error
+        raise _extra("the live view", error) from error
     with Expectations() as expectations:
-        screen = Screen(watcher.look, interval_s=interval, sort=sort, watcher=watcher, expectations=expectations)
+        screen = Screen(
+            watcher.look,
+            interval_s=interval,
+            sort=sort,
+            watcher=watcher,
+            expectations=expectations,
+            record=lambda seen: _take(takers, seen),
+        )
         with contextlib.redirect_stdout(getattr(sys.stdout, "_stream", sys.stdout)):
             screen.run()
     if screen.failed is not None:

@@ -33,6 +33,8 @@ STANDS = 1.1
 """Times the least round trip that the smoothed one, less its deviation, is at least, where packets wait in a queue.
 What only some acknowledgements wait for, as delayed ones of a small window do, is deviation.
 """
+WOKEN = 2 / 3
+"""Of the send buffer."""
 _TINY_S = 0.0002
 """A wait that hosts themselves make."""
 
@@ -43,10 +45,12 @@ class Changes:
 
     ``interval_s`` is the time since the look before, ``window_s`` that since the oldest one that is kept and knew the
     connection. Of the interval: ``goodput_bps`` (acknowledged), ``received_bps``. Of the window: ``mean_bps``,
+    ``interval_s`` is the time since the look before, ``window_s`` that since the oldest one that is kept and knew the
+    connection. Of the interval: ``goodput_bps`` (acknowledged), ``received_bps``. Of the window: ``mean_bps``,
     ``segments`` of data sent, ``retransmits`` among them, ``spurious`` of those (the peer says that it had them
     already), ``marked`` (ECN), the shares of time ``busy``, ``receive_window``, ``send_buffer``; the shares of looks
-    ``waiting`` (nothing left to send, the window not full) and ``standing`` (a queue); ``rtt_mean_s``; ``rtt_max_s``;
-    ``delivery_max_bps``.
+    ``waiting`` (nothing left to send, the window not full), ``filled`` (likewise, but the send buffer is full) and
+    ``standing`` (a queue); ``rtt_mean_s``; ``rtt_max_s``; ``delivery_max_bps``.
     """
 
     look: Look
@@ -63,6 +67,7 @@ class Changes:
     receive_window: Column
     send_buffer: Column
     waiting: Column
+    filled: Column
     standing: Column
     rtt_mean_s: Column
     rtt_max_s: Column
@@ -123,14 +128,19 @@ class Window:
 
 
 def _moment(look: Look) -> NDArray[np.float64]:
-    """Waits for its application; a queue stands; the smoothed round trip in s; the delivery rate in bit/s."""
+    """Waits for its application; its buffer is full; a queue stands; the smoothed round trip in s; the delivery rate in
+    bit/s.
+    """
     rtt, least = look.field("rtt") / 1e6, look.field("min_rtt") / 1e6
     unsent, flight = look.field("notsent_bytes"), look.field("unacked")
-    # Where the sender has nothing left and could send more. A retransmission it owes is something left.
-    waits = (unsent <= 0) & (flight < look.field("snd_cwnd")) & (look.field("lost") <= 0)
+    # As Linux has it (tcp_rate_check_app_limited): less than a segment is left, the window is not full, none is lost.
+    waits = (unsent < look.field("snd_mss")) & (flight < look.field("snd_cwnd")) & (look.field("lost") <= 0)
     waits |= np.isnan(unsent) & (look.info["flags"] & layout.APP_LIMITED > 0)
+    # Below two thirds a writer that was kept waiting is woken (sk_stream_is_writeable).
+    full = look.memory_known & (look.memory["wmem_queued"] >= WOKEN * look.memory["sndbuf"]) & (flight > 0)
     stands = rtt - look.field("rttvar") / 1e6 > STANDS * least + _TINY_S
-    return np.stack([waits.astype(float), stands.astype(float), rtt, look.field("delivery_rate") * 8], axis=1)
+    columns = [(waits & ~full).astype(float), (waits & full).astype(float), stands.astype(float)]
+    return np.stack([*columns, rtt, look.field("delivery_rate") * 8], axis=1)
 
 
 def _difference(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -149,14 +159,14 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         last[there] = _difference(now.counters[there], before.counters[at[there]])
         interval[there] = now.at_s - before.at_s
     base, since = np.full((count, len(_AT)), np.nan), np.full(count, np.nan)
-    sums, looks, highest = np.zeros((count, 4)), np.zeros((count, 1)), np.full((count, 4), -np.inf)
+    sums, looks, highest = np.zeros((count, 5)), np.zeros((count, 1)), np.full((count, 5), -np.inf)
     for one in kept:
         at, there = one.places(now.cookie)
         new = there & np.isnan(since)
         if one is not now and new.any():
             base[new], since[new] = one.counters[at[new]], one.at_s
         # Where a look has nothing of a connection, nothing is added.
-        moment = np.where(there[:, None], one.moment[at], np.nan) if one.cookie.size else np.full((count, 4), np.nan)
+        moment = np.where(there[:, None], one.moment[at], np.nan) if one.cookie.size else np.full((count, 5), np.nan)
         sums += np.nan_to_num(moment)
         looks += there[:, None]
         np.fmax(highest, moment, out=highest)
@@ -166,7 +176,7 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         means = sums / looks
         rates = last / interval[:, None]
         shares = np.minimum(1.0, whole / 1e6 / length[:, None])
-        means[:, 2] = np.where(np.isnan(now.moment[:, 2]), np.nan, means[:, 2])
+        means[:, 3] = np.where(np.isnan(now.moment[:, 3]), np.nan, means[:, 3])
         mean_bps = whole[:, _AT["bytes_acked"]] * 8 / length
     of = {name: whole[:, place] for name, place in _AT.items()}
     return Changes(
@@ -184,8 +194,9 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         receive_window=shares[:, _AT["rwnd_limited"]],
         send_buffer=shares[:, _AT["sndbuf_limited"]],
         waiting=means[:, 0],
-        standing=means[:, 1],
-        rtt_mean_s=means[:, 2],
-        rtt_max_s=np.where(np.isfinite(highest[:, 2]), highest[:, 2], np.nan),
-        delivery_max_bps=np.where(np.isfinite(highest[:, 3]), highest[:, 3], np.nan),
+        filled=means[:, 1],
+        standing=means[:, 2],
+        rtt_mean_s=means[:, 3],
+        rtt_max_s=np.where(np.isfinite(highest[:, 3]), highest[:, 3], np.nan),
+        delivery_max_bps=np.where(np.isfinite(highest[:, 4]), highest[:, 4], np.nan),
     )

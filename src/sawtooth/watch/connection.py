@@ -48,6 +48,7 @@ MEANINGS = {
     "receive_window_limited": "share of the time that the peer's window was closed",
     "send_buffer_limited": "share of the time that the send buffer was too small",
     "waiting": "share of the looks at which nothing was left to send",
+    "send_buffer_full": "share of the looks at which the send buffer was full, and all of it under way",
     "cwnd_segments": "congestion window",
     "in_flight_segments": "sent and not acknowledged",
     "ssthresh_segments": "null before the first loss",
@@ -101,6 +102,7 @@ class Connection:
     receive_window_limited: float | None
     send_buffer_limited: float | None
     waiting: float | None
+    send_buffer_full: float | None
     cwnd_segments: int | None
     in_flight_segments: int | None
     ssthresh_segments: int | None
@@ -178,6 +180,7 @@ def connections(changes: Changes, limit: np.ndarray[Any, Any], holders: dict[int
                 receive_window_limited=_number(own["receive_window"][at]),
                 send_buffer_limited=_number(own["send_buffer"][at]),
                 waiting=_number(own["waiting"][at]),
+                send_buffer_full=_number(own["filled"][at]),
                 cwnd_segments=_whole(told["snd_cwnd"][at]),
                 in_flight_segments=_whole(told["unacked"][at]),
                 ssthresh_segments=_whole(threshold) if threshold < layout.NO_SLOW_START else None,

@@ -48,7 +48,7 @@ def limits(changes: Changes) -> NDArray[np.int64]:
             ~known,
             silent,
             changes.receive_window >= MOSTLY,
-            changes.send_buffer >= MOSTLY,
+            np.maximum(changes.send_buffer, changes.filled) >= MOSTLY,
             waits & (changes.receive_window >= PART),
             waits & (changes.send_buffer >= PART),
             waits,
@@ -88,7 +88,10 @@ def why(changes: Changes, at: int, limit: int) -> str:
     if limit == RECEIVE_WINDOW:
         return f"the peer's window was closed {float(changes.receive_window[at]):.0%} of the time"
     if limit == SEND_BUFFER:
-        return f"the send buffer was too small {float(changes.send_buffer[at]):.0%} of the time"
+        clock, looks = float(changes.send_buffer[at]), float(changes.filled[at])
+        if looks > clock:
+            return f"the send buffer was full, and all of it under way, at {looks:.0%} of the looks"
+        return f"the send buffer was too small {clock:.0%} of the time"
     if limit == PACING:
         return "it is as fast as the application allows (SO_MAX_PACING_RATE)"
     if limit == PATH:
