@@ -93,6 +93,7 @@ def test_what_a_killed_worker_had_is_done_by_another_and_each_point_counts_once(
     assert (tmp_path / "once").exists()
     assert runs(there) == runs(quick(out=tmp_path / "here"))
     assert len(there.details) == 12
+    assert not list(there.directory.glob("points/.*"))
 
 
 def die(_: object) -> None:

@@ -82,6 +82,7 @@ def computed(directory: Path, extra: dict[str, Any]) -> None:
     """Says when all points were computed, and what is to be known of them; a time that stands there stays."""
     with writing(directory):
         shutil.rmtree(directory / "progress", ignore_errors=True)
+        _clear(directory / "points")
         (directory / SEAL).unlink(missing_ok=True)
     description = read_description(directory / DESCRIPTION, FORMAT)
     write_description(directory / DESCRIPTION, {"computed": _now()} | description | extra)
@@ -210,11 +211,16 @@ def _new(home: Path) -> Path:
 def _sweep(directory: Path) -> None:
     """Removes what a killed worker left half-written, and the request to stop."""
     with writing(directory):
-        for left in [*directory.glob(f".*{ASIDE}"), *(directory / "points").glob(f".*{ASIDE}")]:
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        _clear(directory)
+        _clear(directory / "points")
         shutil.rmtree(directory / "progress", ignore_errors=True)
         (directory / "progress").mkdir()
         (directory / STOP).unlink(missing_ok=True)
+
+
+def _clear(directory: Path) -> None:
+    for left in directory.glob(f".*{ASIDE}"):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def _now() -> str:
