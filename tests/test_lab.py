@@ -15,7 +15,7 @@ from sawtooth.cli.lab_command import serve
 from sawtooth.cli.program import sawtooth
 from sawtooth.errors import SawtoothError
 from sawtooth.lab import Server, Site, built
-from sawtooth.lab.site import KINDS
+from sawtooth.lab.site import KINDS, SERVED
 
 SITE = Site({name: f"<title>sawtooth lab</title> {name}".encode() for name in KINDS})
 
@@ -62,8 +62,9 @@ def test_only_this_machine_is_answered_by_its_own_name(server: Server) -> None:
     assert asked(server, "/", Host=f"localhost:{server.server_port}")[0] == 200
 
 
-def test_nothing_can_be_sent_to_it(server: Server) -> None:
-    assert asked(server, "/", "POST")[0] == 501
+def test_nothing_is_taken_without_the_key(server: Server) -> None:
+    assert asked(server, "/", "POST")[0] == 403
+    assert asked(server, "/", "PUT")[0] == 501
 
 
 def test_two_servers_take_two_ports() -> None:
@@ -75,7 +76,7 @@ def test_two_servers_take_two_ports() -> None:
 def test_the_page_is_written_for_any_web_server_and_again_over_itself(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("stays")
     for _ in range(2):
-        assert {path.name for path in SITE.export(tmp_path)} == set(KINDS)
+        assert {path.name for path in SITE.export(tmp_path)} == set(KINDS) - set(SERVED)
     assert (tmp_path / "sawtooth.wasm").read_bytes() == SITE.files["sawtooth.wasm"]
     assert (tmp_path / "mine.txt").read_text() == "stays"
 
@@ -98,7 +99,7 @@ def test_an_installation_without_the_page_says_how_to_build_it(monkeypatch: pyte
 def test_the_command_writes_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("sawtooth.lab.built", lambda: SITE)
     told = CliRunner().invoke(sawtooth, ["lab", "--export", str(tmp_path / "www"), "--json"], catch_exceptions=False)
-    assert {Path(one).name for one in json.loads(told.output)["written"]} == set(KINDS)
+    assert {Path(one).name for one in json.loads(told.output)["written"]} == set(KINDS) - set(SERVED)
     assert (tmp_path / "www" / "index.html").read_bytes() == SITE.files["index.html"]
 
 

@@ -23,7 +23,7 @@ WEB = ROOT / "web"
 SITE = ROOT / "src" / "sawtooth" / "lab" / "built"
 HELD = ("uplot", "smol-toml")
 """Packages that are in it."""
-PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts"}
+PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts", "results": "results/page.ts"}
 """Of the page, by the name that it has in it."""
 FOR_NODE = ("asked", "core", "compile", "heavy", "presets", "queuelimit", "series", "summary", "units", "warnings")
 """Parts that the tests ask in node."""
@@ -40,7 +40,8 @@ def build(site: Path) -> None:
     # Comments of their own name hosts; licences stand whole at the beginning.
     told = ["--legal-comments=none", f"--banner:js={_licences()}"]
     subprocess.run([*bundle, "--minify", known, *told, f"--outdir={site}", *pages], check=True)
-    shutil.copy(WEB / "lab" / "index.html", site)
+    for page in ("index.html", "results.html"):
+        shutil.copy(WEB / "lab" / page, site)
 
 
 def for_node(directory: Path) -> None:

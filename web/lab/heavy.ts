@@ -41,11 +41,11 @@ export class Heavy {
     if (count > 10_000 && ms > 0) this.perSecond = (count / ms) * 1e3;
   }
 
-  /** In words how heavy it is, where that is too much; then less is offered. */
-  words(asked: Asked): string | undefined {
+  /** In words how heavy it is, where that is too much; then less is offered. `elsewhere`: it is not for the page. */
+  words(asked: Asked, elsewhere = false): string | undefined {
     const { question } = asked;
     const count = packets(asked);
-    const heavy = count > MOST_PACKETS && this.wanted !== JSON.stringify(question);
+    const heavy = !elsewhere && count > MOST_PACKETS && this.wanted !== JSON.stringify(question);
     this.root.hidden = !heavy;
     if (!heavy) return undefined;
     const { duration, flows } = lighter(asked);

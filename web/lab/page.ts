@@ -9,10 +9,11 @@ import { Field, FIELDS, made } from "./fields";
 import { figures } from "./figures";
 import * as file from "./file";
 import { Flows } from "./flows";
-import { Heavy } from "./heavy";
+import { Heavy, packets } from "./heavy";
 import { HostEcn } from "./hostecn";
 import * as permalink from "./permalink";
 import { InputError } from "./problem";
+import { NativeSwitch } from "./nativeswitch";
 import { PRESETS, type Preset } from "./presets";
 import { published } from "./published";
 import { QueueFields } from "./queuefields";
@@ -39,14 +40,16 @@ async function main(): Promise<void> {
   let asked: Asked | undefined;
   let quiet: ReturnType<typeof setTimeout> | undefined;
 
-  const runner = new Runner({ grown: (...told) => shown(...told), failed: (why) => wrong(why) }, EVERY_MS);
+  const native = new NativeSwitch(() => ask(question));
+  const failed = (why: string, problem?: InputError): void => (problem === undefined ? wrong(why) : refused(problem));
+  const runner = new Runner({ grown: (...told) => shown(...told), failed, ran: (...told) => native.ran(...told) }, EVERY_MS);
   const sweep = new Sweep((figure, done, of) => {
     at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : source(question);
     show(figure.name, at("response"), () => sweep.figure(published(preset(question)?.published)) ?? figure);
   });
   let controls: string[];
   try {
-    controls = await runner.controls;
+    [controls] = await Promise.all([runner.controls, native.find()]);
   } catch (error) {
     wrong(`the simulator could not be loaded: ${error instanceof Error ? error.message : String(error)}`);
     return;
@@ -111,12 +114,13 @@ async function main(): Promise<void> {
     }
     refused(undefined);
     at("warnings").textContent = warnings(asked).join(" ");
-    const tooHeavy = heavy.words(asked);
+    const elsewhere = native.wanted(asked, packets(asked));
+    const tooHeavy = heavy.words(asked, elsewhere !== undefined);
     at("answer").classList.toggle("stale", tooHeavy !== undefined);
-    if (tooHeavy === undefined) runner.ask(asked);
+    if (tooHeavy === undefined) runner.ask(asked, elsewhere);
     else {
       runner.stop();
-      tell(`${tooHeavy}${charts.has("goodput") ? " What is below is of the last question that ran." : ""}`);
+      tell(`${tooHeavy}${native.offer}${charts.has("goodput") ? " What is below is of the last question that ran." : ""}`);
     }
     const current = asked;
     quiet = setTimeout(() => {
@@ -194,7 +198,7 @@ async function main(): Promise<void> {
     const rows = summary(of, runs);
     table(rows);
     if (finished) {
-      heavy.measured(rows.reduce((sum, row) => sum + row.segments, 0), runner.workedMs);
+      if (!runner.native) heavy.measured(rows.reduce((sum, row) => sum + row.segments, 0), runner.workedMs);
       tell(sentence(of, rows));
       document.body.dataset["finished"] = permalink.written(of.question);
     }

@@ -10,6 +10,15 @@ export interface Run {
   runs: { json: string; durationNs: number }[];
   /** Answers come after so many milliseconds of work. */
   everyMs: number;
+  /** Runs them elsewhere, on the native core of the machine that serves the page. */
+  native?: Native;
+}
+
+/** `text`: what a link holds; of a `page` one simulation runs at a time. */
+export interface Native {
+  key: string;
+  page: string;
+  text: string;
 }
 
 export interface Stop {
@@ -27,5 +36,13 @@ export interface Rows {
 
 export type Answer =
   | { kind: "ready"; controls: string[] }
-  | { kind: "rows"; number: number; runs: Rows[]; workedMs: number }
-  | { kind: "failed"; number: number; why: string };
+  | { kind: "rows"; number: number; runs: Rows[]; events: number; workedMs: number }
+  | { kind: "failed"; number: number; why: string; problem?: Problem };
+
+/** Of an input that was refused, as an InputError has them. */
+export interface Problem {
+  code: string;
+  message: string;
+  fix: string;
+  field: string | undefined;
+}

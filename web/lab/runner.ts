@@ -1,13 +1,17 @@
 // The worker, as the page asks it: the latest question only; what it told of earlier ones is dropped.
 
 import type { Asked } from "./asked";
-import type { Answer, Question } from "./protocol";
+import { InputError } from "./problem";
+import type { Answer, Native, Question } from "./protocol";
 import { RunLines } from "./series";
 
 export interface Listener {
   /** More rows of the latest question. */
   grown(asked: Asked, runs: readonly RunLines[], finished: boolean): void;
-  failed(why: string): void;
+  /** With `problem` where the input was refused. */
+  failed(why: string, problem?: InputError): void;
+  /** After the last rows: how many events there were, and in how much time. */
+  ran?(native: boolean, events: number, workedMs: number): void;
 }
 
 export class Runner {
@@ -17,6 +21,8 @@ export class Runner {
   private runs: RunLines[] = [];
   /** What the latest question has taken so far. */
   workedMs = 0;
+  /** Whether it runs elsewhere. */
+  native = false;
   /** Names of the congestion controls, once the core is there. */
   readonly controls: Promise<string[]>;
 
@@ -34,12 +40,14 @@ export class Runner {
     });
   }
 
-  ask(asked: Asked): void {
+  /** `native`: how it is run there, instead of in the page. */
+  ask(asked: Asked, native?: Native): void {
     this.number += 1;
     this.asked = asked;
     this.runs = asked.compiled.map(({ flows }) => new RunLines(flows.length, asked.intervalS));
     const runs = asked.compiled.map(({ json, durationNs }) => ({ json, durationNs }));
-    this.post({ kind: "run", number: this.number, runs, everyMs: this.everyMs });
+    this.native = native !== undefined;
+    this.post({ kind: "run", number: this.number, runs, everyMs: this.everyMs, ...(native === undefined ? {} : { native }) });
   }
 
   stop(): void {
@@ -57,9 +65,12 @@ export class Runner {
     if (answer.kind === "rows") {
       this.workedMs = answer.workedMs;
       answer.runs.forEach(({ tables, nowNs, finished }, run) => this.runs[run]!.add(tables, nowNs / 1e9, finished));
-      this.listener.grown(this.asked, this.runs, this.runs.every((run) => run.finished));
+      const finished = this.runs.every((run) => run.finished);
+      this.listener.grown(this.asked, this.runs, finished);
+      if (finished) this.listener.ran?.(this.native, answer.events, answer.workedMs);
     } else if (answer.kind === "failed") {
-      this.listener.failed(answer.why);
+      const { problem } = answer;
+      this.listener.failed(answer.why, problem && new InputError(problem.code, problem.message, problem.fix, problem.field));
     }
   }
 }

@@ -1,6 +1,8 @@
 // Runs simulations beside the page. Between two slices it listens: a new question ends what runs, and nothing is started anew.
 
 import { Core, CoreError, type Simulation, type Tables } from "./core";
+import * as native from "./native";
+import { InputError } from "./problem";
 import type { Answer, Question, Run } from "./protocol";
 import { turn } from "./turn";
 
@@ -14,6 +16,7 @@ const answer = (told: Answer, tables: readonly Tables[] = []): void => {
 };
 
 let latest = 0;
+let elsewhere = new AbortController();
 
 async function main(): Promise<void> {
   const bytes = await fetch(new URL("sawtooth.wasm", self.location.href));
@@ -23,12 +26,18 @@ async function main(): Promise<void> {
   answer({ kind: "ready", controls: core.controls() });
   self.onmessage = ({ data }: MessageEvent<Question>) => {
     latest += 1;
+    elsewhere.abort();
     if (data.kind === "stop") return;
     const turn = latest;
-    run(core, data, () => latest === turn).catch((error: unknown) => {
+    const wanted = (): boolean => latest === turn;
+    const running = data.native === undefined ? run(core, data, wanted) : natively(data, wanted);
+    running.catch((error: unknown) => {
       // After a trap the core's memory is no longer to be trusted.
       if (error instanceof CoreError) core = new Core(module);
-      answer({ kind: "failed", number: data.number, why: error instanceof Error ? error.message : String(error) });
+      if (!wanted()) return;
+      const why = error instanceof Error ? error.message : String(error);
+      const { code, message, fix, field } = error as InputError;
+      answer({ kind: "failed", number: data.number, why, ...(error instanceof InputError ? { problem: { code, message, fix, field } } : {}) });
     });
   };
 }
@@ -41,7 +50,8 @@ async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boo
   const tell = (): void => {
     // All in one: figures never show one without the others.
     const rows = open.map((one, which) => ({ nowNs: one.now_ns, finished: finished[which]!, tables: one.take() }));
-    answer({ kind: "rows", number, runs: rows, workedMs }, rows.map(({ tables }) => tables));
+    const events = open.reduce((sum, one) => sum + one.events, 0);
+    answer({ kind: "rows", number, runs: rows, events, workedMs }, rows.map(({ tables }) => tables));
   };
   try {
     for (const { json } of runs) open.push(core.simulation(json));
@@ -69,6 +79,13 @@ async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boo
   } finally {
     for (const one of open) one.close();
   }
+}
+
+async function natively({ number, everyMs, native: asked }: Run, wanted: () => boolean): Promise<void> {
+  elsewhere = new AbortController();
+  await native.run(asked!, everyMs, elsewhere.signal, (runs, events, workedMs) => {
+    if (wanted()) answer({ kind: "rows", number, runs, events, workedMs }, runs.map(({ tables }) => tables));
+  });
 }
 
 main().catch((error: unknown) => {

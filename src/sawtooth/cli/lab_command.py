@@ -24,13 +24,22 @@ if TYPE_CHECKING:
 @click.option(
     "--export", "directory", type=str, metavar="DIR", help="Write the page there instead, for any web server."
 )
+@click.option(
+    "--results",
+    type=str,
+    metavar="DIR",
+    default="results",
+    show_default=True,
+    help="Directory whose results the page lists.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the address; 0, the default: a free one.")
 @click.option("--no-browser", is_flag=True, help="Open none: only say where the page is.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def lab(directory: str | None, port: int, no_browser: bool, as_json: bool) -> None:
+def lab(directory: str | None, results: str, port: int, no_browser: bool, as_json: bool) -> None:
     """Open the laboratory: a page that simulates in the browser, while you move loss, rate, delay and queue.
 
-    It is served to this machine only, until Ctrl-C. Nothing is asked of any network.
+    It is served to this machine only, until Ctrl-C. Nothing is asked of any network. Who has the address with its key
+    may also run simulations on this machine's core, and look at the results below --results.
     """
     from sawtooth.lab import built
 
@@ -42,20 +51,20 @@ def lab(directory: str | None, port: int, no_browser: bool, as_json: bool) -> No
         else:
             say(f"wrote {where(Path(directory))}: {len(written)} files, for any web server")
         return
-    serve(page, port, browser=not no_browser, as_json=as_json)
+    serve(page, port, results=Path(results), browser=not no_browser, as_json=as_json)
 
 
-def serve(page: Site, port: int, *, browser: bool, as_json: bool) -> None:
+def serve(page: Site, port: int, *, results: Path | None = None, browser: bool, as_json: bool) -> None:
     """Until Ctrl-C. Raises SawtoothError ``port-taken``."""
     from sawtooth.lab import Server
 
     try:
-        server = Server(page, port)
+        server = Server(page, port, results)
     except OSError as error:
         message = f"port {port} cannot be had: {error.strerror}"
         raise SawtoothError("port-taken", message, fix="leave --port out for a free one") from error
     with server:
-        address = server.address
+        address = server.opened
         say(json.dumps({"address": address}) if as_json else f"the laboratory is at {address} (Ctrl-C ends it)")
         sys.stdout.flush()
         if browser:

@@ -27,22 +27,23 @@ _MOST_TIMES = 2000
 
 def text(run: Run) -> str:
     """Several lines."""
-    heading, said = _lines(run)
+    heading, said = told(run)
     return "\n".join([heading, *(f"  {line}" for line in said)])
 
 
 def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
     """What ``page`` puts together."""
-    heading, said = _lines(run)
+    heading, said = told(run)
     found = summary(run)
-    drawn = _figure(run)
+    drawn = figure(run)
     words = f"throughput and smoothed round-trip time of {heading}"
     pictures = [] if drawn is None else [picture(lambda aside: _draw(drawn, aside), words)]
     after = said[min(len(found), _MOST + 1) :]
     return heading, after, pictures, [table(found.dropna(axis="columns", how="all"))]
 
 
-def _lines(run: Run) -> tuple[str, list[str]]:
+def told(run: Run) -> tuple[str, list[str]]:
+    """A heading, and lines: flows, the queue, probes, tables, warnings."""
     asked = run.scenario
     warmup = f" after {asked.warmup} of warm-up" if asked.warmup.ns else ""
     heading = f"Run of {asked.name} on {run.engine}: {asked.topology}, {asked.duration}{warmup}, seed {asked.seed}"
@@ -76,7 +77,7 @@ def _flow(row: dict[Any, Any]) -> str:
     return f"{row['flow']}{control}{count}: {', '.join(told)}"
 
 
-def _figure(run: Run) -> LineFigure | None:
+def figure(run: Run) -> LineFigure | None:
     """Throughput of each flow, and its smoothed round-trip time where the engine has it."""
     import pandas as pd
 

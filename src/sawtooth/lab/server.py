@@ -1,65 +1,296 @@
-"""The server: the page's files and nothing else, to this machine and nobody else."""
+"""The server: the page's files, results by their ids, simulations on request; to this machine and to its own page.
+
+Whoever can read the address that ``sawtooth lab`` prints has its key. Without the key there are the page's files only.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import hmac
+import json
+import secrets
+import threading
+from collections.abc import Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+from sawtooth.errors import BAD_INPUT, InputError, SawtoothError
+from sawtooth.lab import asked
+from sawtooth.lab.results import Results
 from sawtooth.lab.site import KINDS, Site
+from sawtooth.lab.workers import Gone, Workers
 
 LOOPBACK = "127.0.0.1"
+LARGEST = 1 << 20
+"""Bytes of a scenario that is sent."""
+RUN_S, LOOK_S = 600.0, 300.0
+"""So long a simulation may take, and opening or comparing results."""
+MOST_COMPARED = 12
+_MOST_CONNECTIONS = 64
+_PATIENCE_S = 30.0
+_JSON = "application/json; charset=utf-8"
+_LINES = "application/x-ndjson; charset=utf-8"
+# A report may be anybody's: it gets an origin of its own, no network, and no way to whom it came with.
+_REPORT_POLICY = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; connect-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 
 class Server(ThreadingHTTPServer):
-    """Serves a site on loopback, at a port that the system chooses, by ``serve_forever``."""
+    """Serves a site on loopback, at a port that the system chooses, by ``serve_forever``; with the results below a
+    directory, where that is given.
+    """
 
     daemon_threads = True
 
-    def __init__(self, site: Site, port: int = 0) -> None:
+    def __init__(self, site: Site, port: int = 0, results: Path | None = None) -> None:
+        self.workers = Workers()
         super().__init__((LOOPBACK, port), _Handler)
         self.site = site
+        self.key = secrets.token_urlsafe(24)
+        self.results = None if results is None else Results(results)
+        self._connections = threading.BoundedSemaphore(_MOST_CONNECTIONS)
 
     @property
     def address(self) -> str:
         """Where a browser finds the page."""
         return f"http://{LOOPBACK}:{self.server_port}/"
 
+    @property
+    def opened(self) -> str:
+        """The same with the key, for whom it may run and show results."""
+        return f"{self.address}?key={self.key}"
+
+    def key_of(self, result: str) -> str:
+        """What opens one report, and nothing else: the report itself knows it."""
+        return hmac.new(self.key.encode(), result.encode(), hashlib.sha256).hexdigest()[:32]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Refuses what is more than it can have open."""
+        if not self._connections.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._connections.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a browser that goes away is no news."""
+
+    def server_close(self) -> None:
+        """Ends what works for it, too."""
+        super().server_close()
+        self.workers.close()
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version = "sawtooth"
     sys_version = ""
+    timeout = _PATIENCE_S
 
     def do_GET(self) -> None:
-        """A file of the page by its name."""
+        """A file of the page, or what is known to who has the key."""
         self._answer(body=True)
 
     def do_HEAD(self) -> None:
-        """The same without the file."""
+        """Of a file of the page, the same without it."""
         self._answer(body=False)
 
+    def do_POST(self) -> None:
+        """A simulation: ``run``."""
+        with self._telling():
+            if not self._is_here() or not self._has_key():
+                return
+            if urlsplit(self.path).path != "/run":
+                self.send_error(HTTPStatus.NOT_FOUND)
+                return
+            text, kind = self._sent()
+            every_ms = min(60_000.0, max(20.0, _number(self.headers.get("X-Sawtooth-Every"), 100.0)))
+            question = {"do": "run", "text": text, "type": kind, "every_ms": every_ms}
+            page = (self.headers.get("X-Sawtooth-Page") or "")[:64] or None
+            with self.server.workers.asked(question, self.connection, RUN_S, page) as worker:
+                first = worker.frame()
+                while first is not None:
+                    head, _, told = first
+                    if head["kind"] == "error" and not self._begun:
+                        raise _error(head)
+                    if not self._begun:
+                        self._begin("application/octet-stream", policy=_POLICY)
+                    self.wfile.write(told)
+                    first = worker.frame()
+
     def _answer(self, *, body: bool) -> None:
-        # A name that somebody else's server resolves to this address is not this page's.
-        if self.headers.get("Host") not in (
-            f"{LOOPBACK}:{self.server.server_port}",
-            f"localhost:{self.server.server_port}",
-        ):
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
-            return
-        name = self.path.partition("?")[0].removeprefix("/") or "index.html"
-        content = self.server.site.files.get(name)
-        if content is None:
+        with self._telling():
+            if not self._is_here():
+                return
+            path = urlsplit(self.path).path
+            name = "results.html" if path == "/results" else path.removeprefix("/") or "index.html"
+            content = self.server.site.files.get(name)
+            if content is not None:
+                self._begin(KINDS[name], len(content))
+                if body:
+                    self.wfile.write(content)
+                return
+            first, _, last = path.removeprefix("/").partition("/")
+            if body and first == "report" and last:
+                self._report(last)
+            elif body and first == "api" and last:
+                if self._has_key():
+                    self._known(last)
+            else:
+                self.send_error(HTTPStatus.NOT_FOUND)
+
+    def _known(self, wanted: str) -> None:
+        results = self.server.results
+        query = parse_qs(urlsplit(self.path).query, max_num_fields=8)
+        if wanted == "hello":
+            self._json({"results": results is not None, "controls": _controls()})
+        elif results is None:
+            self.send_error(HTTPStatus.NOT_FOUND)
+        elif wanted == "results":
+            self._begin(_LINES, policy=_POLICY)
+            for row in results.rows():
+                if row.get("report"):
+                    row = row | {"report": f"report/{row['id']}?key={self.server.key_of(row['id'])}"}
+                self.wfile.write(json.dumps(row).encode() + b"\n")
+        elif wanted.startswith("result/"):
+            directory = results.place(wanted.removeprefix("result/"))
+            self._look({"do": "open", "directory": str(directory)})
+        elif wanted == "compare":
+            ids = query.get("ids", [""])[0].split(",")
+            if not 2 <= len(ids) <= MOST_COMPARED:
+                fix = f"choose 2 to {MOST_COMPARED}"
+                raise InputError("bad-usage", f"{len(ids)} results cannot be compared", field="ids", fix=fix)
+            directories = [str(results.place(one)) for one in ids]
+            within, omit = query.get("within", ["10%"])[0], query.get("omit", [None])[0]
+            self._look({"do": "compare", "directories": directories, "within": within, "omit": omit})
+        else:
+            self.send_error(HTTPStatus.NOT_FOUND)
+
+    def _look(self, question: dict[str, Any]) -> None:
+        """What a worker says of results."""
+        with self.server.workers.asked(question, self.connection, LOOK_S) as worker:
+            found = worker.frame()
+            if found is None or found[0]["kind"] == "error":
+                raise _error(found[0] if found else {})
+            self._begin(_JSON, len(found[1]), policy=_POLICY)
+            self.wfile.write(found[1])
+
+    def _report(self, wanted: str) -> None:
+        key = parse_qs(urlsplit(self.path).query).get("key", [""])[0]
+        if self.server.results is None or not hmac.compare_digest(key.encode(), self.server.key_of(wanted).encode()):
             self.send_error(HTTPStatus.NOT_FOUND)
             return
-        self.send_response(HTTPStatus.OK)
-        headers = {"Content-Type": KINDS[name], "Content-Length": str(len(content)), "Cache-Control": "no-store"}
-        headers |= {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
-        headers |= {"Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY"}
+        page = self.server.results.report(wanted)
+        self._begin("text/html; charset=utf-8", len(page), policy=_REPORT_POLICY)
+        self.wfile.write(page)
+
+    def _is_here(self) -> bool:
+        """Whether its own page asks, or somebody who follows a link; else it is told off."""
+        here = [f"{name}:{self.server.server_port}" for name in (LOOPBACK, "localhost")]
+        # A name that somebody else's server resolves to this address is not this page's.
+        if self.headers.get("Host") not in here:
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+            return False
+        origin = self.headers.get("Origin")
+        if origin is not None and origin != f"http://{self.headers['Host']}":
+            self.send_error(HTTPStatus.FORBIDDEN)
+            return False
+        return True
+
+    def _has_key(self) -> bool:
+        given = self.headers.get("X-Sawtooth-Key") or ""
+        if hmac.compare_digest(given.encode("latin-1", "replace"), self.server.key.encode()):
+            return True
+        self.send_error(HTTPStatus.FORBIDDEN, "the address that sawtooth lab printed has the key")
+        return False
+
+    def _sent(self) -> tuple[str, str]:
+        """The text and its type. Raises InputError."""
+        kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+        if kind not in (asked.JSON, asked.TOML):
+            fix = f"send {asked.TOML}, or {asked.JSON}"
+            raise InputError("wrong-type", "that is no scenario", field="Content-Type", fix=fix)
+        length = self.headers.get("Content-Length") or ""
+        if not length.isascii() or not length.isdigit() or len(length) > 12 or int(length) > LARGEST:
+            fix = f"send at most {LARGEST >> 20} MiB, with its length"
+            raise InputError("out-of-range", "that is too long for a scenario", field="Content-Length", fix=fix)
+        try:
+            return self.rfile.read(int(length)).decode(), kind
+        except UnicodeDecodeError as error:
+            raise InputError("not-toml", "it is not UTF-8 text", fix="save it as UTF-8") from error
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What goes wrong as JSON, if nothing else was told before."""
+        self._begun = False
+        try:
+            yield
+        except (Gone, ConnectionError, TimeoutError):
+            self.close_connection = True
+        except SawtoothError as error:
+            if self._begun:
+                # The stream ends without its last rows, which its reader tells.
+                self.close_connection = True
+                return
+            status = HTTPStatus.BAD_REQUEST if error.exit_status == BAD_INPUT else HTTPStatus.INTERNAL_SERVER_ERROR
+            told = {name: getattr(error, name) for name in ("code", "message", "file", "field", "fix")}
+            self._json({"error": told}, status)
+
+    def _json(self, told: Any, status: HTTPStatus = HTTPStatus.OK) -> None:
+        content = json.dumps(told).encode()
+        self._begin(_JSON, len(content), policy=_POLICY, status=status)
+        self.wfile.write(content)
+
+    def _begin(
+        self, kind: str, length: int | None = None, *, policy: str = "", status: HTTPStatus = HTTPStatus.OK
+    ) -> None:
+        """The head of an answer. The page's own files say their policy themselves."""
+        self._begun = True
+        self.send_response(status)
+        headers = {"Content-Type": kind, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+        headers |= {"Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
+        headers |= {"X-Frame-Options": "DENY"}
+        if policy:
+            headers["Content-Security-Policy"] = policy
+        if length is not None:
+            headers["Content-Length"] = str(length)
         for header, value in headers.items():
             self.send_header(header, value)
         self.end_headers()
-        if body:
-            self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: what a browser asks for is no news."""
+
+
+def _error(head: dict[str, Any]) -> SawtoothError:
+    """What a worker said."""
+    if not head:
+        return SawtoothError("worker-died", "nothing was answered", fix="try the same on the command line")
+    return SawtoothError(
+        head["code"], head["message"], file=head.get("file"), field=head.get("field"), fix=head.get("fix")
+    )
+
+
+def _number(text: str | None, default: float) -> float:
+    try:
+        return float(text) if text else default
+    except ValueError:
+        return default
+
+
+def _controls() -> list[str]:
+    from sawtooth.engines import sim
+
+    return list(sim.controls())

@@ -13,13 +13,17 @@ from sawtooth.storage import writing
 
 KINDS = {
     "index.html": "text/html; charset=utf-8",
+    "results.html": "text/html; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
+    "results.js": "text/javascript; charset=utf-8",
     "worker.js": "text/javascript; charset=utf-8",
     "capture.js": "text/javascript; charset=utf-8",
     "sawtooth.wasm": "application/wasm",
 }
 """Every file of the page, and what a web server says it is."""
+SERVED = ("results.html", "results.js")
+"""Those that need the server of ``sawtooth lab``: they are not written out."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,10 @@ class Site:
             raise InputError("conflict", "there is another page of that name", file=index, fix=fix)
         with writing(home):
             home.mkdir(parents=True, exist_ok=True)
-            for name, content in self.files.items():
-                (home / name).write_bytes(content)
-        return [home / name for name in self.files]
+            written = {home / name: content for name, content in self.files.items() if name not in SERVED}
+            for path, content in written.items():
+                path.write_bytes(content)
+        return list(written)
 
 
 def built() -> Site:

@@ -84,7 +84,7 @@ def listing(
     if not root.is_dir():
         fix = "name the directory that results are in: the one that run was given with --out"
         raise InputError("file-not-found", "there is no such directory", file=root, fix=fix)
-    found = [_entry(root, where, verify) for where in results_below(root)]
+    found = [entry(root, where, verify) for where in results_below(root)]
     found = [
         one
         for one in found
@@ -143,7 +143,8 @@ def _moment(text: str) -> float:
         return 0.0
 
 
-def _entry(root: Path, where: Path, verify: bool) -> Entry:
+def entry(root: Path, where: Path, verify: bool = False) -> Entry:
+    """One of ``results_below`` a root. Whatever is wrong with it is in its ``problem``."""
     relative = where.relative_to(root).as_posix()
     name = where.resolve().name if relative == "." else relative
     try:

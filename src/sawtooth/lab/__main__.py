@@ -1,0 +1,91 @@
+"""The process that works for the server: ``python -m sawtooth.lab``.
+
+It reads a question from standard input, a line of JSON, and answers with frames on standard output. It ends with the
+server, whose end of its standard input closes then.
+
+A frame is the length of its head and of its body, four bytes each, little-endian; the head, JSON; the body. ``rows``
+has in its body the columns that its head names, one behind the other; ``told`` has JSON; ``error`` none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import struct
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+from sawtooth.errors import SawtoothError
+
+MEMORY = 6 << 30
+"""Bytes of address space: what a hostile file may take at most."""
+_REPORT_IT = "this is a defect of sawtooth: please report it"
+
+
+def main() -> None:
+    frames = os.dup(1)
+    # What is printed by accident is no frame.
+    os.dup2(2, 1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    line = sys.stdin.buffer.readline()
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
+
+    def tell(head: dict[str, Any], body: bytes = b"") -> None:
+        told = json.dumps(head, allow_nan=False).encode()
+        left = memoryview(struct.pack("<II", len(told), len(body)) + told + body)
+        while left:
+            left = left[os.write(frames, left) :]
+
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            _answer(json.loads(line), tell)
+        except SawtoothError as error:
+            tell({"kind": "error", **described(error)})
+        except BrokenPipeError:
+            raise
+        except BaseException as error:
+            panicked = type(error).__name__ == "PanicException"
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            message = f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+            code = "core-failed" if panicked else "internal"
+            tell({"kind": "error", **described(SawtoothError(code, message, fix=_REPORT_IT))})
+
+
+def described(error: SawtoothError) -> dict[str, Any]:
+    """An error as JSON values."""
+    return {name: getattr(error, name) for name in ("code", "message", "file", "field", "fix")}
+
+
+def _answer(question: dict[str, Any], tell: Any) -> None:
+    if question["do"] == "run":
+        from sawtooth.lab import asked, native
+
+        native.run(asked.read(question["text"], question["type"]), question["every_ms"], tell)
+        return
+    if question["do"] == "open":
+        from sawtooth.lab import opened
+
+        told = opened.told(Path(question["directory"]))
+    else:
+        from sawtooth.lab import compared
+
+        directories = [Path(one) for one in question["directories"]]
+        told = compared.told(directories, question["within"], question["omit"])
+    tell({"kind": "told"}, json.dumps(told, allow_nan=False).encode())
+
+
+def _end_with_the_server() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

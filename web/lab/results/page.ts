@@ -1,0 +1,112 @@
+// The page of results, which `sawtooth lab` serves: a list, and below it what was opened or compared.
+
+import { InputError } from "../problem";
+import { answered, asking, key } from "../served";
+import { List, type Row } from "./list";
+import { link, show, type Told } from "./shown";
+
+const at = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
+
+async function main(): Promise<void> {
+  const given = key();
+  if (given === undefined) {
+    at("listed").textContent = "This page has no key: open the address that sawtooth lab printed.";
+    return;
+  }
+  let latest = new AbortController();
+  let chosen: readonly string[] = [];
+  const compare = at<HTMLButtonElement>("compare");
+  const list = new List(at("results"), at("more"), told, (row) => (location.hash = `open=${row.id}`));
+  const filter = (): void => list.filter(at<HTMLInputElement>("words").value, at<HTMLSelectElement>("state").value);
+  at("words").addEventListener("input", filter);
+  at("state").addEventListener("change", filter);
+  compare.addEventListener("click", () => {
+    const asked = new URLSearchParams({ compare: chosen.join(",") });
+    for (const name of ["within", "omit"]) {
+      const value = at<HTMLInputElement>(name).value.trim();
+      if (value !== "") asked.set(name, value);
+    }
+    // The same once more is asked once more.
+    if (location.hash === `#${asked}`) void look();
+    else location.hash = String(asked);
+  });
+  addEventListener("hashchange", () => void look());
+  try {
+    await load(given, list);
+  } catch (error) {
+    wrong(error);
+  }
+  document.body.dataset["ready"] = String(Math.round(performance.now()));
+  await look();
+
+  function told(shown: number, all: number, ids: readonly string[]): void {
+    chosen = ids;
+    compare.disabled = ids.length < 2;
+    const reference = list?.named(ids[0] ?? "");
+    at("chosen").textContent = reference === undefined ? "" : `${ids.length} chosen; ${reference.name} is the reference.`;
+    at("listed").textContent = shown === all ? `${all} results` : `${shown} of ${all} results`;
+  }
+
+  /** What the address asks for. */
+  async function look(): Promise<void> {
+    latest.abort();
+    latest = new AbortController();
+    const { signal } = latest;
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const [open, ids] = [asked.get("open"), asked.get("compare")];
+    at("wrong").hidden = true;
+    const row = open === null ? undefined : list.named(open);
+    // A large study takes a while; its report is there at once.
+    at("shown").replaceChildren(...link(row?.report ?? false));
+    if (open === null && ids === null) return;
+    at("busy").textContent = open === null ? "Comparing …" : `Opening ${row?.name ?? "it"} …`;
+    try {
+      const query = new URLSearchParams({ ids: ids ?? "", ...pick(asked, "within"), ...pick(asked, "omit") });
+      const path = open === null ? `api/compare?${query}` : `api/result/${encodeURIComponent(open)}`;
+      const answer = await answered(asking(path, given!, signal));
+      const found = (await answer.json()) as Told;
+      if (signal.aborted) return;
+      show(at("shown"), found, row?.report ?? false);
+      document.body.dataset["shown"] = location.hash;
+    } catch (error) {
+      if (!signal.aborted) wrong(error);
+    } finally {
+      if (!signal.aborted) at("busy").textContent = "";
+    }
+  }
+}
+
+function pick(asked: URLSearchParams, name: string): Record<string, string> {
+  const value = asked.get(name);
+  return value === null ? {} : { [name]: value };
+}
+
+/** Rows as they come, so that thousands are there from the beginning. */
+async function load(given: string, list: List): Promise<void> {
+  const { body } = await answered(asking("api/results", given));
+  const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    const lines = (rest + (value ?? "")).split("\n");
+    rest = lines.pop()!;
+    const told = lines.map((line) => JSON.parse(line) as Row | { all: number; shown: number; directory: string });
+    list.add(told.filter((one): one is Row => "id" in one));
+    for (const one of told) if ("all" in one) at("where").textContent = where(one);
+    if (done) return;
+  }
+}
+
+function where({ all, shown, directory }: { all: number; shown: number; directory: string }): string {
+  if (all === 0) return `There are none below ${directory}: sawtooth run puts them there; sawtooth lab --results names another directory.`;
+  return `Below ${directory}${shown < all ? `; the newest ${shown} of ${all}` : ""}.`;
+}
+
+function wrong(error: unknown): void {
+  const told = at("wrong");
+  told.hidden = false;
+  if (error instanceof InputError) told.textContent = `${error.field === undefined ? "" : `${error.field}: `}${error.message}. ${error.fix}`;
+  else told.textContent = error instanceof Error ? error.message : String(error);
+}
+
+void main();

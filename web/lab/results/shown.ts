@@ -1,0 +1,55 @@
+// One result, or several compared, as the server tells of them: lines, figures, tables.
+
+import { draw, type Figure } from "../../draw/index";
+import { made } from "../fields";
+
+/** As src/sawtooth/lab/opened.py and compared.py write it. */
+export interface Told {
+  heading: string;
+  lines?: string[];
+  words?: string;
+  figures: Figure[];
+  tables: { title: string; columns: string[]; rows: string[][]; all: number }[];
+}
+
+/** A result's own report, for a page of its own. */
+export function link(report: string | false): HTMLElement[] {
+  if (report === false) return [];
+  return [Object.assign(made("a", "button"), { href: report, target: "_blank", rel: "noopener", textContent: "Open its report" })];
+}
+
+export function show(host: HTMLElement, told: Told, report: string | false): void {
+  const heading = Object.assign(made("h2", ""), { textContent: told.heading, tabIndex: -1 });
+  host.replaceChildren(heading, ...link(report));
+  for (const line of told.lines ?? []) host.append(Object.assign(made("p", ""), { textContent: line }));
+  if (told.words !== undefined) {
+    const words = Object.assign(made("pre", ""), { textContent: told.words, tabIndex: 0 });
+    words.setAttribute("aria-label", "The comparison in words");
+    host.append(words);
+  }
+  for (const figure of told.figures) {
+    const place = made("div", "");
+    host.append(place);
+    draw(place, figure);
+  }
+  for (const { title, columns, rows, all } of told.tables) host.append(...table(title, columns, rows, all));
+  heading.focus({ preventScroll: true });
+  host.scrollIntoView();
+}
+
+function table(title: string, columns: string[], rows: string[][], all: number): HTMLElement[] {
+  const line = (tag: "th" | "td", cells: string[]): HTMLElement => {
+    const made_ = made("tr", "");
+    made_.append(...cells.map((text) => Object.assign(made(tag, ""), { textContent: text })));
+    return made_;
+  };
+  const shown = made("table", "");
+  shown.append(line("th", columns), ...rows.map((row) => line("td", row)));
+  const scroll = Object.assign(made("div", "scroll"), { tabIndex: 0 });
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", title);
+  scroll.append(shown);
+  const left = all - rows.length;
+  const more = left > 0 ? [Object.assign(made("p", ""), { textContent: `… and ${left} more rows` })] : [];
+  return [Object.assign(made("h3", ""), { textContent: title }), scroll, ...more];
+}
