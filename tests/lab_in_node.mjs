@@ -42,6 +42,11 @@ const verbs = {
     return run((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), scenarios);
   },
 
+  /** The same, watched. */
+  async watch(scenarios) {
+    return run((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), scenarios, true);
+  },
+
   /** Questions of the page: the rows of its summary. */
   async summary(questions) {
     const [{ Core }, { read: asked }, { RunLines }, { summary }] = await Promise.all(["core", "asked", "series", "summary"].map(part));

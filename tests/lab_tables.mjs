@@ -1,11 +1,11 @@
 // Runs compiled scenarios in WebAssembly, in node or in a page, and tells what came out as digests.
 
 /** Of each scenario: events, delivered packets, and by table and column the type, the rows and a SHA-256 of its bytes. */
-export async function run(Core, bytes, scenarios) {
+export async function run(Core, bytes, scenarios, watched = false) {
   const core = new Core(await WebAssembly.compile(bytes));
   const told = [];
   for (const scenario of scenarios) {
-    const simulation = core.simulation(JSON.stringify(scenario));
+    const simulation = core.simulation(JSON.stringify(scenario), watched);
     const columns = new Map();
     let finished = false;
     // In steps of another size than any interval: where it pauses changes nothing.

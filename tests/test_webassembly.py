@@ -104,8 +104,8 @@ def _digests(tables: dict[str, dict[str, Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _native(scenario: dict[str, Any]) -> dict[str, Any]:
-    simulation = _core.Simulation(json.dumps(scenario))
+def _native(scenario: dict[str, Any], *, watched: bool = False) -> dict[str, Any]:
+    simulation = _core.Simulation(json.dumps(scenario), watched=watched)
     assert simulation.advance(scenario["duration_ns"], 2**62)
     return {
         "digests": _digests(simulation.take()),
@@ -128,6 +128,16 @@ def test_every_kind_of_scenario_gives_the_tables_of_the_native_core_in_node(
     assert all(one["delivered"] > 100 for one in native.values())
     for name, expected in native.items():
         assert told[name] == expected, name
+
+
+def test_what_happens_is_told_there_as_by_the_native_core(lab: Path) -> None:
+    names = ["cubic", "bbr beside cubic", "dctcp, marks", "fq_codel, reverse flow", "prague, dualpi2"]
+    names += ["without SACK and timestamps, merged"]
+    compiled = dict(zip(SCENARIOS, _compiled(), strict=True))
+    for name, told in zip(names, ask(lab, "watch", [compiled[name] for name in names]), strict=True):
+        native = _native(compiled[name], watched=True)
+        assert native["digests"]["events.event"][1] > 5, name
+        assert told == native, name
 
 
 def test_every_kind_of_scenario_gives_the_tables_of_the_native_core_in_a_browser(

@@ -24,6 +24,7 @@ SITE = ROOT / "src" / "sawtooth" / "lab" / "built"
 HELD = ("uplot", "smol-toml")
 """Packages that are in it."""
 PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts", "results": "results/page.ts"}
+PARTS |= {"watcher": "understand/watcher.ts"}
 """Of the page, by the name that it has in it."""
 FOR_NODE = ("asked", "core", "compile", "heavy", "presets", "queuelimit", "series", "summary", "units", "warnings")
 """Parts that the tests ask in node."""

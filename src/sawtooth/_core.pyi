@@ -13,6 +13,7 @@ __all__ = [
     "Simulation",
     "__version__",
     "congestion_controls",
+    "event_names",
     "read_capture",
     "replay",
     "share_watch",
@@ -28,6 +29,9 @@ OVERRUN: str
 
 def congestion_controls() -> list[str]:
     """Names of the congestion controls that the simulator has."""
+
+def event_names() -> list[str]:
+    """Names of what a watched simulation tells, by their numbers in its table ``events``."""
 
 def read_capture(
     path: str, details: int | None = None, progress: Callable[[int, int], object] | None = None
@@ -93,17 +97,27 @@ class Simulation:
     """One simulation of a compiled scenario, which is JSON as ``Scenario.compile`` makes it.
 
     ``captures``: pcap files to be written, by the index of the host that sees the packets; ``modules``: what flows have
-    instead of a congestion control of the core, by their index. Raises ValueError on JSON
-    that is not that, OSError for a file.
+    instead of a congestion control of the core, by their index; ``watched``: a table ``events`` tells what happens to
+    the first 16 connections of each flow and to their packets. Raises ValueError on JSON that is not that, or where it is
+    captured and watched; OSError for a file.
     """
 
     def __new__(
-        cls, scenario: str, captures: dict[int, str] | None = None, modules: dict[int, Module] | None = None
+        cls,
+        scenario: str,
+        captures: dict[int, str] | None = None,
+        modules: dict[int, Module] | None = None,
+        watched: bool = False,
     ) -> Self: ...
     def advance(self, until_ns: int, max_events: int) -> bool:
         """Simulates until ``until_ns`` nanoseconds, the scenario's end or ``max_events`` events; true at the end.
 
         Other Python threads run meanwhile. Raises OSError where a capture cannot be written.
+        """
+
+    def record(self, on: bool) -> None:
+        """From now on ``packets`` and ``hops`` have each packet's way from host to host, or no more, where it is watched:
+        of what is sent while it is on, at most a million hops between two calls of ``take``.
         """
 
     def take(self) -> dict[str, dict[str, NDArray[Any]]]:

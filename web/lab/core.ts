@@ -23,7 +23,9 @@ interface Exports {
   answer_bytes(): number;
   tell_panics(): void;
   congestion_controls(): void;
-  simulation_open(): number;
+  event_names(): void;
+  simulation_open(watched: number): number;
+  simulation_record(handle: number, on: number): void;
   simulation_advance(handle: number, until_ns: bigint, max_events: bigint): number;
   simulation_now_ns(handle: number): bigint;
   simulation_events(handle: number): bigint;
@@ -66,13 +68,19 @@ export class Core {
     return JSON.parse(this.answer()) as string[];
   }
 
-  /** A run of a compiled scenario. */
-  simulation(scenario: string): Simulation {
+  /** Names of what a watched simulation tells, by their numbers. */
+  events(): string[] {
+    this.exports.event_names();
+    return JSON.parse(this.answer()) as string[];
+  }
+
+  /** A run of a compiled scenario; watched, it tells what happens to senders and packets. */
+  simulation(scenario: string, watched = false): Simulation {
     const text = new TextEncoder().encode(scenario);
     // Memory may grow, and then has another buffer.
     const place = this.exports.input(text.length);
     new Uint8Array(this.exports.memory.buffer, place, text.length).set(text);
-    const handle = this.safely(() => this.exports.simulation_open());
+    const handle = this.safely(() => this.exports.simulation_open(Number(watched)));
     if (handle === 0) throw new CoreError(this.answer());
     return new Simulation(this, this.exports, handle);
   }
@@ -131,6 +139,11 @@ export class Simulation {
   advance(until_ns: number, max_events: number): boolean {
     const step = () => this.exports.simulation_advance(this.handle, BigInt(until_ns), BigInt(max_events));
     return this.core.safely(step) !== 0;
+  }
+
+  /** From now on each packet's way is recorded, or no more. */
+  record(on: boolean): void {
+    this.exports.simulation_record(this.handle, Number(on));
   }
 
   get now_ns(): number {

@@ -22,6 +22,7 @@ import { DEFAULTS, type Scenario } from "./scenario";
 import type { RunLines } from "./series";
 import { digits, mbps, percent, sentence, summary, type Row } from "./summary";
 import { Sweep } from "./sweep";
+import { Understand } from "./understand/view";
 import { warnings } from "./warnings";
 
 /** So long after the last change the background sweep begins, and the address is written. */
@@ -47,6 +48,7 @@ async function main(): Promise<void> {
     at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : source(question);
     show(figure.name, at("response"), () => sweep.figure(published(preset(question)?.published)) ?? figure);
   });
+  const understand = new Understand(at<HTMLDetailsElement>("understand"));
   let controls: string[];
   try {
     [controls] = await Promise.all([runner.controls, native.find()]);
@@ -103,6 +105,7 @@ async function main(): Promise<void> {
     clearTimeout(quiet);
     delete document.body.dataset["finished"];
     sweep.stop();
+    understand.changed();
     try {
       asked = read(question, controls);
     } catch (error) {
@@ -199,6 +202,7 @@ async function main(): Promise<void> {
     table(rows);
     if (finished) {
       if (!runner.native) heavy.measured(rows.reduce((sum, row) => sum + row.segments, 0), runner.workedMs);
+      understand.answered(of, runs);
       tell(sentence(of, rows));
       document.body.dataset["finished"] = permalink.written(of.question);
     }

@@ -22,6 +22,8 @@ mod rng;
 pub mod scenario;
 
 pub use ends::arrivals::{Transfer, Transfers};
+pub use ends::event_names;
 pub use engine::clock::Simulation;
 pub use observe::tables;
 pub use observe::tap::{Output, Taps};
+pub use observe::trace::Fate;

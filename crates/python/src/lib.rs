@@ -30,17 +30,22 @@ struct Simulation {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (scenario, captures=None, modules=None))]
+    #[pyo3(signature = (scenario, captures=None, modules=None, watched=false))]
     fn new(
         scenario: &str,
         captures: Option<BTreeMap<usize, PathBuf>>,
         modules: Option<BTreeMap<usize, Bound<'_, Module>>>,
+        watched: bool,
     ) -> PyResult<Self> {
         let modules = modules.unwrap_or_default().iter().map(|(&flow, one)| (flow, one.get().loaded())).collect();
         let scenario = Scenario::with_modules(scenario, &modules).map_err(PyValueError::new_err)?;
         let Some(captures) = captures else {
-            return Ok(Simulation { inner: sawtooth_net::Simulation::new(scenario), captures: BTreeMap::new() });
+            let begin = if watched { sawtooth_net::Simulation::watched } else { sawtooth_net::Simulation::new };
+            return Ok(Simulation { inner: begin(scenario), captures: BTreeMap::new() });
         };
+        if watched {
+            return Err(PyValueError::new_err("a run is captured or watched"));
+        }
         let mut outputs = Vec::new();
         for (&host, path) in &captures {
             if host >= scenario.hosts.len() {
@@ -61,6 +66,11 @@ impl Simulation {
             Some((host, error)) => Err(refused(&self.captures[&host], &error)),
             None => Ok(finished),
         }
+    }
+
+    /// From now on each packet's way is recorded, or no more, where it is watched.
+    fn record(&mut self, on: bool) {
+        self.inner.record(on);
     }
 
     /// Simulated nanoseconds since the start.
@@ -129,11 +139,18 @@ fn congestion_controls() -> Vec<&'static str> {
     Algorithm::names().collect()
 }
 
+/// See the stub.
+#[pyfunction]
+fn event_names() -> Vec<&'static str> {
+    sawtooth_net::event_names().collect()
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
     module.add_class::<Module>()?;
     module.add_function(wrap_pyfunction!(congestion_controls, module)?)?;
+    module.add_function(wrap_pyfunction!(event_names, module)?)?;
     module.add_function(wrap_pyfunction!(transfers, module)?)?;
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;

@@ -14,11 +14,13 @@ thread_local! {
     static SIMULATIONS: RefCell<Handles<Simulation>> = const { RefCell::new(Handles::new()) };
 }
 
-/// Begins the scenario that was given as JSON. 0: it is refused, and the answer says why.
+/// Begins the scenario that was given as JSON. 0: it is refused, and the answer says why. `watched`: it tells what happens to senders and
+/// packets.
 #[unsafe(no_mangle)]
-extern "C" fn simulation_open() -> u32 {
+extern "C" fn simulation_open(watched: bool) -> u32 {
+    let begin = if watched { Simulation::watched } else { Simulation::new };
     match Scenario::parse(&text::given()) {
-        Ok(scenario) => handles::add(&SIMULATIONS, Simulation::new(scenario)),
+        Ok(scenario) => handles::add(&SIMULATIONS, begin(scenario)),
         Err(why) => {
             text::tell(why);
             0
@@ -30,6 +32,12 @@ extern "C" fn simulation_open() -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn simulation_advance(handle: u32, until_ns: u64, max_events: u64) -> bool {
     handles::with(&SIMULATIONS, handle, |one| one.advance(Time::from_nanos(until_ns), max_events))
+}
+
+/// From now on each packet's way is recorded, or no more, where the simulation is watched.
+#[unsafe(no_mangle)]
+extern "C" fn simulation_record(handle: u32, on: bool) {
+    handles::with(&SIMULATIONS, handle, |one| one.record(on));
 }
 
 /// Simulated nanoseconds since the start.
@@ -73,4 +81,10 @@ extern "C" fn simulation_close(handle: u32) {
 #[unsafe(no_mangle)]
 extern "C" fn congestion_controls() {
     text::tell(serde_json::Value::from_iter(Algorithm::names()).to_string());
+}
+
+/// Answers with the names of events by their numbers, as a JSON list.
+#[unsafe(no_mangle)]
+extern "C" fn event_names() {
+    text::tell(serde_json::Value::from_iter(sawtooth_net::event_names()).to_string());
 }

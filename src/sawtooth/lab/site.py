@@ -19,6 +19,7 @@ KINDS = {
     "results.js": "text/javascript; charset=utf-8",
     "worker.js": "text/javascript; charset=utf-8",
     "capture.js": "text/javascript; charset=utf-8",
+    "watcher.js": "text/javascript; charset=utf-8",
     "sawtooth.wasm": "application/wasm",
 }
 """Every file of the page, and what a web server says it is."""

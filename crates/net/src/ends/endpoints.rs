@@ -179,6 +179,9 @@ impl Ends {
         };
         let mut bursts = std::mem::take(&mut self.bursts);
         act(sender, clock, &mut bursts);
+        if self.witness.is_some() {
+            self.witness(index, now);
+        }
         for &burst in &bursts {
             if burst.is_window_probe() {
                 self.send_window_probe(index, burst, outside);
@@ -218,6 +221,9 @@ impl Ends {
         }
         let mut gone = 0;
         if whole_lost {
+            if tapped {
+                network.lost_first(&packet, first, burst.count, now);
+            }
             gone = u64::from(burst.bytes) + u64::from(burst.count) * SEGMENT_OVERHEAD;
         } else {
             let mut left = burst.bytes;
@@ -235,6 +241,9 @@ impl Ends {
                     let packet = network.packets.insert(packet);
                     network.send(packet, first, now, &mut outside.calendar)
                 } else {
+                    if tapped {
+                        network.lost_first(&packet, first, 1, now);
+                    }
                     Sent::Dropped
                 };
                 if queued {

@@ -12,6 +12,7 @@ mod reader;
 mod reading;
 pub mod source;
 mod wire;
+mod witness;
 
 use crate::calendar::Calendar;
 use crate::ends::arrivals::Arriving;
@@ -22,6 +23,8 @@ use crate::ends::probe::Prober;
 use crate::ends::reader::Readers;
 use crate::ends::source::Source;
 use crate::ends::wire::Wire;
+use crate::ends::witness::Witness;
+pub use crate::ends::witness::event_names;
 use crate::frames::PROBE_SIZE;
 use crate::network::Network;
 use crate::network::packet::{Kind, Packet};
@@ -86,6 +89,8 @@ pub struct Ends {
     up: Vec<Merged>,
     /// Where packets are captured.
     wire: Option<Wire>,
+    /// Where what happens to senders is told.
+    witness: Option<Witness>,
 }
 
 impl Ends {
@@ -139,9 +144,16 @@ impl Ends {
             cards,
             up: Vec::new(),
             wire: captured.then(|| Wire::new(&scenario)),
+            witness: None,
             connections,
             scenario,
         }
+    }
+
+    /// From now on what happens to senders and packets is told.
+    pub fn watch(&mut self) {
+        self.witness = Some(Witness::default());
+        self.reports.events = Some(Vec::new());
     }
 
     /// On which host each timer is, by its index.

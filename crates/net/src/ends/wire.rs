@@ -241,6 +241,23 @@ impl Ends {
     #[inline(never)]
     pub(super) fn tap_sent(&mut self, packet: &Packet, now: Time, network: &mut Network) {
         let (Some(taps), Some(wire)) = (&mut network.taps, &mut self.wire) else { return };
+        if let Some(trace) = &mut taps.trace {
+            let (host, headers) = match packet.kind {
+                Kind::Datagram | Kind::ProbeRequest | Kind::ProbeReply => (None, 0),
+                _ => {
+                    let connection = &self.connections[packet.owner as usize];
+                    (Some(hosts(packet, [connection.from, connection.to])[0]), HEADERS + connection.options())
+                }
+            };
+            let slot = network.packets.next_slot();
+            match host {
+                Some(host) => trace.begin(slot, packet, host, headers, now),
+                None => trace.forget(slot),
+            }
+        }
+        if !taps.captures {
+            return;
+        }
         if packet.kind == Kind::Datagram {
             return taps.keep(network.packets.next_slot(), packet.at, What::Datagram);
         }
@@ -280,6 +297,9 @@ impl Ends {
         network: &mut Network,
     ) {
         let (Some(taps), Some(wire)) = (&mut network.taps, &mut self.wire) else { return };
+        if !taps.captures {
+            return;
+        }
         let packet = Packet { seq: burst.start, flags: packet.flags | if burst.push { PUSH } else { 0 }, ..*packet };
         let owner = packet.owner as usize;
         let connection = &self.connections[owner];

@@ -98,6 +98,22 @@ impl Simulation {
         }
     }
 
+    /// A simulation that tells what happens to senders and packets, which changes nothing else: in the table `events`, and while
+    /// [`Self::record`] says so, each packet's way, in `packets` and `hops`.
+    pub fn watched(scenario: Scenario) -> Self {
+        let taps = Taps::tracing(&scenario);
+        let mut simulation = Self::tapped(scenario, Some(taps));
+        simulation.ends.watch();
+        simulation
+    }
+
+    /// From now on packets' ways are recorded, or no more; nothing where the simulation is not watched.
+    pub fn record(&mut self, on: bool) {
+        if let Some(trace) = self.outside.network.taps.as_mut().and_then(|taps| taps.trace.as_mut()) {
+            trace.record(on);
+        }
+    }
+
     pub fn now(&self) -> Time {
         self.outside.now
     }
@@ -124,6 +140,10 @@ impl Simulation {
     /// The rows since the last call, as far as they can be put in order: nothing comes any more before them.
     pub fn take(&mut self) -> Vec<Table> {
         let mut tables = self.tables.take();
+        if let Some(trace) = self.outside.network.taps.as_mut().and_then(|taps| taps.trace.as_mut()) {
+            self.ends.report_gone(trace.take_gone());
+            tables.extend(trace.take());
+        }
         tables.extend(self.ends.reports.take(if self.finished { None } else { Some(self.outside.calendar.first()) }));
         tables
     }

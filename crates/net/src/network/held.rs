@@ -6,6 +6,7 @@ use crate::network::link::Handle;
 use crate::network::packet::Packet;
 use crate::network::passage::Sent;
 use crate::network::queue::{Drops, Waiting};
+use crate::observe::trace::Fate;
 use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 
@@ -37,7 +38,7 @@ impl Network {
         for other in drops.packets {
             let is_it = other.packet == waiting.packet;
             refused |= is_it;
-            self.drop_held(other, !is_it);
+            self.drop_held(other, !is_it, now);
         }
         let sent = match departure {
             Some((first, departure)) => {
@@ -58,7 +59,7 @@ impl Network {
     pub fn depart(&mut self, transmitter: u32, now: Time, calendar: &mut impl Calendar) -> Option<Left> {
         let mut drops = Drops::default();
         let next = self.transmitters[transmitter as usize].next(now, &mut drops);
-        drops.packets.into_iter().for_each(|other| self.drop_held(other, true));
+        drops.packets.into_iter().for_each(|other| self.drop_held(other, true, now));
         let left = next.map(|(waiting, departure)| {
             self.marked(&waiting);
             let packet = *self.packets.get_mut(waiting.packet);
@@ -85,11 +86,11 @@ impl Network {
     }
 
     /// `told`: its host has been told that it waits.
-    fn drop_held(&mut self, waiting: Waiting, told: bool) {
+    fn drop_held(&mut self, waiting: Waiting, told: bool, now: Time) {
         if told {
             let packet = *self.packets.get_mut(waiting.packet);
             self.left.push_back(Left { packet, link: waiting.link });
         }
-        self.packets.discard(waiting.packet);
+        self.discard(waiting.packet, waiting.link, Fate::Dropped, now);
     }
 }

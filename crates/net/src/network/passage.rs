@@ -3,9 +3,10 @@
 use crate::calendar::Calendar;
 use crate::network::Network;
 use crate::network::link::{Handle, OnWay, Transmitted, WayIn};
-use crate::network::packet::Packet;
+use crate::network::packet::{Kind, Packet};
 use crate::network::routes::{END, MIXED};
 use crate::network::variation::Fate;
+use crate::observe::trace::{self, Gone};
 use sawtooth_units::{Span, Time};
 
 /// What became of a packet that was put on a link.
@@ -131,7 +132,7 @@ impl Network {
     #[inline]
     pub fn enter(&mut self, packet: Handle, link: u32, now: Time, calendar: &mut impl Calendar) -> Sent {
         if self.links[link as usize].loses(now) {
-            self.packets.discard(packet);
+            self.discard(packet, link, trace::Fate::Lost, now);
             return Sent::Dropped;
         }
         self.send(packet, link, now, calendar)
@@ -159,6 +160,7 @@ impl Network {
         let link = self.routes.link(packet.at);
         if self.links[link as usize].loses(now) {
             self.packets.release(&packet);
+            self.lost_first(&packet, link, 1, now);
         } else {
             let packet = self.packets.insert(packet);
             self.send(packet, link, now, calendar);
@@ -180,7 +182,7 @@ impl Network {
             WayIn::Steady(transmitter) => {
                 let size = packet.size() + link.overhead;
                 let Some(departure) = self.transmitters[transmitter as usize].send_steady(size, now) else {
-                    self.packets.discard(packet);
+                    self.discard(packet, index, trace::Fate::Dropped, now);
                     return Sent::Dropped;
                 };
                 departure
@@ -208,7 +210,7 @@ impl Network {
                 match transmitter.send(size, now) {
                     Some(departure) => departure,
                     None => {
-                        self.packets.discard(packet);
+                        self.discard(packet, index, trace::Fate::Dropped, now);
                         return Sent::Dropped;
                     }
                 }
@@ -251,16 +253,18 @@ impl Network {
             taps.copied(packet.slot(), copy.slot());
         }
         for packet in [Some(packet), copy].into_iter().flatten() {
+            let link = &mut self.links[index as usize];
+            let Some(variation) = &mut link.variation else { return };
             match variation.fate(size, departure) {
                 Fate::Arrives(arrival) => {
                     if link.way.put(OnWay { arrival, packet }) {
                         calendar.arrival(index, arrival);
                     }
                 }
-                Fate::Broken => self.packets.discard(packet),
+                Fate::Broken => self.discard(packet, index, trace::Fate::Refused, departure),
                 Fate::Policed => {
                     link.policed += 1;
-                    self.packets.discard(packet);
+                    self.discard(packet, index, trace::Fate::Refused, departure);
                 }
             }
         }
@@ -278,6 +282,28 @@ impl Network {
         self.enter(packet, next, now, calendar)
     }
 
+    /// A packet is lost at `link`.
+    #[cold]
+    pub fn discard(&mut self, packet: Handle, link: u32, fate: trace::Fate, now: Time) {
+        if self.taps.is_some() {
+            let of = *self.packets.get_mut(packet);
+            self.tell_gone(Some(packet.slot()), &of, link, Gone { fate, ..gone(&of, 1, now) });
+        }
+        self.packets.discard(packet);
+    }
+
+    /// The loss of its first link takes a packet, or so many segments in one.
+    #[cold]
+    pub fn lost_first(&mut self, packet: &Packet, link: u32, segments: u32, now: Time) {
+        self.tell_gone(None, packet, link, gone(packet, segments, now));
+    }
+
+    fn tell_gone(&mut self, slot: Option<u32>, packet: &Packet, link: u32, gone: Gone) {
+        if let Some(taps) = &mut self.taps {
+            taps.gone(slot, packet, link, gone);
+        }
+    }
+
     /// A packet comes in over `link`: a capture there sees it.
     #[inline]
     pub fn seen(&mut self, packet: Handle, link: u32, now: Time) {
@@ -286,4 +312,9 @@ impl Network {
             taps.arrived(packet.slot(), link, ecn, now, |begins| self.routes.after(begins, link) - begins);
         }
     }
+}
+
+/// Lost, as it stands.
+fn gone(packet: &Packet, segments: u32, time: Time) -> Gone {
+    Gone { time, owner: packet.owner, fate: trace::Fate::Lost, is_data: packet.kind == Kind::Data, segments }
 }

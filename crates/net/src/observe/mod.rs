@@ -3,3 +3,4 @@
 pub mod sampling;
 pub mod tables;
 pub mod tap;
+pub mod trace;

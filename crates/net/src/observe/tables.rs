@@ -129,6 +129,41 @@ table! {
     }
 }
 
+table! {
+    /// What happened to senders, and to their packets in the network.
+    Events, Event {
+        t_s: f64, flow: i64, connection: i64,
+        /// Its place in [`crate::event_names`].
+        event: i64,
+        /// How many were lost, marked or dropped.
+        segments: i64,
+        /// Before it and after; of what happens in the network, 0.
+        cwnd_before_segments: i64, cwnd_segments: i64,
+        /// -1: not set yet, or it happens in the network.
+        ssthresh_segments: i64,
+        /// NaN: nothing holds packets back, or it happens in the network.
+        pacing_bps: f64,
+    }
+}
+table! {
+    /// Packets as their hosts send them.
+    SentPackets, Sent {
+        t_s: f64, packet: i64, connection: i64, host: i64,
+        /// 0: data, 1: an acknowledgement, 2: another one.
+        kind: i64,
+        /// Of data the first byte, of an acknowledgement the next that is expected.
+        seq: i64,
+        /// Of payload.
+        bytes: i64,
+        /// Data that was sent before.
+        again: i64,
+    }
+}
+table! {
+    /// Where they came in, or where they went no further.
+    Hops, Hop { t_s: f64, packet: i64, host: i64, fate: i64, marked: i64 }
+}
+
 /// What is reported at the end of each interval.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
@@ -151,6 +186,8 @@ pub struct Reports {
     pub responses: Option<Vec<(Time, Response)>>,
     pub pages: Option<Vec<(Time, Page)>>,
     pub segments: Option<Vec<(Time, Segment)>>,
+    /// What happened, where that is watched.
+    pub events: Option<Vec<(Time, Event)>>,
 }
 
 /// A table as it is handed out: its name and its named columns.
@@ -198,6 +235,14 @@ impl Reports {
             rows.sort_by_key(|&(time, row)| (time, row.flow, row.connection));
             settled(rows, before).for_each(|row| table.push(row));
             tables.push(("segments", table.take()));
+        }
+        if let Some(rows) = &mut self.events {
+            let mut table = Events::default();
+            // Of one instant first what its sender does, as it does it: only that has a window.
+            let place = |row: Event| if row.cwnd_segments > 0 { 0 } else { 1 + row.event };
+            rows.sort_by_key(|&(time, row)| (time, row.flow, row.connection, place(row)));
+            settled(rows, before).for_each(|row| table.push(row));
+            tables.push(("events", table.take()));
         }
         tables
     }

@@ -3,6 +3,8 @@
 //! What a packet says on the wire is worked out once, by the host that sends it, and kept while it travels. Nothing here acts
 //! on what it sees.
 
+use crate::network::packet::Packet;
+use crate::observe::trace::{Gone, Trace};
 use crate::scenario::Scenario;
 use sawtooth_capture::{HEADERS_ONLY, Ping, Segment, Writer};
 use sawtooth_tcp::packet::Ecn;
@@ -23,9 +25,15 @@ pub struct Taps {
     files: Vec<Option<Writer<Output>>>,
     /// The host that each link leads to.
     leads_to: Vec<usize>,
+    /// And the one that it leaves.
+    leaves: Vec<usize>,
     /// What travels, by the slot where its packet is kept.
     frames: Vec<Frame>,
     fault: Option<(usize, io::Error)>,
+    /// Some host has a capture.
+    pub captures: bool,
+    /// Where packets are followed.
+    pub trace: Option<Trace>,
 }
 
 #[derive(Clone, Copy)]
@@ -53,13 +61,25 @@ impl Taps {
         for (host, output) in outputs {
             files[host] = Some(Writer::new(output, HEADERS_ONLY)?);
         }
-        let leads_to = scenario.links.iter().map(|link| link.to).collect();
-        Ok(Taps { files, leads_to, frames: Vec::new(), fault: None })
+        let [leads_to, leaves] =
+            [true, false].map(|to| scenario.links.iter().map(|link| if to { link.to } else { link.from }).collect());
+        let captures = files.iter().any(Option::is_some);
+        Ok(Taps { files, leads_to, leaves, frames: Vec::new(), fault: None, captures, trace: None })
     }
 
-    /// Hosts with a capture.
+    /// Nothing is captured, but packets are followed.
+    pub fn tracing(scenario: &Scenario) -> Self {
+        let files = scenario.hosts.iter().map(|_| None).collect();
+        let [leads_to, leaves] =
+            [true, false].map(|to| scenario.links.iter().map(|link| if to { link.to } else { link.from }).collect());
+        let trace = Some(Trace::default());
+        Taps { files, leads_to, leaves, frames: Vec::new(), fault: None, captures: false, trace }
+    }
+
+    /// Hosts where packets are looked at.
     pub fn hosts(&self) -> impl Iterator<Item = usize> {
-        self.files.iter().enumerate().filter(|(_, file)| file.is_some()).map(|(host, _)| host)
+        let all = self.trace.is_some();
+        self.files.iter().enumerate().filter(move |(_, file)| all || file.is_some()).map(|(host, _)| host)
     }
 
     /// The first write that failed, with the host of that capture, which ends there. Told once.
@@ -79,8 +99,13 @@ impl Taps {
 
     /// What is kept at `slot` is kept at `copy`, too.
     pub fn copied(&mut self, slot: u32, copy: u32) {
-        let Frame { begins, what } = self.frames[slot as usize];
-        self.keep(copy, begins, what);
+        if let Some(trace) = &mut self.trace {
+            trace.forget(copy);
+        }
+        if self.captures {
+            let Frame { begins, what } = self.frames[slot as usize];
+            self.keep(copy, begins, what);
+        }
     }
 
     /// What is kept at `slot` comes in over `link` with `ecn` in its ECN field; the link is so many links from where its route begins as `links` says.
@@ -88,6 +113,9 @@ impl Taps {
     #[inline(never)]
     pub fn arrived(&mut self, slot: u32, link: u32, ecn: Ecn, now: Time, links: impl FnOnce(u32) -> u32) {
         let host = self.leads_to[link as usize];
+        if let Some(trace) = &mut self.trace {
+            trace.arrived(slot, host, ecn, now);
+        }
         if self.files[host].is_none() {
             return;
         }
@@ -97,6 +125,13 @@ impl Taps {
         }
         let routers = u8::try_from(links(begins) - 1).unwrap_or(TTL);
         self.write(host, what, now, TTL.saturating_sub(routers).max(1));
+    }
+
+    /// A packet goes no further than where `link` begins.
+    pub fn gone(&mut self, slot: Option<u32>, packet: &Packet, link: u32, gone: Gone) {
+        if let Some(trace) = &mut self.trace {
+            trace.gone(slot, packet, self.leaves[link as usize], gone);
+        }
     }
 
     /// A host sends `what`.

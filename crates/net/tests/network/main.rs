@@ -14,3 +14,4 @@ mod l4s;
 mod queues;
 mod readers;
 mod repetition;
+mod watching;

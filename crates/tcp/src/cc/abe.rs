@@ -3,7 +3,7 @@
 
 use super::cubic::Cubic;
 use super::reno::Reno;
-use super::{AckSample, Control, Event};
+use super::{AckSample, Control, Event, Phase};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::Window;
@@ -56,6 +56,10 @@ impl<C: Marked> Control for Abe<C> {
 
     fn sndbuf_expand(&self) -> u32 {
         self.0.sndbuf_expand()
+    }
+
+    fn current_phase(&self) -> Phase {
+        self.0.current_phase()
     }
 
     fn cong_avoid(&mut self, flight: &Flight, window: &mut Window, acked: u32, clock: Clock) {

@@ -1,7 +1,7 @@
 //! The list of all algorithms. Dispatch is by enum, so that a call costs a branch.
 
 use super::module::{Connected, Module};
-use super::{AckSample, Control, Event, Loss, RateSample, abe, bbr, bbr3, cubic, dctcp, prague, reno};
+use super::{AckSample, Control, Event, Loss, Phase, RateSample, abe, bbr, bbr3, cubic, dctcp, prague, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::packet::Ack;
@@ -194,6 +194,13 @@ macro_rules! controls {
                 match self {
                     $(Congestion::$variant(control) => control.tso_segs(flight, window),)+
                     Congestion::Module(_) => None,
+                }
+            }
+
+            pub fn current_phase(&self) -> Phase {
+                match self {
+                    $(Congestion::$variant(control) => control.current_phase(),)+
+                    Congestion::Module(_) => Phase::Other,
                 }
             }
 

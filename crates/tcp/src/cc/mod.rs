@@ -58,6 +58,23 @@ pub struct RateSample {
     pub is_ece: bool,
 }
 
+/// Where an algorithm is, as far as it has such parts. Nothing but an onlooker asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    #[default]
+    Other,
+    /// HyStart has ended slow start.
+    HyStartFound,
+    /// BBR's states; those of PROBE_BW by what they do to the rate.
+    Startup,
+    Drain,
+    Cruise,
+    Refill,
+    Up,
+    Down,
+    ProbeRtt,
+}
+
 /// What `skb_marked_lost` is told: some segments of one buffer are marked lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
@@ -149,6 +166,11 @@ pub trait Control: Sized {
 
     /// `sndbuf_expand`: by how many windows the send buffer grows; [`SNDBUF_EXPAND`] where Linux's hook is not set.
     fn sndbuf_expand(&self) -> u32;
+
+    /// See [`Phase`].
+    fn current_phase(&self) -> Phase {
+        Phase::Other
+    }
 
     /// `in_ack_event`: what the ACK takes out is taken out, and what it delivers counted. Called only where [`Self::HEARS_OF_ACKS`].
     fn in_ack_event(&mut self, _flight: &Flight) {}

@@ -19,6 +19,7 @@ mod scoreboard;
 mod timers;
 mod undo;
 mod window_probe;
+mod witness;
 mod writer;
 
 use crate::cc::{Algorithm, Chosen, Congestion};
@@ -34,6 +35,7 @@ use sawtooth_units::Time;
 use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use timers::Pending;
+pub use witness::{Glance, Happening};
 use writer::Writer;
 
 /// `sysctl_tcp_reordering`.

@@ -23,7 +23,7 @@ mod policer;
 pub(crate) mod random;
 pub(super) mod window;
 
-use super::{Control, Event, RateSample};
+use super::{Control, Event, Phase, RateSample};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::{INFINITE_SSTHRESH, Window};
@@ -34,6 +34,7 @@ use min_rtt::MinRtt;
 use mode::{Cycle, Mode};
 use policer::Policer;
 use random::Random;
+use std::cmp::Ordering;
 
 /// One connection's BBR (`struct bbr`).
 #[derive(Clone, Debug)]
@@ -89,6 +90,19 @@ impl Control for Bbr {
         bbr.init_pacing_rate(flight, window);
         window.pacing = true;
         bbr
+    }
+
+    fn current_phase(&self) -> Phase {
+        match self.mode {
+            Mode::Startup => Phase::Startup,
+            Mode::Drain => Phase::Drain,
+            Mode::ProbeRtt => Phase::ProbeRtt,
+            Mode::ProbeBw => match self.pacing_gain.cmp(&mode::UNIT) {
+                Ordering::Greater => Phase::Up,
+                Ordering::Less => Phase::Down,
+                Ordering::Equal => Phase::Cruise,
+            },
+        }
     }
 
     /// On each ACK (the draft's section 3.5.2, whose order this is): update the model of the path, then rate and window.

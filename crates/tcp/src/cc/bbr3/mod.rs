@@ -18,7 +18,7 @@ mod window;
 use super::bbr::aggregation::Aggregation;
 use super::bbr::bandwidth::Rounds;
 use super::bbr::random::Random;
-use super::{Control, Event, Loss, RateSample};
+use super::{Control, Event, Loss, Phase, RateSample};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::{INFINITE_SSTHRESH, Window};
@@ -126,6 +126,18 @@ impl<E: Edition> Control for Bbr3<E> {
         bbr.init_pacing_rate(flight, window);
         window.pacing = true;
         bbr
+    }
+
+    fn current_phase(&self) -> Phase {
+        match self.mode {
+            Mode::Startup => Phase::Startup,
+            Mode::Drain => Phase::Drain,
+            Mode::ProbeBw(probing::Phase::Cruise) => Phase::Cruise,
+            Mode::ProbeBw(probing::Phase::Refill) => Phase::Refill,
+            Mode::ProbeBw(probing::Phase::Up) => Phase::Up,
+            Mode::ProbeBw(probing::Phase::Down) => Phase::Down,
+            Mode::ProbeRtt => Phase::ProbeRtt,
+        }
     }
 
     /// On each ACK (the draft's "Per-ACK Steps", whose order this is): the model of the path, then rate and window.

@@ -30,7 +30,7 @@ const MAX_ACK_DELAY_US: u64 = 1_000;
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     /// Whether the exit was found.
-    found: bool,
+    pub(super) found: bool,
     round: Round,
 }
 

@@ -23,7 +23,7 @@ mod hystart;
 mod root;
 
 use super::growth::{additive_increase, beyond_slow_start};
-use super::{AckSample, Control, Event, MIN_TSO_SEGS, SNDBUF_EXPAND, reno};
+use super::{AckSample, Control, Event, MIN_TSO_SEGS, Phase, SNDBUF_EXPAND, reno};
 use crate::clock::Clock;
 use crate::flight::{CaState, Flight};
 use crate::window::Window;
@@ -65,6 +65,10 @@ impl Control for Cubic {
 
     fn sndbuf_expand(&self) -> u32 {
         SNDBUF_EXPAND
+    }
+
+    fn current_phase(&self) -> Phase {
+        if self.hystart.found { Phase::HyStartFound } else { Phase::Other }
     }
 
     /// The window times 0.7, at least 2 segments; ends the epoch.

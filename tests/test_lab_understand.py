@@ -1,0 +1,202 @@
+"""Understand: what the laboratory tells of a simulation, step by step, and the path that it draws."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sawtooth import Scenario, _core
+from test_lab_page import Opened
+
+STEP = "section [0-9.]+|draft-"
+"""Where a rule is written."""
+
+
+def _open(opened: Opened) -> Opened:
+    opened.finish()
+    opened.page.locator("#understand > summary").click()
+    opened.page.wait_for_selector("#understand[data-watched]", timeout=60_000)
+    opened.page.wait_for_selector("#understand[data-drawn]", timeout=60_000)
+    return opened
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Opened]:
+    opened = Opened(browser, address)
+    yield _open(opened)
+    opened.context.close()
+    assert opened.said == []
+
+
+def cards(opened: Opened) -> list[str]:
+    return list(opened.page.locator("#understand .card").all_inner_texts())
+
+
+def time(opened: Opened) -> float:
+    return float(opened.page.inner_text("#understand output").removesuffix(" s"))
+
+
+def later(opened: Opened, than: float) -> None:
+    clock = "parseFloat(document.querySelector('#understand output').textContent)"
+    opened.page.wait_for_function(f"() => {clock} > {than}")
+
+
+def step(opened: Opened, name: str = "Next ▶") -> None:
+    opened.page.get_by_role("button", name=name, exact=True).click()
+    opened.page.wait_for_selector("#understand[data-drawn]", timeout=60_000)
+
+
+def counts(opened: Opened) -> dict[str, list[str]]:
+    rows = opened.page.locator("#understand .counts tr").all()[1:]
+    cells = (row.locator("td").all_inner_texts() for row in rows)
+    return {name: values for name, *values in cells}
+
+
+def test_nothing_of_it_is_there_before_it_is_opened(browser: Any, address: str) -> None:
+    opened = Opened(browser, address)
+    opened.finish()
+    assert opened.page.locator("#understand > *").count() == 1
+    assert not any("watcher" in one for one in opened.asked)
+    _open(opened)
+    assert any("watcher" in one for one in opened.asked)
+    opened.page.locator("#understand > summary").click()
+    opened.page.wait_for_function("() => document.querySelectorAll('#understand > *').length === 1")
+    opened.context.close()
+
+
+def test_a_newcomer_reads_why_cubic_falls_and_bbr_does_not(page: Opened) -> None:
+    cubic, bbr = page.page.locator("#understand .stories p").all_inner_texts()
+    assert re.search(
+        r"cubic: \d+ segments were found lost. It takes losses for congestion: \d+ times its window", cubic
+    )
+    assert "to 70% (RFC 9438 section 4.6)" in cubic
+    left, fills = map(int, re.search(r"left with (\d+); (\d+) fill", cubic).groups())  # type: ignore[union-attr]
+    assert fills == round(100e6 * 0.02 / 8 / 1514)
+    assert left < fills / 5
+    assert "does not take them for congestion" in bbr
+    assert "bandwidth × round trip" in bbr
+    assert re.search(r"pacing at 9\d\.\d Mbit/s", bbr)
+
+
+def test_its_counts_are_those_of_the_native_core(page: Opened) -> None:
+    scenario = json.loads(page.page.evaluate("decodeURIComponent(location.hash.slice(1))"))
+    scenario.pop("alone")
+    names = _core.event_names()
+    shown = counts(page)
+    for place, flow in enumerate(scenario["flows"]):
+        compiled = Scenario.from_dict(scenario | {"flows": [flow]}).compile()
+        simulation = _core.Simulation(compiled.to_json(), watched=True)
+        assert simulation.advance(compiled.duration_ns, 2**62)
+        events = simulation.take()["events"]
+        found: Counter[str] = Counter()
+        for event, segments in zip(events["event"], events["segments"], strict=True):
+            counted = names[event].startswith(("lost-by", "data-", "ack-"))
+            found[names[event]] += int(segments) if counted else 1
+        both = "window cut to 70% for a loss; recoveries, the model kept"
+        assert shown["packets that the path lost"][place] == str(found["data-lost"])
+        assert shown["losses found, by SACK"][place] == str(found["lost-by-sack"])
+        assert shown[both][place] == str(found["recovery"])
+
+
+def test_steps_lead_from_one_to_the_next_each_with_its_section(page: Opened) -> None:
+    before = time(page)
+    seen = []
+    for _ in range(12):
+        step(page)
+        assert time(page) >= before
+        before = time(page)
+        seen += [card for card in cards(page) if card.endswith(" now")]
+    assert len(seen) >= 12
+    ours = [card for card in seen if "The path loses a packet" not in card]
+    assert ours
+    assert all(re.search(STEP, card) for card in ours)
+    step(page, "◀ Before")
+    assert time(page) <= before
+
+
+def test_the_next_of_a_kind_is_where_it_happened(page: Opened) -> None:
+    page.page.get_by_role("button", name="window cut to 70% for a loss; recoveries, the model kept").click()
+    told = page.page.locator("#understand .unseen[aria-live]").last.text_content() or ""
+    assert re.search(r"The window comes down from \d+ to \d+ segments|BBR keeps its model", told)
+    page.page.get_by_role("button", name="probes for more bandwidth").click()
+    assert "a quarter faster" in cards(page)[1]
+
+
+def test_the_path_is_drawn_of_the_packets_that_are_there(page: Opened) -> None:
+    page.page.get_by_label("Time of the simulation").fill("0.8")
+    page.page.wait_for_selector("#understand[data-drawn='8.000000000']", timeout=60_000)
+    told = page.page.locator("#understand figcaption").all_inner_texts()
+    queue, there, back = map(int, re.findall(r"\d+(?= packets? in| on the| acknow)", told[1]))
+    assert there > 50
+    assert queue < 165
+    path = {"rate": "100 Mbit/s", "rtt": "20 ms", "loss": "1%"}
+    compiled = Scenario.from_dict({"duration": "10 s", "path": path, "flows": [{"cc": "bbr"}]}).compile()
+    simulation = _core.Simulation(compiled.to_json(), watched=True)
+    simulation.advance(7_900_000_000, 2**62)
+    simulation.record(True)
+    simulation.advance(8_000_000_000, 2**62)
+    tables = simulation.take()
+    sent, hops = tables["packets"], tables["hops"]
+    # Half of the round trip before: who left the loss then, and which acknowledgements their receiver.
+    data = set(sent["packet"][sent["kind"] == 0])
+    left = (hops["host"] == 3) & (hops["fate"] == 0) & (hops["t_s"] > 7.99)
+    assert there == sum(number in data for number in hops["packet"][left])
+    assert back == ((sent["kind"] == 1) & (sent["t_s"] > 7.99)).sum()
+    drawn = page.page.evaluate(
+        "[...document.querySelectorAll('#understand canvas')].slice(0, 2).map((one) => one.getContext('2d')"
+        ".getImageData(0, 0, one.width, one.height).data.some((value) => value > 0))"
+    )
+    assert drawn == [True, True]
+
+
+def test_it_is_played_and_paused_by_keyboard(page: Opened) -> None:
+    path = page.page.get_by_role("group", name=re.compile("^The path and its packets"))
+    path.focus()
+    page.page.keyboard.press("ArrowRight")
+    first = time(page)
+    page.page.keyboard.press("ArrowRight")
+    assert time(page) > first
+    page.page.keyboard.press("ArrowLeft")
+    assert time(page) == first
+    page.page.keyboard.press("Space")
+    later(page, first)
+    page.page.keyboard.press("Space")
+    assert page.page.get_by_role("button", name="Play", exact=True).count() == 1
+
+
+def test_with_reduced_motion_there_are_stills(browser: Any, address: str) -> None:
+    opened = _open(Opened(browser, address, reduced_motion="reduce"))
+    before = time(opened)
+    opened.page.get_by_role("button", name="Play", exact=True).click()
+    opened.page.wait_for_timeout(300)
+    assert time(opened) == before
+    opened.page.wait_for_function(
+        f"() => parseFloat(document.querySelector('#understand output').textContent) > {before}"
+    )
+    assert time(opened) == pytest.approx(before + 0.005, abs=1e-4)
+    opened.context.close()
+
+
+@pytest.mark.parametrize("preset", ["sawtooth", "congested", "fq-codel", "reverse", "l4s", "short-transfer"])
+def test_every_kind_of_question_is_told(page: Opened, preset: str) -> None:
+    page.page.get_by_label("Start from a question").select_option(preset)
+    page.page.wait_for_selector("#understand:not([data-watched])", state="attached")
+    page.finish()
+    page.page.wait_for_selector("#understand[data-watched]", timeout=60_000)
+    page.page.wait_for_selector("#understand[data-drawn]", timeout=60_000)
+    step(page)
+    assert all("undefined" not in card and "NaN" not in card for card in cards(page))
+    stories = page.page.inner_text("#understand .stories")
+    assert "found lost" in stories
+    assert "NaN" not in stories
+
+
+def test_on_a_narrow_screen_nothing_is_wider_than_it(browser: Any, address: str) -> None:
+    opened = _open(Opened(browser, address, width=390, has_touch=True))
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+    opened.context.close()

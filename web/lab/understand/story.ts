@@ -1,0 +1,67 @@
+// How often what happened, of each flow; and in a sentence or two what a loss did to it.
+
+import { KINDS, ORDER, type Happening } from "./happenings";
+
+/** Of one flow: all counts, and what can be stepped through. */
+export interface Story {
+  name: string;
+  cc: string;
+  counts: Map<string, number>;
+  /** In order of time; the first ones, where there are very many. */
+  steps: Happening[];
+  /** Windows that were cut, before and after; Mbit/s that were paced at meanwhile. */
+  before: number[];
+  after: number[];
+  paced: number[];
+  found: number;
+  sent: number;
+}
+
+/** More cannot be stepped through. */
+export const MOST_STEPS = 20_000;
+
+export function story(name: string, cc: string): Story {
+  return { name, cc, counts: new Map(), steps: [], before: [], after: [], paced: [], found: 0, sent: 0 };
+}
+
+export function add(to: Story, one: Happening): void {
+  const counted = one.kind.startsWith("lost-by") || one.kind.startsWith("data-") || one.kind.startsWith("ack-") ? one.segments : 1;
+  to.counts.set(one.kind, (to.counts.get(one.kind) ?? 0) + counted);
+  if (to.steps.length < MOST_STEPS) to.steps.push(one);
+  if (one.kind.startsWith("lost-by")) to.found += one.segments;
+  if (KINDS[one.kind]?.class === "less") {
+    to.before.push(one.before);
+    if (!Number.isNaN(one.ssthresh)) to.after.push(one.ssthresh);
+    if (!Number.isNaN(one.pacingMbps)) to.paced.push(one.pacingMbps);
+  }
+}
+
+/** Kinds that happened to one of them, in the order of the list. */
+export function kinds(stories: readonly Story[]): string[] {
+  return ORDER.filter((kind) => stories.some(({ counts }) => counts.has(kind)));
+}
+
+const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? NaN;
+const times = (count: number): string => (count === 1 ? "once" : `${count} times`);
+
+/** What losses and marks did to it. `fills`: so many segments fill the path without a queue. */
+export function told({ name, cc, counts, before, after, paced, found }: Story, durationS: number, fills: number): string {
+  const of = (kind: string): number => counts.get(kind) ?? 0;
+  const cuts = of("recovery") + of("reduced-by-mark") + of("reduced-by-probe") + of("timeout");
+  const lost = `${name}: ${found === 0 ? "no segment was" : found === 1 ? "1 segment was" : `${found} segments were`} found lost`;
+  const timeouts = of("timeout") > 0 ? ` There ${of("timeout") === 1 ? "was 1 timeout" : `were ${of("timeout")} timeouts`}.` : "";
+  if (cc.startsWith("bbr")) {
+    if (found === 0) return `${lost}.`;
+    const rate = paced.length > 0 ? `, and went on pacing at ${median(paced).toPrecision(3)} Mbit/s (median)` : "";
+    const section = KINDS["recovery"]!.source(cc);
+    return `${lost}. ${times(of("recovery")).replace(/^./, (letter) => letter.toUpperCase())} it repaired losses; it does not take them for congestion. It kept its model of the path, bandwidth × round trip${rate} (${section}).${timeouts}`;
+  }
+  if (cuts === 0) return `${lost}, and nothing cut its window.`;
+  const every = durationS / cuts;
+  const grown = `When it was cut it had come to ${median(before)} segments (median), and was left with ${median(after)}; ${fills} fill this path.`;
+  const how = of("reduced-by-mark") + of("timeout") > 0 ? "" : cc === "cubic" ? " to 70% (RFC 9438 section 4.6)" : cc === "reno" ? " to half (RFC 5681 section 3.1)" : "";
+  const marks = of("reduced-by-mark");
+  const why = marks === 0 ? "losses" : cuts > marks ? "losses and marks" : "marks";
+  const often = `${times(cuts)} its window was cut${how}, every ${every >= 1 ? every.toPrecision(2) : every.toFixed(2)} s`;
+  return `${lost}. It takes ${why} for congestion: ${often}. ${grown}${timeouts}`;
+}

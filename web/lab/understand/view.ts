@@ -1,0 +1,372 @@
+// Understand: what happened, told and stepped through, and the path drawn with its packets. Nothing of it is there before it is opened.
+
+import { draw, type Chart } from "../../draw/index";
+import { group, type Member } from "../../draw/group";
+import type { Tables } from "../core";
+import type { Asked } from "../asked";
+import { made } from "../fields";
+import { colours } from "../figures";
+import type { RunLines } from "../series";
+import { table } from "./counts";
+import { KINDS, sentence, type Happening } from "./happenings";
+import { PathView, type Path } from "./pathview";
+import { Player } from "./player";
+import type { Answer, Question } from "./protocol";
+import { add, MOST_STEPS, story, told, type Story } from "./story";
+import { strip } from "./strip";
+import { numbers, Ways } from "./ways";
+import "./understand.css";
+
+/** Packets of a stretch that is simulated at once, about. */
+const STRETCH_PACKETS = 3_000;
+/** What is drawn when it happened, this part of a round trip long; when it is played, so many seconds of those who look. */
+const LINGER_ROUND_TRIPS = 0.1;
+const LINGER_S = 0.8;
+/** Of flows with more connections than one. */
+const FIRST = 0;
+
+/** All that happened to one flow at one instant. */
+interface Moment {
+  t: number;
+  flow: number;
+  happenings: Happening[];
+}
+
+export class Understand {
+  private readonly place = made("div", "");
+  private readonly state = Object.assign(made("p", ""), { role: "status" });
+  private readonly stories = made("div", "stories");
+  private readonly counts = made("div", "scroll");
+  private readonly now = made("div", "now");
+  private readonly paths = made("div", "ways");
+  private readonly figure = made("div", "");
+  private readonly live = made("div", "unseen");
+  private readonly player = new Player({
+    moved: (t, settled) => this.moved(t, settled),
+    step: (direction) => this.step(direction),
+    limit: (t) => this.limit(t),
+  });
+  private readonly member: Member = {
+    show: () => {},
+    point: (x) => {
+      if (x !== null && this.root.open && !this.player.isPlaying) this.player.go(x, false);
+    },
+  };
+  private chart: Chart | undefined;
+  private worker: Worker | undefined;
+  private events: string[] = [];
+  private given: { asked: Asked; runs: readonly RunLines[] } | undefined;
+  private number = 0;
+  private watched = false;
+  private waiting = false;
+  private told: Story[] = [];
+  private moments: Moment[] = [];
+  private ways: Ways[] = [];
+  private views: PathView[] = [];
+  private beforeS = 0.01;
+  private stretchS = 0.01;
+  private rttS = 0.02;
+  private tailDrop = true;
+
+  constructor(private readonly root: HTMLDetailsElement) {
+    root.addEventListener("toggle", () => (root.open ? this.opened() : this.closed()));
+  }
+
+  /** The question is another one: what is shown is of the last, until its answer is there. */
+  changed(): void {
+    this.given = undefined;
+    this.watched = false;
+    if (this.worker === undefined) return;
+    this.player.pause();
+    this.number += 1;
+    this.post({ kind: "stop" });
+    delete this.root.dataset["watched"];
+  }
+
+  /** Its answer is there. */
+  answered(asked: Asked, runs: readonly RunLines[]): void {
+    this.given = { asked, runs };
+    if (this.root.open && this.events.length > 0) this.watch();
+  }
+
+  private opened(): void {
+    if (this.worker === undefined) {
+      this.build();
+      this.worker = new Worker("watcher.js", { type: "module" });
+      this.worker.onmessage = ({ data }: MessageEvent<Answer>) => this.heard(data);
+      this.worker.onerror = (event) => this.say(event.message || "the worker could not be loaded");
+      group("time").join(this.member);
+    }
+    // It says when it is ready; what it is asked before is lost.
+  }
+
+  private closed(): void {
+    this.player.pause();
+    this.number += 1;
+    this.watched = false;
+    this.worker?.terminate();
+    this.worker = undefined;
+    this.events = [];
+    group("time").leave(this.member);
+    this.chart?.remove();
+    this.chart = undefined;
+    this.views = [];
+    this.ways = [];
+    this.moments = [];
+    this.root.querySelector(":scope > div")?.remove();
+    delete this.root.dataset["watched"];
+  }
+
+  private build(): void {
+    this.live.setAttribute("aria-live", "polite");
+    this.counts.tabIndex = 0;
+    this.counts.setAttribute("role", "region");
+    this.counts.setAttribute("aria-label", "How often what happened");
+    this.paths.tabIndex = 0;
+    this.paths.setAttribute("role", "group");
+    this.paths.setAttribute("aria-label", "The path and its packets. Arrow keys go to what happened next or before, the space bar plays.");
+    this.paths.addEventListener("keydown", (event) => this.key(event));
+    this.player.root.addEventListener("keydown", (event) => {
+      if (event.target instanceof HTMLButtonElement && event.key !== " ") this.key(event);
+    });
+    this.place.replaceChildren(this.state, this.stories, this.player.root, this.now, this.paths, this.figure, this.counts, this.live);
+    this.figure.replaceChildren();
+    this.root.append(this.place);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const act = { ArrowLeft: () => this.player.stepped(-1), ArrowRight: () => this.player.stepped(1), " ": () => this.player.toggle() }[event.key];
+    if (act === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    act();
+  }
+
+  private watch(): void {
+    const { asked } = this.given!;
+    this.number += 1;
+    this.waiting = false;
+    this.say("Looking at what happened …");
+    this.post({ kind: "watch", number: this.number, runs: asked.compiled.map(({ json, durationNs }) => ({ json, durationNs })) });
+  }
+
+  private post(question: Question): void {
+    this.worker?.postMessage(question);
+  }
+
+  private say(words: string): void {
+    this.state.textContent = words;
+  }
+
+  private heard(answer: Answer): void {
+    if (answer.kind === "ready") {
+      this.events = answer.events;
+      if (this.given !== undefined) this.watch();
+    }
+    else if (answer.kind === "failed") this.say(`This could not be watched: ${answer.why}`);
+    else if (answer.number !== this.number || this.given === undefined) return;
+    else if (answer.kind === "watched") this.happened(answer.runs);
+    else {
+      this.waiting = false;
+      answer.runs.forEach(({ tables, reachedNs }, run) => {
+        const ways = this.ways[run]!;
+        if (answer.anew) ways.clear(answer.sinceNs / 1e9);
+        ways.add(tables, reachedNs / 1e9);
+      });
+      this.want(this.player.t);
+      this.picture();
+    }
+  }
+
+  private happened(runs: readonly Tables[]): void {
+    const { asked, runs: lines } = this.given!;
+    const { alone, names, flows, durationS, compiled } = asked;
+    this.told = names.map((name, flow) => story(name, flows[flow]!.cc));
+    runs.forEach((tables, run) => read(tables, this.events, (one) => add(this.told[alone ? run : one.flow]!, alone ? { ...one, flow: run } : one)));
+    this.moments = moments(this.told);
+    const paths = compiled.map(({ json }) => path(json));
+    this.tailDrop = paths[0]!.tailDrop;
+    this.rttS = Math.max(paths[0]!.thereS + paths[0]!.backS, (1514 * 8) / paths[0]!.rateBps, 1e-5);
+    const seen = lines.flatMap((run) => run.flows.map(({ rtt }) => longest(rtt.y.values) / 1e3));
+    this.beforeS = 1.5 * Math.max(this.rttS, ...seen) + 1e-3;
+    this.stretchS = Math.min(this.beforeS, (STRETCH_PACKETS * 1514 * 8) / paths[0]!.rateBps);
+    this.ways = paths.map(() => new Ways());
+    const colour = colours(flows);
+    const owner = flows.flatMap(({ count }, flow) => Array.from({ length: count }, () => flow));
+    this.views = paths.map((one, run) => {
+      const of = (connection: number): string => colour[alone ? run : (owner[connection] ?? 0)]!;
+      return new PathView(alone ? names[run]! : names.join(", "), one, this.ways[run]!, of);
+    });
+    this.paths.replaceChildren(...this.views.map(({ root }) => root));
+    const fills = Math.round((paths[0]!.rateBps * this.rttS) / 8 / 1514);
+    const first = flows.some(({ count }) => count > 1) ? " Of flows with several connections the first one is told." : "";
+    const many = this.told.some(({ steps }) => steps.length === MOST_STEPS) ? ` The first ${MOST_STEPS} of each flow can be stepped through.` : "";
+    this.say(`Step through what happened, or play it.${first}${many}`);
+    this.stories.replaceChildren(...this.told.map((one, flow) => told_(one, durationS - flows[flow]!.startS, fills, colour[flow]!)));
+    this.counts.replaceChildren(table(this.told, (kind) => this.step(1, kind)));
+    const figure = strip(this.told, durationS);
+    if (this.chart === undefined) this.chart = draw(this.figure, figure);
+    else this.chart.set(figure);
+    this.watched = true;
+    this.player.set(durationS, this.rttS);
+    // A place to begin with: where the first flow's window was cut, when all is under way.
+    const cuts = this.moments.filter(({ flow, happenings }) => flow === 0 && happenings.some(({ kind }) => KINDS[kind]?.class === "less"));
+    const start = cuts.find(({ t }) => t >= durationS / 2) ?? cuts[0] ?? this.moments[0];
+    this.player.go(start?.t ?? 0);
+    this.root.dataset["watched"] = String(this.moments.length);
+  }
+
+  /** To the next moment, or the next one of a kind. */
+  private step(direction: 1 | -1, kind?: string): void {
+    const here = this.player.t;
+    const fits = ({ happenings }: Moment): boolean => kind === undefined || happenings.some((one) => one.kind === kind);
+    let found = direction > 0 ? this.moments.find((one) => one.t > here && fits(one)) : this.moments.filter((one) => one.t < here && fits(one)).at(-1);
+    // From the last of a kind to its first.
+    if (kind !== undefined) found ??= this.moments.find(fits);
+    if (found === undefined) return;
+    this.player.pause();
+    this.player.go(found.t);
+    const at = this.moments.filter(({ t }) => t === found.t);
+    this.live.textContent = at.map((one) => `${found.t.toFixed(4)} s, ${this.words(one)}`).join(" ");
+  }
+
+  private words({ flow, happenings }: Moment): string {
+    const { name, cc } = this.told[flow]!;
+    return `${name}: ${happenings.map((one) => sentence(one, { cc, tailDrop: this.tailDrop })).join(" ")}`;
+  }
+
+  private moved(t: number, settled: boolean): void {
+    if (!this.watched) return;
+    this.want(t);
+    this.sentences(t);
+    this.picture();
+    if (settled) group("time").point(t, this.member);
+  }
+
+  /** Of each flow what happened last. */
+  private sentences(t: number): void {
+    const cards = this.told.map((_, flow) => {
+      const last = this.last(flow, t);
+      const card = made("p", "card");
+      if (last === undefined) {
+        card.textContent = `${this.told[flow]!.name}: nothing has happened yet.`;
+        return card;
+      }
+      const ago = t - last.t;
+      card.append(this.words(last));
+      card.append(Object.assign(made("span", "ago"), { textContent: ago < 1e-9 ? " now" : ` ${since(ago)} ago` }));
+      if (ago < 1e-9) card.classList.add("now-here");
+      return card;
+    });
+    this.now.replaceChildren(...cards);
+  }
+
+  private last(flow: number, t: number): Moment | undefined {
+    let [low, high] = [0, this.moments.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.moments[middle]!.t <= t) low = middle + 1;
+      else high = middle;
+    }
+    for (let at = low - 1; at >= 0; at -= 1) if (this.moments[at]!.flow === flow) return this.moments[at];
+    return undefined;
+  }
+
+  private picture(): void {
+    const { t } = this.player;
+    const linger = Math.max(LINGER_ROUND_TRIPS * this.rttS, this.player.isPlaying ? LINGER_S * this.player.pace : 0);
+    for (const view of this.views) view.show(t, linger);
+    const isWhole = this.ways.length > 0 && this.covers(t);
+    if (isWhole) this.root.dataset["drawn"] = t.toFixed(9);
+    else delete this.root.dataset["drawn"];
+  }
+
+  private get reachedS(): number {
+    return Math.min(...this.ways.map(({ reachedS }) => reachedS));
+  }
+
+  private covers(t: number): boolean {
+    const enough = ({ sinceS }: Ways): boolean => sinceS <= 0 || t - sinceS >= this.beforeS * 0.999;
+    return this.ways.every(enough) && t <= this.reachedS + 1e-9 && this.reachedS > 0;
+  }
+
+  private limit(t: number): number {
+    return this.covers(t) ? this.reachedS : t;
+  }
+
+  /** Has the worker simulate what is looked at, and a little more. */
+  private want(t: number): void {
+    if (this.waiting || !this.watched || this.given === undefined) return;
+    const { durationS } = this.given.asked;
+    const reached = this.reachedS;
+    const near = this.ways.every(({ sinceS }) => sinceS <= 0 || t - sinceS >= this.beforeS * 0.999) && reached > 0 && t - reached < this.beforeS;
+    const ahead = Math.min(durationS, t + this.stretchS / 2);
+    if (near && reached >= ahead - 1e-9) return;
+    const from = near ? reached : t;
+    const to = Math.max(...this.ways.map(({ reachedS }) => (near ? reachedS : 0)), Math.max(from, t) + this.stretchS);
+    this.waiting = true;
+    for (const ways of this.ways) ways.prune(t - 2 * this.beforeS);
+    const ns = (s: number): number => Math.round(s * 1e9);
+    this.post({ kind: "ways", number: this.number, fromNs: ns(from), toNs: ns(to), beforeNs: ns(this.beforeS) });
+  }
+}
+
+function told_(one: Story, activeS: number, fills: number, colour: string): HTMLElement {
+  const words = made("p", "");
+  const [name] = told(one, activeS, fills).split(":", 1);
+  const dot = made("i", "");
+  dot.style.background = colour;
+  words.append(dot, Object.assign(made("strong", ""), { textContent: name! }), told(one, activeS, fills).slice(name!.length));
+  return words;
+}
+
+function since(s: number): string {
+  if (s >= 1) return `${s.toPrecision(2)} s`;
+  return s >= 1e-3 ? `${(s * 1e3).toPrecision(2)} ms` : `${Math.round(s * 1e6)} µs`;
+}
+
+function longest(values: Float64Array): number {
+  return values.reduce((most, value) => Math.max(most, value || 0), 0);
+}
+
+/** Rows as happenings, of each flow's first connection. */
+function read(tables: Tables, names: readonly string[], call: (one: Happening) => void): void {
+  const of = (name: string): ArrayLike<number> => numbers(tables["events"]![name]!);
+  const [t, flow, connection, event] = [of("t_s"), of("flow"), of("connection"), of("event")];
+  const [count, before, cwnd, threshold, pacing] = [of("segments"), of("cwnd_before_segments"), of("cwnd_segments"), of("ssthresh_segments"), of("pacing_bps")];
+  for (let row = 0; row < t.length; row += 1) {
+    if (connection[row] !== FIRST) continue;
+    const ssthresh = threshold[row]! < 0 ? NaN : threshold[row]!;
+    const pacingMbps = pacing[row]! / 1e6;
+    call({ t: t[row]!, flow: flow[row]!, kind: names[event[row]!]!, segments: count[row]!, before: before[row]!, cwnd: cwnd[row]!, ssthresh, pacingMbps });
+  }
+}
+
+function moments(stories: readonly Story[]): Moment[] {
+  const all: Moment[] = [];
+  stories.forEach(({ steps }, flow) => {
+    let last: Moment | undefined;
+    for (const one of steps) {
+      if (last?.t === one.t) last.happenings.push(one);
+      else all.push((last = { t: one.t, flow, happenings: [one] }));
+    }
+  });
+  return all.sort((a, b) => a.t - b.t);
+}
+
+/** What the picture needs of a compiled scenario. */
+function path(json: string): Path & { tailDrop: boolean } {
+  const { transmitters = [], links = [] } = JSON.parse(json) as {
+    transmitters?: { rate_bps: number; queue_packets: number | null; discipline?: unknown }[];
+    links?: { delay_ns: number }[];
+  };
+  const [bottleneck] = transmitters;
+  const tailDrop = bottleneck?.discipline === undefined || bottleneck.discipline === null;
+  return {
+    rateBps: bottleneck?.rate_bps ?? 1,
+    thereS: (links[3]?.delay_ns ?? 0) / 1e9,
+    backS: (links[4]?.delay_ns ?? 0) / 1e9,
+    limitPackets: tailDrop ? (bottleneck?.queue_packets ?? undefined) : undefined,
+    reverse: transmitters.length > 1,
+    tailDrop,
+  };
+}

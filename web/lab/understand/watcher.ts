@@ -1,0 +1,133 @@
+// Watches simulations beside the page: what happened in each, and the ways of packets where somebody looks.
+
+import { Core, CoreError, type Simulation, type Table, type Tables } from "../core";
+import { turn } from "../turn";
+import type { Answer, Question } from "./protocol";
+
+const SLICE_EVENTS = 40_000;
+/** A stretch ends early where so many hops were recorded in it. */
+const MOST_HOPS = 60_000;
+
+const answer = (told: Answer, tables: readonly Tables[] = []): void => {
+  const all = tables.flatMap((one) => Object.values(one));
+  postMessage(told, { transfer: all.flatMap((table) => Object.values(table).map((column) => column.buffer)) });
+};
+
+interface Looked {
+  simulation: Simulation;
+  reachedNs: number;
+}
+
+let latest = 0;
+let asked: { json: string; durationNs: number }[] = [];
+let looked: { sinceNs: number; runs: Looked[] } | undefined;
+
+async function main(): Promise<void> {
+  const bytes = await fetch(new URL("sawtooth.wasm", self.location.href));
+  if (!bytes.ok) throw new Error(`sawtooth.wasm: ${bytes.status}`);
+  const module = await WebAssembly.compile(await bytes.arrayBuffer());
+  let core = new Core(module);
+  answer({ kind: "ready", events: core.events() });
+  self.onmessage = ({ data }: MessageEvent<Question>) => {
+    latest += 1;
+    const mine = latest;
+    if (data.kind !== "ways") forget();
+    if (data.kind === "stop") return;
+    const act = data.kind === "watch" ? watch(core, data, () => latest === mine) : ways(core, data, () => latest === mine);
+    act.catch((error: unknown) => {
+      // After a trap the core's memory is no longer to be trusted.
+      if (error instanceof CoreError) {
+        core = new Core(module);
+        looked = undefined;
+      }
+      answer({ kind: "failed", number: data.number, why: error instanceof Error ? error.message : String(error) });
+    });
+  };
+}
+
+function forget(): void {
+  for (const { simulation } of looked?.runs ?? []) simulation.close();
+  looked = undefined;
+}
+
+/** What happened in each run, from its begin to its end. */
+async function watch(core: Core, { number, runs }: Extract<Question, { kind: "watch" }>, wanted: () => boolean): Promise<void> {
+  asked = runs;
+  const told: Tables[] = [];
+  const before = performance.now();
+  for (const { json, durationNs } of runs) {
+    const simulation = core.simulation(json, true);
+    try {
+      const parts: Table[] = [];
+      let finished = false;
+      while (!finished) {
+        finished = simulation.advance(durationNs, SLICE_EVENTS);
+        parts.push(simulation.take()["events"]!);
+        await turn();
+        if (!wanted()) return;
+      }
+      told.push({ events: joined(parts) });
+    } finally {
+      simulation.close();
+    }
+  }
+  answer({ kind: "watched", number, runs: told, tookMs: performance.now() - before }, told);
+}
+
+/** The ways of packets. Where this goes on from the answer before, nothing is simulated anew. */
+async function ways(core: Core, { number, fromNs, toNs, beforeNs }: Extract<Question, { kind: "ways" }>, wanted: () => boolean): Promise<void> {
+  const goesOn = looked !== undefined && looked.sinceNs <= Math.max(0, fromNs - beforeNs) && looked.runs.every((run) => run.reachedNs >= fromNs && run.reachedNs <= toNs);
+  if (!goesOn) {
+    forget();
+    const sinceNs = Math.max(0, fromNs - beforeNs);
+    looked = { sinceNs, runs: asked.map(({ json }) => ({ simulation: core.simulation(json, true), reachedNs: 0 })) };
+    for (const { simulation } of looked.runs) {
+      while (simulation.now_ns < sinceNs && !simulation.advance(sinceNs, SLICE_EVENTS)) {
+        simulation.take();
+        await turn();
+        if (!wanted()) return forget();
+      }
+      simulation.take();
+      simulation.record(true);
+    }
+  }
+  const { sinceNs, runs } = looked!;
+  const told = runs.map((run, which) => {
+    const { simulation } = run;
+    const until = Math.min(toNs, asked[which]!.durationNs);
+    const parts: { packets: Table[]; hops: Table[] } = { packets: [], hops: [] };
+    let hops = 0;
+    for (let finished = false; !finished && simulation.now_ns < until && hops < MOST_HOPS; ) {
+      finished = simulation.advance(until, 4_000);
+      const taken = simulation.take();
+      parts.packets.push(taken["packets"]!);
+      parts.hops.push(taken["hops"]!);
+      hops += taken["hops"]!["t_s"]!.length;
+    }
+    // Another host may be behind in time where it pauses within; all have come to where an answer ends.
+    run.reachedNs = simulation.now_ns;
+    return { tables: { packets: joined(parts.packets), hops: joined(parts.hops) } as Tables, reachedNs: run.reachedNs };
+  });
+  answer({ kind: "ways", number, sinceNs, anew: !goesOn, runs: told }, told.map(({ tables }) => tables));
+}
+
+function joined(parts: readonly Table[]): Table {
+  const names = Object.keys(parts[0] ?? {});
+  return Object.fromEntries(
+    names.map((name) => {
+      const length = parts.reduce((sum, part) => sum + part[name]!.length, 0);
+      const Kind = parts[0]![name]!.constructor as new (length: number) => Float64Array;
+      const whole = new Kind(length);
+      let at = 0;
+      for (const part of parts) {
+        whole.set(part[name] as Float64Array, at);
+        at += part[name]!.length;
+      }
+      return [name, whole];
+    }),
+  );
+}
+
+main().catch((error: unknown) => {
+  answer({ kind: "failed", number: 0, why: error instanceof Error ? error.message : String(error) });
+});
