@@ -5,8 +5,13 @@ from __future__ import annotations
 import builtins
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from fake_engine import Fake, quick, study
@@ -162,3 +167,26 @@ def test_without_duckdb_the_extra_is_named(home: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(builtins, "__import__", absent)
     with pytest.raises(SawtoothError, match=r"pip install 'sawtooth\[query\]'"):
         query("SELECT 1", home)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_question_that_would_take_years(home: Path, number: int) -> None:
+    sql = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range % 7 = b.range"
+    command = [sys.executable, "-c", "from sawtooth.cli import main; main()", "query", sql, "--in", str(home)]
+    # Where the tests are a job in the background, SIGINT is ignored by what they start.
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=_heed)
+    try:
+        # Well within the question: all before it takes less.
+        while psutil.Process(process.pid).cpu_times().user < 6:
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "error[interrupted]" in said
+
+
+def _heed() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

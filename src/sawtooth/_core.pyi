@@ -98,8 +98,8 @@ class Simulation:
 
     ``captures``: pcap files to be written, by the index of the host that sees the packets; ``modules``: what flows have
     instead of a congestion control of the core, by their index; ``watched``: a table ``events`` tells what happens to
-    the first 16 connections of each flow and to their packets. Raises ValueError on JSON that is not that, or where it is
-    captured and watched; OSError for a file.
+    the first 16 connections of each flow and to their packets. Raises ValueError on JSON that is not that, or where it
+    is captured and watched; OSError for a file.
     """
 
     def __new__(
@@ -116,8 +116,8 @@ class Simulation:
         """
 
     def record(self, on: bool) -> None:
-        """From now on ``packets`` and ``hops`` have each packet's way from host to host, or no more, where it is watched:
-        of what is sent while it is on, at most a million hops between two calls of ``take``.
+        """From now on ``packets`` and ``hops`` have each packet's way from host to host, or no more, where it is
+        watched: of what is sent while it is on, at most a million hops between two calls of ``take``.
         """
 
     def take(self) -> dict[str, dict[str, NDArray[Any]]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), 
 
     ``names`` and ``latest`` choose results as ``listing`` does. The views are ``results``, ``points``, and each kind of
     table that there is (docs/reference/results.md). Raises SawtoothError: ``tool-missing`` without DuckDB,
-    ``bad-query`` with its words, ``interrupted``, and as ``listing``.
+    ``bad-query`` with its words, and as ``listing``. What a signal raises ends the question.
     """
     duckdb = _duckdb()
     if len(sql) > LONGEST:
@@ -44,9 +45,7 @@ def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), 
     with _connection(duckdb, Path(directory)) as connection:
         try:
             _lay(connection, found, sql)
-            return connection.sql(sql).to_arrow_table()
-        except duckdb.InterruptException:
-            raise SawtoothError("interrupted", "interrupted", fix="give the same command again") from None
+            return _answer(connection, sql)
         except duckdb.Error as error:
             raise _wrong(error, found) from None
 
@@ -62,6 +61,17 @@ def views(directory: Path | str = HOME) -> dict[str, list[str]]:
             return {name: [row[0] for row in connection.execute(f"DESCRIBE {name}").fetchall()] for name in there}
         except duckdb.Error as error:
             raise _wrong(error, found) from None
+
+
+def _answer(connection: Any, sql: str) -> Table:
+    """In a thread beside this one, which signals reach: DuckDB looks for none while it works."""
+    with ThreadPoolExecutor(1) as beside:
+        asked = beside.submit(lambda: connection.sql(sql).to_arrow_table())
+        try:
+            return asked.result()
+        except BaseException:
+            connection.interrupt()
+            raise
 
 
 def _duckdb() -> Any:
