@@ -18,6 +18,7 @@ mod engine;
 mod frames;
 mod network;
 mod observe;
+mod packet;
 mod rng;
 pub mod scenario;
 

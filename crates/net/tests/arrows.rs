@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What each part may name beside itself and the ground: the scenario, the calendar, the generators and
+/// What each part may name beside itself and the ground: the scenario, packets, the calendar, the generators and
 /// the sizes of frames.
 const ARROWS: &[(&str, &[&str])] = &[
     ("engine", &["ends", "network", "sampling", "sinks"]),
@@ -24,7 +24,7 @@ fn part(folder: &str, file: &str) -> &'static str {
         ("network", _) => "network",
         ("observe", "sampling") => "sampling",
         ("observe", _) => "sinks",
-        ("calendar" | "frames" | "rng" | "scenario", _) => "ground",
+        ("calendar" | "frames" | "packet" | "rng" | "scenario", _) => "ground",
         _ => panic!("crate::{folder}::{file} is of no part"),
     }
 }

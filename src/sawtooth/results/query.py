@@ -89,6 +89,8 @@ def _connection(duckdb: Any, directory: Path) -> Any:
     connection = duckdb.connect(":memory:", config={**dict.fromkeys(off, False), "python_enable_replacements": False})
     # What does not fit into memory is an error, not a file.
     connection.execute("SET temp_directory=''")
+    # Its bar would stand among the answer's lines.
+    connection.execute("SET enable_progress_bar=false")
     # Paths are compared as they are written, those of views without patterns.
     root = str(directory.resolve())
     allowed = ", ".join(map(_quoted, dict.fromkeys((root, _no_pattern(root)))))

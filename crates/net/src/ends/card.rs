@@ -2,7 +2,7 @@
 //! and `gro_flush_timeout`).
 
 use crate::frames::ETHERNET;
-use crate::network::packet::{CWR, PUSH, Packet};
+use crate::packet::{CWR, PUSH, Packet};
 use crate::scenario::Scenario;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_units::{Span, Time};
@@ -121,7 +121,7 @@ impl Merged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::packet::Kind;
+    use crate::packet::Kind;
 
     const MSS: u32 = 1448;
 

@@ -2,9 +2,9 @@
 
 use crate::ends::arrivals::Transfers;
 use crate::frames::DATAGRAM_HEADERS;
-use crate::network::packet::{Kind, Packet};
 use crate::network::queue::delays::Delays;
 use crate::observe::tables::{Datagrams, FlowEnd};
+use crate::packet::{Kind, Packet};
 use crate::scenario::{Arrivals, Paced, Scenario, Sizes, Times};
 use sawtooth_units::width::{Approx, Fit, Low};
 use sawtooth_units::{Span, Time};

@@ -1,6 +1,6 @@
 //! What SYN and SYN-ACK say of ECN (RFC 3168 section 6.1.1), and of accurate ECN (RFC 9768 section 3.1).
 
-use crate::network::packet::{AE, CWR, ECE, Packet};
+use crate::packet::{AE, CWR, ECE, Packet};
 use crate::scenario::Host;
 use sawtooth_tcp::cc::Chosen;
 use sawtooth_tcp::packet::Ecn;

@@ -3,7 +3,7 @@
 use crate::calendar::Calendar;
 use crate::ends::{Ends, Outside};
 use crate::frames::HEADERS;
-use crate::network::packet::{Kind, Packet};
+use crate::packet::{Kind, Packet};
 use sawtooth_tcp::packet::Burst;
 use sawtooth_tcp::receiver::Receiver;
 use sawtooth_units::width::Fit;

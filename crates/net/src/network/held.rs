@@ -3,10 +3,10 @@
 use crate::calendar::Calendar;
 use crate::network::Network;
 use crate::network::link::Handle;
-use crate::network::packet::Packet;
 use crate::network::passage::Sent;
 use crate::network::queue::{Drops, Waiting};
 use crate::observe::trace::Fate;
+use crate::packet::Packet;
 use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 

@@ -6,7 +6,6 @@ pub mod held;
 pub mod link;
 pub mod loss;
 pub mod pace;
-pub mod packet;
 pub mod packets;
 pub mod passage;
 pub mod policer;

@@ -1,8 +1,8 @@
 //! Where packets are kept while they travel: links hold only handles.
 
 use crate::network::link::Handle;
-use crate::network::packet::Packet;
 use crate::network::ring::Ring;
+use crate::packet::Packet;
 use sawtooth_tcp::packet::Sack;
 use sawtooth_units::width::Fit;
 
@@ -100,7 +100,7 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::packet::Kind;
+    use crate::packet::Kind;
 
     #[test]
     fn a_freed_slot_is_used_again() {

@@ -3,10 +3,10 @@
 use crate::calendar::Calendar;
 use crate::network::Network;
 use crate::network::link::{Handle, OnWay, Transmitted, WayIn};
-use crate::network::packet::{Kind, Packet};
 use crate::network::routes::{END, MIXED};
 use crate::network::variation::Fate;
 use crate::observe::trace::{self, Gone};
+use crate::packet::{Kind, Packet};
 use sawtooth_units::{Span, Time};
 
 /// What became of a packet that was put on a link.

@@ -3,8 +3,8 @@
 //! What a packet says on the wire is worked out once, by the host that sends it, and kept while it travels. Nothing here acts
 //! on what it sees.
 
-use crate::network::packet::Packet;
 use crate::observe::trace::{Gone, Trace};
+use crate::packet::Packet;
 use crate::scenario::Scenario;
 use sawtooth_capture::{HEADERS_ONLY, Ping, Segment, Writer};
 use sawtooth_tcp::packet::Ecn;

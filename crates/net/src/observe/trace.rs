@@ -1,7 +1,7 @@
 //! What became of packets: which were lost or dropped, and, while it is asked for, each one's way from host to host.
 
-use crate::network::packet::{Kind, Packet};
 use crate::observe::tables::{Hop, Hops, Sent, SentPackets, Table};
+use crate::packet::{Kind, Packet};
 use sawtooth_tcp::packet::Ecn;
 use sawtooth_units::Time;
 use sawtooth_units::width::{Approx, Fit};

@@ -7,7 +7,7 @@ use crate::ends::ecn::Wish;
 use crate::ends::lifecycle::{SYN_LINEAR_TIMEOUTS, SYN_TIMEOUT};
 use crate::ends::{Ends, Outside, RECEIVER};
 use crate::frames::{HEADERS, REQUEST_BYTES, SYN_OPTIONS};
-use crate::network::packet::{ECE, Kind, Packet, ace};
+use crate::packet::{ECE, Kind, Packet, ace};
 use sawtooth_tcp::packet::Ack;
 use sawtooth_tcp::receiver::Receiver;
 use sawtooth_units::width::Fit;

@@ -3,10 +3,10 @@
 //! A queue that begins to wait comes before those that go on. While no flow waits, packets take a short queue of all flows, and pay no
 //! credit. What the kernel's does besides is pacing of its own host's sockets; here senders pace themselves before.
 
-use crate::network::packet::Packet;
 use crate::network::queue::buckets::Buckets;
 use crate::network::queue::fifo::Fifo;
 use crate::network::queue::{Drops, Place, Waiting};
+use crate::packet::Packet;
 use crate::scenario;
 use sawtooth_units::width::Fit;
 use sawtooth_units::{Span, Time};
