@@ -9,16 +9,16 @@ import tomllib
 from pathlib import Path
 
 import click
+import nbformat
 import notebook
 import pytest
+from nbclient import NotebookClient
 
 from sawtooth.cli.program import sawtooth
 from sawtooth.scenario import Scenario
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# Those that are read from top to bottom with a terminal beside them.
-TOLD = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -49,10 +49,8 @@ def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
     return found, words
 
 
-@pytest.mark.parametrize("page", TOLD, ids=name)
-def test_the_python_of_a_page_runs_from_top_to_bottom(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_python_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = ROOT / "README.md"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     for text in blocks(page, "toml"):
@@ -107,6 +105,13 @@ def test_the_notebook_is_the_tutorial() -> None:
     made = notebook.text_of(notebook.notebook((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")))
     fix = "python tools/notebook.py writes it"
     assert (ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8") == made, fix
+
+
+def test_the_notebook_runs_in_jupyter(tmp_path: Path) -> None:
+    found = nbformat.read(ROOT / "docs" / "tutorial.ipynb", as_version=4)
+    ran = NotebookClient(found, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output for cell in ran.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("image/png" in output.get("data", {}) for output in shown), "a figure is among what cells show"
 
 
 def test_who_cites_it_names_this_version() -> None:

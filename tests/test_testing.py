@@ -46,9 +46,8 @@ def test_the_how_to_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.Mo
         assert words[0] == "sawtooth"
         assert status_of([*(word.strip('"') for word in words[1:]), "--quiet"]) == 0
     assert Path("expectations.xml").read_text().count("<testcase") == 4
-    Path("conftest.py").write_text(block("python"), encoding="utf-8")
     Path("test_gate.py").write_text(
-        block("python", 1) + "\n\n@pytest.mark.sawtooth_study('gate.toml')\ndef test_no(sawtooth_result):\n"
+        block("python") + "\n\n@pytest.mark.sawtooth_study('gate.toml')\ndef test_no(sawtooth_result):\n"
         "    assert_holds(sawtooth_result, 'mean_mbps(loss=0%) > 50 Mbit/s')\n",
         encoding="utf-8",
     )

@@ -6,8 +6,7 @@
         result = sawtooth.run("office.toml")
         assert_holds(result, "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)")
 
-With pytest, the marker ``sawtooth_study`` and the fixture ``sawtooth_result`` run each study once a session:
-``pytest_plugins = ["sawtooth.testing.plugin"]`` in conftest.py.
+With pytest, the marker ``sawtooth_study`` and the fixture ``sawtooth_result`` run each study once a session.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The pytest plugin: a marker that names a study, and its result as a fixture.
-
-pytest_plugins = ["sawtooth.testing.plugin"]    # in conftest.py
+"""The pytest plugin, which pytest finds where the package is installed: a marker that names a study, and its result as
+a fixture.
 
 @pytest.mark.sawtooth_study("office.toml", seeds=5)
 def test_bbr_keeps_its_rate(sawtooth_result):
