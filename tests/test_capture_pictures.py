@@ -109,6 +109,7 @@ def transfer(
         "rtt": {"whole": trip, "far": "receiver", "near_s": 0.0},
         "limits": {"sender_s": 0.1, "path_s": 0.3},
         "timeout_retransmits": 2,
+        **dict.fromkeys(("ce_marks", "ecn_echoes", "window_reductions"), 0),
         "loss": {
             **{"rate": 0.0175, "lost": 7, "segments": count, "bursts": 1, "largest_burst": 1, "longest_run": 1},
             **{"where": "data after", "sure": "exact"},

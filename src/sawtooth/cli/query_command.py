@@ -31,10 +31,11 @@ _ENDINGS = ("parquet", "csv", "json")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 def query(sql: str | None, directory: str, latest: bool, out: str | None, form: str | None) -> None:
-    """Ask all results by SQL: SELECT study, cc, mean_mbps FROM summary WHERE seed = 'all'.
+    """Ask all results by SQL.
 
-    Every kind of table is a view of all results, with the result's name and what varied in it as columns; without SQL
-    they are listed. DuckDB answers, in memory: nothing is written but --out, and nothing outside DIR is read.
+    For example: SELECT study, cc, mean_mbps FROM summary WHERE seed = 'all'. Every kind of table is a view of all
+    results, with the result's name and what varied in it as columns; without SQL they are listed. DuckDB answers, in
+    memory: nothing is written but --out, and nothing outside DIR is read.
     """
     from sawtooth.results.query import query as ask
     from sawtooth.results.query import views

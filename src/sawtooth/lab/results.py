@@ -164,7 +164,8 @@ def _refuse_links(root: Path, directory: Path) -> None:
                 raise refused(path)
             seen += 1
             if seen > _MOST_FILES:
-                raise InputError("too-many-points", f"it has more than {_MOST_FILES} files", file=directory)
+                told = f"it has more than {_MOST_FILES} files"
+                raise InputError("too-many-points", told, file=directory, fix="open its report.html itself")
 
 
 def in_a_line(scenario: dict[str, Any], vary: dict[str, Any]) -> str:

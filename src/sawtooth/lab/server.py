@@ -27,6 +27,7 @@ from sawtooth.lab.workers import Gone, Workers
 LOOPBACK = "127.0.0.1"
 LARGEST = 1 << 20
 """Bytes of a scenario that is sent."""
+_PASSED_OVER = 4 << 20
 RUN_S, LOOK_S = 600.0, 300.0
 """So long a simulation may take, and opening or comparing results."""
 MOST_COMPARED = 12
@@ -223,11 +224,14 @@ class _Handler(BaseHTTPRequestHandler):
             fix = f"send {asked.TOML}, or {asked.JSON}"
             raise InputError("wrong-type", "that is no scenario", field="Content-Type", fix=fix)
         length = self.headers.get("Content-Length") or ""
-        if not length.isascii() or not length.isdigit() or len(length) > 12 or int(length) > LARGEST:
+        size = int(length) if length.isascii() and length.isdigit() and len(length) < 13 else None
+        if size is None or size > LARGEST:
+            # Who still writes when the answer comes would not read it.
+            self.rfile.read(min(size or 0, _PASSED_OVER))
             fix = f"send at most {LARGEST >> 20} MiB, with its length"
             raise InputError("out-of-range", "that is too long for a scenario", field="Content-Length", fix=fix)
         try:
-            return self.rfile.read(int(length)).decode(), kind
+            return self.rfile.read(size).decode(), kind
         except UnicodeDecodeError as error:
             raise InputError("not-toml", "it is not UTF-8 text", fix="save it as UTF-8") from error
 
