@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import http.client
 import json
 import os
@@ -269,6 +270,44 @@ def test_a_study_is_opened_and_has_its_report(server: Server) -> None:
     assert key != server.key
     assert asked(server, f"/{place}", key=None)[0] == 404
     assert asked(server, f"/report/{rows(server)['newer']['id']}?key={key}", key=None)[0] == 404
+
+
+def study_of(results: Path) -> Path:
+    return next(path for path in (results / "small").iterdir() if not path.is_symlink())
+
+
+def test_a_study_is_shown_from_what_it_stored_and_nothing_is_computed_anew(server: Server, results: Path) -> None:
+    directory = study_of(results)
+    shutil.rmtree(directory / "points")
+    identity = rows(server)[directory.relative_to(results).as_posix()]["id"]
+    told = known(server, f"/api/result/{identity}")
+    assert told["lines"][-1].startswith("As it was stored on ")
+    means = told["tables"][0]
+    shown = [dict(zip(means["columns"], row, strict=True)) for row in means["rows"]]
+    stored = [row for row in csv.DictReader((directory / "table.csv").open()) if row["seed"] == "all"]
+    assert [float(row["mean_mbps"]) for row in shown] == [pytest.approx(float(row["mean_mbps"])) for row in stored]
+    assert (
+        json.dumps(told["figures"][0], separators=(",", ":")).replace("<", "\\u003c")
+        in (directory / "report.html").read_text()
+    )
+
+
+def test_what_is_not_stored_is_said(server: Server, results: Path) -> None:
+    directory = study_of(results)
+    identity = rows(server)[directory.relative_to(results).as_posix()]["id"]
+    (directory / "report.html").write_text("<p>of another version")
+    told = known(server, f"/api/result/{identity}")
+    assert told["figures"] == []
+    assert f"no figures that can be read: `sawtooth report {directory}`" in " ".join(told["lines"])
+    (directory / "report.html").unlink()
+    (directory / "table.csv").unlink()
+    told = known(server, f"/api/result/{identity}")
+    assert (told["figures"], told["tables"]) == ([], [])
+    lines = " ".join(told["lines"])
+    assert "Figures are not stored: " in lines
+    assert "Its tables are not stored: " in lines
+    (directory / "table.csv").write_text("loss,mean\n1\n")
+    assert refused(asked(server, f"/api/result/{identity}"))[:2] == (400, "not-a-result")
 
 
 def test_a_report_that_is_a_link_is_not_opened(server: Server, results: Path) -> None:

@@ -8,8 +8,12 @@ from importlib import resources
 from typing import Any
 
 from sawtooth.draw.palette import DARK, ROLES
+from sawtooth.foreign import json_value
 from sawtooth.page.figure import Figure
 from sawtooth.pages import sealed
+
+_FIGURES = '<script type="application/json" class="figures">'
+"""As the shell has it."""
 
 
 def render(
@@ -65,6 +69,18 @@ def script() -> str:
 def embedded(content: Any) -> str:
     """JSON that may stand in a script element: "<" would be able to end that."""
     return json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def embedded_figures(page: str) -> list[Any]:
+    """The figures of a page that ``render`` made, as JSON values. Raises ValueError where it has none to be read."""
+    _, mark, rest = page.rpartition(_FIGURES)
+    content, end, _ = rest.partition("</script>")
+    if not mark or not end:
+        raise ValueError("it is not a page with figures")
+    found = json_value(content)
+    if not isinstance(found, list):
+        raise ValueError("its figures are no list")
+    return found
 
 
 def _variables() -> str:

@@ -56,7 +56,7 @@ async function main(): Promise<void> {
     const [open, ids] = [asked.get("open"), asked.get("compare")];
     at("wrong").hidden = true;
     const row = open === null ? undefined : list.named(open);
-    // A large study takes a while; its report is there at once.
+    // To compare large studies takes a while; a report is there at once.
     at("shown").replaceChildren(...link(row?.report ?? false));
     if (open === null && ids === null) return;
     at("busy").textContent = open === null ? "Comparing …" : `Opening ${row?.name ?? "it"} …`;

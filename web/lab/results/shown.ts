@@ -3,7 +3,7 @@
 import { draw, type Figure } from "../../draw/index";
 import { made } from "../fields";
 
-/** As src/sawtooth/lab/opened.py and compared.py write it. */
+/** As src/sawtooth/lab/opened.py, stored.py and compared.py write it. */
 export interface Told {
   heading: string;
   lines?: string[];
@@ -30,7 +30,12 @@ export function show(host: HTMLElement, told: Told, report: string | false): voi
   for (const figure of told.figures) {
     const place = made("div", "");
     host.append(place);
-    draw(place, figure);
+    try {
+      draw(place, figure);
+    } catch {
+      // Of another version, or damaged: the rest is shown all the same.
+      place.textContent = "A figure is here that this version cannot draw; the report has it.";
+    }
   }
   for (const { title, columns, rows, all } of told.tables) host.append(...table(title, columns, rows, all));
   heading.focus({ preventScroll: true });
