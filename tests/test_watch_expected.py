@@ -46,6 +46,15 @@ def test_the_window_becomes_an_observation() -> None:
     of.check()
 
 
+def test_deliveries_while_a_queue_stood_are_the_rate_of_the_bottleneck() -> None:
+    of = observed(seen(standing_bps=8e6), fastest_bps=9e6)
+    assert (of.standing_bps, of.delivery_bps) == (8e6, 8e6)
+    # Twice as fast is no haste: the queue was not the bottleneck's.
+    assert observed(seen(standing_bps=8e6), fastest_bps=16e6).delivery_bps == 16e6
+    # BBR has told its own.
+    assert observed(seen(standing_bps=8e6, bbr_bps=8.1e6)).standing_bps is None
+
+
 def test_without_its_loss_a_lossy_transfer_gets_more_and_bbr_gets_more_than_reno() -> None:
     told = expect(dataclasses.replace(observed(seen()), duration_s=4.0), draws=2)
     assert told.reason is None

@@ -45,12 +45,11 @@ class Changes:
 
     ``interval_s`` is the time since the look before, ``window_s`` that since the oldest one that is kept and knew the
     connection. Of the interval: ``goodput_bps`` (acknowledged), ``received_bps``. Of the window: ``mean_bps``,
-    ``interval_s`` is the time since the look before, ``window_s`` that since the oldest one that is kept and knew the
-    connection. Of the interval: ``goodput_bps`` (acknowledged), ``received_bps``. Of the window: ``mean_bps``,
     ``segments`` of data sent, ``retransmits`` among them, ``spurious`` of those (the peer says that it had them
     already), ``marked`` (ECN), the shares of time ``busy``, ``receive_window``, ``send_buffer``; the shares of looks
     ``waiting`` (nothing left to send, the window not full), ``filled`` (likewise, but the send buffer is full) and
-    ``standing`` (a queue); ``rtt_mean_s``; ``rtt_max_s``; ``delivery_max_bps``.
+    ``standing`` (a queue); ``standing_bps``, the mean of the delivery rate at these; ``rtt_mean_s``; ``rtt_max_s``;
+    ``delivery_max_bps``.
     """
 
     look: Look
@@ -69,6 +68,7 @@ class Changes:
     waiting: Column
     filled: Column
     standing: Column
+    standing_bps: Column
     rtt_mean_s: Column
     rtt_max_s: Column
     delivery_max_bps: Column
@@ -95,17 +95,32 @@ class Changes:
 
 @dataclass(frozen=True)
 class _Kept:
-    """Of a look, by cookie in order: the counters, and what is known at one moment only."""
+    """Of a look, by cookie in order: the counters, and what is known at one moment only. ``added``: 0 where that is
+    not known.
+    """
 
     at_s: float
     cookie: NDArray[np.uint64]
     counters: NDArray[np.float64]
     moment: NDArray[np.float64]
+    added: NDArray[np.float64]
 
-    def places(self, cookie: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Where each of ``cookie``, which are in order, is here; and whether it is."""
+    def of(self, cookie: NDArray[np.uint64]) -> tuple[_Kept, NDArray[np.bool_]]:
+        """The same of the sockets ``cookie``, which are in order; and which of these are here. Of others all is NaN."""
+        at, there = self._places(cookie)
+        if at is None:
+            return self, there
+        unknown = np.full((cookie.size, 1), np.nan)
+        if not self.cookie.size:
+            counters, moment = (np.repeat(unknown, one.shape[1], axis=1) for one in (self.counters, self.moment))
+        else:
+            counters, moment = (np.where(there[:, None], one[at], unknown) for one in (self.counters, self.moment))
+        return _Kept(self.at_s, cookie, counters, moment, np.nan_to_num(moment)), there
+
+    def _places(self, cookie: NDArray[np.uint64]) -> tuple[NDArray[np.intp] | None, NDArray[np.bool_]]:
+        """Where each is here, None where all are at the same; and whether it is."""
         if cookie.size == self.cookie.size and np.array_equal(cookie, self.cookie):
-            return np.arange(cookie.size), np.ones(cookie.size, bool)
+            return None, np.ones(cookie.size, bool)
         if not self.cookie.size:
             return np.zeros(cookie.size, np.intp), np.zeros(cookie.size, bool)
         at = np.minimum(np.searchsorted(self.cookie, cookie), self.cookie.size - 1)
@@ -121,15 +136,16 @@ class Window:
     def add(self, look: Look) -> Changes:
         """What changed up to this look, whose order is that of cookies."""
         counters = np.stack([look.field(name) for name in COUNTERS], axis=1) if len(look) else np.zeros((0, len(_AT)))
-        now = _Kept(look.at_s, look.cookie, counters, _moment(look))
+        moment = _moment(look)
+        now = _Kept(look.at_s, look.cookie, counters, moment, np.nan_to_num(moment))
         before = self._kept[-1] if self._kept else None
         self._kept.append(now)
         return _changes(look, now, before, list(self._kept))
 
 
 def _moment(look: Look) -> NDArray[np.float64]:
-    """Waits for its application; its buffer is full; a queue stands; the smoothed round trip in s; the delivery rate in
-    bit/s.
+    """Waits for its application; its buffer is full; a queue stands; the delivery rate in bit/s where it does, else 0;
+    the smoothed round trip in s; the delivery rate.
     """
     rtt, least = look.field("rtt") / 1e6, look.field("min_rtt") / 1e6
     unsent, flight = look.field("notsent_bytes"), look.field("unacked")
@@ -139,8 +155,9 @@ def _moment(look: Look) -> NDArray[np.float64]:
     # Below two thirds a writer that was kept waiting is woken (sk_stream_is_writeable).
     full = look.memory_known & (look.memory["wmem_queued"] >= WOKEN * look.memory["sndbuf"]) & (flight > 0)
     stands = rtt - look.field("rttvar") / 1e6 > STANDS * least + _TINY_S
+    delivery = look.field("delivery_rate") * 8
     columns = [(waits & ~full).astype(float), (waits & full).astype(float), stands.astype(float)]
-    return np.stack([*columns, rtt, look.field("delivery_rate") * 8], axis=1)
+    return np.stack([*columns, np.where(stands, delivery, 0.0), rtt, delivery], axis=1)
 
 
 def _difference(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -155,28 +172,28 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
     last = np.full((count, len(_AT)), np.nan)
     interval = np.full(count, np.nan)
     if before is not None:
-        at, there = before.places(now.cookie)
-        last[there] = _difference(now.counters[there], before.counters[at[there]])
+        old, there = before.of(now.cookie)
+        last = _difference(now.counters, old.counters)
         interval[there] = now.at_s - before.at_s
     base, since = np.full((count, len(_AT)), np.nan), np.full(count, np.nan)
-    sums, looks, highest = np.zeros((count, 5)), np.zeros((count, 1)), np.full((count, 5), -np.inf)
+    sums, looks, highest = np.zeros((count, 6)), np.zeros((count, 1)), np.full((count, 2), -np.inf)
     for one in kept:
-        at, there = one.places(now.cookie)
+        one, there = one.of(now.cookie)
         new = there & np.isnan(since)
-        if one is not now and new.any():
-            base[new], since[new] = one.counters[at[new]], one.at_s
+        if one.at_s < now.at_s and new.any():
+            base[new], since[new] = one.counters[new], one.at_s
         # Where a look has nothing of a connection, nothing is added.
-        moment = np.where(there[:, None], one.moment[at], np.nan) if one.cookie.size else np.full((count, 5), np.nan)
-        sums += np.nan_to_num(moment)
+        sums += one.added
         looks += there[:, None]
-        np.fmax(highest, moment, out=highest)
+        np.fmax(highest, one.moment[:, 4:], out=highest)
     whole = _difference(now.counters, base)
     length = now.at_s - since
     with np.errstate(invalid="ignore", divide="ignore"):
         means = sums / looks
         rates = last / interval[:, None]
         shares = np.minimum(1.0, whole / 1e6 / length[:, None])
-        means[:, 3] = np.where(np.isnan(now.moment[:, 3]), np.nan, means[:, 3])
+        means[:, 4] = np.where(np.isnan(now.moment[:, 4]), np.nan, means[:, 4])
+        standing_bps = sums[:, 3] / np.where(sums[:, 2] > 0, sums[:, 2], np.nan)
         mean_bps = whole[:, _AT["bytes_acked"]] * 8 / length
     of = {name: whole[:, place] for name, place in _AT.items()}
     return Changes(
@@ -196,7 +213,8 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         waiting=means[:, 0],
         filled=means[:, 1],
         standing=means[:, 2],
-        rtt_mean_s=means[:, 3],
-        rtt_max_s=np.where(np.isfinite(highest[:, 3]), highest[:, 3], np.nan),
-        delivery_max_bps=np.where(np.isfinite(highest[:, 4]), highest[:, 4], np.nan),
+        standing_bps=standing_bps,
+        rtt_mean_s=means[:, 4],
+        rtt_max_s=np.where(np.isfinite(highest[:, 0]), highest[:, 0], np.nan),
+        delivery_max_bps=np.where(np.isfinite(highest[:, 1]), highest[:, 1], np.nan),
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +12,9 @@ from sawtooth.watch import layout
 from sawtooth.watch.change import Changes
 from sawtooth.watch.limit import LIMITS, why
 from sawtooth.whatif.estimate import poisson_interval
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MEANINGS = {
     "cookie": "the kernel's number of this socket, never used again",
@@ -32,6 +34,8 @@ MEANINGS = {
     "received_bps": "payload that was received since then, bit/s",
     "mean_bps": "payload acknowledged over the window, bit/s",
     "delivery_bps": "the kernel's newest delivery rate, bit/s",
+    "standing": "share of the looks at which a queue stood: the round trip was well above its least",
+    "standing_bps": "the mean of the delivery rates at these looks, bit/s: the bottleneck's",
     "rtt_s": "smoothed round trip, s",
     "rtt_mean_s": "its mean over the window's looks, s",
     "rtt_max_s": "its largest of these, s",
@@ -86,6 +90,8 @@ class Connection:
     received_bps: float | None
     mean_bps: float | None
     delivery_bps: float | None
+    standing: float | None
+    standing_bps: float | None
     rtt_s: float | None
     rtt_mean_s: float | None
     rtt_max_s: float | None
@@ -124,84 +130,98 @@ class Connection:
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self)
+        return dict(vars(self))
 
 
-def connections(changes: Changes, limit: np.ndarray[Any, Any], holders: dict[int, tuple[int, str]]) -> list[Connection]:
-    """All of them as values; a connection takes some 0.2 ms. ``holders`` are processes by inode: number and name."""
+Columns = dict[str, list[Any]]
+"""By the name of a field: a value for each connection."""
+
+
+def connections(changes: Changes, limit: NDArray[np.int64], holders: dict[int, tuple[int, str]]) -> list[Connection]:
+    """All of them as values. ``holders`` are processes by inode: number and name."""
+    return [Connection(*row) for row in zip(*columns(changes, limit, holders).values(), strict=True)]
+
+
+def columns(changes: Changes, limit: NDArray[np.int64], holders: dict[int, tuple[int, str]]) -> Columns:
+    """The same as columns, in the order of ``MEANINGS``."""
     look = changes.look
-    names = "delivery_rate rtt min_rtt snd_cwnd unacked snd_ssthresh snd_mss notsent_bytes snd_wnd pacing_rate"
-    told = {name: look.field(name).tolist() for name in [*names.split(), "bytes_acked", "total_retrans"]}
-    own = {name: value.tolist() for name, value in vars(changes).items() if name != "look"}
-    loss, lost = changes.loss.tolist(), changes.lost.tolist()
-    bbr = look.bbr_bps.tolist()
-    found = []
-    for at in range(len(changes)):
-        socket = look.sockets[at]
-        local, local_port, peer, peer_port = look.addresses(at)
-        inode = int(socket["inode"])
-        pid, process = holders.get(inode, (None, None)) if inode else (None, None)
-        low = high = None
-        if own["segments"][at] > 0:
-            low, high = (min(1.0, end / own["segments"][at]) for end in poisson_interval(round(lost[at])))
-        threshold = told["snd_ssthresh"][at]
-        found.append(
-            Connection(
-                cookie=f"{int(socket['cookie']):x}",
-                local=local,
-                local_port=local_port,
-                peer=peer,
-                peer_port=peer_port,
-                state=layout.STATES.get(int(socket["state"]), str(int(socket["state"]))),
-                process=None if process is None else plain(process, 60),
-                pid=pid,
-                uid=int(socket["uid"]),
-                mptcp=bool(look.ulp[at] == b"mptcp"),
-                cc=plain(look.cc[at].decode("ascii", "replace"), 16),
-                limit=LIMITS[int(limit[at])],
-                why=why(changes, at, int(limit[at])),
-                goodput_bps=_number(own["goodput_bps"][at]),
-                received_bps=_number(own["received_bps"][at]),
-                mean_bps=_number(own["mean_bps"][at]),
-                delivery_bps=_number(told["delivery_rate"][at] * 8),
-                rtt_s=_number(told["rtt"][at] / 1e6),
-                rtt_mean_s=_number(own["rtt_mean_s"][at]),
-                rtt_max_s=_number(own["rtt_max_s"][at]),
-                rtt_min_s=_number(told["min_rtt"][at] / 1e6) if told["min_rtt"][at] < 2**32 - 1 else None,
-                window_s=_number(own["window_s"][at]),
-                segments=_whole(own["segments"][at]),
-                retransmits=_whole(own["retransmits"][at]),
-                spurious=_whole(own["spurious"][at]),
-                loss=_number(loss[at]),
-                loss_low=low,
-                loss_high=high,
-                marked=_whole(own["marked"][at]),
-                busy=_number(own["busy"][at]),
-                receive_window_limited=_number(own["receive_window"][at]),
-                send_buffer_limited=_number(own["send_buffer"][at]),
-                waiting=_number(own["waiting"][at]),
-                send_buffer_full=_number(own["filled"][at]),
-                cwnd_segments=_whole(told["snd_cwnd"][at]),
-                in_flight_segments=_whole(told["unacked"][at]),
-                ssthresh_segments=_whole(threshold) if threshold < layout.NO_SLOW_START else None,
-                recovery=layout.RECOVERY.get(int(look.info["ca_state"][at]), "unknown"),
-                mss_bytes=_whole(told["snd_mss"][at]),
-                unsent_bytes=_whole(told["notsent_bytes"][at]),
-                peer_window_bytes=_whole(told["snd_wnd"][at]),
-                pacing_bps=_number(told["pacing_rate"][at] * 8) if told["pacing_rate"][at] < 2**63 else None,
-                bbr_bps=_number(bbr[at]),
-                receive_buffer_bytes=int(look.memory["rcvbuf"][at]) if look.memory_known[at] else None,
-                send_buffer_bytes=int(look.memory["sndbuf"][at]) if look.memory_known[at] else None,
-                acked_bytes=_whole(told["bytes_acked"][at]),
-                retransmits_ever=_whole(told["total_retrans"][at]),
-            )
-        )
-    return found
+    sockets, count = look.sockets, len(changes)
+    ends = [look.addresses(at) for at in range(count)]
+    held = [holders.get(inode, (None, None)) if inode else (None, None) for inode in sockets["inode"].tolist()]
+    low, high = _loss_interval(changes)
+    threshold, least, pace = (look.field(name) for name in ("snd_ssthresh", "min_rtt", "pacing_rate"))
+    rcvbuf, sndbuf = (np.where(look.memory_known, look.memory[name], np.nan) for name in ("rcvbuf", "sndbuf"))
+    return {
+        "cookie": [f"{cookie:x}" for cookie in look.cookie.tolist()],
+        "local": [end[0] for end in ends],
+        "local_port": [end[1] for end in ends],
+        "peer": [end[2] for end in ends],
+        "peer_port": [end[3] for end in ends],
+        "state": [layout.STATES.get(state, str(state)) for state in sockets["state"].tolist()],
+        "process": [None if name is None else plain(name, 60) for _, name in held],
+        "pid": [pid for pid, _ in held],
+        "uid": sockets["uid"].tolist(),
+        "mptcp": (look.ulp == b"mptcp").tolist(),
+        "cc": [plain(name.decode("ascii", "replace"), 16) for name in look.cc.tolist()],
+        "limit": [LIMITS[one] for one in limit.tolist()],
+        "why": [why(changes, at, one) for at, one in enumerate(limit.tolist())],
+        "goodput_bps": _numbers(changes.goodput_bps),
+        "received_bps": _numbers(changes.received_bps),
+        "mean_bps": _numbers(changes.mean_bps),
+        "delivery_bps": _numbers(look.field("delivery_rate") * 8),
+        "standing": _numbers(changes.standing),
+        "standing_bps": _numbers(changes.standing_bps),
+        "rtt_s": _numbers(look.field("rtt") / 1e6),
+        "rtt_mean_s": _numbers(changes.rtt_mean_s),
+        "rtt_max_s": _numbers(changes.rtt_max_s),
+        "rtt_min_s": _numbers(np.where(least < 2**32 - 1, least / 1e6, np.nan)),
+        "window_s": _numbers(changes.window_s),
+        "segments": _whole(changes.segments),
+        "retransmits": _whole(changes.retransmits),
+        "spurious": _whole(changes.spurious),
+        "loss": _numbers(changes.loss),
+        "loss_low": low,
+        "loss_high": high,
+        "marked": _whole(changes.marked),
+        "busy": _numbers(changes.busy),
+        "receive_window_limited": _numbers(changes.receive_window),
+        "send_buffer_limited": _numbers(changes.send_buffer),
+        "waiting": _numbers(changes.waiting),
+        "send_buffer_full": _numbers(changes.filled),
+        "cwnd_segments": _whole(look.field("snd_cwnd")),
+        "in_flight_segments": _whole(look.field("unacked")),
+        "ssthresh_segments": _whole(np.where(threshold < layout.NO_SLOW_START, threshold, np.nan)),
+        "recovery": [layout.RECOVERY.get(state, "unknown") for state in look.info["ca_state"].tolist()],
+        "mss_bytes": _whole(look.field("snd_mss")),
+        "unsent_bytes": _whole(look.field("notsent_bytes")),
+        "peer_window_bytes": _whole(look.field("snd_wnd")),
+        "pacing_bps": _numbers(np.where(pace < 2**63, pace * 8, np.nan)),
+        "bbr_bps": _numbers(look.bbr_bps),
+        "receive_buffer_bytes": _whole(rcvbuf),
+        "send_buffer_bytes": _whole(sndbuf),
+        "acked_bytes": _whole(look.field("bytes_acked")),
+        "retransmits_ever": _whole(look.field("total_retrans")),
+    }
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _loss_interval(changes: Changes) -> tuple[list[Any], list[Any]]:
+    """Both ends, from the count of losses; the same count is asked for once."""
+    lost, which = np.unique(np.rint(np.nan_to_num(changes.lost)), return_inverse=True)
+    between = np.array([poisson_interval(int(one)) for one in lost]).reshape(-1, 2)[which]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(changes.segments > 0, between.T / changes.segments, np.nan)
+    low, high = np.minimum(1.0, share)
+    return _numbers(low), _numbers(high)
 
 
-def _whole(value: float) -> int | None:
-    return int(value) if math.isfinite(value) else None
+def _numbers(values: NDArray[np.float64]) -> list[Any]:
+    found = values.astype(object)
+    found[~np.isfinite(values)] = None
+    return list(found)
+
+
+def _whole(values: NDArray[np.float64]) -> list[Any]:
+    known = np.isfinite(values)
+    found = np.where(known, values, 0).astype(np.int64).astype(object)
+    found[~known] = None
+    return list(found)

@@ -31,6 +31,8 @@ STALE_S = 60.0
 """After so long a connection that is still on the screen is estimated again."""
 FASTEST_BPS = 2e9
 """Above, the simulation of one connection would take the share of many minutes."""
+ALIKE = 1.3
+"""Times the rate of a bottleneck that a single delivery rate may seem to have."""
 MOST = 256
 """Answers that are kept."""
 HELD = {
@@ -87,7 +89,11 @@ def observed(one: Connection, fastest_bps: float | None = None) -> Observed:
     """The window of a connection as ``whatif`` takes it. ``fastest_bps`` is the highest delivery rate that was seen."""
     limited = {"receive window": one.receive_window_limited or 0.0, "send buffer": one.send_buffer_limited or 0.0}
     lost = (one.retransmits or 0) - (one.spurious or 0)
-    stands = one.limit == "path" and one.bbr_bps is None
+    fastest = fastest_bps or one.delivery_bps
+    # While a queue stands deliveries are as fast as the bottleneck; what seems a little faster came at once.
+    standing = max(one.standing_bps, one.mean_bps or 0.0) if one.standing_bps and one.bbr_bps is None else None
+    if standing is not None and (fastest or 0.0) <= ALIKE * standing:
+        fastest = standing
     return Observed(
         source="watch",
         what=f"watch, {one.ends}, {one.window_s or 0:.0f} s",
@@ -104,8 +110,8 @@ def observed(one: Connection, fastest_bps: float | None = None) -> Observed:
         rtt_max_s=one.rtt_max_s,
         window_bytes=one.peer_window_bytes,
         limited={name: share for name, share in limited.items() if share > 0},
-        delivery_bps=fastest_bps or one.delivery_bps,
-        standing_bps=one.mean_bps if stands else None,
+        delivery_bps=fastest,
+        standing_bps=standing,
         bottleneck_bps=one.bbr_bps if one.limit == "path" else None,
     )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAPPED = bytes(10) + b"\xff\xff"
+_COOKIE = layout.SOCKET.fields["cookie"][1]  # type: ignore[index]
 _LONGEST_NAME = 16
 """Of a congestion control (TCP_CA_NAME_MAX), and of an upper protocol."""
 
@@ -96,17 +98,25 @@ def parse(content: Iterable[bytes], at_s: float) -> Look:
     """Sockets out of datagrams of netlink messages, in the order of their cookies; what is cut or contradicts itself is
     left out and counted.
     """
-    whole, starts, lengths, partly, damaged = _messages(content)
-    told = np.frombuffer(whole + bytes(layout.TCP_INFO.itemsize), np.uint8)
+    parts = list(content)
+    return parse_buffer(bytearray().join(parts), list(accumulate(map(len, parts))), at_s)
+
+
+def parse_buffer(content: bytearray, ends: Sequence[int], at_s: float) -> Look:
+    """The same of datagrams one behind the other, that end at ``ends``. Nothing of ``content`` is kept."""
+    if len(content) < (ends[-1] if ends else 0) + layout.TCP_INFO.itemsize:
+        content = content + bytes(layout.TCP_INFO.itemsize)
+    starts, lengths, partly, damaged = _messages(content, ends)
+    told = np.frombuffer(content, np.uint8)
     begin = np.array(starts, np.int64)
     end = begin + np.array(lengths, np.int64)
-    sockets = _rows(told, begin + layout.HEADER, np.full(len(begin), layout.MESSAGE), layout.SOCKET)
     # A kernel tells the same socket twice at times, when its table moves meanwhile.
-    _, order = np.unique(np.ascontiguousarray(sockets["cookie"]), return_index=True)
-    known = np.isin(sockets["family"][order], (socket.AF_INET, socket.AF_INET6))
+    _, order = np.unique(_every(told, "<u8")[begin + layout.HEADER + _COOKIE], return_index=True)
+    begin, end = begin[order], end[order]
+    known = np.isin(told[begin + layout.HEADER], (socket.AF_INET, socket.AF_INET6))
     damaged += int((~known).sum())
-    order = order[known]
-    begin, end, sockets = begin[order], end[order], sockets[order]
+    begin, end = begin[known], end[known]
+    sockets = _rows(told, begin + layout.HEADER, np.full(len(begin), layout.MESSAGE), layout.SOCKET)
     places, broken = _attributes(told, begin + layout.HEADER + layout.MESSAGE, end)
     none = _nowhere(len(begin))
     info, info_bytes = _structure(told, places.get(layout.INFO, none), layout.TCP_INFO)
@@ -133,18 +143,16 @@ def parse(content: Iterable[bytes], at_s: float) -> Look:
     return look.chosen(~broken) if broken.any() else look
 
 
-def _messages(content: Iterable[bytes]) -> tuple[bytes, list[int], list[int], bool, int]:
-    """All in one, and where each socket's message begins and how long it is."""
+def _messages(content: bytearray, ends: Sequence[int]) -> tuple[list[int], list[int], bool, int]:
+    """Where each socket's message begins and how long it is."""
     starts: list[int] = []
     lengths: list[int] = []
-    parts: list[bytes] = []
-    before, partly, damaged = 0, False, 0
+    at, partly, damaged = 0, False, 0
     header = struct.Struct("=IHH")
-    for part in content:
-        at, size = 0, len(part)
-        while size - at >= layout.HEADER:
-            length, kind, flags = header.unpack_from(part, at)
-            if length < layout.HEADER or length > size - at:
+    for until in ends:
+        while until - at >= layout.HEADER:
+            length, kind, flags = header.unpack_from(content, at)
+            if length < layout.HEADER or length > until - at:
                 damaged += 1
                 break
             partly = partly or bool(flags & layout.INTERRUPTED)
@@ -152,18 +160,23 @@ def _messages(content: Iterable[bytes]) -> tuple[bytes, list[int], list[int], bo
             count = 1
             if kind == layout.BY_FAMILY and length >= layout.HEADER + layout.MESSAGE:
                 # Most are as long as the one before: all of a run at once.
-                if size - at >= 2 * aligned and part[at : at + 8] == part[at + aligned : at + aligned + 8]:
-                    alike = np.ndarray(((size - at) // aligned,), "<u8", part, at, (aligned,))
+                if until - at >= 2 * aligned and content[at : at + 8] == content[at + aligned : at + aligned + 8]:
+                    alike = np.ndarray(((until - at) // aligned,), "<u8", content, at, (aligned,))
                     other = np.flatnonzero(alike != alike[0])
                     count = int(other[0]) if other.size else alike.size
-                starts.extend(range(before + at, before + at + count * aligned, aligned))
+                starts.extend(range(at, at + count * aligned, aligned))
                 lengths.extend([length] * count)
             elif kind == layout.BY_FAMILY:
                 damaged += 1
             at += aligned * count
-        parts.append(part)
-        before += size
-    return b"".join(parts), starts, lengths, partly, damaged
+        at = until
+    return starts, lengths, partly, damaged
+
+
+def _every(told: NDArray[np.uint8], form: str | np.dtype[np.void]) -> NDArray[Any]:
+    """One entry a byte, so that a place is an index."""
+    kind = np.dtype(form)
+    return np.ndarray((told.size - kind.itemsize + 1,), kind, told, 0, (1,))
 
 
 Places = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
@@ -182,7 +195,7 @@ def _attributes(
     places: dict[int, Places] = {}
     broken = np.zeros(len(begin), bool)
     at, rows = begin.copy(), np.flatnonzero(end - begin >= 4)
-    headers = np.ndarray((told.size - 3,), "<u4", told, 0, (1,))
+    headers = _every(told, "<u4")
     while rows.size:
         place = at[rows]
         header = headers[place].astype(np.int64)
@@ -214,9 +227,8 @@ def _rows(
     """Structures from places of their own, filled up with 0 where they are shorter. ``told`` has room behind."""
     if not where.size:
         return np.zeros(0, form)
-    # One entry a byte, so that a place is an index, and a structure is copied at once.
-    every = np.ndarray((told.size - form.itemsize + 1,), f"V{form.itemsize}", told, 0, (1,))
-    rows = every[where]
+    # A structure is copied at once.
+    rows = _every(told, f"V{form.itemsize}")[where]
     if size.min() < form.itemsize:
         rows.view(np.uint8).reshape(-1, form.itemsize)[np.arange(form.itemsize) >= size[:, None]] = 0
     found: NDArray[np.void] = rows.view(form)

@@ -1,7 +1,7 @@
 """Netlink: asks the kernel for the connections of a network namespace, by sock_diag. Nobody needs a privilege for it.
 
-The socket is the standard library's: pyroute2 turns every attribute of every socket into objects, a tenth of a
-millisecond for each, which for 20,000 sockets is more than the second between two looks.
+The socket is the standard library's: pyroute2 makes objects of every attribute, which took 5.5 s of processor time for
+20,000 sockets where this takes 0.05 (bench/watch.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import TracebackType
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import plain
 from sawtooth.watch import layout
-from sawtooth.watch.look import Look, parse
+from sawtooth.watch.look import Look, parse, parse_buffer
 
 _SOCK_DIAG = 4
 _REQUEST_DUMP = 0x1 | 0x300
@@ -47,6 +47,8 @@ class Connections:
             self._asking = _open()
             self._closing = _closings()
         self._sequence = 0
+        # Memory that is new each time would take as long as reading it.
+        self._buffer = bytearray()
 
     def __enter__(self) -> Connections:
         return self
@@ -68,8 +70,10 @@ class Connections:
     def look(self) -> Look:
         """All connections now. Raises SawtoothError ``unsupported`` where the kernel does not tell."""
         at_s = time.monotonic()
-        content = [*self._dump(socket.AF_INET), *self._dump(socket.AF_INET6)]
-        return parse(content, at_s)
+        ends: list[int] = []
+        for family in (socket.AF_INET, socket.AF_INET6):
+            self._dump(family, ends)
+        return parse_buffer(self._buffer, ends, at_s)
 
     def ended(self) -> tuple[Look, bool]:
         """Connections that were closed since the last call, as they were then; and whether some went untold."""
@@ -86,39 +90,42 @@ class Connections:
                 missed = True
         return parse(content, time.monotonic()), missed
 
-    def _dump(self, family: int) -> list[bytes]:
+    def _dump(self, family: int, ends: list[int]) -> None:
+        """Adds datagrams to the buffer, and to ``ends`` where they end."""
         self._sequence += 1
         asked = struct.pack("=BBBxI", family, socket.IPPROTO_TCP, _EXTENSIONS, layout.ASKED) + bytes(48)
         length = layout.HEADER + len(asked)
         header = struct.pack("=IHHII", length, layout.BY_FAMILY, _REQUEST_DUMP, self._sequence, 0)
         self._asking.send(header + asked)
-        found: list[bytes] = []
         while True:
+            begin = ends[-1] if ends else 0
+            if len(self._buffer) < begin + _LARGEST:
+                self._buffer += bytes(_LARGEST + len(self._buffer) // 2)
             try:
-                part = self._asking.recv(_LARGEST)
+                with memoryview(self._buffer) as whole, whole[begin:] as room:
+                    size = self._asking.recv_into(room, _LARGEST)
             except TimeoutError:
                 raise _untold("it did not answer") from None
-            if len(part) < layout.HEADER:
+            if size < layout.HEADER:
                 continue
-            _, kind, _, sequence, _ = struct.unpack_from("=IHHII", part)
+            _, kind, _, sequence, _ = struct.unpack_from("=IHHII", self._buffer, begin)
             if sequence != self._sequence:
                 # What is left of an answer that was given up.
                 continue
             if kind == layout.ERROR:
-                code = -struct.unpack_from("=i", part, layout.HEADER)[0]
+                code = -struct.unpack_from("=i", self._buffer, begin + layout.HEADER)[0]
                 if code == errno.ENOENT and family == socket.AF_INET6:
                     # A kernel without IPv6.
-                    return found
+                    return
                 raise _untold(os.strerror(code))
-            found.append(part)
-            if kind == layout.DONE or _ends(part):
-                return found
+            ends.append(begin + size)
+            if kind == layout.DONE or self._is_end(ends[-1]):
+                return
 
-
-def _ends(part: bytes) -> bool:
-    """Whether the last message of a datagram is the end of the answer: a header and an error's number."""
-    length, kind = struct.unpack_from("=IH", part, max(0, len(part) - _END))
-    return bool(length == _END and kind == layout.DONE)
+    def _is_end(self, at: int) -> bool:
+        """Whether the last message before ``at`` is the end of the answer: a header and an error's number."""
+        length, kind = struct.unpack_from("=IH", self._buffer, max(0, at - _END))
+        return bool(length == _END and kind == layout.DONE)
 
 
 def _untold(why: str) -> SawtoothError:
