@@ -18,6 +18,7 @@ from pyroute2 import DiagSocket
 
 from sawtooth.testbed.apply import entered
 from sawtooth.watch import Connections, Watcher
+from sawtooth.watch.watcher import described
 
 LOOKS = 30
 PORTS = range(9000, 9004)
@@ -46,7 +47,7 @@ def measure(namespace: str) -> None:
         timed("a look, what changed, what limits", watcher.look)
         timed("the same, and 50 of them as values", lambda: watcher.look().first("goodput", 50))
         seen = watcher.look()
-        timed("JSON of all", lambda: json.dumps(seen.describe(seen.first())), 3)
+        timed("JSON of all", lambda: json.dumps(described(seen, seen.first())), 3)
     with entered(namespace), DiagSocket() as asked:
         asked.bind()
         kinds = {"family": socket.AF_INET, "extensions": 0x4F}

@@ -12,7 +12,7 @@ from sawtooth.cli import watch_command
 from sawtooth.errors import SawtoothError
 from sawtooth.watch import MEANINGS, Watcher
 from sawtooth.watch.metrics import MOST_CONTROLS, Metrics
-from sawtooth.watch.record import Recorder
+from sawtooth.watch.record import OF_LOOK, Recorder
 from test_watch_screen import Played
 
 
@@ -23,7 +23,8 @@ def test_a_recording_has_a_row_for_each_connection_and_look(tmp_path: Path) -> N
             recorder.add(watcher.look())
         assert not (tmp_path / "looks.parquet").exists()
     table = pq.read_table(tmp_path / "looks.parquet")
-    assert table.column_names == ["time", "at_s", *MEANINGS]
+    assert table.column_names == ["time", "at_s", *OF_LOOK, *MEANINGS]
+    assert table["connections_total"].to_pylist() == [2] * 6
     assert table.num_rows == 6
     assert table["at_s"].to_pylist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
     assert table["segments"].to_pylist()[:2] == [None, None]

@@ -36,7 +36,7 @@ class Played:
 def driven(steps: Callable[[Screen, Pilot[None]], Awaitable[None]], *, width: int = 120) -> Screen:
     """The view, looked at by hand: its own clock stands still."""
     watcher = Watcher(Played())  # type: ignore[arg-type]
-    screen = Screen(watcher.look, interval_s=3600, sort="goodput", watcher=watcher, expectations=None)
+    screen = Screen(watcher.look, interval_s=3600, sort="goodput", narrow=watcher.narrow, expectations=None)
 
     async def run() -> None:
         async with screen.run_test(size=(width, 24)) as pilot:

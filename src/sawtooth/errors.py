@@ -50,6 +50,7 @@ CODES: dict[str, int] = {
     "bad-published": BAD_INPUT,
     "not-a-result": BAD_INPUT,
     "not-a-measurement": BAD_INPUT,
+    "not-a-recording": BAD_INPUT,
     "too-short": BAD_INPUT,
     "application-limited": BAD_INPUT,
     "not-a-capture": BAD_INPUT,

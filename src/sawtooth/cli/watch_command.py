@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from sawtooth.watch import Seen, Watcher
     from sawtooth.watch.expected import Expectations
     from sawtooth.watch.metrics import Metrics
+    from sawtooth.watch.replay import Recorded, Recording
+    from sawtooth.watch.screen import Screen
+    from sawtooth.watch.watcher import Moment
 
 SHORTEST_S = 0.1
 _PATIENCE_S = 120.0
@@ -40,6 +43,8 @@ _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd
 @click.option("--netns", metavar="NAME|PID", help="Another network namespace: its name, or a process in it.")
 @click.option("--expect", "expected", is_flag=True, help="Also simulate what each would get; --once waits for it.")
 @click.option("--record", "recorded", type=str, metavar="FILE", help="Also write every look to a Parquet file.")
+@click.option("--replay", "replayed", type=str, metavar="FILE", help="Show what --record has written.")
+@click.option("--speed", type=click.FloatRange(1 / 16, 256), metavar="TIMES", help="Of --replay; lines: all at once.")
 @click.option("--prometheus", "port", metavar=":PORT", help="Also serve sums for Prometheus, on loopback.")
 @click.option("--lines", is_flag=True, help="Plain lines, on a terminal as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each look.")
@@ -53,6 +58,8 @@ def watch(
     netns: str | None,
     expected: bool,
     recorded: str | None,
+    replayed: str | None,
+    speed: float | None,
     port: str | None,
     lines: bool,
     as_json: bool,
@@ -76,6 +83,24 @@ def watch(
         raise InputError("out-of-range", message, field="--interval", fix=fix)
     if once and count is not None:
         raise InputError("bad-usage", "--once is one", field="--count", fix="leave out one of them")
+    if replayed is not None:
+        live = {"--once": once, "--netns": netns, "--record": recorded, "--prometheus": port}
+        for name, value in live.items():
+            if value:
+                fix = "leave one of them out; --count 1 shows the first look of a recording"
+                raise InputError("bad-usage", "a recording has been looked at already", field=name, fix=fix)
+        view = _View(sort, top, as_json=as_json)
+        with contextlib.ExitStack() as open_:
+            recording = open_.enter_context(_recording(replayed, " ".join(words)))
+            if sys.stdout.isatty() and not (as_json or lines or count is not None):
+                _replay(recording, sort, speed or 1.0)
+                return
+            told = open_.enter_context(Expectations()) if expected else None
+            for moment in itertools.islice(_paced(recording, speed), count):
+                view.show(moment, told)
+        return
+    if speed is not None:
+        raise InputError("bad-usage", "it is of --replay", field="--speed", fix="see --interval")
     with contextlib.ExitStack() as open_:
         source = open_.enter_context(Connections(netns))
         watcher = Watcher(source, filter=" ".join(words))
@@ -143,19 +168,51 @@ def _live(watcher: Watcher, interval: float, sort: str, takers: Sequence[Callabl
         from sawtooth.watch.screen import Screen
     except ImportError as error:
         raise _extra("the live view", error) from error
+
+    def look() -> Seen:
+        seen = watcher.look()
+        _take(takers, seen)
+        return seen
+
     with Expectations() as expectations:
-        screen = Screen(
-            watcher.look,
-            interval_s=interval,
-            sort=sort,
-            watcher=watcher,
-            expectations=expectations,
-            record=lambda seen: _take(takers, seen),
-        )
-        with contextlib.redirect_stdout(getattr(sys.stdout, "_stream", sys.stdout)):
-            screen.run()
+        _run(Screen(look, interval_s=interval, sort=sort, narrow=watcher.narrow, expectations=expectations))
+
+
+def _run(screen: Screen) -> None:
+    with contextlib.redirect_stdout(getattr(sys.stdout, "_stream", sys.stdout)):
+        screen.run()
     if screen.failed is not None:
         raise screen.failed
+
+
+def _recording(path: str, filter: str) -> Recording:
+    from sawtooth.watch.replay import Recording
+
+    return Recording(Path(path), filter=filter)
+
+
+def _replay(recording: Recording, sort: str, speed: float) -> None:
+    """In the live view. Raises SawtoothError ``not-a-recording``, ``tool-missing``."""
+    from sawtooth.watch.expected import Expectations
+    from sawtooth.watch.player import Player
+
+    try:
+        from sawtooth.watch.screen import Screen
+    except ImportError as error:
+        raise _extra("the live view", error) from error
+    player = Player(recording.looks(), speed)
+    with Expectations() as expectations:
+        _run(Screen(sort=sort, narrow=recording.narrow, expectations=expectations, player=player))
+
+
+def _paced(recording: Recording, speed: float | None) -> Iterator[Recorded]:
+    """All looks, with their times between them where there is a speed."""
+    before = None
+    for look in recording.looks():
+        if speed is not None and before is not None:
+            time.sleep((look.at_s - before) / speed)
+        before = look.at_s
+        yield look
 
 
 def _awaited(watcher: Watcher, interval: float, sort: str, top: int | None, expectations: Expectations) -> Seen:
@@ -178,15 +235,16 @@ class _View:
         self._said: list[str] = []
         self._begun = False
 
-    def show(self, seen: Seen, expectations: Expectations | None) -> None:
+    def show(self, seen: Moment, expectations: Expectations | None) -> None:
         """One look."""
         from sawtooth.watch.text import expected_lines, lines, unseen
+        from sawtooth.watch.watcher import described
 
         shown = seen.first(self._sort, self._top or (None if self._as_json else 50))
         if expectations is not None:
             expectations.ask(shown[: self._top or _MOST_EXPECTED])
         if self._as_json:
-            told = seen.describe(shown)
+            told = described(seen, shown)
             if expectations is not None:
                 for row, one in zip(told["connections"], shown, strict=True):
                     row["expected"] = expectations.of(one).describe()

@@ -1,4 +1,4 @@
-"""Record: looks as a Parquet file, a row a connection and look."""
+"""Record: looks as a Parquet file, a row for each connection of each look."""
 
 from __future__ import annotations
 
@@ -12,21 +12,32 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sawtooth.storage import ASIDE, fresh, writing
-from sawtooth.watch.connection import Connection
+from sawtooth.watch.connection import MEANINGS, Connection
 from sawtooth.watch.watcher import Seen
 
 ROWS = 20_000
 """In memory, before they go to the file."""
+FORMAT, KEY = 2, b"sawtooth.watch"
+"""Of the file, in its metadata; format 1 had no number."""
+OF_LOOK = {
+    "connections_total": pa.int64(),
+    "short_connections": pa.int64(),
+    "short_bytes": pa.int64(),
+    "unseen": pa.list_(pa.string()),
+}
+"""What is said of a look, and is the same in all its rows; since format 2."""
+SINCE_2 = ("standing", "standing_bps")
+"""Of a connection."""
 _KINDS = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 
 def schema() -> pa.Schema:
-    """``time``, ``at_s``, and the fields of a connection."""
-    fields = [("time", pa.string()), ("at_s", pa.float64())]
+    """``time``, ``at_s``, what is said of a look, and the fields of a connection; the format is in its metadata."""
+    fields = [("time", pa.string()), ("at_s", pa.float64()), *OF_LOOK.items()]
     for name, kind in typing.get_type_hints(Connection).items():
         of = next(one for one in (*typing.get_args(kind), kind) if one in _KINDS)
         fields.append((name, _KINDS[of]))
-    return pa.schema(fields)
+    return pa.schema(fields, {KEY: str(FORMAT).encode()})
 
 
 class Recorder:
@@ -34,7 +45,7 @@ class Recorder:
 
     def __init__(self, path: Path) -> None:
         """Raises SawtoothError ``unwritable-output`` or ``disk-full``, and so do ``add`` and ``close``."""
-        self._path, self._rows = path, list[dict[str, Any]]()
+        self._path, self._held, self._rows = path, list[pa.Table](), 0
         self._aside = path.with_name(f".{path.name}.{os.getpid()}{ASIDE}")
         with writing(path):
             self._file = os.fdopen(fresh(self._aside), "wb")
@@ -47,9 +58,15 @@ class Recorder:
         self.close()
 
     def add(self, seen: Seen) -> None:
-        """All connections of a look that the filter lets through."""
-        self._rows += [{"time": seen.time, "at_s": seen.at_s} | one.describe() for one in seen.first()]
-        if len(self._rows) >= ROWS:
+        """All connections of a look that the filter lets through; where there are none a row that has none."""
+        told: dict[str, list[Any]] = dict(seen.columns()) if seen.matching else {name: [None] for name in MEANINGS}
+        count = max(1, seen.matching)
+        look = [seen.time, seen.at_s, seen.total, seen.short, seen.short_bytes, list(seen.unseen)]
+        for name, value in zip(["time", "at_s", *OF_LOOK], look, strict=True):
+            told[name] = [value] * count
+        self._held.append(pa.table(told, schema()))
+        self._rows += count
+        if self._rows >= ROWS:
             self._write()
 
     def close(self) -> None:
@@ -67,6 +84,6 @@ class Recorder:
 
     def _write(self) -> None:
         with writing(self._path):
-            if self._rows:
-                self._writer.write_table(pa.Table.from_pylist(self._rows, schema()))
-                self._rows.clear()
+            if self._held:
+                self._writer.write_table(pa.concat_tables(self._held))
+                self._held, self._rows = [], 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -15,20 +16,25 @@ from textual.widgets import DataTable, Footer, Input, Static
 from sawtooth.errors import SawtoothError
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.expected import Expectations
+from sawtooth.watch.player import Player
 from sawtooth.watch.text import COLUMNS, expected_lines, heading, lost_between, unseen
-from sawtooth.watch.watcher import SORTS, Seen, Watcher
+from sawtooth.watch.watcher import SORTS, Moment
 from sawtooth.whatif.text import rate, span
 
 MOST = 200
 """Connections in the table."""
 REMEMBERED, POINTS = 256, 120
 """Connections whose past is kept, and looks of each."""
+TICK_S = 0.1
+"""How often is looked whether a recording goes on."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WITHOUT = "without loss"
 
 
 class Screen(App[None]):
-    """``next_look`` gives a look when it is asked for; None is the end of a recording."""
+    """``next_look`` gives a look when it is asked for; ``player`` those of a recording, and it is not asked. ``narrow``
+    takes a filter.
+    """
 
     CSS = """
     #heading { height: 1; }
@@ -42,27 +48,31 @@ class Screen(App[None]):
         Binding("q", "quit", "Quit"),
         Binding("s", "sort", "Sort"),
         Binding("slash", "filter", "Filter"),
-        Binding("p", "pause", "Pause"),
+        Binding("p,space", "pause", "Pause"),
+        Binding("full_stop", "step(1)", "Step", key_display="."),
+        Binding("comma", "step(-1)", "Back", key_display=","),
+        Binding("plus", "speed(2)", "Faster", key_display="+"),
+        Binding("minus", "speed(0.5)", "Slower", key_display="-"),
         Binding("enter", "details", "Details"),
-        Binding("escape", "leave", "Back"),
+        Binding("escape", "leave", "Table"),
     ]
 
     def __init__(
         self,
-        next_look: Callable[[], Seen | None],
+        next_look: Callable[[], Moment] | None = None,
         *,
-        interval_s: float,
+        interval_s: float = TICK_S,
         sort: str,
-        watcher: Watcher | None,
+        narrow: Callable[[str], None],
         expectations: Expectations | None,
-        record: Callable[[Seen], None] = lambda seen: None,
+        player: Player | None = None,
     ) -> None:
         super().__init__()
         self._next, self._interval_s, self._sort_by = next_look, interval_s, sort
-        self._watcher, self._expectations, self._record = watcher, expectations, record
-        self._past: OrderedDict[str, deque[Connection]] = OrderedDict()
+        self._narrow, self._expectations, self._player = narrow, expectations, player
+        self._past: OrderedDict[str, deque[tuple[float, Connection]]] = OrderedDict()
         self._shown: dict[str, Connection] = {}
-        self._seen: Seen | None = None
+        self._seen: Moment | None = None
         self._detailed: str | None = None
         self._paused = False
         self.failed: SawtoothError | None = None
@@ -84,33 +94,32 @@ class Screen(App[None]):
         self.set_interval(self._interval_s, self.look)
 
     def look(self) -> None:
-        """The next look, where it is not paused; a failure ends the view, and is told after it."""
+        """What is new; a failure ends the view, and is told after it."""
+        if self._player is None:
+            # What goes to a file goes on while the screen stands still.
+            self._show(self._next, drawn=not self._paused)
+        elif not self._paused:
+            self._show(partial(self._player.passed, self._interval_s))
+
+    def _show(self, take: Callable[[], Moment | None] | None, *, drawn: bool = True) -> None:
         try:
-            seen = self._next()
+            seen = take() if take is not None else None
         except SawtoothError as error:
             self.failed = error
             self.exit()
             return
-        if seen is None:
-            self._paused = True
-            self._tell()
-            return
-        # What goes to a file goes on while the screen stands still.
-        self._record(seen)
-        if not self._paused:
+        if seen is not None and drawn:
             self._seen = seen
             self._draw()
+        elif self._player is not None and self._player.ended:
+            self._tell()
 
     def _draw(self) -> None:
         if self._seen is None:
             return
         shown = self._seen.first(self._sort_by, MOST)
         self._shown = {one.cookie: one for one in shown}
-        for one in shown:
-            self._past.setdefault(one.cookie, deque(maxlen=POINTS)).append(one)
-            self._past.move_to_end(one.cookie)
-        while len(self._past) > REMEMBERED:
-            self._past.popitem(last=False)
+        self._remember(shown, self._seen.at_s)
         table = self.query_one(DataTable)
         if self._expectations is not None:
             first = max(0, int(table.scroll_y))
@@ -119,6 +128,17 @@ class Screen(App[None]):
             self._expectations.ask([*wanted, *on_screen])
         self._fill(table, shown)
         self._tell()
+
+    def _remember(self, shown: list[Connection], at_s: float) -> None:
+        # What was shown in another order, or comes again after a step back, is in the past once.
+        for past in self._past.values():
+            while past and past[-1][0] >= at_s:
+                past.pop()
+        for one in shown:
+            self._past.setdefault(one.cookie, deque(maxlen=POINTS)).append((at_s, one))
+            self._past.move_to_end(one.cookie)
+        while len(self._past) > REMEMBERED:
+            self._past.popitem(last=False)
 
     def _fill(self, table: DataTable[Any], shown: list[Connection]) -> None:
         """The rows, with the cursor on the connection that it was on."""
@@ -151,13 +171,15 @@ class Screen(App[None]):
     def _tell(self) -> None:
         if self._seen is not None:
             said = heading(self._seen, len(self._shown)) + f"; by {self._sort_by}" + "; paused" * self._paused
+            if self._player is not None:
+                said += f"; {self._player.speed:g} times as fast" + "; the end" * self._player.ended
             missing = len(self._seen.unseen)
             self.query_one("#heading", Static).update(said + f"; {missing} unseen: Enter" * bool(missing))
         if self._detailed is not None:
             self.query_one("#told", Static).update("\n".join(self._details(self._detailed)))
 
     def _details(self, cookie: str) -> list[str]:
-        past = self._past.get(cookie)
+        past = [one for _, one in self._past.get(cookie, ())]
         if not past:
             return ["This connection is gone."]
         one = past[-1]
@@ -186,18 +208,32 @@ class Screen(App[None]):
         self._paused = not self._paused
         self._tell()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Steps and speeds are those of a recording."""
+        return self._player is not None or action not in ("step", "speed")
+
+    def action_step(self, way: int) -> None:
+        """To the next look, or the one before; it stands still there."""
+        if (player := self._player) is not None:
+            self._paused = True
+            self._show(player.forward if way > 0 else player.back)
+
+    def action_speed(self, times: float) -> None:
+        """So many times as fast as now."""
+        if self._player is not None:
+            self._player.change(times)
+            self._tell()
+
     def action_filter(self) -> None:
         """Ask for a filter."""
-        if self._watcher is not None:
-            asked = self.query_one("#filter", Input)
-            asked.add_class("shown")
-            asked.focus()
+        asked = self.query_one("#filter", Input)
+        asked.add_class("shown")
+        asked.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """A filter that makes no sense is told, and the old one stays."""
-        assert self._watcher is not None
         try:
-            self._watcher.narrow(event.value)
+            self._narrow(event.value)
         except SawtoothError as error:
             self.notify(f"{error.message}: {error.fix}", severity="error", markup=False)
             return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sawtooth.columns import aligned
 from sawtooth.watch.connection import Connection
-from sawtooth.watch.watcher import Seen
+from sawtooth.watch.watcher import Moment
 from sawtooth.whatif.text import rate, share, span
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
 """Name, content, whether it is text; the first ones are those that a narrow terminal shows."""
 
 
-def lines(seen: Seen, shown: Sequence[Connection], width: int | None = None) -> list[str]:
+def lines(seen: Moment, shown: Sequence[Connection], width: int | None = None) -> list[str]:
     """A line a connection, headings first; of columns as many as fit into ``width``, None is any."""
     cells = [[cell(one) for _, cell, _ in COLUMNS] for one in shown]
     widths = [max([len(name), *(len(row[at]) for row in cells)]) for at, (name, _, _) in enumerate(COLUMNS)]
@@ -79,11 +79,11 @@ def lines(seen: Seen, shown: Sequence[Connection], width: int | None = None) -> 
     return [heading(seen, len(shown)), *(line[:width] for line in table)]
 
 
-def heading(seen: Seen, shown: int) -> str:
+def heading(seen: Moment, shown: int) -> str:
     """How many there are."""
-    matching, total = len(seen.changes), seen.total
-    said = f"{seen.time}  {total} connections"
-    if matching != total:
+    matching, total = seen.matching, seen.total
+    said = f"{seen.time}  {matching if total is None else total} connections"
+    if total is not None and matching != total:
         said += f", {matching} match"
     if shown < matching:
         said += f", {shown} shown"
@@ -92,7 +92,7 @@ def heading(seen: Seen, shown: int) -> str:
     return said
 
 
-def unseen(seen: Seen) -> list[str]:
+def unseen(seen: Moment) -> list[str]:
     """What cannot be seen, a line each."""
     return [f"unseen: {one}" for one in seen.unseen]
 

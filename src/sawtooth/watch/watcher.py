@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from sawtooth.errors import InputError, suggestion
 from sawtooth.watch.change import Changes, Window
 from sawtooth.watch.condition import condition
-from sawtooth.watch.connection import Connection, connections
+from sawtooth.watch.connection import Columns, Connection, columns
 from sawtooth.watch.limit import limits
 from sawtooth.watch.processes import Processes
 
@@ -49,14 +49,14 @@ class Seen:
         """Of a clock that only goes forward."""
         return self.changes.look.at_s
 
+    @property
+    def matching(self) -> int:
+        """Connections that the filter lets through."""
+        return len(self.changes)
+
     def order(self, sort: str) -> NDArray[np.intp]:
         """Positions, what is most first; of addresses in their order."""
         changes = self.changes
-        if sort == "peer":
-            sockets = changes.look.sockets
-            return np.lexsort(
-                (sockets["dport"], *(sockets["dst"][:, at] for at in range(15, -1, -1)), sockets["family"])
-            )
         of = {
             "goodput": changes.goodput_bps,
             "received": changes.received_bps,
@@ -66,29 +66,62 @@ class Seen:
             "rtt": changes.look.field("rtt"),
             "cwnd": changes.look.field("snd_cwnd"),
         }
-        if sort not in of:
-            raise InputError("unknown-name", f'"{sort}" is no order', field="--sort", fix=suggestion(sort, SORTS))
-        # Of equals the one that has carried most.
-        return np.lexsort((-np.nan_to_num(changes.look.field("bytes_acked")), -np.nan_to_num(of[sort], nan=-1.0)))
+        return in_order(sort, changes.look.sockets, of, changes.look.field("bytes_acked"))
 
     def first(self, sort: str = "goodput", count: int | None = None) -> list[Connection]:
         """Connections in order, so many at most."""
+        return [Connection(*row) for row in zip(*self.columns(sort, count).values(), strict=True)]
+
+    def columns(self, sort: str = "goodput", count: int | None = None) -> Columns:
+        """The same as columns."""
         which = self.order(sort)[:count]
         inodes = self.changes.look.sockets["inode"][which].tolist()
-        return connections(self.changes.chosen(which), self.limit[which], self.processes.of(inodes))
+        return columns(self.changes.chosen(which), self.limit[which], self.processes.of(inodes))
 
-    def describe(self, shown: Sequence[Connection]) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "time": self.time,
-            "at_s": self.at_s,
-            "connections_total": self.total,
-            "connections_matching": len(self.changes),
-            "short_connections": self.short,
-            "short_bytes": self.short_bytes,
-            "unseen": list(self.unseen),
-            "connections": [one.describe() for one in shown],
-        }
+
+def in_order(
+    sort: str, sockets: NDArray[np.void], of: Mapping[str, NDArray[np.float64]], carried: NDArray[np.float64]
+) -> NDArray[np.intp]:
+    """Positions by ``sort``, one of ``SORTS``; of equals the one first that has carried most."""
+    if sort == "peer":
+        return np.lexsort((sockets["dport"], *(sockets["dst"][:, at] for at in range(15, -1, -1)), sockets["family"]))
+    if sort not in of:
+        raise InputError("unknown-name", f'"{sort}" is no order', field="--sort", fix=suggestion(sort, SORTS))
+    return np.lexsort((-np.nan_to_num(carried), -np.nan_to_num(of[sort], nan=-1.0)))
+
+
+class Moment(Protocol):
+    """A look as it is shown, of the kernel (``Seen``) or of a recording. What is not known is None."""
+
+    @property
+    def time(self) -> str: ...
+    @property
+    def at_s(self) -> float: ...
+    @property
+    def matching(self) -> int: ...
+    @property
+    def total(self) -> int | None: ...
+    @property
+    def short(self) -> int | None: ...
+    @property
+    def short_bytes(self) -> int | None: ...
+    @property
+    def unseen(self) -> tuple[str, ...]: ...
+    def first(self, sort: str = "goodput", count: int | None = None) -> list[Connection]: ...
+
+
+def described(seen: Moment, shown: Sequence[Connection]) -> dict[str, Any]:
+    """As JSON values."""
+    return {
+        "time": seen.time,
+        "at_s": seen.at_s,
+        "connections_total": seen.total,
+        "connections_matching": seen.matching,
+        "short_connections": seen.short,
+        "short_bytes": seen.short_bytes,
+        "unseen": list(seen.unseen),
+        "connections": [one.describe() for one in shown],
+    }
 
 
 class Watcher:
