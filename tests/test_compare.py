@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy.special import stdtrit
 
-from fake_engine import Fake
+from fake_engine import Fake, quick, study
 from sawtooth.cli import main
 from sawtooth.compare import compare, tolerance
 from sawtooth.compare.comparison import MOST_SEEDS, difference, seeds_to_decide, verdict
@@ -257,6 +257,21 @@ def test_studies_are_compared_point_by_point_with_all_their_seeds(studies: list[
         name for name in found.subjects[0].cells if "2" in name
     )
     assert "not in" in words(found)
+
+
+def test_scenarios_with_their_seeds_are_compared_flow_by_flow_with_each_other_and_with_runs(tmp_path: Path) -> None:
+    flows = [{"cc": "cubic"}, {"cc": "bbr"}]
+    made = [
+        quick(study(name=name, scenario={"duration": "30 s", "flows": flows}, **alone), out=tmp_path).directory
+        for name in ("office", "home")
+        for alone in [{"vary": {}, "columns": {}, "published": None}]
+    ]
+    found = compare(made)
+    assert found.subjects[0].kind == "run"
+    assert found.table["point"].tolist() == ["all flows", "cubic", "bbr"]
+    assert len(found.subjects[0].cells["bbr"].series) == 2, "a series a seed"
+    run = saved(tmp_path / "run", 10.0, flows=flows)
+    assert compare([made[0], run]).table["point"].tolist() == ["all flows", "cubic", "bbr"]
 
 
 def test_a_study_and_a_run_cannot_be_compared(studies: list[Path], tmp_path: Path) -> None:

@@ -332,3 +332,17 @@ def test_run_says_what_it_takes(given: object) -> None:
     with pytest.raises(InputError, match="run takes a Scenario, a Study, a file or a study's name") as raised:
         sawtooth.run(given)
     assert raised.value.code == "wrong-type"
+
+
+def test_a_file_without_a_name_has_its_own_and_paths_in_it_start_where_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "home line.toml"
+    file.write_text('[[flows]]\ncc = { source = "tcp_mine.c" }\n', encoding="utf-8")
+    for read in (Scenario.load, sawtooth.load):
+        found = read(file)
+        assert found.name == "home line"
+        assert found.flows[0].cc.source == (str(tmp_path / "tcp_mine.c"),)
+    file.write_text('name = "office"\n', encoding="utf-8")
+    assert sawtooth.load(file).name == "office"
+    bare = tmp_path / "without-ending"
+    bare.write_text("", encoding="utf-8")
+    assert sawtooth.load(bare).name == "scenario"

@@ -32,7 +32,7 @@ def load(path: str | PathLike[str]) -> Scenario | Study:
     path = found(path)
     tables = read_tables(path)
     if "scenario" not in tables:
-        return Scenario.from_dict(tables, source=os.fspath(path))
+        return Scenario.from_file(tables, path)
     from sawtooth.study import Study
 
     return Study.from_dict(tables, source=os.fspath(path))

@@ -133,9 +133,8 @@ def compare(
     for other in subjects[1:]:
         if other.kind != reference.kind:
             message = f"one is a {other.kind}, the reference is a {reference.kind}"
-            raise InputError(
-                "conflict", message, file=other.directory, fix="compare runs with runs, studies with studies"
-            )
+            fix = "compare runs, or scenarios with their repetitions, with such, and studies with studies"
+            raise InputError("conflict", message, file=other.directory, fix=fix)
         if not reference.cells.keys() & other.cells.keys():
             message = f"has no point in common with {reference.directory}"
             raise InputError("conflict", message, file=other.directory, fix="compare answers to the same study")
@@ -246,9 +245,11 @@ def _quantile(np: Any, cell: Cell, quantile: float) -> float:
 
 
 def _labels(subjects: Sequence[Subject]) -> tuple[str, ...]:
-    """The engines' names where they differ, else the last names of the directories, else their paths."""
+    """The engines' names where they differ, else the scenarios', else the last names of the directories, else their
+    paths."""
     ways = (
         [one.engine for one in subjects],
+        [str(one.settings.get("name")) for one in subjects],
         [one.directory.resolve().name for one in subjects],
         [str(one.directory) for one in subjects],
     )

@@ -12,6 +12,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.results import place
 from sawtooth.run import Run, is_saved
 from sawtooth.scenario import Span
+from sawtooth.scenario.compiler import flow_names
 from sawtooth.stats import COUNTERS, counters, span, throughput
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Subject:
-    """``cells`` by name, in order: a study's points, or a run's flows; ``settings`` is the scenario, flat."""
+    """``cells`` by name, in order: a study's points, or the flows of a run or of a scenario with its repetitions, which
+    is of kind ``run``, too; ``settings`` is the scenario, flat."""
 
     directory: Path
     kind: str
@@ -104,14 +106,17 @@ def _run(where: Path, omit: str | None) -> Run:
 
 def _of_run(where: Path, omit: str | None) -> Subject:
     run = _run(where, omit)
-    cells = {ALL_FLOWS: Cell()}
-    cells[ALL_FLOWS].add(run)
-    if len(run.scenario.flows) > 1:
-        names = run.meta.get("names", {}).get("flow") or [f"flow {at}" for at in range(len(run.scenario.flows))]
-        for index, name in enumerate(names):
-            cells[name] = Cell()
-            cells[name].add(_only(run, index))
+    cells: dict[str, Cell] = {}
+    _add(cells, run)
     return Subject(where, "run", run.engine, cells, _flat(run.scenario.to_dict()))
+
+
+def _add(cells: dict[str, Cell], run: Run) -> None:
+    """All its flows together, and each where there are several."""
+    cells.setdefault(ALL_FLOWS, Cell()).add(run)
+    if len(run.scenario.flows) > 1:
+        for index, name in enumerate(flow_names(run.scenario)):
+            cells.setdefault(name, Cell()).add(_only(run, index))
 
 
 def _only(run: Run, flow: int) -> Run:
@@ -121,18 +126,23 @@ def _only(run: Run, flow: int) -> Run:
 
 def _of_study(where: Path, omit: str | None) -> Subject:
     from sawtooth.study import StudyResult, store
+    from sawtooth.study.study import ALONE
     from sawtooth.study.terminal import plain
 
     result = StudyResult.load(where)
     cells: dict[str, Cell] = {}
+    varies = any(set(point.key) != {ALONE} for point in result.places)
     for point in result.places:
+        if not varies:
+            _add(cells, _run(store.point_directory(where, point.id), omit))
+            continue
         name = ", ".join(f"{key} {plain(value)}" for key, value in point.key.items())
         cells.setdefault(name, Cell()).add(_run(store.point_directory(where, point.id), omit))
     overrides = result.description.get("overrides", {})
     settings = _flat(result.study.scenario) | {str(name): value for name, value in overrides.items()}
     if omit is not None:
         settings["warmup"] = omit
-    return Subject(where, "study", result.engine, cells, settings)
+    return Subject(where, "study" if varies else "run", result.engine, cells, settings)
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.plain import is_plain
 from sawtooth.scenario import overrides
 from sawtooth.scenario.arrivals import Arrivals
 from sawtooth.scenario.asks import Asking
@@ -65,6 +66,7 @@ _MODELS: dict[str, type[Part]] = {
     "home": Home,
 }
 _DRAWN = ("cards", "links", "routes")
+_LONGEST_NAME = 100
 _KEPT = 16
 _latest: deque[weakref.ref[Scenario]] = deque()
 """Scenarios that keep their compiled form. A run asks for it often; a study holds thousands of scenarios, and the form
@@ -92,7 +94,7 @@ class Scenario(Part):
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,100}$"), AfterValidator(one_line)] = Field(
-        "scenario", description="for people and directories"
+        "scenario", description="for people and directories; absent: the file's, without .toml"
     )
     topology: Topology = Field("path", description=f"{', '.join(get_args(Topology)[:-1])} or custom")
     duration: Annotated[Span, between("1 ms", "30 d", Span)] = Field(
@@ -141,7 +143,16 @@ class Scenario(Part):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Reads a TOML file. Raises SawtoothError with the file, the field and a fix."""
-        return cls.from_dict(anchored(read_toml(path), FilePath(path).parent), source=str(path))
+        return cls.from_file(read_toml(path), path)
+
+    @classmethod
+    def from_file(cls, tables: Mapping[str, Any], path: str | PathLike[str]) -> Self:
+        """From the tables of the file ``path``: relative paths in it start from its directory, and one without a name
+        has the file's. Raises SawtoothError."""
+        file = FilePath(path)
+        named = file.suffix == ".toml" and len(file.stem) <= _LONGEST_NAME and is_plain(file.stem)
+        given = {"name": file.stem, **tables} if named else dict(tables)
+        return cls.from_dict(anchored(given, file.parent), source=str(path))
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any], *, source: str | None = None) -> Self:
