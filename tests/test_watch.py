@@ -128,7 +128,8 @@ def test_ipv4_in_ipv6_is_shown_as_ipv4() -> None:
 
 
 def test_a_path_of_an_mptcp_connection_is_marked() -> None:
-    within = attribute(layout.ULP, attribute(1, b"mptcp\0"))
+    # Linux has more behind the name: tokens and numbers of the path.
+    within = attribute(layout.ULP, attribute(1, b"mptcp\0") + attribute(3, attribute(1, bytes([5, 0, 0, 0]))))
     (one,) = connections(Window().add(look(message(extra=within))), np.array([0]), {})
     assert one.mptcp
 

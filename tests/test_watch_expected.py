@@ -84,6 +84,17 @@ def test_an_answer_comes_from_a_process_of_its_own_which_ends() -> None:
         assert "segments" in (expectations.of(one).reason or "")
 
 
+def test_where_no_process_can_be_begun_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Expectations, seen: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(Expectations, "_submit", refuse)
+    with Expectations() as expectations:
+        expectations.ask([seen()])
+        assert "/dev/shm" in (expectations.of(seen()).reason or "")
+        assert not expectations.busy
+
+
 def test_answers_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     from sawtooth.watch import expected
 

@@ -217,7 +217,12 @@ class Expectations:
         known = self._known.get(first.cookie)
         if known is None or now - known.at_s > STALE_S:
             seen = observed(first, self._fastest.get(first.cookie))
-            self._running = first.cookie, self._submit(seen)
+            try:
+                self._running = first.cookie, self._submit(seen)
+            except OSError as error:
+                # As in a container that has no /dev/shm, which locks between processes need.
+                why = f"no process to simulate in: {error.strerror} (is there a /dev/shm?)"
+                _keep(self._known, first.cookie, Expected(reason=why, at_s=now))
 
     def _submit(self, seen: Observed) -> Future[Expected]:
         if self._pool is None:

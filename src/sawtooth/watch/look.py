@@ -236,8 +236,11 @@ def _rows(
 
 
 def _names(told: NDArray[np.uint8], where: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bytes_]:
-    """Words that end with a zero byte."""
+    """Words that end with a zero byte, whatever follows it."""
+    if not size.any():
+        return np.zeros(size.size, f"S{_LONGEST_NAME}")
     whole = _rows(told, where, size, np.dtype([("letters", "u1", _LONGEST_NAME)]))
     letters = np.ascontiguousarray(whole["letters"])
+    letters[np.logical_or.accumulate(letters == 0, axis=1)] = 0
     found: NDArray[np.bytes_] = letters.view(f"S{_LONGEST_NAME}").reshape(-1)
     return found
