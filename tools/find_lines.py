@@ -3,9 +3,11 @@
     .venv/bin/python tools/find_lines.py            # the table of docs/explanation/find.md, in Markdown
     .venv/bin/python tools/find_lines.py --sweep    # beside it where a sweep finds the crossing
 
-The sweep has nine losses a factor 1.1 apart about each answer, of eight other seeds; its crossing is that of a parabola
-through the means over the logarithm of the loss. Of the whole range such a sweep would have ``WHOLE`` runs, which are
-counted here and not made.
+The sweep has nine losses a factor 1.1 apart about each answer, and as many seeds of each, all different, as it takes to
+know its crossing to ``WITHIN``, or ``MOST``. The crossing is that of a parabola through the means over the logarithm of
+the loss, its interval that of a bootstrap over the seeds. Of the whole range such a sweep would have many more runs,
+which are counted here and not made: with ``SEEDS`` seeds, and with those that know the crossing to ``ASKED``, as find
+does.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ from sawtooth.work import results
 
 STUDY = Path(__file__).parents[1] / "docs" / "explanation" / "find" / "lines.toml"
 FACTOR, STEPS, SEEDS = 1.1, 4, 8
+WITHIN, MOST, ASKED = 0.05, 256, 0.1
+RESAMPLED = 1000
+WHOLE = (f"runs of a whole sweep of {SEEDS} seeds", f"of as many as know it to {ASKED:.0%}")
 FIRST_SEED = 1_000_001
 """Seeds that no search takes."""
 
@@ -39,7 +44,7 @@ def main() -> None:
     arguments = parser.parse_args()
     study = Study.load(STUDY)
     heads = ["line", "rate", "RTT", "control", "loss for 90%", "95% interval", "runs"]
-    heads += ["a sweep says", "apart", "runs of a whole sweep"] * arguments.sweep
+    heads += ["a sweep says", "its 95% interval", "its runs", "apart", *WHOLE] * arguments.sweep
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
     for point in study.points(seeds=[1]):
         print(f"| {' | '.join(row(study, point, arguments.sweep))} |", flush=True)
@@ -53,32 +58,52 @@ def row(study: Study, point: Point, swept: bool) -> list[str]:
     path = point.scenario.path_table
     cells = [str(point.key["line"]), str(path.rate), str(path.rtt), str(point.key["control"])]
     if found.verdict != "found":
-        return [*cells, found.answer, "", str(found.runs), *[""] * 3 * swept]
+        return [*cells, found.answer, "", str(found.runs), *[""] * 6 * swept]
     ends = " … ".join(f"{one:.3g}%" for one in found.interval)
     cells += [f"{found.value:.3g}%", ends + " (too few runs)" * (not found.enough), str(found.runs)]
     if swept:
-        crossing = sweep(point.scenario, found.value)
-        whole = SEEDS * (1 + math.ceil(math.log(found.unknown.high / found.unknown.low) / math.log(FACTOR)))
-        cells += [f"{crossing:.3g}%", f"{(found.value / crossing - 1) * 100:+.1f}%", str(whole)]
+        crossing, low, high, seeds = sweep(point.scenario, found.value)
+        losses = 1 + math.ceil(math.log(found.unknown.high / found.unknown.low) / math.log(FACTOR))
+        half = math.log(high / low) / 2
+        precise = losses * max(SEEDS, math.ceil(seeds * (half / ASKED) ** 2))
+        cells += [f"{crossing:.3g}%", f"{low:.3g}% … {high:.3g}%", str((2 * STEPS + 1) * seeds)]
+        cells += [f"{(found.value / crossing - 1) * 100:+.1f}%", str(losses * SEEDS), str(precise)]
     return cells
 
 
-def sweep(scenario: sawtooth.Scenario, about: float) -> float:
-    """The loss in percent at which the mean goodput is 90% of the rate; NaN where the sweep does not hold it."""
+def sweep(scenario: sawtooth.Scenario, about: float) -> tuple[float, float, float, int]:
+    """The loss in percent at which the mean goodput is 90% of the rate, its 95% interval, and the seeds of a loss."""
     losses = [about * FACTOR**step for step in range(-STEPS, STEPS + 1)]
-    tasks = [(loss, FIRST_SEED + seed) for loss in losses for seed in range(SEEDS)]
+    places = np.log(np.asarray(losses) / about)
     engine = get("sim")
 
-    def mean(task: tuple[float, int]) -> float:
-        loss, seed = task
-        run = engine.run(scenario.set({"path.loss": f"{loss:.7f}%", "seed": seed}))
+    def margin(task: tuple[int, int]) -> float:
+        number, seed = task
+        seeded = FIRST_SEED + MOST * number + seed
+        run = engine.run(scenario.set({"path.loss": f"{losses[number]:.7f}%", "seed": seeded}))
         return float(throughput(run).mean()) * 1e6 / scenario.path_table.rate.bps - 0.9
 
-    means = np.reshape(results(mean, tasks, threads=True), (len(losses), SEEDS)).mean(axis=1)
-    places = np.log(np.asarray(losses) / about)
-    roots: Any = np.roots(np.polyfit(places, means, 2))
-    inside = [float(root.real) for root in roots if abs(root.imag) < 1e-9 and abs(root.real) < 0.6]
-    return about * math.exp(min(inside, key=abs)) if inside else math.nan
+    margins = np.empty((len(losses), 0))
+    while True:
+        first, last = margins.shape[1], max(SEEDS, 2 * margins.shape[1])
+        tasks = [(number, seed) for number in range(len(losses)) for seed in range(first, last)]
+        more = np.reshape(results(margin, tasks, threads=True), (len(losses), last - first))
+        margins = np.concatenate([margins, more], axis=1)
+        rng = np.random.default_rng(1)
+        drawn = rng.integers(last, size=(RESAMPLED, len(losses), last))
+        means = np.take_along_axis(margins[None], drawn, axis=2).mean(axis=2)
+        low, high = np.nanquantile([_root(places, one) for one in means], [0.025, 0.975])
+        if (high - low) / 2 <= WITHIN or 2 * last > MOST:
+            root = _root(places, margins.mean(axis=1))
+            return about * math.exp(root), about * math.exp(low), about * math.exp(high), last
+
+
+def _root(places: Any, means: Any) -> float:
+    """Of the parabola, next to the middle; at the sweep's edge where it has none inside."""
+    edge = float(places[-1])
+    roots = np.roots(np.polyfit(places, means, 2))
+    inside = [float(root.real) for root in roots if abs(root.imag) < 1e-9 and abs(root.real) <= edge]
+    return min(inside, key=abs) if inside else math.copysign(edge, float(means.mean()))
 
 
 if __name__ == "__main__":

@@ -99,7 +99,8 @@ def _one(
             lambda runs: bar.show((SCAN * FIRST + _USUAL) * min(0.9, runs / usual)),
         )
         _at("want", measuring.check)
-        search = Search(unknown, measuring.margins, within=within, most=most // _variants(want, scenario))
+        most_margins = most // _variants(want, scenario)
+        search = Search(unknown, measuring.margins, within=within, most=most_margins, luck=measuring.luck)
         try:
             crossing = search.run()
         except KeyboardInterrupt:

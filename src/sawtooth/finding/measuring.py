@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines import Engine
 from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.finding.luck import Luck, luck
 from sawtooth.plain import plain
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
@@ -141,6 +142,7 @@ class Measuring:
     sides: dict[tuple[float, int], tuple[float, float]] = field(default_factory=dict)
     """By value and seed: what is left and right of the comparison."""
     _known: dict[tuple[str, int], dict[tuple[str, str | None], float]] = field(default_factory=dict)
+    _luck: dict[tuple[str, int], Luck] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -194,6 +196,12 @@ class Measuring:
             found.append(margin or (_INCLUSIVE if self.want.sign.endswith("=") else -_INCLUSIVE))
         return found
 
+    def luck(self, value: float, seed: int) -> Luck:
+        """That of all runs of a margin."""
+        changes = {one.changes for one in self.asked.values() if not one.place}
+        keys = dict.fromkeys((self._scenario(value, one).digest(), seed) for one in sorted(changes, key=str))
+        return tuple(part for key in keys for part in self._luck[key])
+
     def _amount(self, measure: Measure, value: float, seed: int) -> Amount:
         one = self.asked[measure]
         scenario = self._scenario(value, one.changes)
@@ -207,18 +215,18 @@ class Measuring:
     def _run(self, needed: Mapping[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]]) -> None:
         keys = list(needed)
 
-        def run(key: tuple[str, int]) -> dict[tuple[str, str | None], float]:
+        def run(key: tuple[str, int]) -> tuple[dict[tuple[str, str | None], float], Luck]:
             scenario, names = needed[key]
             begun = time.perf_counter()
-            found = answers(
-                self.engine.run(scenario.set({"seed": key[1]}), stop=self._stop.is_set), sorted(names, key=str)
-            )
+            made = self.engine.run(scenario.set({"seed": key[1]}), stop=self._stop.is_set)
+            found = answers(made, sorted(names, key=str)), luck(made)
             with self._lock:
                 self.seconds += time.perf_counter() - begun
             return found
 
-        def done(number: int, found: dict[tuple[str, str | None], float]) -> None:
-            self._known.setdefault(keys[number], {}).update(found)
+        def done(number: int, found: tuple[dict[tuple[str, str | None], float], Luck]) -> None:
+            self._known.setdefault(keys[number], {}).update(found[0])
+            self._luck[keys[number]] = found[1]
             self.runs += 1
             self.ran(self.runs)
 

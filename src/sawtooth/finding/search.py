@@ -1,12 +1,12 @@
 """Search: where a noisy margin crosses zero, with an interval that holds the place 95 times in 100.
 
 The margin is above 0 where a want holds. The range is looked at in ``SCAN`` places, then narrowed between two places
-of which one is clearly above and one clearly below (Student's t over seeds, at ``CLEAR``), until the margin is nearly
-straight between them. Then places next to the crossing get seeds until the interval is short enough. The interval is
-what the two clear places enclose where that is short enough, which needs no more than that the margin falls (or rises)
-all along. Else it is the set of places at which the line through all means between the two does not differ from 0 by
-Student's t (inverse regression, Fieller 1954); its error is that of the seeds, or that of the means about the line
-where they lie further from it. Each place has seeds of its own, so that their errors do not depend on each other.
+of which one is clearly above and one clearly below (Student's t over seeds, at ``CLEAR``), until they are near, or what
+is between them cannot be told apart from 0. Then the places about the crossing get seeds, each time the one that most
+lessens the error at the ends of the interval that was asked for, until it is so short. The interval is what the two
+clear places enclose where that is short enough, which needs no more than that the margin falls (or rises) all along.
+Else it is that of a parabola through the means about the crossing; see ``curve``. Each place has seeds of its own, so
+that their errors do not depend on each other.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, Protocol
 
+from sawtooth.finding.curve import Curve, through
+from sawtooth.finding.luck import Luck, steadied
 from sawtooth.stats.interval import t_quantile
 
 SCAN = 7
@@ -24,18 +26,18 @@ SCAN = 7
 FIRST = 4
 """Seeds of a place at first: the fewest with which a t test says something."""
 LEAST = 16
-"""Seeds between the clear places, before their line is believed."""
-MOST = 200
+"""Seeds about the crossing, before their parabola is believed."""
+MOST = 1000
 """Seeds of one place."""
 CLEAR = 0.995
-EACH_LOOK = 0.98
+EACH_LOOK = 0.97
 """Confidence of each interval that may end the search: of several looks one may err, so that all hold 95%."""
-_STRAIGHT = 4
-"""Times the tolerance: between places so near to each other the margin is taken as straight."""
-BENT = 3.0
-"""Times what the seeds say: where the means lie so far from their line, it is drawn without the farthest."""
-_ASIDE = 0.75
-"""Of the tolerance: so far from the crossing are the places beside it."""
+WINDOW = 5
+"""Times the tolerance: so far from the crossing the margin is taken as a parabola."""
+_NEXT, _BESIDE = 0.6, 3.5
+"""Times the tolerance: so far from the crossing are the places that tell where it is, and those that tell the slope."""
+_TURNS, _STILL = 4, 0.02
+"""Parabolas are drawn about the crossing of the one before, until that moves by no more than so much of the window."""
 Verdict = Literal["found", "always", "never", "unclear"]
 
 
@@ -65,6 +67,9 @@ class Probed:
     place: float
     first: int = 1
     margins: list[float] = field(default_factory=list)
+    lucks: list[Luck] = field(default_factory=list)
+    floor: float = 0.0
+    """The least variance that is believed."""
 
     @property
     def n(self) -> int:
@@ -83,7 +88,7 @@ class Probed:
     @property
     def sign(self) -> int:
         """1: it clearly holds, -1: it clearly does not, 0: these seeds can't tell."""
-        error = math.sqrt(self.variance / self.n)
+        error = math.sqrt(max(self.variance, self.floor) / self.n)
         if error and abs(self.mean) <= t_quantile(self.n - 1, CLEAR) * error:
             return 0
         return 1 if self.mean > 0 else -1
@@ -105,16 +110,25 @@ class Crossing:
 
 
 class Search:
-    """``within``: a share of the answer by which the interval's ends may differ from it; ``most``: margins in all."""
+    """``within``: a share of the answer by which the interval's ends may differ from it; ``most``: margins in all;
+    ``luck``: that of a value and a seed that was asked for."""
 
-    def __init__(self, unknown: Range, ask: Ask, *, within: float, most: int) -> None:
+    def __init__(
+        self,
+        unknown: Range,
+        ask: Ask,
+        *,
+        within: float,
+        most: int,
+        luck: Callable[[float, int], Luck] | None = None,
+    ) -> None:
         self.unknown = unknown
         self.ask = ask
         self.within = within
         self.most = most
+        self.luck = luck
         self.asked = 0
         self.probed: dict[float, Probed] = {}
-        self.stalled = 0
 
     @property
     def points(self) -> list[Probed]:
@@ -134,27 +148,53 @@ class Search:
     def _next(self) -> tuple[Crossing, dict[float, int]]:
         """The answer so far, and how many seeds of which values would better it."""
         points = self.points
+        for before, one, after in zip(points, points[1:], points[2:], strict=False):
+            one.floor = math.sqrt(before.variance * after.variance)
         clear = [one for one in points if one.sign]
         unclear = [one for one in points if not one.sign]
         changes = [(one, other) for one, other in pairwise(clear) if one.sign != other.sign]
         if not changes:
             return self._one_sided(points, clear, unclear)
         left, right = changes[0]
-        between = [one for one in points if left.place <= one.place <= right.place]
-        low, guess, high = _inverted(between)
+        guess, low, high, curve = self._crossing(points, left, right)
         reach = self.unknown.reach(guess, self.within)
-        near = max(guess - low, high - guess) <= reach
         told = [(one.value, other.value) for one, other in changes]
-        inner = between[1:-1]
-        done = right.place - left.place <= 2 * reach or (self.unknown.is_whole and right.value - left.value <= 1)
-        if done and not inner:
-            low, high = left.place, right.place
-        elif not (near and inner and sum(one.n for one in between) >= LEAST):
-            done = False
-        else:
-            done = True
-        crossing = self._found(guess, low, high, left, told, done)
-        return crossing, {} if done else self._better(between, guess, reach)
+        close = right.place - left.place <= 2 * reach
+        if close or (self.unknown.is_whole and right.value - left.value <= 1):
+            return self._found(guess, left.place, right.place, left, told, True), {}
+        half = max(guess - low, high - guess)
+        about = [one for one in points if abs(one.place - guess) <= WINDOW * reach]
+        wanted = self._places(points, about, left, right, guess, reach)
+        if wanted or curve is None:
+            return self._found(guess, low, high, left, told, False), wanted or _evened(about)
+        if half <= reach and sum(one.n for one in about) >= LEAST:
+            return self._found(guess, low, high, left, told, True), {}
+        return self._found(guess, low, high, left, told, False), _seeds(about, curve, guess, reach, half)
+
+    def _crossing(self, points: list[Probed], left: Probed, right: Probed) -> tuple[float, float, float, Curve | None]:
+        """The crossing and its interval's ends by a parabola through what is about it; where there is none, by the
+        straight lines that never turn, and the clear places are the ends."""
+        begun = guess = _monotone([one for one in points if left.place <= one.place <= right.place])
+        curve = None
+        for _ in range(_TURNS):
+            window = WINDOW * self.unknown.reach(guess, self.within)
+            about = [one for one in points if abs(one.place - guess) <= window]
+            curve = through(steadied(about), window / WINDOW / self.within)
+            if curve is None:
+                break
+            low, high = max(left.place, about[0].place), min(right.place, about[-1].place)
+            crossed = curve.crossing(low, high) if low < high else None
+            if crossed is None or float(curve.at([low])[0][0]) * left.sign <= 0:
+                curve = None
+                break
+            moved, guess = abs(crossed - guess), crossed
+            if moved < _STILL * window:
+                break
+        if curve is None:
+            return begun, left.place, right.place, None
+        ends = curve.interval(guess, low, high, EACH_LOOK)
+        # What reaches to the outermost places may reach beyond.
+        return guess, left.place if ends[0] <= low else ends[0], right.place if ends[1] >= high else ends[1], curve
 
     def _found(
         self,
@@ -182,36 +222,28 @@ class Search:
         verdict: Verdict = "unclear" if unclear else "always" if holds else "never"
         return Crossing(verdict, math.nan, math.nan, math.nan, holds, (), not unclear), wanted
 
-    def _better(self, between: list[Probed], guess: float, reach: float) -> dict[float, int]:
-        """New values where neighbours are far apart, more seeds where they are near."""
-        left, right = between[0], between[-1]
-        straight = _STRAIGHT * reach
-        if len(between) == 2:
-            width = right.place - left.place
+    def _places(
+        self, points: list[Probed], about: list[Probed], left: Probed, right: Probed, guess: float, reach: float
+    ) -> dict[float, int]:
+        """New values, where there are none yet about the crossing."""
+        width = right.place - left.place
+        between = [one for one in points if left.place < one.place < right.place]
+        if not between and (width > 2 * WINDOW * reach or not any(one.variance for one in (left, right))):
             middle = left.place + width * min(max((guess - left.place) / width, 0.25), 0.75)
-            places = [guess - _ASIDE * reach, guess + _ASIDE * reach]
-            self.stalled = 0 if width > straight else self.stalled + 1
-            if width > straight or self.stalled > 3:
-                places = [middle]
-            asked = {self.unknown.value(place): self._first() for place in places}
-            inside = {one: n for one, n in asked.items() if left.value < one < right.value}
-            if inside:
-                return inside
-            nearest = self.unknown.value((left.place + right.place) / 2)
-            return {nearest: self._first()} if left.value < nearest < right.value else {}
-        # Those which can't tell stand between clear ones that are too far away to be joined by straight lines.
-        for one, other in ((left, between[1]), (between[-2], right)):
-            if other.place - one.place > straight:
-                value = self.unknown.value((one.place + other.place) / 2)
-                if value not in self.probed:
-                    return {value: self._first()}
-        value = self.unknown.value(guess)
-        if value not in self.probed and min(abs(one.place - guess) for one in between) > reach:
-            return {value: self._first()}
-        at = min(max(1, sum(one.place < guess for one in between)), len(between) - 1)
-        pair = between[at - 1 : at + 1]
-        fewest = min(one.n for one in pair)
-        return {one.value: _grown(one.n) for one in pair if one.n <= 1.5 * fewest and one.n < MOST}
+            return self._new([middle], left, right) or self._new([(left.place + right.place) / 2], left, right)
+        places = []
+        for side in (-1, 1):
+            far = [side * (one.place - guess) for one in about]
+            if not any(0 <= one <= 2 * _NEXT * reach for one in far):
+                places.append(guess + side * _NEXT * reach)
+            if not any(one > _BESIDE * reach / 2 for one in far):
+                places.append(guess + side * _BESIDE * reach)
+        return self._new(places, left, right)
+
+    def _new(self, places: Sequence[float], left: Probed, right: Probed) -> dict[float, int]:
+        """What of it is a value between the two that was not looked at."""
+        values = [self.unknown.value(place) for place in places]
+        return {one: self._first() for one in values if left.value < one < right.value and one not in self.probed}
 
     def _first(self) -> int:
         """Seeds of a new value; one, where seeds change nothing."""
@@ -227,52 +259,55 @@ class Search:
             one = self.probed.get(value) or Probed(value, self.unknown.place(value), len(self.probed) * MOST + 1)
             self.probed[value] = one
             tasks += [(value, one.first + number) for number in range(one.n, min(count, MOST))]
+        if all(self.probed[value].n >= FIRST for value in wanted):
+            tasks = tasks[: self.most - self.asked]
         if not tasks or self.asked + len(tasks) > self.most:
             self.probed = {value: one for value, one in self.probed.items() if one.n}
             return False
-        for (value, _), margin in zip(tasks, self.ask(tasks), strict=True):
+        for (value, seed), margin in zip(tasks, self.ask(tasks), strict=True):
             one = self.probed[value]
             one.margins.append(margin)
+            if self.luck is not None:
+                one.lucks.append(self.luck(value, seed))
         self.asked += len(tasks)
         return True
+
+
+def _evened(about: list[Probed]) -> dict[float, int]:
+    """More seeds of those places that have the fewest."""
+    fewest = min((one.n for one in about), default=MOST)
+    return {one.value: _grown(one.n) for one in about if one.n <= 1.5 * fewest < MOST}
+
+
+def _seeds(about: list[Probed], curve: Curve, guess: float, reach: float, half: float) -> dict[float, int]:
+    """More seeds of the place next to the crossing that most lessens the error at the ends of the interval that was
+    asked for; as many as make ``half`` of it as short as ``reach``, if no more than half of those that there are.
+    Places further off would tell the slope, too, but not that the margin jumps."""
+    more = math.ceil(sum(one.n for one in about) * min(max((half / reach) ** 2 - 1, 0.1), 0.5))
+    ends = (guess - reach, guess + reach)
+    growing = [one for one in about if one.n < MOST and abs(one.place - guess) <= 2 * _NEXT * reach]
+    best = max(growing, key=lambda one: curve.gain(one.place, more, ends), default=None)
+    return {} if best is None else {best.value: best.n + max(more, FIRST)}
 
 
 def _grown(n: int) -> int:
     return min(MOST, math.ceil(1.5 * n))
 
 
-def _inverted(points: list[Probed]) -> tuple[float, float, float]:
-    """Low end, crossing and high end by a line through the means of ``points``, of which the first and the last are
-    clear, on different sides. By the clear ones only, where the line does not lead from one side to the other."""
-    first, last = points[0], points[-1]
-    total = sum(one.n for one in points)
-    freedom = total - len(points)
-    middle = (first.place + last.place) / 2
-    if first.mean * last.mean < 0:
-        middle = first.place + (last.place - first.place) * first.mean / (first.mean - last.mean)
-    pooled = math.fsum(one.variance * (one.n - 1) for one in points) / freedom if freedom else 0.0
-    centre = math.fsum(one.n * one.place for one in points) / total
-    level = math.fsum(one.n * one.mean for one in points) / total
-    spread = math.fsum(one.n * (one.place - centre) ** 2 for one in points)
-    slope = math.fsum(one.n * (one.place - centre) * one.mean for one in points) / spread
-    if not pooled or slope * (last.mean - first.mean) <= 0 or first.mean * last.mean >= 0:
-        return first.place, middle, last.place
-    guess = min(max(centre - level / slope, first.place), last.place)
-    if len(points) > 2:
-        off = math.fsum(one.n * (one.mean - level - slope * (one.place - centre)) ** 2 for one in points)
-        off /= len(points) - 2
-        inner = points[1:] if guess - first.place > last.place - guess else points[:-1]
-        if off > BENT * pooled and len(inner) > 2 and inner[0].place < guess < inner[-1].place:
-            low, guess, high = _inverted(inner)
-            if inner[0].place < low and high < inner[-1].place:
-                return low, guess, high
-        # As the ratio of Birge (1932): never less than what the seeds say.
-        pooled = max(pooled, off)
-    # level + slope d = ± t sqrt(pooled (1/total + d²/spread)), solved for d.
-    t = t_quantile(freedom, EACH_LOOK)
-    square = slope**2 - t**2 * pooled / spread
-    if square <= 0:
-        return first.place, guess, last.place
-    root = t * math.sqrt(pooled * (square / total + level**2 / spread))
-    low, high = ((-level * slope + sign * root) / square + centre for sign in (-1, 1))
-    return max(low, first.place), guess, min(high, last.place)
+def _monotone(points: Sequence[Probed]) -> float:
+    """Where the means cross 0 that never turn and lie nearest to the points' (pooled adjacent violators, Ayer 1955);
+    the first and the last are clear, on different sides."""
+    falls = points[0].mean > 0
+    blocks: list[tuple[float, int, float]] = []
+    for one in points:
+        mean, seeds, place = one.mean, one.n, one.place
+        while blocks and (blocks[-1][0] <= mean if falls else blocks[-1][0] >= mean):
+            before, count, at = blocks.pop()
+            total = count + seeds
+            mean, place = (before * count + mean * seeds) / total, (at * count + place * seeds) / total
+            seeds = total
+        blocks.append((mean, seeds, place))
+    for (before, _, at), (after, _, place) in pairwise(blocks):
+        if before * after <= 0:
+            return at + (place - at) * before / (before - after)
+    return (points[0].place + points[-1].place) / 2

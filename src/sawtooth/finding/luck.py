@@ -1,0 +1,100 @@
+"""Luck: how many more packets a run lost than its loss says, and what a margin would be without that.
+
+Where each packet is lost by itself, the losses less their share of the packets that came are 0 on average, whatever the
+senders do (a martingale). So what of a margin goes with this luck is noise, and can be taken off: a control variate
+(Lavenberg and Welch 1981; Law and Kelton, section 11.4). At a loss of a few packets a run most of the noise is of that
+kind. Early losses count for more than late ones, so that a run has a number for each of ``PARTS`` of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sawtooth.compiled import Compiled
+
+if TYPE_CHECKING:
+    from sawtooth.finding.search import Probed
+    from sawtooth.run import Run
+
+PARTS = 4
+_SEEDS = 10
+"""For each number of luck, before it is taken off: fewer cannot tell what it does."""
+
+Luck = tuple[float, ...]
+"""Of one run, or of all of a margin's."""
+
+
+@dataclass(frozen=True)
+class Steady:
+    """A place without its luck."""
+
+    place: float
+    n: int
+    mean: float
+    variance: float
+
+
+def steadied(points: Sequence[Probed]) -> Sequence[Probed | Steady]:
+    """``points`` without what their luck explains of the differences within them; as they are where that is not known
+    of all, or of too few seeds."""
+    import numpy as np
+
+    parts = {len(luck) for one in points for luck in one.lucks}
+    seeds = sum(one.n for one in points)
+    if len(parts) != 1 or 0 in parts or any(len(one.lucks) != one.n for one in points) or seeds < _SEEDS * min(parts):
+        return points
+    margins = [np.array(one.margins) for one in points]
+    lucks = [np.array(one.lucks) for one in points]
+    within = np.concatenate([one - one.mean() for one in margins])
+    by = np.concatenate([one - one.mean(axis=0) for one in lucks])
+    effect = np.linalg.lstsq(by, within, rcond=None)[0]
+    found = []
+    for one, margin, luck in zip(points, margins, lucks, strict=True):
+        left = margin - luck @ effect
+        variance = float(left.var(ddof=1)) if one.n > 1 else 0.0
+        found.append(Steady(one.place, one.n, float(left.mean()), variance * seeds / (seeds - min(parts))))
+    return found
+
+
+def luck(run: Run) -> Luck:
+    """Losses above their share in each part of the run; empty where no link has losses that can be expected so."""
+    import numpy as np
+
+    found: list[float] = []
+    lost, queues = run.tables.get("links"), run.tables.get("queues")
+    if lost is None or queues is None:
+        return ()
+    for link, transmitter, share in _lossy(run.scenario.compile()):
+        gone = lost["lost"][lost["link"] == link].to_numpy()
+        came = queues["sent_packets"][queues["transmitter"] == transmitter].to_numpy()
+        if len(gone) != len(came) or len(gone) < PARTS or not np.isfinite(came).all():
+            return ()
+        found += [float(part.sum()) for part in np.array_split(gone - share * came, PARTS)]
+    return tuple(found)
+
+
+def _lossy(compiled: Compiled) -> list[tuple[int, int, float]]:
+    """Links that lose each packet by itself, the transmitter all of whose packets come to them, and the share."""
+    ways = [way for one in compiled.senders for way in (one.forward, one.backward)]
+    found = []
+    for number, link in enumerate(compiled.links):
+        if not link.loss_ppb or link.loss_pattern is not None or link.losses:
+            continue
+        feeds = {_feed(compiled, way[: way.index(number) + 1]) for way in ways if number in way}
+        feed = feeds.pop() if len(feeds) == 1 else None
+        through = [way for way in ways if any(compiled.links[at].transmitter == feed for at in way)]
+        if feed is not None and all(number in way for way in through):
+            found.append((number, feed, link.loss_ppb / 1e9))
+    return found
+
+
+def _feed(compiled: Compiled, way: Sequence[int]) -> int | None:
+    """The last transmitter of a way, if from there on nothing but its last link takes packets out or puts some in."""
+    for number, link in reversed(list(zip(way, compiled.way(way), strict=True))):
+        if link.policer or link.duplicate or link.corrupt or (link.loss_ppb and number != way[-1]):
+            return None
+        if link.transmitter is not None:
+            return link.transmitter
+    return None
