@@ -32,7 +32,7 @@ class Seen:
     """One look: ``changes`` of the connections that the filter lets through, ``limit`` of each (an index into
     ``LIMITS``), ``time`` by the calendar, ``total`` of all connections, ``short`` of connections that closed since the
     look before and had not been in it, with ``short_bytes`` that their peers acknowledged; None where the kernel does
-    not tell. ``unseen`` says in sentences what cannot be seen.
+    not tell. ``untold`` says in sentences what the kernel did not tell.
     """
 
     time: str
@@ -41,8 +41,16 @@ class Seen:
     total: int
     short: int | None
     short_bytes: int | None
-    unseen: tuple[str, ...]
+    untold: tuple[str, ...]
     processes: Processes
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """In sentences; which processes are hidden is known when a connection's was asked for."""
+        if not self.processes.hidden:
+            return self.untold
+        hidden = f"which process holds a socket, of {self.processes.hidden} processes of other users: as root"
+        return (*self.untold, hidden)
 
     @property
     def at_s(self) -> float:
@@ -157,7 +165,7 @@ class Watcher:
             total=len(look),
             short=short,
             short_bytes=short_bytes,
-            unseen=self._unseen(look, missed),
+            untold=self._untold(look, missed),
             processes=self._processes,
         )
 
@@ -178,7 +186,7 @@ class Watcher:
         new &= (ended.info["bytes_acked"] > 1) | (ended.info["bytes_received"] > 0)
         return int(new.sum()), int(ended.info["bytes_acked"][new].sum()), missed
 
-    def _unseen(self, look: Look, missed: bool) -> tuple[str, ...]:
+    def _untold(self, look: Look, missed: bool) -> tuple[str, ...]:
         said = []
         if not self._source.tells_ends:
             said.append("connections shorter than the time between two looks: this kernel does not tell their end")
@@ -186,8 +194,6 @@ class Watcher:
             said.append(
                 "some connections shorter than the time between two looks: more ended than the kernel could tell"
             )
-        if self._processes.hidden:
-            said.append(f"which process holds a socket, of {self._processes.hidden} processes of other users: as root")
         if look.partly:
             said.append("connections that changed while they were told: one may be missing, or old")
         if look.damaged:
