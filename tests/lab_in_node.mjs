@@ -37,6 +37,12 @@ const verbs = {
     );
   },
 
+  /** Of each kind of thing that happens to a sender and each control: where it is written. */
+  async sources(controls) {
+    const { KINDS } = await part("understand/happenings");
+    return Object.fromEntries(Object.entries(KINDS).map(([kind, { source }]) => [kind, controls.map((cc) => source(cc))]));
+  },
+
   /** Compiled scenarios, run. */
   async run(scenarios) {
     return run((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), scenarios);

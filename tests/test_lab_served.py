@@ -15,7 +15,7 @@ from sawtooth import Scenario, Study, run
 from sawtooth.lab import Server, Site
 from sawtooth.report import write_report
 from sawtooth.study import run_study
-from test_lab_page import Opened
+from test_lab_page import Opened, serious
 
 SHORT: dict[str, Any] = {"duration": "2 s", "interval": "100 ms", "path": {"rate": "10 Mbit/s", "loss": "1%"}}
 FOREIGN = "<img src=x onerror=document.title=1> & <script>document.title=2</script>"
@@ -124,7 +124,7 @@ def test_runs_are_compared_and_back_leads_back(results: Opened) -> None:
     results.page.get_by_label("Within").fill("3")
     results.page.get_by_role("button", name="Compare the chosen").click()
     results.page.wait_for_selector("#wrong:not([hidden])", timeout=60_000)
-    assert 'within: 3 has no unit. write "3%"' in results.page.inner_text("#wrong")
+    assert 'within: 3 has no unit. Write "3%".' in results.page.inner_text("#wrong")
     results.said.clear()  # A browser tells of every answer 400.
     results.page.go_back()
     assert shown(results).locator("h2").inner_text() == "other against one"
@@ -141,12 +141,26 @@ def test_without_the_key_there_is_nothing(browser: Any, server: Server) -> None:
 
 @pytest.mark.parametrize("width", [1400, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wider_than_the_page(browser: Any, server: Server, width: int, scheme: str) -> None:
-    opened = Opened(browser, f"{server.address}results?key={server.key}", width=width, color_scheme=scheme)
+def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_page(
+    browser: Any, server: Server, width: int, scheme: str
+) -> None:
+    address = f"{server.address}results?key={server.key}"
+    opened = Opened(browser, address, width=width, color_scheme=scheme, bypass_csp=True)
+    assert serious(opened.page) == []
     opened.page.get_by_label("Find").fill("small")
     opened.page.locator("td.result button").click()
     shown(opened)
+    assert serious(opened.page) == []
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    if (width, scheme) in ((1400, "light"), (390, "dark")):
+        for name in ("runs/one", "runs/other"):
+            opened.page.get_by_label("Find").fill(name)
+            opened.page.get_by_label(f"Compare {name}").check()
+        opened.page.get_by_role("button", name="Compare the chosen").click()
+        opened.page.wait_for_function("() => location.hash.startsWith('#compare')")
+        shown(opened)
+        assert serious(opened.page) == []
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
     opened.context.close()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sawtooth import Scenario, _core
-from test_lab_page import Opened
+from test_lab_page import Opened, serious
 
 STEP = "section [0-9.]+|draft-"
 """Where a rule is written."""
@@ -81,6 +81,16 @@ def test_a_newcomer_reads_why_cubic_falls_and_bbr_does_not(page: Opened) -> None
     assert "does not take them for congestion" in bbr
     assert "bandwidth × round trip" in bbr
     assert re.search(r"pacing at 9\d\.\d Mbit/s", bbr)
+
+
+def test_what_the_pointer_finds_is_named(page: Opened) -> None:
+    box = page.page.locator("#understand canvas").last.bounding_box()
+    assert box is not None
+    found: set[str] = set()
+    for at in range(12):
+        page.page.mouse.move(box["x"] + box["width"] * (0.2 + 0.05 * at), box["y"] + box["height"] * 0.42)
+        found |= set(page.page.locator("#understand .readout-row b").all_inner_texts())
+    assert any(name.startswith(("cubic: ", "bbr: ")) for name in found), found
 
 
 def test_its_counts_are_those_of_the_native_core(page: Opened) -> None:
@@ -194,6 +204,13 @@ def test_every_kind_of_question_is_told(page: Opened, preset: str) -> None:
     stories = page.page.inner_text("#understand .stories")
     assert "found lost" in stories
     assert "NaN" not in stories
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark")])
+def test_axe_finds_nothing_serious(browser: Any, address: str, width: int, scheme: str) -> None:
+    opened = _open(Opened(browser, address, width=width, color_scheme=scheme, bypass_csp=True))
+    assert serious(opened.page) == []
+    opened.context.close()
 
 
 def test_on_a_narrow_screen_nothing_is_wider_than_it(browser: Any, address: str) -> None:

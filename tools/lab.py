@@ -27,6 +27,7 @@ PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts
 PARTS |= {"watcher": "understand/watcher.ts"}
 """Of the page, by the name that it has in it."""
 FOR_NODE = ("asked", "core", "compile", "heavy", "presets", "queuelimit", "series", "summary", "units", "warnings")
+FOR_NODE += ("understand/happenings",)
 """Parts that the tests ask in node."""
 
 

@@ -14,7 +14,13 @@ def text() -> str:
     """The file's content."""
     controls = {name: palette.colour(name, 0) for name in ("cubic", "bbr", "bbr3", "reno", "dctcp", "prague")}
     others = [palette.colour(None, at) for at in range(6)]
-    content = {"roles": palette.ROLES, "controls": controls, "others": others, "dark": palette.DARK}
+    content = {
+        "roles": palette.ROLES,
+        "controls": controls,
+        "others": others,
+        "light": palette.LIGHT,
+        "dark": palette.DARK,
+    }
     return json.dumps(content, indent=2) + "\n"
 
 

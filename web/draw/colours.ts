@@ -1,7 +1,7 @@
 /** Colours: those of the palette, as they are on a light and on a dark page. `palette.json` is made of Python's. */
 import palette from "./palette.json";
 
-const DARK = palette.dark as Readonly<Record<string, string>>;
+const [LIGHT, DARK] = [palette.light, palette.dark] as Readonly<Record<string, string>>[];
 const query = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
 
 export function isDark(): boolean {
@@ -15,7 +15,7 @@ export function onTurn(call: () => void): void {
 
 /** "#rrggbb" as it is drawn now. */
 export function tint(colour: string): string {
-  return isDark() ? (DARK[colour.toLowerCase()] ?? colour) : colour;
+  return (isDark() ? DARK : LIGHT)![colour.toLowerCase()] ?? colour;
 }
 
 export type Role = keyof typeof palette.roles;

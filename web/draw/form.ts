@@ -58,6 +58,8 @@ export interface Series {
   slots?: number;
   /** Not in the legend. */
   quiet?: boolean;
+  /** What is read out of a point in place of its y; of a page's own figures, for JSON has none. */
+  said?: (at: number) => string;
 }
 
 /** A stretch of x that is shaded. Its name is an entry of the legend. */

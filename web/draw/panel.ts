@@ -351,6 +351,7 @@ export class Panel implements Member {
   }
 
   private values({ series, at }: Hit): string {
+    if (series.of.said !== undefined) return series.of.said(at);
     const value = valueText(this.form.y, series.y[at]!);
     const [low, high] = [series.low?.[at], series.high?.[at]];
     if (low === undefined || high === undefined || low !== low || high !== high || low === high) return value;

@@ -21,6 +21,7 @@ export class NativeSwitch {
     const box = at<HTMLInputElement>("native");
     box.addEventListener("change", () => {
       localStorage.setItem(KEPT, box.checked ? "yes" : "no");
+      this.say();
       changed();
     });
   }
@@ -38,6 +39,14 @@ export class NativeSwitch {
     at<HTMLInputElement>("native").checked = localStorage.getItem(KEPT) === "yes";
     at<HTMLAnchorElement>("results-link").href = "results";
     at("served-by").hidden = false;
+    this.say();
+  }
+
+  /** Where it is computed, in the words above. */
+  private say(): void {
+    at("computed").textContent = at<HTMLInputElement>("native").checked
+      ? "It is computed in this page, and what is heavy by sawtooth lab on this machine, to which the page sends the question; nothing leaves the machine."
+      : "Everything is computed here, in this page; nothing is sent anywhere.";
   }
 
   /** How a question of so many packets is to be run natively; undefined: in the page. */

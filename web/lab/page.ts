@@ -12,7 +12,7 @@ import { Flows } from "./flows";
 import { Heavy, packets } from "./heavy";
 import { HostEcn } from "./hostecn";
 import * as permalink from "./permalink";
-import { InputError } from "./problem";
+import { InputError, words as inWords } from "./problem";
 import { NativeSwitch } from "./nativeswitch";
 import { PRESETS, type Preset } from "./presets";
 import { published } from "./published";
@@ -89,7 +89,7 @@ async function main(): Promise<void> {
       damaged = true;
       at("link-wrong").hidden = false;
       const where = error.field === undefined ? "" : `${error.field}: `;
-      at("link-wrong").textContent = `The link is damaged, and what is shown is not what it asked. ${where}${error.message}: ${error.fix}.`;
+      at("link-wrong").textContent = `The link is damaged, and what is shown is not what it asked: ${where}${inWords(error)}`;
       return undefined;
     }
   }
@@ -177,7 +177,7 @@ async function main(): Promise<void> {
 
   /** What is wrong, at the field where it is. */
   function refused(error: InputError | undefined): void {
-    const words = error === undefined ? undefined : `${error.message}. ${error.fix}`;
+    const words = error === undefined ? undefined : inWords(error);
     const of = (field: string): boolean => error?.field === field || (error?.field?.startsWith(`${field}.`) ?? false);
     let found = queue.tell(error, words);
     for (const field of fields) {
@@ -277,7 +277,7 @@ async function main(): Promise<void> {
           took(`${chosen.name} is open.`);
         } catch (error) {
           if (!(error instanceof InputError)) throw error;
-          took(`${chosen.name}: ${error.field === undefined ? "" : `${error.field}: `}${error.message}. ${error.fix}`);
+          took(`${chosen.name}: ${error.field === undefined ? "" : `${error.field}: `}${inWords(error)}`);
         }
       });
     });

@@ -16,6 +16,11 @@ export class InputError extends Error {
   }
 }
 
+/** In sentences: what is wrong, and what to do. */
+export function words({ message, fix }: InputError): string {
+  return `${message}. ${fix.replace(/^./, (first) => first.toUpperCase())}.`;
+}
+
 /** What `act` answers; what it finds wrong is of `field`. */
 export function within<A>(field: string, act: () => A): A {
   try {

@@ -1,6 +1,6 @@
 // The page of results, which `sawtooth lab` serves: a list, and below it what was opened or compared.
 
-import { InputError } from "../problem";
+import { InputError, words } from "../problem";
 import { answered, asking, key } from "../served";
 import { List, type Row } from "./list";
 import { link, show, type Told } from "./shown";
@@ -105,7 +105,7 @@ function where({ all, shown, directory }: { all: number; shown: number; director
 function wrong(error: unknown): void {
   const told = at("wrong");
   told.hidden = false;
-  if (error instanceof InputError) told.textContent = `${error.field === undefined ? "" : `${error.field}: `}${error.message}. ${error.fix}`;
+  if (error instanceof InputError) told.textContent = `${error.field === undefined ? "" : `${error.field}: `}${words(error)}`;
   else told.textContent = error instanceof Error ? error.message : String(error);
 }
 

@@ -24,7 +24,7 @@ export function table(stories: readonly Story[], next: (kind: string) => void): 
     button.addEventListener("click", () => next(kind));
     name.append(button);
     const counts = stories.map(({ counts }) => cell("td", String(counts.get(kind) ?? "–")));
-    whole.append(row(name, ...counts, cell("td", different(having.map(({ cc }) => told.source(cc))))));
+    whole.append(row(name, ...counts, cell("td", different(having.map(({ cc }) => told.source(cc))) || "in no RFC")));
   }
   return whole;
 }

@@ -27,13 +27,15 @@ export type Class = "network" | "loss" | "less" | "state";
 
 const BBR1 = "draft-cardwell-iccrg-bbr-congestion-control-00";
 const BBR3 = "draft-ietf-ccwg-bbr";
+/** What has no RFC. */
+const HYSTART = "no RFC: HyStart, Ha and Rhee 2011; RFC 9406 has its successor";
 const PRAGUE = "draft-briscoe-iccrg-prague-congestion-control";
 
 interface Kind {
   class: Class;
   /** In the list of what happened how often. */
   short: (cc: string) => string;
-  /** Where it is written; "": nowhere, it happens. */
+  /** Where it is written; "": nowhere. */
   source: (cc: string) => string;
   words: (of: Happening, told: Told) => string;
 }
@@ -49,7 +51,7 @@ const paces = ({ pacingMbps }: Happening): string => (Number.isNaN(pacingMbps) ?
 /** Where a control's answer to a loss is written, and what it leaves of the window. */
 function decrease(cc: string): { source: string; factor: string } {
   if (cc === "cubic") return { source: "RFC 9438 section 4.6", factor: "70%" };
-  if (cc === "reno") return { source: "RFC 5681 section 3.1", factor: "half" };
+  if (cc === "reno") return { source: "RFC 5681 section 3.2", factor: "half" };
   if (cc === "dctcp") return { source: "RFC 8257 section 3.5", factor: "less" };
   if (cc === "prague") return { source: PRAGUE, factor: "less" };
   return { source: draft("4.2.3.4", "Updating the Model Upon Packet Loss")(cc), factor: "what it was" };
@@ -58,7 +60,9 @@ function decrease(cc: string): { source: string; factor: string } {
 function marked(cc: string): string {
   if (cc === "dctcp") return "RFC 8257 section 3.3";
   if (cc === "prague") return PRAGUE;
-  return isBbr(cc) ? draft("4.2.3.4", "Updating the Model Upon Packet Loss")(cc) : "RFC 3168 section 6.1.2";
+  // The first version's draft says nothing of marks.
+  if (isBbr(cc)) return cc === "bbr" ? "" : `${BBR3}, "ECN"`;
+  return "RFC 3168 section 6.1.2";
 }
 
 const comesDown = ({ before, ssthresh }: Happening): string =>
@@ -95,6 +99,18 @@ export const KINDS: Record<string, Kind> = {
     short: always("acknowledgements that a queue dropped"),
     source: always("RFC 7567 section 2"),
     words: () => "The queue of the way back drops an acknowledgement.",
+  },
+  "data-refused": {
+    class: "network",
+    short: always("packets that a policer dropped, or that came damaged"),
+    source: always(""),
+    words: () => "A policer drops a packet, or it comes damaged and is thrown away. Its sender does not know yet.",
+  },
+  "ack-refused": {
+    class: "network",
+    short: always("acknowledgements that a policer dropped, or that came damaged"),
+    source: always(""),
+    words: () => "A policer drops an acknowledgement, or it comes damaged and is thrown away.",
   },
   "lost-by-sack": {
     class: "loss",
@@ -171,7 +187,7 @@ export const KINDS: Record<string, Kind> = {
   hystart: {
     class: "state",
     short: always("slow start left early, by HyStart"),
-    source: always("RFC 9406 section 4"),
+    source: always(HYSTART),
     words: ({ cwnd }) => `Acknowledgements take longer, or their train has got long: slow start ends at ${segments(cwnd)}, before anything is lost (HyStart, as Linux has it).`,
   },
   "slow-start-over": {

@@ -59,7 +59,7 @@ export function told({ name, cc, counts, before, after, paced, found }: Story, d
   if (cuts === 0) return `${lost}, and nothing cut its window.`;
   const every = durationS / cuts;
   const grown = `When it was cut it had come to ${median(before)} segments (median), and was left with ${median(after)}; ${fills} fill this path.`;
-  const how = of("reduced-by-mark") + of("timeout") > 0 ? "" : cc === "cubic" ? " to 70% (RFC 9438 section 4.6)" : cc === "reno" ? " to half (RFC 5681 section 3.1)" : "";
+  const how = of("reduced-by-mark") + of("timeout") > 0 ? "" : cc === "cubic" ? " to 70% (RFC 9438 section 4.6)" : cc === "reno" ? " to half (RFC 5681 section 3.2)" : "";
   const marks = of("reduced-by-mark");
   const why = marks === 0 ? "losses" : cuts > marks ? "losses and marks" : "marks";
   const often = `${times(cuts)} its window was cut${how}, every ${every >= 1 ? every.toPrecision(2) : every.toFixed(2)} s`;

@@ -11,15 +11,22 @@ const CLASSES: Record<Class, { name: string; colour: string }> = {
   state: { name: "other states", colour: "#009e73" },
 };
 
+/** What the pointer finds there is named as in the list of what happened how often. */
 export function strip(stories: readonly Story[], durationS: number): Figure {
   const lanes = Object.keys(CLASSES) as Class[];
   const series = lanes.map((one, lane): Series => {
     const all = stories.flatMap(({ steps }, flow) =>
-      steps.filter(({ kind }) => KINDS[kind]?.class === one).map(({ t }) => [t, stories.length - 1 - flow + (1.5 - lane) * 0.18] as const),
+      steps.filter(({ kind }) => KINDS[kind]?.class === one).map((step) => ({ step, flow })),
     );
-    all.sort(([a], [b]) => a - b);
-    const column = (of: 0 | 1): Float64Array => Float64Array.from(all, (row) => row[of]);
-    return { ...CLASSES[one], kind: "points", symbol: "tick", x: column(0), y: column(1) };
+    all.sort((a, b) => a.step.t - b.step.t);
+    const x = Float64Array.from(all, ({ step }) => step.t);
+    const y = Float64Array.from(all, ({ flow }) => stories.length - 1 - flow + (1.5 - lane) * 0.18);
+    const said = (at: number): string => {
+      const { step, flow } = all[at]!;
+      const { name, cc } = stories[flow]!;
+      return `${name}: ${KINDS[step.kind]!.short(cc)}`;
+    };
+    return { ...CLASSES[one], kind: "points", symbol: "tick", x, y, said };
   });
   const names = stories.map(({ name }) => name).reverse();
   return {

@@ -1,6 +1,7 @@
 // Understand: what happened, told and stepped through, and the path drawn with its packets. Nothing of it is there before it is opened.
 
 import { draw, type Chart } from "../../draw/index";
+import { tint } from "../../draw/colours";
 import { group, type Member } from "../../draw/group";
 import type { Tables } from "../core";
 import type { Asked } from "../asked";
@@ -81,6 +82,7 @@ export class Understand {
     this.number += 1;
     this.post({ kind: "stop" });
     delete this.root.dataset["watched"];
+    delete this.root.dataset["told"];
   }
 
   /** Its answer is there. */
@@ -115,6 +117,7 @@ export class Understand {
     this.moments = [];
     this.root.querySelector(":scope > div")?.remove();
     delete this.root.dataset["watched"];
+    delete this.root.dataset["told"];
   }
 
   private build(): void {
@@ -202,6 +205,15 @@ export class Understand {
     const many = this.told.some(({ steps }) => steps.length === MOST_STEPS) ? ` The first ${MOST_STEPS} of each flow can be stepped through.` : "";
     this.say(`Step through what happened, or play it.${first}${many}`);
     this.stories.replaceChildren(...this.told.map((one, flow) => told_(one, durationS - flows[flow]!.startS, fills, colour[flow]!)));
+    this.root.dataset["told"] = String(this.told.length);
+    // Sentences are read first: what takes longer to draw comes after they are seen.
+    const mine = this.number;
+    requestAnimationFrame(() => setTimeout(() => mine === this.number && this.root.open && this.drawn(), 0));
+  }
+
+  /** What happened, drawn and counted. */
+  private drawn(): void {
+    const { durationS } = this.given!.asked;
     this.counts.replaceChildren(table(this.told, (kind) => this.step(1, kind)));
     const figure = strip(this.told, durationS);
     if (this.chart === undefined) this.chart = draw(this.figure, figure);
@@ -314,7 +326,7 @@ function told_(one: Story, activeS: number, fills: number, colour: string): HTML
   const words = made("p", "");
   const [name] = told(one, activeS, fills).split(":", 1);
   const dot = made("i", "");
-  dot.style.background = colour;
+  dot.style.background = tint(colour);
   words.append(dot, Object.assign(made("strong", ""), { textContent: name! }), told(one, activeS, fills).slice(name!.length));
   return words;
 }
