@@ -19,8 +19,8 @@ LIGHT = {
     **{"#0072b2": "#0066a0", "#d55e00": "#a84400", "#e69f00": "#c48700", "#009e73": "#008a64"},
     **{"#cc79a7": "#cc73a6", "#56b4e9": "#309cde"},
 }
-"""What a colour is on a light page: as dark as WCAG 2.2 wants what is drawn on white, 3:1 (1.4.11), and told apart at least
-as well. Figures in files stay Okabe and Ito's."""
+"""What a colour is on a light page: as dark as WCAG 2.2 wants what is drawn on white, 3:1 (1.4.11), and told apart no
+worse. Figures in files stay Okabe and Ito's."""
 DARK = {
     **{PAPER: "#14191f", INK: "#e4e9ee", MUTED: "#9aa7b4", GRID: "#2b333c"},
     **{LINE: "#37424d", SOFT: "#1d242c"},
