@@ -1,17 +1,20 @@
 """A study on a local cluster beside the plain pool: processor time, workers killed on the way, the scheduler's share.
 
     python bench/cluster.py --points 10000 --workers 2 --kill-every 20
+    python bench/cluster.py --points 1000 --workers 1 --kinds pool cluster --together
     python bench/cluster.py --scheduler
 
 The first runs the same points three times, by a pool, a cluster, and a cluster with a worker killed every so often, and
-compares every table of every run byte by byte. Processor time is that of all processes, started and ended, from the
-first import on; and of the last four fifths of the points, without what it takes to start. The second measures what a
-group of tasks costs the scheduler and the client, which are one process here, in processor time and in memory.
+compares every table of every run byte by byte. With --together they run side by side: where others work as well, a
+point costs more processor time, then more for all of them. Processor time is that of all processes, started and ended,
+from the first import on; and of the last four fifths of the points, without what it takes to start. The last measures
+what a group of tasks costs the scheduler and the client, which are one process here, in processor time and in memory.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -22,11 +25,13 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 SCENARIO = {"duration": "1 s", "path": {"rate": "10 Mbit/s", "rtt": "20 ms"}}
-LIMIT_S = 3600
+LIMIT_S = 7200
+COSTS = ("cpu_s", "cpu_ms_a_point_later")
 
 
 def used_s() -> float:
@@ -35,18 +40,24 @@ def used_s() -> float:
     return sum(one.ru_utime + one.ru_stime for one in spent)
 
 
-def children(of: bytes = b"") -> dict[int, float]:
-    """Processes of this very one whose command has ``of`` in it, by their ids, with their processor time in seconds."""
-    found = {}
+def running_s() -> float:
+    """Processor time of all processes below this one, and of those that they have seen ended."""
+    return sum(spent_s for _, spent_s in below().values())
+
+
+def below() -> dict[int, tuple[int, float]]:
+    """All processes below this one, by their ids: whose they are, and their processor time in seconds."""
+    there = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with contextlib.suppress(OSError):
             fields = stat.read_text().rpartition(")")[2].split()
-            command = (stat.parent / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if int(fields[1]) == os.getpid() and of in command:
-            found[int(stat.parent.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return dict(sorted(found.items()))
+            there[int(stat.parent.name)] = int(fields[1]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    found: dict[int, tuple[int, float]] = {}
+    known = {os.getpid()}
+    while new := {number for number, (parent, _) in there.items() if parent in known and number not in found}:
+        found |= {number: there[number] for number in sorted(new)}
+        known |= new
+    return found
 
 
 def arm(kind: str, points: int, workers: int, kill_every_s: float, out: Path) -> dict[str, Any]:
@@ -73,12 +84,13 @@ def arm(kind: str, points: int, workers: int, kill_every_s: float, out: Path) ->
         assert outcome.saved, outcome.error
         counted.append(outcome.point)
         if len(counted) in (len(tasks) // 5, len(tasks)):
-            marks.append((len(counted), used_s() + sum(children().values())))
+            marks.append((len(counted), used_s() + running_s()))
 
     def kill() -> None:
         nonlocal killed
         while not ended.wait(kill_every_s):
-            there = list(children(b"sawtooth.cluster"))
+            # Workers are grandchildren: forks of a process that has loaded what they need.
+            there = [number for number, (parent, _) in below().items() if parent != os.getpid()]
             if there:
                 os.kill(there[killed % len(there)], signal.SIGKILL)
                 killed += 1
@@ -115,9 +127,10 @@ def scheduler(groups: int, workers: int) -> dict[str, float]:
     from sawtooth.cluster import Cluster, flight
     from sawtooth.work import fan_out, results
 
-    size = len(SCENARIO) and 100
+    size = 100
     payload = [dict(SCENARIO) | {"seed": seed} for seed in range(size)]
-    flight.GROUP_S = 0.0  # a group is one task here, a list of a hundred scenarios
+    flight.GROUP_S, flight.A_SECOND = 0.0, sys.maxsize  # a group is one task here, a list of a hundred scenarios
+    flight.AHEAD = 20
     with Cluster(f"local:{workers}") as cluster:
         results(len, [payload] * 100, executor=cluster)
         mine, begun = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
@@ -125,7 +138,7 @@ def scheduler(groups: int, workers: int) -> dict[str, float]:
         now, wall_s = resource.getrusage(resource.RUSAGE_SELF), time.monotonic() - begun
         each_s = (now.ru_utime + now.ru_stime - mine.ru_utime - mine.ru_stime) / groups
         before, peak = resident(), [0]
-        flight.AHEAD = groups
+        flight.AHEAD = groups // workers
 
         def look() -> None:
             peak[0] = max(peak[0], resident())
@@ -145,6 +158,15 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
+def told(command: list[str]) -> dict[str, Any]:
+    answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT_S)
+    return dict(json.loads(answer.stdout))
+
+
+def percent(one: float, first: float) -> float:
+    return round(100 * (one / first - 1), 1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--points", type=int, default=1000, help="a multiple of 100")
@@ -152,6 +174,7 @@ def main() -> None:
     parser.add_argument("--kill-every", type=float, default=20.0, help="seconds")
     parser.add_argument("--scheduler", action="store_true", help="what a group costs the scheduler, instead")
     parser.add_argument("--kinds", nargs="+", default=["pool", "cluster", "killed"])
+    parser.add_argument("--together", action="store_true", help="all kinds at once, not one after the other")
     parser.add_argument("--arm", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.scheduler:
@@ -161,15 +184,14 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as place:
             print(json.dumps(arm(given.arm, given.points, given.workers, given.kill_every, Path(place) / "out")))
         return
-    found = []
-    for kind in given.kinds:
-        options = ["--points", given.points, "--workers", given.workers, "--kill-every", given.kill_every]
-        command = [sys.executable, __file__, "--arm", kind, *map(str, options)]
-        told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT_S)
-        found.append(json.loads(told.stdout))
-        print(
-            json.dumps(found[-1] | {"over_first_percent": round(100 * (found[-1]["cpu_s"] / found[0]["cpu_s"] - 1), 1)})
-        )
+    found: list[dict[str, Any]] = []
+    options = ["--points", given.points, "--workers", given.workers, "--kill-every", given.kill_every]
+    commands = [[sys.executable, __file__, "--arm", kind, *map(str, options)] for kind in given.kinds]
+    with ThreadPoolExecutor(len(commands) if given.together else 1) as side:
+        for one in side.map(told, commands):
+            found.append(one)
+            over = {f"{name}_over_first_percent": percent(one[name], found[0][name]) for name in COSTS}
+            print(json.dumps(one | over), flush=True)
     assert len({one["sha256"] for one in found}) == 1, "the runs differ"
 
 

@@ -19,12 +19,18 @@ from typing import Any
 
 import pytest
 
+import sawtooth
 from fake_engine import Failing, Fake, Killed, Slow, quick, study
+from sawtooth.cli.program import status_of
 from sawtooth.cluster import Cluster, cluster, crew, flight
 from sawtooth.cluster.call import Answer, Call
 from sawtooth.cluster.crew import Crew
+from sawtooth.congestion.calibrate import Measurement, make
 from sawtooth.errors import SawtoothError
+from sawtooth.fidelity import Grid, campaign
+from sawtooth.fidelity.campaign import Campaign
 from sawtooth.run import versions
+from sawtooth.scenario import Scenario
 from sawtooth.study import StudyResult, run_study, runner
 from sawtooth.work import fan_out, results
 
@@ -33,6 +39,9 @@ from sawtooth.work import fan_out, results
 def two() -> Iterator[Cluster]:
     with Cluster("local:2") as made:
         yield made
+        assert made._local is not None
+        processes = made._local.processes
+    assert all(gone(process) for process in processes)
 
 
 @pytest.fixture
@@ -203,6 +212,84 @@ def test_a_worker_that_nobody_has_looked_at_refuses_by_itself() -> None:
     assert isinstance(pickle.loads(other), Answer)
 
 
+GRID = """
+[scenario]
+duration = "1 s"
+path = { rate = "10 Mbit/s", rtt = "10 ms", loss = "1%" }
+[budget]
+sim = { runs = 3 }
+[[blocks]]
+name = "one"
+vary = { "flows.cc" = ["reno", "cubic", "bbr"] }
+"""
+
+
+def test_a_grid_s_points_are_answered_as_by_threads_and_what_is_kept_is_not_run_again(
+    two: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "grid.toml").write_text(GRID)
+    points = Grid.load(tmp_path / "grid.toml").points()
+
+    def measured(cache: str, executor: Cluster | None) -> dict[str, list[dict[str, Any]]]:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / cache))
+        found: dict[str, list[dict[str, Any]]] = {}
+        Campaign("sim", 2, lambda point, rows: found.update({point.name: rows}), True, executor).run(points)
+        taken = ("cpu_s", "date")
+        return {name: [{k: repr(v) for k, v in row.items() if k not in taken} for row in found[name]] for name in found}
+
+    here = measured("here", None)
+    there = measured("there", two)
+    assert {len(rows) for rows in there.values()} == {3}
+    assert there == here
+    monkeypatch.setattr(campaign, "_run", None)
+    assert measured("there", None).keys() == here.keys()
+
+
+def test_a_grid_is_not_answered_by_another_build(two: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(campaign, "build", lambda engine, scenario: ("0123456789ab", {}))
+    (tmp_path / "grid.toml").write_text(GRID)
+    with pytest.raises(
+        SawtoothError, match=r"a worker's sim is another build: [0-9a-f]{12}, not 0123456789ab"
+    ) as caught:
+        Campaign("sim", 2, lambda *_: None, True, two).run(Grid.load(tmp_path / "grid.toml").points())
+    assert caught.value.code == "unsupported"
+
+
+def test_measurements_to_calibrate_from_are_the_bytes_of_a_pool(two: Cluster, tmp_path: Path) -> None:
+    asked = [Measurement(10_000_000, 40, 0.02, flows, 0, seed=1) for flows in (2, 3)]
+    make(tmp_path / "here", asked, jobs=2, quiet=True)
+    make(tmp_path / "there", asked, executor=two, quiet=True)
+    here, there = (sorted((tmp_path / side).iterdir()) for side in ("here", "there"))
+    assert len(here) == 2
+    assert [(file.name, file.read_bytes()) for file in there] == [(file.name, file.read_bytes()) for file in here]
+
+
+def test_a_search_finds_what_it_finds_here(two: Cluster) -> None:
+    scenario = Scenario.from_dict({"duration": "1 s", "path": {"rate": "10 Mbit/s", "rtt": "20 ms"}})
+    asked = {"vary": "path.loss=0.1%..10%", "want": "goodput >= 50% of path.rate", "within": "50%"}
+    here, there = (sawtooth.find(scenario, **asked, executor=executor).describe() for executor in (None, two))
+    assert here.pop("seconds") > 0
+    assert there.pop("seconds") > 0
+    assert there == here
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["compare", "--grid", "grid.toml"],
+        ["congestion", "calibrate", "--out", "out"],
+        ["find", "one-percent-loss"],
+        ["run", "one-percent-loss"],
+    ],
+)
+def test_commands_that_fan_out_take_a_cluster(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of([*command, "--cluster", "nonsense"]) == 2
+    assert '"nonsense" is no scheduler' in " ".join(capsys.readouterr().err.split())
+    assert status_of([*command, "--cluster", "local", "--jobs", "2"]) == 2
+    assert "a cluster has its own workers" in " ".join(capsys.readouterr().err.split())
+
+
 def test_groups_grow_to_some_seconds_and_shrink_at_the_end() -> None:
     made: Any = SimpleNamespace(_crew=SimpleNamespace(threads=4), _waiting=range(10_000), _each_s=float("nan"))
     size = flight.Flight._size
@@ -215,17 +302,23 @@ def test_groups_grow_to_some_seconds_and_shrink_at_the_end() -> None:
     assert size(made) == 1
 
 
+def test_a_thousand_workers_get_groups_so_long_that_fifty_a_second_end() -> None:
+    made: Any = SimpleNamespace(_crew=SimpleNamespace(threads=1000), _waiting=range(10**6), _each_s=1.0)
+    assert flight.Flight._size(made) == 20
+
+
 def test_a_worker_that_comes_late_gets_work(two: Cluster) -> None:
-    two_there = len(two.client.nthreads())
-    seen = set()
+    assert two._local is not None
+    before = set(two._local.processes)
+    seen: set[int] = set()
 
     def done(_: int, process: int) -> None:
+        if not seen:
+            two._local._start()  # type: ignore[union-attr]
         seen.add(process)
-        if two._local is not None and len(two._local.processes) == two_there:
-            two._local._start()
 
-    fan_out(whose, range(400), done=done, executor=two)
-    assert len(seen) > two_there
+    fan_out(whose, range(200), done=done, executor=two)
+    assert seen - before
 
 
 def whose(_: int) -> int:
@@ -267,10 +360,11 @@ def test_a_lost_scheduler_is_told_and_what_is_saved_stays(tmp_path: Path) -> Non
         worker = subprocess.Popen(
             [sys.executable, "-m", "sawtooth.cluster", address, str(tmp_path)],
             stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         assert worker.stdin is not None
-        worker.stdin.write(json.dumps(sys.path).encode() + b"\n")
+        worker.stdin.write(json.dumps({"path": sys.path, "modules": []}).encode() + b"\n\n")
         worker.stdin.flush()
 
         def kill() -> None:
@@ -290,6 +384,17 @@ def test_a_lost_scheduler_is_told_and_what_is_saved_stays(tmp_path: Path) -> Non
             worker.wait()
 
 
+def test_workers_that_are_lost_with_their_parent_are_replaced(two: Cluster) -> None:
+    local = two._local
+    assert local is not None
+    until(lambda: local.processes)
+    before = local.processes
+    os.kill(local._parent.pid, signal.SIGKILL)
+    until(lambda: all(gone(process) for process in before))
+    assert results(abs, [-1], executor=two) == [1]
+    assert not set(before) & set(local.processes)
+
+
 def test_the_workers_of_a_local_cluster_end_with_it_also_when_it_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "killed.py"
     script.write_text(
@@ -300,15 +405,11 @@ def test_the_workers_of_a_local_cluster_end_with_it_also_when_it_is_killed(tmp_p
 
             with Cluster("local:2") as cluster:
                 assert results(abs, [-1, -2], executor=cluster) == [1, 2]
-                print(*cluster._local.processes, flush=True)
+                print(*cluster._local.processes, cluster._local._parent.pid, flush=True)
                 os.kill(os.getpid(), signal.SIGKILL)
         """)
     )
     told = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     processes = [int(word) for word in told.stdout.split()]
-    assert len(processes) == 2, told.stderr
+    assert len(processes) == 3, told.stderr
     until(lambda: all(gone(process) for process in processes))
-    with Cluster("local:1") as made:
-        assert made._local is not None
-        (one,) = made._local.processes
-    assert gone(one)

@@ -113,6 +113,7 @@ def find(
     engine: str = "sim",
     check: str | None = None,
     jobs: int | None = None,
+    executor: Any = None,
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = True,
 ) -> Found | Answers:
@@ -122,7 +123,8 @@ def find(
     Of a scenario a ``Found``; of a study that varies something ``Answers``, one for each point, where ``vary`` and
     ``want`` may be in its table ``[find]``. ``scale`` is "log" or "linear"; ``within`` how near the ends of the 95%
     interval are to be to the answer, "10%"; ``runs`` how many there may be for one answer, 400; ``check`` another
-    engine that is asked at the answer. Raises SawtoothError.
+    engine that is asked at the answer; ``executor`` a ``sawtooth.cluster.Cluster`` whose workers make the runs. Raises
+    SawtoothError.
     """
     from sawtooth.finding import find as search
 
@@ -138,6 +140,7 @@ def find(
         engine=engine,
         check=check,
         jobs=jobs,
+        executor=executor,
         overrides=overrides,
         quiet=quiet,
     )

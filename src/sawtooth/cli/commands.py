@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from sawtooth.cli import complete
 from sawtooth.cli.check_command import github_option, junit_option, told
 from sawtooth.cli.command import Group
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
+from sawtooth.cli.workers import cluster_option, workers
 from sawtooth.columns import aligned
 from sawtooth.errors import InputError
 from sawtooth.plain import plain, sentence, where
@@ -21,7 +21,6 @@ from sawtooth.plain import plain, sentence, where
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sawtooth.cluster import Cluster
     from sawtooth.study import Study, StudyResult
 
 
@@ -68,9 +67,7 @@ _settings = click.option(
 @_settings
 @click.option("--out", type=str, default="results", show_default=True, help="Directory for results, or s3://….")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
-@click.option(
-    "--cluster", metavar="WHERE", help="Workers of a Dask scheduler: tcp://HOST:PORT, its JSON file, local or local:N."
-)
+@cluster_option
 @click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
 @click.option("--omit", metavar="TIME", help='Leave the first seconds out of the statistics, like "5 s".')
 @click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
@@ -117,8 +114,6 @@ def run(
     if seeds is not None and "seed" in overrides:
         message = "--set seed says that it is another one"
         raise InputError("bad-usage", message, field="--seeds", fix="leave out one of them")
-    if cluster is not None and jobs is not None:
-        raise InputError("bad-usage", "a cluster has its own workers", field="--jobs", fix="leave it out, or local:N")
     study, overrides = _study(file, overrides)
     if not study.expect and (junit is not None or github):
         name = "--github" if junit is None else "--junit"
@@ -155,10 +150,10 @@ def run(
         if capture or capture_at:
             fix = "leave it out, or give a directory"
             raise InputError("bad-usage", "a dataset has no captures", field="--capture", fix=fix)
-        with _workers(cluster) as executor:
+        with workers(cluster, jobs) as executor:
             _into(study, out, as_json, executor=executor, **options)
         return
-    with _workers(cluster) as executor:
+    with workers(cluster, jobs) as executor:
         run_study(
             study,
             out=Path(out),
@@ -290,15 +285,6 @@ def _into(study: Study, url: str, as_json: bool, **options: Any) -> None:
         head = [*keys, "seeds", "mean Mbit/s", "least", "most"]
         say("\n".join(aligned([head, *lines], range(len(keys)), width(), keys=len(keys))))
     say(f"dataset: {plain(found.url, 400)} ({len(rows)} points; part-*.parquet)")
-
-
-def _workers(cluster: str | None) -> AbstractContextManager[Cluster | None]:
-    """Of --cluster, for the time of a command."""
-    if cluster is None:
-        return nullcontext()
-    from sawtooth.cluster import Cluster
-
-    return Cluster(cluster)
 
 
 def _study(file: str, overrides: dict[str, Any]) -> tuple[Study, dict[str, Any]]:

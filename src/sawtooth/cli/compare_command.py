@@ -10,6 +10,7 @@ import click
 
 from sawtooth.cli.command import Command
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
+from sawtooth.cli.workers import cluster_option, workers
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ DIFFERS, CANNOT_TELL = 3, 4
 @click.option("--measure", type=click.Choice(["missing", "all"]), help="With --grid: first run the kernel on points.")
 @click.option("--record", type=str, metavar="FILE", help="With --grid: the kernel's side; kernel.csv beside the grid.")
 @click.option("--jobs", type=click.IntRange(1), help="With --grid: runs side by side; one a core by default.")
+@cluster_option
 @click.pass_context
 def compare(
     context: click.Context,
@@ -101,6 +103,7 @@ def _grid(
     measure: Measuring | None,
     record: str | None,
     jobs: int | None,
+    cluster: str | None,
 ) -> bool:
     from sawtooth.compare import tolerance
     from sawtooth.fidelity import compare_on, outside, words
@@ -108,7 +111,10 @@ def _grid(
 
     limit = None if within is None else tolerance(within)
     path = None if record is None else Path(record)
-    found = compare_on(grid, tag=tag, record_file=path, measure=measure, jobs=jobs, quiet=is_quiet())
+    with workers(cluster, jobs) as executor:
+        found = compare_on(
+            grid, tag=tag, record_file=path, measure=measure, jobs=jobs, executor=executor, quiet=is_quiet()
+        )
     far = [] if limit is None else outside(found.differences, limit)["point"].tolist()
     if out is not None:
         found.save(_directory(out))

@@ -15,6 +15,7 @@ import click
 
 from sawtooth.cli.command import Group
 from sawtooth.cli.terminal import is_quiet, say, say_folded
+from sawtooth.cli.workers import cluster_option, workers
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import where
 
@@ -199,6 +200,7 @@ def _links(found: list[RttSeries], base: RttSeries | None) -> list[RttSeries]:
 @click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="How many of each.")
 @click.option("--engine", type=click.Choice(["sim", "kernel"]), default="sim", show_default=True)
 @click.option("--jobs", type=click.IntRange(1), help="Processes; one a core without it.")
+@cluster_option
 def calibrate(
     out: str,
     rates: tuple[str, ...],
@@ -209,6 +211,7 @@ def calibrate(
     seeds: int,
     engine: str,
     jobs: int | None,
+    cluster: str | None,
 ) -> None:
     """Make series of known throughput for a kind of link, and a model of them.
 
@@ -235,7 +238,8 @@ def calibrate(
         )
     ]
     directory, start = Path(out), time.monotonic()
-    make(directory / "series", measurements, jobs=jobs, quiet=is_quiet())
+    with workers(cluster, jobs) as executor:
+        make(directory / "series", measurements, jobs=jobs, executor=executor, quiet=is_quiet())
     table = corpus(directory / "series")
     try:
         model = learn(table)

@@ -10,6 +10,7 @@ import click
 from sawtooth.cli import complete
 from sawtooth.cli.command import Command
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
+from sawtooth.cli.workers import cluster_option, workers
 
 
 @click.command(cls=Command)
@@ -27,6 +28,7 @@ from sawtooth.cli.terminal import is_quiet, say, say_folded, width
     "--check", shell_complete=complete.engines, metavar="ENGINE", help="Ask this engine, too, at the answer: kernel."
 )
 @click.option("--jobs", type=click.IntRange(1), help="Runs side by side; one a core by default.")
+@cluster_option
 @click.option("--out", type=str, metavar="DIR", help="Also write the table and the picture there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def find(
@@ -40,6 +42,7 @@ def find(
     engine: str,
     check: str | None,
     jobs: int | None,
+    cluster: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -58,19 +61,21 @@ def find(
     from sawtooth.verbs import find as asked
 
     overrides = dict(parse_assignment(setting) for setting in settings)
-    found = asked(
-        file,
-        vary=vary,
-        want=want,
-        scale=scale,
-        within=within,
-        runs=runs,
-        engine=engine,
-        check=check,
-        jobs=jobs,
-        overrides=overrides,
-        quiet=is_quiet(),
-    )
+    with workers(cluster, jobs) as executor:
+        found = asked(
+            file,
+            vary=vary,
+            want=want,
+            scale=scale,
+            within=within,
+            runs=runs,
+            engine=engine,
+            check=check,
+            jobs=jobs,
+            executor=executor,
+            overrides=overrides,
+            quiet=is_quiet(),
+        )
     if out is not None:
         save(found, Path(out))
     if as_json:

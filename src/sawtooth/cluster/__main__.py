@@ -1,31 +1,114 @@
-"""A worker of ``--cluster local``: one thread, for one scheduler; ends when its standard input does.
+"""The workers of ``--cluster local``: forks of this process, which has loaded what they need; a thread each.
 
     python -m sawtooth.cluster tcp://127.0.0.1:PORT DIRECTORY
 
-The first line of its standard input is where it finds modules, a JSON list.
+The first line of its standard input says where modules are found and which to load, as JSON; for each further line it
+starts a worker. It says ``+PID`` of one that began and ``-PID STATUS`` of one that ended. All end when its standard
+input does, and when it is killed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import importlib
+import io
 import json
 import os
+import selectors
 import signal
 import sys
 import threading
+import warnings
 
 
 def main() -> None:
     if len(sys.argv) != 3 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    address, place = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    line = sys.stdin.buffer.readline()
+    # Not a byte more than the line.
+    line = io.FileIO(0, closefd=False).readline()
     if not line:
         return
-    sys.path[:] = json.loads(line)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    asyncio.run(_work(address, place))
+    found = json.loads(line)
+    sys.path[:] = found["path"]
+    for name in found["modules"]:
+        importlib.import_module(name)
+    # What is shared is not to be looked through, and copied, by each.
+    gc.collect()
+    gc.freeze()
+    _Workers(*sys.argv[1:]).serve()
+
+
+class _Workers:
+    def __init__(self, address: str, place: str) -> None:
+        self._address, self._place = address, place
+        self._alive: set[int] = set()
+        # Nobody writes: its other end closes with this process, which is how workers learn of that.
+        self._life, self._held = os.pipe()
+        self._woken, self._wake = os.pipe()
+        for end in (self._woken, self._wake):
+            os.set_blocking(end, False)
+
+    def serve(self) -> None:
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        with selectors.DefaultSelector() as selector:
+            for source in (0, self._woken):
+                selector.register(source, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    asked = os.read(key.fd, 4096)
+                    if key.fd == 0 and not asked:
+                        for worker in self._alive:
+                            _kill(worker)
+                        for worker in self._alive:
+                            os.waitpid(worker, 0)
+                        return
+                    if key.fd == 0:
+                        for _ in range(asked.count(b"\n")):
+                            self._start()
+                self._bury()
+
+    def _start(self) -> None:
+        with warnings.catch_warnings():
+            # Threads there are none of Python's, and those of numpy and pyarrow know of forks.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            worker = os.fork()
+        if not worker:
+            try:
+                self._become()
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+            finally:
+                os._exit(1)
+        self._alive.add(worker)
+        _say(f"+{worker}")
+
+    def _become(self) -> None:
+        """In the fork: a worker, deaf to a terminal's Ctrl-C, in a session of its own."""
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for end in (0, 1):
+            os.dup2(nothing, end)
+        for end in (nothing, self._held, self._woken, self._wake):
+            os.close(end)
+        threading.Thread(target=_end_with, args=(self._life,), daemon=True).start()
+        asyncio.run(_work(self._address, self._place))
+        os._exit(0)
+
+    def _bury(self) -> None:
+        """What a dead worker started ends with it, before its number can be another's."""
+        for worker in list(self._alive):
+            if os.waitid(os.P_PID, worker, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                continue
+            _kill(worker)
+            _, status = os.waitpid(worker, 0)
+            self._alive.remove(worker)
+            _say(f"-{worker} {os.waitstatus_to_exitcode(status)}")
 
 
 async def _work(address: str, place: str) -> None:
@@ -35,9 +118,21 @@ async def _work(address: str, place: str) -> None:
         await worker.finished()
 
 
-def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+def _end_with(life: int) -> None:
+    os.read(life, 1)
     os._exit(0)
+
+
+def _kill(worker: int) -> None:
+    """And all that it started."""
+    for kill in (os.kill, os.killpg):
+        # Before it has its own session it is no group.
+        with contextlib.suppress(ProcessLookupError):
+            kill(worker, signal.SIGKILL)
+
+
+def _say(what: str) -> None:
+    os.write(1, f"{what}\n".encode())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import math
 import pickle
+import queue
 import secrets
 import time
 from collections import deque
@@ -22,6 +23,8 @@ from sawtooth.work import GRACE_S, POLL_S
 
 GROUP_S = 4.0
 """What a group is to take: few for the scheduler, and a worker that dies loses little."""
+A_SECOND = 50
+"""Groups that who asks and the scheduler carry with ease: with many workers they take longer."""
 MOST_IN_GROUP = 500
 AHEAD = 2
 """Groups for each thread of the workers: one runs, the next is there when it ends."""
@@ -50,7 +53,6 @@ class Flight:
             fix = "put it into a module of its own, which workers can import"
             message = "workers can't find the function: the script itself defines it"
             raise InputError("unsupported", message, field="function", fix=fix)
-        as_completed: Any = distributed.as_completed
 
         self._client, self._crew, self._function, self._tasks = client, crew, function, tasks
         self._killed = distributed.KilledWorker
@@ -58,7 +60,7 @@ class Flight:
         self._waiting = deque(range(len(tasks)))
         self._alone: deque[int] = deque()
         self._under_way: dict[Any, _Group] = {}
-        self._landed: Any = as_completed([], loop=client.loop)
+        self._landed: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._submitted = 0
         self._each_s = math.nan
         """What a task takes, lately."""
@@ -72,21 +74,18 @@ class Flight:
         stop: Callable[[], None],
         renew: Callable[[], None],
     ) -> None:
-        polled = 0.0
+        polled = -math.inf
         try:
             while self._waiting or self._alone or self._under_way:
-                self._look()
-                self._refill()
-                batch = self._landed.next_batch(block=False)
-                for future in batch:
-                    self._land(future, done)
                 now = time.monotonic()
                 if now - polled > POLL_S:
                     polled = now
                     renew()
+                    self._look()
                     poll()
-                if not batch:
-                    time.sleep(_NAP_S)
+                self._refill()
+                with contextlib.suppress(queue.Empty):
+                    self._land(self._landed.get(timeout=POLL_S), done)
         except BaseException as error:
             lost = isinstance(error, Exception) and not isinstance(error, SawtoothError) and not self._is_there()
             self._end(stop)
@@ -123,8 +122,10 @@ class Flight:
         """Tasks of the next group: less at the end, so that all workers end at about the same time."""
         if math.isnan(self._each_s):
             return 1
-        even = math.ceil(len(self._waiting) / (AHEAD * self._crew.threads))
-        return max(1, min(MOST_IN_GROUP, even, int(GROUP_S / max(self._each_s, 1e-6))))
+        threads = self._crew.threads
+        even = math.ceil(len(self._waiting) / (AHEAD * threads))
+        wanted_s = max(GROUP_S, threads / A_SECOND)
+        return max(1, min(MOST_IN_GROUP, even, int(wanted_s / max(self._each_s, 1e-6))))
 
     def _submit(self, numbers: tuple[int, ...], *, alone: bool = False) -> None:
         call = Call(self._name, versions(), self._function, [self._tasks[number] for number in numbers])
@@ -133,7 +134,7 @@ class Flight:
         key = f"{self._name}-{self._submitted}"
         future = self._client.submit(pickle.loads, call.packed(), key=key, workers=only, pure=False)
         self._under_way[future] = _Group(numbers, frozenset(only) if only is not None else None, alone)
-        self._landed.add(future)
+        future.add_done_callback(self._landed.put)
 
     def _again(self, future: Any) -> None:
         """Its tasks are to be done anew; what it may still say is not listened to."""

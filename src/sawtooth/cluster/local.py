@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,8 +18,18 @@ from sawtooth.temporary import directory as temporary
 _YOUNG_S = 10.0
 """Who dies before did not work at all."""
 _YOUNG = 5
-# Neither logs that our errors tell, nor a profile that nobody sees, at a hundredth of a second.
-_QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+# Neither logs that our errors tell, nor a profile that nobody sees. By default a worker's loop looks at itself fifty
+# times a second, and takes Python's lock from the thread that works for it: a seventh of the processor time.
+_SELDOM = {"distributed.admin.tick.interval": "1s", "distributed.admin.system-monitor.interval": "5s"}
+_QUIET = {"logging.distributed": "critical", "distributed.worker.profile.enabled": "False", **_SELDOM}
+# Of what a first run loads, the largest part that a parent need not have loaded to ask for it.
+_NEEDED = (
+    "distributed",
+    "pandas",
+    "pyarrow.parquet",
+    "pyarrow.pandas_compat",
+    "pandas.core.arrays.arrow.extension_types",
+)
 
 
 class Local:
@@ -28,29 +38,30 @@ class Local:
     def __init__(self, count: int) -> None:
         self._count = count
         self._stack = contextlib.ExitStack()
-        self._workers: dict[subprocess.Popen[bytes], float] = {}
+        self._begun: dict[int, float] = {}
         self._died_young = 0
         self.address = ""
 
     def __enter__(self) -> Self:
+        import dask
         import distributed
 
         try:
             self._place = self._stack.enter_context(temporary())
             make: Any = distributed.LocalCluster
-            scheduler = make(
-                n_workers=0,
-                processes=True,
-                protocol="tcp://",
-                host="127.0.0.1",
-                scheduler_port=0,
-                dashboard_address="127.0.0.1:0",
-            )
+            with dask.config.set(_SELDOM):
+                scheduler = make(
+                    n_workers=0,
+                    processes=True,
+                    protocol="tcp://",
+                    host="127.0.0.1",
+                    scheduler_port=0,
+                    dashboard_address="127.0.0.1:0",
+                )
             self._stack.callback(scheduler.close, timeout=5)
             self.address = scheduler.scheduler_address
+            self._begin()
             self._stack.callback(self._end)
-            for _ in range(self._count):
-                self._start()
         except BaseException:
             self._stack.close()
             raise
@@ -61,58 +72,84 @@ class Local:
 
     @property
     def processes(self) -> list[int]:
-        """Of the workers, by their ids."""
-        return [worker.pid for worker in self._workers]
+        """Of the workers, by their ids, as far as they have begun."""
+        self.renew()
+        return list(self._begun)
 
     def renew(self) -> None:
         """Starts workers in the place of those that died. Raises SawtoothError ``no-workers`` where they live too
         short to work.
         """
-        for worker, begun in list(self._workers.items()):
-            if worker.poll() is None:
-                continue
-            self._bury(worker)
-            self._died_young = self._died_young + 1 if time.monotonic() - begun < _YOUNG_S else 0
-            if self._died_young > _YOUNG * self._count:
-                fix = f"try one by hand: {sys.executable} -m sawtooth.cluster --help"
-                message = f"the workers of --cluster local end at once (exit status {worker.returncode})"
-                raise SawtoothError("no-workers", message, fix=fix)
+        for sign, worker, status in self._heard():
+            if sign == "+":
+                self._begun[worker] = time.monotonic()
+            else:
+                self._mourn(self._begun.pop(worker), 1, status)
+                self._start()
+        if self._parent.poll() is not None:
+            self._mourn(self._since, self._count, self._parent.returncode)
+            self._end()
+            self._begin()
+
+    def _mourn(self, begun: float, workers: int, status: int) -> None:
+        self._died_young = self._died_young + workers if time.monotonic() - begun < _YOUNG_S else 0
+        if self._died_young > _YOUNG * self._count:
+            fix = f"try one by hand: {sys.executable} -m sawtooth.cluster --help"
+            message = f"the workers of --cluster local end at once (exit status {status})"
+            raise SawtoothError("no-workers", message, fix=fix)
+
+    def _begin(self) -> None:
+        """The parent of all workers: deaf to a terminal's Ctrl-C, in a session of its own; its standard input ends
+        with us, and they with it.
+        """
+        self._since = time.monotonic()
+        self._unread = ""
+        self._parent = subprocess.Popen(
+            [sys.executable, "-P", "-m", "sawtooth.cluster", self.address, str(self._place)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, **{_variable(name): value for name, value in _QUIET.items()}},
+        )
+        assert self._parent.stdout is not None
+        os.set_blocking(self._parent.stdout.fileno(), False)
+        # What is loaded here its tasks will need there, and once is enough.
+        ours = [name for name in sys.modules if name.partition(".")[0] == "sawtooth"]
+        self._tell(json.dumps({"path": sys.path, "modules": [*_NEEDED, *ours]}))
+        for _ in range(self._count):
             self._start()
 
     def _start(self) -> None:
-        # Deaf to a terminal's Ctrl-C, in a session of its own; its standard input ends with us, and it with that.
-        worker = subprocess.Popen(
-            [sys.executable, "-P", "-m", "sawtooth.cluster", self.address, str(self._place)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-            env={**os.environ, **_QUIET},
-        )
-        self._workers[worker] = time.monotonic()
-        assert worker.stdin is not None
-        with contextlib.suppress(OSError):
-            worker.stdin.write(json.dumps(sys.path).encode() + b"\n")
-            worker.stdin.flush()
+        self._tell("")
 
-    def _bury(self, worker: subprocess.Popen[bytes]) -> None:
-        """What a dead worker started ends with it."""
-        del self._workers[worker]
+    def _tell(self, line: str) -> None:
+        assert self._parent.stdin is not None
         with contextlib.suppress(OSError):
-            os.killpg(worker.pid, signal.SIGKILL)
-        assert worker.stdin is not None
-        with contextlib.suppress(OSError):
-            worker.stdin.close()
+            self._parent.stdin.write(f"{line}\n".encode())
+            self._parent.stdin.flush()
+
+    def _heard(self) -> Iterator[tuple[str, int, int]]:
+        """What became of workers: sign, process, and exit status of one that ended."""
+        assert self._parent.stdout is not None
+        *lines, self._unread = (self._unread + (self._parent.stdout.read() or b"").decode()).split("\n")
+        for line in lines:
+            worker, _, status = line[1:].partition(" ")
+            yield line[0], int(worker), int(status or 0)
 
     def _end(self) -> None:
-        workers = list(self._workers)
-        for worker in workers:
-            assert worker.stdin is not None
-            with contextlib.suppress(OSError):
-                worker.stdin.close()
-        for worker in workers:
-            try:
-                worker.wait(5)
-            except subprocess.TimeoutExpired:
-                worker.kill()
-                worker.wait()
-            self._bury(worker)
+        assert self._parent.stdin is not None
+        assert self._parent.stdout is not None
+        with contextlib.suppress(OSError):
+            self._parent.stdin.close()
+        try:
+            self._parent.wait(5)
+        except subprocess.TimeoutExpired:
+            self._parent.kill()
+            self._parent.wait()
+        self._parent.stdout.close()
+        self._begun = {}
+
+
+def _variable(name: str) -> str:
+    """What Dask reads a setting from."""
+    return "DASK_" + name.replace(".", "__").replace("-", "_").upper()

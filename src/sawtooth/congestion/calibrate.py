@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import json
 import math
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
@@ -29,10 +29,14 @@ from sawtooth.congestion.series import RttSeries
 from sawtooth.congestion.surrogate import surrogates
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.frames import FULL_FRAME
-from sawtooth.storage import ASIDE, writing
+from sawtooth.storage import write_bytes, writing
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from pandas import DataFrame
+
+    from sawtooth.work import Workers
 
 SETTLE_S = 5
 MOST = 2000
@@ -168,9 +172,15 @@ def usual_flows(rate_bps: int) -> list[int]:
 
 
 def make(
-    directory: Path, measurements: Sequence[Measurement | Link], *, jobs: int | None = None, quiet: bool = False
+    directory: Path,
+    measurements: Sequence[Measurement | Link],
+    *,
+    jobs: int | None = None,
+    executor: Executor | Workers | None = None,
+    quiet: bool = False,
 ) -> None:
-    """Makes those that are not in ``directory`` yet, in ``jobs`` processes (one a core).
+    """Makes those that are not in ``directory`` yet, in ``jobs`` processes (one a core), or by ``executor``, a
+    ``sawtooth.cluster.Cluster``, whose workers need not see it.
 
     Raises SawtoothError as the engine does, ``worker-died``, ``interrupted`` after Ctrl-C, with what is finished kept.
     """
@@ -185,19 +195,22 @@ def make(
         return
     done = len(measurements) - len(left)
 
-    def count(*_: object) -> None:
+    def keep(number: int, made: bytes | None) -> None:
         nonlocal done
-        done += 1
+        if made is not None:
+            write_bytes(_file(directory, left[number]), made)
+            done += 1
 
     try:
         with Bar("calibrating", len(measurements), done=done, quiet=quiet) as bar:
             fan_out(
-                partial(_measure, directory),
+                partial(_measure, directory.resolve() / _STOP),
                 left,
-                done=count,
+                done=keep,
                 poll=lambda: bar.show(done),
                 stop=lambda: _tell_to_stop(directory),
                 jobs=jobs,
+                executor=executor,
             )
     except KeyboardInterrupt:
         message = f"interrupted; {done} of {len(measurements)} measurements are finished and kept in {directory}"
@@ -217,14 +230,19 @@ def _tell_to_stop(directory: Path) -> None:
         (directory / _STOP).touch()
 
 
-def _measure(directory: Path, one: Measurement | Link) -> None:
+def _measure(told: Path, one: Measurement | Link) -> bytes | None:
+    """The file of a measurement; None where the word came to stop, by the file ``told`` or from a cluster."""
     from sawtooth.engines import get
     from sawtooth.scenario import Scenario
+    from sawtooth.work import told_to_stop
 
-    if (directory / _STOP).exists():
-        return
+    def stop() -> bool:
+        return told.exists() or told_to_stop()
+
+    if stop():
+        return None
     scenario = Scenario.from_dict(one.scenario(), source=one.name)
-    run = get(one.engine).run(scenario, stop=(directory / _STOP).exists)
+    run = get(one.engine).run(scenario, stop=stop)
     probes, intervals = run.tables["probes"], run.tables["intervals"]
     streams = [part for _, part in probes.groupby("probe")]
     during = intervals[intervals["t_s"] > float(probes["t_s"].min())]
@@ -232,19 +250,16 @@ def _measure(directory: Path, one: Measurement | Link) -> None:
     free = [True] * len(groups_bps)
     if isinstance(one, Link) and one.kind != "bursts":
         free = [not group.window_bytes for group in one.groups]
-    file = _file(directory, one)
-    aside = file.with_name(file.name + ASIDE)
-    with writing(file):
-        with aside.open("wb") as out:
-            np.savez_compressed(
-                out,
-                sent_s=np.array([part["t_s"].to_numpy() for part in streams]),
-                rtt_s=np.array([part["rtt_s"].to_numpy() for part in streams]),
-                goodput_bps=np.array(groups_bps[free].sum()),
-                link_bps=np.array(groups_bps.sum()),
-                about=np.array(json.dumps(dataclasses.asdict(one))),
-            )
-        os.replace(aside, file)
+    out = io.BytesIO()
+    np.savez_compressed(
+        out,
+        sent_s=np.array([part["t_s"].to_numpy() for part in streams]),
+        rtt_s=np.array([part["rtt_s"].to_numpy() for part in streams]),
+        goodput_bps=np.array(groups_bps[free].sum()),
+        link_bps=np.array(groups_bps.sum()),
+        about=np.array(json.dumps(dataclasses.asdict(one))),
+    )
+    return out.getvalue()
 
 
 @dataclass(frozen=True)

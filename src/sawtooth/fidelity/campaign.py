@@ -9,8 +9,10 @@ import math
 import statistics
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 
 from sawtooth.bar import Bar
 from sawtooth.engines import get
@@ -21,7 +23,7 @@ from sawtooth.fidelity.grid import Budget, Point
 from sawtooth.fidelity.ledger import Ledger, Row
 from sawtooth.fidelity.measures import measure
 from sawtooth.stats.interval import independent
-from sawtooth.work import fan_out
+from sawtooth.work import Workers, fan_out, told_to_stop
 
 WANTED_NOISE = 0.01
 """Standard error of the mean throughput; half of the 95% interval's half-width, so that few runs must agree better."""
@@ -43,7 +45,8 @@ def enough(rows: Sequence[Row], budget: Budget) -> bool:
 
 @dataclass
 class Campaign:
-    """``jobs`` points at a time; ``done`` gets each one's rows, on the caller's thread, in no order of meaning.
+    """``jobs`` points at a time, or as many as ``executor`` takes; ``done`` gets each one's rows, on the caller's
+    thread, in no order of meaning.
 
     Runs that this user's cache has of the same build are taken from there.
     """
@@ -52,6 +55,7 @@ class Campaign:
     jobs: int
     done: Callable[[Point, list[Row]], None]
     quiet: bool = False
+    executor: Executor | Workers | None = None
     failures: dict[str, SawtoothError] = field(default_factory=dict)
     _books: dict[str, Ledger] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -86,10 +90,13 @@ class Campaign:
             with self._lock:
                 bar.show(min(len(points), finished + math.fsum(self._running.values())))
 
-        # Engines leave Python's lock for the work: the core releases it, a guest is another process.
         with Bar(self.engine, len(points), quiet=self.quiet) as bar:
             try:
-                fan_out(self._tried, order, done=done, poll=poll, stop=self._stop.set, jobs=self.jobs, threads=True)
+                if self.executor is None:
+                    # Engines leave Python's lock for the work: the core releases it, a guest is another process.
+                    fan_out(self._tried, order, done=done, poll=poll, stop=self._stop.set, jobs=self.jobs, threads=True)
+                else:
+                    self._elsewhere(self.executor, order, done, poll)
             except KeyboardInterrupt:
                 message = (
                     f"interrupted; {finished} of {len(points)} points are finished, and every finished run is kept"
@@ -109,54 +116,105 @@ class Campaign:
             return error
 
     def _point(self, point: Point) -> list[Row]:
-        digest, about = build(self.engine, point.scenario)
         with self._lock:
-            if digest not in self._books:
-                self._books[digest] = Ledger.load(ledgers.cache(self.engine, digest))
-            book = self._books[digest]
-            book.about[digest] = about
-            rows = book.of(point.question, digest)
+            book, digest, rows = self._known(point)
+        budget = point.budget.of(self.engine)
         try:
-            while not enough(rows, point.budget.of(self.engine)):
-                seed = 1 + max((int(row["seed"]) for row in rows), default=0)
+            made = _further(self.engine, point, digest, rows, self._stop.is_set)
+            while True:
                 with self._lock:
-                    self._running[point.name] = min(0.9, _share(rows, point.budget.of(self.engine)))
-                row = self._run(point, seed) | {"engine": digest}
+                    self._running[point.name] = min(0.9, _share(rows, budget))
+                row = next(made, None)
+                if row is None:
+                    return rows
                 rows.append(row)
                 with self._lock:
                     book.append(row)
         finally:
             with self._lock:
                 self._running.pop(point.name, None)
-        return rows
+
+    def _known(self, point: Point) -> tuple[Ledger, str, list[Row]]:
+        """Where a point's runs are kept, the build that makes them here, and those that are there."""
+        digest, about = build(self.engine, point.scenario)
+        if digest not in self._books:
+            self._books[digest] = Ledger.load(ledgers.cache(self.engine, digest))
+        book = self._books[digest]
+        book.about[digest] = about
+        return book, digest, book.of(point.question, digest)
+
+    def _elsewhere(
+        self,
+        executor: Executor | Workers,
+        order: list[Point],
+        done: Callable[[int, list[Row] | SawtoothError], None],
+        poll: Callable[[], None],
+    ) -> None:
+        """A point's further runs come back together: where a worker dies, another one makes them all."""
+        known = [self._known(point) for point in order]
+        tasks = [(point, digest, rows) for point, (_, digest, rows) in zip(order, known, strict=True)]
+
+        def keep(number: int, answer: list[Row] | SawtoothError) -> None:
+            if isinstance(answer, SawtoothError):
+                done(number, answer)
+                return
+            book, _, rows = known[number]
+            for row in answer:
+                book.append(row)
+            done(number, [*rows, *answer])
+
+        fan_out(partial(_away, self.engine), tasks, done=keep, poll=poll, stop=self._stop.set, executor=executor)
 
     def about(self, digest: str) -> object:
         """What a build's digest in the rows stands for."""
         return self._books[digest].about[digest]
 
-    def _run(self, point: Point, seed: int) -> Row:
-        begun, used_s = time.monotonic(), time.thread_time()
-        allowed = point.budget.of(self.engine).cpu
-        limit_s = allowed.seconds * _PATIENCE if allowed is not None else math.inf
 
-        def stop() -> bool:
-            return self._stop.is_set() or time.monotonic() - begun > limit_s
+def _away(engine: str, asked: tuple[Point, str, list[Row]]) -> list[Row] | SawtoothError:
+    """In a worker. Its build is the one that who asks has, or the runs would be another's."""
+    point, digest, rows = asked
+    try:
+        here, _ = build(engine, point.scenario)
+        if here != digest:
+            fix = "build the same kernel there (sawtooth kernel build), with the same sawtooth"
+            raise SawtoothError("unsupported", f"a worker's {engine} is another build: {here}, not {digest}", fix=fix)
+        return list(_further(engine, point, digest, rows, told_to_stop))
+    except SawtoothError as error:
+        return error
 
-        try:
-            run = get(self.engine).run(point.scenario.set({"seed": seed}), stop=stop)
-        except SawtoothError as error:
-            if error.code != "interrupted" or self._stop.is_set():
-                raise
-            message = f"took longer than {limit_s:.0f} s with the seed {seed}"
-            raise SawtoothError("guest-timeout", message, fix="shorten its duration") from error
-        return {
-            "point": point.name,
-            "question": point.question,
-            "seed": seed,
-            "date": time.strftime("%Y-%m-%d", time.gmtime()),
-            "cpu_s": float(run.meta.get("cpu_s", time.thread_time() - used_s)),
-            **measure(run),
-        }
+
+def _further(engine: str, point: Point, digest: str, there: Sequence[Row], told: Callable[[], bool]) -> Iterator[Row]:
+    """Runs after those that are there, until they are enough."""
+    rows = list(there)
+    while not enough(rows, point.budget.of(engine)):
+        seed = 1 + max((int(row["seed"]) for row in rows), default=0)
+        rows.append(_run(engine, point, seed, told) | {"engine": digest})
+        yield rows[-1]
+
+
+def _run(engine: str, point: Point, seed: int, told: Callable[[], bool]) -> Row:
+    begun, used_s = time.monotonic(), time.thread_time()
+    allowed = point.budget.of(engine).cpu
+    limit_s = allowed.seconds * _PATIENCE if allowed is not None else math.inf
+
+    def stop() -> bool:
+        return told() or time.monotonic() - begun > limit_s
+
+    try:
+        run = get(engine).run(point.scenario.set({"seed": seed}), stop=stop)
+    except SawtoothError as error:
+        if error.code != "interrupted" or told():
+            raise
+        message = f"took longer than {limit_s:.0f} s with the seed {seed}"
+        raise SawtoothError("guest-timeout", message, fix="shorten its duration") from error
+    return {
+        "point": point.name,
+        "question": point.question,
+        "seed": seed,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "cpu_s": float(run.meta.get("cpu_s", time.thread_time() - used_s)),
+        **measure(run),
+    }
 
 
 def _share(rows: Sequence[Row], budget: Budget) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from sawtooth.fidelity.grid import Grid, Point
 from sawtooth.fidelity.ledger import Ledger, Row, unmeasured
 from sawtooth.storage import write_bytes, write_json
 from sawtooth.tables import csv_text
-from sawtooth.work import cores
+from sawtooth.work import Workers, cores
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -65,13 +66,14 @@ def compare_on(
     record_file: Path | None = None,
     measure: records.Measuring | None = None,
     jobs: int | None = None,
+    executor: Executor | Workers | None = None,
     quiet: bool = False,
 ) -> Fidelity:
     """Runs the simulator on the points of a grid file, or on those with ``tag``, and compares it with the record.
 
-    ``measure`` first measures points on the real kernel, see ``record.measure``. ``jobs`` runs go on side by side, one
-    a core by default. Raises SawtoothError: as ``Grid.load``, ``Campaign.run``; ``not-a-result`` for a damaged record
-    or one that has none of the points.
+    ``measure`` first measures points on the real kernel, see ``record.measure``. ``jobs`` points go on side by side,
+    one a core by default; or as many as ``executor`` takes, a ``sawtooth.cluster.Cluster``. Raises SawtoothError: as
+    ``Grid.load``, ``Campaign.run``; ``not-a-result`` for a damaged record or one that has none of the points.
     """
     grid = Grid.load(grid_file)
     points = grid.points(tag)
@@ -80,13 +82,13 @@ def compare_on(
     if measure is None:
         record = Ledger.load(path)
     else:
-        record = records.measure(grid, points, path, which=measure, jobs=at_once, quiet=quiet)
+        record = records.measure(grid, points, path, which=measure, jobs=at_once, executor=executor, quiet=quiet)
     known = [point for point in points if record.of(point.question)]
     missing = tuple(point.name for point in points if not record.of(point.question))
     if not known:
         raise unmeasured(path, missing)
     tried: dict[str, list[Row]] = {}
-    campaign = Campaign(TRIED, at_once, lambda point, rows: tried.update({point.question: rows}), quiet)
+    campaign = Campaign(TRIED, at_once, lambda point, rows: tried.update({point.question: rows}), quiet, executor)
     campaign.run(known)
     sides = (
         answers(known, REFERENCE, {point.question: record.of(point.question) for point in known}),

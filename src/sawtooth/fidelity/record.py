@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,7 @@ from sawtooth.fidelity.builds import build
 from sawtooth.fidelity.campaign import Campaign, enough
 from sawtooth.fidelity.grid import Grid, Point
 from sawtooth.fidelity.ledger import Ledger, Row
+from sawtooth.work import Workers
 
 ENGINE = "kernel"
 Measuring = Literal["missing", "all"]
@@ -21,7 +23,14 @@ def beside(grid: Path) -> Path:
 
 
 def measure(
-    grid: Grid, points: Sequence[Point], path: Path, *, which: Measuring, jobs: int, quiet: bool = False
+    grid: Grid,
+    points: Sequence[Point],
+    path: Path,
+    *,
+    which: Measuring,
+    jobs: int,
+    executor: Executor | Workers | None = None,
+    quiet: bool = False,
 ) -> Ledger:
     """Measures on the real kernel and rewrites the record after each point; returns it.
 
@@ -40,6 +49,6 @@ def measure(
         record.about |= {row["engine"]: campaign.about(row["engine"]) for row in rows}
         record.write(order)
 
-    campaign = Campaign(ENGINE, jobs, keep, quiet)
+    campaign = Campaign(ENGINE, jobs, keep, quiet, executor)
     campaign.run([point for point in points if lacks(point)])
     return record

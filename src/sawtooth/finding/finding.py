@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -21,6 +22,7 @@ from sawtooth.scenario import Loss, Scenario
 from sawtooth.stats.interval import independent
 from sawtooth.study import Study
 from sawtooth.wanted import Amount, parse
+from sawtooth.work import Workers
 
 WITHIN = "10%"
 MOST_RUNS = 400
@@ -40,6 +42,7 @@ def find(
     engine: str | Engine = "sim",
     check: str | Engine | None = None,
     jobs: int | None = None,
+    executor: Executor | Workers | None = None,
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = True,
 ) -> Found | Answers:
@@ -61,7 +64,7 @@ def find(
     found = []
     for key, scenario in points:
         name = f"{what.name} ({', '.join(str(one) for one in key.values())})" if several else what.name
-        found.append(_one(name, scenario, given, chosen, checking, jobs, quiet))
+        found.append(_one(name, scenario, given, chosen, checking, jobs, executor, quiet))
     if several:
         return Answers(what.name, tuple(key for key, _ in points), tuple(found))
     return found[0]
@@ -74,6 +77,7 @@ def _one(
     engine: Engine,
     checking: Engine | None,
     jobs: int | None,
+    executor: Executor | Workers | None,
     quiet: bool,
 ) -> Found:
     unknown, want = (
@@ -96,6 +100,7 @@ def _one(
             want,
             engine,
             jobs,
+            executor,
             lambda runs: bar.show((SCAN * FIRST + _USUAL) * min(0.9, runs / usual)),
         )
         _at("want", measuring.check)
@@ -181,7 +186,7 @@ def _checked(found: Found, measuring: Measuring, engine: Engine) -> tuple[Check,
     given = (found.interval[0], found.value, found.interval[1])
     places = [one for one in given if not math.isnan(one)] or [unknown.low, unknown.high]
     values = list(dict.fromkeys(unknown.value(unknown.place(one)) for one in places))
-    there = Measuring(measuring.scenario, unknown, measuring.want, engine, measuring.jobs)
+    there = Measuring(measuring.scenario, unknown, measuring.want, engine, measuring.jobs, measuring.executor)
     there.check()
     tasks = [(value, seed) for value in values for seed in range(1, CHECK_SEEDS + 1)]
     margins = dict(zip(tasks, there.margins(tasks), strict=True))

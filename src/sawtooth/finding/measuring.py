@@ -7,7 +7,9 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines import Engine
@@ -21,7 +23,7 @@ from sawtooth.stats import COUNTERS, STATISTICS, counters, describe, throughput
 from sawtooth.stats.throughput import throughput_by_flow
 from sawtooth.study.measures import MEASURES, Measured, columns
 from sawtooth.wanted import Amount, Comparison, Measure
-from sawtooth.work import fan_out
+from sawtooth.work import Workers, fan_out, told_to_stop
 
 if TYPE_CHECKING:
     from sawtooth.finding.unknown import Unknown
@@ -134,6 +136,7 @@ class Measuring:
     want: Comparison
     engine: Engine
     jobs: int | None = None
+    executor: Executor | Workers | None = None
     ran: Callable[[int], None] = lambda _: None
     """Told how many runs there were."""
     seconds: float = 0.0
@@ -144,7 +147,6 @@ class Measuring:
     _known: dict[tuple[str, int], dict[tuple[str, str | None], float]] = field(default_factory=dict)
     _luck: dict[tuple[str, int], Luck] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def check(self) -> None:
         """Everything that can be known before the first run: names, units, the scenarios at both ends, the engine."""
@@ -214,25 +216,54 @@ class Measuring:
 
     def _run(self, needed: Mapping[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]]) -> None:
         keys = list(needed)
+        tasks = [
+            _Task(self.engine, scenario.set({"seed": seed}), tuple(sorted(names, key=str)))
+            for (_, seed), (scenario, names) in needed.items()
+        ]
 
-        def run(key: tuple[str, int]) -> tuple[dict[tuple[str, str | None], float], Luck]:
-            scenario, names = needed[key]
-            begun = time.perf_counter()
-            made = self.engine.run(scenario.set({"seed": key[1]}), stop=self._stop.is_set)
-            found = answers(made, sorted(names, key=str)), luck(made)
-            with self._lock:
-                self.seconds += time.perf_counter() - begun
-            return found
-
-        def done(number: int, found: tuple[dict[tuple[str, str | None], float], Luck]) -> None:
-            self._known.setdefault(keys[number], {}).update(found[0])
-            self._luck[keys[number]] = found[1]
+        def done(number: int, found: _Answer) -> None:
+            self._known.setdefault(keys[number], {}).update(found.columns)
+            self._luck[keys[number]] = found.luck
+            self.seconds += found.took_s
             self.runs += 1
             self.ran(self.runs)
 
         fan_out(
-            run, keys, done=done, stop=self._stop.set, poll=lambda: self.ran(self.runs), jobs=self.jobs, threads=True
+            _told if self.executor is not None else partial(_answered, self._stop.is_set),
+            tasks,
+            done=done,
+            stop=self._stop.set,
+            poll=lambda: self.ran(self.runs),
+            jobs=self.jobs,
+            threads=self.executor is None,
+            executor=self.executor,
         )
+
+
+@dataclass(frozen=True)
+class _Task:
+    engine: Engine
+    scenario: Scenario
+    names: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    columns: dict[tuple[str, str | None], float]
+    luck: Luck
+    took_s: float
+
+
+def _told(task: _Task) -> _Answer:
+    """On a cluster, which passes the word on to stop."""
+    return _answered(told_to_stop, task)
+
+
+def _answered(stop: Callable[[], bool], task: _Task) -> _Answer:
+    """What was asked of one run."""
+    begun = time.perf_counter()
+    made = task.engine.run(task.scenario, stop=stop)
+    return _Answer(answers(made, task.names), luck(made), time.perf_counter() - begun)
 
 
 def _changed(scenario: Scenario, field: str, value: Any, changes: tuple[tuple[str, Any], ...]) -> Scenario:
