@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +16,11 @@ import sawtooth
 from fake_engine import Fake, Fixed
 from sawtooth.cli.program import status_of
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.finding import find
+from sawtooth.finding import find, save
 from sawtooth.finding.luck import PARTS, luck
 from sawtooth.finding.search import FIRST, SCAN, Search
 from sawtooth.finding.unknown import Unknown
+from sawtooth.page import embedded_figures
 from sawtooth.scenario import Scenario
 from sawtooth.study import Study
 
@@ -269,7 +273,7 @@ def test_what_is_the_same_for_every_seed_takes_one_seed_after_the_first_look() -
     assert found.enough
 
 
-def test_a_study_has_one_answer_for_each_point() -> None:
+def test_a_study_has_one_answer_for_each_point(tmp_path: Path) -> None:
     content = {
         "name": "both",
         "scenario": {"topology": "chain", "duration": "30 s"},
@@ -281,6 +285,10 @@ def test_a_study_has_one_answer_for_each_point() -> None:
     assert found.table["value"].tolist() == pytest.approx([1.458, 2.563], rel=0.1)
     assert found.runs == sum(one.runs for one in found.found)
     assert "cubic" in repr(found)
+    save(found, tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert [one["name"] for one in embedded_figures(page)] == ["find-0", "find-1"]
+    assert all(one.answer in page for one in found.found)
 
 
 def test_another_engine_is_asked_at_the_answer() -> None:
@@ -336,12 +344,39 @@ def test_the_command_answers_in_words_and_as_json(tmp_path: Any, capsys: Any) ->
     told = " ".join(capsys.readouterr().out.split())
     assert "answer: path.queue up to" in told
     assert "by factors (logarithmic)" in told
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"find.json", "find.csv", "find.png", "find.svg"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("find.json", "find.csv", "find.png", "find.svg", "report.html")
+    }
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "queue_delay_mean_ms &lt;= 40 ms" in page
+    assert "the unknown</li>" in page
+    assert [one["name"] for one in embedded_figures(page)] == ["find"]
+    answered = json.loads((tmp_path / "out" / "find.json").read_text("utf-8"))
+    assert answered["scenario"]["path"]["rate"] == "5 Mbit/s"
     assert status_of([*asked, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["low"] <= answer["value"] <= answer["high"]
     assert status_of(["find", str(file), "--vary", "path.loss=1%..5%", "--want", "goodput >"]) == 2
     assert "want: at character 10" in capsys.readouterr().err
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "find.md"
+SHOWN = re.findall(r"^\$ (sawtooth find .*)\n(answer: .*)\n(cost: \d+ runs)$", PAGE.read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "answer", "cost"), SHOWN)
+def test_the_page_shows_what_its_commands_answer(
+    command: str, answer: str, cost: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(PAGE.with_suffix(""))
+    assert status_of(shlex.split(command)[1:]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert answer in told
+    assert cost in told
+
+
+def test_the_page_shows_the_four_questions() -> None:
+    assert len(SHOWN) == 4
 
 
 def test_the_verb_is_public() -> None:

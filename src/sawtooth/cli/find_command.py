@@ -29,7 +29,7 @@ from sawtooth.cli.workers import cluster_option, workers
 )
 @click.option("--jobs", type=click.IntRange(1), help="Runs side by side; one a core by default.")
 @cluster_option
-@click.option("--out", type=str, metavar="DIR", help="Also write the table and the picture there.")
+@click.option("--out", type=str, metavar="DIR", help="Also write a page, the table and the picture there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def find(
     file: str,

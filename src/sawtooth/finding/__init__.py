@@ -1,7 +1,8 @@
 """Find: from which value of a field on, or up to which, a want holds. The question behind a sweep."""
 
 from sawtooth.finding.finding import find
-from sawtooth.finding.found import Answers, Check, Found, save
+from sawtooth.finding.found import Answers, Check, Found
+from sawtooth.finding.saved import save
 from sawtooth.finding.text import words
 
 __all__ = ["Answers", "Check", "Found", "find", "save", "words"]

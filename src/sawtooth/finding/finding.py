@@ -128,6 +128,7 @@ def _one(
         want.sides(lambda one: _any_amount(measuring, one))[0].dimension,
         rows,
         samples,
+        scenario.to_dict(),
     )
     return found if checking is None else replace(found, checks=_checked(found, measuring, checking))
 

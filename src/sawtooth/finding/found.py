@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.finding.unknown import Unknown
 from sawtooth.shown import Shown
-from sawtooth.storage import write_bytes, writing
-from sawtooth.tables import csv_text
 from sawtooth.wanted import Dimension
 
 if TYPE_CHECKING:
@@ -40,7 +35,8 @@ class Found(Shown):
     ``verdict`` is "found", "always" or "never" (within the range), or "unclear" (the runs did not suffice to tell).
     ``value`` and ``interval`` are numbers in ``unit``, NaN where nothing was found; ``holds`` is "below" or "above".
     ``table`` has a row for each value that was looked at, with the means of both sides in bit/s, seconds, bits or bare,
-    and whether the want clearly holds; ``samples`` one for each value and seed. ``runs`` were made, of ``seconds`` of
+    and whether the want clearly holds; ``samples`` one for each value and seed. ``scenario`` is what was asked of, as
+    a scenario file has it, with anything for the unknown. ``runs`` were made, of ``seconds`` of
     work.
     """
 
@@ -60,6 +56,7 @@ class Found(Shown):
     dimension: Dimension
     table: DataFrame
     samples: DataFrame
+    scenario: dict[str, Any]
     checks: tuple[Check, ...] = ()
 
     @property
@@ -111,6 +108,7 @@ class Found(Shown):
             "seconds": round(self.seconds, 3),
             "points": self.table.to_dict("records"),
             "checks": [vars(one) for one in self.checks],
+            "scenario": self.scenario,
         }
 
     def plot(self) -> Canvas:
@@ -166,24 +164,6 @@ class Answers(Shown):
         """As JSON values."""
         answers = [{"key": key} | one.describe() for key, one in zip(self.keys, self.found, strict=True)]
         return {"name": self.name, "runs": self.runs, "seconds": round(self.seconds, 3), "answers": answers}
-
-
-def save(found: Found | Answers, directory: Path) -> None:
-    """Writes find.json, find.csv, a picture an answer. Raises SawtoothError: ``unwritable-output``, ``disk-full``."""
-    from sawtooth.draw import lines
-    from sawtooth.draw.saving import save as save_picture
-    from sawtooth.draw.saving import styled
-    from sawtooth.finding.figure import figure
-
-    with writing(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-    write_bytes(directory / "find.json", f"{json.dumps(found.describe(), indent=2, ensure_ascii=False)}\n".encode())
-    write_bytes(directory / "find.csv", csv_text(found.table).encode())
-    all_found: Sequence[Found] = found.found if isinstance(found, Answers) else [found]
-    for number, one in enumerate(all_found):
-        drawn = figure(one)
-        with styled(drawn.words):
-            save_picture(lines.draw(drawn), "find" if len(all_found) == 1 else f"find-{number}", directory)
 
 
 def _known(value: float) -> float | None:

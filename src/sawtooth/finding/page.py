@@ -1,0 +1,103 @@
+"""report.html of an answer, or of a study's: the path, the answer with its interval and cost, what was looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sawtooth import page
+from sawtooth.draw.palette import MUTED
+from sawtooth.finding.figure import figure
+from sawtooth.finding.found import Answers, Found
+from sawtooth.finding.text import cells, checked, cost, remarks, summed
+from sawtooth.page import Axis, Mark, Panel, Series, Span, render
+
+
+def report(found: Found | Answers, pictures: Sequence[str]) -> str:
+    """HTML that loads nothing; ``pictures`` are the names of the files of each answer's, without their ending."""
+    several = isinstance(found, Answers)
+    each = found.found if isinstance(found, Answers) else (found,)
+    lines = summed(found) if isinstance(found, Answers) else []
+    content = {
+        "name": found.name,
+        "want": each[0].want,
+        "told": each[0].unknown.told(),
+        "engine": each[0].engine,
+        "cost": cost(found),
+        "several": several,
+        "lines": lines,
+        "each": [_section(one, name) for one, name in zip(each, pictures, strict=True)],
+    }
+    return render(
+        "sawtooth.finding", "find.html.j2", content, [drawn(*one) for one in zip(each, pictures, strict=True)]
+    )
+
+
+def drawn(found: Found, name: str) -> page.Figure:
+    """Both sides along the unknown, and the answer."""
+    shape = figure(found)
+    panel = shape.panels[0]
+    series = [
+        Series(
+            line.name,
+            line.tint,
+            line.x,
+            line.y,
+            low=line.low,
+            high=line.high,
+            dash="dashed" if line.look else "solid",
+            symbol="circle" if line.marked else "none",
+        )
+        for line in shape.lines[:2]
+    ]
+    known = found.verdict == "found"
+    both = Panel(
+        Axis(found.unknown.field, found.unit, scale=found.unknown.scale),
+        Axis("both sides", panel.y_title),
+        series,
+        spans=[Span(*found.interval, "95% interval", MUTED)] if known else [],
+        marks=[Mark("x", found.value, "answer")] if known else [],
+    )
+    table = {str(column): found.table[column].tolist() for column in found.table}
+    return page.Figure(name, shape.title, f"{found.want}: {found.answer}", [both], table=table)
+
+
+def _section(found: Found, name: str) -> dict[str, Any]:
+    rows = cells(found)
+    return {
+        "title": found.name,
+        "picture": name,
+        "answer": found.answer,
+        "remarks": remarks(found),
+        "cost": cost(found),
+        "path": list(_path(found.scenario)),
+        "varies": found.unknown.field,
+        "rows": rows,
+        "checks": checked(found),
+    }
+
+
+def _path(scenario: Mapping[str, Any]) -> Sequence[tuple[str, str, str]]:
+    """Field, name and text of what the scenario says of its path and of each flow."""
+    topology = str(scenario.get("topology", "path")).removesuffix("-asymmetric")
+    found = []
+    table = scenario.get(topology)
+    if isinstance(table, Mapping):
+        found += [
+            (f"{topology}.{name}", name, _text(value)) for name, value in table.items() if value not in (None, [])
+        ]
+    for number, flow in enumerate(scenario.get("flows", ())):
+        count = flow.get("count", 1)
+        kind = flow.get("source", {}).get("kind") if isinstance(flow.get("source"), Mapping) else None
+        name = str(flow.get("name", flow.get("cc", number)))
+        found.append((f"flows.{name}.count", name, f"{count} × {kind or _text(flow.get('cc', 'cubic'))}"))
+    return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(one)}" for name, one in value.items() if one is not None)
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:g}"
+    return str(value)

@@ -1,0 +1,34 @@
+"""Saved: an answer as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from sawtooth.draw import lines
+from sawtooth.draw.saving import save as save_picture
+from sawtooth.draw.saving import styled
+from sawtooth.finding.figure import figure
+from sawtooth.finding.found import Answers, Found
+from sawtooth.finding.page import report
+from sawtooth.storage import write_bytes, writing
+from sawtooth.tables import csv_text
+
+
+def save(found: Found | Answers, directory: Path) -> None:
+    """Writes find.json, find.csv, report.html, and a picture an answer.
+
+    Raises SawtoothError: ``unwritable-output``, ``disk-full``.
+    """
+    with writing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    write_bytes(directory / "find.json", f"{json.dumps(found.describe(), indent=2, ensure_ascii=False)}\n".encode())
+    write_bytes(directory / "find.csv", csv_text(found.table).encode())
+    each: Sequence[Found] = found.found if isinstance(found, Answers) else [found]
+    names = ["find" if len(each) == 1 else f"find-{number}" for number in range(len(each))]
+    for one, name in zip(each, names, strict=True):
+        drawn = figure(one)
+        with styled(drawn.words):
+            save_picture(lines.draw(drawn), name, directory)
+    write_bytes(directory / "report.html", report(found, names).encode())
