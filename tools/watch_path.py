@@ -100,6 +100,14 @@ class RoundTrips:
                 found = trip if found != found else found + (trip - found) / 8
         return found
 
+    def mean_smoothed(self, begin: float, end: float) -> float:
+        """The mean of the smoothed one over the time."""
+        total, now, at = 0.0, self.smoothed(begin), begin
+        for then, trip, _ in self.samples:
+            if begin < then <= end:
+                total, now, at = total + now * (then - at), now + (trip - now) / 8, then
+        return (total + now * (end - at)) / (end - begin)
+
     def _from_base(self, number: int) -> int:
         return (number - (self.base or 0)) & 0xFFFFFFFF
 

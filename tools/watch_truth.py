@@ -5,7 +5,7 @@
     .venv/bin/python tools/watch_truth.py --guest --draw 20 --seed 7 --out unseen.csv --whatif unseen-whatif.csv
 
 The path is a process that carries packets (tools/watch_path.py): it knows what it dropped, when each segment left and
-when its acknowledgement came. ``watch`` looks every second with a window of ten, from the fourth second on.
+when its acknowledgement came. ``watch`` looks every second with a window of ten, from the eighth second on.
 ``--whatif`` also asks what each connection that the network holds back would get, and lets it happen on the engine
 kernel: the other controls, and the same one without the random loss, on the same path, twice. Real time needs root.
 """
@@ -37,7 +37,8 @@ from sawtooth.stats.throughput import after_warmup
 from sawtooth.watch import Connection, Connections, Watcher
 from sawtooth.watch.expected import expect, observed
 
-BEFORE_S, LOOKS = 4, 10
+BEFORE_S, LOOKS = 8, 10
+"""Its start is over, as the replays' of what-ifs take it."""
 STEADY_S, MEASURED_S = 8, 20
 """Of a transfer that is the truth of a what-if: after its start, as the replays' own."""
 CONTROLS = ("reno", "cubic", "bbr")
@@ -86,7 +87,7 @@ def look(one: Situation) -> Row:
     low, high = found.loss_low or 0, found.loss_high or 0
     least = min(newest for _, _, newest in path.trips.samples)
     smoothed = path.trips.smoothed(ended)
-    mean = fmean(trip for at, trip, _ in path.trips.samples if at >= begun)
+    mean = path.trips.mean_smoothed(begun, ended)
     return {
         "situation": one.name,
         "limit": found.limit,

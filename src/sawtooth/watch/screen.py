@@ -29,6 +29,7 @@ TICK_S = 0.1
 """How often is looked whether a recording goes on."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WITHOUT = "without loss"
+_SOON = ("being simulated", "not yet")
 
 
 class Screen(App[None]):
@@ -160,7 +161,8 @@ class Screen(App[None]):
         told = self._expectations.of(one)
         if told.lossless is not None:
             return rate(told.lossless.goodput_bps)
-        return (told.reason or "-").partition(":")[0][:18]
+        # What holds it, where that is not the network, stands beside it; all reasons are in the details.
+        return next((word for word in _SOON if (told.reason or "").startswith(word)), "-")
 
     def _chosen(self) -> str | None:
         table = self.query_one(DataTable)
@@ -170,7 +172,9 @@ class Screen(App[None]):
 
     def _tell(self) -> None:
         if self._seen is not None:
-            said = heading(self._seen, len(self._shown)) + f"; by {self._sort_by}" + "; paused" * self._paused
+            # Of now the day is known, and the line is short.
+            time = self._seen.time[11 if self._player is None else 0 : 19]
+            said = heading(self._seen, len(self._shown), time) + f"; by {self._sort_by}" + "; paused" * self._paused
             if self._player is not None:
                 said += f"; {self._player.speed:g} times as fast" + "; the end" * self._player.ended
             missing = len(self._seen.unseen)
@@ -186,7 +190,8 @@ class Screen(App[None]):
         gone = "" if cookie in self._shown else " (gone, or not among the first)"
         said = [f"{one.local}:{one.local_port} to {one.ends}, {one.cc}, {one.state}{gone}"]
         said += [f"process: {one.process or 'not seen'}, user {one.uid}", f"limit: {one.limit}: {one.why}"]
-        said.append(f"loss: {lost_between(one)} of {one.segments} segments")
+        if one.segments is not None:
+            said.append(f"loss: {lost_between(one)} of {one.segments} segments")
         wide = max(10, min(POINTS, self.size.width - 34))
         for name, of, form in _HISTORY:
             values = [of(each) for each in past][-wide:]

@@ -79,10 +79,10 @@ def lines(seen: Moment, shown: Sequence[Connection], width: int | None = None) -
     return [heading(seen, len(shown)), *(line[:width] for line in table)]
 
 
-def heading(seen: Moment, shown: int) -> str:
-    """How many there are."""
+def heading(seen: Moment, shown: int, time: str | None = None) -> str:
+    """How many there are, and when, where that is not said in other words."""
     matching, total = seen.matching, seen.total
-    said = f"{seen.time}  {matching if total is None else total} connections"
+    said = f"{seen.time if time is None else time}  {matching if total is None else total} connections"
     if total is not None and matching != total:
         said += f", {matching} match"
     if shown < matching:
