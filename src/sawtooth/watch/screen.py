@@ -176,7 +176,7 @@ class Screen(App[None]):
             time = self._seen.time[11 if self._player is None else 0 : 19]
             said = heading(self._seen, len(self._shown), time) + f"; by {self._sort_by}" + "; paused" * self._paused
             if self._player is not None:
-                said += f"; {self._player.speed:g} times as fast" + "; the end" * self._player.ended
+                said += f"; speed {self._player.speed:g}" + "; the end" * self._player.ended
             missing = len(self._seen.unseen)
             self.query_one("#heading", Static).update(said + f"; {missing} unseen: Enter" * bool(missing))
         if self._detailed is not None:
