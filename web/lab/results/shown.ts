@@ -29,7 +29,7 @@ export function show(host: HTMLElement, told: Told, report: string | false): voi
   }
   for (const figure of told.figures) {
     const place = made("div", "");
-    host.append(place);
+    host.append(Object.assign(made("h3", ""), { textContent: figure.title }), place);
     try {
       draw(place, figure);
     } catch {
