@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
-    FIRST_COMPLETED,
     BrokenExecutor,
     Executor,
     Future,
@@ -121,13 +121,18 @@ def fan_out(
             fix = "mount /dev/shm (in a container: give it shared memory), and use a Python that was built where it is"
             raise SawtoothError("no-workers", f"no worker process can be had here: {error}", fix=fix) from error
     numbers: dict[Future[Result], int] = {}
+    # Asked for all that wait, ``concurrent.futures.wait`` looks at each of them each time: of 10,000, for minutes.
+    landed: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
     try:
         with contextlib.nullcontext() if own is None else _deaf_to_signals():
             for number, task in enumerate(tasks):
                 numbers[executor.submit(function, task)] = number
-        waiting, ended = set(numbers), False
+        for future in numbers:
+            future.add_done_callback(landed.put)
+        waiting, ended = len(numbers), False
         while waiting:
-            finished, waiting = wait(waiting, POLL_S, FIRST_COMPLETED)
+            finished = _landed(landed)
+            waiting -= len(finished)
             if waiting and not finished and ended:
                 raise BrokenExecutor("a worker process died")
             ended = own is not None and bool(_ended(own))
@@ -157,6 +162,16 @@ def results(
     found: dict[int, Result] = {}
     fan_out(function, tasks, done=found.__setitem__, jobs=jobs, threads=threads, executor=executor)
     return [found[number] for number in range(len(tasks))]
+
+
+def _landed(queued: queue.SimpleQueue[Future[Result]]) -> list[Future[Result]]:
+    """Those that are done, within ``POLL_S``."""
+    found = []
+    with contextlib.suppress(queue.Empty):
+        found.append(queued.get(timeout=POLL_S))
+        while True:
+            found.append(queued.get_nowait())
+    return found
 
 
 def _ended(own: ProcessPoolExecutor) -> list[object]:
