@@ -152,6 +152,8 @@ HOSTS: list[dict[str, Any]] = [
     *({"ecn": ecn} for ecn in (True, False, 0, 1, 2)),
     {"receive_buffer": "1 MiB"},
     {"ecn": 1, "receive_buffer": "12 MiB"},
+    {"ecn": 1, "ecn_fallback": False},
+    {"ecn_fallback": True},
 ]
 
 
@@ -266,6 +268,7 @@ def test_a_control_that_gets_no_marks_is_warned_of_in_the_words_of_the_command_l
         ({"flows": [{"cc": {"name": "reno", "variant": "abe", "parameters": {}}}]}, "flows.0.cc.parameters"),
         ({"flows": [{"cc": {"variant": "abe"}}]}, "flows.0.cc.name"),
         ({"host": {"ecn": 3}}, "host.ecn"),
+        ({"host": {"ecn_fallback": 1}}, "host.ecn_fallback"),
         ({"host": {"receive_buffer": "1 KiB"}}, "host.receive_buffer"),
         ({"host": {"receive_buffer": "4 KiB"}}, "host.receive_buffer"),
         ({"flows": [{"count": 60_000}, {"count": 60_000}]}, "flows"),

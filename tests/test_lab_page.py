@@ -425,6 +425,22 @@ def test_a_comparison_is_a_study_for_the_command_line(page: Opened, tmp_path: Pa
     assert page.page.get_by_label("each flow by itself on the path").is_checked()
 
 
+def test_variants_of_a_control_are_compared_as_a_study_too(page: Opened, tmp_path: Path) -> None:
+    from sawtooth.study import Study
+
+    page.finish()
+    file = tmp_path / "variants.toml"
+    compared = '["cubic", { name = "bbr3", variant = "draft" }]'
+    file.write_text(f'name = "v"\n[scenario]\n[[scenario.flows]]\nname = "one"\n[vary]\n"flows.one.cc" = {compared}\n')
+    page.page.locator("#take summary").click()
+    page.page.locator("#open").set_input_files(file)
+    page.page.wait_for_function("() => document.getElementById('file').textContent.includes('draft')")
+    file.write_text(page.page.text_content("#file") or "")
+    study = Study.load(file)
+    assert [point.scenario.flows[0].control for point in study.points()] == ["cubic", "bbr3-draft"]
+    assert [point.key["compared_cc"] for point in study.points()] == ["cubic", "bbr3-draft"]
+
+
 def test_a_file_with_what_the_page_has_not_is_refused_by_its_field(page: Opened, tmp_path: Path) -> None:
     file = tmp_path / "chain.toml"
     page.page.locator("#take summary").click()

@@ -303,6 +303,10 @@ def test_a_table_is_no_number_of_a_unit():
     assert (caught.value.code, caught.value.field) == ("unknown-unit", "chain.loss")
 
 
+def test_a_variant_of_a_control_has_the_name_that_its_flows_get():
+    assert text({"name": "bbr3", "variant": "draft"}) == "bbr3-draft"
+
+
 def test_long_values_are_cut_and_need_labels_where_they_become_the_same():
     assert len(text(["x" * 50, "y" * 50])) == LONGEST_NAME
     flows = [[{"cc": "cubic"}] * 9, [{"cc": "cubic"}] * 8]

@@ -158,8 +158,8 @@ def test_an_interrupt_while_threads_work_leaves_the_executor_usable(tmp_path, mo
             raise KeyboardInterrupt
         return real(*arguments)
 
-    real = work.wait
-    monkeypatch.setattr(work, "wait", interrupted)
+    real = work._landed
+    monkeypatch.setattr(work, "_landed", interrupted)
     with ThreadPoolExecutor(1) as executor:
         with pytest.raises(SawtoothError) as caught:
             run_study(study(), engine=Slow(), out=tmp_path, executor=executor, quiet=True)

@@ -137,13 +137,19 @@ def test_reading_and_showing_take_time_in_proportion_to_the_flows(made, tmp_path
     assert took(4000) < 8 * took(1000)
 
 
-def test_ten_thousand_flows_are_read_and_shown_within_a_second(tmp_path: Path) -> None:
+def test_ten_thousand_flows_cost_ten_times_what_a_thousand_cost(tmp_path: Path) -> None:
     path = tmp_path / "flows.toml"
-    path.write_text(flows(10_000))
-    tries = []
-    for _ in range(5):
-        start = time.process_time()
-        shown = describe(Scenario.load(path))
-        tries.append(time.process_time() - start)
-    assert min(tries) < 1
+
+    def cost(count: int) -> tuple[float, str]:
+        path.write_text(flows(count))
+        tries = []
+        for _ in range(5):
+            start = time.process_time()
+            shown = describe(Scenario.load(path))
+            tries.append(time.process_time() - start)
+        return min(tries), shown
+
+    few, _ = cost(1000)
+    many, shown = cost(10_000)
+    assert many < 20 * few, "and not a hundred times"
     assert "flow cubic-10000: 1 connection" in shown

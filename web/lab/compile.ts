@@ -24,7 +24,7 @@ const ROUND_TRIP_MIN_NS = 1000n;
 const FIELDS: Record<string, readonly string[]> = {
   "": ["name", "topology", "duration", "interval", "seed", "path", "host", "flows"],
   path: ["rate", "reverse_rate", "rtt", "queue", "loss", "ack_loss"],
-  host: ["ecn", "receive_buffer"],
+  host: ["ecn", "ecn_fallback", "receive_buffer"],
   flows: ["name", "cc", "count", "start", "duration", "bytes"],
 };
 
@@ -48,6 +48,7 @@ export function compile(asked: Scenario, controls: readonly string[]): Compiled 
   const seed = within("seed", () => whole(asked.seed ?? DEFAULTS.seed, 0, Number.MAX_SAFE_INTEGER));
   const path = within("path", () => readPath(asked.path ?? {}));
   const ecn = within("host.ecn", () => whole(Number(asked.host?.ecn ?? 0), 0, 2));
+  const fallback = within("host.ecn_fallback", () => isTrue(asked.host?.ecn_fallback ?? true, "ecn_fallback"));
   const receiveBuffer = within("host.receive_buffer", () => buffer(asked.host?.receive_buffer ?? "64 MiB"));
   const flows = (asked.flows ?? [{}]).map((flow, index) => within(`flows.${index}`, () => readFlow(flow, controls)));
   if (flows.length === 0) {
@@ -67,7 +68,7 @@ export function compile(asked: Scenario, controls: readonly string[]): Compiled 
     duration_ns: durationNs,
     interval_ns: intervalNs,
     seed,
-    hosts: HOSTS.map((name) => host(name, ecn, receiveBuffer)),
+    hosts: HOSTS.map((name) => host(name, ecn, fallback, receiveBuffer)),
     transmitters,
     links: links(path),
     flows: flows.map((flow, index) => ({
@@ -218,7 +219,7 @@ function buffer(given: string): bigint {
   return bytes;
 }
 
-function host(name: string, ecn: bigint, receiveBuffer: bigint): Json {
+function host(name: string, ecn: bigint, fallback: boolean, receiveBuffer: bigint): Json {
   const settings: { [name: string]: Json } = {
     name,
     hz: 250n,
@@ -231,7 +232,14 @@ function host(name: string, ecn: bigint, receiveBuffer: bigint): Json {
     timestamps: true,
     offload: false,
   };
-  return ecn === 0n ? settings : { ...settings, ecn };
+  if (ecn !== 0n) settings["ecn"] = ecn;
+  if (!fallback) settings["ecn_insists"] = true;
+  return settings;
+}
+
+function isTrue(given: unknown, name: string): boolean {
+  if (typeof given === "boolean") return given;
+  throw new InputError("wrong-type", "true or false is needed", `write ${name} = true or ${name} = false`);
 }
 
 function transmitter(name: string, rateBps: bigint, { queue, rttNs }: PathRead): Json {

@@ -3,6 +3,7 @@
 import { parse, TomlError } from "smol-toml";
 import { InputError } from "./problem";
 import type { Question } from "./asked";
+import { called, type Control } from "./control";
 import { shaped, type Scenario } from "./scenario";
 
 export const LARGEST = 4 << 20;
@@ -14,7 +15,7 @@ export function toml({ scenario, alone }: Question): string {
   if (compared === undefined) return text(asked, "");
   const study = [`name = ${value_(asked.name ?? "controls")}`, 'title = "Congestion controls compared"', ""];
   const flow = { ...asked.flows![0], name: COMPARED };
-  const vary = ["", "[vary]", `"flows.${COMPARED}.cc" = ${JSON.stringify(compared)}`];
+  const vary = ["", "[vary]", `"flows.${COMPARED}.cc" = ${value_(compared)}`];
   return `${study.join("\n")}\n${text({ ...asked, flows: [flow] }, "scenario")}${vary.join("\n")}\n`;
 }
 
@@ -32,7 +33,7 @@ export function read(text: string): Question {
     throw new InputError("unsupported", message, "run it with the command line", "vary");
   }
   const { name: _, ...common } = flow ?? {};
-  return { scenario: { ...scenario, flows: compared.map((cc) => ({ ...common, cc: String(cc) })) }, alone: true };
+  return { scenario: { ...scenario, flows: compared.map((cc: Control) => ({ ...common, cc })) }, alone: true };
 }
 
 /** What gives the same numbers, to be typed into a shell. */
@@ -43,11 +44,11 @@ export function command({ scenario }: Question): string {
 const COMPARED = "compared";
 
 /** Those of the flows, where the flows differ in nothing else. */
-function controls({ flows = [] }: Scenario): string[] | undefined {
+function controls({ flows = [] }: Scenario): Control[] | undefined {
   const rest = new Set(flows.map(({ cc: _, name: __, ...flow }) => JSON.stringify(flow)));
   const found = flows.map(({ cc }) => cc ?? "cubic");
-  const named = found.filter((cc) => typeof cc === "string");
-  return flows.length > 1 && rest.size === 1 && new Set(named).size === flows.length ? named : undefined;
+  const different = new Set(found.map(called)).size === flows.length;
+  return flows.length > 1 && rest.size === 1 && different ? found : undefined;
 }
 
 function text({ path, host, flows, ...rest }: Scenario, at: string): string {
@@ -85,6 +86,7 @@ function values(table: object): string[] {
 
 /** JSON's escapes are TOML's too. */
 function value_(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(value_).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   return `{ ${Object.entries(value).map(([name, one]) => `${name} = ${value_(one)}`).join(", ")} }`;
 }

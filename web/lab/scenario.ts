@@ -26,6 +26,7 @@ export interface Path {
 
 export interface Host {
   ecn?: boolean | number;
+  ecn_fallback?: boolean;
   receive_buffer?: string;
 }
 

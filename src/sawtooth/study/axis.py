@@ -64,8 +64,11 @@ class Axis:
 
 
 def text(value: Any) -> str:
-    """A value on one short line: ``{ every = 1000 }`` is "every 1000", a list is joined by "+"."""
-    if isinstance(value, Mapping):
+    """A value on one short line: ``{ every = 1000 }`` is "every 1000", a list is joined by "+", and the variant of a
+    congestion control has the name that flows get, "bbr3-ecn"."""
+    if isinstance(value, Mapping) and value.keys() == {"name", "variant"}:
+        shown = f"{value['name']}-{value['variant']}"
+    elif isinstance(value, Mapping):
         shown = ", ".join(f"{name} {text(one)}" for name, one in value.items())
     elif isinstance(value, (list, tuple)):
         shown = " + ".join(text(one) for one in value)
