@@ -17,7 +17,7 @@ JSON, TOML = "application/json", "application/toml"
 FIELDS = {
     "": ("name", "topology", "duration", "interval", "seed", "path", "host", "flows"),
     "path": ("rate", "reverse_rate", "rtt", "queue", "loss", "ack_loss"),
-    "host": ("ecn", "receive_buffer"),
+    "host": ("ecn", "ecn_fallback", "receive_buffer"),
     "flows": ("name", "cc", "count", "start", "duration", "bytes"),
 }
 """As web/lab/compile.ts has them."""
