@@ -314,7 +314,7 @@ def test_a_worker_that_comes_late_gets_work(two: Cluster) -> None:
 
     def done(_: int, process: int) -> None:
         if not seen:
-            two._local._start()  # type: ignore[union-attr]
+            two._local._start()
         seen.add(process)
 
     fan_out(whose, range(200), done=done, executor=two)

@@ -75,7 +75,7 @@ def test_a_newcomer_reads_why_cubic_falls_and_bbr_does_not(page: Opened) -> None
         r"cubic: \d+ segments were found lost. It takes losses for congestion: \d+ times its window", cubic
     )
     assert "to 70% (RFC 9438 section 4.6)" in cubic
-    left, fills = map(int, re.search(r"left with (\d+); (\d+) fill", cubic).groups())  # type: ignore[union-attr]
+    left, fills = map(int, re.search(r"left with (\d+); (\d+) fill", cubic).groups())
     assert fills == round(100e6 * 0.02 / 8 / 1514)
     assert left < fills / 5
     assert "does not take them for congestion" in bbr

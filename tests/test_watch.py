@@ -92,7 +92,7 @@ def test_fields_have_the_places_that_linux_gives_them() -> None:
     """Against uapi/linux/tcp.h of Linux 6.12, ``offsetof``."""
     places = {"rto": 8, "rtt": 68, "total_retrans": 100, "pacing_rate": 104, "segs_out": 136, "min_rtt": 148}
     places |= {"delivery_rate": 160, "busy_time": 168, "delivered": 192, "bytes_sent": 200, "snd_wnd": 228}
-    assert {name: layout.TCP_INFO.fields[name][1] for name in places} == places  # type: ignore[index]
+    assert {name: layout.offset(layout.TCP_INFO, name) for name in places} == places
     assert (layout.SOCKET.itemsize, layout.TCP_INFO.itemsize) == (72, 248)
 
 
@@ -337,7 +337,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 def acked(near: socket.socket) -> int:
     """Bytes, by the socket itself."""
-    place = layout.TCP_INFO.fields["bytes_acked"][1]  # type: ignore[index]
+    place = layout.offset(layout.TCP_INFO, "bytes_acked")
     return int.from_bytes(near.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 248)[place : place + 8], "little")
 
 

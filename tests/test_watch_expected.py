@@ -20,7 +20,7 @@ def seen(**changes: object) -> Connection:
     """Ten seconds of CUBIC at 7 Mbit/s, 20 ms, 1%."""
     changed_ = changed({"notsent_bytes": 50_000, "unacked": 10}, LOSSY, between_s=10.0)
     (one,) = connections(changed_, limits(changed_), {})
-    return dataclasses.replace(one, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(one, **changes)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def listening() -> Iterator[socket.socket]:
 def as_nobody(filter: str) -> dict[str, object]:
     """A look, described, by a process that has become an ordinary user."""
     # What is imported late may lie where only root reads.
-    watcher = Watcher(Played())  # type: ignore[arg-type]
+    watcher = Watcher(Played())
     watcher.look()
     watcher.look().first()
     reading, writing = os.pipe()
@@ -54,10 +54,10 @@ def as_nobody(filter: str) -> dict[str, object]:
 def test_nobody_sees_every_connection_and_is_told_what_is_hidden(listening: socket.socket) -> None:
     with socket.create_connection(listening.getsockname()) as near, listening.accept()[0]:
         told = as_nobody(f"sport {near.getsockname()[1]}")
-    (one,) = told["connections"]  # type: ignore[misc]
+    (one,) = told["connections"]
     assert one["rtt_s"] > 0
     assert one["cc"]
-    assert any("processes of other users: as root" in line for line in told["unseen"])  # type: ignore[attr-defined]
+    assert any("processes of other users: as root" in line for line in told["unseen"])
 
 
 def test_the_paths_of_an_mptcp_connection_are_marked() -> None:
@@ -86,7 +86,7 @@ class Ending(Played):
 
 
 def test_short_connections_are_counted_and_those_that_were_not_told_are_said() -> None:
-    watcher = Watcher(Ending())  # type: ignore[arg-type]
+    watcher = Watcher(Ending())
     assert watcher.look().short == 0
     seen = watcher.look()
     # The tenth carried nothing.
@@ -104,7 +104,7 @@ class Standing(Played):
 
 
 def test_two_looks_at_one_moment_have_no_rate_and_no_error() -> None:
-    watcher = Watcher(Standing())  # type: ignore[arg-type]
+    watcher = Watcher(Standing())
     watcher.look()
     seen = watcher.look()
     told = json.dumps(described(seen, seen.first()), allow_nan=False)

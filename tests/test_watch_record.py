@@ -17,7 +17,7 @@ from test_watch_screen import Played
 
 
 def test_a_recording_has_a_row_for_each_connection_and_look(tmp_path: Path) -> None:
-    watcher = Watcher(Played())  # type: ignore[arg-type]
+    watcher = Watcher(Played())
     with Recorder(tmp_path / "looks.parquet") as recorder:
         for _ in range(3):
             recorder.add(watcher.look())
@@ -38,7 +38,7 @@ def test_a_recording_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 
 
 def test_prometheus_reads_sums_by_control_and_limit() -> None:
-    watcher = Watcher(Played())  # type: ignore[arg-type]
+    watcher = Watcher(Played())
     watcher.look()
     with Metrics(0) as metrics:
         metrics.add(watcher.look())

@@ -35,7 +35,7 @@ LOOKS = 5
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Moment]]:
     """A file, and what was seen."""
     path = tmp_path_factory.mktemp("recorded") / "looks.parquet"
-    watcher = Watcher(Played())  # type: ignore[arg-type]
+    watcher = Watcher(Played())
     seen = [watcher.look() for _ in range(LOOKS)]
     with Recorder(path) as recorder:
         for one in seen:
@@ -70,7 +70,7 @@ def test_lines_and_json_of_a_recording_are_those_of_the_looks(recorded: tuple[Pa
 
 
 def test_a_look_without_connections_is_one_again(tmp_path: Path) -> None:
-    watcher = Watcher(Played(), filter="cc none")  # type: ignore[arg-type]
+    watcher = Watcher(Played(), filter="cc none")
     with Recorder(tmp_path / "looks.parquet") as recorder:
         recorder.add(watcher.look())
         recorder.add(watcher.look())
@@ -192,7 +192,7 @@ def test_the_command_prints_a_line_of_json_for_each_look(recorded: tuple[Path, l
 
 
 def test_a_player_keeps_the_time_of_the_recording_at_its_speed(recorded: tuple[Path, list[Moment]]) -> None:
-    player = Player(iter(looks(recorded[0])), 2.0)  # type: ignore[arg-type]
+    player = Player(iter(looks(recorded[0])), 2.0)
 
     def times(count: int) -> list[float | None]:
         return [None if (one := player.passed(0.25)) is None else one.at_s for _ in range(count)]
@@ -205,7 +205,7 @@ def test_a_player_keeps_the_time_of_the_recording_at_its_speed(recorded: tuple[P
 
 
 def test_a_player_steps_forward_and_back_as_far_as_it_remembers(recorded: tuple[Path, list[Moment]]) -> None:
-    player = Player(iter(looks(recorded[0])))  # type: ignore[arg-type]
+    player = Player(iter(looks(recorded[0])))
     ways = [player.forward, player.forward, player.forward, player.back, player.back, player.back, player.forward]
     assert [None if (one := way()) is None else one.at_s for way in ways] == [1.0, 2.0, 3.0, 2.0, 1.0, None, 2.0]
     assert [one.at_s for _ in range(4) if (one := player.forward()) is not None] == [3.0, 4.0, 5.0]
@@ -251,7 +251,7 @@ def test_a_recording_of_many_connections_stays_in_bounds(monkeypatch: pytest.Mon
         def __init__(self, at: int) -> None:
             self.at_s = float(at)
 
-    played = Player(map(Look, range(10)))  # type: ignore[arg-type]
+    played = Player(map(Look, range(10)))
     while played.forward() is not None:
         pass
     assert [int(one.at_s) for one in played._kept] == [8, 9]

@@ -35,7 +35,7 @@ class Played:
 
 def driven(steps: Callable[[Screen, Pilot[None]], Awaitable[None]], *, width: int = 120) -> Screen:
     """The view, looked at by hand: its own clock stands still."""
-    watcher = Watcher(Played())  # type: ignore[arg-type]
+    watcher = Watcher(Played())
     screen = Screen(watcher.look, interval_s=3600, sort="goodput", narrow=watcher.narrow, expectations=None)
 
     async def run() -> None:
@@ -153,7 +153,7 @@ def test_without_textual_lines_and_json_go_on_and_the_live_view_names_the_extra(
 
     monkeypatch.setitem(sys.modules, "sawtooth.watch.screen", None)
     with pytest.raises(SawtoothError) as missing:
-        watch_command._live(Watcher(Played()), 1.0, "goodput")  # type: ignore[arg-type]
+        watch_command._live(Watcher(Played()), 1.0, "goodput")
     assert missing.value.code == "tool-missing"
     assert "pip install 'sawtooth[watch]'" in str(missing.value)
     code = "import sys; sys.modules['textual'] = sys.modules['rich'] = None; from sawtooth.cli import main; main()"

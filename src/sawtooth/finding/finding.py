@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,7 @@ from sawtooth.plain import plain
 from sawtooth.scenario import Loss, Scenario
 from sawtooth.stats.interval import independent
 from sawtooth.study import Study
-from sawtooth.wanted import Amount, parse
+from sawtooth.wanted import parse
 from sawtooth.work import Workers
 
 WITHIN = "10%"
@@ -125,7 +126,7 @@ def _one(
         within,
         measuring.runs,
         measuring.seconds,
-        want.sides(lambda one: _any_amount(measuring, one))[0].dimension,
+        want.sides(partial(measuring.amount, *next(iter(measuring.sides))))[0].dimension,
         rows,
         samples,
         scenario.to_dict(),
@@ -141,11 +142,6 @@ def _at(field: str, what: Callable[[], Any]) -> Any:
         return what()
     except SawtoothError as error:
         raise error.at(field=field) from None
-
-
-def _any_amount(measuring: Measuring, measure: Any) -> Amount:
-    value, seed = next(iter(measuring.sides))
-    return measuring._amount(measure, value, seed)
 
 
 def _variants(want: Any, scenario: Scenario) -> int:

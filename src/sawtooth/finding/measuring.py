@@ -188,7 +188,7 @@ class Measuring:
         self._run(needed)
         found = []
         for value, seed in tasks:
-            left, right = self.want.sides(lambda measure, at=(value, seed): self._amount(measure, *at))  # type: ignore[misc]
+            left, right = self.want.sides(functools.partial(self.amount, value, seed))
             self.sides[value, seed] = float(left.value), float(right.value)
             margin = float(left.value - right.value) * (1 if self.want.sign.startswith(">") else -1)
             if math.isnan(margin):
@@ -204,7 +204,8 @@ class Measuring:
         keys = dict.fromkeys((self._scenario(value, one).digest(), seed) for one in sorted(changes, key=str))
         return tuple(part for key in keys for part in self._luck[key])
 
-    def _amount(self, measure: Measure, value: float, seed: int) -> Amount:
+    def amount(self, value: float, seed: int, measure: Measure) -> Amount:
+        """What was measured of a value and a seed that were asked for."""
         one = self.asked[measure]
         scenario = self._scenario(value, one.changes)
         if one.place:

@@ -27,7 +27,7 @@ COUNTERS = (
     "sndbuf_limited",
     "delivered_ce",
 )
-_WRAPPING = np.array([layout.TCP_INFO.fields[name][0].itemsize == 4 for name in COUNTERS])  # type: ignore[index]
+_WRAPPING = np.array([layout.TCP_INFO[name].itemsize == 4 for name in COUNTERS])
 _AT = {name: place for place, name in enumerate(COUNTERS)}
 STANDS = 1.1
 """Times the least round trip that the smoothed one, less its deviation, is at least, where packets wait in a queue.

@@ -75,3 +75,10 @@ NO_SLOW_START = 0x7FFFFFFF
 UNPACED = 2**64 - 1
 RECOVERY = {0: "open", 1: "disorder", 2: "cwr", 3: "recovery", 4: "loss"}
 """Of ``ca_state``."""
+
+
+def offset(structure: np.dtype[np.void], field: str) -> int:
+    """Bytes before a field. Raises KeyError."""
+    if structure.fields is None:
+        raise KeyError(field)
+    return int(structure.fields[field][1])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAPPED = bytes(10) + b"\xff\xff"
-_COOKIE = layout.SOCKET.fields["cookie"][1]  # type: ignore[index]
+_COOKIE = layout.offset(layout.SOCKET, "cookie")
 _LONGEST_NAME = 16
 """Of a congestion control (TCP_CA_NAME_MAX), and of an upper protocol."""
 
@@ -53,9 +53,8 @@ class Look:
 
     def field(self, name: str) -> NDArray[np.float64]:
         """A field of ``tcp_info``; NaN where the kernel did not tell it."""
-        kind, offset = layout.TCP_INFO.fields[name][:2]  # type: ignore[index]
         values = self.info[name].astype(np.float64)
-        values[self.info_bytes < offset + kind.itemsize] = np.nan
+        values[self.info_bytes < layout.offset(layout.TCP_INFO, name) + layout.TCP_INFO[name].itemsize] = np.nan
         return values
 
     @cached_property
