@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sawtooth.columns import aligned
+from sawtooth.columns import aligned, folded
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.watcher import Moment
 from sawtooth.whatif.text import rate, share, span
@@ -76,7 +76,7 @@ def lines(seen: Moment, shown: Sequence[Connection], width: int | None = None) -
         kept += 1
     rows = [[name for name, _, _ in COLUMNS[:kept]], *(row[:kept] for row in cells)]
     table = aligned(rows, [at for at, (_, _, words) in enumerate(COLUMNS[:kept]) if words])
-    return [heading(seen, len(shown)), *(line[:width] for line in table)]
+    return [*folded(heading(seen, len(shown)), width).splitlines(), *(line[:width] for line in table)]
 
 
 def heading(seen: Moment, shown: int, time: str | None = None) -> str:
