@@ -39,7 +39,7 @@ quick: setup  ## Tests of Rust and of Python that need nothing but this machine'
 
 test: setup kernel  ## Set up, build the user-mode kernel, and run all tests, of Rust and of Python
 	cargo test --locked --profile checked --workspace --exclude sawtooth-python
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not netns"
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m "not netns"
 	$(BIN)/python -m pytest -m netns
 
 check: setup  ## Format, lint, types, and the core's stub against the built core

@@ -72,6 +72,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(taken.mark)
         if found and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(max(taken.limit_s for taken in found)))
+    # A file is one worker's: those that may take long begin first, so that none is left to run alone at the end.
+    allowed: dict[Path, float] = {}
+    for item in items:
+        limit = item.get_closest_marker("timeout")
+        allowed[item.path] = max(allowed.get(item.path, 0), limit.args[0] if limit else 0)
+    items.sort(key=lambda item: -allowed[item.path])
 
 
 @pytest.hookimpl(wrapper=True)
