@@ -78,26 +78,38 @@ def test_workers_of_a_cluster_need_no_store(bucket: str) -> None:
     assert len(rows) == 8
 
 
-def test_readers_read_it_while_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", ["directory", "object store"])
+def test_readers_read_it_while_it_grows(
+    where: str, bucket: str, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import duckdb
+    import polars
 
+    url = f"file://{tmp_path}/out" if where == "directory" else f"{bucket}/growing"
+    store, root = fsspec.core.url_to_fs(url)
+    options = {} if where == "directory" else {"aws_endpoint_url": endpoint, "aws_allow_http": "true"}
+    connection = duckdb.connect()
+    if where == "object store":
+        connection.register_filesystem(store)
     monkeypatch.setattr(dataset, "ROWS", 3)
-    seen: list[tuple[int, int]] = []
+    seen: list[int] = []
 
     class Looking(dataset.Rows):
         def flush(self) -> None:
             super().flush()
-            (place,) = (tmp_path / "out" / "small").iterdir()
-            files = f"{place}/part-*.parquet"
-            counted = duckdb.sql(f"SELECT count(*), count(DISTINCT digest) FROM read_parquet('{files}')").fetchall()[0]
-            assert len(pd.read_parquet(place)) == counted[0] == counted[1]
-            assert not list(place.glob(".*"))
-            seen.append(counted)
+            store.invalidate_cache()
+            (place,) = (store.unstrip_protocol(path) for path in store.ls(f"{root}/small", detail=False))
+            files = f"{place}/part-*.parquet".removeprefix("file://")
+            seen.append(len(pd.read_parquet(place)))
+            asked = connection.sql(f"SELECT count(*), count(DISTINCT digest) FROM read_parquet('{files}')").fetchall()
+            assert asked == [(seen[-1], seen[-1])]
+            assert polars.read_parquet(files, columns=["digest"], storage_options=options).n_unique() == seen[-1]
+            assert not store.glob(f"{place}/.*")
 
     monkeypatch.setattr(dataset, "Rows", Looking)
-    made = run(f"file://{tmp_path}/out")
-    assert [count for count, _ in seen] == [3, 6, 8]
-    schemas = {str(pq.read_schema(file)) for file in Path(made.url.removeprefix("file://")).glob("part-*")}
+    made = run(url)
+    assert seen == [3, 6, 8]
+    schemas = {str(pq.read_schema(store.open(file))) for file in store.glob(f"{made.url}/part-*")}
     assert len(schemas) == 1
 
 
