@@ -37,6 +37,12 @@ const verbs = {
     );
   },
 
+  /** Numbers as the page tells them: [value, digits]. */
+  async amounts(given) {
+    const { significant, stretch } = await part("amount");
+    return given.map(([value, digits]) => [significant(value, digits), stretch(value, digits)]);
+  },
+
   /** Of each kind of thing that happens to a sender and each control: where it is written. */
   async sources(controls) {
     const { KINDS } = await part("understand/happenings");

@@ -152,14 +152,64 @@ def test_flows_are_added_changed_and_removed(page: Opened) -> None:
     assert [row[0] for row in page.rows] == ["cubic", "reno"]
 
 
+def test_the_numbers_have_no_column_that_says_nothing(page: Opened) -> None:
+    def heads() -> list[str]:
+        return page.page.locator("#numbers th").all_inner_texts()
+
+    page.finish()
+    always = ["flow", "mean goodput", "of the rate", "sent again", "timeouts", "mean RTT", "limit"]
+    assert heads() == always
+    page.page.get_by_label("Start from a question").select_option("short-transfer")
+    page.finish()
+    assert set(heads()) - set(always) == {"done after"}
+    page.page.get_by_label("Start from a question").select_option("ecn")
+    page.finish()
+    assert set(heads()) - set(always) == {"marked"}
+    assert "cubic, 2 connections together, gets" in page.sentence
+
+
+def test_lines_that_share_an_entry_of_the_legend_are_told_apart(page: Opened) -> None:
+    page.finish()
+    figure = page.page.locator("#figures > div").nth(1)
+    assert figure.locator(".entry").all_inner_texts() == ["cubic", "bbr"]
+    figure.locator(".plot").focus()
+    page.page.keyboard.press("ArrowLeft")
+    assert figure.locator(".readout-row span").all_inner_texts() == ["cubic", "bbr", "cubic, ssthresh", "bbr, ssthresh"]
+    with page.page.expect_download() as taken:
+        figure.get_by_role("button", name="CSV").click()
+    assert {line.split(",")[1].strip('"') for line in Path(taken.value.path()).read_text().splitlines()[1:]} >= {"bbr"}
+    assert '"bbr, ssthresh"' in Path(taken.value.path()).read_text()
+
+
+def test_panels_of_a_row_stand_at_one_height(page: Opened) -> None:
+    page.page.get_by_label("Start from a question").select_option("shallow-buffer")
+    page.finish()
+    places = [box["y"] for box in (one.bounding_box() for one in page.page.locator("#figures .plot").all()) if box]
+    assert len(places) == 5
+    assert places[0] == pytest.approx(places[1], abs=1)
+    assert places[2:] == [pytest.approx(places[2], abs=1)] * 3
+
+
+def test_on_a_narrow_screen_the_answer_stays_in_sight_of_the_fields(browser: Any, address: str) -> None:
+    opened = Opened(browser, address, width=390)
+    opened.finish()
+    for label in ("Rate", "Loss", "Duration"):
+        opened.page.get_by_label(label, exact=True).scroll_into_view_if_needed()
+        box = opened.page.locator("#sentence").bounding_box()
+        assert box is not None
+        assert 0 <= box["y"] < box["y"] + box["height"] <= 901
+        assert box["height"] < 0.36 * 900
+    opened.context.close()
+
+
 def test_a_transfer_tells_when_it_is_done(page: Opened) -> None:
     page.page.get_by_label("Start from a question").select_option("short-transfer")
     page.finish()
-    assert all(re.fullmatch(r"[\d.]+ s", row[7]) for row in page.rows)
-    assert page.rows[0][8] == "loss on the path, taken for congestion"
+    assert all(re.fullmatch(r"[\d.]+ s", row[6]) for row in page.rows)
+    assert page.rows[0][7] == "loss on the path, taken for congestion"
     # 1 MB in the time that it took.
     for row in page.rows:
-        assert float(row[1].split()[0]) == pytest.approx(8 / float(row[7].split()[0]), rel=0.02)
+        assert float(row[1].split()[0]) == pytest.approx(8 / float(row[6].split()[0]), rel=0.02)
     assert "is done after" in page.sentence
 
 
@@ -230,7 +280,7 @@ def test_marks_are_counted_and_a_control_that_gets_none_is_warned_of(page: Opene
     assert page.page.inner_text("#warnings") == ""
     page.page.get_by_label("ECN of the hosts").select_option("0")
     page.finish()
-    assert [row[4] for row in page.rows] == ["0.0%", "0.0%"]
+    assert [row[4] for row in page.rows] == ["0%", "0%"]
     assert "without ECN prague comes down only after losses" in page.page.inner_text("#warnings")
 
 

@@ -104,5 +104,31 @@ def test_questions_to_start_from_are_scenarios_that_a_page_can_run(lab: Path) ->
     assert max(one["packets"] for one in heavy) < 5e6
 
 
+def test_numbers_have_digits_that_mean_something_and_no_exponent(lab: Path) -> None:
+    given = [
+        (0, 3),
+        (0.0000001234, 3),
+        (0.4701, 2),
+        (9.996, 3),
+        (99.96, 3),
+        (947.2, 3),
+        (2363.4, 3),
+        (500.2, 2),
+        (1e6, 2),
+    ]
+    told = [
+        ("0", "0 µs"),
+        ("0.000000123", "0.123 µs"),
+        ("0.47", "470 ms"),
+        ("10.0", "10.0 s"),
+        ("100", "1.67 minutes"),
+        ("947", "15.8 minutes"),
+        ("2363", "39.4 minutes"),
+        ("500", "8.3 minutes"),
+        ("1000000", "12 days"),
+    ]
+    assert [tuple(one) for one in ask(lab, "amounts", given)] == told
+
+
 def test_the_rate_is_the_shaper_s_where_that_is_slower(rows: dict[str, list[dict[str, Any]]]) -> None:
     assert rows["a shaper below the line's rate"][0]["share"] == pytest.approx(1, abs=0.03)

@@ -83,6 +83,47 @@ def test_a_newcomer_reads_why_cubic_falls_and_bbr_does_not(page: Opened) -> None
     assert re.search(r"pacing at 9\d\.\d Mbit/s", bbr)
 
 
+def test_from_the_question_to_the_reason_it_is_two_clicks(browser: Any, address: str) -> None:
+    opened = Opened(browser, address)
+    opened.page.get_by_label("Start from a question").select_option(label="What does 1% loss do?")
+    opened.finish()
+    assert re.search(
+        r"cubic gets 4\.\d+ Mbit/s, .* the limit is loss on the path, taken for congestion", opened.sentence
+    )
+    opened.page.get_by_text("Why? Understand what happened").click()
+    cubic, bbr = (opened.page.locator("#understand .stories p").nth(at) for at in range(2))
+    cubic.wait_for()
+    again = (
+        "The path loses the next packet before the window has grown back, so it fills about 5% of the path, and gets"
+    )
+    assert again in cubic.inner_text()
+    assert "it measures the bandwidth that gets through, and sends at that" in bbr.inner_text()
+    opened.page.wait_for_selector("#understand[data-watched]", timeout=60_000)
+    card = opened.page.locator("#understand .card").first
+    down = r"The window comes down from (\d+) to (\d+) segments, to 70% of it in whole segments"
+    before, after = map(int, re.search(down, card.inner_text()).groups())
+    assert after == max(2, int(0.7 * before))
+    assert opened.said == []
+    opened.context.close()
+
+
+def test_the_sentence_of_the_reason_is_of_losses_on_the_path_only(page: Opened) -> None:
+    page.page.get_by_label("Start from a question").select_option("sawtooth")
+    page.finish()
+    page.page.wait_for_selector("#understand[data-watched]", timeout=60_000)
+    story = page.page.locator("#understand .stories").inner_text()
+    assert "It takes losses for congestion" in story
+    assert "grown back" not in story
+
+
+def test_a_line_stays_in_the_figures_and_no_readout_is_in_the_way(page: Opened) -> None:
+    step(page)
+    assert page.page.locator("#figures .at:visible").count() == 5
+    assert page.page.locator("#figures .readout:visible").count() == 0
+    page.set("Loss", "2%")
+    assert page.page.locator("#figures .at:visible").count() == 0
+
+
 def test_what_the_pointer_finds_is_named(page: Opened) -> None:
     box = page.page.locator("#understand canvas").last.bounding_box()
     assert box is not None

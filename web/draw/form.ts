@@ -36,6 +36,8 @@ export type Symbol = "none" | "circle" | "square" | "diamond" | "up" | "down" | 
 export interface Series {
   /** One entry of the legend for all series of a figure with this name. */
   name: string;
+  /** What it is called where it is pointed at, and in CSV, where others have its name. */
+  called?: string;
   /** "#rrggbb"; one of the palette has a counterpart for dark pages. */
   colour: string;
   /** bars and boxes stand side by side in the `slot` of so many `slots` at x. A box: y is its median, `lower` and
@@ -76,6 +78,8 @@ export interface Mark {
   at: number;
   words: string;
   colour?: string;
+  /** Across x: the word stands at the foot, where curves begin high. */
+  low?: boolean;
 }
 
 export interface Panel {

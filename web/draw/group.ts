@@ -4,8 +4,8 @@ import type { Ends } from "./scales";
 export interface Member {
   /** Shows this stretch of x, or all. */
   show(range: Ends | null): void;
-  /** Has a line at this x, or none. */
-  point(x: number | null): void;
+  /** Has a line at this x, or none; `quiet`: without a readout. */
+  point(x: number | null, quiet: boolean): void;
 }
 
 export class Group {
@@ -25,8 +25,8 @@ export class Group {
     for (const one of this.members) one.show(range);
   }
 
-  point(x: number | null, from: Member): void {
-    for (const one of this.members) if (one !== from) one.point(x);
+  point(x: number | null, from: Member, quiet = false): void {
+    for (const one of this.members) if (one !== from) one.point(x, quiet);
   }
 }
 

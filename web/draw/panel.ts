@@ -111,9 +111,10 @@ export class Panel implements Member {
     this.plot.redraw(false, true);
   }
 
-  point(x: number | null): void {
+  point(x: number | null, quiet = false): void {
     if (x === null || x < this.x[0] || x > this.x[1]) this.clear();
     else this.look(this.plot.valToPos(x, "x", true), null);
+    if (quiet) this.readout.hidden = true;
   }
 
   shown(): Drawable[] {
@@ -333,7 +334,7 @@ export class Panel implements Member {
     top.textContent = valueText(this.form.x, this.hits[0] === undefined ? value : this.hits[0].series.x[this.hits[0].at]!);
     let told = this.hits;
     if (told.length > MOST && y !== null) told = [...told].sort((a, b) => Math.abs(a.y - y) - Math.abs(b.y - y));
-    for (const hit of told.slice(0, MOST)) this.row(tint(hit.series.of.colour), hit.series.of.name, this.values(hit));
+    for (const hit of told.slice(0, MOST)) this.row(tint(hit.series.of.colour), hit.series.of.called ?? hit.series.of.name, this.values(hit), hit.series.of.said !== undefined);
     if (told.length > MOST) element(this.readout, "div", "").textContent = `and ${told.length - MOST} more`;
     for (const one of over) this.row(tint(one.colour), one.name, "");
     this.readout.hidden = false;
@@ -343,8 +344,9 @@ export class Panel implements Member {
     this.readout.style.transform = `translate(${Math.max(0, Math.min(across, this.plot.width - this.readout.offsetWidth))}px, 26px)`;
   }
 
-  private row(colour: string, name: string, text: string): void {
-    const row = element(this.readout, "div", "readout-row");
+  /** `wordy`: the text is a sentence more than a number. */
+  private row(colour: string, name: string, text: string, wordy = false): void {
+    const row = element(this.readout, "div", wordy ? "readout-row wordy" : "readout-row");
     element(row, "i", "").style.background = colour;
     element(row, "span", "").textContent = name;
     element(row, "b", "").textContent = text;

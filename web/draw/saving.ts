@@ -41,7 +41,7 @@ export function csv(figure: Figure): string {
       const place = (x: number): string | number => (panel.x.scale === "category" ? (panel.x.names?.[x] ?? x) : x);
       for (let at = 0; at < columns[0]!.length; at++) {
         const values = columns.map((column) => column?.[at] ?? null);
-        rows.push([panel.title, one.name, place(values[0]!), ...values.slice(1)].map(cell).join(","));
+        rows.push([panel.title, one.called ?? one.name, place(values[0]!), ...values.slice(1)].map(cell).join(","));
       }
     }
   }

@@ -70,7 +70,7 @@ export function mark(ground: Ground, of: Mark, ink: string): void {
   canvas.setLineDash([]);
 }
 
-/** A mark's words, to be drawn over series: a rim of the page's colour keeps them legible. */
+/** A mark's words, to be drawn over series: a ground and a rim of the page's colour keep them legible. */
 export function words(ground: Ground, of: Mark, ink: string, paper: string): void {
   const { canvas, ratio } = ground;
   const at = lineOf(ground, of);
@@ -81,13 +81,19 @@ export function words(ground: Ground, of: Mark, ink: string, paper: string): voi
   canvas.textBaseline = "bottom";
   if (of.along === "x") {
     const right = at + room + canvas.measureText(of.words).width < ground.left + ground.width;
-    [x, y] = [right ? at + room : at - room, ground.top + room / 2];
+    [x, y] = [right ? at + room : at - room, of.low === true ? ground.top + ground.height - room / 2 : ground.top + room / 2];
     canvas.textAlign = right ? "left" : "right";
-    canvas.textBaseline = "top";
+    canvas.textBaseline = of.low === true ? "bottom" : "top";
   } else if (at - ground.top < 16 * ratio) {
     y = at + room;
     canvas.textBaseline = "top";
   }
+  const { width } = canvas.measureText(of.words);
+  const height = 14 * ratio;
+  canvas.globalAlpha = 0.8;
+  canvas.fillStyle = paper;
+  canvas.fillRect(canvas.textAlign === "right" ? x - width : x, canvas.textBaseline === "top" ? y : y - height, width, height);
+  canvas.globalAlpha = 1;
   canvas.lineJoin = "round";
   canvas.lineWidth = 3 * ratio;
   canvas.strokeStyle = paper;

@@ -9,7 +9,8 @@ export interface Told {
   hint: string;
   /** Of SLIDERS; none: text only. */
   slider?: string;
-  optional?: boolean;
+  /** What it is where nothing is written: the field may be empty. */
+  optional?: string;
 }
 
 export const FIELDS: readonly Told[] = [
@@ -17,7 +18,7 @@ export const FIELDS: readonly Told[] = [
   { field: "path.rtt", label: "Round-trip time", hint: "without any queue, e.g. 20 ms", slider: "rtt" },
   { field: "path.loss", label: "Loss", hint: "of data, e.g. 1%", slider: "loss" },
   { field: "path.ack_loss", label: "Loss on the way back", hint: "of acknowledgements, e.g. 0.5%", slider: "loss" },
-  { field: "path.reverse_rate", label: "Rate on the way back", hint: "empty: unlimited", slider: "rate", optional: true },
+  { field: "path.reverse_rate", label: "Rate on the way back", hint: "of acknowledgements; empty: unlimited", slider: "rate", optional: "unlimited" },
   { field: "duration", label: "Duration", hint: "of the simulation, e.g. 10 s", slider: "duration" },
 ];
 
@@ -40,6 +41,7 @@ export class Field {
     this.text.autocomplete = "off";
     this.text.spellcheck = false;
     this.text.title = told.hint;
+    this.text.placeholder = told.optional ?? "";
     this.wrong = made("p", "wrong");
     this.wrong.id = `${id}-wrong`;
     this.wrong.hidden = true;

@@ -35,9 +35,10 @@ export function figures(asked: Asked, runs: readonly RunLines[]): Figure[] {
     y: { label, unit, scale: "linear", zero: true },
     series,
   });
-  const goodput = panel("Goodput", "goodput", "Mbit/s", lines((flow) => of(flow).goodput));
+  const goodput = panel("Goodput (in order: what waited for a repair comes at once)", "goodput", "Mbit/s", lines((flow) => of(flow).goodput));
   const rate = { along: "y", at: asked.mostMbps, words: "what the rate allows", colour: roles["muted"]! } as const;
-  const ssthresh = lines((flow) => of(flow).ssthresh, { dash: "dotted", quiet: true, width: 1.2 });
+  const ssthresh = dotted(lines((flow) => of(flow).ssthresh), "ssthresh");
+  const first = flows.some(({ count }) => count > 1) ? " of the first connection" : "";
   const figure = (name: string, title: string, sentence: string, ...panels: Panel[]): Figure => ({
     name,
     title,
@@ -46,29 +47,28 @@ export function figures(asked: Asked, runs: readonly RunLines[]): Figure[] {
     group: "time",
     height: name === "window" || name === "goodput" ? 240 : 170,
   });
-  const lost = [
-    ...queues((run) => run.drops).map((one) => ({ ...one, name: alone ? `${one.name}: dropped by the queue` : "dropped by the queue" })),
-    ...queues((run) => run.lost).map((one) => ({
-      ...one,
-      name: alone ? `${one.name}: lost on the path` : "lost on the path",
-      dash: "dotted" as const,
-    })),
-  ];
+  const lost = dotted(queues((run) => run.lost), "lost on the path");
+  const dropped = queues((run) => run.drops).map((one) => ({ ...one, called: `${one.name}, dropped by the queue` }));
   return [
     figure("goodput", "Goodput", "goodput of each flow against time", { ...goodput, marks: [rate] }),
     figure(
       "window",
       "Window",
       "congestion window of each flow against time; dotted: where slow start ends",
-      panel("Congestion window (dotted: ssthresh)", "window", "segments", [...lines((flow) => of(flow).window), ...ssthresh]),
+      panel(`Congestion window${first} (dotted: ssthresh)`, "window", "segments", [...lines((flow) => of(flow).window), ...ssthresh]),
     ),
-    figure("rtt", "Round-trip time", "round-trip time that each sender sees", panel("Round-trip time", "RTT", "ms", lines((flow) => of(flow).rtt))),
+    figure("rtt", "Round-trip time", "round-trip time that each sender sees", panel(`Round-trip time${first}`, "RTT", "ms", lines((flow) => of(flow).rtt))),
     figure("queue", "Queue", "packets that wait at the bottleneck", panel("Queue at the bottleneck", "waiting", "packets", queues((run) => run.queue))),
-    figure("lost", "Packets gone", "packets dropped and lost in each interval", panel("Packets gone, in each interval", "packets", "", lost)),
+    figure("lost", "Packets gone", "packets that the queue drops in each interval; dotted: that the path loses", panel("Packets dropped (dotted: lost)", "packets in each interval", "", [...dropped, ...lost])),
   ];
 }
 
 function line(name: string, colour: string, { t, y }: Line, more: Partial<Series> = {}): Series {
   // The columns grow on; what is drawn is what is there now.
   return { name, colour, kind: "line", x: t.values, y: y.values, ...more };
+}
+
+/** Lines that go with others of the same names: one entry of the legend has both. */
+function dotted(lines: readonly Series[], what: string): Series[] {
+  return lines.map((one) => ({ ...one, dash: "dotted", quiet: true, width: 1.2, called: `${one.name}, ${what}` }));
 }

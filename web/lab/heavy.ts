@@ -1,5 +1,6 @@
 // A simulation that is too heavy for the page: how heavy it is, and what would be lighter.
 
+import { significant, stretch } from "./amount";
 import type { Asked, Question } from "./asked";
 import { made } from "./fields";
 import { command } from "./file";
@@ -75,6 +76,5 @@ export class Heavy {
 }
 
 function told(count: number, seconds: number): string {
-  const time = seconds < 90 ? `${Math.max(1, Number(seconds.toPrecision(1)))} s` : `${Math.round(seconds / 60)} minutes`;
-  return `This is heavy for a page: up to ${(count / 1e6).toPrecision(2)} million packets, which take about ${time} here.`;
+  return `This is heavy for a page: up to ${significant(count / 1e6, 2)} million packets, which take about ${stretch(Math.max(1, seconds), 1)} here.`;
 }

@@ -20,7 +20,7 @@ export class NativeSwitch {
   constructor(changed: () => void) {
     const box = at<HTMLInputElement>("native");
     box.addEventListener("change", () => {
-      localStorage.setItem(KEPT, box.checked ? "yes" : "no");
+      keep(box.checked);
       this.say();
       changed();
     });
@@ -36,7 +36,7 @@ export class NativeSwitch {
       return;
     }
     this.given = found;
-    at<HTMLInputElement>("native").checked = localStorage.getItem(KEPT) === "yes";
+    at<HTMLInputElement>("native").checked = kept();
     at<HTMLAnchorElement>("results-link").href = "results";
     at("served-by").hidden = false;
     this.say();
@@ -70,5 +70,22 @@ export class NativeSwitch {
     const faster = speed / this.inPage;
     const times = faster >= 1.05 ? `, ${faster.toFixed(1)}× faster than the page` : "";
     at("native-said").textContent = native ? `This ran on the native core${times}.` : "";
+  }
+}
+
+/** What was switched on stays so, where the browser keeps anything for pages. */
+function kept(): boolean {
+  try {
+    return localStorage.getItem(KEPT) === "yes";
+  } catch {
+    return false;
+  }
+}
+
+function keep(on: boolean): void {
+  try {
+    localStorage.setItem(KEPT, on ? "yes" : "no");
+  } catch {
+    // It is switched on until the page is closed.
   }
 }

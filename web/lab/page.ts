@@ -140,7 +140,7 @@ async function main(): Promise<void> {
     const [table, name] = field.includes(".") ? (field.split(".") as [string, string]) : [undefined, field];
     const target = table === undefined ? scenario : ((scenario[table] ??= {}) as Record<string, unknown>);
     const optional = FIELDS.find((one) => one.field === field)?.optional;
-    if (optional && value === "") delete target[name!];
+    if (optional !== undefined && value === "") delete target[name!];
     else target[name!] = value;
     // What no longer is a preset's is nobody's.
     delete scenario.name;
@@ -199,7 +199,7 @@ async function main(): Promise<void> {
     if (of !== asked) return;
     for (const figure of figures(of, runs)) show(figure.name, at("figures"), () => figure);
     const rows = summary(of, runs);
-    table(rows);
+    table(of, rows);
     if (finished) {
       if (!runner.native) heavy.measured(rows.reduce((sum, row) => sum + row.segments, 0), runner.workedMs);
       understand.answered(of, runs);
@@ -219,19 +219,24 @@ async function main(): Promise<void> {
     charts.set(name, draw(place, figure()));
   }
 
-  function table(rows: readonly Row[]): void {
-    const heads = ["flow", "mean", "of the rate", "sent again", "marked", "timeouts", "RTT", "done after", "limit"];
-    const cells = rows.map((row) => [
-      row.name,
-      mbps(row.meanMbps),
-      percent(row.share),
-      percent(row.retransmitted),
-      percent(row.marked),
-      String(row.timeouts),
-      `${digits(row.rttMs)} ms`,
-      Number.isNaN(row.completedS) ? "–" : `${digits(row.completedS)} s`,
-      row.limit,
-    ]);
+  /** Columns that say nothing of any flow of this question are left out. */
+  function table(of: Asked, rows: readonly Row[]): void {
+    const marks = (of.question.scenario.host?.ecn ?? 0) !== 0 || rows.some(({ marked }) => marked > 0) || warnings(of).length > 0;
+    const columns: [string, (row: Row) => string][] = [
+      ["flow", (row) => row.name],
+      ["mean goodput", (row) => mbps(row.meanMbps)],
+      ["of the rate", (row) => percent(row.share)],
+      ["sent again", (row) => percent(row.retransmitted)],
+      ...(marks ? [["marked", (row: Row) => percent(row.marked)] as [string, (row: Row) => string]] : []),
+      ["timeouts", (row) => String(row.timeouts)],
+      ["mean RTT", (row) => `${digits(row.rttMs)} ms`],
+      ...(of.flows.some(({ bytes }) => bytes !== undefined)
+        ? [["done after", (row: Row) => (Number.isNaN(row.completedS) ? "–" : `${digits(row.completedS)} s`)] as [string, (row: Row) => string]]
+        : []),
+      ["limit", (row) => row.limit],
+    ];
+    const heads = columns.map(([head]) => head);
+    const cells = rows.map((row) => columns.map(([, cell]) => cell(row)));
     const line = (tag: "th" | "td", words: string[]): HTMLElement => {
       const made_ = made("tr", "");
       made_.append(...words.map((word) => Object.assign(made(tag, ""), { textContent: word })));
@@ -252,13 +257,17 @@ async function main(): Promise<void> {
 
   function taking(): void {
     const took = (words: string): void => void (at("took").textContent = words);
-    const copy = (text: string, what: string): void =>
-      void navigator.clipboard.writeText(text).then(
-        () => took(`${what} is copied.`),
-        () => took("The browser did not let the page copy; select the text below."),
-      );
-    at("copy").addEventListener("click", () => copy(file.toml(question), "The file"));
-    at("link").addEventListener("click", () => copy(`${location.href.split("#")[0]}#${permalink.written(question)}`, "The link"));
+    const copy = async (text: string, what: string): Promise<void> => {
+      try {
+        // Pages that come neither encrypted nor from this machine have no clipboard.
+        await navigator.clipboard.writeText(text);
+        took(`${what} is copied.`);
+      } catch {
+        took("The browser did not let the page copy; select the text below, or the address above.");
+      }
+    };
+    at("copy").addEventListener("click", () => void copy(file.toml(question), "The file"));
+    at("link").addEventListener("click", () => void copy(`${location.href.split("#")[0]}#${permalink.written(question)}`, "The link"));
     at("download").addEventListener("click", () => {
       const url = URL.createObjectURL(new Blob([file.toml(question)], { type: "text/plain" }));
       const name = `${question.scenario.name ?? "scenario"}.toml`;

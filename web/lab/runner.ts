@@ -31,7 +31,12 @@ export class Runner {
     private readonly everyMs: number,
   ) {
     this.controls = new Promise((resolve, reject) => {
-      this.worker.onerror = (event) => reject(new Error(event.message || "the worker could not be loaded"));
+      this.worker.onerror = (event) => {
+        const why = event.message || "the worker could not be loaded";
+        reject(new Error(why));
+        // Once it runs nobody waits for the names, and a question that it will not answer is not left open.
+        if (this.asked !== undefined) this.listener.failed(why);
+      };
       this.worker.onmessage = ({ data }: MessageEvent<Answer>) => {
         if (data.kind === "ready") resolve(data.controls);
         else if (data.kind === "failed" && data.number === 0) reject(new Error(data.why));

@@ -1,5 +1,6 @@
 // Numbers beside the figures, and the sentence of the answer.
 
+import { significant } from "./amount";
 import type { Asked } from "./asked";
 import { life, limit, sum, told } from "./limit";
 import type { RunLines } from "./series";
@@ -45,18 +46,18 @@ export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
   });
 }
 
-const digits = (value: number): string => (Number.isNaN(value) ? "–" : value >= 100 ? value.toFixed(0) : value.toPrecision(3));
-export const percent = (share: number): string => (Number.isNaN(share) ? "–" : `${(100 * share).toPrecision(share >= 0.1 ? 3 : 2)}%`);
+export const digits = (value: number): string => significant(value, 3);
+export const percent = (share: number): string => (Number.isNaN(share) ? "–" : `${significant(100 * share, share >= 0.1 ? 3 : 2)}%`);
 export const mbps = (value: number): string => `${digits(value)} Mbit/s`;
-export { digits };
 
 /** What came out, in a sentence or two. */
 export function sentence(asked: Asked, rows: readonly Row[]): string {
   const { scenario } = asked.question;
   const { path = {} } = scenario;
   const where = `${path.rate ?? "100 Mbit/s"}, ${path.rtt ?? "20 ms"}, ${path.loss ?? "0%"} loss`;
-  const each = rows.map((row) => {
-    const got = `${row.name} gets ${mbps(row.meanMbps)}, ${percent(row.share)} of what the rate allows`;
+  const each = rows.map((row, flow) => {
+    const { count } = asked.flows[flow]!;
+    const got = `${count > 1 ? `${row.name}, ${count} connections together, gets` : `${row.name} gets`} ${mbps(row.meanMbps)}, ${percent(row.share)} of what the rate allows`;
     return Number.isNaN(row.completedS) ? `${got}; the limit is ${row.limit}` : `${got}, and is done after ${digits(row.completedS)} s; the limit was ${row.limit}`;
   });
   return `${where}: ${each.join(". ")}.`;

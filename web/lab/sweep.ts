@@ -91,7 +91,7 @@ export class Sweep {
           x: { label: "loss", unit: "%", scale: "log", low, high: 20 },
           y: { label: "mean goodput", unit: "Mbit/s", scale: "log" },
           series,
-          marks: now >= low ? [{ along: "x", at: now, words: "now" }] : [],
+          marks: now >= low ? [{ along: "x", at: now, words: "now", low: true }] : [],
         },
       ],
       height: 260,

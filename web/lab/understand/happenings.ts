@@ -1,5 +1,7 @@
 // What happened, in a sentence, with where it is written: of each control what its sender did, with the numbers of that moment.
 
+import { significant } from "../amount";
+
 export interface Happening {
   t: number;
   /** Of the page's flows. */
@@ -40,8 +42,11 @@ interface Kind {
   words: (of: Happening, told: Told) => string;
 }
 
+/** Windows below it do not come down to a share of theirs, but to whole segments. */
+const SMALL = 20;
+
 const segments = (count: number): string => (count === 1 ? "1 segment" : `${count} segments`);
-const mbps = (value: number): string => `${value >= 100 ? value.toFixed(0) : value.toPrecision(3)} Mbit/s`;
+const mbps = (value: number): string => `${significant(value, 3)} Mbit/s`;
 const isBbr = (cc: string): boolean => cc.startsWith("bbr");
 /** Of version 1 the section, of version 3 its title. */
 const draft = (section: string, title: string) => (cc: string): string => (cc === "bbr" ? `${BBR1} section ${section}` : `${BBR3}, "${title}"`);
@@ -136,7 +141,10 @@ export const KINDS: Record<string, Kind> = {
       if (isBbr(cc)) {
         return `What is lost is sent again; the bandwidth that BBR has seen stays.${paces(of)} Version 3 may bound what it sends for a while after a round with losses.`;
       }
-      return `The window comes down${comesDown(of)}, to ${decrease(cc).factor === "less" ? "less" : `${decrease(cc).factor} of it`}, spread over a round trip (RFC 6937). What is lost is sent again.`;
+      if (of.ssthresh >= of.before) return `The window stays at ${segments(of.before)}, for it cannot come down further. What is lost is sent again.`;
+      const { factor } = decrease(cc);
+      const share = factor === "less" ? "less" : `${factor} of it${of.before < SMALL ? " in whole segments" : ""}`;
+      return `The window comes down${comesDown(of)}, to ${share}, spread over a round trip (RFC 6937). What is lost is sent again.`;
     },
   },
   "recovery-amid-reduction": {
@@ -175,7 +183,8 @@ export const KINDS: Record<string, Kind> = {
     class: "state",
     short: always("recoveries that ended"),
     source: (cc) => (isBbr(cc) ? decrease(cc).source : "RFC 6675 section 5"),
-    words: ({ cwnd }) => `All is acknowledged that was in flight when it began: that is over, with a window of ${segments(cwnd)}.`,
+    words: ({ cwnd }, { cc }) =>
+      `${isBbr(cc) ? "The repair" : "The reduction"} is over, for all is acknowledged that was in flight when it began. The window is ${segments(cwnd)}.`,
   },
   undone: {
     class: "state",

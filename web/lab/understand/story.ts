@@ -1,5 +1,6 @@
 // How often what happened, of each flow; and in a sentence or two what a loss did to it.
 
+import { significant, stretch } from "../amount";
 import { KINDS, ORDER, type Happening } from "./happenings";
 
 /** Of one flow: all counts, and what can be stepped through. */
@@ -19,6 +20,9 @@ export interface Story {
 
 /** More cannot be stepped through. */
 export const MOST_STEPS = 20_000;
+
+/** A window that comes to this share of the path fills it now and then. */
+const FULL = 0.9;
 
 export function story(name: string, cc: string): Story {
   return { name, cc, counts: new Map(), steps: [], before: [], after: [], paced: [], found: 0, sent: 0 };
@@ -52,16 +56,22 @@ export function told({ name, cc, counts, before, after, paced, found }: Story, d
   const timeouts = of("timeout") > 0 ? ` There ${of("timeout") === 1 ? "was 1 timeout" : `were ${of("timeout")} timeouts`}.` : "";
   if (cc.startsWith("bbr")) {
     if (found === 0) return `${lost}.`;
-    const rate = paced.length > 0 ? `, and went on pacing at ${median(paced).toPrecision(3)} Mbit/s (median)` : "";
+    const rate = paced.length > 0 ? `, and went on pacing at ${significant(median(paced), 3)} Mbit/s (median)` : "";
     const section = KINDS["recovery"]!.source(cc);
-    return `${lost}. ${times(of("recovery")).replace(/^./, (letter) => letter.toUpperCase())} it repaired losses; it does not take them for congestion. It kept its model of the path, bandwidth × round trip${rate} (${section}).${timeouts}`;
+    return `${lost}. ${times(of("recovery")).replace(/^./, (letter) => letter.toUpperCase())} it repaired losses; it does not take them for congestion: it measures the bandwidth that gets through, and sends at that. It kept its model of the path, bandwidth × round trip${rate} (${section}).${timeouts}`;
   }
   if (cuts === 0) return `${lost}, and nothing cut its window.`;
-  const every = durationS / cuts;
   const grown = `When it was cut it had come to ${median(before)} segments (median), and was left with ${median(after)}; ${fills} fill this path.`;
   const how = of("reduced-by-mark") + of("timeout") > 0 ? "" : cc === "cubic" ? " to 70% (RFC 9438 section 4.6)" : cc === "reno" ? " to half (RFC 5681 section 3.2)" : "";
   const marks = of("reduced-by-mark");
   const why = marks === 0 ? "losses" : cuts > marks ? "losses and marks" : "marks";
-  const often = `${times(cuts)} its window was cut${how}, every ${every >= 1 ? every.toPrecision(2) : every.toFixed(2)} s`;
-  return `${lost}. It takes ${why} for congestion: ${often}. ${grown}${timeouts}`;
+  const often = `${times(cuts)} its window was cut${how}${cuts > 1 ? `, every ${stretch(durationS / cuts)}` : ""}`;
+  return `${lost}. It takes ${why} for congestion: ${often}. ${grown}${tooSoon(of, median(before), median(after), fills)}${timeouts}`;
+}
+
+/** Why little gets through, where the path loses packets sooner than a window fills it. */
+function tooSoon(of: (kind: string) => number, before: number, after: number, fills: number): string {
+  if (of("data-lost") <= of("data-dropped") || !(before < FULL * fills)) return "";
+  const filled = significant((50 * (before + after)) / fills, 1);
+  return ` The path loses the next packet before the window has grown back, so it fills about ${filled}% of the path, and gets about that share of the rate.`;
 }

@@ -3,6 +3,7 @@
 import { draw, type Chart } from "../../draw/index";
 import { tint } from "../../draw/colours";
 import { group, type Member } from "../../draw/group";
+import { stretch } from "../amount";
 import type { Tables } from "../core";
 import type { Asked } from "../asked";
 import { made } from "../fields";
@@ -79,6 +80,7 @@ export class Understand {
     this.watched = false;
     if (this.worker === undefined) return;
     this.player.pause();
+    group("time").point(null, this.member);
     this.number += 1;
     this.post({ kind: "stop" });
     delete this.root.dataset["watched"];
@@ -109,6 +111,7 @@ export class Understand {
     this.worker?.terminate();
     this.worker = undefined;
     this.events = [];
+    group("time").point(null, this.member);
     group("time").leave(this.member);
     this.chart?.remove();
     this.chart = undefined;
@@ -251,7 +254,8 @@ export class Understand {
     this.want(t);
     this.sentences(t);
     this.picture();
-    if (settled) group("time").point(t, this.member);
+    // A line stays there; readouts would stay in the way.
+    if (settled) group("time").point(t, this.member, true);
   }
 
   /** Of each flow what happened last. */
@@ -265,7 +269,7 @@ export class Understand {
       }
       const ago = t - last.t;
       card.append(this.words(last));
-      card.append(Object.assign(made("span", "ago"), { textContent: ago < 1e-9 ? " now" : ` ${since(ago)} ago` }));
+      card.append(Object.assign(made("span", "ago"), { textContent: ago < 1e-9 ? " now" : ` ${stretch(ago)} ago` }));
       if (ago < 1e-9) card.classList.add("now-here");
       return card;
     });
@@ -329,11 +333,6 @@ function told_(one: Story, activeS: number, fills: number, colour: string): HTML
   dot.style.background = tint(colour);
   words.append(dot, Object.assign(made("strong", ""), { textContent: name! }), told(one, activeS, fills).slice(name!.length));
   return words;
-}
-
-function since(s: number): string {
-  if (s >= 1) return `${s.toPrecision(2)} s`;
-  return s >= 1e-3 ? `${(s * 1e3).toPrecision(2)} ms` : `${Math.round(s * 1e6)} µs`;
 }
 
 function longest(values: Float64Array): number {

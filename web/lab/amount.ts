@@ -1,0 +1,26 @@
+// Numbers as the page tells them: so many digits that mean something, and never an exponent.
+
+/** Whole numbers keep all their digits. NaN: not known. */
+export function significant(value: number, digits: number): string {
+  if (!Number.isFinite(value)) return "–";
+  if (value === 0 || Math.abs(value) >= 10 ** digits) return value.toFixed(0);
+  const rounded = Number(value.toPrecision(digits));
+  const power = Math.floor(Math.log10(Math.abs(rounded)));
+  return rounded.toFixed(Math.min(20, Math.max(0, digits - 1 - power)));
+}
+
+/** Units of time: below how many seconds each is used, and how many it has. */
+const UNITS: readonly [number, number, string][] = [
+  [1e-3, 1e-6, "µs"],
+  [1, 1e-3, "ms"],
+  [90, 1, "s"],
+  [5_400, 60, "minutes"],
+  [172_800, 3_600, "hours"],
+  [Infinity, 86_400, "days"],
+];
+
+/** A stretch of time. */
+export function stretch(s: number, digits = 2): string {
+  const [, size, unit] = UNITS.find(([below]) => s < below)!;
+  return `${significant(s / size, digits)} ${unit}`;
+}
