@@ -21,27 +21,27 @@ fn mutated(name: &str, inputs: u64) {
 
 #[test]
 fn mutated_captures_are_survived() {
-    mutated("capture", 300_000);
+    mutated("capture", 120_000);
 }
 
 #[test]
 fn mutated_talks_are_analysed() {
-    mutated("analysis", 100_000);
+    mutated("analysis", 40_000);
 }
 
 #[test]
 fn mutated_scripts_are_survived() {
-    mutated("packetdrill", 500_000);
+    mutated("packetdrill", 200_000);
 }
 
 #[test]
 fn mutated_scenarios_run_or_are_refused() {
-    mutated("simulation", 5_000);
+    mutated("simulation", 2_000);
 }
 
 #[test]
 fn mutated_senders_are_replayed() {
-    mutated("replay", 20_000);
+    mutated("replay", 8_000);
 }
 
 #[test]
