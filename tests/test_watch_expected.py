@@ -11,6 +11,8 @@ import pytest
 from sawtooth.watch import Connection, limits
 from sawtooth.watch.connection import connections
 from sawtooth.watch.expected import SHORTEST_S, Expectations, Expected, expect, observed, why_not
+from sawtooth.watch.path import left_open
+from sawtooth.watch.text import between
 from test_watch import SENT, changed
 
 LOSSY = SENT | {"data_segs_out": 6000, "total_retrans": 60, "bytes_acked": 8_600_000, "busy_time": 10_000_000}
@@ -46,23 +48,45 @@ def test_the_window_becomes_an_observation() -> None:
     of.check()
 
 
-def test_deliveries_while_a_queue_stood_are_the_rate_of_the_bottleneck() -> None:
-    of = observed(seen(standing_bps=8e6), fastest_bps=9e6)
-    assert (of.standing_bps, of.delivery_bps) == (8e6, 8e6)
+def test_deliveries_while_a_queue_stood_are_the_rate_of_the_bottleneck_where_none_were_faster() -> None:
+    path = left_open(observed(seen(standing_bps=8e6), fastest_bps=8.4e6))
+    assert 7.6e6 < path.rate.low < path.rate.high < 10.5e6
     # Twice as fast is no haste: the queue was not the bottleneck's.
-    assert observed(seen(standing_bps=8e6), fastest_bps=16e6).delivery_bps == 16e6
+    faster = left_open(observed(seen(standing_bps=8e6), fastest_bps=16e6))
+    assert faster.rate.low == pytest.approx(16e6 * 1514 / 1448)
+    assert faster.rate.high == pytest.approx(5 * faster.rate.low)
     # BBR has told its own.
-    assert observed(seen(standing_bps=8e6, bbr_bps=8.1e6)).standing_bps is None
+    assert left_open(observed(seen(limit="path", bbr_bps=8.1e6), fastest_bps=16e6)).rate.high < 10.5e6
 
 
-def test_without_its_loss_a_lossy_transfer_gets_more_and_bbr_gets_more_than_reno() -> None:
-    told = expect(dataclasses.replace(observed(seen()), duration_s=4.0), draws=2)
+def test_a_round_trip_of_whole_milliseconds_is_up_to_one_more() -> None:
+    frame_s = 1514 * 8 / left_open(observed(seen())).rate.value
+    assert left_open(observed(seen(rtt_min_s=0.02))).rtt.high == pytest.approx(0.021)
+    exact = left_open(observed(seen(rtt_min_s=0.020203))).rtt
+    assert (exact.low, exact.high) == (pytest.approx(0.020203 - frame_s), 0.020203)
+
+
+def test_a_queue_that_was_seen_is_no_shorter_and_one_that_was_not_has_no_lower_end_of_its_own() -> None:
+    stood = seen(standing_bps=8e6, rtt_min_s=0.020203, rtt_max_s=0.06, rtt_mean_s=0.05)
+    packets = (0.06 - 0.020203) * 8e6 / 8 / 1514
+    assert left_open(observed(stood, fastest_bps=8e6)).queue.low == pytest.approx(packets, rel=0.1)
+    assert left_open(observed(stood, fastest_bps=30e6)).queue.low < packets / 2
+
+
+def test_of_a_bottleneck_that_was_never_full_only_the_low_end_is_told_where_it_decides() -> None:
+    told = expect(dataclasses.replace(observed(seen()), duration_s=4.0, rtt_max_s=0.0215), draws=8)
     assert told.reason is None
     assert told.lossless is not None
-    of = {one.cc: one.goodput_bps for one in told.controls}
+    of = {one.cc: one for one in told.controls}
     assert list(of) == ["reno", "cubic", "bbr", "bbr3"]
-    assert told.lossless.goodput_bps > of["cubic"]
-    assert of["bbr"] > of["reno"]
+    # Losses hold them: they have both ends.
+    for name in ("reno", "cubic"):
+        assert of[name].high_bps is not None
+        assert of[name].low_bps < (of[name].goodput_bps or 0) < of[name].high_bps
+    for one in (told.lossless, of["bbr"]):
+        assert (one.goodput_bps, one.high_bps) == (None, None)
+        assert between(one).startswith("at least ")
+        assert one.low_bps > 5e6
 
 
 def test_what_no_estimate_can_come_from_says_why() -> None:

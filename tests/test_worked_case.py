@@ -1,8 +1,13 @@
-"""The worked case of docs/tutorial-watch.md: its commands run in a guest, and print what the page shows."""
+"""The worked case of docs/tutorial-watch.md: its commands run in a guest, and print what the page shows.
+
+What only reads the capture runs on this host: there Python begins ten times as fast.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +18,8 @@ from sawtooth.kernel import Guest, Kernel
 PAGE = Path(__file__).parents[1] / "docs" / "tutorial-watch.md"
 # Locks between processes need /dev/shm; tcpdump gives its file to a user of its own: in the guest's own memory it may.
 BEFORE = "mkdir -p /dev/shm; mkdir /tmp/case; cd /tmp/case"
+AFTER = "cp slow.pcap /run/sawtooth/"
+READERS = ("sawtooth capture ", "sawtooth whatif ")
 
 
 def shown() -> list[tuple[str, list[str]]]:
@@ -37,15 +44,23 @@ def printed(kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> list[li
     share = tmp_path_factory.mktemp("case")
     script = [BEFORE]
     for at, (command, _) in enumerate(shown()):
+        if command.startswith(READERS):
+            continue
         # Braces keep what runs in the background with this shell, which waits for it.
         script.append(f"{{ {command.removesuffix('&')} ;}} > /run/sawtooth/{at} 2>&1 {'&' * command.endswith('&')}")
         script.append(f"[ $? = 0 ] || echo '{at}' >> /run/sawtooth/failed")
+    script.append(AFTER)
     environment = {"PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin", "COLUMNS": "110"}
     (share / "script").write_text("\n".join(script), encoding="utf-8")
     done = Guest(kernel).run(["bash", "/run/sawtooth/script"], share=share, timeout_s=900, env=environment)
     failed = (share / "failed").read_text().split() if (share / "failed").exists() else []
     # timeout ends tcpdump, and says so.
     assert [shown()[int(at)][0] for at in failed if "timeout" not in shown()[int(at)][0]] == [], done.console
+    for at, (command, _) in enumerate(shown()):
+        if command.startswith(READERS):
+            said = subprocess.run(["sh", "-c", command], cwd=share, env=os.environ | environment, capture_output=True)
+            assert said.returncode == 0, said.stderr
+            (share / str(at)).write_bytes(said.stdout)
     return [(share / str(at)).read_text(encoding="utf-8").splitlines() for at in range(len(shown()))]
 
 

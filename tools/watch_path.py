@@ -26,6 +26,7 @@ from sawtooth.testbed.apply import entered
 
 NEAR, FAR = "10.77.0.1", "10.77.0.2"
 PORT = 7777
+_HARDWARE = {NEAR: "02:00:00:00:00:01", FAR: "02:00:00:00:00:02"}
 _SIOCETHTOOL, _IPV4 = 0x8946, b"\x08\x00"
 _OFFLOADS = {"transmit checksum": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 _FRAMES = 64
@@ -67,7 +68,7 @@ class RoundTrips:
     """A number that all others are counted from."""
 
     def left(self, number: int, now: float) -> None:
-        """A segment of data, by the number after its last byte."""
+        """A segment of data, or a SYN, by the number after it."""
         self.base = number - 65536 if self.base is None else self.base
         end = self._from_base(number)
         if end in self.waiting:
@@ -141,10 +142,11 @@ class Carrier:
                 for frame in frames(source):
                     at = now + half
                     if source is self.near:
-                        end = _data(frame)
+                        end, data = _segment(frame)
                         if end is not None:
-                            self.sent += 1
                             self.trips.left(end, now)
+                        if data:
+                            self.sent += 1
                             if rng.random() < one.loss:
                                 self.dropped += 1
                                 continue
@@ -187,13 +189,15 @@ def frames(source: socket.socket) -> Iterator[bytes]:
             yield frame
 
 
-def _data(frame: bytes) -> int | None:
-    """The number after the last byte of its data, if it has some."""
+def _segment(frame: bytes) -> tuple[int | None, bool]:
+    """The number after the last byte of its data, or after a SYN, if it has either; whether it has data."""
     if frame[12:14] != _IPV4 or frame[23] != 6:
-        return None
+        return None, False
     begin = 14 + (frame[14] & 15) * 4
     data = 14 + int.from_bytes(frame[16:18], "big") - begin - (frame[begin + 12] >> 4) * 4
-    return (int.from_bytes(frame[begin + 4 : begin + 8], "big") + data) & 0xFFFFFFFF if data > 0 else None
+    length = data + (frame[begin + 13] >> 1 & 1)
+    end = (int.from_bytes(frame[begin + 4 : begin + 8], "big") + length) & 0xFFFFFFFF
+    return (end if length > 0 else None), data > 0
 
 
 def _blocks(options: bytes) -> list[tuple[int, int]]:
@@ -221,7 +225,10 @@ def carried(one: Situation) -> Iterator[tuple[list[str], Carrier]]:
             here, there = f"v{len(ends)}", f"p{len(ends)}"
             script = f"ip link add {here} netns {name} type veth peer name {there} netns {names[2]}"
             subprocess.run(["sh", "-c", script], check=True)
-            script = f"ip addr add {own} peer {peer} dev {here}; ip link set {here} txqueuelen 10000 up"
+            script = f"ip addr add {own} peer {peer} dev {here}; "
+            script += f"ip link set {here} address {_HARDWARE[own]} txqueuelen 10000 up; "
+            # A question for an address could be lost on the path, and nothing is sent for a second.
+            script += f"ip neighbour add {peer} lladdr {_HARDWARE[peer]} dev {here} nud permanent"
             subprocess.run(["ip", "netns", "exec", name, "sh", "-c", script], check=True)
             subprocess.run(["ip", "-n", names[2], "link", "set", there, "up"], check=True)
             with entered(name):

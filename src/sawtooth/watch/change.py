@@ -48,7 +48,7 @@ class Changes:
     ``segments`` of data sent, ``retransmits`` among them, ``spurious`` of those (the peer says that it had them
     already), ``marked`` (ECN), the shares of time ``busy``, ``receive_window``, ``send_buffer``; the shares of looks
     ``waiting`` (nothing left to send, the window not full), ``filled`` (likewise, but the send buffer is full) and
-    ``standing`` (a queue); ``standing_bps``, the mean of the delivery rate at these; ``rtt_mean_s``; ``rtt_max_s``;
+    ``standing`` (a queue); ``standing_bps``, the highest delivery rate at these; ``rtt_mean_s``; ``rtt_max_s``;
     ``delivery_max_bps``.
     """
 
@@ -176,7 +176,7 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         last = _difference(now.counters, old.counters)
         interval[there] = now.at_s - before.at_s
     base, since = np.full((count, len(_AT)), np.nan), np.full(count, np.nan)
-    sums, looks, highest = np.zeros((count, 6)), np.zeros((count, 1)), np.full((count, 2), -np.inf)
+    sums, looks, highest = np.zeros((count, 6)), np.zeros((count, 1)), np.full((count, 3), -np.inf)
     for one in kept:
         one, there = one.of(now.cookie)
         new = there & np.isnan(since)
@@ -185,7 +185,7 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         # Where a look has nothing of a connection, nothing is added.
         sums += one.added
         looks += there[:, None]
-        np.fmax(highest, one.moment[:, 4:], out=highest)
+        np.fmax(highest, one.moment[:, 3:], out=highest)
     whole = _difference(now.counters, base)
     length = now.at_s - since
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -193,7 +193,7 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         rates = last / interval[:, None]
         shares = np.minimum(1.0, whole / 1e6 / length[:, None])
         means[:, 4] = np.where(np.isnan(now.moment[:, 4]), np.nan, means[:, 4])
-        standing_bps = sums[:, 3] / np.where(sums[:, 2] > 0, sums[:, 2], np.nan)
+        standing_bps = np.where(sums[:, 2] > 0, highest[:, 0], np.nan)
         mean_bps = whole[:, _AT["bytes_acked"]] * 8 / length
     of = {name: whole[:, place] for name, place in _AT.items()}
     return Changes(
@@ -215,6 +215,6 @@ def _changes(look: Look, now: _Kept, before: _Kept | None, kept: list[_Kept]) ->
         standing=means[:, 2],
         standing_bps=standing_bps,
         rtt_mean_s=means[:, 4],
-        rtt_max_s=np.where(np.isfinite(highest[:, 0]), highest[:, 0], np.nan),
-        delivery_max_bps=np.where(np.isfinite(highest[:, 1]), highest[:, 1], np.nan),
+        rtt_max_s=np.where(np.isfinite(highest[:, 1]), highest[:, 1], np.nan),
+        delivery_max_bps=np.where(np.isfinite(highest[:, 2]), highest[:, 2], np.nan),
     )

@@ -6,33 +6,41 @@ Simulations run in one process of their own, one connection after the other, nic
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from sawtooth.errors import SawtoothError
 from sawtooth.watch.connection import Connection
-from sawtooth.whatif import Estimate, Estimated, Observed, estimate, replay
+from sawtooth.watch.path import full, left_open
+from sawtooth.whatif import Estimate, Observed
+from sawtooth.whatif.fitting import FEWEST, RUNS, fit, predicted
 from sawtooth.whatif.observed import CONTROLS
+from sawtooth.whatif.replay import Drawn, Replayed, Runs, affordable, self_test
 
 SHARE = 0.5
 """Of one core, that simulations take at most."""
-DRAWS = 8
+DRAWS = FEWEST
+"""Of paths: as few as have an interval of 90% by their order."""
 SHORTEST_S = 5.0
 """Of the window, before a path is estimated."""
 STALE_S = 60.0
 """After so long a connection that is still on the screen is estimated again."""
 FASTEST_BPS = 2e9
 """Above, the simulation of one connection would take the share of many minutes."""
-ALIKE = 1.3
-"""Times the rate of a bottleneck that a single delivery rate may seem to have."""
+PACKETS = 60e6
+"""That are simulated for an answer, a minute or so of a core: on fast paths of fewer draws."""
+Z95 = 1.6448536269514722
 MOST = 256
 """Answers that are kept."""
 HELD = {
@@ -45,12 +53,14 @@ HELD = {
 
 @dataclass(frozen=True)
 class Range:
-    """Goodput in bit/s with its 90% interval."""
+    """Goodput in bit/s with its 90% interval. Where the bottleneck was never seen full, and it is that which decides,
+    only ``low_bps`` is known: the other two are None.
+    """
 
     cc: str
-    goodput_bps: float
+    goodput_bps: float | None
     low_bps: float
-    high_bps: float
+    high_bps: float | None
 
 
 @dataclass(frozen=True)
@@ -89,11 +99,6 @@ def observed(one: Connection, fastest_bps: float | None = None) -> Observed:
     """The window of a connection as ``whatif`` takes it. ``fastest_bps`` is the highest delivery rate that was seen."""
     limited = {"receive window": one.receive_window_limited or 0.0, "send buffer": one.send_buffer_limited or 0.0}
     lost = (one.retransmits or 0) - (one.spurious or 0)
-    fastest = fastest_bps or one.delivery_bps
-    # While a queue stands deliveries are as fast as the bottleneck; what seems a little faster came at once.
-    standing = max(one.standing_bps, one.mean_bps or 0.0) if one.standing_bps and one.bbr_bps is None else None
-    if standing is not None and (fastest or 0.0) <= ALIKE * standing:
-        fastest = standing
     return Observed(
         source="watch",
         what=f"watch, {one.ends}, {one.window_s or 0:.0f} s",
@@ -110,8 +115,8 @@ def observed(one: Connection, fastest_bps: float | None = None) -> Observed:
         rtt_max_s=one.rtt_max_s,
         window_bytes=one.peer_window_bytes,
         limited={name: share for name, share in limited.items() if share > 0},
-        delivery_bps=fastest,
-        standing_bps=standing,
+        delivery_bps=fastest_bps or one.delivery_bps,
+        standing_bps=one.standing_bps,
         bottleneck_bps=one.bbr_bps if one.limit == "path" else None,
     )
 
@@ -120,9 +125,7 @@ def expect(seen: Observed, *, draws: int = DRAWS, seed: int = 1) -> Expected:
     """Simulates. What no estimate can come from has its reason."""
     begun = time.process_time()
     try:
-        path = estimate(seen)
-        test, answers = replay(seen, path, draws=draws, seed=seed)
-        without = _without_loss(seen, path, draws, seed) if answers else None
+        return _expect(seen, left_open(seen), draws, seed)
     except SawtoothError as error:
         return Expected(reason=error.message)
     finally:
@@ -130,24 +133,43 @@ def expect(seen: Observed, *, draws: int = DRAWS, seed: int = 1) -> Expected:
         with contextlib.suppress(OSError):
             if os.environ.get(_SHARED):
                 time.sleep((time.process_time() - begun) * (1 / SHARE - 1))
-    if not answers:
-        return Expected(reason=f"no number is told: {test.words}", test=test.verdict)
-    ranges = tuple(Range(one.cc, one.median_bps, one.low_bps, one.high_bps) for one in answers)
-    return Expected(lossless=without, controls=ranges, test=test.verdict)
 
 
 _SHARED = "SAWTOOTH_WATCH_SHARED"
 """Set in the process that shares its core."""
 
 
-def _without_loss(seen: Observed, path: Estimate, draws: int, seed: int) -> Range | None:
-    if seen.cc is None:
-        return None
-    clean = replace(path, loss=Estimated.exact(0.0, "none"), burst=Estimated.exact(1.0, "none"), by_replay=False)
-    # Without what was observed there is nothing to compare with: the answer is the simulation's.
-    asked = replace(seen, goodput_bps=None)
-    _, answers = replay(asked, clean, controls=[seen.cc], draws=draws, seed=seed)
-    return next((Range(one.cc, one.median_bps, one.low_bps, one.high_bps) for one in answers), None)
+def _expect(seen: Observed, path: Estimate, draws: int, seed: int) -> Expected:
+    if None in (seen.cc, seen.goodput_bps, seen.retransmitted, seen.rtt_min_s, seen.rtt_mean_s, seen.rtt_max_s):
+        return Expected(reason="the kernel does not tell enough of it: counts of segments, or round trips")
+    if seen.cc not in CONTROLS:
+        return Expected(reason=f"the simulator has no {seen.cc}")
+    runs = Runs(seen, path)
+    paths = fit(seen, path, runs, draws=affordable(seen, path, draws, RUNS + len(CONTROLS) + 1, PACKETS), seed=seed)
+    found = {cc: runs.of(paths, cc) for cc in CONTROLS}
+    test = self_test(seen, [predicted(seen.cc, found[seen.cc])])
+    if test.verdict == "fails":
+        return Expected(reason=f"no number is told: {test.words}", test=test.verdict)
+    ranges = tuple(_range(runs, path, paths, cc, found[cc]) for cc in CONTROLS)
+    clean = [replace(one, loss=0.0) for one in paths]
+    without = _range(runs, path, clean, seen.cc, runs.of(clean, seen.cc))
+    return Expected(lossless=without, controls=ranges, test="fitted")
+
+
+def _range(runs: Runs, path: Estimate, paths: Sequence[Drawn], cc: str, found: Sequence[Replayed]) -> Range:
+    """With both ends; or where a bottleneck that was never seen full decides, what that gives which was seen."""
+    told = predicted(cc, found)
+    if full(runs.observed) or not _follows([one.rate_bps for one in paths], told.draws):
+        return Range(cc, told.median_bps, told.low_bps, told.high_bps)
+    slowest = runs.of([replace(one, rate_bps=path.rate.low) for one in paths], cc)
+    return Range(cc, None, predicted(cc, slowest).low_bps, None)
+
+
+def _follows(rates: Sequence[float], goodput: Sequence[float]) -> bool:
+    """Whether what it got grows with the rate that was tried: their ranks are correlated, and not by chance (5%)."""
+    ranks = np.argsort(np.argsort([rates, goodput], axis=1), axis=1)
+    together = float(np.asarray(np.corrcoef(ranks[0], ranks[1]))[0, 1])
+    return together * math.sqrt(len(rates) - 1) > Z95
 
 
 def _begin() -> None:

@@ -17,7 +17,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.expected import Expectations
 from sawtooth.watch.player import Player
-from sawtooth.watch.text import COLUMNS, expected_lines, heading, lost_between, unseen
+from sawtooth.watch.text import COLUMNS, expected_lines, heading, lost_between, shortly, unseen
 from sawtooth.watch.watcher import SORTS, Moment
 from sawtooth.whatif.text import rate, span
 
@@ -160,7 +160,7 @@ class Screen(App[None]):
             return "-"
         told = self._expectations.of(one)
         if told.lossless is not None:
-            return rate(told.lossless.goodput_bps)
+            return shortly(told.lossless)
         # What holds it, where that is not the network, stands beside it; all reasons are in the details.
         return next((word for word in _SOON if (told.reason or "").startswith(word)), "-")
 

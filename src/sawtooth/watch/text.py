@@ -108,5 +108,12 @@ def expected_lines(one: Connection, told: Expected) -> list[str]:
 
 
 def between(told: Range) -> str:
-    """The median and the 90% interval."""
+    """The median and the 90% interval, or the end of it that is known."""
+    if told.goodput_bps is None or told.high_bps is None:
+        return f"at least {rate(told.low_bps)}: the bottleneck was never seen full"
     return f"{rate(told.goodput_bps)} ({rate(told.low_bps)} … {rate(told.high_bps)})"
+
+
+def shortly(told: Range) -> str:
+    """The median, or the end that is known."""
+    return f"≥ {rate(told.low_bps)}" if told.goodput_bps is None else rate(told.goodput_bps)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sawtooth.scenario import GilbertElliott, Loss, LossPattern, Queue, Rate, Scenario, Size, Span
 from sawtooth.whatif.estimate import Estimate
@@ -25,6 +25,8 @@ PACKETS = 200e6
 LONGEST_S = 60.0
 WARMUP_S = 8.0
 """Before the measured part of a replay, where the observation did not see the transfer's start."""
+MOMENTS = 10
+"""At which a replay's round trip is looked at, as in a window of ``sawtooth watch``."""
 AGREES = 0.1
 ROUGHLY = 0.3
 WIDEST = 10.0
@@ -87,6 +89,17 @@ class Drawn:
     loss: float
     burst: float
     ack_loss: float
+
+
+class Replayed(NamedTuple):
+    """What one run gave: payload in bit/s, the share of segments sent again, and of the smoothed round trips at moments
+    as far apart as the looks of ``sawtooth watch`` their mean and the largest.
+    """
+
+    goodput_bps: float
+    retransmitted: float
+    rtt_mean_s: float
+    rtt_max_s: float
 
 
 def draw(estimate: Estimate, count: int, seed: int) -> list[Drawn]:
@@ -184,15 +197,15 @@ def replay(
 
     Two threads or more: the simulator lets go of the interpreter. Raises SawtoothError as the engine ``sim`` does.
     """
-    count = _affordable(observed, estimate, draws, len(controls))
+    count = affordable(observed, estimate, draws, len(controls) + (CANDIDATES if estimate.by_replay else 0))
     paths = draw(estimate, count * (CANDIDATES if estimate.by_replay else 1), seed)
-    runs = _Runs(observed, estimate, len(paths) + count * len(controls), progress)
+    runs = Runs(observed, estimate, len(paths) + count * len(controls), progress)
     fitted = estimate.by_replay and observed.cc in CONTROLS
-    results: dict[str, list[tuple[float, float]]] = {}
+    results: dict[str, list[Replayed]] = {}
     if fitted:
         assert observed.cc is not None
         tried = runs.of(paths, observed.cc)
-        nearest = sorted(range(len(paths)), key=lambda at: _distance(observed, *tried[at]))[:count]
+        nearest = sorted(range(len(paths)), key=lambda at: _distance(observed, tried[at]))[:count]
         paths = [paths[at] for at in nearest]
         results[observed.cc] = [tried[at] for at in nearest]
     for cc in dict.fromkeys((*([observed.cc] if observed.cc in CONTROLS else []), *controls)):
@@ -205,21 +218,25 @@ def replay(
     return test, kept
 
 
-class _Runs:
+class Runs:
     """Simulations side by side, counted for the progress."""
 
     def __init__(
-        self, observed: Observed, estimate: Estimate, total: int, progress: Callable[[float], None] | None
+        self,
+        observed: Observed,
+        estimate: Estimate,
+        total: int = 1,
+        progress: Callable[[float], None] | None = None,
     ) -> None:
-        self._observed, self._estimate, self._total, self._progress = observed, estimate, total, progress
+        self.observed, self._estimate, self._total, self._progress = observed, estimate, total, progress
         self._done = 0
         self._stopped = False
 
-    def of(self, paths: Sequence[Drawn], cc: str) -> list[tuple[float, float]]:
-        """Goodput in bit/s and the share retransmitted, for each path."""
-        found: dict[int, tuple[float, float]] = {}
+    def of(self, paths: Sequence[Drawn], cc: str) -> list[Replayed]:
+        """Each path's."""
+        found: dict[int, Replayed] = {}
 
-        def done(number: int, result: tuple[float, float]) -> None:
+        def done(number: int, result: Replayed) -> None:
             found[number] = result
             self._done += 1
             if self._progress is not None:
@@ -233,45 +250,51 @@ class _Runs:
         # Ctrl-C comes to one thread; those that simulate look at the flag some times a second.
         self._stopped = True
 
-    def _run(self, path: Drawn, cc: str) -> tuple[float, float]:
+    def _run(self, path: Drawn, cc: str) -> Replayed:
+        import numpy as np
+
         from sawtooth.engines import get
         from sawtooth.stats.throughput import after_warmup
 
-        asked = scenario(self._observed, self._estimate, path, cc)
+        asked = scenario(self.observed, self._estimate, path, cc)
         run = get("sim").run(asked, stop=lambda: self._stopped)
         table = after_warmup(run, run.tables["intervals"])
         ends = table["t_s"].to_numpy()
         length = ends - [max(0.0, asked.warmup.seconds), *ends[:-1]]
-        seconds = length.sum() - _handshake_s(self._observed, path)
+        seconds = length.sum() - _handshake_s(self.observed, path)
         goodput = float((table["goodput_bps"].to_numpy() * length).sum() / seconds)
-        return goodput, float(table["retransmits"].sum() / max(1, table["segments_out"].sum()))
+        again = float(table["retransmits"].sum() / max(1, table["segments_out"].sum()))
+        moments = run.tables["tcp_info"]
+        since = moments["t_s"].to_numpy()
+        at = np.searchsorted(since, np.linspace(max(0.0, asked.warmup.seconds), ends[-1], MOMENTS + 1) - 1e-6)
+        trips = moments["srtt_s"].to_numpy()[at.clip(0, len(since) - 1)]
+        return Replayed(goodput, again, float(trips.mean()), float(trips.max()))
 
 
-def _affordable(observed: Observed, estimate: Estimate, draws: int, controls: int) -> int:
-    """Fewer draws where each is long; the time that lossless transfers of every control would take is counted."""
+def affordable(observed: Observed, estimate: Estimate, draws: int, runs: int, packets: float = PACKETS) -> int:
+    """Fewer draws where each is long: of each, so many runs, all counted as lossless transfers, take ``packets``."""
     seconds = min(observed.duration_s or LONGEST_S, LONGEST_S) + (0 if observed.from_start else WARMUP_S)
     window = estimate.window.value * 8 / max(estimate.rtt.value, 1e-4) if estimate.window else math.inf
-    packets = seconds * min(estimate.rate.value, window) / 8 / observed.frame_bytes
-    runs = controls + (CANDIDATES if estimate.by_replay else 0)
-    return max(min(FEWEST_DRAWS, draws), min(draws, int(PACKETS / max(1.0, packets * runs))))
+    each = seconds * min(estimate.rate.value, window) / 8 / observed.frame_bytes
+    return max(min(FEWEST_DRAWS, draws), min(draws, int(packets / max(1.0, each * runs))))
 
 
-def _distance(observed: Observed, goodput: float, retransmitted: float) -> float:
+def _distance(observed: Observed, one: Replayed) -> float:
     """How far a replay is from the observation: in throughput, and half as much in retransmissions."""
     assert observed.goodput_bps is not None
-    far = abs(math.log(max(goodput, 1.0) / observed.goodput_bps))
+    far = abs(math.log(max(one.goodput_bps, 1.0) / observed.goodput_bps))
     if observed.retransmitted is not None:
         floor = 1 / max(observed.segments or 1, 1)
-        far += 0.5 * abs(math.log((retransmitted + floor) / (observed.retransmitted + floor)))
+        far += 0.5 * abs(math.log((one.retransmitted + floor) / (observed.retransmitted + floor)))
     return far
 
 
-def _answer(cc: str, found: Sequence[tuple[float, float]]) -> Answer:
+def _answer(cc: str, found: Sequence[Replayed]) -> Answer:
     import numpy as np
 
-    goodput = np.array([one for one, _ in found])
+    goodput = np.array([one.goodput_bps for one in found])
     low, median, high = np.quantile(goodput, (0.05, 0.5, 0.95)).tolist()
-    retransmitted = float(np.median([share for _, share in found]))
+    retransmitted = float(np.median([one.retransmitted for one in found]))
     return Answer(cc, median, low, high, retransmitted, tuple(goodput.tolist()))
 
 

@@ -1,0 +1,91 @@
+"""Path: what a window of looks leaves open of the path behind a connection, as wide as it is, for replays to narrow."""
+
+from __future__ import annotations
+
+from sawtooth.whatif import Estimate, Estimated, Observed
+from sawtooth.whatif.estimate import (
+    FASTER,
+    UNKNOWN_QUEUE_BDP,
+    beyond_window,
+    no_ack_loss,
+    poisson_interval,
+    single_losses,
+    window_limit,
+)
+
+SAMPLE = 0.1
+"""How far a delivery rate may be above the bottleneck's, the highest of some."""
+ACKNOWLEDGED = 2
+"""Segments by which it may be below: what one acknowledgement covers, of all in a round trip."""
+MILLISECOND = 1e-3
+
+
+def left_open(observed: Observed) -> Estimate:
+    """Raises SawtoothError as ``Observed.check``."""
+    observed.check()
+    rate = _rate(observed)
+    rtt = _rtt(observed, rate)
+    return Estimate(
+        rate=rate,
+        rtt=rtt,
+        queue=_queue(observed, rate, rtt),
+        loss=_loss(observed),
+        burst=single_losses(),
+        ack_loss=no_ack_loss("not visible to the sender"),
+        window=window_limit(observed),
+        by_replay=True,
+        cannot_tell=beyond_window(observed),
+    )
+
+
+def full(observed: Observed) -> bool:
+    """Whether the bottleneck was seen busy: BBR has found it, or a queue stood and nothing else came faster."""
+    fastest = max(observed.delivery_bps or 0.0, observed.goodput_bps or 0.0)
+    return bool(observed.bottleneck_bps) or fastest <= (1 + SAMPLE) * (observed.standing_bps or 0.0)
+
+
+def _rate(observed: Observed) -> Estimated:
+    wire = observed.frame_bytes / observed.mss
+    # No bottleneck is slower than what went through.
+    least = (observed.goodput_bps or 0.0) * wire
+    if not full(observed):
+        value = max(observed.delivery_bps or 0.0, observed.goodput_bps or 0.0) * wire
+        how = "the fastest that was seen; no queue stood, so the bottleneck may be faster"
+        return Estimated(value, value, value * FASTER, how, "at least")
+    told = observed.bottleneck_bps or max(observed.standing_bps or 0.0, observed.delivery_bps or 0.0)
+    value = max(told * wire, least)
+    flight = max(ACKNOWLEDGED, value * (observed.rtt_mean_s or 0.0) / 8 / observed.frame_bytes)
+    how = "BBR's own filter" if observed.bottleneck_bps else "the fastest deliveries, while a queue stood"
+    return Estimated(value, max(least, value * (1 - SAMPLE)), value * (1 + ACKNOWLEDGED / flight), how, "at least")
+
+
+def _rtt(observed: Observed, rate: Estimated) -> Estimated:
+    """The kernel's least may be of a SYN, which takes no time to send, or of a full frame."""
+    seen = observed.rtt_min_s or MILLISECOND
+    low = max(seen - observed.frame_bytes * 8 / rate.value, seen * 0.05)
+    high = seen + (MILLISECOND if in_milliseconds(seen) else 0.0)
+    return Estimated((low + high) / 2, low, high, "the least round trip", "at most")
+
+
+def in_milliseconds(least_s: float) -> bool:
+    """Whether the kernel has a round trip from a timestamp, after losses: the truth is up to one more."""
+    return round(least_s * 1e6) % 1000 == 0
+
+
+def _queue(observed: Observed, rate: Estimated, rtt: Estimated) -> Estimated:
+    bdp = max(1.0, rate.value * rtt.value / 8 / observed.frame_bytes)
+    low, _, high = (part * bdp for part in UNKNOWN_QUEUE_BDP)
+    how = "between 0.2 and 4 bandwidth-delay products"
+    if full(observed) and observed.rtt_max_s is not None:
+        seen = (observed.rtt_max_s - rtt.high) * rate.low / 8 / observed.frame_bytes
+        low, high = seen, max(high, 3 * seen)
+        how = "at least the largest round trip above the base, at the bottleneck's rate"
+    low, high = max(2.0, low), max(4.0, high)
+    return Estimated((low * high) ** 0.5, low, high, how, "at least")
+
+
+def _loss(observed: Observed) -> Estimated:
+    count, segments = observed.retransmits or 0, observed.segments or 1
+    most = min(0.5, poisson_interval(count)[1] / segments)
+    how = f"{count} of {segments} segments sent again; any part of them may be a full queue's"
+    return Estimated(most / 2, 0.0, most, how, "at most")

@@ -1,0 +1,83 @@
+"""Fitting: paths whose replays look like what was observed, and the interval of what one transfer more gets."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sawtooth.whatif import Estimate, Estimated, Observed
+from sawtooth.whatif.estimate import no_ack_loss, single_losses
+from sawtooth.whatif.fitting import FEWEST, fit, predicted
+from sawtooth.whatif.replay import Drawn, Replayed, Runs
+
+SECONDS = 6.0
+TRUE = Drawn(seed=77, rate_bps=6e6, rtt_s=0.02, queue=20, loss=0.002, burst=1.0, ack_loss=0.0)
+OPEN = Estimate(
+    rate=Estimated(6e6, 4e6, 9e6, "", "at least"),
+    rtt=Estimated(0.02, 0.0195, 0.0205, "", "at most"),
+    queue=Estimated(20, 5, 80, "", "at least"),
+    loss=Estimated(0.01, 0.0, 0.02, "", "at most"),
+    burst=single_losses(),
+    ack_loss=no_ack_loss(""),
+)
+
+
+def window(path: Drawn) -> Observed:
+    """What cubic did on a path, as a window tells it."""
+    asked = Observed("watch", "", duration_s=SECONDS, from_start=False, cc="cubic", segments=3000, retransmits=0)
+    (got,) = Runs(asked, OPEN).of([path], "cubic")
+    segments = round(got.goodput_bps * SECONDS / 8 / 1448)
+    return Observed(
+        "watch",
+        "",
+        goodput_bps=got.goodput_bps,
+        duration_s=SECONDS,
+        from_start=False,
+        cc="cubic",
+        segments=segments,
+        retransmits=round(got.retransmitted * segments),
+        rtt_min_s=0.02,
+        rtt_mean_s=got.rtt_mean_s,
+        rtt_max_s=got.rtt_max_s,
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted() -> list[Drawn]:
+    seen = window(TRUE)
+    return fit(seen, OPEN, Runs(seen, OPEN), draws=12, seed=3)
+
+
+def test_what_is_kept_is_near_the_path_that_was_observed_and_within_the_estimate(fitted: list[Drawn]) -> None:
+    def spread(name: str) -> float:
+        return float(np.std([math.log(getattr(one, name)) for one in fitted]))
+
+    assert len(fitted) == 12
+    assert np.median([one.rate_bps for one in fitted]) == pytest.approx(TRUE.rate_bps, rel=0.1)
+    # An even spread over all that was left open has a deviation of the width over the root of twelve.
+    assert spread("rate_bps") < 0.5 * math.log(9 / 4) / math.sqrt(12)
+    assert spread("queue") < math.log(80 / 5) / math.sqrt(12)
+    for name in ("rate", "rtt", "queue", "loss"):
+        of, ends = {"rate": "rate_bps", "rtt": "rtt_s"}.get(name, name), getattr(OPEN, name)
+        assert all(ends.low * 0.999999 <= getattr(one, of) <= ends.high * 1.000001 for one in fitted), name
+
+
+def test_another_transfer_has_other_luck(fitted: list[Drawn]) -> None:
+    seen = window(TRUE)
+    seeds = {one.seed for one in fitted}
+    assert len(seeds) == len(fitted)
+    assert TRUE.seed not in seeds
+    assert fit(seen, OPEN, Runs(seen, OPEN), draws=12, seed=3) == fitted
+
+
+@pytest.mark.parametrize("count", [8, FEWEST, 24])
+def test_an_interval_holds_nine_in_ten_of_transfers_to_come(count: int) -> None:
+    rng = np.random.default_rng(5)
+    inside = 0
+    for _ in range(2000):
+        *goodput, later = np.exp(rng.normal(15, 0.3, count + 1))
+        told = predicted("cubic", [Replayed(one, 0.0, 0.0, 0.0) for one in goodput])
+        inside += told.low_bps <= later <= told.high_bps
+    assert inside / 2000 == pytest.approx(0.9, abs=0.02)
