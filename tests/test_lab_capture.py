@@ -203,6 +203,18 @@ def test_what_it_cannot_read_it_says(page: Opened, tmp_path: Path) -> None:
         file.write_bytes(content)
         assert words in refused(page, file)
         assert "A pcap or pcapng file is needed" in page.page.inner_text("#capture-wrong")
+    section = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
+    for content, words in (
+        (HEADER + struct.pack("<IIII", 0, 0, 2**31 - 1, 2**31 - 1), "the record claims 2147483663 bytes"),
+        # Of 16 bytes more than 32 bits count: in a page, where lengths have 32, too.
+        (HEADER + struct.pack("<IIII", 0, 0, 2**32 - 1, 2**32 - 1) + bytes(50), "the record claims 4294967311 bytes"),
+        (section + struct.pack("<II", 6, 2**32 - 4) + bytes(50), "the file ends inside a block of 4294967292 bytes"),
+        (section + struct.pack("<II", 6, 0) + bytes(50), "a block claims 0 bytes"),
+    ):
+        file.write_bytes(content)
+        assert refused(page, file) == ""
+        assert words in page.page.inner_text("#capture-problems")
+        assert any(words in problem for problem in sawtooth.read_capture(file).problems)
     frame = bytes(12) + b"\x08\x00" + struct.pack(">BBHHHBBH", 0x45, 0, 28, 1, 0, 64, 17, 0) + bytes(16)
     file.write_bytes(HEADER + struct.pack("<IIII", 1, 0, len(frame), len(frame)) + frame)
     assert refused(page, file) == ""

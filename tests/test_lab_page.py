@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from sawtooth import Scenario
 from sawtooth.engines import get
-from sawtooth.lab import Site
+from sawtooth.lab import Server, Site
 from test_webassembly import served
 
 
@@ -313,7 +315,8 @@ def test_a_flow_s_wrong_field_is_marked_and_what_stands_below_is_of_the_last_val
         ("#%7Bbroken", "breaks off before its end"),
         ("#%7B%2", 'a "%" in it is not followed by two digits'),
         ("#nonsense", "no question of this page"),
-        ("#[1,2]", "a table is needed"),
+        ("#[1,2]", "no question of this page"),
+        ("#null", "no question of this page"),
         ('#{"flows":{}}', "flows: a list is needed"),
         ("#" + "x" * 30_000, "30000 characters"),
     ],
@@ -365,6 +368,77 @@ def test_a_broken_link_is_no_harm(browser: Any, address: str, hash_: str) -> Non
     assert [row[0] for row in opened.rows] == ["cubic", "bbr"]
     assert opened.said == []
     opened.context.close()
+
+
+def test_a_name_of_somebody_else_s_link_is_one_word_of_the_command_line(browser: Any, address: str) -> None:
+    for name, command in (
+        ("a; rm -rf ~", "sawtooth run 'a; rm -rf ~.toml'"),
+        ("it's", "sawtooth run 'it'\\''s.toml'"),
+        ("--out/../x", "sawtooth run out-..-x.toml"),
+        ("wan+1", "sawtooth run wan+1.toml"),
+    ):
+        opened = Opened(browser, f"{address}#{quote(json.dumps({'name': name, 'duration': '1 s'}))}")
+        opened.finish()
+        assert opened.page.text_content("#command") == command
+        opened.context.close()
+
+
+def test_a_thousand_flows_are_refused_and_what_is_little_has_its_unit(page: Opened, tmp_path: Path) -> None:
+    page.finish()
+    file = tmp_path / "many.toml"
+    file.write_text('duration = "1 s"\n' + '[[flows]]\ncc = "cubic"\n' * 1000)
+    page.page.locator("#open").set_input_files(file)
+    page.page.wait_for_function("() => document.getElementById('sentence').textContent.startsWith('flows:')")
+    assert "the page draws at most 100 flows, and these are 1000. Give flows that are alike a count" in page.sentence
+    file.write_text('duration = "1 s"\n' + '[[flows]]\ncc = "cubic"\nbytes = "1 B"\n' * 8)
+    page.page.locator("#open").set_input_files(file)
+    page.page.wait_for_function("() => document.getElementById('sentence').textContent.includes('more flows')")
+    assert "cubic gets 0.300 kbit/s" in page.sentence or "cubic gets 0.200 kbit/s" in page.sentence
+    assert page.sentence.endswith("2 more flows are in the table.")
+    assert len(page.rows) == 8
+
+
+def test_a_browser_that_keeps_nothing_for_pages_has_the_whole_page(browser: Any, site: Site) -> None:
+    with Server(site) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        context = browser.new_context()
+        context.add_init_script(
+            "for (const name of ['localStorage', 'sessionStorage'])"
+            " Object.defineProperty(window, name, { get() { throw new DOMException('', 'SecurityError'); } });"
+        )
+        page = context.new_page()
+        page.goto(server.opened)
+        page.wait_for_selector("body[data-finished]", timeout=60_000)
+        assert "bbr gets" in page.inner_text("#sentence")
+        page.check("#native")
+        context.close()
+        server.shutdown()
+        thread.join()
+
+
+def test_what_of_the_page_does_not_come_is_told(browser: Any, address: str) -> None:
+    for part, words in (("worker.js", "the worker could not be loaded"), ("sawtooth.wasm", "WebAssembly")):
+        page = browser.new_context().new_page()
+        page.route(f"**/{part}", lambda route: route.fulfill(status=200, body="not that"))
+        page.goto(address)
+        page.wait_for_function("() => !document.getElementById('wrong').hidden")
+        told = page.inner_text("#wrong")
+        assert told.startswith("the simulator could not be loaded: "), told
+        assert words in told or part == "worker.js"
+        page.context.close()
+
+
+def test_back_and_forward_in_a_hurry_end_where_the_address_is(page: Opened) -> None:
+    for name in ("sawtooth", "ecn", "reverse"):
+        page.page.get_by_label("Start from a question").select_option(name)
+        page.finish()
+    page.page.evaluate("for (const step of [-1, -1, 1, -1]) history.go(step)")
+    page.page.wait_for_timeout(300)
+    page.finish()
+    asked = json.loads(page.page.evaluate("decodeURIComponent(location.hash.slice(1))"))
+    assert page.page.locator("#preset").input_value() == asked["name"]
+    assert asked["path"]["rate"] in page.sentence
 
 
 def test_what_is_too_heavy_is_told_with_what_is_lighter_and_can_be_run_all_the_same(page: Opened) -> None:

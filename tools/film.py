@@ -1,4 +1,5 @@
-"""Makes the README's film of the laboratory, docs/images/lab-film.png: loss is moved, the window follows.
+"""Makes the README's pictures of the laboratory: docs/images/lab.png, the page; lab-film.png, loss is moved and the window
+follows; lab-why.png, what Understand tells of it.
 
     python tools/film.py
 
@@ -19,12 +20,27 @@ from playwright.sync_api import Page, sync_playwright
 
 from sawtooth.lab import Server, built
 
-PLACE = Path(__file__).resolve().parents[1] / "docs" / "images" / "lab-film.png"
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 LOSSES = ("0%", "0.01%", "0.1%", "1%")
 QUESTION = {"duration": "20 s", "path": {"rate": "50 Mbit/s", "rtt": "40 ms", "loss": "0%"}, "flows": [{"cc": "cubic"}]}
 _GAP = 24
+_ROOM = 6
 _COLOURS = 64
 """Of a picture: lines and letters need no more."""
+_ANSWERED = "() => document.body.dataset.finished !== undefined"
+_SWEPT = (
+    "() => document.querySelector('#response canvas') && !document.getElementById('swept').innerText.includes(' of ')"
+)
+
+
+def part(page: Page, selector: str) -> Image.Image:
+    """What is seen there, with some room beside it."""
+    box = page.locator(selector).bounding_box()
+    if box is None:
+        raise SystemExit(f"{selector} is not in the page")
+    clip = {"x": box["x"] - _ROOM, "y": box["y"], "width": box["width"] + 2 * _ROOM, "height": box["height"]}
+    seen = page.screenshot(clip=clip, full_page=True)
+    return Image.open(io.BytesIO(seen)).convert("RGB")
 
 
 def frame(page: Page, loss: str) -> Image.Image:
@@ -33,9 +49,8 @@ def frame(page: Page, loss: str) -> Image.Image:
     asked = f"%22loss%22:%22{quote(loss)}%22"
     page.wait_for_function("part => document.body.dataset.finished?.includes(part)", arg=asked, timeout=60_000)
     page.mouse.move(0, 0)
-    field = page.locator(".field", has=page.locator("#f-path-loss"))
-    figure = page.locator("#figures > div").nth(1)
-    seen = [Image.open(io.BytesIO(element.screenshot())).convert("RGB") for element in (field, figure)]
+    page.evaluate("document.activeElement.blur()")
+    seen = [part(page, selector) for selector in (".field:has(#f-path-loss)", "#figures > div:nth-child(2)")]
     width = max(picture.width for picture in seen)
     whole = Image.new("RGB", (width, sum(picture.height for picture in seen)), "white")
     whole.paste(seen[0], (0, 0))
@@ -49,7 +64,37 @@ def strip(frames: list[Image.Image]) -> Image.Image:
     whole = Image.new("RGB", (2 * width + _GAP, 2 * height + _GAP), "white")
     for at, one in enumerate(frames):
         whole.paste(one, ((at % 2) * (width + _GAP), (at // 2) * (height + _GAP)))
-    return whole.quantize(_COLOURS, dither=Image.Dither.NONE)
+    return whole
+
+
+def film(page: Page, address: str) -> Image.Image:
+    page.goto(f"{address}#{quote(json.dumps(QUESTION))}")
+    page.wait_for_selector("body[data-ready]", timeout=60_000)
+    return strip([frame(page, loss) for loss in LOSSES])
+
+
+def whole(page: Page, address: str) -> Image.Image:
+    """The page with the published study's path, when its response to loss is drawn."""
+    page.goto(address)
+    page.wait_for_selector("body[data-ready]", timeout=60_000)
+    page.get_by_label("Start from a question").select_option("laboratory-path")
+    page.wait_for_function(_SWEPT, timeout=120_000)
+    return Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+
+
+def why(page: Page, address: str) -> Image.Image:
+    """What Understand tells of the first question, as far as the packets on their way."""
+    page.goto(address)
+    page.wait_for_function(_ANSWERED, timeout=60_000)
+    page.locator("#understand > summary").click()
+    page.wait_for_selector("#understand[data-drawn]", timeout=60_000)
+    page.mouse.move(0, 0)
+    told = part(page, "#understand")
+    top, paths = (page.locator(one).bounding_box() for one in ("#understand", "#understand .ways"))
+    return told.crop((0, 0, told.width, round(paths["y"] + paths["height"] - top["y"]) + _ROOM))
+
+
+PICTURES = {"lab-film": film, "lab": whole, "lab-why": why}
 
 
 def main() -> None:
@@ -57,10 +102,12 @@ def main() -> None:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1400, "height": 1000}, color_scheme="light")
-        page.goto(f"{server.address}#{quote(json.dumps(QUESTION))}")
-        page.wait_for_selector("body[data-ready]", timeout=60_000)
-        strip([frame(page, loss) for loss in LOSSES]).save(PLACE, optimize=True)
+        for name, picture in PICTURES.items():
+            # A page of its own: another "#" is no other page.
+            page = browser.new_page(viewport={"width": 1400, "height": 1000}, color_scheme="light")
+            few = picture(page, server.address).quantize(_COLOURS, dither=Image.Dither.NONE)
+            few.save(IMAGES / f"{name}.png", optimize=True)
+            page.close()
         browser.close()
         server.shutdown()
         thread.join()

@@ -2,7 +2,7 @@
 
 import { compile, flowNames, type Compiled } from "./compile";
 import { called, control, type Control } from "./control";
-import { within } from "./problem";
+import { InputError, within } from "./problem";
 import { DEFAULTS, type Flow, type Scenario } from "./scenario";
 import { span, spanText } from "./units";
 
@@ -29,6 +29,8 @@ export interface Asked {
   mostMbps: number;
 }
 
+/** More than can be told apart, and each is a line in every figure. */
+const MOST_FLOWS = 100;
 const SAMPLES = 400;
 /** Of a full frame: payload. */
 const PAYLOAD = 1448 / 1514;
@@ -39,6 +41,10 @@ export function read(question: Question, controls: readonly string[]): Asked {
   const durationNs = within("duration", () => span(question.scenario.duration ?? DEFAULTS.duration));
   const scenario = { ...question.scenario, interval: spanText(interval(durationNs)) };
   const flows: Flow[] = scenario.flows ?? [{}];
+  if (flows.length > MOST_FLOWS) {
+    const message = `the page draws at most ${MOST_FLOWS} flows, and these are ${flows.length}`;
+    throw new InputError("unsupported", message, "give flows that are alike a count, or run it with the command line", "flows");
+  }
   // All together first: what is wrong is told of the field that it is in.
   const whole = compile(scenario, controls);
   const names = flowNames(flows.map(({ name, cc }) => ({ name, called: called(cc ?? DEFAULTS.flow.cc) })));

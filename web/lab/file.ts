@@ -36,9 +36,18 @@ export function read(text: string): Question {
   return { scenario: { ...scenario, flows: compared.map((cc: Control) => ({ ...common, cc })) }, alone: true };
 }
 
-/** What gives the same numbers, to be typed into a shell. */
+/** What gives the same numbers, to be typed into a shell: a name of somebody else's link is one word there, and no option. */
 export function command({ scenario }: Question): string {
-  return `sawtooth run ${scenario.name ?? "scenario"}.toml`;
+  return `sawtooth run ${word(fileName(scenario))}`;
+}
+
+/** What its file is called: in this directory. */
+export function fileName({ name = "scenario" }: Scenario): string {
+  return `${name.replace(/[/\\]/g, "-").replace(/^[.-]+/, "") || "scenario"}.toml`;
+}
+
+function word(text: string): string {
+  return /^[\w.,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 const COMPARED = "compared";

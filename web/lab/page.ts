@@ -270,8 +270,7 @@ async function main(): Promise<void> {
     at("link").addEventListener("click", () => void copy(`${location.href.split("#")[0]}#${permalink.written(question)}`, "The link"));
     at("download").addEventListener("click", () => {
       const url = URL.createObjectURL(new Blob([file.toml(question)], { type: "text/plain" }));
-      const name = `${question.scenario.name ?? "scenario"}.toml`;
-      Object.assign(made("a", ""), { href: url, download: name }).click();
+      Object.assign(made("a", ""), { href: url, download: file.fileName(question.scenario) }).click();
       setTimeout(() => URL.revokeObjectURL(url), 1_000);
     });
     at<HTMLInputElement>("open").addEventListener("change", (event) => {

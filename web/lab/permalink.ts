@@ -31,10 +31,13 @@ function parsed(text: string): unknown {
   } catch {
     throw new InputError("bad-link", 'a "%" in it is not followed by two digits, as if it were cut off', fix);
   }
+  const none = "what stands after its # is no question of this page";
   try {
-    return JSON.parse(plain);
+    const told: unknown = JSON.parse(plain);
+    if (typeof told === "object" && told !== null && !Array.isArray(told)) return told;
   } catch {
     const cut = plain.startsWith("{") && !plain.endsWith("}");
-    throw new InputError("bad-link", cut ? "it breaks off before its end" : "what stands after its # is no question of this page", fix);
+    throw new InputError("bad-link", cut ? "it breaks off before its end" : none, fix);
   }
+  throw new InputError("bad-link", none, fix);
 }

@@ -48,7 +48,9 @@ export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
 
 export const digits = (value: number): string => significant(value, 3);
 export const percent = (share: number): string => (Number.isNaN(share) ? "–" : `${significant(100 * share, share >= 0.1 ? 3 : 2)}%`);
-export const mbps = (value: number): string => `${digits(value)} Mbit/s`;
+export const mbps = (value: number): string => (value > 0 && value < 0.01 ? `${digits(value * 1e3)} kbit/s` : `${digits(value)} Mbit/s`);
+/** Of more flows the table tells. */
+const MOST_TOLD = 6;
 
 /** What came out, in a sentence or two. */
 export function sentence(asked: Asked, rows: readonly Row[]): string {
@@ -60,5 +62,6 @@ export function sentence(asked: Asked, rows: readonly Row[]): string {
     const got = `${count > 1 ? `${row.name}, ${count} connections together, gets` : `${row.name} gets`} ${mbps(row.meanMbps)}, ${percent(row.share)} of what the rate allows`;
     return Number.isNaN(row.completedS) ? `${got}; the limit is ${row.limit}` : `${got}, and is done after ${digits(row.completedS)} s; the limit was ${row.limit}`;
   });
-  return `${where}: ${each.join(". ")}.`;
+  const more = each.length > MOST_TOLD ? ` ${each.length - MOST_TOLD} more flows are in the table.` : "";
+  return `${where}: ${each.slice(0, MOST_TOLD).join(". ")}.${more}`;
 }

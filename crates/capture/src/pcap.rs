@@ -67,10 +67,12 @@ impl Pcap {
                 Err(Err::Incomplete(Needed::Size(missing))) => missing.get(),
                 Err(_) => return Err(Broken { byte, text: "this is no packet record".into() }),
             };
-            let length = data.len() + missing;
-            if length > LARGEST {
-                return Err(Broken { byte, text: format!("the record claims {length} bytes: damaged from here on") });
+            // A record may claim more than 32 bits count, and in a page a length has no more.
+            let claimed = data.len() as u64 + missing as u64;
+            if claimed > LARGEST as u64 {
+                return Err(Broken { byte, text: format!("the record claims {claimed} bytes: damaged from here on") });
             }
+            let length = data.len() + missing;
             if !buffer.need(length) {
                 let there = buffer.data().len();
                 if there == 0 {
