@@ -588,6 +588,49 @@ def test_on_a_narrow_screen_nothing_is_wider_than_it(browser: Any, address: str)
     opened.context.close()
 
 
+@pytest.mark.parametrize("width", [1400, 390])
+def test_by_keyboard_the_page_is_gone_through_in_its_order_and_the_focus_is_seen(
+    browser: Any, address: str, width: int
+) -> None:
+    opened = Opened(browser, address, width=width, reduced_motion="reduce")
+    opened.finish()
+    where = """() => {
+      const on = document.activeElement;
+      const { outlineStyle, outlineWidth } = getComputedStyle(on.type === "file" ? on.closest(".button") : on);
+      const { top, bottom } = on.getBoundingClientRect();
+      const over = document.getElementById("sentence").getBoundingClientRect();
+      const hidden = !on.closest("#answer") && over.top < bottom && over.bottom > top && innerWidth < 800;
+      const name = on.ariaLabel ?? on.labels?.[0]?.innerText ?? on.innerText;
+      const rim = outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+      return [name.trim(), rim && bottom > 0 && top < innerHeight && !hidden];
+    }"""
+    reached: list[str] = []
+    while not reached or not reached[-1].startswith("Goodput"):
+        opened.page.keyboard.press("Tab")
+        name, seen = opened.page.evaluate(where)
+        assert seen, name
+        reached.append(name)
+        assert len(reached) < 60
+    order = ["Open a capture", "Start from a question", "Rate", "Loss", "Loss, slider", "Kind of queue", "Duration"]
+    order += ["Flow 1: congestion control", "Remove flow 1", "Flow 2: congestion control", "Add a flow"]
+    order += ["each flow by itself on the path", "Take it along", "Numbers"]
+    assert [name for name in reached if name in order] == order
+    assert reached[reached.index("Numbers") + 1].startswith("Why? Understand")
+    opened.context.close()
+
+
+def test_a_screen_reader_is_told_the_answer(page: Opened) -> None:
+    page.finish()
+    heard = page.page.locator("#answer").aria_snapshot()
+    assert 'region "What came out"' in heard
+    assert f'paragraph: "{page.sentence}"' in heard
+    assert page.page.locator("#sentence").get_attribute("aria-live") == "polite"
+    for name in ("Congestion window", "Round-trip time", "Queue at the bottleneck"):
+        assert re.search(f"img .*{name}", heard)
+    page.set("Rate", "fast")
+    assert 'path.rate: "fast" is not a rate' in page.page.locator("#sentence").aria_snapshot().replace("\\", "")
+
+
 def test_every_control_has_a_name_and_can_be_reached_by_keyboard(page: Opened) -> None:
     unnamed = page.page.evaluate(
         "[...document.querySelectorAll('#ask input, #ask select, #ask button')]"

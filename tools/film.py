@@ -1,5 +1,5 @@
-"""Makes the README's pictures of the laboratory: docs/images/lab.png, the page; lab-film.png, loss is moved and the window
-follows; lab-why.png, what Understand tells of it.
+"""Makes the README's pictures of the laboratory: docs/images/lab.png, the page; lab-film.png, loss is moved and the
+window follows; lab-why.png, what Understand tells of it.
 
     python tools/film.py
 
@@ -29,7 +29,7 @@ _COLOURS = 64
 """Of a picture: lines and letters need no more."""
 _ANSWERED = "() => document.body.dataset.finished !== undefined"
 _SWEPT = (
-    "() => document.querySelector('#response canvas') && !document.getElementById('swept').innerText.includes(' of ')"
+    "() => document.querySelector('#response canvas') && !document.getElementById('swept').innerText.endsWith('losses')"
 )
 
 
@@ -38,7 +38,7 @@ def part(page: Page, selector: str) -> Image.Image:
     box = page.locator(selector).bounding_box()
     if box is None:
         raise SystemExit(f"{selector} is not in the page")
-    clip = {"x": box["x"] - _ROOM, "y": box["y"], "width": box["width"] + 2 * _ROOM, "height": box["height"]}
+    clip = {"x": box["x"] - _ROOM, "y": box["y"] - 2, "width": box["width"] + 2 * _ROOM, "height": box["height"] + 2}
     seen = page.screenshot(clip=clip, full_page=True)
     return Image.open(io.BytesIO(seen)).convert("RGB")
 
