@@ -7,6 +7,7 @@ import io
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -257,6 +258,18 @@ def test_studies_are_compared_point_by_point_with_all_their_seeds(studies: list[
         name for name in found.subjects[0].cells if "2" in name
     )
     assert "not in" in words(found)
+
+
+def test_each_run_of_a_study_is_read_once(studies: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    read, load = [], Run.load
+
+    def noted(directory: Path, **options: Any) -> Run:
+        read.append(directory)
+        return load(directory, **options)
+
+    monkeypatch.setattr(Run, "load", noted)
+    compare(studies)
+    assert len(read) == len(set(read)) == 12 + 8
 
 
 def test_scenarios_with_their_seeds_are_compared_flow_by_flow_with_each_other_and_with_runs(tmp_path: Path) -> None:

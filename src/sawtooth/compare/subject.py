@@ -125,24 +125,26 @@ def _only(run: Run, flow: int) -> Run:
 
 
 def _of_study(where: Path, omit: str | None) -> Subject:
-    from sawtooth.study import StudyResult, store
+    from sawtooth.study import store
+    from sawtooth.study.result import finished
     from sawtooth.study.study import ALONE
     from sawtooth.study.terminal import plain
 
-    result = StudyResult.load(where)
+    # Not its result, for which each run would be read and summarised once more.
+    study, places, found = finished(where)
     cells: dict[str, Cell] = {}
-    varies = any(set(point.key) != {ALONE} for point in result.places)
-    for point in result.places:
+    varies = any(set(point.key) != {ALONE} for point in places)
+    for point in places:
         if not varies:
             _add(cells, _run(store.point_directory(where, point.id), omit))
             continue
         name = ", ".join(f"{key} {plain(value)}" for key, value in point.key.items())
         cells.setdefault(name, Cell()).add(_run(store.point_directory(where, point.id), omit))
-    overrides = result.description.get("overrides", {})
-    settings = _flat(result.study.scenario) | {str(name): value for name, value in overrides.items()}
+    overrides = found.get("overrides", {})
+    settings = _flat(study.scenario) | {str(name): value for name, value in overrides.items()}
     if omit is not None:
         settings["warmup"] = omit
-    return Subject(where, "study" if varies else "run", result.engine, cells, settings)
+    return Subject(where, "study" if varies else "run", found["engine"], cells, settings)
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:

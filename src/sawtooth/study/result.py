@@ -56,6 +56,23 @@ class Place:
     seed: int
 
 
+def finished(directory: Path) -> tuple[Study, list[Place], dict[str, Any]]:
+    """A finished study, where its runs are, and study.json; no run is read. Raises SawtoothError ``not-a-result``."""
+    found = store.describe(directory)
+    if found["finished"] is None:
+        fix = "run the same command again: it goes on where it stopped"
+        raise SawtoothError("not-a-result", "the study is not finished", file=directory, fix=fix)
+    path = directory / store.DESCRIPTION
+    try:
+        study = Study.from_dict(found["study"])
+        names = [axis.column for axis in study.axes()] or [ALONE]
+    except SawtoothError as error:
+        raise not_a_result(f"{error.field}: {error.message}", path) from error
+    if any(list(point["key"]) != names for point in found["points"]):
+        raise not_a_result(f"has points without the columns {', '.join(names)}", path)
+    return study, [Place(point["id"], point["key"], point["seed"]) for point in found["points"]], found
+
+
 @dataclass(frozen=True, repr=False)
 class StudyResult(Shown):
     """What a study found.
@@ -135,19 +152,7 @@ class StudyResult(Shown):
     def load(cls, directory: Path | str) -> StudyResult:
         """Reads a finished study's directory. Raises SawtoothError ``not-a-result`` for anything else."""
         where = Path(directory)
-        found = store.describe(where)
-        if found["finished"] is None:
-            fix = "run the same command again: it goes on where it stopped"
-            raise SawtoothError("not-a-result", "the study is not finished", file=where, fix=fix)
-        path = where / store.DESCRIPTION
-        try:
-            study = Study.from_dict(found["study"])
-            names = [axis.column for axis in study.axes()] or [ALONE]
-        except SawtoothError as error:
-            raise not_a_result(f"{error.field}: {error.message}", path) from error
-        if any(list(point["key"]) != names for point in found["points"]):
-            raise not_a_result(f"has points without the columns {', '.join(names)}", path)
-        places = [Place(point["id"], point["key"], point["seed"]) for point in found["points"]]
+        study, places, found = finished(where)
         return cls.build(study, found["engine"], where, places, _published(where, found.get("published")))
 
     @property
