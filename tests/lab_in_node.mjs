@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { read, run } from "./lab_tables.mjs";
+import { kept, read, run } from "./lab_tables.mjs";
 
 const [built, verb] = process.argv.slice(2);
 const part = (name) => import(pathToFileURL(`${built}/${name}.mjs`).href);
@@ -106,6 +106,11 @@ const verbs = {
   /** A capture, read. */
   async read({ capture, detailed }) {
     return read((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), detailed);
+  },
+
+  /** A capture, read, and its segments taken from what is kept. */
+  async kept({ capture, rows }) {
+    return kept((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), rows);
   },
 
   /** What the core says of nonsense. */

@@ -48,16 +48,36 @@ export async function read(Core, bytes, capture, detailed) {
     place += part.length;
     return part;
   };
-  const analysis = core.capture(reading, detailed);
+  const analysis = core.capture(reading, { detailed });
   let steps = 0;
   while (!analysis.advance(1_000)) steps += 1;
   const seen = analysis.bytes;
   const { facts, tables } = analysis.finish();
+  return { facts, digests: await digested(tables), steps, seen, largest };
+}
+
+/** Of each connection of a capture what is told of its segments where so many rows are kept, twice: null where nothing is. */
+export async function kept(Core, bytes, capture, rows) {
+  const core = new Core(await WebAssembly.compile(bytes));
+  let place = 0;
+  const reading = (most) => capture.subarray(place, (place += most));
+  const analysis = core.capture(reading, { rows });
+  while (!analysis.advance(1_000));
+  const { facts, kept } = analysis.finish();
+  const told = [];
+  for (const { index } of facts.connections) {
+    const [first, second] = [kept.segments(index), kept.segments(index)];
+    told.push([first && (await digested(first)), second ?? null]);
+  }
+  return told;
+}
+
+async function digested(tables) {
   const digests = {};
   for (const [table, columns] of Object.entries(tables)) {
     for (const [column, values] of Object.entries(columns)) {
       digests[`${table}.${column}`] = [values.constructor.name, values.length, await digest([values])];
     }
   }
-  return { facts, digests, steps, seen, largest };
+  return digests;
 }

@@ -149,6 +149,22 @@ def test_every_segment_is_drawn_or_thinned_and_that_is_said(page: Opened, captur
     page.page.wait_for_function("() => document.getElementById('capture-drawn').textContent.includes('Thinned')")
 
 
+def test_the_file_is_read_once_whatever_connection_is_looked_at(page: Opened, capture: Path, tmp_path: Path) -> None:
+    file = tmp_path / "once.pcap"
+    file.write_bytes(capture.read_bytes())
+    drop(page, file)
+    # A browser reads no file that is another since it was chosen.
+    file.write_bytes(b"")
+    drawn = {}
+    for index in (1, 0, 1):
+        page.page.locator(f"[data-connection='{index}']").click()
+        page.page.locator("#capture-time-sequence canvas").wait_for()
+        told = page.page.inner_text("#capture-drawn")
+        assert drawn.setdefault(index, told) == told
+    assert len(set(drawn.values())) == 2
+    assert page.page.locator("#capture-wrong").is_hidden()
+
+
 def test_try_this_path_puts_what_it_shows_into_the_fields(page: Opened, capture: Path) -> None:
     drop(page, capture)
     facts = sawtooth.read_capture(capture).facts

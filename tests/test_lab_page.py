@@ -461,6 +461,52 @@ def test_what_is_too_heavy_is_told_with_what_is_lighter_and_can_be_run_all_the_s
     assert page.page.get_by_label("Duration", exact=True).input_value() == "3 s"
 
 
+HEAVY = ("Duration", "900 s")
+"""Of the first question: many seconds of simulation."""
+
+
+def test_what_takes_long_tells_how_far_it_is_and_is_cancelled_by_button_or_escape(page: Opened) -> None:
+    page.finish()
+    line, bar = page.page.locator("#running"), page.page.locator("#run-progress")
+    assert line.is_hidden()
+    page.set(*HEAVY)
+    page.page.get_by_role("button", name="Run it all the same").click()
+    line.wait_for()
+    early = float(bar.get_attribute("value") or 0)
+    assert 0 < early < 1
+    page.page.wait_for_function("early => document.getElementById('run-progress').value > early", arg=early)
+    assert re.fullmatch(r"Simulated: [\d.]+ s of 900 s", page.page.inner_text("#run-far"))
+    button = page.page.locator("#run-cancel")
+    for end in (lambda: page.page.keyboard.press("Escape"), button.click):
+        end()
+        assert page.sentence.startswith("Cancelled.")
+        assert page.page.locator("#answer.stale").count() == 1
+        assert page.page.locator("#figures canvas").count() == 5
+        stood = page.page.inner_text("#run-far")
+        page.page.wait_for_timeout(300)
+        assert page.page.inner_text("#run-far") == stood
+        assert button.inner_text() == "Run it again"
+        button.click()
+        assert page.page.locator("#answer.stale").count() == 0
+        line.wait_for()
+        assert button.inner_text() == "Cancel"
+    assert page.page.evaluate("document.body.dataset.finished") is None
+
+
+def test_another_input_does_not_wait_for_what_runs(page: Opened) -> None:
+    page.finish()
+    page.set(*HEAVY)
+    page.page.get_by_role("button", name="Run it all the same").click()
+    page.page.locator("#running").wait_for()
+    before = float(page.page.locator("#run-progress").get_attribute("value") or 0)
+    assert before < 0.5
+    page.set("Duration", "2 s")
+    page.finish()
+    assert page.page.locator("#running").is_hidden()
+    # The response to loss waits until the question is answered.
+    page.page.wait_for_function("() => document.querySelector('#response canvas') !== null")
+
+
 def serious(page: Any) -> list[Any]:
     """What axe-core finds serious or critical."""
     axe = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -629,6 +675,26 @@ def test_a_screen_reader_is_told_the_answer(page: Opened) -> None:
         assert re.search(f"img .*{name}", heard)
     page.set("Rate", "fast")
     assert 'path.rate: "fast" is not a rate' in page.page.locator("#sentence").aria_snapshot().replace("\\", "")
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_long_legend_leaves_figures_of_a_row_beside_each_other(browser: Any, address: str, width: int) -> None:
+    flows = [{"cc": "cubic", "name": f"a-name-of-a-flow-that-has-forty-letters{at}"} for at in range(6)]
+    asked = {"duration": "1 s", "path": {"rate": "20 Mbit/s"}, "flows": flows, "alone": True}
+    opened = Opened(browser, f"{address}#{quote(json.dumps(asked))}", width=width)
+    opened.page.wait_for_selector("body[data-finished]")
+    places = "all => all.map(one => one.getBoundingClientRect()).map(({ left, top, height }) => [left, top, height])"
+    plots = opened.page.eval_on_selector_all("#figures .plot", places)
+    rows = len({top for _, top, _ in plots})
+    assert rows == (2 if width == 1400 else 5)
+    legends = opened.page.eval_on_selector_all("#figures .legend", places)
+    assert all(height <= 120 for *_, height in legends)
+    # What is clipped can be scrolled to.
+    last = opened.page.locator("#figures .legend").last.get_by_role("button").last
+    last.click()
+    assert last.get_attribute("aria-pressed") == "false"
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    opened.context.close()
 
 
 def test_every_control_has_a_name_and_can_be_reached_by_keyboard(page: Opened) -> None:

@@ -207,6 +207,27 @@ def test_a_capture_is_read_as_the_native_core_reads_it(lab: Path, tmp_path: Path
     assert told["largest"] <= 1 << 20
 
 
+def test_segments_are_kept_while_it_is_read_of_as_many_connections_as_there_is_room_for(
+    lab: Path, tmp_path: Path
+) -> None:
+    flows = [{"cc": "cubic"}, {"cc": "bbr", "start": "5 s"}, {"cc": "bbr"}]
+    Sim(capture=tmp_path, capture_at=("sender",)).run(Scenario.from_dict(BASE | path() | {"flows": flows}))
+    file = str(tmp_path / "capture-sender.pcap")
+    apart = [_digests(_core.read_capture(file, index)[1]) for index in range(3)]
+    whole = ask(lab, "kept", {"capture": file, "rows": 1_000_000})
+    for (told, again), native in zip(whole, apart, strict=True):
+        assert {"segments.t_s", "segments.kind", "sacks.start"} <= told.keys()
+        assert told == {name: native[name] for name in told}
+        # They are handed out once.
+        assert again is None
+    rows = [one["segments.t_s"][1] + one["sacks.start"][1] for one in apart]
+    short, *_, longest = sorted(range(3), key=rows.__getitem__)
+    some = ask(lab, "kept", {"capture": file, "rows": rows[longest] * 2 - 100})
+    assert some[longest][0] is None
+    none = ask(lab, "kept", {"capture": file, "rows": rows[short] + 100})
+    assert [one[0] for one in none] == [None] * 3
+
+
 def test_what_the_core_refuses_it_says(lab: Path) -> None:
     scenario, capture, gone, known = ask(lab, "refusals", {"scenario": "{}", "capture": "no capture at all, nowhere"})
     assert scenario.startswith("CoreError: compiled scenario: missing field")

@@ -32,11 +32,18 @@ interface Exports {
   simulation_delivered_packets(handle: number): bigint;
   simulation_take(handle: number): void;
   simulation_close(handle: number): void;
-  capture_open(file: number, detailed: number): number;
+  capture_open(file: number, detailed: number, rows: number): number;
   capture_advance(handle: number, segments: bigint): number;
   capture_bytes(handle: number): bigint;
   capture_finish(handle: number): number;
   capture_close(handle: number): void;
+  kept_segments(handle: number, connection: number): number;
+}
+
+/** Of which connections of a capture every segment is wanted: of one, or of the longest that fit into so many rows. */
+export interface Of {
+  detailed?: number;
+  rows?: number;
 }
 
 /** The core refused what it was given, or failed. */
@@ -85,12 +92,12 @@ export class Core {
     return new Simulation(this, this.exports, handle);
   }
 
-  /** A capture in the bytes that `reading` gives; with every segment of the connection `detailed`. */
-  capture(reading: Reading, detailed?: number): Capture {
+  /** A capture in the bytes that `reading` gives. */
+  capture(reading: Reading, { detailed = 0xffffffff, rows = 0 }: Of = {}): Capture {
     const file = this.files.size === 0 ? 1 : Math.max(...this.files.keys()) + 1;
     this.files.set(file, reading);
     const ended = () => this.files.delete(file);
-    const handle = this.safely(() => this.exports.capture_open(file, detailed ?? 0xffffffff));
+    const handle = this.safely(() => this.exports.capture_open(file, detailed, rows));
     if (handle === 0) {
       ended();
       throw new CoreError(this.answer());
@@ -187,17 +194,43 @@ export class Capture {
     return Number(this.exports.capture_bytes(this.handle));
   }
 
-  /** Facts as docs/reference/capture.md has them, and tables. Nothing may be asked of it any more. */
-  finish(): { facts: unknown; tables: Tables } {
+  /** Facts as docs/reference/capture.md has them, tables, and the segments that are kept. Nothing may be asked of it any more. */
+  finish(): { facts: unknown; tables: Tables; kept: Kept } {
     const told = this.core.safely(() => this.exports.capture_finish(this.handle)) !== 0;
     this.ended();
     if (!told) throw new CoreError(this.core.answer());
-    const { facts, tables } = JSON.parse(this.core.answer()) as { facts: unknown; tables: Described };
-    return { facts, tables: this.core.tables(tables) };
+    const { facts, tables, kept } = JSON.parse(this.core.answer()) as { facts: unknown; tables: Described; kept: number };
+    return { facts, tables: this.core.tables(tables), kept: new Kept(this.core, this.exports, kept) };
   }
 
   close(): void {
     this.exports.capture_close(this.handle);
     this.ended();
   }
+}
+
+/** Segments of connections, for as long as their core is there. */
+export class Kept {
+  constructor(
+    private readonly core: Core,
+    private readonly exports: Exports,
+    private readonly handle: number,
+  ) {}
+
+  /** The tables of a connection's segments, once; undefined where they are not kept. */
+  segments(connection: number): Tables | undefined {
+    const told = this.core.safely(() => this.exports.kept_segments(this.handle, connection)) !== 0;
+    return told ? this.core.tables(JSON.parse(this.core.answer()) as Described) : undefined;
+  }
+}
+
+/** The numbers of a column, which are whole ones below 2^53 where it is not of floats. */
+export function numbers(column: Column): Float64Array | Uint32Array | Uint8Array {
+  if (!(column instanceof BigInt64Array || column instanceof BigUint64Array)) return column;
+  // Halves of it, for an object would be made of each whole.
+  const halves = new Uint32Array(column.buffer, column.byteOffset, column.length * 2);
+  const high = new Int32Array(column.buffer, column.byteOffset, column.length * 2);
+  const found = new Float64Array(column.length);
+  for (let row = 0; row < found.length; row += 1) found[row] = halves[2 * row]! + high[2 * row + 1]! * 2 ** 32;
+  return found;
 }

@@ -18,6 +18,7 @@ import { PRESETS, type Preset } from "./presets";
 import { published } from "./published";
 import { QueueFields } from "./queuefields";
 import { Runner } from "./runner";
+import { Running } from "./running";
 import { DEFAULTS, type Scenario } from "./scenario";
 import type { RunLines } from "./series";
 import { digits, mbps, percent, sentence, summary, type Row } from "./summary";
@@ -40,10 +41,17 @@ async function main(): Promise<void> {
   let damaged = false;
   let asked: Asked | undefined;
   let quiet: ReturnType<typeof setTimeout> | undefined;
+  /** Neither runs nor is changed: the background may begin. */
+  let [answered, still] = [false, false];
 
   const native = new NativeSwitch(() => ask(question));
-  const failed = (why: string, problem?: InputError): void => (problem === undefined ? wrong(why) : refused(problem));
+  const failed = (why: string, problem?: InputError): void => {
+    running.ended();
+    if (problem === undefined) wrong(why);
+    else refused(problem);
+  };
   const runner = new Runner({ grown: (...told) => shown(...told), failed, ran: (...told) => native.ran(...told) }, EVERY_MS);
+  const running = new Running(cancelled, () => ask(question, false, damaged));
   const sweep = new Sweep((figure, done, of) => {
     at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : source(question);
     show(figure.name, at("response"), () => sweep.figure(published(preset(question)?.published)) ?? figure);
@@ -103,7 +111,9 @@ async function main(): Promise<void> {
     }
     fill(whole);
     clearTimeout(quiet);
+    [answered, still] = [false, false];
     delete document.body.dataset["finished"];
+    running.ended();
     sweep.stop();
     understand.changed();
     try {
@@ -120,19 +130,32 @@ async function main(): Promise<void> {
     const elsewhere = native.wanted(asked, packets(asked));
     const tooHeavy = heavy.words(asked, elsewhere !== undefined);
     at("answer").classList.toggle("stale", tooHeavy !== undefined);
-    if (tooHeavy === undefined) runner.ask(asked, elsewhere);
-    else {
+    if (tooHeavy === undefined) {
+      runner.ask(asked, elsewhere);
+      running.begun();
+    } else {
       runner.stop();
+      answered = true;
       tell(`${tooHeavy}${native.offer}${charts.has("goodput") ? " What is below is of the last question that ran." : ""}`);
     }
-    const current = asked;
     quiet = setTimeout(() => {
+      still = true;
       const hash = `#${permalink.written(question)}`;
-      if (damaged) return sweep.ask(current, controls);
-      if (location.hash === "") history.replaceState(null, "", hash);
-      else if (location.hash !== hash) history.pushState(null, "", hash);
-      sweep.ask(current, controls);
+      if (!damaged && location.hash === "") history.replaceState(null, "", hash);
+      else if (!damaged && location.hash !== hash) history.pushState(null, "", hash);
+      background();
     }, QUIET_MS);
+  }
+
+  /** What is computed beside it takes no processor from it. */
+  function background(): void {
+    if (answered && still && asked !== undefined) sweep.ask(asked, controls);
+  }
+
+  function cancelled(): void {
+    runner.stop();
+    at("answer").classList.add("stale");
+    tell("Cancelled. What is below is as far as it came.");
   }
 
   function edit(field: string, value: unknown): void {
@@ -200,7 +223,11 @@ async function main(): Promise<void> {
     for (const figure of figures(of, runs)) show(figure.name, at("figures"), () => figure);
     const rows = summary(of, runs);
     table(of, rows);
+    running.reached(Math.min(...runs.map(({ nowS }) => nowS)), of.durationS);
     if (finished) {
+      running.ended();
+      answered = true;
+      background();
       if (!runner.native) heavy.measured(rows.reduce((sum, row) => sum + row.segments, 0), runner.workedMs);
       understand.answered(of, runs);
       tell(sentence(of, rows));

@@ -2,6 +2,12 @@
 
 import type { Tables } from "./core";
 
+/** First: the core, compiled. */
+export interface Begin {
+  kind: "begin";
+  module: WebAssembly.Module;
+}
+
 /** Runs these at once, side by side, and forgets what ran before. */
 export interface Run {
   kind: "run";
@@ -25,7 +31,7 @@ export interface Stop {
   kind: "stop";
 }
 
-export type Question = Run | Stop;
+export type Question = Begin | Run | Stop;
 
 /** Of one run, since the last time. */
 export interface Rows {

@@ -1,6 +1,7 @@
 // The worker, as the page asks it: the latest question only; what it told of earlier ones is dropped.
 
 import type { Asked } from "./asked";
+import { module } from "./module";
 import { InputError } from "./problem";
 import type { Answer, Native, Question } from "./protocol";
 import { RunLines } from "./series";
@@ -39,9 +40,9 @@ export class Runner {
       };
       this.worker.onmessage = ({ data }: MessageEvent<Answer>) => {
         if (data.kind === "ready") resolve(data.controls);
-        else if (data.kind === "failed" && data.number === 0) reject(new Error(data.why));
         else this.told(data);
       };
+      module.then((compiled) => this.worker.postMessage({ kind: "begin", module: compiled } satisfies Question), reject);
     });
   }
 
@@ -62,7 +63,8 @@ export class Runner {
   }
 
   private post(question: Question): void {
-    this.worker.postMessage(question);
+    // After the core; without it the page says so.
+    module.then(() => this.worker.postMessage(question), () => {});
   }
 
   private told(answer: Answer): void {

@@ -1,6 +1,6 @@
 // Rows of a run as they come, in columns that figures take: one of each thing that is drawn, against time.
 
-import type { Column, Table, Tables } from "./core";
+import { numbers, type Table, type Tables } from "./core";
 
 /** The link of a path that loses data, by its place in the compiled scenario. */
 const DATA_LOSS = 2;
@@ -120,10 +120,9 @@ function each(table: Table | undefined, names: string[], call: (...row: number[]
   if (table === undefined) return;
   const columns = names.map((name) => numbers(table[name]!));
   const rows = columns[0]!.length;
-  for (let row = 0; row < rows; row += 1) call(...columns.map((column) => column[row]!));
-}
-
-/** Whole numbers of the core are below 2^53. */
-function numbers(column: Column): ArrayLike<number> {
-  return column instanceof BigInt64Array || column instanceof BigUint64Array ? Float64Array.from(column as BigInt64Array, Number) : column;
+  const values = columns.map(() => 0);
+  for (let row = 0; row < rows; row += 1) {
+    columns.forEach((column, at) => (values[at] = column[row]!));
+    call(...values);
+  }
 }

@@ -19,15 +19,8 @@ interface Point {
 }
 
 export class Sweep {
-  private readonly runner = new Runner(
-    {
-      grown: (asked, runs, finished) => {
-        if (finished) this.taken(asked, runs.map((run) => (run.flows[0]!.bytes * 8) / run.nowS / 1e6));
-      },
-      failed: () => this.next(),
-    },
-    60_000,
-  );
+  /** There from the first question on: it takes nothing from the page's beginning. */
+  private runner: Runner | undefined;
   private asked: Asked | undefined;
   private controls: readonly string[] = [];
   private waiting: number[] = [];
@@ -47,7 +40,7 @@ export class Sweep {
 
   stop(): void {
     this.waiting = [];
-    this.runner.stop();
+    this.runner?.stop();
   }
 
   /** As far as it is. */
@@ -109,6 +102,15 @@ export class Sweep {
     const path = { ...scenario.path, loss: lossText(BigInt(Math.round(percent * 1e7))) };
     const flows = asked.flows.map(({ control: cc }, at) => ({ cc, name: `f${at}` }));
     const duration = spanText(BigInt(Math.round(seconds * 1e3)) * 1_000_000n);
+    this.runner ??= new Runner(
+      {
+        grown: (of, runs, finished) => {
+          if (finished) this.taken(of, runs.map((run) => (run.flows[0]!.bytes * 8) / run.nowS / 1e6));
+        },
+        failed: () => this.next(),
+      },
+      60_000,
+    );
     this.runner.ask(read({ scenario: { ...scenario, path, flows, duration }, alone: true }, this.controls));
   }
 

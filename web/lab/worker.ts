@@ -18,29 +18,32 @@ const answer = (told: Answer, tables: readonly Tables[] = []): void => {
 let latest = 0;
 let elsewhere = new AbortController();
 
-async function main(): Promise<void> {
-  const bytes = await fetch(new URL("sawtooth.wasm", self.location.href));
-  if (!bytes.ok) throw new Error(`sawtooth.wasm: ${bytes.status}`);
-  const module = await WebAssembly.compile(await bytes.arrayBuffer());
-  let core = new Core(module);
+let module: WebAssembly.Module;
+let core: Core;
+
+function begin(given: WebAssembly.Module): void {
+  module = given;
+  core = new Core(module);
   answer({ kind: "ready", controls: core.controls() });
-  self.onmessage = ({ data }: MessageEvent<Question>) => {
-    latest += 1;
-    elsewhere.abort();
-    if (data.kind === "stop") return;
-    const turn = latest;
-    const wanted = (): boolean => latest === turn;
-    const running = data.native === undefined ? run(core, data, wanted) : natively(data, wanted);
-    running.catch((error: unknown) => {
-      // After a trap the core's memory is no longer to be trusted.
-      if (error instanceof CoreError) core = new Core(module);
-      if (!wanted()) return;
-      const why = error instanceof Error ? error.message : String(error);
-      const { code, message, fix, field } = error as InputError;
-      answer({ kind: "failed", number: data.number, why, ...(error instanceof InputError ? { problem: { code, message, fix, field } } : {}) });
-    });
-  };
 }
+
+self.onmessage = ({ data }: MessageEvent<Question>) => {
+  if (data.kind === "begin") return begin(data.module);
+  latest += 1;
+  elsewhere.abort();
+  if (data.kind === "stop") return;
+  const turn = latest;
+  const wanted = (): boolean => latest === turn;
+  const running = data.native === undefined ? run(core, data, wanted) : natively(data, wanted);
+  running.catch((error: unknown) => {
+    // After a trap the core's memory is no longer to be trusted.
+    if (error instanceof CoreError) core = new Core(module);
+    if (!wanted()) return;
+    const why = error instanceof Error ? error.message : String(error);
+    const { code, message, fix, field } = error as InputError;
+    answer({ kind: "failed", number: data.number, why, ...(error instanceof InputError ? { problem: { code, message, fix, field } } : {}) });
+  });
+};
 
 async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boolean): Promise<void> {
   const open: Simulation[] = [];
@@ -87,7 +90,3 @@ async function natively({ number, everyMs, native: asked }: Run, wanted: () => b
     if (wanted()) answer({ kind: "rows", number, runs, events, workedMs }, runs.map(({ tables }) => tables));
   });
 }
-
-main().catch((error: unknown) => {
-  answer({ kind: "failed", number: 0, why: error instanceof Error ? error.message : String(error) });
-});

@@ -4,37 +4,38 @@ use std::io::Read;
 
 use crate::connections::{Connections, MOST_CONNECTIONS};
 use crate::facts::{ConnectionFacts, Facts};
+use crate::kept::{Kept, Wanted};
 use crate::problems::ReadError;
 use crate::reader::Reader;
 use crate::shared::{MOST_LOSS_ROWS, MOST_OUTSTANDING};
 use crate::tables::{self, Table};
 use sawtooth_units::width::Approx;
 
-/// A capture that is being read. Memory grows with its connections, and with the segments of the detailed one.
+/// A capture that is being read. Memory grows with its connections, and with the segments of those that are wanted.
 pub struct Analysis {
     file: String,
     reader: Reader,
     connections: Option<Connections>,
-    detailed: Option<u32>,
+    wanted: Wanted,
 }
 
 impl Analysis {
-    /// The capture `path` (`-`: standard input); `detailed` is the connection whose every segment is wanted.
-    pub fn open(path: &str, detailed: Option<u32>) -> Result<Self, ReadError> {
-        Ok(Analysis { file: path.to_owned(), reader: Reader::open(path)?, connections: None, detailed })
+    /// The capture `path` (`-`: standard input); `wanted` says of which connections every segment is.
+    pub fn open(path: &str, wanted: Wanted) -> Result<Self, ReadError> {
+        Ok(Analysis { file: path.to_owned(), reader: Reader::open(path)?, connections: None, wanted })
     }
 
     /// A capture in any stream.
-    pub fn new(stream: impl Read + Send + 'static, detailed: Option<u32>) -> Result<Self, ReadError> {
-        Ok(Analysis { file: "-".to_owned(), reader: Reader::new(stream)?, connections: None, detailed })
+    pub fn new(stream: impl Read + Send + 'static, wanted: Wanted) -> Result<Self, ReadError> {
+        Ok(Analysis { file: "-".to_owned(), reader: Reader::new(stream)?, connections: None, wanted })
     }
 
     /// Takes up to `segments` segments; true at the capture's end.
     pub fn advance(&mut self, segments: u64) -> bool {
         for _ in 0..segments {
             let Some(segment) = self.reader.next_segment() else { return true };
-            let (reader, detailed) = (&self.reader, self.detailed);
-            self.connections.get_or_insert_with(|| Connections::new(reader.counts().first_ns, detailed)).take(&segment);
+            let (reader, wanted) = (&self.reader, self.wanted);
+            self.connections.get_or_insert_with(|| Connections::new(reader.counts().first_ns, wanted)).take(&segment);
         }
         false
     }
@@ -49,11 +50,11 @@ impl Analysis {
         self.reader.size()
     }
 
-    /// What was told, once the capture's end is reached.
-    pub fn finish(mut self) -> (Facts, Vec<(&'static str, Table)>) {
+    /// What was told, once the capture's end is reached: facts, the tables `series` and `losses`, with `segments` and `sacks`
+    /// where those of one connection are wanted, and what is kept of others.
+    pub fn finish(mut self) -> (Facts, Vec<(&'static str, Table)>, Kept) {
         let counts = self.reader.counts();
-        let mut connections =
-            self.connections.take().unwrap_or_else(|| Connections::new(counts.first_ns, self.detailed));
+        let mut connections = self.connections.take().unwrap_or_else(|| Connections::new(counts.first_ns, self.wanted));
         connections.finish();
         let mut problems = self.reader.problems().to_vec();
         problems.extend(bounds(&connections));
@@ -73,7 +74,9 @@ impl Analysis {
             problems,
             connections: connections.all.iter().map(|one| ConnectionFacts::of(one, counts.first_ns)).collect(),
         };
-        (facts, tables::tables(&mut connections))
+        let mut tables = tables::tables(&connections);
+        tables.extend(connections.kept.only().into_iter().flatten());
+        (facts, tables, connections.kept)
     }
 }
 

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::connections::Connections;
 use crate::facts::{ConnectionFacts, DataFacts};
+use crate::kept::Wanted;
 use crate::kind::Kind;
 use crate::segment::{ACK, Endpoint, FIN, Options, PSH, RST, SYN, Segment};
 use crate::tables::{Column, tables};
@@ -26,7 +27,7 @@ struct Talk {
 
 impl Talk {
     fn silent() -> Self {
-        let connections = Connections::new(0, Some(0));
+        let connections = Connections::new(0, Wanted::One(0));
         Talk { connections, now_ms: 0, frame: 0, identification: None, sack: true }
     }
 
@@ -114,16 +115,24 @@ impl Talk {
         self.facts().directions.remove(0).data.unwrap()
     }
 
+    /// Kinds of all segments.
+    fn kinds(&mut self) -> Vec<u8> {
+        let tables = self.connections.kept.only().unwrap();
+        match tables[0].1.iter().find(|(name, _)| *name == "kind") {
+            Some((_, Column::Small(kinds))) => kinds.clone(),
+            _ => panic!("there is no such column"),
+        }
+    }
+
     /// Kind of the last segment.
     fn kind(&mut self) -> u8 {
-        let details = self.connections.take_details().unwrap();
-        *details.kind.last().unwrap()
+        *self.kinds().last().unwrap()
     }
 }
 
 /// A column of the table `series`.
 fn column(talk: &mut Talk, name: &str) -> Column {
-    let (_, series) = tables(&mut talk.connections).swap_remove(0);
+    let (_, series) = tables(&talk.connections).swap_remove(0);
     series.into_iter().find(|(column, _)| *column == name).unwrap().1
 }
 
@@ -311,7 +320,7 @@ fn a_copy_that_the_receiver_reports_as_duplicate_was_spurious_and_nothing_was_lo
     let told = talk.told();
     assert_eq!((told.spurious, told.dsacks, told.loss.lost, told.timeouts), (1, 1, 0, 1));
     assert_eq!(told.loss.place, "acknowledgements");
-    let kinds = talk.connections.take_details().unwrap().kind;
+    let kinds = talk.kinds();
     assert_eq!(kinds.iter().filter(|&&kind| kind == Kind::Spurious as u8).count(), 1);
 }
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::connection::Connection;
-use crate::details::Details;
+use crate::kept::{Kept, Wanted};
 use crate::segment::{Endpoint, Segment};
 use crate::shared::Shared;
 use sawtooth_units::width::Fit;
@@ -20,23 +20,20 @@ pub struct Connections {
     pub shared: Shared,
     by_endpoints: HashMap<(Endpoint, Endpoint), u32>,
     latest: Option<((Endpoint, Endpoint), u32)>,
-    /// Of the connection wanted in every detail.
-    detailed: Option<u32>,
-    details: Option<Details>,
+    pub kept: Kept,
     /// Segments of connections beyond the most that are told of.
     pub passed_over: u64,
 }
 
 impl Connections {
-    /// `start_ns` is the time of the capture's first packet, `detailed` the connection whose segments are kept.
-    pub fn new(start_ns: u64, detailed: Option<u32>) -> Self {
+    /// `start_ns` is the time of the capture's first packet, of `wanted` connections all segments are kept.
+    pub fn new(start_ns: u64, wanted: Wanted) -> Self {
         Connections {
             all: Vec::new(),
             shared: Shared::new(start_ns),
             by_endpoints: HashMap::new(),
             latest: None,
-            detailed,
-            details: detailed.map(|_| Details::default()),
+            kept: Kept::new(wanted),
             passed_over: 0,
         }
     }
@@ -49,12 +46,10 @@ impl Connections {
         let directions = self.shared.directions;
         let intervals = self.shared.intervals;
         let connection = &mut self.all[index as usize];
-        if self.detailed == Some(index) {
-            self.shared.details = self.details.take();
-            connection.take(segment, &mut self.shared);
-            self.details = self.shared.details.take();
-        } else {
-            connection.take(segment, &mut self.shared);
+        self.shared.details = self.kept.lend(index);
+        connection.take(segment, &mut self.shared);
+        if let Some(details) = self.shared.details.take() {
+            self.kept.take_back(index, details);
         }
         if self.shared.directions != directions && self.shared.intervals < intervals {
             self.shorten();
@@ -66,11 +61,6 @@ impl Connections {
         for connection in &mut self.all {
             connection.finish(&mut self.shared);
         }
-    }
-
-    /// The rows of the detailed connection.
-    pub fn take_details(&mut self) -> Option<Details> {
-        self.details.take()
     }
 
     /// All series keep to the new share of the budget.
@@ -104,6 +94,7 @@ impl Connections {
         }
         let index = self.all.len().fit_u32();
         self.all.push(Connection::new(index, first));
+        self.kept.begin();
         self.by_endpoints.insert(key, index);
         Some(index)
     }

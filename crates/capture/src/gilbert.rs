@@ -93,11 +93,13 @@ impl Sequence<'_> {
         let is_lost = [[good * (1.0 - p), good * p], [bad * r, bad * (1.0 - r)]];
         let (arrives, is_lost) = (Powers::of(arrives, longest.0), Powers::of(is_lost, longest.1));
         let mut state = [r / (p + r), p / (p + r)];
-        let mut sum = 0.0;
+        let mut chance = Chance::one();
         for &Lost { gap, run, .. } in self.runs {
-            sum += arrives.apply(&mut state, gap) + is_lost.apply(&mut state, run);
+            arrives.apply(&mut state, gap, &mut chance);
+            is_lost.apply(&mut state, run, &mut chance);
         }
-        sum + arrives.apply(&mut state, last_gap)
+        arrives.apply(&mut state, last_gap, &mut chance);
+        chance.logarithm()
     }
 
     /// Climbs to the most likely model, one of the first `free` parameters (p, r, bad, good) at a time.
@@ -153,23 +155,38 @@ impl Powers {
         Powers(std::iter::successors(Some(first), |power| Some(power.squared())).take(count as usize).collect())
     }
 
-    /// Takes `state` through `times` packets and makes its parts sum to 1; the logarithm of what they summed to.
-    fn apply(&self, state: &mut [f64; 2], times: u32) -> f64 {
-        let (mut times, mut product, mut sum) = (times, 1.0, 0.0);
+    /// Takes `state` through `times` packets and makes its parts sum to 1; what they summed to becomes part of `chance`.
+    fn apply(&self, state: &mut [f64; 2], mut times: u32, chance: &mut Chance) {
         while times > 0 {
             let Power { matrix: m, scale } = &self.0[times.trailing_zeros() as usize];
             *state = [state[0] * m[0][0] + state[1] * m[1][0], state[0] * m[0][1] + state[1] * m[1][1]];
             let total = (state[0] + state[1]).max(1e-100);
             *state = [state[0] / total, state[1] / total];
-            product *= total;
-            if product < 1e-150 {
-                sum += libm::log(product);
-                product = 1.0;
+            chance.product *= total;
+            if chance.product < 1e-150 {
+                chance.sum = chance.logarithm();
+                chance.product = 1.0;
             }
-            sum += scale;
+            chance.sum += scale;
             times &= times - 1;
         }
-        sum + libm::log(product)
+    }
+}
+
+/// A chance that may be too small for a number: `product` times e to the power of `sum`. A logarithm for each factor would
+/// take longer than all else.
+struct Chance {
+    product: f64,
+    sum: f64,
+}
+
+impl Chance {
+    fn one() -> Self {
+        Chance { product: 1.0, sum: 0.0 }
+    }
+
+    fn logarithm(&self) -> f64 {
+        self.sum + libm::log(self.product)
     }
 }
 

@@ -32,6 +32,7 @@ mod frames;
 mod gaps;
 mod gilbert;
 mod identification;
+mod kept;
 mod kind;
 mod limits;
 mod link;
@@ -59,6 +60,7 @@ mod tunnel;
 mod writer;
 
 pub use analysis::Analysis;
+pub use kept::{Kept, Wanted};
 pub use link::LinkType;
 pub use problems::ReadError;
 pub use reader::{Counts, Reader};

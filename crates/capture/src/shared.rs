@@ -24,7 +24,7 @@ pub struct Shared {
     pub losses: Vec<LossRow>,
     pub losses_left_out: u64,
     /// Rows of the connection that is being worked on, where they are wanted.
-    pub details: Option<Details>,
+    pub details: Option<Box<Details>>,
     /// Stretches that are outstanding in all directions.
     pub outstanding: usize,
     /// Stretches that were given up because there were too many.

@@ -38,33 +38,9 @@ impl Column {
 /// Columns by name.
 pub type Table = Vec<(&'static str, Column)>;
 
-/// Tables by name: `series`, `losses`, and `segments` and `sacks` where a connection's details were wanted.
-pub fn tables(connections: &mut Connections) -> Vec<(&'static str, Table)> {
-    let mut all = vec![("series", series(connections)), ("losses", losses(connections))];
-    if let Some(details) = connections.take_details() {
-        let segments = vec![
-            ("t_s", Column::Float(details.t_s)),
-            ("direction", Column::Small(details.direction)),
-            ("seq", Column::Integer(details.seq)),
-            ("length", Column::Medium(details.length)),
-            ("ack", Column::Integer(details.ack)),
-            ("window", Column::Unsigned(details.window)),
-            ("flags", Column::Small(details.flags)),
-            ("kind", Column::Small(details.kind)),
-            ("tsval", Column::Integer(details.tsval)),
-            ("tsecr", Column::Integer(details.tsecr)),
-            ("rtt_s", Column::Float(details.rtt_s)),
-            ("frame", Column::Unsigned(details.frame)),
-        ];
-        let sacks = vec![
-            ("segment", Column::Unsigned(details.sack_segment)),
-            ("start", Column::Integer(details.sack_start)),
-            ("end", Column::Integer(details.sack_end)),
-            ("dsack", Column::Flag(details.sack_dsack)),
-        ];
-        all.extend([("segments", segments), ("sacks", sacks)]);
-    }
-    all
+/// Tables by name: `series` and `losses`.
+pub fn tables(connections: &Connections) -> Vec<(&'static str, Table)> {
+    vec![("series", series(connections)), ("losses", losses(connections))]
 }
 
 fn series(connections: &Connections) -> Table {

@@ -4,8 +4,8 @@ use numpy::IntoPyArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sawtooth_capture::Analysis;
 use sawtooth_capture::tables::{Column, Table};
+use sawtooth_capture::{Analysis, Wanted};
 use std::io::{self, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,9 +22,10 @@ pub fn read_capture<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(String, Bound<'py, PyDict>)> {
     let raised = Raised::default();
+    let wanted = details.map_or(Wanted::None, Wanted::One);
     let opened = py.detach(|| match path {
-        "-" => Analysis::new(Stdin { raised: raised.clone() }, details),
-        file => Analysis::open(file, details),
+        "-" => Analysis::new(Stdin { raised: raised.clone() }, wanted),
+        file => Analysis::open(file, wanted),
     });
     raised.check()?;
     let mut analysis = opened.map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -36,7 +37,7 @@ pub fn read_capture<'py>(
     }
     raised.check()?;
     let (facts, tables) = py.detach(|| {
-        let (facts, tables) = analysis.finish();
+        let (facts, tables, _) = analysis.finish();
         (serde_json::to_string(&facts), tables)
     });
     let facts = facts.map_err(|error| PyValueError::new_err(format!("core-failed: {error}")))?;

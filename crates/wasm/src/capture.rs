@@ -3,8 +3,8 @@
 use crate::columns::{self, Values};
 use crate::handles::{self, Handles};
 use crate::text;
-use sawtooth_capture::Analysis;
-use sawtooth_capture::tables::Column;
+use sawtooth_capture::tables::{Column, Table};
+use sawtooth_capture::{Analysis, Kept, Wanted};
 use std::cell::RefCell;
 use std::io::{self, Read};
 
@@ -13,6 +13,7 @@ const NONE: u32 = u32::MAX;
 
 thread_local! {
     static ANALYSES: RefCell<Handles<Analysis>> = const { RefCell::new(Handles::new()) };
+    static KEPT: RefCell<Handles<Kept>> = const { RefCell::new(Handles::new()) };
 }
 
 #[cfg(target_family = "wasm")]
@@ -43,11 +44,16 @@ impl Read for File {
     }
 }
 
-/// Begins to read `file`; every segment of the connection `detailed` is wanted, of none where it is -1. 0: it is no
-/// capture, and the answer says why.
+/// Begins to read `file`; every segment of the connection `detailed` is wanted, or where it is -1 of the longest that fit
+/// into so many `rows`. 0: it is no capture, and the answer says why.
 #[unsafe(no_mangle)]
-extern "C" fn capture_open(file: u32, detailed: u32) -> u32 {
-    match Analysis::new(File(file), (detailed != NONE).then_some(detailed)) {
+extern "C" fn capture_open(file: u32, detailed: u32, rows: usize) -> u32 {
+    let wanted = match (detailed, rows) {
+        (NONE, 0) => Wanted::None,
+        (NONE, rows) => Wanted::Longest { rows },
+        (detailed, _) => Wanted::One(detailed),
+    };
+    match Analysis::new(File(file), wanted) {
         Ok(analysis) => handles::add(&ANALYSES, analysis),
         Err(why) => {
             text::tell(why.to_string());
@@ -68,11 +74,40 @@ extern "C" fn capture_bytes(handle: u32) -> u64 {
     handles::with(&ANALYSES, handle, |one| one.bytes_read())
 }
 
-/// Ends it, hands out its tables, and answers with `{"facts": …, "tables": …}`. False: it has none, and the answer says why.
+/// Ends it, hands out its tables, and answers with `{"facts": …, "tables": …, "kept": …}`, the last a handle for segments that
+/// are kept. False: it has none, and the answer says why.
 #[unsafe(no_mangle)]
 extern "C" fn capture_finish(handle: u32) -> bool {
     let analysis = handles::remove(&ANALYSES, handle);
-    let (facts, tables) = analysis.finish();
+    let (facts, tables, kept) = analysis.finish();
+    let tables = hand_out(tables);
+    match serde_json::to_string(&facts) {
+        Ok(facts) => {
+            let kept = handles::add(&KEPT, kept);
+            text::tell(format!("{{\"facts\":{facts},\"tables\":{tables},\"kept\":{kept}}}"));
+        }
+        Err(why) => {
+            text::tell(why.to_string());
+            return false;
+        }
+    }
+    true
+}
+
+/// Hands out the tables of a connection's segments, once, and answers with where they are. False: they are not kept.
+#[unsafe(no_mangle)]
+extern "C" fn kept_segments(handle: u32, connection: u32) -> bool {
+    let tables = handles::with(&KEPT, handle, |kept| kept.take(connection));
+    tables.map(|tables| text::tell(hand_out(tables))).is_some()
+}
+
+/// Ends it, wherever it is.
+#[unsafe(no_mangle)]
+extern "C" fn capture_close(handle: u32) {
+    drop(handles::remove(&ANALYSES, handle));
+}
+
+fn hand_out(tables: Vec<(&'static str, Table)>) -> String {
     let values = |column| match column {
         Column::Float(values) => Values::Float(values),
         Column::Integer(values) => Values::Integer(values),
@@ -83,19 +118,5 @@ extern "C" fn capture_finish(handle: u32) -> bool {
     };
     let table =
         |(name, columns): (_, Vec<_>)| (name, columns.into_iter().map(|(name, one)| (name, values(one))).collect());
-    let tables = columns::hand_out(tables.into_iter().map(table).collect());
-    match serde_json::to_string(&facts) {
-        Ok(facts) => text::tell(format!("{{\"facts\":{facts},\"tables\":{tables}}}")),
-        Err(why) => {
-            text::tell(why.to_string());
-            return false;
-        }
-    }
-    true
-}
-
-/// Ends it, wherever it is.
-#[unsafe(no_mangle)]
-extern "C" fn capture_close(handle: u32) {
-    drop(handles::remove(&ANALYSES, handle));
+    columns::hand_out(tables.into_iter().map(table).collect())
 }

@@ -4,6 +4,7 @@ import { draw, type Chart } from "../../draw/index";
 import type { Figure } from "../../draw/form";
 import { group, type Member } from "../../draw/group";
 import { made } from "../fields";
+import { module } from "../module";
 import { estimate, type Estimate } from "./estimate";
 import { data, ends, type Connection } from "./facts";
 import { drawnOf, GROUP, overTime, timeSequence } from "./figures";
@@ -62,13 +63,15 @@ export class Drop {
     this.worker = worker;
     worker.onerror = (event) => this.failed(event.message || "the reader of captures could not be loaded");
     worker.onmessage = ({ data: told }: MessageEvent<Answer>) => {
-      if (this.worker !== worker) return;
-      if (told.kind === "ready") this.ask({ kind: "open", file });
-      else this.told(told);
+      if (this.worker === worker) this.told(told);
     };
+    module.then(
+      (compiled) => this.worker === worker && this.ask({ kind: "open", file, module: compiled }),
+      (error: unknown) => this.worker === worker && this.failed(error instanceof Error ? error.message : String(error)),
+    );
   }
 
-  private told(answer: Exclude<Answer, { kind: "ready" }>): void {
+  private told(answer: Answer): void {
     switch (answer.kind) {
       case "progress":
         this.busy(`${quantity(answer.bytes, "B")} of ${quantity(answer.of, "B")}`, answer.bytes / answer.of);

@@ -2,9 +2,9 @@
 
 import type { Connection, Facts } from "./facts";
 
-/** First `open`; then `choose`, as often as wanted; `show` a stretch of the one that is chosen. The latest one counts. */
+/** First `open`, with the core; then `choose`, as often as wanted; `show` a stretch of the one that is chosen. The latest one counts. */
 export type Question =
-  | { kind: "open"; file: File }
+  | { kind: "open"; file: File; module: WebAssembly.Module }
   | { kind: "choose"; connection: number }
   | { kind: "stop" }
   | { kind: "show"; from: number; to: number; columns: number; rows: number };
@@ -53,7 +53,6 @@ export interface Drawn {
 }
 
 export type Answer =
-  | { kind: "ready" }
   | { kind: "progress"; bytes: number; of: number }
   | { kind: "listed"; listed: Listed; tookMs: number }
   | { kind: "curves"; connection: Connection; curves: Curves }

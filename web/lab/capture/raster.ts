@@ -76,15 +76,16 @@ export function line(grid: Grid, t: Float64Array, value: Float64Array): Points {
   return { x: Float64Array.from(kept, (at) => t[at]!), y: Float64Array.from(kept, (at) => value[at]!) };
 }
 
-/** Marks: one of those that would lie upon each other. */
-export function marks(grid: Grid, t: Float64Array, value: Float64Array, rows: readonly number[]): Points {
+/** Marks in the middle of bars: one of those that would lie upon each other. */
+export function marks(grid: Grid, t: Float64Array, low: Float64Array, high: Float64Array, rows: readonly number[]): Points {
+  const middle = (row: number): number => (low[row]! + high[row]!) / 2;
   const seen = new Set<number>();
   const across = Math.ceil(grid.columns / CELL) + 1;
   const kept = rows.filter((row) => {
-    const cell = Math.floor(level(grid, value[row]!) / CELL) * across + Math.floor(place(grid, t[row]!) / CELL);
+    const cell = Math.floor(level(grid, middle(row)) / CELL) * across + Math.floor(place(grid, t[row]!) / CELL);
     return !seen.has(cell) && seen.add(cell);
   });
-  return { x: Float64Array.from(kept, (row) => t[row]!), y: Float64Array.from(kept, (row) => value[row]!) };
+  return { x: Float64Array.from(kept, (row) => t[row]!), y: Float64Array.from(kept, middle) };
 }
 
 /** The first row from which on it `is` so. */

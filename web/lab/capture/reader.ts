@@ -1,6 +1,7 @@
-// The worker that reads captures: first all connections, then every segment of the one that is chosen.
+// The worker that reads captures: all connections, and every segment of the one that is chosen. The file is read once more for one of which
+// memory did not suffice.
 
-import { Core, CoreError, type Reading, type Table, type Tables } from "../core";
+import { Core, CoreError, type Kept, type Of, type Reading, type Table, type Tables } from "../core";
 import { turn } from "../turn";
 import { busier, data, type Connection, type Facts } from "./facts";
 import type { Answer, Curves, Question } from "./protocol";
@@ -13,8 +14,10 @@ const STEP = 20_000;
 const TOLD_MS = 60;
 /** Connections that a page lists. */
 const LISTED = 200;
-/** Packets of a connection of which all are kept: 71 bytes each in the core, 40 here. */
+/** Packets of a connection of which all are kept. */
 const MOST_PACKETS = 3_000_000;
+/** Rows that are kept while the file is read first, of the longest connections: 39 bytes each in the core, 40 here once it was chosen. */
+const MOST_ROWS = 2 * MOST_PACKETS;
 
 /** Of workers only; the libraries of pages have it not. */
 declare class FileReaderSync {
@@ -27,34 +30,33 @@ let module: WebAssembly.Module;
 let file: File;
 let facts: Facts;
 let series: Table;
+let kept: Kept;
+/** Of the connections that were chosen so far, as far as they were kept. */
+let drawn = new Map<number, Segments>();
 let segments: Segments | undefined;
 let latest = 0;
 
-async function main(): Promise<void> {
-  const bytes = await fetch(new URL("sawtooth.wasm", self.location.href));
-  if (!bytes.ok) throw new Error(`sawtooth.wasm: ${bytes.status}`);
-  module = await WebAssembly.compile(await bytes.arrayBuffer());
-  self.onmessage = ({ data }: MessageEvent<Question>) => {
-    if (data.kind === "show") {
-      if (segments !== undefined) answer({ kind: "drawn", drawn: segments.drawn(data.from, data.to, data.columns, data.rows) });
-      return;
-    }
-    latest += 1;
-    if (data.kind === "stop") return;
-    const mine = latest;
-    const done = data.kind === "open" ? open(data.file, () => latest === mine) : choose(data.connection, () => latest === mine);
-    done.catch(failed);
-  };
-  answer({ kind: "ready" });
-}
+self.onmessage = ({ data }: MessageEvent<Question>) => {
+  if (data.kind === "show") {
+    if (segments !== undefined) answer({ kind: "drawn", drawn: segments.drawn(data.from, data.to, data.columns, data.rows) });
+    return;
+  }
+  latest += 1;
+  if (data.kind === "stop") return;
+  const mine = latest;
+  const done = data.kind === "open" ? open(data, () => latest === mine) : choose(data.connection, () => latest === mine);
+  done.catch(failed);
+};
 
-async function open(chosen: File, wanted: () => boolean): Promise<void> {
-  file = chosen;
+async function open(chosen: Extract<Question, { kind: "open" }>, wanted: () => boolean): Promise<void> {
+  ({ file, module } = chosen);
   segments = undefined;
   const before = performance.now();
-  const told = await pass(wanted);
+  const told = await pass(wanted, { rows: MOST_ROWS });
   if (told === undefined) return;
   facts = told.facts;
+  kept = told.kept;
+  drawn = new Map();
   series = told.tables["series"]!;
   const { connections, ...rest } = facts;
   const bytes = (one: Connection): number => data(one)?.payload_bytes ?? 0;
@@ -70,15 +72,23 @@ async function choose(index: number, wanted: () => boolean): Promise<void> {
   answer({ kind: "curves", connection, curves: curves(connection, direction) });
   const packets = connection.directions.reduce((sum, one) => sum + one.packets, 0);
   if (packets > MOST_PACKETS) return answer({ kind: "many", connection: index, packets, most: MOST_PACKETS });
-  const told = await pass(wanted, index);
-  if (told === undefined) return;
-  segments = new Segments(told.tables, direction, connection.start_s);
+  const known = drawn.get(index);
+  const held = known === undefined ? kept.segments(index) : undefined;
+  if (known !== undefined) segments = known;
+  else if (held !== undefined) {
+    segments = new Segments(held, direction, connection.start_s);
+    drawn.set(index, segments);
+  } else {
+    const told = await pass(wanted, { detailed: index });
+    if (told === undefined) return;
+    segments = new Segments(told.tables, direction, connection.start_s);
+  }
   answer({ kind: "segments", connection: index, endS: segments.endS, highest: segments.highest });
 }
 
-/** Reads the file to its end; undefined where that is no longer wanted. The core's memory is given back after it. */
-async function pass(wanted: () => boolean, detailed?: number): Promise<{ facts: Facts; tables: Tables } | undefined> {
-  const capture = new Core(module).capture(slices(file), detailed);
+/** Reads the file to its end; undefined where that is no longer wanted. The core's memory is given back with what it kept. */
+async function pass(wanted: () => boolean, of: Of): Promise<{ facts: Facts; tables: Tables; kept: Kept } | undefined> {
+  const capture = new Core(module).capture(slices(file), of);
   let told = performance.now();
   while (!capture.advance(STEP)) {
     if (performance.now() - told < TOLD_MS) continue;
@@ -90,7 +100,7 @@ async function pass(wanted: () => boolean, detailed?: number): Promise<{ facts: 
       return undefined;
     }
   }
-  return capture.finish() as { facts: Facts; tables: Tables };
+  return capture.finish() as { facts: Facts; tables: Tables; kept: Kept };
 }
 
 /** The file's bytes front to back, a slice at a time. */
@@ -133,5 +143,3 @@ function failed(error: unknown): void {
   // The core begins with a code, which is for programs.
   answer({ kind: "failed", why: error instanceof CoreError ? why.replace(/^[a-z-]+: /, "") : why });
 }
-
-main().catch(failed);

@@ -1,10 +1,12 @@
 // Every segment of a connection, as its time-sequence graph needs it, after Ostermann's tcptrace.
 
-import type { Column, Table, Tables } from "../core";
+import { numbers, type Table, type Tables } from "../core";
 import type { Drawn } from "./protocol";
 import { bars, line, marks, within, type Grid } from "./raster";
 
 const [SYN, RST, ACK] = [0x02, 0x04, 0x10];
+
+type Rows = Uint32Array<ArrayBuffer>;
 
 /** Of one direction; times in s since the connection's first segment, ascending. */
 export class Segments {
@@ -15,34 +17,27 @@ export class Segments {
   readonly highest: number;
 
   constructor(tables: Tables, direction: 0 | 1, startS: number) {
-    const { t_s, seq, length, ack, window, flags, kind, direction: side } = tables["segments"] as Table;
-    const [t, size, ways] = [t_s as Float64Array, length as Uint32Array, side as Uint8Array];
-    const ours: number[] = [];
-    const theirs: number[] = [];
-    for (let row = 0; row < t.length; row += 1) {
-      if (ways[row] === direction) {
-        if (size[row]! > 0) ours.push(row);
-        // A SYN's window is not scaled, a reset's means nothing.
-      } else if (((flags as Uint8Array)[row]! & (SYN | RST | ACK)) === ACK && Number(ack![row]!) > 0) theirs.push(row);
-    }
-    // Captures of several devices may step back in time.
-    const inTime = (rows: number[]): number[] => rows.sort((one, other) => t[one]! - t[other]!);
-    const time = (rows: number[]): Float64Array => Float64Array.from(rows, (row) => t[row]! - startS);
-    inTime(ours);
-    inTime(theirs);
-    this.data = { t: time(ours), low: taken(seq!, ours), high: taken(seq!, ours), kind: taken(kind!, ours) };
-    ours.forEach((row, at) => (this.data.high[at]! += size[row]!));
-    this.acks = { t: time(theirs), ack: taken(ack!, theirs), window: taken(window!, theirs) };
+    const table = tables["segments"] as Table;
+    const column = (name: string): ArrayLike<number> => numbers(table[name]!);
+    const [t, size, side, flags, ack] = [column("t_s"), column("length"), column("direction"), column("flags"), column("ack")];
+    const time = (rows: Rows): Float64Array => taken(t, rows).map((at) => at - startS);
+    const ours = inTime(t, chosen(t.length, (row) => side[row] === direction && size[row]! > 0));
+    // A SYN's window is not scaled, a reset's means nothing.
+    const answers = (row: number): boolean => side[row] !== direction && (flags[row]! & (SYN | RST | ACK)) === ACK && ack[row]! > 0;
+    const theirs = inTime(t, chosen(t.length, answers));
+    const low = taken(column("seq"), ours);
+    this.data = { t: time(ours), low, high: low.map((from, at) => from + size[ours[at]!]!), kind: taken(column("kind"), ours) };
+    this.acks = { t: time(theirs), ack: taken(ack, theirs), window: taken(column("window"), theirs) };
     let most = 0;
-    theirs.forEach((_, at) => {
+    for (let at = 0; at < theirs.length; at += 1) {
       this.acks.window[at]! += this.acks.ack[at]!;
       this.acks.ack[at] = most = Math.max(most, this.acks.ack[at]!);
-    });
+    }
     const { segment, start, end } = tables["sacks"] as Table;
-    const of = (at: number): number => Number(segment![at]!);
-    const blocks = Array.from({ length: segment!.length }, (_, at) => at).filter((at) => ways[of(at)] !== direction);
-    blocks.sort((one, other) => t[of(one)]! - t[of(other)]!);
-    this.sacks = { t: time(blocks.map(of)), low: taken(start!, blocks), high: taken(end!, blocks) };
+    const of = numbers(segment!);
+    const acked = taken(t, of);
+    const blocks = inTime(acked, chosen(of.length, (at) => side[of[at]!] !== direction));
+    this.sacks = { t: taken(acked, blocks).map((at) => at - startS), low: taken(numbers(start!), blocks), high: taken(numbers(end!), blocks) };
     this.endS = Math.max(this.data.t.at(-1) ?? 0, this.acks.t.at(-1) ?? 0);
     this.highest = this.data.high.reduce((one, other) => Math.max(one, other), 0);
   }
@@ -72,13 +67,12 @@ export class Segments {
     if (low > high) [low, high] = [0, 1];
     const margin = Math.max((high - low) * 0.04, 1);
     const grid: Grid = { from, to, low: Math.max(0, low - margin), high: high + 2 * margin, columns, rows };
-    const inView = (t: Float64Array): number[] => {
+    const inView = (t: Float64Array): Rows => {
       const [one, other] = within(t, from, to);
-      return Array.from({ length: other - one }, (_, at) => one + at).filter((at) => t[at]! >= from && t[at]! <= to);
+      return chosen(other - one, (at) => t[one + at]! >= from && t[one + at]! <= to).map((at) => one + at);
     };
     const { every, ...thin } = bars(grid, data.t, data.low, data.high, inView(data.t));
     const { every: _, ...blocks } = bars(grid, sacks.t, sacks.low, sacks.high, inView(sacks.t));
-    const middle = data.low.map((one, at) => (one + data.high[at]!) / 2);
     return {
       from,
       to,
@@ -90,12 +84,29 @@ export class Segments {
       sacks: blocks,
       acks: line(grid, acks.t, acks.ack),
       windows: line(grid, acks.t, acks.window),
-      kinds: [...kinds].sort(([one], [other]) => one - other).map(([kind, at]) => ({ kind, count: at.length, points: marks(grid, data.t, middle, at) })),
+      kinds: [...kinds].sort(([one], [other]) => one - other).map(([kind, at]) => ({ kind, count: at.length, points: marks(grid, data.t, data.low, data.high, at) })),
     };
   }
 }
 
-/** Whole numbers of the core are below 2^53. */
-function taken(column: Column, rows: readonly number[]): Float64Array {
-  return Float64Array.from(rows, (row) => Number(column[row]!));
+/** Those rows of so many that are so. */
+function chosen(count: number, is: (row: number) => boolean): Rows {
+  const found = new Uint32Array(count);
+  let length = 0;
+  for (let row = 0; row < count; row += 1) if (is(row)) found[length++] = row;
+  return found.slice(0, length);
+}
+
+/** Captures of several devices may step back in time. */
+function inTime(t: ArrayLike<number>, rows: Rows): Rows {
+  for (let at = 1; at < rows.length; at += 1) {
+    if (t[rows[at]!]! < t[rows[at - 1]!]!) return rows.sort((one, other) => t[one]! - t[other]! || one - other);
+  }
+  return rows;
+}
+
+function taken(column: ArrayLike<number>, rows: ArrayLike<number>): Float64Array {
+  const found = new Float64Array(rows.length);
+  for (let at = 0; at < found.length; at += 1) found[at] = column[rows[at]!]!;
+  return found;
 }

@@ -3,6 +3,8 @@
 import type { Tables } from "../core";
 
 export type Question =
+  /** First: the core, compiled. */
+  | { kind: "begin"; module: WebAssembly.Module }
   /** Watches these from begin to end, and tells what happened; forgets what it watched before. */
   | { kind: "watch"; number: number; runs: { json: string; durationNs: number }[] }
   /** Each packet's way between two times, of all runs; what is on its way at `fromNs` was sent up to `beforeNs` earlier. */
@@ -17,7 +19,8 @@ export interface Ways {
 
 export type Answer =
   | { kind: "ready"; events: string[] }
-  | { kind: "watched"; number: number; runs: Tables[]; tookMs: number }
+  /** One of the runs, in their order. */
+  | { kind: "watched"; number: number; run: number; tables: Tables }
   /** `sinceNs`: of what was sent from then on; the answer before is continued where that is lower than the question's `fromNs`. */
   | { kind: "ways"; number: number; sinceNs: number; anew: boolean; runs: Ways[] }
   | { kind: "failed"; number: number; why: string };

@@ -4,9 +4,10 @@ import { draw, type Chart } from "../../draw/index";
 import { tint } from "../../draw/colours";
 import { group, type Member } from "../../draw/group";
 import { stretch } from "../amount";
-import type { Tables } from "../core";
+import { numbers, type Tables } from "../core";
 import type { Asked } from "../asked";
 import { made } from "../fields";
+import { module } from "../module";
 import { colours } from "../figures";
 import type { RunLines } from "../series";
 import { table } from "./counts";
@@ -16,7 +17,7 @@ import { Player } from "./player";
 import type { Answer, Question } from "./protocol";
 import { add, MOST_STEPS, story, told, type Story } from "./story";
 import { strip } from "./strip";
-import { numbers, Ways } from "./ways";
+import { Ways } from "./ways";
 import "./understand.css";
 
 /** Packets of a stretch that is simulated at once, about. */
@@ -56,6 +57,8 @@ export class Understand {
   };
   private chart: Chart | undefined;
   private worker: Worker | undefined;
+  /** It has what it needs to be asked. */
+  private begun = false;
   private events: string[] = [];
   private given: { asked: Asked; runs: readonly RunLines[] } | undefined;
   private number = 0;
@@ -69,6 +72,8 @@ export class Understand {
   private stretchS = 0.01;
   private rttS = 0.02;
   private tailDrop = true;
+  /** So many segments fill the path without a queue. */
+  private fills = 0;
 
   constructor(private readonly root: HTMLDetailsElement) {
     root.addEventListener("toggle", () => (root.open ? this.opened() : this.closed()));
@@ -90,18 +95,25 @@ export class Understand {
   /** Its answer is there. */
   answered(asked: Asked, runs: readonly RunLines[]): void {
     this.given = { asked, runs };
-    if (this.root.open && this.events.length > 0) this.watch();
+    if (this.begun) this.watch();
   }
 
   private opened(): void {
     if (this.worker === undefined) {
+      // While it is loaded, the place is made.
+      const worker = new Worker("watcher.js", { type: "module" });
+      this.worker = worker;
+      worker.onmessage = ({ data }: MessageEvent<Answer>) => this.heard(data);
+      worker.onerror = (event) => this.say(event.message || "the worker could not be loaded");
+      void module.then((compiled) => {
+        if (this.worker !== worker) return;
+        this.begun = true;
+        this.post({ kind: "begin", module: compiled });
+        if (this.given !== undefined) this.watch();
+      });
       this.build();
-      this.worker = new Worker("watcher.js", { type: "module" });
-      this.worker.onmessage = ({ data }: MessageEvent<Answer>) => this.heard(data);
-      this.worker.onerror = (event) => this.say(event.message || "the worker could not be loaded");
       group("time").join(this.member);
     }
-    // It says when it is ready; what it is asked before is lost.
   }
 
   private closed(): void {
@@ -110,7 +122,7 @@ export class Understand {
     this.watched = false;
     this.worker?.terminate();
     this.worker = undefined;
-    this.events = [];
+    this.begun = false;
     group("time").point(null, this.member);
     group("time").leave(this.member);
     this.chart?.remove();
@@ -164,13 +176,10 @@ export class Understand {
   }
 
   private heard(answer: Answer): void {
-    if (answer.kind === "ready") {
-      this.events = answer.events;
-      if (this.given !== undefined) this.watch();
-    }
+    if (answer.kind === "ready") this.events = answer.events;
     else if (answer.kind === "failed") this.say(`This could not be watched: ${answer.why}`);
     else if (answer.number !== this.number || this.given === undefined) return;
-    else if (answer.kind === "watched") this.happened(answer.runs);
+    else if (answer.kind === "watched") this.happened(answer.run, answer.tables);
     else {
       this.waiting = false;
       answer.runs.forEach(({ tables, reachedNs }, run) => {
@@ -183,40 +192,46 @@ export class Understand {
     }
   }
 
-  private happened(runs: readonly Tables[]): void {
+  /** What happened in one of the runs, in sentences; what takes longer to draw comes after they are seen, and when there are all. */
+  private happened(run: number, tables: Tables): void {
     const { asked, runs: lines } = this.given!;
     const { alone, names, flows, durationS, compiled } = asked;
-    this.told = names.map((name, flow) => story(name, flows[flow]!.cc));
-    runs.forEach((tables, run) => read(tables, this.events, (one) => add(this.told[alone ? run : one.flow]!, alone ? { ...one, flow: run } : one)));
-    this.moments = moments(this.told);
-    const paths = compiled.map(({ json }) => path(json));
-    this.tailDrop = paths[0]!.tailDrop;
-    this.rttS = Math.max(paths[0]!.thereS + paths[0]!.backS, (1514 * 8) / paths[0]!.rateBps, 1e-5);
-    const seen = lines.flatMap((run) => run.flows.map(({ rtt }) => longest(rtt.y.values) / 1e3));
-    this.beforeS = 1.5 * Math.max(this.rttS, ...seen) + 1e-3;
-    this.stretchS = Math.min(this.beforeS, (STRETCH_PACKETS * 1514 * 8) / paths[0]!.rateBps);
-    this.ways = paths.map(() => new Ways());
+    if (run === 0) {
+      this.told = names.map((name, flow) => story(name, flows[flow]!.cc));
+      this.stories.replaceChildren();
+      const [first] = compiled.map(({ json }) => path(json));
+      this.tailDrop = first!.tailDrop;
+      this.rttS = Math.max(first!.thereS + first!.backS, (1514 * 8) / first!.rateBps, 1e-5);
+      const seen = lines.flatMap((one) => one.flows.map(({ rtt }) => longest(rtt.y.values) / 1e3));
+      this.beforeS = 1.5 * Math.max(this.rttS, ...seen) + 1e-3;
+      this.stretchS = Math.min(this.beforeS, (STRETCH_PACKETS * 1514 * 8) / first!.rateBps);
+      this.fills = Math.round((first!.rateBps * this.rttS) / 8 / 1514);
+    }
+    read(tables, this.events, (one) => add(this.told[alone ? run : one.flow]!, alone ? { ...one, flow: run } : one));
     const colour = colours(flows);
-    const owner = flows.flatMap(({ count }, flow) => Array.from({ length: count }, () => flow));
-    this.views = paths.map((one, run) => {
-      const of = (connection: number): string => colour[alone ? run : (owner[connection] ?? 0)]!;
-      return new PathView(alone ? names[run]! : names.join(", "), one, this.ways[run]!, of);
-    });
-    this.paths.replaceChildren(...this.views.map(({ root }) => root));
-    const fills = Math.round((paths[0]!.rateBps * this.rttS) / 8 / 1514);
+    const of = alone ? [run] : names.map((_, flow) => flow);
+    this.stories.append(...of.map((flow) => told_(this.told[flow]!, durationS - flows[flow]!.startS, this.fills, colour[flow]!)));
+    this.root.dataset["told"] = String(this.stories.childElementCount);
+    if (run < compiled.length - 1) return;
     const first = flows.some(({ count }) => count > 1) ? " Of flows with several connections the first one is told." : "";
     const many = this.told.some(({ steps }) => steps.length === MOST_STEPS) ? ` The first ${MOST_STEPS} of each flow can be stepped through.` : "";
     this.say(`Step through what happened, or play it.${first}${many}`);
-    this.stories.replaceChildren(...this.told.map((one, flow) => told_(one, durationS - flows[flow]!.startS, fills, colour[flow]!)));
-    this.root.dataset["told"] = String(this.told.length);
-    // Sentences are read first: what takes longer to draw comes after they are seen.
     const mine = this.number;
     requestAnimationFrame(() => setTimeout(() => mine === this.number && this.root.open && this.drawn(), 0));
   }
 
   /** What happened, drawn and counted. */
   private drawn(): void {
-    const { durationS } = this.given!.asked;
+    const { alone, names, flows, durationS, compiled } = this.given!.asked;
+    this.moments = moments(this.told);
+    this.ways = compiled.map(() => new Ways());
+    const colour = colours(flows);
+    const owner = flows.flatMap(({ count }, flow) => Array.from({ length: count }, () => flow));
+    this.views = compiled.map(({ json }, run) => {
+      const of = (connection: number): string => colour[alone ? run : (owner[connection] ?? 0)]!;
+      return new PathView(alone ? names[run]! : names.join(", "), path(json), this.ways[run]!, of);
+    });
+    this.paths.replaceChildren(...this.views.map(({ root }) => root));
     this.counts.replaceChildren(table(this.told, (kind) => this.step(1, kind)));
     const figure = strip(this.told, durationS);
     if (this.chart === undefined) this.chart = draw(this.figure, figure);
@@ -232,6 +247,7 @@ export class Understand {
 
   /** To the next moment, or the next one of a kind. */
   private step(direction: 1 | -1, kind?: string): void {
+    if (!this.watched) return;
     const here = this.player.t;
     const fits = ({ happenings }: Moment): boolean => kind === undefined || happenings.some((one) => one.kind === kind);
     let found = direction > 0 ? this.moments.find((one) => one.t > here && fits(one)) : this.moments.filter((one) => one.t < here && fits(one)).at(-1);

@@ -22,40 +22,41 @@ let latest = 0;
 let asked: { json: string; durationNs: number }[] = [];
 let looked: { sinceNs: number; runs: Looked[] } | undefined;
 
-async function main(): Promise<void> {
-  const bytes = await fetch(new URL("sawtooth.wasm", self.location.href));
-  if (!bytes.ok) throw new Error(`sawtooth.wasm: ${bytes.status}`);
-  const module = await WebAssembly.compile(await bytes.arrayBuffer());
-  let core = new Core(module);
+let module: WebAssembly.Module;
+let core: Core;
+
+function begin(given: WebAssembly.Module): void {
+  module = given;
+  core = new Core(module);
   answer({ kind: "ready", events: core.events() });
-  self.onmessage = ({ data }: MessageEvent<Question>) => {
-    latest += 1;
-    const mine = latest;
-    if (data.kind !== "ways") forget();
-    if (data.kind === "stop") return;
-    const act = data.kind === "watch" ? watch(core, data, () => latest === mine) : ways(core, data, () => latest === mine);
-    act.catch((error: unknown) => {
-      // After a trap the core's memory is no longer to be trusted.
-      if (error instanceof CoreError) {
-        core = new Core(module);
-        looked = undefined;
-      }
-      answer({ kind: "failed", number: data.number, why: error instanceof Error ? error.message : String(error) });
-    });
-  };
 }
+
+self.onmessage = ({ data }: MessageEvent<Question>) => {
+  if (data.kind === "begin") return begin(data.module);
+  latest += 1;
+  const mine = latest;
+  if (data.kind !== "ways") forget();
+  if (data.kind === "stop") return;
+  const act = data.kind === "watch" ? watch(core, data, () => latest === mine) : ways(core, data, () => latest === mine);
+  act.catch((error: unknown) => {
+    // After a trap the core's memory is no longer to be trusted.
+    if (error instanceof CoreError) {
+      core = new Core(module);
+      looked = undefined;
+    }
+    answer({ kind: "failed", number: data.number, why: error instanceof Error ? error.message : String(error) });
+  });
+};
 
 function forget(): void {
   for (const { simulation } of looked?.runs ?? []) simulation.close();
   looked = undefined;
 }
 
-/** What happened in each run, from its begin to its end. */
+/** What happened in each run, from its begin to its end; told of each by itself, for the first is read while the next is watched. */
 async function watch(core: Core, { number, runs }: Extract<Question, { kind: "watch" }>, wanted: () => boolean): Promise<void> {
   asked = runs;
-  const told: Tables[] = [];
-  const before = performance.now();
-  for (const { json, durationNs } of runs) {
+  for (const [run, { json, durationNs }] of runs.entries()) {
     const simulation = core.simulation(json, true);
     try {
       const parts: Table[] = [];
@@ -66,12 +67,12 @@ async function watch(core: Core, { number, runs }: Extract<Question, { kind: "wa
         await turn();
         if (!wanted()) return;
       }
-      told.push({ events: joined(parts) });
+      const tables = { events: joined(parts) };
+      answer({ kind: "watched", number, run, tables }, [tables]);
     } finally {
       simulation.close();
     }
   }
-  answer({ kind: "watched", number, runs: told, tookMs: performance.now() - before }, told);
 }
 
 /** The ways of packets. Where this goes on from the answer before, nothing is simulated anew. */
@@ -127,7 +128,3 @@ function joined(parts: readonly Table[]): Table {
     }),
   );
 }
-
-main().catch((error: unknown) => {
-  answer({ kind: "failed", number: 0, why: error instanceof Error ? error.message : String(error) });
-});

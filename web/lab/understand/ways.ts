@@ -1,6 +1,6 @@
 // The ways of packets, as they were simulated: where each one was at a time, and which were lost.
 
-import type { Column, Table, Tables } from "../core";
+import { numbers, type Table, type Tables } from "../core";
 
 /** Hosts of the page's path: the queue is before the second link, the loss before the third. */
 export const [SENDER, ROUTER, AFTER_QUEUE, AFTER_LOSS, RECEIVER] = [0, 1, 2, 3, 4] as const;
@@ -79,9 +79,4 @@ export class Ways {
 
 function columns(table: Table | undefined, names: string[]): (ArrayLike<number> | undefined)[] {
   return names.map((name) => (table?.[name] === undefined ? undefined : numbers(table[name]!)));
-}
-
-/** Whole numbers of the core are below 2^53. */
-export function numbers(column: Column): ArrayLike<number> {
-  return column instanceof BigInt64Array || column instanceof BigUint64Array ? Float64Array.from(column as BigInt64Array, Number) : column;
 }

@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use sawtooth_capture::segment::{ACK, CWR, ECE, FIN, PSH, RST, SYN};
-use sawtooth_capture::{Analysis, Endpoint, HEADERS_ONLY, Options, Segment, Writer};
+use sawtooth_capture::{Analysis, Endpoint, HEADERS_ONLY, Options, Segment, Wanted, Writer};
 
 const MSS: u32 = 1448;
 /// Packets of a capture, at most.
@@ -193,9 +193,9 @@ impl Talk<'_> {
 
 /// Analyses a capture file and checks what holds for any; the facts as JSON.
 pub fn check(file: &[u8]) -> String {
-    let mut analysis = Analysis::new(Cursor::new(file.to_vec()), Some(0)).expect("a capture");
+    let mut analysis = Analysis::new(Cursor::new(file.to_vec()), Wanted::One(0)).expect("a capture");
     while !analysis.advance(100) {}
-    let (facts, tables) = analysis.finish();
+    let (facts, tables, _) = analysis.finish();
     let mut packets = facts.not_tcp + facts.fragments + facts.unreadable + facts.copies;
     let mut of_first = 0;
     for connection in &facts.connections {
