@@ -18,7 +18,8 @@ from sawtooth.cli.program import status_of
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.finding import find, save
 from sawtooth.finding.luck import PARTS, luck
-from sawtooth.finding.search import FIRST, SCAN, Search
+from sawtooth.finding.probed import FIRST
+from sawtooth.finding.search import SCAN, Search
 from sawtooth.finding.unknown import Unknown
 from sawtooth.page import embedded_figures
 from sawtooth.scenario import Scenario

@@ -16,7 +16,7 @@ MODULES = {
     "sawtooth.study": (),
     "sawtooth.cluster": (),
     "sawtooth.compare": (),
-    "sawtooth.finding": ("Found", "Answers"),
+    "sawtooth.finding": ("Found", "Frontier", "Answers"),
     "sawtooth.stats": (),
     "sawtooth.congestion": (),
     "sawtooth.congestion.estimate": ("Estimate", "estimate"),

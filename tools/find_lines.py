@@ -71,8 +71,8 @@ def row(study: Study, point: Point, swept: bool) -> list[str]:
     return cells
 
 
-def sweep(scenario: sawtooth.Scenario, about: float) -> tuple[float, float, float, int]:
-    """The loss in percent at which the mean goodput is 90% of the rate, its 95% interval, and the seeds of a loss."""
+def sweep(scenario: sawtooth.Scenario, about: float, share: float = 0.9) -> tuple[float, float, float, int]:
+    """The loss in percent at which the mean goodput is so much of the rate, its 95% interval, the seeds of a loss."""
     losses = [about * FACTOR**step for step in range(-STEPS, STEPS + 1)]
     places = np.log(np.asarray(losses) / about)
     engine = get("sim")
@@ -81,7 +81,7 @@ def sweep(scenario: sawtooth.Scenario, about: float) -> tuple[float, float, floa
         number, seed = task
         seeded = FIRST_SEED + MOST * number + seed
         run = engine.run(scenario.set({"path.loss": f"{losses[number]:.7f}%", "seed": seeded}))
-        return float(throughput(run).mean()) * 1e6 / scenario.path_table.rate.bps - 0.9
+        return float(throughput(run).mean()) * 1e6 / scenario.path_table.rate.bps - share
 
     margins = np.empty((len(losses), 0))
     while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -14,7 +14,7 @@ from sawtooth.scenario import Scenario
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sawtooth.finding import Answers, Found
+    from sawtooth.finding import Answers, Found, Frontier
     from sawtooth.run import Run
     from sawtooth.study import Study, StudyResult
 
@@ -105,26 +105,28 @@ def _not_runnable(what: object) -> InputError:
 def find(
     what: Scenario | Study | str | PathLike[str],
     *,
-    vary: str | None = None,
+    vary: str | Sequence[str] | None = None,
     want: str | None = None,
     scale: str | None = None,
     within: str | None = None,
     runs: int | None = None,
+    minimize: str | None = None,
     engine: str = "sim",
     check: str | None = None,
     jobs: int | None = None,
     executor: Any = None,
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = True,
-) -> Found | Answers:
+) -> Found | Frontier | Answers:
     """The value of a field from which on, or up to which, something holds: ``vary="path.loss=0.0001%..5%"``,
     ``want="goodput >= 90% of path.rate"``.
 
-    Of a scenario a ``Found``; of a study that varies something ``Answers``, one for each point, where ``vary`` and
-    ``want`` may be in its table ``[find]``. ``scale`` is "log" or "linear"; ``within`` how near the ends of the 95%
-    interval are to be to the answer, "10%"; ``runs`` how many there may be for one answer, 400; ``check`` another
-    engine that is asked at the answer; ``executor`` a ``sawtooth.cluster.Cluster`` whose workers make the runs. Raises
-    SawtoothError.
+    Of a scenario a ``Found``; for a list of two or three ranges a ``Frontier``: what the last field must be for values
+    of the others, and where on it ``minimize`` is least, a field or a cost made of fields. Of a study that varies
+    something ``Answers``, one for each point, where ``vary`` and ``want`` may be in its table ``[find]``. ``scale`` is
+    "log" or "linear"; ``within`` how near the ends of the 95% interval are to be to the answer, "10%"; ``runs`` how
+    many there may be for one answer, 400, or 1200 and 4000 of two and three unknowns; ``check`` another engine that is
+    asked at the answer; ``executor`` a ``sawtooth.cluster.Cluster`` whose workers make the runs. Raises SawtoothError.
     """
     from sawtooth.finding import find as search
 
@@ -137,6 +139,7 @@ def find(
         scale=scale,
         within=within,
         most=runs,
+        minimize=minimize,
         engine=engine,
         check=check,
         jobs=jobs,

@@ -15,11 +15,19 @@ from sawtooth.cli.workers import cluster_option, workers
 
 @click.command(cls=Command)
 @click.argument("file", type=str, shell_complete=complete.studies)
-@click.option("--vary", metavar="FIELD=FROM..TO", help="The unknown and its range: path.loss=0.0001%..5%.")
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="FIELD=FROM..TO",
+    help="The unknown and its range: path.loss=0.0001%..5%. Two or three: what the last must be for the others.",
+)
 @click.option("--want", metavar="COMPARISON", help='What is to hold: "goodput >= 90% of path.rate".')
 @click.option("--scale", metavar="SCALE", help="log or linear; log for loss, rates and queues by default.")
 @click.option("--within", metavar="SHARE", help="How near the interval's ends are to be to the answer: 10%.")
-@click.option("--runs", type=click.IntRange(1, 1_000_000), help="Runs of a search at most: 400.")
+@click.option("--minimize", metavar="COST", help="Where on a frontier this is least: a field, or made of fields.")
+@click.option(
+    "--runs", type=click.IntRange(1, 1_000_000), help="Runs at most: 400; of two unknowns 1200, of three 4000."
+)
 @click.option(
     "--set", "settings", multiple=True, metavar="K=V", shell_complete=complete.assignments, help="Change a field."
 )
@@ -33,10 +41,11 @@ from sawtooth.cli.workers import cluster_option, workers
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def find(
     file: str,
-    vary: str | None,
+    vary: tuple[str, ...],
     want: str | None,
     scale: str | None,
     within: str | None,
+    minimize: str | None,
     runs: int | None,
     settings: tuple[str, ...],
     engine: str,
@@ -51,10 +60,14 @@ def find(
     FILE is a scenario, or a study: that has the question in its table [find], and one answer for each point of what it
     varies. The answer has a 95% interval; values and seeds are chosen so that it is as short as --within says.
 
+    Of several unknowns the answer is a frontier: for values of the first ones what the last must be, each with its
+    interval; --minimize says where on it a cost is least.
+
     \b
       sawtooth find office.toml --vary path.loss=0.0001%..5% --want "goodput >= 90% of path.rate"
       sawtooth find office.toml --vary path.loss=0.001%..5% --want "mean_mbps(cc='bbr') > mean_mbps(cc='cubic')"
       sawtooth find call.toml --vary flows.1.count=1..64 --want "call_mos >= 3.6"
+      sawtooth find office.toml --vary path.queue=0.1bdp..4bdp --vary path.loss=0.0001%..1% --want "goodput > 8 Mbit/s"
     """
     from sawtooth.finding import save, words
     from sawtooth.scenario.overrides import parse_assignment
@@ -64,10 +77,11 @@ def find(
     with workers(cluster, jobs) as executor:
         found = asked(
             file,
-            vary=vary,
+            vary=vary or None,
             want=want,
             scale=scale,
             within=within,
+            minimize=minimize,
             runs=runs,
             engine=engine,
             check=check,

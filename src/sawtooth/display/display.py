@@ -10,7 +10,7 @@ from sawtooth.compare import Comparison
 from sawtooth.congestion.estimate import Estimate
 from sawtooth.display import captures, comparisons, estimates, finds, runs, studies
 from sawtooth.display.page import page
-from sawtooth.finding import Answers, Found
+from sawtooth.finding import Answers, Found, Frontier
 from sawtooth.run import Run
 from sawtooth.study import Study, StudyResult
 
@@ -35,6 +35,7 @@ for _kind, _how in (
     (Estimate, estimates),
     (Comparison, comparisons),
     (Found, finds),
+    (Frontier, finds),
     (Answers, finds),
 ):
     text.register(_kind, _how.text)

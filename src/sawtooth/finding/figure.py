@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import MUTED, colour
+from sawtooth.finding.contour import contour
+from sawtooth.finding.frontier import Frontier
 from sawtooth.wanted import RATE, SIZE, TIME
 
 if TYPE_CHECKING:
@@ -14,7 +16,12 @@ if TYPE_CHECKING:
 _SCALES = {RATE: (1e6, "Mbit/s"), TIME: (1e-3, "ms"), SIZE: (8e3, "kB")}
 
 
-def figure(found: Found) -> LineFigure:
+def figure(found: Found | Frontier) -> LineFigure:
+    """Of one unknown or of several."""
+    return contour(found) if isinstance(found, Frontier) else _sides(found)
+
+
+def _sides(found: Found) -> LineFigure:
     """One panel: the left side with its interval, the right side, and the answer's interval as an upright line."""
     scale, unit = _SCALES.get(found.dimension, (1.0, ""))
     rows = found.table

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Check:
-    """What another engine says at one value: means of both sides over ``seeds``, and whether it clearly holds there
-    ("yes", "no", or "unclear": these seeds can't tell)."""
+    """What another engine says at one value, or at one of each unknown: means of both sides over ``seeds``, and whether
+    it clearly holds there ("yes", "no", or "unclear": these seeds can't tell)."""
 
     engine: str
-    value: float
+    value: Any
     left: float
     right: float
     seeds: int
@@ -80,10 +80,10 @@ class Found(Shown):
             return f"holds nowhere from {low} to {high}"
         if self.verdict == "unclear":
             return f"these runs can't tell where it holds from {low} to {high}"
-        ends = " … ".join(unknown.text(_rounded(one)) for one in self.interval)
+        ends = " … ".join(unknown.text(rounded(one)) for one in self.interval)
         side = "up to" if self.holds == "below" else "from"
         more = "" if self.holds == "below" else " on"
-        return f"{unknown.field} {side} {unknown.text(_rounded(self.value))}{more} (95% interval {ends})"
+        return f"{unknown.field} {side} {unknown.text(rounded(self.value))}{more} (95% interval {ends})"
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
@@ -95,9 +95,9 @@ class Found(Shown):
             "scale": self.unknown.scale,
             "engine": self.engine,
             "verdict": self.verdict,
-            "value": _known(self.value),
-            "low": _known(self.interval[0]),
-            "high": _known(self.interval[1]),
+            "value": known(self.value),
+            "low": known(self.interval[0]),
+            "high": known(self.interval[1]),
             "unit": self.unit,
             "holds": self.holds,
             "within": self.within,
@@ -111,6 +111,22 @@ class Found(Shown):
             "scenario": self.scenario,
         }
 
+    def told(self) -> list[dict[str, Any]]:
+        """The answer as a row of a table."""
+        return [
+            {
+                "verdict": self.verdict,
+                "value": self.value,
+                "low": self.interval[0],
+                "high": self.interval[1],
+                "unit": self.unit,
+                "monotone": self.monotone,
+                "enough": self.enough,
+                "runs": self.runs,
+                "seconds": self.seconds,
+            }
+        ]
+
     def plot(self) -> Canvas:
         """Both sides of the comparison along the unknown, and the answer, as a figure of matplotlib."""
         from sawtooth.draw import lines
@@ -122,53 +138,11 @@ class Found(Shown):
             return lines.draw(drawn)
 
 
-@dataclass(frozen=True, repr=False)
-class Answers(Shown):
-    """The answers of a study: one for each point of what it varies. ``keys`` are the values of its columns."""
-
-    name: str
-    keys: tuple[dict[str, Any], ...]
-    found: tuple[Found, ...]
-
-    @property
-    def runs(self) -> int:
-        return sum(one.runs for one in self.found)
-
-    @property
-    def seconds(self) -> float:
-        return math.fsum(one.seconds for one in self.found)
-
-    @property
-    def table(self) -> DataFrame:
-        """A row an answer."""
-        import pandas as pd
-
-        rows = [
-            {
-                **key,
-                "verdict": one.verdict,
-                "value": one.value,
-                "low": one.interval[0],
-                "high": one.interval[1],
-                "unit": one.unit,
-                "monotone": one.monotone,
-                "enough": one.enough,
-                "runs": one.runs,
-                "seconds": one.seconds,
-            }
-            for key, one in zip(self.keys, self.found, strict=True)
-        ]
-        return pd.DataFrame(rows)
-
-    def describe(self) -> dict[str, Any]:
-        """As JSON values."""
-        answers = [{"key": key} | one.describe() for key, one in zip(self.keys, self.found, strict=True)]
-        return {"name": self.name, "runs": self.runs, "seconds": round(self.seconds, 3), "answers": answers}
-
-
-def _known(value: float) -> float | None:
+def known(value: float) -> float | None:
+    """Of JSON, which has no NaN."""
     return None if math.isnan(value) else value
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """As it is told."""
     return float(f"{value:.3g}") if abs(value) < 1000 else float(f"{value:.4g}")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sawtooth.compiled import Compiled
 
 if TYPE_CHECKING:
-    from sawtooth.finding.search import Probed
+    from sawtooth.finding.probed import Probed
     from sawtooth.run import Run
 
 PARTS = 4
@@ -30,23 +30,30 @@ Luck = tuple[float, ...]
 class Steady:
     """A place without its luck."""
 
-    place: float
+    place: Any
     n: int
     mean: float
     variance: float
 
 
-def steadied(points: Sequence[Probed]) -> Sequence[Probed | Steady]:
+def steadied(
+    points: Sequence[Probed[Any]], along: Sequence[Sequence[float]] | None = None
+) -> Sequence[Probed[Any] | Steady]:
     """``points`` without what their luck explains of the differences within them; as they are where that is not known
-    of all, or of too few seeds."""
+    of all, or of too few seeds. ``along``: coordinates of each point along which what luck does changes."""
     import numpy as np
 
     parts = {len(luck) for one in points for luck in one.lucks}
     seeds = sum(one.n for one in points)
-    if len(parts) != 1 or 0 in parts or any(len(one.lucks) != one.n for one in points) or seeds < _SEEDS * min(parts):
+    if len(parts) != 1 or 0 in parts or any(len(one.lucks) != one.n for one in points):
         return points
     margins = [np.array(one.margins) for one in points]
     lucks = [np.array(one.lucks) for one in points]
+    if along is not None:
+        lucks = [np.hstack([one, *(one * at for at in there)]) for one, there in zip(lucks, along, strict=True)]
+    terms = lucks[0].shape[1]
+    if seeds < _SEEDS * terms:
+        return points
     within = np.concatenate([one - one.mean() for one in margins])
     by = np.concatenate([one - one.mean(axis=0) for one in lucks])
     effect = np.linalg.lstsq(by, within, rcond=None)[0]
@@ -54,7 +61,7 @@ def steadied(points: Sequence[Probed]) -> Sequence[Probed | Steady]:
     for one, margin, luck in zip(points, margins, lucks, strict=True):
         left = margin - luck @ effect
         variance = float(left.var(ddof=1)) if one.n > 1 else 0.0
-        found.append(Steady(one.place, one.n, float(left.mean()), variance * seeds / (seeds - min(parts))))
+        found.append(Steady(one.place, one.n, float(left.mean()), variance * seeds / (seeds - terms)))
     return found
 
 

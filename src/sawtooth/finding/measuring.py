@@ -26,6 +26,7 @@ from sawtooth.wanted import Amount, Comparison, Measure
 from sawtooth.work import Workers, fan_out, told_to_stop
 
 if TYPE_CHECKING:
+    from sawtooth.finding.space import Space
     from sawtooth.finding.unknown import Unknown
 
 ALIASES = {"goodput": "mean_mbps", "throughput": "mean_mbps", "mos": "call_mos"}
@@ -129,10 +130,10 @@ def answers(run: Run, wanted: Sequence[tuple[str, str | None]]) -> dict[tuple[st
 
 @dataclass
 class Measuring:
-    """Margins of ``want`` in ``scenario`` on an engine; every run is made once."""
+    """Margins of ``want`` in ``scenario`` on an engine; every run is made once. A value is one of each unknown."""
 
     scenario: Scenario
-    unknown: Unknown
+    unknown: Unknown | Space
     want: Comparison
     engine: Engine
     jobs: int | None = None
@@ -142,7 +143,7 @@ class Measuring:
     seconds: float = 0.0
     """Of work, summed over runs."""
     runs: int = 0
-    sides: dict[tuple[float, int], tuple[float, float]] = field(default_factory=dict)
+    sides: dict[tuple[Any, int], tuple[float, float]] = field(default_factory=dict)
     """By value and seed: what is left and right of the comparison."""
     _known: dict[tuple[str, int], dict[tuple[str, str | None], float]] = field(default_factory=dict)
     _luck: dict[tuple[str, int], Luck] = field(default_factory=dict)
@@ -150,7 +151,7 @@ class Measuring:
 
     def check(self) -> None:
         """Everything that can be known before the first run: names, units, the scenarios at both ends, the engine."""
-        for value in (self.unknown.low, self.unknown.high):
+        for value in self.unknown.corners:
             for one in self.asked.values():
                 scenario = self._scenario(value, one.changes)
                 self.engine.check(scenario)
@@ -162,7 +163,7 @@ class Measuring:
 
             one = self.asked[measure]
             if one.place:
-                return of_field(one.place, self._scenario(self.unknown.low, one.changes))
+                return of_field(one.place, self._scenario(self.unknown.corners[0], one.changes))
             return Amount.of_column(one.name, np.ones(1))
 
         self.want.sides(resolve)
@@ -174,7 +175,7 @@ class Measuring:
     def asked(self) -> dict[Measure, Asked]:
         return {measure: asked(measure, self.scenario) for measure in self.want.measures}
 
-    def margins(self, tasks: Sequence[tuple[float, int]]) -> list[float]:
+    def margins(self, tasks: Sequence[tuple[Any, int]]) -> list[float]:
         """By how much the want holds, for values of the unknown and seeds. Raises SawtoothError as the engine does,
         ``too-short`` where a run has nothing to measure a name by."""
         needed: dict[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]] = {}
@@ -192,19 +193,19 @@ class Measuring:
             self.sides[value, seed] = float(left.value), float(right.value)
             margin = float(left.value - right.value) * (1 if self.want.sign.startswith(">") else -1)
             if math.isnan(margin):
-                message = f"it cannot be worked out at {self.unknown.field} = {self.unknown.text(value)}, seed {seed}"
+                message = f"it cannot be worked out at {self.unknown.named(value)}, seed {seed}"
                 fix = "ask for what this scenario has: a probe, a call, transfers; or a narrower range"
                 raise InputError("too-short", message, field="want", fix=fix)
             found.append(margin or (_INCLUSIVE if self.want.sign.endswith("=") else -_INCLUSIVE))
         return found
 
-    def luck(self, value: float, seed: int) -> Luck:
+    def luck(self, value: Any, seed: int) -> Luck:
         """That of all runs of a margin."""
         changes = {one.changes for one in self.asked.values() if not one.place}
         keys = dict.fromkeys((self._scenario(value, one).digest(), seed) for one in sorted(changes, key=str))
         return tuple(part for key in keys for part in self._luck[key])
 
-    def amount(self, value: float, seed: int, measure: Measure) -> Amount:
+    def amount(self, value: Any, seed: int, measure: Measure) -> Amount:
         """What was measured of a value and a seed that were asked for."""
         one = self.asked[measure]
         scenario = self._scenario(value, one.changes)
@@ -212,8 +213,8 @@ class Measuring:
             return of_field(one.place, scenario)
         return Amount.of_column(one.name, self._known[scenario.digest(), seed][one.name, one.flow])
 
-    def _scenario(self, value: float, changes: tuple[tuple[str, Any], ...]) -> Scenario:
-        return _changed(self.scenario, self.unknown.field, self.unknown.setting(value), changes)
+    def _scenario(self, value: Any, changes: tuple[tuple[str, Any], ...]) -> Scenario:
+        return _changed(self.scenario, self.unknown.settings(value), changes)
 
     def _run(self, needed: Mapping[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]]) -> None:
         keys = list(needed)
@@ -267,9 +268,9 @@ def _answered(stop: Callable[[], bool], task: _Task) -> _Answer:
     return _Answer(answers(made, task.names), luck(made), time.perf_counter() - begun)
 
 
-def _changed(scenario: Scenario, field: str, value: Any, changes: tuple[tuple[str, Any], ...]) -> Scenario:
+def _changed(scenario: Scenario, settings: Mapping[str, Any], changes: tuple[tuple[str, Any], ...]) -> Scenario:
     """What a measure sets for itself wins over the unknown."""
     try:
-        return scenario.set({field: value} | dict(changes))
+        return scenario.set({**settings} | dict(changes))
     except SawtoothError as error:
         raise error.at(file=scenario.source) from None

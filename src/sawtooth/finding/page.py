@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sawtooth import page
+from sawtooth.draw.lines import LineFigure
 from sawtooth.draw.palette import MUTED
+from sawtooth.finding.answers import Answers
 from sawtooth.finding.figure import figure
-from sawtooth.finding.found import Answers, Found
-from sawtooth.finding.text import cells, checked, cost, remarks, summed
+from sawtooth.finding.found import Found
+from sawtooth.finding.frontier import Frontier
+from sawtooth.finding.text import cells, checked, cost, frontier, remarks, summed, unknowns
 from sawtooth.page import Axis, Mark, Panel, Series, Span, render
+from sawtooth.page.figure import SYMBOLS
 
 
-def report(found: Found | Answers, pictures: Sequence[str]) -> str:
+def report(found: Found | Frontier | Answers, pictures: Sequence[str]) -> str:
     """HTML that loads nothing; ``pictures`` are the names of the files of each answer's, without their ending."""
     several = isinstance(found, Answers)
     each = found.found if isinstance(found, Answers) else (found,)
@@ -22,7 +26,7 @@ def report(found: Found | Answers, pictures: Sequence[str]) -> str:
     content = {
         "name": found.name,
         "want": each[0].want,
-        "told": each[0].unknown.told(),
+        "told": unknowns(each[0]),
         "engine": each[0].engine,
         "cost": cost(found),
         "several": several,
@@ -34,9 +38,39 @@ def report(found: Found | Answers, pictures: Sequence[str]) -> str:
     )
 
 
-def drawn(found: Found, name: str) -> page.Figure:
-    """Both sides along the unknown, and the answer."""
+def drawn(found: Found | Frontier, name: str) -> page.Figure:
+    """The picture, for a browser."""
     shape = figure(found)
+    both = _contour(found, shape) if isinstance(found, Frontier) else _sides(found, shape)
+    shown = found.frontier if isinstance(found, Frontier) else found.table
+    table = {str(column): shown[column].tolist() for column in shown}
+    return page.Figure(name, shape.title, f"{found.want}: {found.answer}", [both], table=table)
+
+
+def _contour(found: Frontier, shape: LineFigure) -> Panel:
+    """The frontier with its band, what was looked at, and where the least is."""
+    first, answered = found.unknowns.given[0], found.unknowns.answered
+    series = [
+        Series(
+            line.name,
+            line.tint,
+            line.x,
+            line.y,
+            kind="line" if line.joined else "points",
+            low=line.low,
+            high=line.high,
+            band=line.band,
+            symbol="circle" if line.joined else SYMBOLS[line.look % len(SYMBOLS)],
+        )
+        for line in shape.lines
+    ]
+    marks = [] if found.minimum is None else [Mark("x", found.minimum.values[0], "least")]
+    axes = [Axis(one.field, one.unit, scale=one.scale) for one in (first, answered)]
+    return Panel(axes[0], axes[1], series, marks=marks)
+
+
+def _sides(found: Found, shape: LineFigure) -> Panel:
+    """Both sides along the unknown, and the answer."""
     panel = shape.panels[0]
     series = [
         Series(
@@ -52,27 +86,27 @@ def drawn(found: Found, name: str) -> page.Figure:
         for line in shape.lines[:2]
     ]
     known = found.verdict == "found"
-    both = Panel(
+    return Panel(
         Axis(found.unknown.field, found.unit, scale=found.unknown.scale),
         Axis("both sides", panel.y_title),
         series,
         spans=[Span(*found.interval, "95% interval", MUTED)] if known else [],
         marks=[Mark("x", found.value, "answer")] if known else [],
     )
-    table = {str(column): found.table[column].tolist() for column in found.table}
-    return page.Figure(name, shape.title, f"{found.want}: {found.answer}", [both], table=table)
 
 
-def _section(found: Found, name: str) -> dict[str, Any]:
+def _section(found: Found | Frontier, name: str) -> dict[str, Any]:
     rows = cells(found)
+    fields = found.fields if isinstance(found, Frontier) else [found.unknown.field]
     return {
+        "frontier": frontier(found) if isinstance(found, Frontier) else [],
         "title": found.name,
         "picture": name,
         "answer": found.answer,
         "remarks": remarks(found),
         "cost": cost(found),
         "path": list(_path(found.scenario)),
-        "varies": found.unknown.field,
+        "varies": fields,
         "rows": rows,
         "checks": checked(found),
     }

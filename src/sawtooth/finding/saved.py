@@ -9,23 +9,29 @@ from pathlib import Path
 from sawtooth.draw import lines
 from sawtooth.draw.saving import save as save_picture
 from sawtooth.draw.saving import styled
+from sawtooth.finding.answers import Answers
 from sawtooth.finding.figure import figure
-from sawtooth.finding.found import Answers, Found
+from sawtooth.finding.found import Found
+from sawtooth.finding.frontier import Frontier
 from sawtooth.finding.page import report
 from sawtooth.storage import write_bytes, writing
 from sawtooth.tables import csv_text
 
 
-def save(found: Found | Answers, directory: Path) -> None:
-    """Writes find.json, find.csv, report.html, and a picture an answer.
+def save(found: Found | Frontier | Answers, directory: Path) -> None:
+    """Writes find.json, find.csv, report.html, and a picture an answer. find.csv has what was looked at, of several
+    answers a row each, and of several unknowns the frontier, beside which what was looked at is in points.csv.
 
     Raises SawtoothError: ``unwritable-output``, ``disk-full``.
     """
     with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
     write_bytes(directory / "find.json", f"{json.dumps(found.describe(), indent=2, ensure_ascii=False)}\n".encode())
-    write_bytes(directory / "find.csv", csv_text(found.table).encode())
-    each: Sequence[Found] = found.found if isinstance(found, Answers) else [found]
+    table = found.frontier if isinstance(found, Frontier) else found.table
+    write_bytes(directory / "find.csv", csv_text(table).encode())
+    if isinstance(found, Frontier):
+        write_bytes(directory / "points.csv", csv_text(found.table).encode())
+    each: Sequence[Found | Frontier] = found.found if isinstance(found, Answers) else [found]
     names = ["find" if len(each) == 1 else f"find-{number}" for number in range(len(each))]
     for one, name in zip(each, names, strict=True):
         drawn = figure(one)

@@ -13,23 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, Protocol
 
 from sawtooth.finding.curve import Curve, through
 from sawtooth.finding.luck import Luck, steadied
-from sawtooth.stats.interval import t_quantile
+from sawtooth.finding.probed import FIRST, MOST, Ask, Probed, Probing, crossed, grown
 
 SCAN = 7
 """Places at first, both ends among them."""
-FIRST = 4
-"""Seeds of a place at first: the fewest with which a t test says something."""
 LEAST = 16
 """Seeds about the crossing, before their parabola is believed."""
-MOST = 1000
-"""Seeds of one place."""
-CLEAR = 0.995
 EACH_LOOK = 0.97
 """Confidence of each interval that may end the search: of several looks one may err, so that all hold 95%."""
 WINDOW = 5
@@ -53,45 +48,7 @@ class Range(Protocol):
     def place(self, value: float) -> float: ...
     def value(self, place: float) -> float: ...
     def reach(self, place: float, within: float) -> float: ...
-
-
-Ask = Callable[[Sequence[tuple[float, int]]], Sequence[float]]
-"""Gives the margins of values and seeds. May raise; what it raises leaves the search."""
-
-
-@dataclass
-class Probed:
-    """A value, and its margin for seeds from ``first`` on."""
-
-    value: float
-    place: float
-    first: int = 1
-    margins: list[float] = field(default_factory=list)
-    lucks: list[Luck] = field(default_factory=list)
-    floor: float = 0.0
-    """The least variance that is believed."""
-
-    @property
-    def n(self) -> int:
-        return len(self.margins)
-
-    @property
-    def mean(self) -> float:
-        return math.fsum(self.margins) / self.n
-
-    @property
-    def variance(self) -> float:
-        """Of one seed; 0 where there is one only, which is asked for where seeds change nothing."""
-        mean = self.mean
-        return math.fsum((one - mean) ** 2 for one in self.margins) / (self.n - 1) if self.n > 1 else 0.0
-
-    @property
-    def sign(self) -> int:
-        """1: it clearly holds, -1: it clearly does not, 0: these seeds can't tell."""
-        error = math.sqrt(max(self.variance, self.floor) / self.n)
-        if error and abs(self.mean) <= t_quantile(self.n - 1, CLEAR) * error:
-            return 0
-        return 1 if self.mean > 0 else -1
+    def ends(self, place: float, low: float, high: float, holds_low: bool) -> tuple[float, float, float]: ...
 
 
 @dataclass(frozen=True)
@@ -109,31 +66,23 @@ class Crossing:
     enough: bool
 
 
-class Search:
-    """``within``: a share of the answer by which the interval's ends may differ from it; ``most``: margins in all;
-    ``luck``: that of a value and a seed that was asked for."""
+class Search(Probing[float]):
+    """One unknown."""
 
     def __init__(
         self,
         unknown: Range,
-        ask: Ask,
+        ask: Ask[float],
         *,
         within: float,
         most: int,
         luck: Callable[[float, int], Luck] | None = None,
     ) -> None:
+        super().__init__(ask, within=within, most=most, luck=luck)
         self.unknown = unknown
-        self.ask = ask
-        self.within = within
-        self.most = most
-        self.luck = luck
-        self.asked = 0
-        self.probed: dict[float, Probed] = {}
 
-    @property
-    def points(self) -> list[Probed]:
-        """All that was looked at, in order."""
-        return sorted(self.probed.values(), key=lambda one: one.place)
+    def place(self, value: float) -> float:
+        return self.unknown.place(value)
 
     def run(self) -> Crossing:
         """Asks until the answer is good enough, or the budget is used up."""
@@ -142,7 +91,7 @@ class Search:
         self._look([self.unknown.value(place) for place in steps])
         while True:
             found, wanted = self._next()
-            if found.enough or not wanted or not self._more(wanted):
+            if found.enough or not wanted or not self.more(wanted):
                 return found
 
     def _next(self) -> tuple[Crossing, dict[float, int]]:
@@ -171,7 +120,9 @@ class Search:
             return self._found(guess, low, high, left, told, True), {}
         return self._found(guess, low, high, left, told, False), _seeds(about, curve, guess, reach, half)
 
-    def _crossing(self, points: list[Probed], left: Probed, right: Probed) -> tuple[float, float, float, Curve | None]:
+    def _crossing(
+        self, points: list[Probed[float]], left: Probed[float], right: Probed[float]
+    ) -> tuple[float, float, float, Curve | None]:
         """The crossing and its interval's ends by a parabola through what is about it; where there is none, by the
         straight lines that never turn, and the clear places are the ends."""
         begun = guess = _monotone([one for one in points if left.place <= one.place <= right.place])
@@ -201,29 +152,29 @@ class Search:
         guess: float,
         low: float,
         high: float,
-        left: Probed,
+        left: Probed[float],
         changes: list[tuple[float, float]],
         done: bool,
     ) -> Crossing:
-        back = (lambda place: math.exp(place)) if self.unknown.place(math.e) == 1.0 else (lambda place: place)
-        value, ends = back(guess), (back(low), back(high))
-        if self.unknown.is_whole:
-            # The last one that holds is the answer, and the interval's ends are numbers that there are.
-            ends = (float(math.floor(ends[0] + 1e-9)), float(math.ceil(ends[1] - 1e-9)))
-            value = float(math.floor(value + 1e-9) if left.sign > 0 else math.ceil(value - 1e-9))
-            value = min(max(value, ends[0]), ends[1])
-        return Crossing("found", value, *ends, left.sign > 0, tuple(changes), done)
+        value, *ends = self.unknown.ends(guess, low, high, left.sign > 0)
+        return Crossing("found", value, ends[0], ends[1], left.sign > 0, tuple(changes), done)
 
     def _one_sided(
-        self, points: list[Probed], clear: list[Probed], unclear: list[Probed]
+        self, points: list[Probed[float]], clear: list[Probed[float]], unclear: list[Probed[float]]
     ) -> tuple[Crossing, dict[float, int]]:
-        wanted = {one.value: _grown(one.n) for one in unclear if one.n < MOST}
+        wanted = {one.value: grown(one.n) for one in unclear if one.n < MOST}
         holds = points[0].mean > 0
         verdict: Verdict = "unclear" if unclear else "always" if holds else "never"
         return Crossing(verdict, math.nan, math.nan, math.nan, holds, (), not unclear), wanted
 
     def _places(
-        self, points: list[Probed], about: list[Probed], left: Probed, right: Probed, guess: float, reach: float
+        self,
+        points: list[Probed[float]],
+        about: list[Probed[float]],
+        left: Probed[float],
+        right: Probed[float],
+        guess: float,
+        reach: float,
     ) -> dict[float, int]:
         """New values, where there are none yet about the crossing."""
         width = right.place - left.place
@@ -240,46 +191,22 @@ class Search:
                 places.append(guess + side * _BESIDE * reach)
         return self._new(places, left, right)
 
-    def _new(self, places: Sequence[float], left: Probed, right: Probed) -> dict[float, int]:
+    def _new(self, places: Sequence[float], left: Probed[float], right: Probed[float]) -> dict[float, int]:
         """What of it is a value between the two that was not looked at."""
         values = [self.unknown.value(place) for place in places]
-        return {one: self._first() for one in values if left.value < one < right.value and one not in self.probed}
-
-    def _first(self) -> int:
-        """Seeds of a new value; one, where seeds change nothing."""
-        return FIRST if any(one.variance for one in self.probed.values()) else 1
+        return {one: self.first() for one in values if left.value < one < right.value and one not in self.probed}
 
     def _look(self, values: Sequence[float]) -> bool:
-        return self._more(dict.fromkeys(values, FIRST))
-
-    def _more(self, wanted: dict[float, int]) -> bool:
-        """Asks for what is missing; false where the budget does not hold it, or nothing is."""
-        tasks = []
-        for value, count in wanted.items():
-            one = self.probed.get(value) or Probed(value, self.unknown.place(value), len(self.probed) * MOST + 1)
-            self.probed[value] = one
-            tasks += [(value, one.first + number) for number in range(one.n, min(count, MOST))]
-        if all(self.probed[value].n >= FIRST for value in wanted):
-            tasks = tasks[: self.most - self.asked]
-        if not tasks or self.asked + len(tasks) > self.most:
-            self.probed = {value: one for value, one in self.probed.items() if one.n}
-            return False
-        for (value, seed), margin in zip(tasks, self.ask(tasks), strict=True):
-            one = self.probed[value]
-            one.margins.append(margin)
-            if self.luck is not None:
-                one.lucks.append(self.luck(value, seed))
-        self.asked += len(tasks)
-        return True
+        return self.more(dict.fromkeys(values, FIRST))
 
 
-def _evened(about: list[Probed]) -> dict[float, int]:
+def _evened(about: list[Probed[float]]) -> dict[float, int]:
     """More seeds of those places that have the fewest."""
     fewest = min((one.n for one in about), default=MOST)
-    return {one.value: _grown(one.n) for one in about if one.n <= 1.5 * fewest < MOST}
+    return {one.value: grown(one.n) for one in about if one.n <= 1.5 * fewest < MOST}
 
 
-def _seeds(about: list[Probed], curve: Curve, guess: float, reach: float, half: float) -> dict[float, int]:
+def _seeds(about: list[Probed[float]], curve: Curve, guess: float, reach: float, half: float) -> dict[float, int]:
     """More seeds of the place next to the crossing that most lessens the error at the ends of the interval that was
     asked for; as many as make ``half`` of it as short as ``reach``, if no more than half of those that there are.
     Places further off would tell the slope, too, but not that the margin jumps."""
@@ -290,24 +217,5 @@ def _seeds(about: list[Probed], curve: Curve, guess: float, reach: float, half: 
     return {} if best is None else {best.value: best.n + max(more, FIRST)}
 
 
-def _grown(n: int) -> int:
-    return min(MOST, math.ceil(1.5 * n))
-
-
-def _monotone(points: Sequence[Probed]) -> float:
-    """Where the means cross 0 that never turn and lie nearest to the points' (pooled adjacent violators, Ayer 1955);
-    the first and the last are clear, on different sides."""
-    falls = points[0].mean > 0
-    blocks: list[tuple[float, int, float]] = []
-    for one in points:
-        mean, seeds, place = one.mean, one.n, one.place
-        while blocks and (blocks[-1][0] <= mean if falls else blocks[-1][0] >= mean):
-            before, count, at = blocks.pop()
-            total = count + seeds
-            mean, place = (before * count + mean * seeds) / total, (at * count + place * seeds) / total
-            seeds = total
-        blocks.append((mean, seeds, place))
-    for (before, _, at), (after, _, place) in pairwise(blocks):
-        if before * after <= 0:
-            return at + (place - at) * before / (before - after)
-    return (points[0].place + points[-1].place) / 2
+def _monotone(points: Sequence[Probed[float]]) -> float:
+    return crossed([(one.place, one.mean, one.n) for one in points])

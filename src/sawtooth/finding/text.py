@@ -5,49 +5,99 @@ from __future__ import annotations
 import math
 
 from sawtooth.columns import aligned
-from sawtooth.finding.found import Answers, Found, _rounded
+from sawtooth.finding.answers import Answers
+from sawtooth.finding.found import Found, rounded
+from sawtooth.finding.frontier import Frontier
+from sawtooth.finding.unknown import Unknown
 from sawtooth.study.terminal import plain
 
+_EVERYWHERE = {"always": "any", "never": "none", "unclear": "can't tell"}
 _SHORT = {"found": "", "always": "always", "never": "never", "unclear": "can't tell"}
 
 
-def words(found: Found | Answers, width: int | None = None) -> str:
+def words(found: Found | Frontier | Answers, width: int | None = None) -> str:
     """Several lines."""
     return _answers(found, width) if isinstance(found, Answers) else _found(found, width)
 
 
-def _found(found: Found, width: int | None) -> str:
-    unknown = found.unknown
-    told = [f"{found.want}", f"unknown: {unknown.told()}; engine {found.engine}", "", f"answer: {found.answer}"]
+def _found(found: Found | Frontier, width: int | None) -> str:
+    told = [f"{found.want}", f"{unknowns(found)}; engine {found.engine}", "", f"answer: {found.answer}"]
     told += remarks(found)
-    told += ["", *aligned(cells(found), [4], width, keys=1)]
+    if isinstance(found, Frontier):
+        keys = len(found.unknowns.given)
+        told += ["", *aligned(frontier(found), [keys + 2], width, keys=keys)]
+    else:
+        keys = 1
+        told += ["", *aligned(cells(found), [4], width, keys=1)]
     if found.checks:
-        told += ["", *aligned(checked(found), [4], width, keys=1)]
+        keys = len(found.fields) if isinstance(found, Frontier) else 1
+        told += ["", *aligned(checked(found), [keys + 3], width, keys=keys)]
     return "\n".join([*told, "", cost(found)])
 
 
-def cells(found: Found) -> list[list[str]]:
+def unknowns(found: Found | Frontier) -> str:
+    """What is asked for, and over what."""
+    if isinstance(found, Found):
+        return f"unknown: {found.unknown.told()}"
+    return f"unknown: {found.unknowns.answered.told()}; over {'; '.join(one.told() for one in found.unknowns.given)}"
+
+
+def frontier(found: Frontier) -> list[list[str]]:
+    """What the last unknown must be for values of the others, under its heads."""
+    space = found.unknowns
+    text, side = space.answered.text, {"below": "up to", "above": "from"}[found.holds]
+    lines = [[*(one.field for one in space.given), f"{space.answered.field} {side}", "95% interval", ""]]
+    for row in found.frontier.to_dict("records"):
+        known = row["verdict"] == "found"
+        value = text(rounded(row["value"])) if known else _EVERYWHERE[row["verdict"]]
+        ends = " … ".join(text(rounded(row[end])) for end in ("low", "high")) if known else ""
+        remark = "" if row["enough"] else "too few runs"
+        lines.append([*(one.text(row[one.field]) for one in space.given), value, ends, remark])
+    return lines
+
+
+def cells(found: Found | Frontier) -> list[list[str]]:
     """The table of values that were looked at, under its heads."""
-    text, show = found.unknown.text, found.dimension.show
+    show = found.dimension.show
+    if isinstance(found, Frontier):
+        lines = [[*found.fields, "left side", "right side", "seeds", "holds"]]
+        for row in found.table.to_dict("records"):
+            values = [one.text(row[one.field]) for one in found.unknowns.unknowns]
+            lines.append([*values, show(row["left"]), show(row["right"]), str(row["seeds"]), row["holds"]])
+        return lines
+    text = found.unknown.text
     return [[found.unknown.field, "left side", "right side", "seeds", "holds"]] + [
         [text(row["value"]), show(row["left"]), show(row["right"]), str(row["seeds"]), row["holds"]]
         for row in found.table.to_dict("records")
     ]
 
 
-def checked(found: Found) -> list[list[str]]:
+def checked(found: Found | Frontier) -> list[list[str]]:
     """What another engine says, under its heads; empty where none was asked."""
-    text, show = found.unknown.text, found.dimension.show
-    heads = [[f"on {found.checks[0].engine}", "left side", "right side", "seeds", "holds"]] if found.checks else []
-    return heads + [
-        [text(one.value), show(one.left), show(one.right), str(one.seeds), one.holds] for one in found.checks
-    ]
+    if not found.checks:
+        return []
+    several = isinstance(found, Frontier)
+    engine, show = f"on {found.checks[0].engine}", found.dimension.show
+    heads = [f"{engine}: {found.fields[0]}", *found.fields[1:]] if isinstance(found, Frontier) else [engine]
+    axes = found.unknowns.unknowns if isinstance(found, Frontier) else (found.unknown,)
+    lines = [[*heads, "left side", "right side", "seeds", "holds"]]
+    for one in found.checks:
+        values = [axis.text(value) for axis, value in zip(axes, one.value if several else [one.value], strict=True)]
+        lines.append([*values, show(one.left), show(one.right), str(one.seeds), one.holds])
+    return lines
 
 
-def remarks(found: Found) -> list[str]:
+def remarks(found: Found | Frontier) -> list[str]:
     """What is to be known with the answer."""
     said = []
-    if not found.monotone:
+    if isinstance(found, Frontier):
+        if found.minimum is not None and found.verdict == "found":
+            ends = zip(found.unknowns.given, found.minimum.as_good, strict=True)
+            said += [f"as good: {', '.join(f'{one.field} {_range(one, pair)}' for one, pair in ends)}"]
+        if not found.carries:
+            missed = f"means that are left out are missed by {math.sqrt(found.misfit):.1f} times their error"
+            said.append(f"the surface does not carry these means: {missed}; intervals are as much wider")
+    elif not found.monotone:
         pairs = "; ".join(" and ".join(found.unknown.text(one) for one in pair) for pair in found.changes)
         said.append(f"not monotone: it begins or ends to hold between {pairs}; the answer is the first of these")
     if not found.enough:
@@ -57,32 +107,45 @@ def remarks(found: Found) -> list[str]:
     return said
 
 
+def _range(unknown: Unknown, ends: tuple[float, float]) -> str:
+    return " … ".join(dict.fromkeys(unknown.text(rounded(one)) for one in ends))
+
+
 def _answers(found: Answers, width: int | None) -> str:
     first = found.found[0]
     keys = len(found.keys[0])
+    if isinstance(first, Frontier):
+        keys += len(first.unknowns.given)
     side = {"below": "up to", "above": "from"}[
         next((one.holds for one in found.found if one.verdict == "found"), "below")
     ]
-    told = [first.want, f"unknown: {first.unknown.told()}; engine {first.engine}; it holds {side} the value", ""]
+    told = [first.want, f"{unknowns(first)}; engine {first.engine}; it holds {side} the value", ""]
     told += aligned(summed(found), [*range(keys), keys + 3], width, keys=keys)
     return "\n".join([*told, "", cost(found)])
 
 
 def summed(found: Answers) -> list[list[str]]:
-    """A row an answer, under its heads."""
+    """A row an answer, under its heads; of several unknowns one for each of those that are told."""
     first = found.found[0]
-    keys = list(found.keys[0])
-    lines = [[*keys, first.unknown.field, "95% interval", "runs", ""]]
+    given = first.unknowns.given if isinstance(first, Frontier) else ()
+    answered = first.unknowns.answered if isinstance(first, Frontier) else first.unknown
+    lines = [[*found.keys[0], *(one.field for one in given), answered.field, "95% interval", "runs", ""]]
     for key, one in zip(found.keys, found.found, strict=True):
-        text = one.unknown.text
-        known = not math.isnan(one.value)
-        value = text(_rounded(one.value)) if known else _SHORT[one.verdict]
-        ends = " … ".join(text(_rounded(end)) for end in one.interval) if known else ""
-        remark = "not monotone" if not one.monotone else "" if one.enough else "too few runs"
-        lines.append([*(plain(key[name]) for name in keys), value, ends, str(one.runs), remark])
+        for row in one.told():
+            known = not math.isnan(row["value"])
+            value = answered.text(rounded(row["value"])) if known else _SHORT[row["verdict"]]
+            ends = " … ".join(answered.text(rounded(row[end])) for end in ("low", "high")) if known else ""
+            monotone, carries = row.get("monotone", True), row.get("carries", True)
+            remark = "not monotone" if not monotone else "too few runs" if not row["enough"] else ""
+            cells = [*(plain(key[name]) for name in key), *(axis.text(row[axis.field]) for axis in given)]
+            lines.append([*cells, value, ends, str(one.runs), remark or ("" if carries else "surface does not carry")])
     return lines
 
 
-def cost(found: Found | Answers) -> str:
-    """In runs and work."""
-    return f"cost: {found.runs} runs, {found.seconds:.1f} s of work"
+def cost(found: Found | Frontier | Answers) -> str:
+    """In runs and work; of several unknowns beside a grid's."""
+    told = f"cost: {found.runs} runs, {found.seconds:.1f} s of work"
+    each = found.found if isinstance(found, Answers) else (found,)
+    grid = sum(one.grid_runs for one in each if isinstance(one, Frontier))
+    within = f"{each[0].within * 100:g}%"
+    return f"{told}; a grid of these rows in steps of {within}, 8 seeds each: {grid} runs" if grid else told

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from sawtooth.errors import InputError
 from sawtooth.plain import plain
@@ -24,6 +24,7 @@ _END = re.compile(
 _EXAMPLE = "write it like path.loss=0.0001%..5%"
 _QUANTA = {"%": 1e-7, "packets": 1.0, "packet": 1.0, "p": 1.0, "bdp": 1e-9}
 """The finest step of a unit; of others 1 ns, 1 bit/s, 1 byte."""
+_COUNTED = ("packets", "packet", "p", "bdp")
 _DIGITS = 4
 
 
@@ -102,6 +103,38 @@ class Unknown:
         if self.unit:
             return self.text(value)
         return int(value) if self.is_whole else value
+
+    def settings(self, value: float) -> dict[str, Any]:
+        """The field and what it is set to."""
+        return {self.field: self.setting(value)}
+
+    def named(self, value: float) -> str:
+        """A value with its field, in words."""
+        return f"{self.field} = {self.text(value)}"
+
+    def evenly(self, count: int) -> list[float]:
+        """So many values from end to end, as far from each other; fewer where there are no more."""
+        low, high = self.place(self.low), self.place(self.high)
+        return list(dict.fromkeys(self.value(low + (high - low) * at / (count - 1)) for at in range(count)))
+
+    def ends(self, place: float, low: float, high: float, holds_low: bool) -> tuple[float, float, float]:
+        """A place and the ends of its interval as values. Of whole numbers the last that holds, and ends that are."""
+        back = math.exp if self.scale == "log" else float
+        value, ends = back(place), (back(low), back(high))
+        if self.is_whole and not math.isnan(value):
+            ends = (float(math.floor(ends[0] + 1e-9)), float(math.ceil(ends[1] - 1e-9)))
+            value = float(math.floor(value + 1e-9) if holds_low else math.ceil(value - 1e-9))
+            value = min(max(value, ends[0]), ends[1])
+        return value, *ends
+
+    def amount(self, value: float) -> Amount:
+        """A value as it is calculated with: a number, where its unit is packets or bdp."""
+        return Amount(value) if not self.unit or self.unit in _COUNTED else Amount.of_unit(value, self.unit)
+
+    @property
+    def corners(self) -> list[float]:
+        """Values of both ends."""
+        return [self.low, self.high]
 
     def told(self) -> str:
         """The range in words."""

@@ -12,11 +12,20 @@ class Find(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    vary: str = Field(max_length=300, description="the unknown and its range: path.loss=0.0001%..5%")
+    vary: str | list[str] = Field(
+        min_length=1,
+        max_length=300,
+        description="the unknown and its range: path.loss=0.0001%..5%; two or three: a list",
+    )
     want: str = Field(max_length=500, description="what is to hold: goodput >= 90% of path.rate")
     scale: str | None = Field(None, description="log or linear; absent: log for loss, rates and queues")
     within: str | None = Field(None, description="how near the interval's ends are to be to the answer; absent: 10%")
-    runs: int | None = Field(None, ge=1, le=1_000_000, description="of a search, at most; absent: 400")
+    minimize: str | None = Field(
+        None, max_length=500, description="of several unknowns: a field, or a cost made of fields: path.queue"
+    )
+    runs: int | None = Field(
+        None, ge=1, le=1_000_000, description="of a search, at most; absent: 400, of two unknowns 1200"
+    )
 
     def given(self) -> dict[str, Any]:
         """What is set, as arguments of a search."""

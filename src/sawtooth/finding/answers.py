@@ -1,0 +1,43 @@
+"""Answers: those of a study, one for each point of what it varies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.finding.found import Found
+from sawtooth.finding.frontier import Frontier
+from sawtooth.shown import Shown
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, repr=False)
+class Answers(Shown):
+    """The answers of a study: one for each point of what it varies. ``keys`` are the values of its columns."""
+
+    name: str
+    keys: tuple[dict[str, Any], ...]
+    found: tuple[Found | Frontier, ...]
+
+    @property
+    def runs(self) -> int:
+        return sum(one.runs for one in self.found)
+
+    @property
+    def seconds(self) -> float:
+        return math.fsum(one.seconds for one in self.found)
+
+    @property
+    def table(self) -> DataFrame:
+        """A row an answer; of several unknowns one for each of those that are told."""
+        import pandas as pd
+
+        return pd.DataFrame([key | row for key, one in zip(self.keys, self.found, strict=True) for row in one.told()])
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON values."""
+        answers = [{"key": key} | one.describe() for key, one in zip(self.keys, self.found, strict=True)]
+        return {"name": self.name, "runs": self.runs, "seconds": round(self.seconds, 3), "answers": answers}

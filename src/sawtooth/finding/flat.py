@@ -1,0 +1,70 @@
+"""Flat: coordinates about a frontier in which it is nearly level, so that few places tell what is smooth about it.
+
+A parabola, and nothing that follows the frontier more closely: what is fitted to the crossings is taken for known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.finding.search import WINDOW
+from sawtooth.finding.space import Space, Values
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Coordinates: the given unknowns, and how far the answered one is from a parabola of ``shape`` through the
+    crossings, in windows."""
+
+    shape: NDArray[Any]
+    space: Space
+    within: float
+
+    @classmethod
+    def through(cls, space: Space, crossings: Mapping[Values, float], within: float) -> Flat:
+        """Of few crossings the shortest of the parabolas through them; of many one that a few far ones do not move."""
+        import numpy as np
+        from scipy.optimize import least_squares
+
+        terms, places = _terms([space.at(one) for one in crossings]), np.array(list(crossings.values()))
+        shape = np.linalg.lstsq(terms, places, rcond=1e-6)[0]
+        if len(places) > terms.shape[1]:
+            unit = cls(shape, space, within).window(float(np.median(places)))
+            shape = least_squares(lambda one: (terms @ one - places) / unit, shape, loss="soft_l1", f_scale=0.5).x
+        return cls(shape, space, within)
+
+    def base(self, given: Sequence[tuple[float, ...]]) -> NDArray[Any]:
+        """The parabola."""
+        import numpy as np
+
+        return np.asarray(_terms(given) @ self.shape)
+
+    def window(self, place: float) -> float:
+        """How far from a crossing there the margin is believed to be smooth."""
+        answered = self.space.answered
+        low, high = answered.place(answered.low), answered.place(answered.high)
+        return WINDOW * answered.reach(min(max(place, low), high), self.within)
+
+    def coordinates(self, places: Sequence[tuple[float, ...]]) -> NDArray[Any]:
+        """Of places: of those that are given from -1 to 1, and of the answered one."""
+        import numpy as np
+
+        given = [one[:-1] for one in places]
+        base = self.base(given)
+        units = np.array([self.window(one) for one in base])
+        return np.column_stack([np.array(given), (np.array([one[-1] for one in places]) - base) / units])
+
+
+def _terms(given: Sequence[tuple[float, ...]]) -> NDArray[Any]:
+    """Of a parabola over the given coordinates."""
+    import numpy as np
+
+    at = np.array(given, float)
+    count = at.shape[1]
+    products = [at[:, one] * at[:, other] for one in range(count) for other in range(one, count)]
+    return np.column_stack([np.ones(len(at)), at, *products])

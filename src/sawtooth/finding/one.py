@@ -1,0 +1,70 @@
+"""One unknown: its question, searched for, and checked on another engine."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from itertools import pairwise
+
+from sawtooth.bar import Bar
+from sawtooth.errors import SawtoothError
+from sawtooth.finding.found import Check, Found
+from sawtooth.finding.probed import FIRST
+from sawtooth.finding.question import AGAIN, Question, at, looked
+from sawtooth.finding.search import SCAN, Crossing, Search
+from sawtooth.finding.unknown import Unknown
+from sawtooth.plain import plain
+
+MOST_RUNS = 400
+_USUAL = SCAN * FIRST + 24
+"""What a search takes as a rule, for the bar."""
+
+
+def one(question: Question) -> Found:
+    """The value from which on, or up to which, the want holds."""
+    unknown = at("vary", lambda: Unknown.parse(question.vary[0], question.scale))
+    most = question.budget(MOST_RUNS, SCAN * FIRST)
+    with Bar(question.name, _USUAL, quiet=question.quiet) as bar:
+        measuring = question.measuring(unknown, bar, _USUAL)
+        search = Search(unknown, measuring.margins, within=question.within, most=most, luck=measuring.luck)
+        try:
+            crossing = search.run()
+        except KeyboardInterrupt:
+            raise SawtoothError("interrupted", _so_far(search, unknown, measuring.runs), fix=AGAIN) from None
+    rows, samples = looked(search.points, measuring, ["value"])
+    return Found(
+        question.name,
+        question.want.text,
+        unknown,
+        question.engine.name,
+        crossing.verdict,
+        crossing.value,
+        (crossing.low, crossing.high),
+        "below" if crossing.holds_low else "above",
+        crossing.changes,
+        crossing.enough,
+        question.within,
+        measuring.runs,
+        measuring.seconds,
+        question.want.sides(partial(measuring.amount, *next(iter(measuring.sides))))[0].dimension,
+        rows,
+        samples,
+        question.scenario.to_dict(),
+        _checked(question, unknown, crossing),
+    )
+
+
+def _checked(question: Question, unknown: Unknown, crossing: Crossing) -> tuple[Check, ...]:
+    """At the answer and at its interval's ends; at the range's where nothing was found."""
+    given = (crossing.low, crossing.value, crossing.high)
+    places = [value for value in given if not math.isnan(value)] or unknown.corners
+    return question.checked(unknown, [unknown.value(unknown.place(value)) for value in places])
+
+
+def _so_far(search: Search, unknown: Unknown, runs: int) -> str:
+    clear = [one for one in search.points if one.n and one.sign]
+    for one, other in pairwise(clear):
+        if one.sign != other.sign:
+            between = f"between {unknown.text(one.value)} and {unknown.text(other.value)}"
+            return f"interrupted after {runs} runs; so far the answer is {plain(between)}"
+    return f"interrupted after {runs} runs"
