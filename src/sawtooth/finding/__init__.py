@@ -1,8 +1,9 @@
 """Find: from which value of a field on, or up to which, a want holds. The question behind a sweep."""
 
+from sawtooth.finding.answer import Check
 from sawtooth.finding.answers import Answers
 from sawtooth.finding.finding import find
-from sawtooth.finding.found import Check, Found
+from sawtooth.finding.found import Found
 from sawtooth.finding.frontier import Frontier
 from sawtooth.finding.saved import save
 from sawtooth.finding.text import words

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.finding.answer import Check, known, rounded
 from sawtooth.finding.unknown import Unknown
 from sawtooth.shown import Shown
 from sawtooth.wanted import Dimension
@@ -13,19 +13,6 @@ from sawtooth.wanted import Dimension
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
     from pandas import DataFrame
-
-
-@dataclass(frozen=True)
-class Check:
-    """What another engine says at one value, or at one of each unknown: means of both sides over ``seeds``, and whether
-    it clearly holds there ("yes", "no", or "unclear": these seeds can't tell)."""
-
-    engine: str
-    value: Any
-    left: float
-    right: float
-    seeds: int
-    holds: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,13 +123,3 @@ class Found(Shown):
         drawn = figure(self)
         with styled(drawn.words):
             return lines.draw(drawn)
-
-
-def known(value: float) -> float | None:
-    """Of JSON, which has no NaN."""
-    return None if math.isnan(value) else value
-
-
-def rounded(value: float) -> float:
-    """As it is told."""
-    return float(f"{value:.3g}") if abs(value) < 1000 else float(f"{value:.4g}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.finding.found import Check, known, rounded
+from sawtooth.finding.answer import Check, known, rounded
 from sawtooth.finding.space import Space, Values
 from sawtooth.shown import Shown
 from sawtooth.wanted import Dimension
@@ -182,8 +182,8 @@ class Frontier(Shown):
         """The frontier with its intervals over the first unknown, and what was looked at, as a figure of matplotlib."""
         from sawtooth.draw import lines
         from sawtooth.draw.saving import styled
-        from sawtooth.finding.figure import figure
+        from sawtooth.finding.contour import contour
 
-        drawn = figure(self)
+        drawn = contour(self)
         with styled(drawn.words):
             return lines.draw(drawn)

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from sawtooth.bar import Bar
 from sawtooth.errors import SawtoothError
-from sawtooth.finding.found import Check, Found
+from sawtooth.finding.answer import Check
+from sawtooth.finding.found import Found
 from sawtooth.finding.probed import FIRST
 from sawtooth.finding.question import AGAIN, Question, at, looked
 from sawtooth.finding.search import SCAN, Crossing, Search

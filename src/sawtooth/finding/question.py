@@ -11,7 +11,7 @@ from typing import Any
 from sawtooth.bar import Bar
 from sawtooth.engines import Engine
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.finding.found import Check
+from sawtooth.finding.answer import Check
 from sawtooth.finding.measuring import Measuring
 from sawtooth.finding.probed import Probed
 from sawtooth.finding.space import Space

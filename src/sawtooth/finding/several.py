@@ -8,8 +8,8 @@ from typing import Any
 
 from sawtooth.bar import Bar
 from sawtooth.errors import SawtoothError
+from sawtooth.finding.answer import Check
 from sawtooth.finding.columns import Row
-from sawtooth.finding.found import Check
 from sawtooth.finding.frontier import Frontier, Minimum
 from sawtooth.finding.measuring import Measuring
 from sawtooth.finding.minimum import Cost

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from sawtooth.columns import aligned
+from sawtooth.finding.answer import rounded
 from sawtooth.finding.answers import Answers
-from sawtooth.finding.found import Found, rounded
+from sawtooth.finding.found import Found
 from sawtooth.finding.frontier import Frontier
 from sawtooth.finding.unknown import Unknown
 from sawtooth.study.terminal import plain
