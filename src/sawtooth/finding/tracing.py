@@ -130,7 +130,7 @@ class Tracing(Probing[Values]):
         traced = Traced(all_rows, surface.misfit, carries, surface, flat)
         short = [row for row in rows if not row.enough]
         if short:
-            return traced, self._seeds(surface, flat, about, noise, short)
+            return traced, self._nearer(short, flat, noise) or self._seeds(surface, flat, about, noise, short)
         if noise.level and freedom < LEAST:
             return traced, {one.value: one.n + FIRST for one in about}
         return traced, {}
@@ -267,6 +267,17 @@ class Tracing(Probing[Values]):
             if below and above:
                 return min(below), min(above)
         return 0.0, 0.0
+
+    def _nearer(self, rows: Sequence[Row], flat: Flat, noise: Noise) -> dict[Values, int]:
+        """What to look at beside crossings that nothing was looked at near enough: no seeds elsewhere would do."""
+        bare = [
+            row
+            for row in rows
+            if row.verdict == "found"
+            and max(self._gaps(row.given)) > self.space.answered.reach(self._centre(row.given, flat), self.within)
+        ]
+        values = [value for row in bare for value in self._beside(row.given, flat, (_NEXT,))]
+        return {value: FIRST if noise.level else 1 for value in values if value not in self.probed}
 
     def _uncrossed(
         self,
