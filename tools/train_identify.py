@@ -2,6 +2,7 @@
 
     python tools/train_identify.py corpus   DIRECTORY [--paths N] [--jobs N]   traces of every control, engine kernel
         [--kernel NAME --controls bbr3]                                        … of others, by a kernel that has them
+        [--cluster WHERE]                                                      … on the workers of a cluster
     python tools/train_identify.py train    DIRECTORY [--labelled DIR]         writes src/sawtooth/data/identify.json
 
 A corpus is one file a path; a file that is there is not made again, so an interrupted run goes on where it stopped.
@@ -15,11 +16,13 @@ import lzma
 import struct
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sawtooth.cluster import Cluster
 from sawtooth.scenario import LINUX_CONTROLS
 from sawtooth.work import fan_out
 
@@ -302,14 +305,18 @@ def read(file: Path) -> dict[str, np.ndarray]:
     return {name: values[once].astype(kind) for name, (values, kind) in columns.items()}
 
 
-def corpus(directory: Path, paths: int, jobs: int, controls: tuple[str, ...], kernel: str | None) -> None:
+def corpus(
+    directory: Path, paths: int, jobs: int, controls: tuple[str, ...], kernel: str | None, cluster: str | None
+) -> None:
+    directory = directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
     suffix = "" if kernel is None else f"-{kernel}"
     tasks: list[Task] = [
         (about, directory / f"path-{about['number']:04d}{suffix}.npz", controls, kernel) for about in draw(paths)
     ]
     left = [task for task in tasks if not task[1].exists()]
-    fan_out(make, left, done=lambda _, said: print(said, flush=True), jobs=jobs)
+    with Cluster(cluster) if cluster else nullcontext() as executor:
+        fan_out(make, left, done=lambda _, said: print(said, flush=True), jobs=jobs, executor=executor)
 
 
 def train(directory: Path, labelled: Path | None, jobs: int) -> None:
@@ -354,9 +361,14 @@ def main() -> int:
     parser.add_argument(
         "--controls", metavar="NAME,…", default=",".join(LINUX_CONTROLS), help="by default all of Linux's"
     )
+    parser.add_argument(
+        "--cluster",
+        metavar="WHERE",
+        help="as of `sawtooth run`; workers need PYTHONPATH=tools, the directory and kernels",
+    )
     asked = parser.parse_args()
     if asked.what == "corpus":
-        corpus(asked.directory, asked.paths, asked.jobs, tuple(asked.controls.split(",")), asked.kernel)
+        corpus(asked.directory, asked.paths, asked.jobs, tuple(asked.controls.split(",")), asked.kernel, asked.cluster)
     else:
         train(asked.directory, asked.labelled, asked.jobs)
     return 0
