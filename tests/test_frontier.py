@@ -95,6 +95,19 @@ def test_without_noise_a_frontier_is_exact() -> None:
     assert tracing.asked <= 3 * 7 * FIRST + 100
 
 
+def test_where_margins_jump_rows_are_searched_for_by_themselves_all_of_them_if_need_be() -> None:
+    rng = random.Random(52)
+    scale = math.exp(rng.uniform(math.log(0.002), math.log(0.05)))
+    tracing, found = traced(
+        lambda queue, loss: (
+            (0.05 if loss < scale * queue**0.7 else -0.1)
+            + rng.gauss(0, 0.03) * min(2, math.sqrt(loss / (scale * queue**0.7)))
+        )
+    )
+    assert len(tracing.aside) == 9
+    assert all(row.low <= math.log(scale * row.given[0] ** 0.7) <= row.high for row in found.rows)
+
+
 def test_three_unknowns() -> None:
     space = Space.parse(["path.queue=0.1..4 bdp", "path.rtt=10..100 ms", "path.loss=0.0001%..1%"])
     rng = random.Random(1)

@@ -104,7 +104,11 @@ class Tracing(Probing[Values]):
         return self._row(given, traced.surface, traced.flat, Columns(self, self.space))
 
     def _next(self, columns: Columns) -> tuple[Traced, dict[Values, int]]:
-        if not self.centres:
+        if not self.centres or not self._about(self._flat(), columns):
+            if self.centres and self.asked < self.most:
+                # Nothing is left to lay a surface through: the others were searched for by themselves.
+                self._aside(next(iter(self.centres)))
+                return self._next(columns)
             return Traced(
                 tuple(self.aside.get(given) or columns.row(given) for given in self.space.rows), 1.0, True
             ), {}
