@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import sawtooth
+from opened_lab import Opened
 from sawtooth import Scenario
 from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.capture.judgement import Judgement
 from sawtooth.capture.verdict import verdict
 from sawtooth.engines.sim import Sim
-from test_lab_page import Opened
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 NONE = "() => document.getElementById('capture-busy').hidden"

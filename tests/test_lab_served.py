@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from opened_lab import Opened, serious
 from sawtooth import Scenario, Study, run
 from sawtooth.lab import Server, Site
 from sawtooth.report import write_report
 from sawtooth.study import run_study
-from test_lab_page import Opened, serious
 
 SHORT: dict[str, Any] = {"duration": "2 s", "interval": "100 ms", "path": {"rate": "10 Mbit/s", "loss": "1%"}}
 FOREIGN = "<img src=x onerror=document.title=1> & <script>document.title=2</script>"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from opened_lab import Opened, serious
 from sawtooth import Scenario, _core
-from test_lab_page import Opened, serious
 
 STEP = "section [0-9.]+|draft-"
 """Where a rule is written."""
@@ -236,7 +236,6 @@ def test_with_reduced_motion_there_are_stills(browser: Any, address: str) -> Non
 @pytest.mark.parametrize("preset", ["sawtooth", "congested", "fq-codel", "reverse", "l4s", "short-transfer"])
 def test_every_kind_of_question_is_told(page: Opened, preset: str) -> None:
     page.page.get_by_label("Start from a question").select_option(preset)
-    page.page.wait_for_selector("#understand:not([data-watched])", state="attached")
     page.finish()
     page.page.wait_for_selector("#understand[data-watched]", timeout=60_000)
     page.page.wait_for_selector("#understand[data-drawn]", timeout=60_000)

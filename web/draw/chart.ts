@@ -38,6 +38,7 @@ export class Chart implements Owner {
       button.type = "button";
       button.textContent = kind;
       button.title = `save the figure as ${kind}`;
+      button.setAttribute("aria-label", `${kind} of ${figure.title}`);
       button.addEventListener("click", () => void save(this, kind));
     }
     this.grid = element(root, "div", "panels");

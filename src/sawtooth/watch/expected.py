@@ -24,6 +24,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.path import full, left_open
 from sawtooth.whatif import Estimate, Observed
+from sawtooth.whatif.estimated import Z90
 from sawtooth.whatif.fitting import FEWEST, RUNS, fit, predicted
 from sawtooth.whatif.observed import CONTROLS
 from sawtooth.whatif.replay import Drawn, Replayed, Runs, affordable, self_test
@@ -40,7 +41,6 @@ FASTEST_BPS = 2e9
 """Above, the simulation of one connection would take the share of many minutes."""
 PACKETS = 60e6
 """That are simulated for an answer, a minute or so of a core: on fast paths of fewer draws."""
-Z95 = 1.6448536269514722
 MOST = 256
 """Answers that are kept."""
 HELD = {
@@ -169,7 +169,7 @@ def _follows(rates: Sequence[float], goodput: Sequence[float]) -> bool:
     """Whether what it got grows with the rate that was tried: their ranks are correlated, and not by chance (5%)."""
     ranks = np.argsort(np.argsort([rates, goodput], axis=1), axis=1)
     together = float(np.asarray(np.corrcoef(ranks[0], ranks[1]))[0, 1])
-    return together * math.sqrt(len(rates) - 1) > Z95
+    return together * math.sqrt(len(rates) - 1) > Z90
 
 
 def _begin() -> None:

@@ -1,0 +1,48 @@
+"""The page of the laboratory, open in a browser, and what axe-core finds on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+class Opened:
+    """A page that is open, and all that its console said."""
+
+    def __init__(self, browser: Any, address: str, *, width: int = 1400, **options: Any) -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        self.page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+        self.page.wait_for_selector("body[data-ready]", timeout=60_000)
+
+    def finish(self) -> None:
+        """Waits until the latest question is answered."""
+        self.page.wait_for_function(
+            "() => document.body.dataset.finished !== undefined"
+            " && location.hash.slice(1) === document.body.dataset.finished",
+            timeout=60_000,
+        )
+
+    def set(self, label: str, text: str) -> None:
+        self.page.get_by_label(label, exact=True).fill(text)
+
+    @property
+    def sentence(self) -> str:
+        return str(self.page.inner_text("#sentence"))
+
+    @property
+    def rows(self) -> list[list[str]]:
+        return [row.split("\t") for row in self.page.inner_text("#numbers").splitlines()[1:]]
+
+
+def serious(page: Any) -> list[Any]:
+    """What axe-core finds serious or critical."""
+    axe = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+    page.evaluate(axe.read_text())
+    found = "async () => (await axe.run()).violations.map(({ id, impact, nodes }) => [impact, id, nodes[0].html])"
+    return [one for one in page.evaluate(found) if one[0] in ("serious", "critical")]
