@@ -186,6 +186,12 @@ def test_the_highest_delivery_rate_is_kept_of_looks_at_which_a_queue_stood() -> 
     assert (changes.standing[0], changes.standing_bps[0]) == (pytest.approx(2 / 3), 9.6e6)
 
 
+@pytest.mark.parametrize(("rate", "stood"), [(400_000, 0), (1_000_000, 1)])
+def test_the_time_to_send_two_segments_is_no_queue(rate: int, stood: int) -> None:
+    told = {"rtt": 28_000, "rttvar": 0, "min_rtt": 20_000, "snd_mss": 1448, "delivery_rate": rate}
+    assert Window().add(look(message(told))).standing == [stood]
+
+
 def test_the_window_is_as_long_as_it_was_asked_to_be() -> None:
     window = Window(looks=2)
     for at in range(6):
