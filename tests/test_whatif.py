@@ -183,6 +183,13 @@ def test_a_round_trip_shows_no_standing_queue(rtt: str) -> None:
     assert estimate(from_ss(SS.replace("rtt:61.5/1.2", rtt))).rate.bound == "at least"
 
 
+def test_the_time_to_send_two_segments_is_no_queue_in_ss() -> None:
+    # 2 * 1448 bytes take 7.2 ms at 3.2 Mbit/s, and 1.2 ms at 19 Mbit/s.
+    for rate, standing in (("3.2Mbps", None), ("19Mbps", pytest.approx(19e6))):
+        look = SS.replace("94.5Mbps", rate).replace("rtt:61.5/1.2", "rtt:49/0.1")
+        assert from_ss(look).standing_bps == standing
+
+
 def test_looks_whose_delivery_rates_differ_or_are_below_the_mean_show_no_busy_bottleneck() -> None:
     slower = SS.replace("delivery_rate 94.5Mbps", "delivery_rate 60Mbps")
     assert from_ss(SS + SS).standing_bps == pytest.approx(94.5e6)

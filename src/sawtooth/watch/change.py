@@ -10,6 +10,7 @@ import numpy as np
 
 from sawtooth.watch import layout
 from sawtooth.watch.look import Look
+from sawtooth.whatif.standing import above
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,14 +30,6 @@ COUNTERS = (
 )
 _WRAPPING = np.array([layout.TCP_INFO[name].itemsize == 4 for name in COUNTERS])
 _AT = {name: place for place, name in enumerate(COUNTERS)}
-STANDS = 1.1
-"""Times the least round trip that the smoothed one, less its deviation, is at least, where packets wait in a queue.
-What only some acknowledgements wait for, as delayed ones of a small window do, is deviation.
-"""
-TOGETHER = 2
-"""Segments that an acknowledgement tells of (RFC 5681 section 4.2). The round trip is of the first, the least one may
-be a SYN's: the time that the path takes to send both is no queue.
-"""
 WOKEN = 2 / 3
 """Of the send buffer."""
 _TINY_S = 0.0002
@@ -159,10 +152,8 @@ def _moment(look: Look) -> NDArray[np.float64]:
     # Below two thirds a writer that was kept waiting is woken (sk_stream_is_writeable).
     full = look.memory_known & (look.memory["wmem_queued"] >= WOKEN * look.memory["sndbuf"]) & (flight > 0)
     delivery = look.field("delivery_rate") * 8
-    # Deliveries are as fast as the bottleneck, or slower: so long at most.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        sending = np.where(delivery > 0, TOGETHER * look.field("snd_mss") * 8 / delivery, 0.0)
-    stands = rtt - look.field("rttvar") / 1e6 > STANDS * least + sending + _TINY_S
+    # What only some acknowledgements wait for, as delayed ones of a small window do, is deviation.
+    stands = rtt - look.field("rttvar") / 1e6 > above(least, look.field("snd_mss"), delivery) + _TINY_S
     columns = [(waits & ~full).astype(float), (waits & full).astype(float), stands.astype(float)]
     return np.stack([*columns, np.where(stands, delivery, 0.0), rtt, delivery], axis=1)
 

@@ -10,6 +10,7 @@ from sawtooth.errors import InputError, suggestion
 from sawtooth.foreign import LONGEST_LINE, decimal
 from sawtooth.plain import plain
 from sawtooth.whatif.observed import Observed
+from sawtooth.whatif.standing import above
 
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 # Each begins where a word does, and what is in brackets is short: a long line takes no longer for its length.
@@ -21,8 +22,6 @@ _STATES = ("ESTAB", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "LAST-ACK", "CLOSI
 _FLAGS = ("ts", "sack", "ecn", "ecnseen", "fastopen", "cookie")
 _AFTER_NAME = ("wscale:", "rto:")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_STANDS = 1.1
-"""Times the least round trip that a smoothed one is at least, less twice its deviation, where a queue stood."""
 _ALIKE = 1.1
 """Largest by least of the delivery rates of looks at a bottleneck that was busy at each."""
 
@@ -163,4 +162,7 @@ def _observed(seen: list[Look]) -> Observed:
 def _stands(look: Look) -> bool:
     """Whether a queue stood at the bottleneck, whose rate is that of deliveries then."""
     rtt, deviation, least = look.number("rtt"), look.number("rtt", 1) or 0.0, look.number("minrtt")
-    return rtt is not None and least is not None and rtt - 2 * deviation > _STANDS * least
+    if rtt is None or least is None:
+        return False
+    full = above(least / 1000, look.number("mss") or 0.0, look.rates_bps.get("delivery_rate", 0.0))
+    return bool((rtt - 2 * deviation) / 1000 > full)
