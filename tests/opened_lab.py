@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+PATIENCE_MS = 120_000
+"""What is waited for comes at last, however busy the machine is."""
+
 
 class Opened:
     """A page that is open, and all that its console said."""
@@ -12,20 +15,20 @@ class Opened:
     def __init__(self, browser: Any, address: str, *, width: int = 1400, **options: Any) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE_MS)
         self.said: list[str] = []
         self.asked: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(address)
-        self.page.wait_for_selector("body[data-ready]", timeout=60_000)
+        self.page.wait_for_selector("body[data-ready]")
 
     def finish(self) -> None:
         """Waits until the latest question is answered."""
         self.page.wait_for_function(
             "() => document.body.dataset.finished !== undefined"
-            " && location.hash.slice(1) === document.body.dataset.finished",
-            timeout=60_000,
+            " && location.hash.slice(1) === document.body.dataset.finished"
         )
 
     def set(self, label: str, text: str) -> None:

@@ -11,6 +11,9 @@ const page = fs.readFileSync(process.argv[2], "utf8");
 const scripts = [...page.matchAll(/<script>([^]*?)<\/script>/g)].map((found) => found[1]).slice(1);
 const members = [];
 const group = { join: (one) => members.push(one), show: (range) => members.forEach((one) => one.show(range)) };
+// Frames that were asked for and are still to come.
+let frames = 0;
+const frame = (act) => { frames += 1; setTimeout(() => { act(); frames -= 1; }, 0); };
 const text = page.match(/<script type="application\/json" id="content">([^]*?)<\/script>/)[1];
 const drawn = { images: 0 };
 const failures = [];
@@ -47,7 +50,7 @@ const section = anything({ querySelector: () => graphs });
 const world = vm.createContext({
   sawtooth: { charts: new Map([["over-time", { panels: [{ group }] }]]) },
   console, fetch, DecompressionStream, Response, performance, Promise, setTimeout,
-  devicePixelRatio: 1, addEventListener: () => {}, requestAnimationFrame: (act) => setTimeout(act, 0),
+  devicePixelRatio: 1, addEventListener: () => {}, requestAnimationFrame: frame,
   matchMedia: () => ({ matches: false, addEventListener: () => {} }),
   getComputedStyle: () => ({ getPropertyValue: () => "#123456" }),
   ImageData: class { constructor(width, height) { this.data = new Uint8ClampedArray(4 * width * height); } },
@@ -66,7 +69,7 @@ const later = (ms) => new Promise((done) => setTimeout(done, ms));
 const ask = (what) => vm.runInContext(what, world);
 
 (async () => {
-  for (let round = 0; round < 500 && !failures.length && ask("!views[0]?.whole"); round++) {
+  for (let round = 0; round < 5000 && !failures.length && ask("!views[0]?.whole"); round++) {
     await later(10);
   }
   const told = failures.length ? {} : JSON.parse(ask(`(() => {
@@ -77,6 +80,6 @@ const ask = (what) => vm.runInContext(what, world);
     });
   })()`));
   if (!failures.length) ask("to(0.05, 0.1); zoom(0.5); move(0.2); everything()");
-  await later(100);
+  while (frames && !failures.length) await later(10);
   console.log(JSON.stringify({ ...told, images: drawn.images, failures }));
 })();

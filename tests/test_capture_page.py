@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="the page's scripts are run
 
 def run(page: Path) -> dict[str, Any]:
     assert NODE is not None
-    done = subprocess.run([NODE, HARNESS, page], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([NODE, HARNESS, page], capture_output=True, text=True, timeout=200, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -108,14 +108,15 @@ def test_ctrl_c_ends_the_wait_for_a_standard_input_that_is_silent(whole: Path, b
     code = "from sawtooth.cli import main; main(['capture', '-'])"
     program = subprocess.Popen([sys.executable, "-c", code], stdin=reading, stderr=subprocess.PIPE, text=True)
     try:
-        # Into the wait: what it has is read long before.
-        deadline = time.monotonic() + 30
-        while "S" not in Path(f"/proc/{program.pid}/stat").read_text().rpartition(")")[2].split()[0]:
+        # Into the wait: it sleeps, and has computed nothing for a second.
+        deadline = time.monotonic() + 100
+        looks = [_look(program.pid)]
+        while len(looks) < 10 or set(looks[-10:]) != {("S", looks[-1][1])}:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        time.sleep(3)
+            looks.append(_look(program.pid))
         program.send_signal(signal.SIGINT)
-        _, told = program.communicate(timeout=30)
+        _, told = program.communicate(timeout=200)
     finally:
         program.kill()
         os.close(reading)
@@ -124,9 +125,15 @@ def test_ctrl_c_ends_the_wait_for_a_standard_input_that_is_silent(whole: Path, b
     assert told.lstrip().startswith("error[interrupted]")
 
 
+def _look(process: int) -> tuple[str, str]:
+    """Its state, and the processor time that it has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return fields[0], " ".join(fields[11:13])
+
+
 @pytest.mark.usefixtures("patience")
 def test_a_capture_from_standard_input_is_read_as_from_its_file(whole: Path) -> None:
     code = "from sawtooth.cli import main; main(['capture', '-', '--json'])"
     with whole.open("rb") as file:
-        done = subprocess.run([sys.executable, "-c", code], stdin=file, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code], stdin=file, capture_output=True, text=True, timeout=200)
     assert json.loads(done.stdout)["connections"] == read_capture(whole).facts["connections"]

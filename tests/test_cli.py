@@ -287,7 +287,7 @@ def test_an_interrupt_while_the_commands_are_imported_is_a_message_too() -> None
         from sawtooth.cli import main
         main(["--help"])
     """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200)
     assert (told.returncode, told.stdout, told.stderr) == (130, "", "error[interrupted]: interrupted\n")
 
 
@@ -302,7 +302,7 @@ def in_shell(command: str, **options: str) -> subprocess.CompletedProcess[str]:
     program = f"{sys.executable} -c 'from sawtooth.cli import main; main()'"
     command = command.replace("sawtooth", program, 1)
     return subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, timeout=60, **({"input": ""} | options)
+        ["bash", "-c", command], capture_output=True, text=True, timeout=200, **({"input": ""} | options)
     )
 
 
@@ -379,7 +379,7 @@ def test_sigterm_ends_as_ctrl_c_does_and_nothing_else_is_said(scenario: Path, tm
             assert time.monotonic() < deadline, "it never began"
             time.sleep(0.05)
         process.terminate()
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=200)
     assert process.returncode == 130
     lines = [line for line in said.splitlines() if "%" not in line]
     assert lines[0].startswith("error[interrupted]: interrupted; 0 of 1 points are finished")

@@ -56,7 +56,7 @@ def runs(result: StudyResult) -> dict[str, bytes]:
     return {str(file.relative_to(result.directory)): file.read_bytes() for file in sorted(files)}
 
 
-def until(what: Callable[[], Any], limit_s: float = 60) -> None:
+def until(what: Callable[[], Any], limit_s: float = 120) -> None:
     end = time.monotonic() + limit_s
     while not what():
         assert time.monotonic() < end
@@ -157,19 +157,20 @@ def test_a_study_that_failed_goes_on_where_it_was(two: Cluster, tmp_path: Path, 
 @pytest.mark.usefixtures("blind")
 def test_ctrl_c_tells_workers_that_see_no_disk_to_stop_and_the_next_run_goes_on(two: Cluster, tmp_path: Path) -> None:
     out = tmp_path / "out"
+    begun: list[float] = []
 
     def interrupt() -> None:
         until(lambda: len(list(out.glob("small/*/points/[0-9]*"))) >= 2)
+        begun.append(time.monotonic())
         _thread.interrupt_main()
 
     asking = threading.Thread(target=interrupt)
     asking.start()
-    begun = time.monotonic()
     with pytest.raises(SawtoothError) as caught:
         run_study(study(), engine=Slow(), out=out, executor=two, quiet=True)
     asking.join()
     assert caught.value.code == "interrupted"
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - begun[0] < 60
     result = run_study(study(), engine=Fake(), out=out, executor=two, quiet=True)
     assert runs(result) == runs(quick(out=tmp_path / "here"))
 
@@ -307,22 +308,27 @@ def test_a_thousand_workers_get_groups_so_long_that_fifty_a_second_end() -> None
     assert flight.Flight._size(made) == 20
 
 
-def test_a_worker_that_comes_late_gets_work(two: Cluster) -> None:
+def test_a_worker_that_comes_late_gets_work(two: Cluster, tmp_path: Path) -> None:
     assert two._local is not None
     before = set(two._local.processes)
+    came = tmp_path / "came"
     seen: set[int] = set()
 
     def done(_: int, process: int) -> None:
         if not seen:
             two._local._start()
         seen.add(process)
+        if seen - before:
+            came.touch()
 
-    fan_out(whose, range(200), done=done, executor=two)
+    # However long it takes to start, there is work left then; after that the rest is done at once.
+    fan_out(whose, [str(came)] * 4000, done=done, executor=two)
     assert seen - before
 
 
-def whose(_: int) -> int:
-    time.sleep(0.05)
+def whose(came: str) -> int:
+    if not Path(came).exists():
+        time.sleep(0.05)
     return os.getpid()
 
 
@@ -355,7 +361,8 @@ def test_a_lost_scheduler_is_told_and_what_is_saved_stays(tmp_path: Path) -> Non
     scheduler = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
     worker = None
     try:
-        until(about.exists)
+        # Its file is there before its text is.
+        until(lambda: about.exists() and about.read_text().endswith("}"))
         address = json.loads(about.read_text())["address"]
         worker = subprocess.Popen(
             [sys.executable, "-m", "sawtooth.cluster", address, str(tmp_path)],

@@ -69,7 +69,7 @@ def test_a_defect_is_found_and_named(tmp_path: Path) -> None:
         "run.TARGETS['quantity'] = broken\n"
         f"sys.argv = ['fuzz', 'quantity', '--seconds', '0.5', '--keep', {str(tmp_path)!r}]\nsys.exit(run.main())"
     )
-    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert told.returncode == 1
     assert "KeyError: 'x'" in told.stdout
     assert list((tmp_path / "quantity").iterdir())
@@ -82,6 +82,6 @@ def test_an_input_that_takes_too_long_is_a_defect(tmp_path: Path) -> None:
         "run.MOST_S = 0.1\n"
         "run.TARGETS['quantity'] = slow\nsys.argv = ['fuzz', 'quantity', '--seconds', '0.5']\nsys.exit(run.main())"
     )
-    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=200)
     assert told.returncode == 1
     assert "more than 0.1 s" in told.stdout

@@ -144,18 +144,23 @@ def test_progress_tells_the_stages_in_order_and_fractions_that_grow(tmp_path: Pa
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path: Path, cache: Path, how: signal.Signals) -> None:
     tree = stand_in(tmp_path / "linux", steps=12, seconds=0.15)
+    # The fifth step is not over before the interrupt.
+    makefile, on = (tree / "Makefile").read_text(), tmp_path / "on"
+    waits = f"\t@test $@ != step5.o || until test -e {on}; do sleep 0.05; done\n"
+    (tree / "Makefile").write_text(makefile.replace("\t@sleep 0.15\n", waits + "\t@sleep 0.15\n"))
     code = f"from sawtooth.kernel import build; build(source_path={str(tree)!r}, jobs=1)"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as process:
-        end = time.monotonic() + 20
-        while len(compiled(cache)) < 4 and time.monotonic() < end:
+        end = time.monotonic() + 60
+        while len(compiled(cache)) < 5 and time.monotonic() < end:
             time.sleep(0.02)
         process.send_signal(how)
-        process.wait(10)
+        process.wait(60)
     before = compiled(cache)
-    assert 4 <= len(before) < 12
+    assert len(before) == 5
     assert installed() == []
     (spent,) = (float(path.read_text()) for path in cache.glob("build/*/seconds"))
     seen: list[list[str]] = []
+    on.touch()
     kernel = build(source_path=tree, jobs=1, progress=lambda what, _: seen.append(compiled(cache)))
     whole = max(seen, key=len)
     # The step that was interrupted is compiled again, no other.
@@ -175,7 +180,7 @@ kernel = build(source_path={str(tree)!r}, jobs=1, progress=lambda what, _: stage
 print("compiling" in stages, kernel.digest)
 """
     both = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    told = sorted(process.communicate(timeout=60)[0].split() for process in both)
+    told = sorted(process.communicate(timeout=200)[0].split() for process in both)
     assert [one[0] for one in told] == ["False", "True"]
     assert told[0][1] == told[1][1]
 

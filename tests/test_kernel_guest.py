@@ -54,8 +54,8 @@ class Watched:
         return found
 
     def gone(self) -> bool:
-        """Whether all of it is gone, within five seconds."""
-        end = time.monotonic() + 5
+        """Whether all of it is gone, within a minute."""
+        end = time.monotonic() + 60
         while self.left() and time.monotonic() < end:
             time.sleep(0.05)
         return self.left() == []
@@ -200,7 +200,7 @@ def test_time_that_is_up_ends_the_guest(watched: Watched, tmp_path: Path) -> Non
         run(watched.guest, tmp_path, BUSY, timeout_s=1)
     assert caught.value.code == "guest-timeout"
     assert "1 s" in caught.value.message
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
     assert watched.left() == []
 
 
@@ -220,17 +220,16 @@ def test_a_parent_that_is_killed_leaves_no_process_and_no_directory(
 ) -> None:
     code = (
         "from pathlib import Path; from sawtooth.kernel import Guest, find\n"
-        f"Guest(find(), seed={watched.seed}).run(['sh', '-c', {BUSY!r}], share=Path({str(tmp_path)!r}), timeout_s=60)"
+        f"Guest(find(), seed={watched.seed}).run(['sh', '-c', {BUSY!r}], share=Path({str(tmp_path)!r}), timeout_s=200)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) as parent:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not (tmp_path / "stdout").exists() and time.monotonic() < end:
             time.sleep(0.05)
-        time.sleep(0.3)
         # The code above, its guest's directory and keeper, the kernel.
         assert len(watched.left()) >= 4
         parent.send_signal(how)
-        parent.wait(10)
+        parent.wait(60)
     assert watched.gone()
 
 

@@ -137,7 +137,14 @@ def test_every_segment_is_drawn_or_thinned_and_that_is_said(page: Opened, captur
     plot.focus()
     for _ in range(4):
         page.page.keyboard.press("+")
-    page.page.wait_for_function("() => document.getElementById('capture-drawn').textContent.includes('Each is drawn')")
+    # After the last of the four.
+    page.page.wait_for_function(
+        """() => {
+          const told = document.getElementById("capture-drawn").textContent;
+          const [, from, to] = /from ([\\d.]+) to ([\\d.]+) s/.exec(told) ?? [];
+          return told.includes("Each is drawn") && to - from < 0.5;
+        }"""
+    )
     found = re.match(r"([\d,]+) captured segments .* from ([\d.]+) to ([\d.]+) s", drawn.inner_text())
     assert found is not None
     count, start, end = (float(one.replace(",", "")) for one in found.groups())
@@ -256,11 +263,24 @@ def test_reading_a_long_one_tells_how_far_it_is_and_can_be_cancelled(
     content = capture.read_bytes()
     long = tmp_path / "long.pcap"
     long.write_bytes(content[:24] + content[24:] * 60)
+    # Its end is not heard, however fast it is read.
+    page.page.evaluate(
+        """() => {
+          const Reader = Worker;
+          window.Worker = class extends Reader {
+            set onmessage(told) {
+              super.onmessage = (event) => event.data.kind === "progress" && told(event);
+            }
+          };
+          window.heard = () => { window.Worker = Reader; };
+        }"""
+    )
     page.page.set_input_files("#capture-file", long)
     page.page.wait_for_function("() => document.getElementById('capture-progress').value > 0")
     assert re.search(r"Reading long.pcap: [\d.]+ MB of [\d.]+ MB", page.page.inner_text("#capture-far"))
     page.page.get_by_role("button", name="Cancel").click()
     assert page.page.inner_text("#capture-said") == "Cancelled."
+    page.page.evaluate("heard()")
     drop(page, capture)
     page.page.get_by_role("button", name="Close the capture").click()
     assert page.page.locator("#capture-shown").is_hidden()

@@ -53,7 +53,7 @@ def results(browser: Any, server: Server) -> Iterator[Opened]:
 
 def shown(opened: Opened) -> Any:
     """What was opened last."""
-    opened.page.wait_for_function("() => document.body.dataset.shown === location.hash", timeout=120_000)
+    opened.page.wait_for_function("() => document.body.dataset.shown === location.hash")
     return opened.page.locator("#shown")
 
 
@@ -123,7 +123,7 @@ def test_runs_are_compared_and_back_leads_back(results: Opened) -> None:
     assert told.locator("canvas").count() == 2
     results.page.get_by_label("Within").fill("3")
     results.page.get_by_role("button", name="Compare the chosen").click()
-    results.page.wait_for_selector("#wrong:not([hidden])", timeout=60_000)
+    results.page.wait_for_selector("#wrong:not([hidden])")
     assert 'within: 3 has no unit. Write "3%".' in results.page.inner_text("#wrong")
     results.said.clear()  # A browser tells of every answer 400.
     results.page.go_back()
@@ -172,7 +172,7 @@ def test_what_is_heavy_runs_on_the_native_core_with_the_same_answer(browser: Any
     with opened.page.expect_request("**/run") as asked:
         opened.page.get_by_label(re.compile("native core")).check()
     assert json.loads(asked.value.post_data or "")["alone"] is True
-    opened.page.wait_for_function("() => document.getElementById('native-said').textContent !== ''", timeout=120_000)
+    opened.page.wait_for_function("() => document.getElementById('native-said').textContent !== ''")
     opened.finish()
     assert (opened.sentence, opened.rows) == (in_page, rows)
     assert re.match(

@@ -488,8 +488,8 @@ def children(parent: int) -> list[int]:
 
 
 def gone(pids: list[int]) -> bool:
-    """Whether all end within some seconds."""
-    until = time.monotonic() + 20
+    """Whether all end within a minute."""
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         left = [pid for pid in pids if _runs(pid)]
         if not left:
@@ -566,7 +566,7 @@ def test_nothing_is_left_of_a_server_that_ends(how: signal.Signals, tmp_path: Pa
     running = children(server.pid)
     assert len(running) == 1
     server.send_signal(how)
-    server.wait(20)
+    server.wait(60)
     assert gone(running)
     client.close()
     server.stdout.close()

@@ -67,7 +67,7 @@ def test_a_signal_while_the_report_is_drawn_costs_no_point(asked: list[str], tmp
         assert time.monotonic() < deadline
         time.sleep(0.02)
     program.send_signal(number)
-    _, told = program.communicate(timeout=60)
+    _, told = program.communicate(timeout=200)
     if number != signal.SIGKILL:
         assert program.returncode == 130
         assert told.startswith("error[interrupted]: interrupted; all 2 points are finished and kept in ")
@@ -105,9 +105,9 @@ def test_a_disk_that_is_full_when_the_report_is_written_costs_no_point(
 def test_an_answer_that_could_not_be_printed_costs_no_point(asked: list[str], tmp_path: Path):
     command = [sys.executable, "-c", "from sawtooth.cli import main; main()", *asked]
     with open("/dev/full", "w") as full:
-        assert subprocess.run(command, stdout=full, stderr=subprocess.DEVNULL, timeout=60).returncode == 1
+        assert subprocess.run(command, stdout=full, stderr=subprocess.DEVNULL, timeout=200).returncode == 1
     computed = points(tmp_path / "out")
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    told = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert told.returncode == 0
     assert points(tmp_path / "out") == computed
     assert finished(tmp_path / "out")
@@ -118,7 +118,7 @@ def test_a_reader_who_has_seen_enough_leaves_a_finished_study(asked: list[str], 
     reading, written = os.pipe()
     os.close(reading)
     with open(written, "w") as nobody:
-        subprocess.run(command, stdout=nobody, stderr=subprocess.DEVNULL, timeout=60)
+        subprocess.run(command, stdout=nobody, stderr=subprocess.DEVNULL, timeout=200)
     assert finished(tmp_path / "out")
 
 

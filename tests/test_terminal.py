@@ -167,7 +167,7 @@ def test_a_terminal_that_takes_ascii_only_gets_the_rest_written_out(tmp_path: Pa
     (tmp_path / "a.toml").write_text("")
     command = [sys.executable, "-c", "from sawtooth.cli import main; main()", "show", str(tmp_path / "a.toml")]
     environment = {"PYTHONIOENCODING": "ascii", "PATH": "/usr/bin:/bin"}
-    told = subprocess.run(command, capture_output=True, env=environment, timeout=60)
+    told = subprocess.run(command, capture_output=True, env=environment, timeout=200)
     assert told.returncode == 0, told.stderr
     assert b"sender \\u2192 router" in told.stdout
 

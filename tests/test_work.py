@@ -49,7 +49,7 @@ def place(tmp_path: Path) -> Path:
 
 def python(place: Path, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=place, input=said, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=place, input=said, capture_output=True, text=True, timeout=200)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_script_s_own_engine_is_refused_before_anything_starts(place: Path) ->
 def test_what_lies_in_the_working_directory_is_not_imported_by_the_command_line_s_workers(place: Path) -> None:
     (place / "random.py").write_text("open('imported', 'w')")
     command = [Path(sys.executable).with_name("sawtooth"), "run", "small.toml", "--engine", "model"]
-    told = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=60)
+    told = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=200)
     assert told.returncode == 0, told.stderr
     assert not (place / "imported").exists()
 
@@ -142,7 +142,7 @@ def test_when_a_worker_dies_those_that_do_not_stop_by_themselves_are_ended_by_fo
     begun = time.monotonic()
     with pytest.raises(BrokenExecutor):
         fan_out(die_or_stay, ["stay", "die"], done=lambda *_: None, jobs=2)
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 60
 
 
 def test_the_death_of_a_worker_that_was_slow_to_start_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_what_was_finished_while_a_worker_died_counts_as_kept(tmp_path: Path, mo
 
 @dataclass(frozen=True)
 class Dying(Fake):
-    """The worker of the second point is killed while the first one runs."""
+    """The worker of the second point is killed while the first one runs, which ends after that was noticed."""
 
     place: str = ""
 
@@ -180,7 +180,9 @@ class Dying(Fake):
         if scenario.seed == 1:
             begun.touch()
             wait_for(died)
-            time.sleep(0.5)
+            # What is told to stop takes up no other point.
+            while not stop():
+                time.sleep(0.02)
         else:
             wait_for(begun)
             died.touch()

@@ -9,6 +9,7 @@ download and unpacked into the cache, nothing installed. What was built of the s
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import os
 import platform
@@ -95,6 +96,7 @@ def _installed() -> Compiler | None:
     return Compiler(_told([rustc, "--version"]))
 
 
+@functools.cache
 def _debians(kept: Path) -> Compiler:
     """Debian's, with its own linker and the sources of its standard library, which cargo builds along."""
     rustup = f"where rustup has it: rustup target add {TARGET}"
@@ -124,11 +126,12 @@ def _packages(rustup: str) -> Iterator[tuple[str, str]]:
     standard = _needed_by("libstd-rust-web-dev", r"libstd-rust-web-[0-9.]+")
     llvm = _needed_by(standard, r"libllvm[0-9]+") if standard else ""
     linker = llvm.replace("libllvm", "lld-")
-    for name in ("rustc-web", "libstd-rust-web-dev", "rust-web-src", standard, llvm, linker):
-        found = (
-            re.search(r"(?m)^  Candidate: (?!\(none\))(\S+)$", _told(["apt-cache", "policy", name])) if name else None
-        )
-        if found is None:
+    names = ("rustc-web", "libstd-rust-web-dev", "rust-web-src", standard, llvm, linker)
+    # In one question: each takes apt a second and more.
+    told = _told(["apt-cache", "policy", *filter(None, names)])
+    for name in names:
+        found = re.search(rf"(?m)^{re.escape(name)}:\n  Installed: .*\n  Candidate: (?!\(none\))(\S+)$", told)
+        if not name or found is None:
             message = f"no compiler here has the target {TARGET}, and apt knows no {name or 'libstd-rust-web-dev'}"
             raise MissingError(f"{message}; fix: apt-get update on Debian 12 with its security archive, or {rustup}")
         yield name, found[1]

@@ -1,5 +1,7 @@
 // A simulation that takes more than a second: how far it is, with a button that ends it, or Escape.
 
+import { significant } from "./amount";
+
 /** So long nothing is said. */
 const AT_ONCE_MS = 1_000;
 
@@ -35,7 +37,7 @@ export class Running {
     if (this.state !== "running" || performance.now() - this.sinceMs < AT_ONCE_MS) return;
     at("running").hidden = false;
     at<HTMLProgressElement>("run-progress").value = s / ofS;
-    at("run-far").textContent = `Simulated: ${s.toPrecision(3)} s of ${ofS} s`;
+    at("run-far").textContent = `Simulated: ${significant(s, 3)} s of ${ofS} s`;
   }
 
   /** It has come to its end, or there is none. */
