@@ -245,6 +245,28 @@ def test_what_limits_a_connection(expected: str, now: Fields, about: dict[str, A
     assert one.why
 
 
+@pytest.mark.parametrize(
+    ("limit", "said", "acked"), [("path", "95% of the rate", 118_750), ("congestion window", "comes and goes", 80_000)]
+)
+def test_behind_a_short_queue_the_path_limits_what_uses_its_rate(limit: str, said: str, acked: int) -> None:
+    """A queue at three of ten looks, whose packets leave at 1 Mbit/s; of that ``acked`` bytes a second."""
+    window = Window()
+    for at in range(10):
+        rtt = 60_000 if at % 4 == 1 else 20_000
+        counters = {
+            "data_segs_out": 80 * at,
+            "bytes_acked": acked * at,
+            "busy_time": 1_000_000 * at,
+            "total_retrans": at,
+        }
+        state = {"notsent_bytes": 50_000, "unacked": 10, "rtt": rtt, "delivery_rate": 125_000}
+        changes = window.add(look(message(counters | state), at_s=float(at)))
+    (one,) = connections(changes, limits(changes), {})
+    assert one.standing == pytest.approx(0.3)
+    assert one.limit == limit
+    assert said in one.why
+
+
 def test_loss_has_an_interval_that_holds_it() -> None:
     changes = changed({}, SENT | {"total_retrans": 10})
     (one,) = connections(changes, limits(changes), {})

@@ -17,11 +17,13 @@ UNKNOWN, IDLE, APPLICATION, RECEIVE_WINDOW, SEND_BUFFER, PACING, PATH, CONGESTIO
 MOSTLY = 0.5
 """What holds a connection back for such a share of its time is what limits it."""
 PART = 0.2
-"""Of a window or buffer, where nothing else holds the sender back for as long."""
+"""Of a window, a buffer or a queue, where nothing else holds the sender back for as long."""
 BUSY = 0.75
 """A sender with less of its time under way has an application that pauses."""
 NEAR = 0.8
-"""Of a rate, that uses it up."""
+"""Of a cap on pacing, that uses it up."""
+USED = 0.9
+"""Of the bottleneck's rate, that uses it up."""
 STARTUP_GAIN = 2.5
 """BBR's pacing gain, in its start, is above; its probes have 1.25."""
 
@@ -39,7 +41,7 @@ def limits(changes: Changes) -> NDArray[np.int64]:
     capped = (cap < layout.UNPACED / 2) & (cap != 2**32 - 1)
     paced = capped & (pace >= 0.99 * cap) & (changes.mean_bps >= NEAR * 8 * cap)
     growing = bbr & (look.bbr["pacing_gain"] / 256 > STARTUP_GAIN)
-    full = (changes.standing >= MOSTLY) | (bbr & ~growing)
+    full = (changes.standing >= MOSTLY) | _used(changes) | (bbr & ~growing)
     silent = (changes.segments == 0) & (look.field("unacked") == 0) & (look.field("notsent_bytes").clip(0) == 0)
     waits = (changes.waiting >= MOSTLY) | (changes.busy < BUSY)
     known = ~np.isnan(changes.window_s) & ~np.isnan(changes.segments)
@@ -97,10 +99,19 @@ def why(changes: Changes, at: int, limit: int) -> str:
     if limit == PATH:
         if changes.standing[at] >= MOSTLY:
             return f"a queue stands: the round trip is {_times(changes, at)} its least"
+        if _used(changes)[at]:
+            used = min(1.0, float(changes.mean_bps[at] / changes.standing_bps[at]))
+            return f"a queue comes and goes, and {used:.0%} of the rate at which packets leave it is used"
         return "BBR has found the rate of the bottleneck, and sends at it"
+    queue = "no queue stands" if changes.standing[at] == 0 else "a queue comes and goes"
     if changes.lost[at] > 0:
-        return "losses keep it small; no queue stands"
-    return "it grows: nothing was lost lately, and no queue stands"
+        return f"losses keep it small; {queue}"
+    return f"it grows: nothing was lost lately, and {queue}"
+
+
+def _used(changes: Changes) -> NDArray[np.bool_]:
+    """Whether the rate of a bottleneck is used up though its queue is empty at times, as short ones are."""
+    return (changes.standing >= PART) & (changes.mean_bps >= USED * changes.standing_bps)
 
 
 def _times(changes: Changes, at: int) -> str:
