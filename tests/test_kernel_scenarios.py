@@ -104,6 +104,28 @@ def test_links_of_different_delay_on_one_card_share_its_rate_and_keep_their_dela
     assert sent == pytest.approx(made.tables["intervals"]["segments_out"].sum(), rel=0.01)
 
 
+@pytest.mark.parametrize("loss", ["0%", "0.001%"], ids=["without loss", "with loss where TCP sends"])
+@pytest.mark.parametrize("shared", [True, False], ids=["a card of several links", "a link's own"])
+def test_a_transmitter_has_its_rate_and_packets_wait_in_its_queue_alone(shared: bool, loss: str) -> None:
+    transmitter = {"rate": "10 Mbit/s", "queue": "100 packets"}
+    link = {"from": "a", "to": "c", "delay": "5 ms", "loss": loss, **({} if shared else transmitter)}
+    cards = {"cards": {"a": transmitter}} if shared else {}
+    flows = [{"from": "a", "to": "c"}]
+    measured, simulated = both(**custom("abc", [{"from": "a", "to": "b"}, link], flows=flows, duration="4 s", **cards))
+    assert mbps(measured) == pytest.approx(10 * PAYLOAD_BYTES / FRAME_BYTES, rel=0.001)
+    for one, other in zip(measured.tables["tcp_info"]["srtt_s"], simulated.tables["tcp_info"]["srtt_s"], strict=True):
+        assert one == pytest.approx(other, abs=100e-6)
+
+
+@pytest.mark.parametrize("kind", ["codel", "fq_codel", "pie"])
+def test_queues_of_a_kind_on_a_chains_cards_hold_the_delay_down(kind: str) -> None:
+    chain = {"rate": "50 Mbit/s", "rtt": "10 ms", "queue": {"kind": kind}}
+    measured, simulated = both(topology="chain", chain=chain, duration="6 s")
+    assert mbps(measured) == pytest.approx(mbps(simulated), rel=0.01)
+    longest_s = [made.tables["tcp_info"]["srtt_s"].max() for made in (measured, simulated)]
+    assert longest_s[0] < 1.1 * longest_s[1]
+
+
 def test_lost_acknowledgements_alone_do_not_slow_a_flow() -> None:
     path = {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "170 packets", "ack_loss": "20%"}
     measured, simulated = both(path=path, duration="8 s")

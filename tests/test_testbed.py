@@ -150,6 +150,26 @@ def test_links_that_leave_by_one_card_are_vlan_sub_interfaces_of_it() -> None:
     assert netem(loss.options)["loss"] == round(0.01 * 2**32)
 
 
+def test_frames_with_more_than_one_tag_are_as_long_as_without() -> None:
+    made = plan(topology="chain", chain={"queue": {"kind": "fq_codel"}})
+    # A tag beside the frame is not in its length. h1's card has one sub-interface above the wire, h2's two.
+    assert {one.tags for one in stack(made, "h1")} == {0}
+    assert {one.device: one.tags for one in stack(made, "h2") if one.parent == ROOT} == {"x1": 4, "x1q": 0}
+    lossy = {"from": "a", "to": "c", "delay": "5 ms", "loss": "1%"}
+    tables = {"topology": "custom", "hosts": {"a": {}, "b": {}, "c": {}}, "flows": [{"from": "a", "to": "c"}]}
+    made = plan(cards={"a": {"rate": "1 Gbit/s"}}, links=[{"from": "a", "to": "b"}, lossy], **tables)
+    tags = {one.device: one.tags for one in stack(made, "a") if one.parent == ROOT}
+    assert tags == {"x0": 8, "x0q": 4, "x0qv1": 0}
+    assert [one.tags for one in made.ports.veths if one.near == "x0"] == [8], "room for them beyond the MTU"
+    cut = [one for one in made.ports.subs if one.name in ("x0qv0c", "x0qv1c")]
+    assert len(cut) == 2, "all frames of a card have as many tags"
+
+
+def test_a_root_that_counts_frames_shorter_is_told_so_by_a_size_table() -> None:
+    # struct tc_sizespec in the attribute TCA_STAB_BASE: only the overhead, and that of Ethernet.
+    assert struct.unpack("=HHBBhi4I", qdisc.shorter(8)) == (28, 1, 0, 0, 0, -8, 1, 0, 0, 0)
+
+
 def test_links_of_one_card_with_different_delays_part_after_it() -> None:
     tables = {
         "topology": "custom",

@@ -19,6 +19,7 @@ from pyroute2.netlink import NLA_F_NESTED
 from pyroute2.netlink.rtnl import RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER
 from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
+from sawtooth.testbed import qdisc
 from sawtooth.testbed.names import NAMESPACES
 from sawtooth.testbed.plan import Plan
 from sawtooth.testbed.ports import ROOT, Merging
@@ -40,7 +41,8 @@ class _Raw(tcmsg):  # type: ignore[misc]
     """A traffic control message whose options are bytes already. They are marked as nested, which fq_pie insists on."""
 
     nla_map = tuple(
-        (name, "cdata", NLA_F_NESTED) if name == "TCA_OPTIONS" else (name, kind) for name, kind in tcmsg.nla_map
+        (name, "cdata", NLA_F_NESTED) if name in ("TCA_OPTIONS", "TCA_STAB") else (name, kind)
+        for name, kind in tcmsg.nla_map
     )
 
 
@@ -62,11 +64,10 @@ def apply(plan: Plan) -> dict[tuple[int, str], int]:
         indices = _devices(plan, sockets)
         for rule in plan.ports.qdiscs:
             index = indices[rule.namespace, rule.device]
-            _traffic_control(
-                sockets[rule.namespace], RTM_NEWQDISC, index, rule.handle, rule.parent, rule.kind, rule.options
-            )
+            ip, leaf = sockets[rule.namespace], rule.handle | 1
+            sizes = qdisc.shorter(rule.tags) if rule.tags else b""
+            _traffic_control(ip, RTM_NEWQDISC, index, rule.handle, rule.parent, rule.kind, rule.options, sizes=sizes)
             if rule.leaf:
-                ip, leaf = sockets[rule.namespace], rule.handle | 1
                 _traffic_control(ip, RTM_NEWTCLASS, index, leaf, rule.handle, rule.kind, rule.leaf)
         for choice in plan.ports.filters:
             index, info = indices[choice.namespace, choice.device], 1 << 16 | socket.htons(_ETH_P_ALL)
@@ -154,9 +155,10 @@ def _devices(plan: Plan, sockets: dict[int, IPRoute]) -> dict[tuple[int, str], i
     """Makes all devices, offloads off, and brings them up. Returns their indices by namespace and name."""
     ports = plan.ports
     for veth in ports.veths:
-        peer = {"ifname": veth.far, "mtu": ports.mtu, "address": veth.far_mac}
+        mtu = ports.mtu + veth.tags
+        peer = {"ifname": veth.far, "mtu": mtu, "address": veth.far_mac}
         peer["net_ns_fd"] = plan.namespace_of(veth.far_namespace)
-        sockets[veth.near_namespace].link("add", ifname=veth.near, kind="veth", mtu=ports.mtu, peer=peer)
+        sockets[veth.near_namespace].link("add", ifname=veth.near, kind="veth", mtu=mtu, peer=peer)
     indices: dict[tuple[int, str], int] = {}
     for host, ip in sockets.items():
         indices |= {(host, link.get_attr("IFLA_IFNAME")): link["index"] for link in ip.get_links()}
@@ -219,11 +221,21 @@ def _offload(control: socket.socket, device: str, command: int, value: int) -> N
 
 
 def _traffic_control(
-    ip: IPRoute, kind_of: int, index: int, handle: int, parent: int, kind: str, options: bytes, info: int = 0
+    ip: IPRoute,
+    kind_of: int,
+    index: int,
+    handle: int,
+    parent: int,
+    kind: str,
+    options: bytes,
+    info: int = 0,
+    sizes: bytes = b"",
 ) -> None:
     message = _Raw()
     message["index"], message["handle"], message["parent"], message["info"] = index, handle, parent, info
     message["attrs"] = [["TCA_KIND", kind], ["TCA_OPTIONS", options]]
+    if sizes:
+        message["attrs"].append(["TCA_STAB", sizes])
     message["header"]["type"], message["header"]["flags"] = kind_of, _CREATE
     ip.nlm_request_batch([message])
 

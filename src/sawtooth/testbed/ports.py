@@ -14,14 +14,15 @@ Where the rate varies a program is the transmitter (``Line``), between two veth 
 
 The token bucket keeps the kernel's back-pressure on the sender (TCP small queues), which netem cuts when it takes a
 packet over, and it cuts super-packets into frames. A stack of two stages is a VLAN sub-interface on a veth, and a card
-with several links has a sub-interface for each on top; the loss of a link is there. Loss of every n-th packet, which
-netem does not know, is an nftables rule on the way to the device.
+with several links has a sub-interface for each on top; the loss of a link is there. Their tags count for nothing
+(``_leave_tags_out``). Loss of every n-th packet, which netem does not know, is an nftables rule on the way to the
+device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from sawtooth.compiled import Compiled, Jitter, Link, Reorder, Slots, Transmitter
@@ -37,6 +38,7 @@ LOSS, RATE, FIFO, WIRE, POLICE, AROUND, CUT = 0x10, 0x20, 0x30, 0x40, 0x50, 0x60
 """Handles (major numbers) of a device's queueing disciplines."""
 MAX_BANDS = 16
 _STAGE_TAG, _CUT_TAG, _FIRST_LINK_TAG = 2, 3, 10
+_TAG_BYTES = 4
 MAX_LINKS_A_CARD = 4000
 _VIRTUAL_LATENESS_S = 1e-6
 _REAL_TIME_BURST_S = 0.0005
@@ -52,6 +54,8 @@ class Veth:
     far_namespace: int
     far: str
     far_mac: str
+    tags: int = 0
+    """Bytes of VLAN tags in each frame, beyond the MTU."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class Qdisc:
     options: bytes
     leaf: bytes = b""
     """Options of its one class, handle | 1, which what is below it belongs to."""
+    tags: int = 0
+    """Bytes of VLAN tags in each frame that comes to it, a root, which it leaves out of its length."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +213,17 @@ class Ports:
         sending = {flow.forward[0] for flow in compiled.flows}
         for number, links in enumerate(groups):
             _Port(compiled, place, ports, number, links, sending).build()
+        ports._leave_tags_out()
         return ports
+
+    def _leave_tags_out(self) -> None:
+        """A sub-interface's tag goes beside the frame, and into it at the next one below: it counts as longer there."""
+        above: dict[str, int] = {}
+        for sub in reversed(self.subs):
+            above[sub.parent] = max(above.get(sub.parent, 0), 1 + above.get(sub.name, 0))
+        tags = {device: _TAG_BYTES * (layers - 1) for device, layers in above.items()}
+        self.veths = [replace(one, tags=tags.get(one.near, 0)) for one in self.veths]
+        self.qdiscs = [replace(one, tags=tags.get(one.device, 0) if one.parent == ROOT else 0) for one in self.qdiscs]
 
     def devices(self) -> list[tuple[int, str]]:
         """All of them, with the namespace that each is in at last."""
@@ -297,6 +313,9 @@ class _Port:
         self.lined = self.transmitter is not None and needs_line(
             self.transmitter, self.of, place, sends=bool(self.sends)
         )
+        # All of a card's links or none, so that all its frames have as many tags.
+        lossy = any(loses_by_netem(compiled.links[index], place) for index in self.sends)
+        self.cuts = lossy and not self.offload and not self.lined
         self.near, self.far = f"x{number}", f"y{number}"
         self.on_wire = self.near
         # A card of several links ends at home; its sub-interfaces lead to the hosts.
@@ -398,8 +417,7 @@ class _Port:
                 self.ports.subs.append(Sub("macvlan", self.away, ends[1], arrival, link.target, mac=self.macs))
             where = link.target
         # A policer counts frames, so what no transmitter has cut before is cut above it.
-        starts = by_netem and index in self.sends and not self.offload and not self.lined
-        if starts or (link.policer and self.transmitter is None):
+        if self.cuts or (link.policer and self.transmitter is None):
             ends = self._layer(ends, "c", _CUT_TAG, where, link.target)
         if link.loses and not by_netem:
             rule = LossRule(self.home, gateway(index), f"link{index}", link.loss_ppb, link.every)

@@ -63,6 +63,7 @@ _CAKE_ISOLATION = {
 _DUALPI2_LIMIT, _DUALPI2_MEMORY, _DUALPI2_TARGET, _DUALPI2_TUPDATE, _DUALPI2_ALPHA, _DUALPI2_BETA = range(1, 7)
 _DUALPI2_STEP_PACKETS, _DUALPI2_STEP_US, _DUALPI2_MIN_QLEN_STEP, _DUALPI2_COUPLING = range(7, 11)
 _DUALPI2_DROP_OVERLOAD, _DUALPI2_DROP_EARLY, _DUALPI2_PROTECTION, _DUALPI2_ECN_MASK, _DUALPI2_SPLIT_GSO = range(11, 16)
+_STAB_BASE = 1
 _FLOWER_CLASSID, _FLOWER_ETH_DST, _FLOWER_ETH_DST_MASK = 1, 4, 5
 _ETHERNET = 1
 _FQ_LIMIT, _FQ_FLOW_LIMIT, _FQ_QUANTUM, _FQ_INITIAL_QUANTUM, _FQ_REFILL_DELAY, _FQ_ORPHAN_MASK = 1, 2, 3, 4, 9, 10
@@ -135,6 +136,11 @@ def tbf(*, rate_bps: int, burst_bytes: int, overhead_bytes: int = 0) -> bytes:
     parameters = _rate(rate_bps, overhead_bytes) + bytes(12) + struct.pack("=III", 0, 0, 0)
     options = _attribute(_TBF_PARMS, parameters) + _large_rate(_TBF_RATE64, rate_bps)
     return options + _attribute(_TBF_BURST, struct.pack("=I", burst_bytes))
+
+
+def shorter(by_bytes: int) -> bytes:
+    """What tells a root discipline, and all below it, to count each frame as so many bytes shorter (tc's ``stab``)."""
+    return _attribute(_STAB_BASE, struct.pack("=BBhi4I", 0, 0, 0, -by_bytes, _ETHERNET, 0, 0, 0))
 
 
 def valve(frame_bytes: int, limit: int) -> bytes:
