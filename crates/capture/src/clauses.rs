@@ -67,7 +67,12 @@ impl Talk {
     }
 
     fn sized(&mut self, number: u32, payload: u32) -> &mut Self {
-        let seq = ISN.wrapping_add(1 + number * 1000);
+        self.bytes(number * 1000, payload)
+    }
+
+    /// `payload` bytes after the first `before` of all.
+    fn bytes(&mut self, before: u32, payload: u32) -> &mut Self {
+        let seq = ISN.wrapping_add(1 + before);
         let ip_id = self.identification;
         self.identification = ip_id.map(|id| id.wrapping_add(1));
         self.put(true, 50_000, Segment { flags: ACK, seq, ack: 1, payload, ip_id, ..blank() });

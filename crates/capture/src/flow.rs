@@ -17,6 +17,7 @@ use crate::kind::Kind;
 use crate::limits::{Limits, Moment};
 use crate::losses::Losses;
 use crate::outstanding::{Outstanding, Sent};
+use crate::pieces::Pieces;
 use crate::recent::Recent;
 use crate::round_trips::RoundTrips;
 use crate::sack_blocks::Blocks;
@@ -88,6 +89,7 @@ pub struct Flow {
     pub losses: Losses,
     pub limits: Limits,
     outstanding: Outstanding,
+    pieces: Pieces,
     /// Acknowledged up to here, perhaps beyond what was seen sent.
     una: i64,
     gaps: Gaps,
@@ -139,6 +141,7 @@ impl Flow {
             losses: Losses::default(),
             limits: Limits::default(),
             outstanding: Outstanding::default(),
+            pieces: Pieces::default(),
             una: start.min(sent),
             gaps: Gaps::default(),
             recent: Box::default(),
@@ -325,6 +328,7 @@ impl Flow {
             self.outstanding.push(Sent {
                 start,
                 end,
+                first: (start, end),
                 first_ns: seen.time_ns,
                 last_ns: seen.time_ns,
                 tsval: seen.tsval,
@@ -379,6 +383,9 @@ impl Flow {
 
     /// Ends the accounts at the capture's end.
     pub fn finish(&mut self, shared: &mut Shared) {
+        if let Some(part) = self.pieces.rest() {
+            self.losses.pass(part, 0, &mut shared.runs);
+        }
         self.losses.finish(&mut shared.runs);
     }
 }

@@ -41,6 +41,7 @@ mod losses;
 mod outstanding;
 mod pcap;
 mod pcapng;
+mod pieces;
 mod problems;
 mod reader;
 mod recent;

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 pub struct Sent {
     pub start: i64,
     pub end: i64,
+    /// The segment, or those joined by offload, that it is of as first seen; of an unseen one, itself.
+    pub first: (i64, i64),
     /// When its first copy was seen; of an unseen one, when it was found missing.
     pub first_ns: u64,
     /// When its last copy was seen.
@@ -22,6 +24,18 @@ pub struct Sent {
     pub lost_before: bool,
     /// Copies that the receiver reported as duplicates.
     pub duplicated: u8,
+}
+
+impl Sent {
+    /// Ends it at `at`, within it, and gives what follows.
+    fn split(&mut self, at: i64) -> Sent {
+        let mut rest = *self;
+        (self.end, rest.start) = (at, at);
+        if self.unseen {
+            (self.first.1, rest.first.0) = (at, at);
+        }
+        rest
+    }
 }
 
 /// Stretches in order of their numbers, without gaps or overlaps between them.
@@ -89,8 +103,7 @@ impl Outstanding {
             }
             let mut gone = *first;
             if first.end > ack {
-                first.start = ack;
-                gone.end = ack;
+                *first = gone.split(ack);
             } else {
                 self.ring.pop_front();
             }
@@ -109,9 +122,7 @@ impl Outstanding {
         let index = self.ring.partition_point(|sent| sent.end <= at);
         match self.ring.get_mut(index) {
             Some(sent) if sent.start < at => {
-                let mut rest = *sent;
-                sent.end = at;
-                rest.start = at;
+                let rest = sent.split(at);
                 self.ring.insert(index + 1, rest);
                 index + 1
             }
@@ -128,6 +139,7 @@ mod tests {
         Sent {
             start,
             end,
+            first: (start, end),
             first_ns: 0,
             last_ns: 0,
             tsval: 0,

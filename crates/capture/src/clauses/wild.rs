@@ -301,6 +301,24 @@ fn losses_of_every_other_segment_are_many_runs_and_one_burst() {
 }
 
 #[test]
+fn segments_sent_again_with_other_boundaries_are_lost_as_they_were_first_sent() {
+    let mut talk = Talk::open();
+    talk.warm().bytes(10_000, 22);
+    for number in 0..5 {
+        talk.bytes(10_022 + 1000 * number, 1000);
+    }
+    talk.after(20).ack(10, &[(14, 15)]);
+    // All but the last two of the six, in full segments: the cut is elsewhere, also where they are acknowledged.
+    for number in 10..13 {
+        talk.data(number).after(20).ack(number + 1, &[]);
+    }
+    talk.bytes(13_000, 22).bytes(15_022, 978).after(20).ack(16, &[]);
+    let told = talk.told();
+    assert_eq!((told.retransmits, told.loss.segments, told.loss.lost, told.loss.lost_copies), (4, 17, 4, 4));
+    assert_eq!((told.loss.runs, told.loss.longest_run, told.loss.rate), (1, 4, Some(4.0 / 17.0)));
+}
+
+#[test]
 fn the_whole_round_trip_is_told_at_either_end() {
     // 19 ms to the server and back, 1 ms to the client and back; or the other way round.
     for (near, far) in [(1, 19), (19, 1)] {

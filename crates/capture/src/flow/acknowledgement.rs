@@ -32,6 +32,7 @@ impl Flow {
         }
         self.counts.reported_spurious += copy.segments;
         self.counts.spurious += copy.segments;
+        self.pieces.duplicated(copy.start, copy.end);
         self.losses.duplicated(copy.start, copy.end);
         for sent in self.outstanding.within(copy.start, copy.end) {
             sent.duplicated = sent.duplicated.saturating_add(1);
@@ -97,7 +98,7 @@ impl Flow {
     fn advance(&mut self, seen: &Acknowledgement, shared: &mut Shared) -> Option<u64> {
         let now_ns = seen.segment.time_ns;
         let hold_ns = self.trips.smoothed_ns().map_or(1e9, |trip| (4.0 * trip).max(1e9)).whole();
-        let (losses, runs) = (&mut self.losses, &mut shared.runs);
+        let (pieces, losses, runs) = (&mut self.pieces, &mut self.losses, &mut shared.runs);
         let (mut newest, mut ambiguous, mut unseen) = (None, false, 0);
         let mut missed = Vec::new();
         let before = self.outstanding.len();
@@ -114,19 +115,16 @@ impl Flow {
                 newest = (!sent.sacked).then_some(sent.last_ns);
             }
             let copies = sent.copies + u8::from(sent.lost_before);
-            losses.pass(
-                Passed {
-                    start: sent.start,
-                    end: sent.end,
-                    segments: u32::try_from(bytes.div_ceil(u64::from(seen.mss))).unwrap_or(u32::MAX),
-                    lost: copies.saturating_sub(1).saturating_sub(sent.duplicated),
-                    at: if sent.lost_before { Where::BeforeCapture } else { Where::AfterCapture },
-                    sent_ns: sent.first_ns,
-                    acknowledged_ns: now_ns,
-                },
-                hold_ns,
-                runs,
-            );
+            let passed = Passed {
+                start: sent.start,
+                end: sent.end,
+                segments: 0,
+                lost: copies.saturating_sub(1).saturating_sub(sent.duplicated),
+                at: if sent.lost_before { Where::BeforeCapture } else { Where::AfterCapture },
+                sent_ns: sent.first_ns,
+                acknowledged_ns: now_ns,
+            };
+            pieces.take(passed, sent.first, seen.mss, |segments| losses.pass(segments, hold_ns, runs));
         });
         shared.outstanding = (shared.outstanding + self.outstanding.len()).saturating_sub(before);
         for gap in missed {
