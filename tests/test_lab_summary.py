@@ -52,8 +52,14 @@ LIMITS: dict[str, tuple[Question, list[str]]] = {
     "loss that BBR v1 passes on": (question(BBR, loss="15%"), ["loss on the path"]),
     "hardly begun": (
         question(CUBIC, BBR | {"start": "9.995 s"}, rtt="100 ms"),
-        ["the path's rate", "its own pace: nothing was lost"],
+        ["the path's rate", "its start: the handshake was not over"],
     ),
+    "a handshake that takes longer than the run": (
+        question(CUBIC, rtt="12 s"),
+        ["its start: the handshake was not over"],
+    ),
+    "timers that do not wait for a round trip": (question(CUBIC, rtt="3 s"), ["its start: nothing was lost"]),
+    "a path that nothing passes": (question(BBR, loss="100%"), ["loss on the path"]),
 }
 
 

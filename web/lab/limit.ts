@@ -51,7 +51,10 @@ export function limit(asked: Asked, runs: readonly RunLines[], flow: number, sha
   }
   if (asked.reverseBps !== undefined && full(run.backBytes, asked.reverseBps)) return "the way back, full of acknowledgements";
   const marked = sum(lines.echoed);
-  if (lines.retransmits === 0 && marked === 0) {
+  // What timers sent again before an answer could come was not lost.
+  const gone = path > 0 || within(run.drops, own, asked.intervalS) > 0;
+  if (lines.segments === 0 && !gone) return "its start: the handshake was not over";
+  if ((lines.retransmits === 0 || !gone) && marked === 0) {
     if (cc.startsWith("bbr")) return "its own pace: nothing was lost";
     return Number.isNaN(lines.ssthresh.y.values.at(-1) ?? NaN) ? "its start: nothing was lost" : "its window, which still grew";
   }
