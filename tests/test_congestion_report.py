@@ -22,7 +22,7 @@ from sawtooth.congestion.features import FEATURES, unscaled, vector
 from sawtooth.congestion.model import CongestionModel
 from sawtooth.congestion.report import Assumed, Link, page, write_report
 from sawtooth.congestion.report.figures import ALIKE, EACH, figures
-from sawtooth.congestion.report.verdict import checks, notes, verdict
+from sawtooth.congestion.report.verdict import checks, notes, training, verdict
 from sawtooth.errors import SawtoothError
 
 pytestmark = pytest.mark.usefixtures("patience")
@@ -179,6 +179,16 @@ def test_several_windows_are_counted_by_state_and_reason(congested: RttSeries, m
     told = verdict(Link.of(mixed(congested), model, ASSUMED), model.level)
     assert told.startswith("Of 4 windows of 100 s: congested in 1, idle in 1; can't tell in 2 (")
     assert told.split("(")[1].startswith(("level-shift: 1, all-lost: 1)", "all-lost: 1, level-shift: 1)"))
+
+
+def test_windows_are_told_by_their_distance_in_classes_that_add_up(
+    congested: RttSeries, model: CongestionModel
+) -> None:
+    link = Link.of(congested, model, ASSUMED)
+    at = [replace(link.estimates[0], distance=distance) for distance in (0.3, 0.4, 1.0, 1.5, 2.0, 2.6)]
+    told = training(replace(link, estimates=tuple(at)), model)
+    classes = "3 of 6 within the usual distance, 2 at up to 2 times that, and 1 farther, which are refused."
+    assert told.endswith(f"(median; at most 2.6): {classes}")
 
 
 def test_a_link_without_congestion_has_no_throughput(tmp_path: Path, model: CongestionModel) -> None:

@@ -109,14 +109,14 @@ def training(link: Link, model: CongestionModel) -> str:
     if not distances:
         return f"{text} No window was taken for congested, so none has a distance to them."
     middle, most = distances[len(distances) // 2], distances[-1]
-    unusual = sum(FARTHEST >= distance > 1 for distance in distances)
-    refused = sum(distance > FARTHEST for distance in distances)
     told = f"{middle:.2g} times the usual distance from the nearest of them"
     if len(distances) > 1:
-        told = f"at {told} (median; at most {most:.2g})"
-        told += f", {unusual} of {len(distances)} windows farther than usual"
-        told += f" and {refused} farther than {FARTHEST:g} times that, which are refused" if refused else ""
-        return f"{text} The link's windows lie {told}."
+        usual = sum(distance <= 1 for distance in distances)
+        refused = sum(distance > FARTHEST for distance in distances)
+        told += f" (median; at most {most:.2g}): {usual} of {len(distances)} within the usual distance"
+        told += f", {len(distances) - usual - refused} at up to {FARTHEST:g} times that"
+        told += f", and {refused} farther, which are refused" if refused else ""
+        return f"{text} The link's windows lie at {told}."
     return f"{text} This link lies at {told}; beyond {FARTHEST:g} the answer is refused."
 
 
