@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import palette
@@ -165,37 +169,53 @@ const key = (name) => plot().dispatchEvent(new KeyboardEvent("keydown", { key: n
 """
 
 
-def test_a_browser_draws_hides_zooms_reads_out_and_takes_other_data(
-    chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+Act = Callable[[str, list[Figure]], Any]
+
+
+@pytest.fixture
+def act(chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Act:
+    """What a script finds on a page with some figures, in a browser."""
     package = tmp_path / "acted"
     (package / "templates").mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "templates" / "acted.html.j2").write_text(
         '{% extends "shell.html.j2" %}{% import "parts.html.j2" as parts %}{% block main %}'
-        '{{ parts.drawn("one") }}{{ parts.drawn("two") }}{% endblock %}'
+        "{% for name in names %}{{ parts.drawn(name) }}{% endfor %}{% endblock %}"
         "{% block scripts %}<script>{{ acts }}</script>{% endblock %}"
     )
     monkeypatch.syspath_prepend(tmp_path)
     from markupsafe import Markup
 
+    def acted(acts: str, figures: list[Figure]) -> Any:
+        page = tmp_path / "acted.html"
+        names = [figure.name for figure in figures]
+        page.write_text(render("acted", "acted.html.j2", {"acts": Markup(acts), "names": names}, figures))
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--virtual-time-budget=8000",
+        ]
+        done = subprocess.run(
+            [chromium, *options, f"--user-data-dir={tmp_path}/chromium", "--dump-dom", page.as_uri()],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert "CONSOLE" not in done.stderr
+        mark = 'data-found="'
+        text = done.stdout[done.stdout.index(mark) + len(mark) :]
+        return json.loads(html.unescape(text[: text.index('"')]))
+
+    return acted
+
+
+def test_a_browser_draws_hides_zooms_reads_out_and_takes_other_data(act: Act) -> None:
     times = np.arange(1, 61)
     lower = Series("CUBIC", "#0072b2", times, times)
     higher = Series("BBR", "#d55e00", times, 10 * times, symbol="square")
-    figures = [figure(lower, higher, group="time"), figure(lower, name="two", group="time")]
-    page = tmp_path / "acted.html"
-    page.write_text(render("acted", "acted.html.j2", {"acts": Markup(ACTS)}, figures))
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--virtual-time-budget=8000"]
-    done = subprocess.run(
-        [chromium, *options, f"--user-data-dir={tmp_path}/chromium", "--dump-dom", page.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert "CONSOLE" not in done.stderr
-    mark = 'data-found="'
-    text = done.stdout[done.stdout.index(mark) + len(mark) :]
-    found = json.loads(text[: text.index('"')].replace("&quot;", '"').replace("&amp;", "&"))
+    found = act(ACTS, [figure(lower, higher, group="time"), figure(lower, name="two", group="time")])
     assert found["legend"] == ["CUBIC", "BBR"]
     assert found["label"] == "A line that rises."
     assert found["whole"] == [-1, 62]
@@ -210,3 +230,25 @@ def test_a_browser_draws_hides_zooms_reads_out_and_takes_other_data(
     assert found["svg"] == "svg"
     assert found["csv"] == ",CUBIC,1,1"
     assert found["live"] == [0, 500]
+
+
+SAVED = """
+setTimeout(async () => {
+  document.body.dataset.found = JSON.stringify(await sawtooth.svg(sawtooth.charts.get("one")).text());
+}, 60);
+"""
+
+
+def saved(act: Act, *series: Series, **more: Any) -> ElementTree.Element:
+    """The figure as SVG."""
+    return ElementTree.fromstring(
+        act(SAVED, [Figure("one", "A figure", "A line.", [Panel(TIME, RATE, series, **more)])])
+    )
+
+
+def test_a_value_between_gaps_is_a_dot_and_its_band_a_line(act: Act) -> None:
+    y = np.array([1, 2, np.nan, 3, np.nan, 4, 5, np.nan, 6])
+    svg = saved(act, Series("CUBIC", "#0072b2", np.arange(9), y, low=y - 1, high=y + 1, band=True))
+    paths = [one.attrib for one in svg.iter("{http://www.w3.org/2000/svg}path")]
+    dots = [one["d"].count("a2.2 2.2 0 1 1 -4.4 0") for one in paths if one.get("fill") != "none"]
+    assert (sum(dots), len([one for one in paths if one.get("stroke-width") == "4.4"])) == (2, 2)

@@ -25,6 +25,8 @@ const DASHES: Record<NonNullable<Series["dash"]>, readonly number[]> = {
   dashdot: [7, 3, 1.5, 3],
 };
 const RADIUS = 3.4;
+/** Of a value by itself on a line. */
+const DOT = 2.2;
 /** Points of which more would be drawn as plain squares. */
 const MANY = 4000;
 const BAND = 0.22;
@@ -124,6 +126,7 @@ export function series(ground: Ground, of: Drawable): void {
       canvas.lineCap = dashes(of.of).length ? "butt" : "round";
       line(ground, of, range);
       canvas.setLineDash([]);
+      if ((of.of.symbol ?? "none") === "none") alone(ground, of, range);
     }
     const symbol = of.of.symbol ?? (of.of.kind === "points" ? "circle" : "none");
     if (symbol !== "none") symbols(ground, of, symbol, range);
@@ -158,8 +161,6 @@ function line(ground: Ground, { of, x, y, sorted }: Drawable, [from, to]: [numbe
     const [right, up] = [ground.x(x[at]!), ground.y(value)];
     if (!pen) {
       canvas.moveTo(right, up);
-      // With a round end a point between two gaps is a dot.
-      canvas.lineTo(right, up);
       pen = true;
     } else if (dense) {
       const here = Math.round(right);
@@ -183,20 +184,38 @@ function line(ground: Ground, { of, x, y, sorted }: Drawable, [from, to]: [numbe
   canvas.stroke();
 }
 
+/** A value between two gaps is a line of no length: it is a dot. */
+function alone(ground: Ground, { x, y }: Drawable, [from, to]: [number, number]): void {
+  const { canvas, ratio } = ground;
+  const gap = (at: number): boolean => y[at] === undefined || Number.isNaN(y[at]);
+  canvas.beginPath();
+  for (let at = from; at < to; at++) {
+    if (!gap(at) && gap(at - 1) && gap(at + 1)) shape(canvas, "circle", ground.x(x[at]!), ground.y(y[at]!), DOT * ratio);
+  }
+  canvas.fill();
+}
+
 function band(ground: Ground, { x, y, of }: Drawable, low: Float64Array, high: Float64Array, [from, to]: [number, number]): void {
-  const { canvas } = ground;
+  const { canvas, ratio } = ground;
   canvas.save();
   canvas.globalAlpha = BAND;
   canvas.fillStyle = tint(of.colour);
+  canvas.lineWidth = 2 * DOT * ratio;
+  canvas.lineCap = "butt";
   let start = from;
   for (let at = from; at <= to; at++) {
     const known = at < to && y[at]! === y[at]! && low[at]! === low[at]! && high[at]! === high[at]!;
     if (known) continue;
     if (at > start) {
       canvas.beginPath();
-      for (let place = start; place < at; place++) canvas.lineTo(ground.x(x[place]!), ground.y(high[place]!));
-      for (let place = at - 1; place >= start; place--) canvas.lineTo(ground.x(x[place]!), ground.y(low[place]!));
-      canvas.fill();
+      if (at === start + 1) {
+        whisker(canvas, ground.x(x[start]!), edge(ground, low[start]!), edge(ground, high[start]!), 0);
+        canvas.stroke();
+      } else {
+        for (let place = start; place < at; place++) canvas.lineTo(ground.x(x[place]!), ground.y(high[place]!));
+        for (let place = at - 1; place >= start; place--) canvas.lineTo(ground.x(x[place]!), ground.y(low[place]!));
+        canvas.fill();
+      }
     }
     start = at + 1;
   }

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 _PARTS = 100
 """Stretches of which each has its share of losses, where probes are drawn one by one."""
 _BARS = 120
-"""Windows up to which each has a mark with its interval; more are a line in a band."""
+"""Windows with a number up to which each has a mark with its interval; more are a line in a band."""
 
 
 def drawn(figure: LinkFigure, name: str) -> Figure:
@@ -141,7 +141,7 @@ def _estimates(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
         least, most = limits_of(low, flow, high)
         low, high = closed(low, flow, high, (least / 2, most * 2))
         # Very many bars would be a block.
-        many = len(table) > _BARS
+        many = int(table["throughput_bps"].notna().sum()) > _BARS
         words = "a flow, with its interval"
         told = Series(words, INK, middle, flow, "line" if many else "points", low, high, band=many)
         panels.append(Panel(time, Axis("a flow", "Mbit/s", "log"), [told], spans=spans))
