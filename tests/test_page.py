@@ -252,3 +252,12 @@ def test_a_value_between_gaps_is_a_dot_and_its_band_a_line(act: Act) -> None:
     paths = [one.attrib for one in svg.iter("{http://www.w3.org/2000/svg}path")]
     dots = [one["d"].count("a2.2 2.2 0 1 1 -4.4 0") for one in paths if one.get("fill") != "none"]
     assert (sum(dots), len([one for one in paths if one.get("stroke-width") == "4.4"])) == (2, 2)
+
+
+def test_words_of_marks_that_are_near_stand_below_each_other(act: Act) -> None:
+    marks = [Mark("x", at, f"the {at}th of some percentiles") for at in (2.0, 2.1, 2.2, 3.9)]
+    svg = saved(act, line(), marks=marks)
+    # Each is there twice: its rim, and itself.
+    heights = {one.text: float(one.attrib["y"]) for one in svg.iter("{http://www.w3.org/2000/svg}text")}
+    first, second, third, last = (heights[mark.words] for mark in marks)
+    assert (second - first, third - second, last) == (14, 14, first)

@@ -233,7 +233,8 @@ export class Panel implements Member {
     for (const one of this.form.marks ?? []) strokes.mark(ground, one, role("muted"));
     for (const one of this.shown()) strokes.series(ground, one);
     canvas.font = font;
-    for (const one of this.form.marks ?? []) strokes.words(ground, one, role("muted"), role("paper"));
+    const placed: strokes.Place[] = [];
+    for (const one of this.form.marks ?? []) strokes.words(ground, one, role("muted"), role("paper"), placed);
     canvas.fillStyle = role("muted");
     canvas.textBaseline = "alphabetic";
     canvas.textAlign = "left";

@@ -72,8 +72,11 @@ export function mark(ground: Ground, of: Mark, ink: string): void {
   canvas.setLineDash([]);
 }
 
-/** A mark's words, to be drawn over series: a ground and a rim of the page's colour keep them legible. */
-export function words(ground: Ground, of: Mark, ink: string, paper: string): void {
+/** Where words stand: left, top, width, height. */
+export type Place = readonly [number, number, number, number];
+
+/** A mark's words, to be drawn over series: a ground and a rim of the page's colour keep them legible. Over those of `others` they do not stand, but a line on, where there is one. */
+export function words(ground: Ground, of: Mark, ink: string, paper: string, others: Place[]): void {
   const { canvas, ratio } = ground;
   const at = lineOf(ground, of);
   if (at === null || of.words === "") return;
@@ -92,9 +95,18 @@ export function words(ground: Ground, of: Mark, ink: string, paper: string): voi
   }
   const { width } = canvas.measureText(of.words);
   const height = 14 * ratio;
+  const down = canvas.textBaseline === "top";
+  if (canvas.textAlign === "right") x = Math.max(x, ground.left + width);
+  const box = (): Place => [canvas.textAlign === "right" ? x - width : x, down ? y : y - height, width, height];
+  while (others.some((other) => meet(other, box()))) {
+    y += down ? height : -height;
+    if (box()[1] < ground.top || box()[1] + height > ground.top + ground.height) return;
+  }
+  const place = box();
+  others.push(place);
   canvas.globalAlpha = 0.8;
   canvas.fillStyle = paper;
-  canvas.fillRect(canvas.textAlign === "right" ? x - width : x, canvas.textBaseline === "top" ? y : y - height, width, height);
+  canvas.fillRect(...place);
   canvas.globalAlpha = 1;
   canvas.lineJoin = "round";
   canvas.lineWidth = 3 * ratio;
@@ -102,6 +114,10 @@ export function words(ground: Ground, of: Mark, ink: string, paper: string): voi
   canvas.strokeText(of.words, x, y);
   canvas.fillStyle = of.colour === undefined ? ink : tint(of.colour);
   canvas.fillText(of.words, x, y);
+}
+
+function meet([left, top, width, height]: Place, [otherLeft, otherTop, otherWidth, otherHeight]: Place): boolean {
+  return left < otherLeft + otherWidth && otherLeft < left + width && top < otherTop + otherHeight && otherTop < top + height;
 }
 
 export function series(ground: Ground, of: Drawable): void {
