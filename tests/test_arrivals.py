@@ -233,3 +233,14 @@ def test_completion_times_are_the_kernels() -> None:
     both = simulated.tables["flows"].merge(measured.tables["flows"], on="generation", suffixes=("", "_kernel"))
     assert (both["asked_bytes"] == both["asked_bytes_kernel"]).all()
     assert (both["start_s"] - both["start_s_kernel"]).abs().max() < 20e-6
+
+
+@pytest.mark.usefixtures("kernel")
+def test_as_many_are_open_on_the_kernel_as_the_scenario_allows() -> None:
+    # A process usually may have 4096 files, and such a guest 8000 threads.
+    source = {"every": "0.2 ms", "sizes": "100 kB"}
+    path = {"rate": "10 Mbit/s", "rtt": "2 ms", "queue": "1000 packets"}
+    made = engines.get("kernel").run(of(source, path=path, duration="1.9 s", traffic="native"))
+    rows = made.tables["flows"]
+    assert len(rows) == len(transfers(made.scenario.compile(), 0))
+    assert (rows["completed"] == 0).sum() > 9000

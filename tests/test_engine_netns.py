@@ -23,6 +23,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.testbed import names, survey
 from sawtooth.testbed.place import Place
 
+_PR_CAPBSET_DROP, _CAP_SYS_RESOURCE = 24, 24
 root_only = pytest.mark.usefixtures("namespaces")
 
 # Works on kernels without netem too: no delay.
@@ -162,6 +163,25 @@ def test_the_hosts_own_settings_stay_as_they_are() -> None:
     engines.get("netns").run(Scenario(**{**SCENARIO, "duration": "1 s", "host": {**SCENARIO["host"], "sack": False}}))
     assert {path: path.read_text() for path in paths} == before
     assert sorted(os.listdir("/sys/class/net")) == devices
+
+
+@root_only
+def test_where_no_more_files_may_be_open_the_field_is_named_that_has_fewer_of_them() -> None:
+    source = {"kind": "arrivals", "every": "1 ms", "sizes": "10 MB"}
+    code = f"""
+import ctypes, resource
+from sawtooth import engines
+from sawtooth.errors import SawtoothError
+from sawtooth.scenario import Scenario
+assert not ctypes.CDLL(None).prctl({_PR_CAPBSET_DROP}, {_CAP_SYS_RESOURCE})
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+try:
+    engines.get("netns").run(Scenario(**{ {**SCENARIO, "flows": [{"source": source}]}!r}))
+except SawtoothError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith("error[testbed-failed]: flows.0.source.open: more than 256 files"), done.stderr
 
 
 @root_only

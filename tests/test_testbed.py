@@ -346,7 +346,16 @@ def test_a_testbed_that_did_not_come_to_its_end_is_told_with_its_last_words(tmp_
     (tmp_path / "error.txt").write_text("OSError: no netem")
     with pytest.raises(SawtoothError, match="could not run it: OSError: no netem") as caught:
         outcome.check(tmp_path, 1)
-    assert caught.value.code == "testbed-failed"
+    assert (caught.value.code, caught.value.field) == ("testbed-failed", None)
+
+
+def test_too_many_open_files_name_the_field_that_has_fewer(tmp_path: Path) -> None:
+    said = "OSError: flows.2.source.open: more than 4096 files are open, two a connection"
+    (tmp_path / "error.txt").write_text(said)
+    with pytest.raises(SawtoothError, match=r"flows\.2\.source\.open: more than 4096 files") as caught:
+        outcome.check(tmp_path, 1)
+    assert caught.value.field == "flows.2.source.open"
+    assert "ulimit" in (caught.value.fix or "")
 
 
 def test_a_program_that_traffic_or_a_capture_needs_is_named_where_it_is_missing(

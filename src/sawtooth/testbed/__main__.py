@@ -96,7 +96,11 @@ def _own_machine() -> None:
     # All hosts of the scenario share this machine's memory. Under its pressure TCP would offer windows of four
     # segments, which is no property of the path.
     Path("/proc/sys/net/ipv4/tcp_mem").write_text(_NO_PRESSURE)
-    for name in ("net/core/netdev_max_backlog", "net/core/netdev_budget"):
+    # The last three: a connection is a thread at each end, with a stack of its own.
+    for name in (
+        *("net/core/netdev_max_backlog", "net/core/netdev_budget"),
+        *("kernel/threads-max", "kernel/pid_max", "vm/max_map_count"),
+    ):
         Path("/proc/sys", name).write_text("1000000")
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 STDERR = "stderr"
 """What the testbed's own process said."""
 
+_OF_A_FLOW = re.compile(r"(flows\.\d+\.[a-z.]+): (.+)")
+"""What the source says where a flow has more connections than files may be open."""
 _AGAIN = "run it again; if it ends this way each time, report it with this message"
 
 
@@ -100,7 +102,11 @@ def check(directory: Path, status: int) -> None:
     """Raises SawtoothError ``testbed-failed`` for a testbed that did not come to its end, with what it said last."""
     reason = directory / ERROR
     if reason.exists():
-        message = f"the testbed could not run it: {reason.read_text(encoding='utf-8')}"
+        why = reason.read_text(encoding="utf-8")
+        if (named := _OF_A_FLOW.search(why)) is not None:
+            fix = "let fewer connections be open at once, or raise the hard limit of open files (ulimit -Hn)"
+            raise SawtoothError("testbed-failed", named[2], field=named[1], fix=fix)
+        message = f"the testbed could not run it: {why}"
         fix = "sawtooth doctor shows what is lacking here; if nothing is, report it with this message"
         raise SawtoothError("testbed-failed", message, fix=fix)
     if status:

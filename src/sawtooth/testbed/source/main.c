@@ -40,7 +40,32 @@ struct program {
 static struct program *programs;
 static int program_count;
 
+static void raise_open_files(void) { /* two a connection: to what the kernel has for one process, or else to the hard limit */
+    struct rlimit files;
+    unsigned long long most = 0;
+    FILE *sysctl = fopen("/proc/sys/fs/nr_open", "re");
+    if (sysctl && fscanf(sysctl, "%llu", &most) != 1) most = 0;
+    if (sysctl) fclose(sysctl);
+    getrlimit(RLIMIT_NOFILE, &files);
+    if (most > files.rlim_max && !setrlimit(RLIMIT_NOFILE, &(struct rlimit){most, most})) return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+static int connections(const struct flow *flow) { return flow->arrivals ? flow->arrivals->workers : flow->count; }
+
+static void blame_flow(void) { /* with most connections: whose field there is to lower */
+    const struct flow *most = flows;
+    for (int i = 1; i < flow_count; i++)
+        if (connections(&flows[i]) > connections(most)) most = &flows[i];
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    fprintf(stderr, "flows.%d.%s: more than %llu files are open, two a connection\n", most->index,
+            most->arrivals ? "source.open" : "count", (unsigned long long)files.rlim_cur);
+}
+
 _Noreturn void fail(const char *what) {
+    if (flow_count && (errno == EMFILE || errno == ENFILE)) blame_flow(), exit(1);
     fprintf(stderr, "source: %s: %s\n", what, errno ? strerror(errno) : "cannot be read");
     exit(1);
 }
@@ -291,10 +316,7 @@ int main(int argc, char **argv) {
     size_t room = 0;
     while (getline(&line, &room, orders) > 0) order(line);
     fclose(orders);
-    struct rlimit files;
-    getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
+    raise_open_files();
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_TIMERSLACK, 1ul); /* ns: sleep to the time that was meant */
