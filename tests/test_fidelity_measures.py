@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,8 +48,15 @@ def test_a_probes_delay_is_its_round_trip_less_that_of_the_empty_path() -> None:
     assert math.isnan(numbers(answered())["probe_ms"])
 
 
-def test_completion_times_are_of_the_transfers_that_ended_and_began_after_the_warmup() -> None:
-    found = answered(flows=[{"source": {"kind": "arrivals", "load": "50%", "sizes": "20 kB"}}])
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"kind": "arrivals", "load": "50%", "sizes": "20 kB"},
+        {"kind": "pages", "objects": 6, "sizes": "10 kB", "think": "10 ms"},
+    ],
+)
+def test_completion_times_are_of_the_connections_that_ended_and_began_after_the_warmup(source: dict[str, Any]) -> None:
+    found = answered(flows=[{"source": source}])
     rows = found.tables["flows"].query("completed > 0 and start_s >= 2")
     took_ms = (rows["end_s"] - rows["start_s"]) * 1e3
     assert len(took_ms) > 50

@@ -16,7 +16,8 @@ from sawtooth.scenario import Scenario
 from sawtooth.stats import completions, converges_s, harm, latencies, rpm, smoothed_s, trimmed_mean
 from sawtooth.stats.completion import bins, quantile
 from sawtooth.stats.queueing import Queueing, bottleneck, delays_s, mean_delay_s, total
-from sawtooth.study import Study
+from sawtooth.stats.summary import summary
+from sawtooth.study import Study, measures
 
 pytestmark = pytest.mark.usefixtures("patience")
 
@@ -156,6 +157,19 @@ def test_transfers_that_did_not_end_or_began_in_the_warm_up_are_left_out():
         {"name": "endless"},
     ]
     assert completions(run(flows=flows, warmup="1 s"))["flow"].tolist() == ["late"]
+
+
+def test_connections_of_pages_answers_and_videos_are_no_transfers():
+    asked = [
+        {"source": {"kind": "pages", "objects": 6, "sizes": "10 kB", "think": "100 ms"}},
+        {"source": {"kind": "requests", "sizes": "20 kB", "think": "100 ms"}, "duration": "1 s"},
+        {"source": {"kind": "video", "rates": ["1 Mbit/s"]}},
+    ]
+    made = run(flows=[*asked, {"name": "file", "bytes": "10 kB"}])
+    assert made.tables["flows"].query("flow == 0")["completed"].sum() > 6
+    assert completions(made)["flow"].tolist() == ["file"]
+    assert measures.columns([measures.Measured.of(made)])["transfers"] == 1
+    assert summary(made)["transfers"].tolist() == [0, 0, 0, 1]
 
 
 def test_few_sizes_are_told_one_by_one_and_many_in_bins():

@@ -28,19 +28,15 @@ def completions(run: Run) -> DataFrame:
     """Transfers that were begun after the warm-up and are complete: ``flow`` (its name), ``bytes``, ``start_s``,
     ``fct_s``, ``slowdown``; without a row where no flow ends by itself or the engine has no table ``flows``.
 
-    A transfer that was still under way at the run's end has no completion time: long ones are missing most.
+    A transfer that was still under way at the run's end has no completion time: long ones are missing most. Connections
+    over which an application asks, as for pages, are none: they are open while nothing is asked for.
     """
     import pandas as pd
 
-    columns = ["flow", "bytes", "start_s", "fct_s", "slowdown"]
     compiled = run.scenario.compile()
-    if "flows" not in run.tables or "completed" not in run.tables["flows"]:
-        return pd.DataFrame(columns=columns)
-    table = run.tables["flows"]
-    table = table[(table["completed"] > 0) & (table["start_s"] >= run.scenario.warmup.seconds)]
-    table = table[table["delivered_bytes"] > 0]
-    parts = []
-    for index in sorted(set(table["flow"].tolist()) & set(range(len(compiled.flows)))):
+    table, parts = ended(run), []
+    sending = [index for index, flow in enumerate(compiled.flows) if flow.asks is None]
+    for index in sorted(set(table["flow"].tolist()) & set(sending)):
         own, flow = table[table["flow"] == index], compiled.flows[index]
         sizes = own["delivered_bytes"].to_numpy(dtype=int)
         fct_s = (own["end_s"] - own["start_s"]).to_numpy(dtype=float)
@@ -48,7 +44,20 @@ def completions(run: Run) -> DataFrame:
         name = flow.name.partition("@")[0]
         found = {"flow": name, "bytes": sizes, "start_s": own["start_s"].to_numpy(), "fct_s": fct_s}
         parts.append(pd.DataFrame({**found, "slowdown": fct_s / best_s}))
+    columns = ["flow", "bytes", "start_s", "fct_s", "slowdown"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def ended(run: Run) -> DataFrame:
+    """Rows of the table ``flows``, those of connections that were begun after the warm-up and ended by themselves."""
+    import pandas as pd
+
+    columns = ["flow", "start_s", "end_s", "delivered_bytes", "completed"]
+    if "flows" not in run.tables or "completed" not in run.tables["flows"]:
+        return pd.DataFrame(columns=columns)
+    table = run.tables["flows"][columns]
+    begun = (table["completed"] > 0) & (table["start_s"] >= run.scenario.warmup.seconds)
+    return table[begun & (table["delivered_bytes"] > 0)]
 
 
 def bins(sizes: ndarray[Any, Any]) -> list[tuple[int, int]]:
