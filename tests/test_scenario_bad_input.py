@@ -73,6 +73,7 @@ BAD = [
     ("[[flows]]\ncc = 'cubik'", "unknown-name", "flows.0.cc", '"cubic"'),
     ("[[flows]]\ncc = 'bbr2'", "unknown-name", "flows.0.cc", '"bbr"'),
     ("topology = 'dumbel'", "unknown-name", "topology", '"dumbbell"'),
+    ("topology = 'ring'", "unknown-name", "topology", "choose one of: path, chain, chain-asymmetric, dumbbell,"),
     ("[[flows]]\nfrom = 'sendr'", "unknown-name", "flows.0.from", '"sender"'),
     ("[hosts.reciever]\nhz = 100", "unknown-name", "hosts.reciever", '"receiver"'),
     # Names.
@@ -130,6 +131,7 @@ BAD = [
         "flows.0.source.write",
         "1 byte … 1 GB",
     ),
+    ("[[flows]]\nsource = {kind='video', rates=[]}", "out-of-range", "flows.0.source.rates", "give at least 1"),
     # Missing fields.
     ("flows = []", "missing-field", "flows", "leave flows out"),
     ("topology = 'custom'", "missing-field", "hosts", "[hosts.a]"),
@@ -137,6 +139,11 @@ BAD = [
     # Not TOML.
     ("rtt = 20 ms", "not-toml", None, "quoted"),
     ("[path\n", "not-toml", None, "quoted"),
+    ("seed = 1\nseed = 2", "not-toml", None, "keep one of them"),
+    ("[path]\nrate = '1 Mbit/s'\n[path]", "not-toml", None, "keep one of them"),
+    ("[flows]\n[flows]", "not-toml", None, "[[flows]]"),
+    ("path = {rtt = '1 s', rtt = '2 s'}", "not-toml", None, "keep one of them"),
+    ("seed = 1\n[seed]", "not-toml", None, "keep one of them"),
     ("a = " + "[" * 100_000, "not-toml", None, "tables"),
     ("seed = " + "9" * 5000, "not-toml", None, "quoted"),
 ]

@@ -160,7 +160,9 @@ def _rebuild(
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name that looks most like ``word``, or None when nothing does."""
     by_lower = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower()[:200], by_lower, n=1, cutoff=0.5)
+    # Of two letters one may be another.
+    cutoff = 0.6 if len(word) > 2 else 0.5
+    found = difflib.get_close_matches(word.lower()[:200], by_lower, n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else None
 
 

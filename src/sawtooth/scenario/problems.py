@@ -26,6 +26,14 @@ _TYPES = {
     "dict_type": ("a table is needed", "write [{last}.NAME] and its fields below"),
 }
 
+_LENGTHS = {
+    "too_short": ("{actual_length} given, and at least {min_length} needed", "give at least {min_length}"),
+    "too_long": ("more than {max_length} given", "give at most {max_length}"),
+    "string_too_long": ("more than {max_length} characters", "shorten it"),
+    "int_parsing_size": ("a number of too many digits", "shorten it"),
+}
+"""The same of what is too long or too short."""
+
 
 def first_problem(error: ValidationError, model: type[BaseModel], file: str | None) -> SawtoothError:
     """The first thing that is wrong. Unknown fields come first: a misspelt field often causes a missing one."""
@@ -65,8 +73,9 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         limit = f"at least {context['ge']}" if "ge" in context else f"at most {context['le']}"
         given = str(problem["input"]) if abs(problem["input"]) < 10**30 else "the value"
         return say("out-of-range", f"{given} is not {limit}", f"choose {limit}")
-    if kind in ("too_long", "too_short", "int_parsing_size", "string_too_long"):
-        return say("out-of-range", problem["msg"], "shorten it")
+    if kind in _LENGTHS:
+        message, fix = (text.format_map(context) for text in _LENGTHS[kind])
+        return say("out-of-range", message, fix)
     if kind == "string_pattern_mismatch":
         fix = 'letters, digits, "-", "_" and "+", at most 40'
         if location == ("name",):

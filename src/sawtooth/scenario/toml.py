@@ -26,6 +26,8 @@ _OF_TABLES = ("hosts", "cards")
 """Tables of tables: each has a heading of its own."""
 LONGEST_WORD = 300
 """Characters of a key or number that is not quoted."""
+_TWICE = ("Cannot overwrite", "Cannot declare", "Cannot redefine", "Cannot mutate", "Duplicate inline table key")
+"""How the parser begins where a name is given again."""
 
 # Strings and comments whole, then what counts: dots, brackets, what ends a key or value, and words. The kinds of string
 # are tried longest quote first, as the parser does; one that is not closed ends the scan, and the parser names it.
@@ -70,7 +72,11 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         tables = tomllib.loads(text)
     except ValueError as error:
-        raise InputError("not-toml", f"it is not TOML: {error}", fix='text is quoted: rtt = "20 ms"') from None
+        said, fix = str(error), 'text is quoted: rtt = "20 ms"'
+        if said.startswith(_TWICE):
+            said = f"a key or table is given twice {said[said.rfind('(at ') :]}"
+            fix = "keep one of them; tables of a list have two brackets: [[flows]]"
+        raise InputError("not-toml", f"it is not TOML: {said}", fix=fix) from None
     except RecursionError:
         raise _too_deep() from None
     if deeper_than(tables, DEEPEST):
