@@ -14,6 +14,7 @@ import notebook
 import pytest
 from nbclient import NotebookClient
 
+from sawtooth import run
 from sawtooth.cli.program import sawtooth
 from sawtooth.scenario import Scenario
 
@@ -47,6 +48,19 @@ def leaf(words: list[str]) -> tuple[click.Command, list[str]]:
         assert below is not None, f"there is no command {words[0]!r}"
         found, words = below, words[1:]
     return found, words
+
+
+def test_the_page_of_tables_lists_every_table_and_column_of_a_run() -> None:
+    pages = {"kind": "pages", "objects": 2, "sizes": "10 kB"}
+    sources = [pages, {"kind": "requests", "sizes": "10 kB"}, {"kind": "video"}, {"kind": "udp"}]
+    path = {"loss": "1%", "policer": {"rate": "10 Mbit/s", "burst": "64 KiB"}}
+    flows = [{}, *({"source": source} for source in sources)]
+    made = run(Scenario.from_dict({"duration": "2 s", "path": path, "flows": flows, "probes": [{}]}))
+    page = (ROOT / "docs/reference/tables.md").read_text(encoding="utf-8")
+    rows = {row[1]: row[0] for row in re.finditer(r"^\| `(\w+)` \|.*$", page, re.MULTILINE)}
+    for table, frame in made.tables.items():
+        assert set(frame.columns) <= set(re.findall(r"`(\w+)`", rows[table])), table
+    assert {"probes", "datagrams", "responses", "pages", "segments"} <= set(made.tables)
 
 
 def test_the_python_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
