@@ -47,6 +47,36 @@ def test_changes_of_a_path_go_to_the_links_that_have_rate_loss_and_delay() -> No
     }
 
 
+@pytest.mark.parametrize("engine", ["sim", "model"])
+def test_a_change_when_the_run_is_over_is_warned_of(engine: str) -> None:
+    late = [{"at": "2 s", "rate": "1 Mbit/s"}, {"at": "1 min", "every": "1 s", "loss": "1%"}]
+    scenario = Scenario(duration="2 s", path={"changes": late})
+    found = [one for one in get(engine).run(scenario).warnings if "changes" in one]
+    assert found == [
+        f'path.changes.{number} comes at "{at}" and does nothing: the run ends at "2 s"'
+        for number, at in enumerate(["2 s", "60 s"])
+    ]
+    in_time = Scenario(duration="2 s", path={"changes": [{"at": "1999 ms", "rate": "1 Mbit/s"}]})
+    assert get("sim").run(in_time).warnings == []
+
+
+def test_a_late_change_of_one_direction_names_its_field() -> None:
+    found = get("sim").run(custom({"changes": [{"at": "4 s", "delay": "1 ms"}]}, changes=[{"at": "9 s", "loss": "1%"}]))
+    assert [one.partition(" ")[0] for one in found.warnings if "ends at" in one] == [
+        "links.1.changes.0",
+        "links.1.forward.changes.0",
+    ]
+
+
+def test_reordering_without_a_delay_is_warned_of() -> None:
+    def told(**given: Any) -> list[str]:
+        about = {"rate": "10 Mbit/s", "rtt": "0 s", "reorder": "5%"} | given
+        return [one for one in get("sim").run(Scenario(duration="1 s", path=about)).warnings if "reorder" in one]
+
+    assert told() == ['reorder does nothing on the link "delay>receiver": without a delay no packet can be overtaken']
+    assert told(rtt="2 ms") == told(jitter="1 ms") == told(changes=[{"at": "500 ms", "delay": "1 ms"}]) == []
+
+
 def test_a_change_that_comes_every_so_often_comes_to_the_end() -> None:
     made = path(
         changes=[{"at": "1 s", "every": "4 s", "rate": "1 Mbit/s"}, {"at": "3 s", "every": "4 s", "rate": "2 Mbit/s"}]

@@ -114,7 +114,7 @@ frames and the link's overhead. A shaper, which lets packets wait instead, is a 
 CHANGES = """A list of tables, `changes = [{ at = "10 s", rate = "5 Mbit/s" }, …]`. Times are those of the run.
 Two values, `rate = ["5 Mbit/s", "50 Mbit/s"]`, are the bounds of one that is drawn evenly, with the scenario's seed;
 the same on every engine. A frame that is on its way out when the rate changes goes on at the new one. Of changes at
-one time the last in the list holds."""
+one time the last in the list holds. One whose time comes when the run is over does nothing, and the run warns."""
 
 TRACE = """A file beside the scenario, or one that is shipped: `lte-like.down`, `lte-like.up`, `starlink-like.csv`,
 `wifi-like.csv`, which `tools/traces.py` drew. It takes the place of `rate`; `bdp` goes by its mean. Two formats:
@@ -164,7 +164,11 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
         'Text is the deviation: `jitter = "2 ms"`. What follows the transmitter: jitter, and the three below, '
         "as tc-netem has them.",
     ),
-    ("reorder", Reorder, 'Text is the share: `reorder = "1%"`. It needs a delay to overtake.'),
+    (
+        "reorder",
+        Reorder,
+        'Text is the share: `reorder = "1%"`. It needs a delay to overtake: a run warns where there is none.',
+    ),
     ("duplicate and corrupt", Share, "Text is the share. A packet with a wrong checksum takes the transmitter's time."),
     ("policer", Policer, POLICER),
     ("[[routes]]", parts.Route, ""),

@@ -11,6 +11,8 @@ from sawtooth.rows import groups
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from sawtooth.scenario import Direction, Link, Path, Scenario
+
 _LIMITED_SHARE = 0.1
 _BY_MARKS = {("dctcp", None), ("prague", None), ("bbr3", "ecn")}
 """Controls, with their variants, that are what they are by ECN's marks."""
@@ -26,17 +28,39 @@ def names(compiled: Compiled) -> dict[str, list[str]]:
     }
 
 
-def warnings(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
-    """Sentences, what makes the figures meaningless first: nothing limits a flow's rate, a socket buffer was the limit,
-    a flow delivered nothing, a control that lives by marks gets none, a loss took whole super-packets.
+def warnings(scenario: Scenario, tables: Mapping[str, DataFrame]) -> list[str]:
+    """Sentences, what makes the figures meaningless first: nothing limits a flow's rate, a control that lives by marks
+    gets none, what is given does nothing, a socket buffer was the limit, a flow delivered nothing, a loss took whole
+    super-packets.
     """
+    compiled = scenario.compile()
     return [
         *_unlimited(compiled),
         *_unmarked(compiled),
+        *idle(scenario),
         *_limited(compiled, tables),
         *_silent(compiled, tables),
         *_offloaded(compiled),
     ]
+
+
+def idle(scenario: Scenario) -> list[str]:
+    """What is given and does nothing: changes when the run is over, reordering where there is no delay."""
+    tables: dict[str, Path | Direction | Link] = {} if scenario.path is None else {"path": scenario.path}
+    for index, drawn in enumerate(scenario.links):
+        at = f"links.{index}"
+        tables |= {at: drawn, f"{at}.forward": drawn.forward, f"{at}.backward": drawn.backward}
+    found = [
+        f'{field}.changes.{number} comes at "{change.at}" and does nothing: the run ends at "{scenario.duration}"'
+        for field, table in tables.items()
+        for number, change in enumerate(table.changes or ())
+        if change.at >= scenario.duration
+    ]
+    for link in scenario.compile().links:
+        delayed = link.delay_ns or link.jitter or any(delay_ns for _, delay_ns in link.delays)
+        if link.reorder is not None and not delayed:
+            found.append(f'reorder does nothing on the link "{link.name}": without a delay no packet can be overtaken')
+    return found
 
 
 def _unlimited(compiled: Compiled) -> list[str]:

@@ -24,6 +24,7 @@ from sawtooth.compiled import Compiled, Host, Link
 from sawtooth.engines import lacks
 from sawtooth.errors import InputError, suggestion
 from sawtooth.frames import MSS, frame_bytes
+from sawtooth.meta import idle
 from sawtooth.run import Run
 from sawtooth.scenario import CONGESTION_CONTROLS, Loss, Queue, Rate, Scenario, Size, Span
 
@@ -238,7 +239,7 @@ class Model:
             "formula": row["formula"],
             "limit": row["limit"],
             "source": row["source"],
-            "warnings": [_MEAN_ONLY, *_bursts(compiled)],
+            "warnings": [_MEAN_ONLY, *_bursts(compiled), *idle(scenario)],
         }
         if math.isnan(row["goodput_bps"]):
             raise _unsupported("loss", f"{flow.cc} at this loss", "lower it: no closed form holds there")

@@ -125,7 +125,7 @@ class Sim:
             "names": meta.names(compiled),
             "events": simulation.events,
             "delivered_packets": simulation.delivered_packets,
-            "warnings": meta.warnings(compiled, tables),
+            "warnings": meta.warnings(scenario, tables),
             # Differs from run to run, unlike everything else.
             "wall_s": time.perf_counter() - begun,
         }

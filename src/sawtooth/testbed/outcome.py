@@ -150,7 +150,7 @@ def run(
         "hosts": tables.by_host(directory, compiled),
         "system": system,
         **meta,
-        "warnings": [*remarks.warnings(compiled, found, controls), *meta.get("warnings", [])],
+        "warnings": [*remarks.warnings(scenario, found, controls), *meta.get("warnings", [])],
     }
     return Run(scenario=scenario, engine=engine, tables=found, meta=described)
 

@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from sawtooth.compiled import Compiled
+    from sawtooth.scenario import Scenario
     from sawtooth.testbed.place import Place
 
 _BUSY = 0.9
 
 
-def warnings(compiled: Compiled, tables: dict[str, DataFrame], controls: dict[str, str]) -> list[str]:
+def warnings(scenario: Scenario, tables: dict[str, DataFrame], controls: dict[str, str]) -> list[str]:
     """Sentences for the reader. ``controls``: the congestion control that each flow really used, by its name."""
-    found = meta.warnings(compiled, tables)
+    compiled, found = scenario.compile(), meta.warnings(scenario, tables)
     for flow in compiled.flows:
         name, used = flow.name, controls.get(flow.name)
         if used and used != flow.cc:
