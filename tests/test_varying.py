@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sawtooth import compiled
+from sawtooth.cli.words import describe
 from sawtooth.compiled import Compiled, RateSteps, Slots
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
@@ -66,6 +67,26 @@ def test_a_late_change_of_one_direction_names_its_field() -> None:
         "links.1.changes.0",
         "links.1.forward.changes.0",
     ]
+
+
+def test_what_varies_is_told_of_a_scenario() -> None:
+    given = {"jitter": "2 ms", "reorder": "1%", "duplicate": "2%", "corrupt": "3%"}
+    changes = [{"at": "5 s", "rate": "1 Mbit/s", "delay": "40 ms", "loss": "4%"}]
+    told = describe(Scenario(duration="10 s", path={**given, "rtt": "20 ms", "changes": changes}))
+    assert "loss –[loss 4% from 5 s]→ delay –[delay 40 ms from 5 s, jitter 2 ms, reorder 1%, duplicate 2%, " in told
+    assert "corrupt 3%]→ receiver" in told
+    assert ", rate 1 Mbit/s from 5 s, queue of" in told
+    often = [{"every": "1 s", "rate": "1 Mbit/s"}, {"at": "500 ms", "every": "1 s", "rate": "2 Mbit/s"}]
+    assert ", rate changes 20 times, 1 Mbit/s to 2 Mbit/s, queue" in describe(
+        Scenario(duration="10 s", path={"changes": often})
+    )
+
+
+def test_a_trace_is_told_of_a_scenario_by_its_name() -> None:
+    told = describe(Scenario(path={"trace": "lte-like.down"}))
+    assert "\npath: by the trace lte-like.down\n" in told
+    assert "router>loss: 4.726909 Mbit/s on average, queue of" in told
+    assert "\nlinks.1.forward: by the trace lte-like.up\n" in describe(custom({"trace": "lte-like.up"}))
 
 
 def test_reordering_without_a_delay_is_warned_of() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
+from pathlib import Path
 
 from sawtooth.compiled import (
     Asks,
@@ -13,13 +14,19 @@ from sawtooth.compiled import (
     Discipline,
     Flow,
     Link,
+    Opportunities,
     Paced,
     Pages,
     Probe,
+    RateSteps,
+    Slots,
     Transmitter,
     Video,
 )
 from sawtooth.scenario import Loss, Rate, Scenario, Size, Span
+
+_FEW = 3
+"""So many changes are told one by one."""
 
 
 def describe(scenario: Scenario) -> str:
@@ -27,7 +34,8 @@ def describe(scenario: Scenario) -> str:
     compiled = scenario.compile()
     lines = [
         f"{scenario.name}: topology {scenario.topology}, {scenario.duration} sampled every {scenario.interval}, "
-        f"warm-up {scenario.warmup}, seed {scenario.seed}"
+        f"warm-up {scenario.warmup}, seed {scenario.seed}",
+        *_traces(scenario),
     ]
     ways = _Ways(compiled)
     for flow in compiled.flows:
@@ -38,8 +46,16 @@ def describe(scenario: Scenario) -> str:
         lines += ways.of(probe)
     if compiled.transmitters:
         lines += ["", "transmitters"]
-        lines += [f"  {one.name}: {Rate(one.rate_bps)}, queue of {_queue(one)}" for one in compiled.transmitters]
+        lines += [f"  {one.name}: {_rate(one)}, queue of {_queue(one)}" for one in compiled.transmitters]
     return "\n".join(lines)
+
+
+def _traces(scenario: Scenario) -> list[str]:
+    given = {} if scenario.path is None else {"path": scenario.path.trace}
+    for number, link in enumerate(scenario.links):
+        at = f"links.{number}"
+        given |= {at: link.trace, f"{at}.forward": link.forward.trace, f"{at}.backward": link.backward.trace}
+    return [f"{at}: by the trace {Path(name).name}" for at, name in given.items() if name is not None]
 
 
 def _who(flow: Flow) -> str:
@@ -132,7 +148,13 @@ def _way(indices: Sequence[int], compiled: Compiled) -> str:
     text = hosts[way[0].source].name
     for link in way:
         met = [f"loss {_loss(link)}"] if link.loss_ppb else []
+        met += _changes("loss", link.losses, Loss)
         met += [f"policed to {Rate(link.policer.rate_bps)}"] if link.policer else []
+        met += _changes("delay", link.delays, Span)
+        met += [f"jitter {Span(link.jitter.ns)}"] if link.jitter else []
+        met += [f"reorder {Loss(link.reorder.ppb)}"] if link.reorder else []
+        met += [f"duplicate {Loss(link.duplicate[0])}"] if link.duplicate else []
+        met += [f"corrupt {Loss(link.corrupt[0])}"] if link.corrupt else []
         arrow = f"–[{', '.join(met)}]→" if met else "→"
         text += f" {arrow} {hosts[link.target].name}"
     return text
@@ -142,6 +164,23 @@ def _loss(link: Link) -> str:
     if link.every is not None:
         return f"every {link.every} packets"
     return f"{Loss(link.loss_ppb)}{' in bursts' if link.gilbert_elliott is not None else ''}"
+
+
+def _changes(what: str, steps: Sequence[tuple[int, int]], kind: Callable[[int], object]) -> list[str]:
+    if len(steps) > _FEW:
+        values = [value for _, value in steps]
+        return [f"{what} changes {len(steps)} times, {kind(min(values))} to {kind(max(values))}"]
+    return [f"{what} {kind(value)} from {Span(at_ns)}" for at_ns, value in steps]
+
+
+def _rate(transmitter: Transmitter) -> str:
+    rate, pace = str(Rate(transmitter.rate_bps)), transmitter.pace
+    if isinstance(pace, RateSteps):
+        steps = [step for step in pace.steps if step != (0, transmitter.rate_bps)]
+        return ", ".join([rate, *_changes("rate", steps, Rate)])
+    if isinstance(pace, Slots):
+        return f"{rate}, {Size(pace.bytes)} at a time"
+    return f"{rate} on average" if isinstance(pace, Opportunities) else rate
 
 
 def _queue(transmitter: Transmitter) -> str:
