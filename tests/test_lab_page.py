@@ -535,6 +535,13 @@ def test_a_file_with_what_the_page_has_not_is_refused_by_its_field(page: Opened,
         page.page.wait_for_function("words => document.getElementById('took').textContent.includes(words)", arg=words)
 
 
+def test_the_response_to_loss_says_of_how_much_its_points_are(page: Opened) -> None:
+    page.set("Rate", "2 Mbit/s")
+    page.set("Duration", "1 s")
+    said = "Each point is one run, of one seed, of 30 s, whatever the duration above."
+    page.page.wait_for_function("said => document.getElementById('swept').textContent === said", arg=said)
+
+
 def test_the_response_to_loss_is_filled_in_the_background(page: Opened) -> None:
     page.page.get_by_label("Start from a question").select_option("long-fat-path")
     page.page.wait_for_selector("#response canvas")

@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   const runner = new Runner({ grown: (...told) => shown(...told), failed, ran: (...told) => native.ran(...told) }, EVERY_MS);
   const running = new Running(cancelled, () => ask(question, false, damaged));
   const sweep = new Sweep((figure, done, of) => {
-    at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : source(question);
+    at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : [sweep.words, source(question)].filter(Boolean).join(" ");
     show(figure.name, at("response"), () => sweep.figure(published(preset(question)?.published)) ?? figure);
   });
   const understand = new Understand(at<HTMLDetailsElement>("understand"));

@@ -43,6 +43,12 @@ export class Sweep {
     this.runner?.stop();
   }
 
+  /** Of how much each point is, which is not the question's duration. */
+  get words(): string {
+    if (this.asked === undefined) return "";
+    return `Each point is one run, of one seed, of ${durationOf(this.asked)}, whatever the duration above.`;
+  }
+
   /** As far as it is. */
   figure(published?: Published): Figure | undefined {
     const { asked, points } = this;
@@ -97,11 +103,8 @@ export class Sweep {
     if (percent === undefined || asked === undefined) return;
     this.current = percent;
     const { scenario } = asked.question;
-    const rateBps = asked.compiled[0]!.rateBps;
-    const seconds = Math.min(MOST_S, Math.max(LEAST_S, MOST_BITS / rateBps));
     const path = { ...scenario.path, loss: lossText(BigInt(Math.round(percent * 1e7))) };
     const flows = asked.flows.map(({ control: cc }, at) => ({ cc, name: `f${at}` }));
-    const duration = spanText(BigInt(Math.round(seconds * 1e3)) * 1_000_000n);
     this.runner ??= new Runner(
       {
         grown: (of, runs, finished) => {
@@ -111,7 +114,7 @@ export class Sweep {
       },
       60_000,
     );
-    this.runner.ask(read({ scenario: { ...scenario, path, flows, duration }, alone: true }, this.controls));
+    this.runner.ask(read({ scenario: { ...scenario, path, flows, duration: durationOf(asked) }, alone: true }, this.controls));
   }
 
   private taken(asked: Asked, means: number[]): void {
@@ -123,4 +126,10 @@ export class Sweep {
     if (figure !== undefined) this.drawn(figure, LOSSES.length - this.waiting.length, LOSSES.length);
     this.next();
   }
+}
+
+/** That a point is simulated for. */
+function durationOf({ compiled }: Asked): string {
+  const seconds = Math.min(MOST_S, Math.max(LEAST_S, MOST_BITS / compiled[0]!.rateBps));
+  return spanText(BigInt(Math.round(seconds * 10)) * 100_000_000n);
 }
