@@ -535,6 +535,14 @@ def test_a_file_with_what_the_page_has_not_is_refused_by_its_field(page: Opened,
         page.page.wait_for_function("words => document.getElementById('took').textContent.includes(words)", arg=words)
 
 
+def test_a_mean_that_is_not_of_the_whole_run_is_said_to_be(page: Opened) -> None:
+    page.finish()
+    assert page.page.locator("#means").is_hidden()
+    page.page.get_by_label("Start from a question").select_option("late-comer")
+    page.finish()
+    assert "the command line's mean goodput is over the whole run" in page.page.inner_text("#means")
+
+
 def test_the_response_to_loss_says_of_how_much_its_points_are(page: Opened) -> None:
     page.set("Rate", "2 Mbit/s")
     page.set("Duration", "1 s")

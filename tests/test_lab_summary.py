@@ -77,6 +77,12 @@ def test_the_limit_is_the_flow_s_own(rows: dict[str, list[dict[str, Any]]], case
 def test_a_mean_is_of_the_time_that_the_flow_was_there(rows: dict[str, list[dict[str, Any]]]) -> None:
     for row in rows["for two of ten seconds"]:
         assert row["share"] == pytest.approx(1, abs=0.08)
+        assert row["partly"]
+    assert [row["partly"] for row in rows["one after the other: none is limited by what the other lost, or got"]] == [
+        True,
+        True,
+    ]
+    assert not any(row["partly"] for row in rows["each by itself"])
 
 
 def test_what_is_too_heavy_for_the_page_has_a_lighter_question(lab: Path) -> None:

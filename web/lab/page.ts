@@ -269,6 +269,7 @@ async function main(): Promise<void> {
       made_.append(...words.map((word) => Object.assign(made(tag, ""), { textContent: word })));
       return made_;
     };
+    at("means").hidden = !rows.some(({ partly }) => partly);
     at("numbers").replaceChildren(line("th", heads), ...cells.map((words) => line("td", words)));
   }
 

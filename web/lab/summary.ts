@@ -8,6 +8,8 @@ import type { RunLines } from "./series";
 export interface Row {
   name: string;
   meanMbps: number;
+  /** It was not there for all of the run, as it is so far: the mean is of the time in which it was. */
+  partly: boolean;
   /** Sent, with what was sent again. */
   segments: number;
   /** Of what the rate allows. */
@@ -24,7 +26,7 @@ export interface Row {
 
 export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
   return asked.flows.map((_, index) => {
-    const { lines, completedS } = told(asked, runs, index);
+    const { run, lines, completedS } = told(asked, runs, index);
     // While it was there.
     const { startS, endS } = life(asked, runs, index);
     const meanMbps = endS > startS ? (lines.bytes * 8) / (endS - startS) / 1e6 : NaN;
@@ -34,6 +36,7 @@ export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
     return {
       name: asked.names[index]!,
       meanMbps,
+      partly: startS > 0 || endS < run.nowS,
       segments: lines.segments,
       share,
       retransmitted: lines.segments > 0 ? lines.retransmits / lines.segments : 0,
