@@ -409,6 +409,20 @@ def test_back_and_forward_in_a_hurry_end_where_the_address_is(page: Opened) -> N
     )
 
 
+def test_a_link_written_by_hand_is_one_step_of_the_history(page: Opened) -> None:
+    page.finish()
+    first, steps = page.page.url, page.page.evaluate("history.length")
+    asked = {"path": {"rate": "10 Mbit/s"}, "duration": "1 s", "flows": [{"cc": "reno"}]}
+    page.page.evaluate("asked => { location.hash = asked }", quote(json.dumps(asked)))
+    page.finish()
+    assert page.sentence.startswith("10 Mbit/s")
+    page.page.wait_for_timeout(1000)
+    assert page.page.evaluate("history.length") == steps + 1
+    page.page.go_back()
+    page.finish()
+    assert page.page.url == first
+
+
 def test_what_is_too_heavy_is_told_with_what_is_lighter_and_can_be_run_all_the_same(page: Opened) -> None:
     page.finish()
     page.set("Rate", "10 Gbit/s")

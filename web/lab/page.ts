@@ -141,7 +141,8 @@ async function main(): Promise<void> {
     quiet = setTimeout(() => {
       still = true;
       const hash = `#${permalink.written(question)}`;
-      if (!damaged && location.hash === "") history.replaceState(null, "", hash);
+      // An address that asks this, written by hand, is not one to go back to.
+      if (!damaged && (location.hash === "" || permalink.asks(location.hash, question))) history.replaceState(null, "", hash);
       else if (!damaged && location.hash !== hash) history.pushState(null, "", hash);
       background();
     }, QUIET_MS);

@@ -23,6 +23,16 @@ export function question(hash: string): Question | undefined {
   return { scenario, alone: alone === true };
 }
 
+/** Whether an address asks this, however it is written. */
+export function asks(hash: string, asked: Question): boolean {
+  try {
+    const linked = question(hash);
+    return linked !== undefined && written(linked) === written(asked);
+  } catch {
+    return false;
+  }
+}
+
 function parsed(text: string): unknown {
   const fix = "ask for it again, or start from what is shown";
   let plain: string;
