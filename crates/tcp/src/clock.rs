@@ -38,6 +38,11 @@ impl Clock {
         (self.now.nanos() / 1_000_000).low_u32() + 1
     }
 
+    /// Microseconds since the timestamp that `echo` is of, at least a millisecond (`tcp_rtt_tsopt_us`).
+    pub fn echoed_us(self, echo: u32) -> u32 {
+        self.timestamp().wrapping_sub(echo).max(1).saturating_mul(1_000)
+    }
+
     /// `usecs_to_jiffies`: rounds up.
     pub fn jiffies_from_micros(self, micros: u64) -> u64 {
         (micros * u64::from(self.hz)).div_ceil(MICROS_PER_SEC)

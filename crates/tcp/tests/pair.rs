@@ -126,6 +126,7 @@ impl Pair {
         let start = Start {
             host_queued: true,
             handshake_us: 2 * case.channel.delay_us,
+            syn_repeats: 0,
             send_window: receiver.initial_window(),
             ts_recent: 1,
             ecn: false,

@@ -557,3 +557,27 @@ fn two_segments_are_acknowledged_whether_an_answer_follows_or_not() {
     assert!(driver.later(Span::from_millis(50)).data(40).is_empty());
     assert_eq!(driver.data(41).len(), 1);
 }
+
+#[test]
+fn an_application_that_has_read_all_closes_and_its_fin_comes_again_until_it_is_heard() {
+    let mut driver = Driver::warm(HostOptions::default());
+    driver.later(Span::from_millis(10)).data(40);
+    let clock = driver.clock();
+    let mut said = 0;
+    driver.receiver.close(clock, &mut |_| said += 1);
+    assert_eq!(said, 1, "what was not acknowledged is");
+    // A probe after the round trip and 200 ms, as the timeout after it; then that doubles.
+    let mut last = driver.now;
+    let mut gaps = Vec::new();
+    for _ in 0..4 {
+        driver.now = driver.receiver.timer();
+        let clock = driver.clock();
+        driver.receiver.on_timer(clock, &mut |ack| assert_eq!(ack.next, 41 * MSS));
+        gaps.push(driver.now.since(last).micros() / 1_000);
+        last = driver.now;
+    }
+    let about = |ms: u64| ms..ms + ms / 4;
+    assert!(gaps.iter().zip([220, 220, 440, 880]).all(|(gap, ms)| about(ms).contains(gap)), "{gaps:?}");
+    driver.receiver.is_heard();
+    assert_eq!(driver.receiver.timer(), Time::NEVER);
+}

@@ -2,6 +2,7 @@
 
 use crate::ends::card::Card;
 use crate::frames::TIMESTAMP_OPTION;
+use crate::packet::Packet;
 use crate::scenario::Scenario;
 use sawtooth_tcp::clock::Clock;
 use sawtooth_tcp::receiver::Receiver;
@@ -39,6 +40,17 @@ pub struct Answered {
     pub tsval: u32,
     pub flags: u8,
     pub repeats: u8,
+}
+
+/// What the sending end knows of the handshake that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Handshake {
+    /// How long it took in microseconds; 0: unknown.
+    pub us: u64,
+    /// SYNs that had to be sent again.
+    pub repeats: u32,
+    /// Both ends agreed on ECN.
+    pub ecn: bool,
 }
 
 /// With many connections each packet finds its own out of the cache. So the fields lie in order of who uses them, in three
@@ -150,6 +162,10 @@ impl Connection {
             _ => None,
         }
     }
+    /// Whether the sender of what is received has something to send, or to be acknowledged.
+    pub fn is_sending(&self) -> bool {
+        matches!(self.phase, Phase::Established(_)) && self.generation == self.receiver_generation
+    }
     /// The sender's counters, the handshake's SYNs included (as Linux counts them).
     pub fn stats(&self) -> SenderStats {
         match &self.phase {
@@ -168,6 +184,16 @@ impl Connection {
     pub fn options(&self) -> u32 {
         if self.timestamps { TIMESTAMP_OPTION } else { 0 }
     }
+    /// How long the sending end's handshake took, in microseconds; 0: unknown. `sent`: its own packet of it, the last of so many
+    /// `tries`. Of one that had to be sent again the timestamp that the `answer` echoes tells (`tcp_ack_update_rtt`).
+    pub fn handshake_us(&self, sent: Time, tries: u32, answer: &Packet, now: Time) -> u64 {
+        match tries {
+            1 => now.since(sent).micros().max(1),
+            _ if self.timestamps => u64::from(self.sender_clock(now).echoed_us(answer.tsecr)),
+            _ => 0,
+        }
+    }
+
     pub fn sender_clock(&self, now: Time) -> Clock {
         Clock { now, hz: self.from_hz }
     }

@@ -94,6 +94,9 @@ impl Ends {
         delivered.segments += read.segments;
         delivered.bytes += read.bytes;
         let (is_asked, bytes) = (delivered.is_asked, receiver.delivered());
+        if bytes == connection.total {
+            self.finish_reading(index, &mut receiver, outside);
+        }
         self.put_receiver(index, receiver, &mut outside.calendar);
         if is_asked {
             self.take_answer(index, [seq + u64::from(length), bytes], outside);
@@ -107,6 +110,9 @@ impl Ends {
         }
         let clock = connection.receiver_clock(outside.now);
         if let Some(mut receiver) = connection.receiver.take() {
+            if receiver.closes_at() < Time::NEVER && !connection.is_sending() {
+                receiver.is_heard();
+            }
             receiver.on_timer(clock, &mut |ack| self.send_ack(index, ack, outside));
             let woken = receiver.wakes_at() <= outside.now;
             if woken {
@@ -116,6 +122,9 @@ impl Ends {
                 self.read(index, &mut receiver, outside);
             }
             let bytes = receiver.delivered();
+            if bytes == self.connections[index as usize].total {
+                self.finish_reading(index, &mut receiver, outside);
+            }
             self.put_receiver(index, receiver, &mut outside.calendar);
             if woken && self.delivered[self.connections[index as usize].flow as usize].is_asked {
                 self.take_answer(index, [0, bytes], outside);

@@ -1,7 +1,7 @@
 //! A connection's life: handshake, end, replacement.
 
 use crate::calendar::Calendar;
-use crate::ends::connection::{Answered, Connection, Phase};
+use crate::ends::connection::{Answered, Connection, Handshake, Phase};
 use crate::ends::ecn::Wish;
 use crate::ends::{Ends, LIFE, Outside, RECEIVER, SENDER};
 use crate::frames::{HEADERS, SYN_OPTIONS};
@@ -127,8 +127,10 @@ impl Ends {
         } else if connection.receiver_generation != packet.generation {
             return;
         }
-        let repeats = if new || is_later { 0 } else { connection.answered.repeats };
-        connection.answered = Answered { tsval: packet.tsval, flags: packet.flags, repeats };
+        // It echoes the first SYN that came, whichever it answers (`tcp_check_req`).
+        let Answered { tsval, repeats, .. } = connection.answered;
+        let (tsval, repeats) = if new || is_later { (packet.tsval, 0) } else { (tsval, repeats) };
+        connection.answered = Answered { tsval, flags: packet.flags, repeats };
         self.send_synack(packet.owner, outside);
     }
 
@@ -177,8 +179,11 @@ impl Ends {
         let wish = Wish::of(self.chosen[connection.flow as usize].as_ref());
         let agreed = wish.agreed(&packet);
         let clock = connection.sender_clock(outside.now);
-        let handshake = (tries == 1).then(|| outside.now - sent);
-        self.establish(&packet, handshake, agreed, outside.now);
+        let handshake = connection.handshake_us(sent, tries, &packet, outside.now);
+        // That the first SYN got through tells that no timeout of it was a loss (`tcp_try_undo_spurious_syn`).
+        let first = connection.sender_clock(connection.started).timestamp();
+        let repeats = if connection.timestamps && packet.tsecr == first { 0 } else { tries - 1 };
+        self.establish(&packet, Handshake { us: handshake, repeats, ecn: agreed }, outside.now);
         let connection = &self.connections[index as usize];
         let source = &self.sources[connection.flow as usize];
         let due = connection.ends.min(source.writes_next(outside.now, outside.now));
@@ -195,18 +200,18 @@ impl Ends {
         self.with_sender(index, outside, |sender, clock, out| sender.start(clock, out));
     }
 
-    /// The sending end is open, by a `packet` that offers a window; how long the handshake took, where that is known, and whether both
-    /// ends agreed on ECN.
-    pub(super) fn establish(&mut self, packet: &Packet, handshake: Option<Span>, ecn: bool, now: Time) {
+    /// The sending end is open, by a `packet` that offers a window.
+    pub(super) fn establish(&mut self, packet: &Packet, handshake: Handshake, now: Time) {
         let connection = &mut self.connections[packet.owner as usize];
         let source = &self.sources[connection.flow as usize];
         let number = (u64::from(packet.owner) << 32) | u64::from(connection.generation);
         let start = Start {
-            handshake_us: handshake.map_or(0, |span| span.micros().max(1)),
+            handshake_us: handshake.us,
+            syn_repeats: handshake.repeats,
             send_window: u64::from(packet.window),
             ts_recent: packet.tsval,
             host_queued: connection.host_queued,
-            ecn,
+            ecn: handshake.ecn,
             stays_open: source.writes_again(),
             seed: Rng::new(self.scenario.seed, Purpose::Congestion, number).next(),
         };

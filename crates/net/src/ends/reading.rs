@@ -41,6 +41,21 @@ impl Ends {
         self.delivered[flow as usize].bytes += receiver.delivered() - before;
     }
 
+    /// The application has read all that the other end's has written: it closes.
+    #[cold]
+    pub(super) fn finish_reading<C: Calendar>(
+        &mut self,
+        index: u32,
+        receiver: &mut Receiver,
+        outside: &mut Outside<C>,
+    ) {
+        let connection = &self.connections[index as usize];
+        if connection.is_sending() {
+            let clock = connection.receiver_clock(outside.now);
+            receiver.close(clock, &mut |ack| self.send_ack(index, ack, outside));
+        }
+    }
+
     #[cold]
     pub(super) fn send_window_probe<C: Calendar>(&mut self, index: u32, probe: Burst, outside: &mut Outside<C>) {
         let connection = &self.connections[index as usize];

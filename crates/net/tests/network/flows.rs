@@ -43,6 +43,58 @@ fn an_answer_to_a_syn_that_was_lost_comes_again_though_the_syn_that_asks_again_i
     assert_eq!((sent[..10].iter().sum::<i64>(), sent[10] > 0), (0, true), "{sent:?}");
 }
 
+/// A flow of so many segments, where a link loses everything for so long.
+fn beginning(segments: u64, link: usize, lost_for: u64) -> Run {
+    let mut scenario = Path { duration_ns: 6 * SECOND, ..Path::default() }.json();
+    scenario["links"][link]["losses"] = json!([[0, 1_000_000_000], [lost_for, 0]]);
+    scenario["flows"][0]["bytes"] = json!(segments * MSS);
+    Run::of(&scenario)
+}
+
+#[test]
+fn after_two_syns_that_were_lost_the_window_begins_with_one_segment() {
+    // Three segments are one round trip more than one only where they do not leave at once.
+    let took = |link, lost_for| [1, 3].map(|segments| beginning(segments, link, lost_for).floats("flows", "end_s")[0]);
+    let rounds = |[one, three]: [f64; 2]| ((three - one) / 0.020).round();
+    assert_eq!([500 * MS, 1_500 * MS].map(|lost_for| rounds(took(1, lost_for))), [0.0, 1.0]);
+    // The answer echoes the first SYN: none of them was lost.
+    assert_eq!(rounds(took(2, 1_500 * MS)), 0.0);
+}
+
+#[test]
+fn the_echo_in_the_answer_to_a_repeated_syn_is_the_first_round_trip() {
+    // All data is lost: the first probe of it comes after two round trips, which count from the first SYN that came.
+    let silence = |link| {
+        let answered_s = beginning(1, link, 500 * MS).floats("flows", "end_s")[0] - 0.020;
+        let mut scenario = Path { duration_ns: 6 * SECOND, ..Path::default() }.json();
+        let from = ((answered_s - 0.010) * 1e9) as u64;
+        let mut losses = [json!([]), json!([[0, 0], [from, 1_000_000_000]]), json!([])];
+        losses[link] = json!([[0, 1_000_000_000], [500 * MS, 0]]);
+        if link == 1 {
+            losses[1] = json!([[0, 1_000_000_000], [500 * MS, 0], [from, 1_000_000_000]]);
+        }
+        for (link, losses) in losses.iter().enumerate().skip(1) {
+            scenario["links"][link]["losses"] = losses.clone();
+        }
+        let probed = Run::of(&scenario).integers("intervals", "tail_probes");
+        0.1 * probed.iter().position(|&probes| probes > 0).expect("it is probed") as f64 - answered_s
+    };
+    let (syn, answer) = (silence(1), silence(2));
+    assert!((-0.1..0.1).contains(&syn) && (2.0..2.4).contains(&answer), "{syn} s, {answer} s");
+}
+
+#[test]
+fn the_receiving_application_closes_and_says_so_until_it_is_heard() {
+    // No acknowledgement of ten segments gets through, nor that of their probe; the receiver's FIN comes again before the sender's timeout.
+    let mut scenario = Path::default().json();
+    scenario["links"][2]["losses"] = json!([[0, 0], [25 * MS, 1_000_000_000], [200 * MS, 0]]);
+    scenario["flows"][0]["bytes"] = json!(10 * MSS);
+    let run = Run::of(&scenario);
+    assert_eq!((run.integers("flows", "tail_probes"), run.integers("flows", "timeouts")), (vec![1], vec![0]));
+    let end_s = run.floats("flows", "end_s")[0];
+    assert!((0.25..0.30).contains(&end_s), "{end_s} s");
+}
+
 #[test]
 fn on_a_slow_card_little_of_a_sender_waits_and_each_segment_takes_memory_of_its_own() {
     // In slow start: two super-packets of 16 segments are allowed for, and then a third. With 832 bytes for each segment that is 21 and 16;

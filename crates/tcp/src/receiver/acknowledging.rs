@@ -93,6 +93,9 @@ impl Receiver {
 
     /// To be called when [`Self::timer`] is reached.
     pub fn on_timer(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        if self.closes_at <= clock.now {
+            return self.close_again(clock, emit);
+        }
         if self.compressed > 0 && self.compress_until <= clock.now {
             return self.send(self.queue.unread(), clock, emit);
         }

@@ -6,6 +6,7 @@
 
 mod acknowledging;
 mod buffer;
+mod closing;
 mod echo;
 mod merged;
 mod queue;
@@ -104,6 +105,9 @@ pub struct Receiver {
     compress_until: Time,
     reads_at: Time,
     wakes_at: Time,
+    /// When the FIN is sent again, and how often it has been sent.
+    closes_at: Time,
+    closings: u32,
     handshake_us: u64,
     compressed_next: u64,
     compressed: u32,
@@ -149,6 +153,8 @@ impl Receiver {
             is_closed: false,
             reads_at: Time::NEVER,
             wakes_at: Time::NEVER,
+            closes_at: Time::NEVER,
+            closings: 0,
             asks: ALL,
             full: u64::from(options.mss).min(LEAST_FULL),
             last_short: 0,
@@ -203,7 +209,7 @@ impl Receiver {
     }
     /// When [`Self::on_timer`] wants to be called next.
     pub fn timer(&self) -> Time {
-        self.timer.min(self.compress_until).min(self.reads_at).min(self.wakes_at)
+        self.timer.min(self.compress_until).min(self.reads_at).min(self.wakes_at).min(self.closes_at)
     }
 
     fn mss(&self) -> u64 {

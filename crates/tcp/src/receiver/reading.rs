@@ -63,6 +63,7 @@ impl Receiver {
     /// The sender has reset the connection: the receiver as it is then, if the application has something left to read.
     pub fn closed(mut self: Box<Self>) -> Option<Box<Self>> {
         (self.is_closed, self.timer, self.compress_until) = (true, Time::NEVER, Time::NEVER);
+        self.closes_at = Time::NEVER;
         self.has_unread().then_some(self)
     }
 

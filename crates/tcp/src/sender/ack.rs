@@ -335,8 +335,7 @@ impl Sender {
         let sample = match sent_us {
             Some((first, last)) => Some((since(first), since(last))),
             None if acking.advanced && acking.tsecr != 0 => {
-                let millis = clock.timestamp().wrapping_sub(acking.tsecr).max(1);
-                let micros = millis.saturating_mul(1_000);
+                let micros = clock.echoed_us(acking.tsecr);
                 Some((micros, micros))
             }
             None => None,

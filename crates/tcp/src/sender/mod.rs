@@ -42,6 +42,8 @@ use writer::Writer;
 const REORDERING: u32 = 3;
 /// `sysctl_tcp_max_reordering`.
 const MAX_REORDERING: u32 = 300;
+/// The first window after a SYN that was lost more than once (RFC 5681 section 3.1 has it after one; `tcp_init_transfer`).
+const WINDOW_AFTER_SYNS: u32 = 1;
 
 /// Counters of one connection since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -194,7 +196,7 @@ impl Sender {
         let now_us = clock.micros();
         let mut flight = Flight::new(options.mss, clock.now.nanos());
         flight.ecn = start.ecn;
-        let mut window = Window::new(options.initial_window);
+        let mut window = Window::new(if start.syn_repeats > 1 { WINDOW_AFTER_SYNS } else { options.initial_window });
         let rtt = Rtt::new(&mut flight, start.handshake_us, clock);
         let rto = rtt.rto(&flight, clock);
         let mut chosen = chosen.into();
@@ -340,8 +342,10 @@ impl Sender {
 /// What the handshake left behind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Start {
-    /// Round-trip time of the SYN in microseconds; 0 when it was retransmitted.
+    /// Round-trip time of the SYN in microseconds; 0 where none was measured.
     pub handshake_us: u64,
+    /// How often the SYN, or what answers it, was sent again after a timeout, but for nothing: 0 where the first got through.
+    pub syn_repeats: u32,
     /// The window that the SYN-ACK offered, in bytes.
     pub send_window: u64,
     /// The timestamp value of the SYN-ACK.

@@ -14,8 +14,8 @@ use sawtooth_units::width::Low;
 pub const RTO_MIN_US: u32 = 200_000;
 /// `TCP_RTO_MAX`.
 const RTO_MAX_SECONDS: u64 = 120;
-/// `TCP_TIMEOUT_INIT`.
-const RTO_INITIAL_SECONDS: u64 = 1;
+/// `TCP_TIMEOUT_FALLBACK`: where the handshake told no round-trip time (RFC 6298 section 5.7).
+const RTO_FALLBACK_SECONDS: u64 = 3;
 /// `sysctl_tcp_min_rtt_wlen`.
 const MIN_RTT_WINDOW_SECONDS: u32 = 300;
 
@@ -93,7 +93,7 @@ impl Rtt {
     /// The timeout in ticks (section 2.4 without its floor, and 2.5).
     pub fn rto(&self, flight: &Flight, clock: Clock) -> u64 {
         if flight.srtt_us == 0 {
-            return RTO_INITIAL_SECONDS * u64::from(clock.hz);
+            return RTO_FALLBACK_SECONDS * u64::from(clock.hz);
         }
         let us = u64::from(flight.srtt_us >> 3) + u64::from(self.variance_us);
         clock.jiffies_from_micros(us).min(Self::rto_max(clock))

@@ -22,9 +22,9 @@ fn the_timeout_is_rounded_up_to_ticks() {
 }
 
 #[test]
-fn a_first_timeout_without_a_sample_is_one_second() {
+fn a_first_timeout_without_a_sample_from_the_handshake_is_three_seconds() {
     let driver = Setup::default().rtt(Span::ZERO).open();
-    assert_eq!(driver.sender.rto_us(driver.clock()), 1_000_000);
+    assert_eq!(driver.sender.rto_us(driver.clock()), 3_000_000);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! time, and closes it. What is lost of that is sent again.
 
 use crate::calendar::Calendar;
-use crate::ends::connection::{Connection, Phase};
+use crate::ends::connection::{Connection, Handshake, Phase};
 use crate::ends::ecn::Wish;
 use crate::ends::lifecycle::{SYN_LINEAR_TIMEOUTS, SYN_TIMEOUT};
 use crate::ends::{Ends, Outside, RECEIVER};
@@ -238,10 +238,10 @@ impl Ends {
         let connection = &self.connections[packet.owner as usize];
         let Phase::Connecting { sent, tries } = connection.phase else { return };
         if packet.generation == connection.generation {
-            let handshake = (tries == 1).then(|| now.since(sent));
+            let us = connection.handshake_us(sent, tries, &packet, now);
             let line = self.readers.line(connection.flow, connection.number);
             let ecn = line.is_some_and(|line| self.readers.lines[line as usize].ecn);
-            self.establish(&packet, handshake, ecn, now);
+            self.establish(&packet, Handshake { us, repeats: 0, ecn }, now);
         }
     }
 

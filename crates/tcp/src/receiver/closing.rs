@@ -1,0 +1,52 @@
+//! The application has read all there is and closes: its FIN acknowledges everything, and is sent again until it is known to have come (RFC 9293
+//! section 3.6). What would be lost with the last acknowledgement is told so, too.
+
+use super::{READ, Receiver};
+use crate::clock::Clock;
+use crate::packet::Ack;
+use sawtooth_units::Time;
+
+/// `TCP_RTO_MIN` and `TCP_RTO_MAX` in microseconds.
+const RTO_MIN_US: u64 = 200_000;
+const RTO_MAX_US: u64 = 120_000_000;
+
+impl Receiver {
+    /// The application closes, once.
+    #[cold]
+    pub fn close(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        if self.closings == 0 {
+            if self.acked < self.next {
+                self.send(READ, clock, emit);
+            }
+            self.wait_for_end(clock);
+        }
+    }
+
+    /// When its FIN is sent again.
+    pub fn closes_at(&self) -> Time {
+        self.closes_at
+    }
+
+    /// The sender has heard of it.
+    pub fn is_heard(&mut self) {
+        self.closes_at = Time::NEVER;
+    }
+
+    #[cold]
+    pub(super) fn close_again(&mut self, clock: Clock, emit: &mut impl FnMut(&Ack)) {
+        self.send(READ, clock, emit);
+        self.wait_for_end(clock);
+    }
+
+    /// A tail loss probe (RFC 8985 section 7.2, with Linux's allowance for one segment), then timeouts that double.
+    fn wait_for_end(&mut self, clock: Clock) {
+        let rto_us = self.handshake_us + (2 * self.handshake_us).max(RTO_MIN_US);
+        let probes = u32::from(self.sack);
+        let wait_us = match self.closings {
+            0 if self.sack => rto_us.min(2 * self.handshake_us + RTO_MIN_US),
+            timeouts => (rto_us << (timeouts - probes).min(10)).min(RTO_MAX_US),
+        };
+        self.closings += 1;
+        self.closes_at = clock.wheel_time(clock.jiffies64() + clock.jiffies_from_micros(wait_us));
+    }
+}
