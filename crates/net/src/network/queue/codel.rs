@@ -7,13 +7,11 @@
 
 use crate::network::queue::{Drops, Waiting};
 use crate::scenario;
-use sawtooth_units::width::{Approx, Whole};
+use sawtooth_units::width::{Fit, Low};
 use sawtooth_units::{Span, Time};
 
-/// In a whole: what 16 bits of fraction tell apart.
-const UNITS: f64 = 65_536.0;
-/// The most that they tell.
-const ONE: f64 = (UNITS - 1.0) / UNITS;
+/// Bits of the root's fraction.
+const FRACTION: u32 = 16;
 
 /// What CoDel is set to.
 #[derive(Clone, Copy, Debug)]
@@ -43,13 +41,13 @@ pub struct Codel {
     count: u32,
     last_count: u32,
     dropping: bool,
-    /// About 1 / sqrt(count).
-    root: f64,
+    /// About 1 / sqrt(count), in units of 2^-16.
+    root: u16,
 }
 
 impl Default for Codel {
     fn default() -> Self {
-        Codel { first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, dropping: false, root: ONE }
+        Codel { first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, dropping: false, root: u16::MAX }
     }
 }
 
@@ -99,7 +97,7 @@ impl Codel {
                 self.count = gained;
                 self.approach();
             } else {
-                (self.count, self.root) = (1, ONE);
+                (self.count, self.root) = (1, u16::MAX);
             }
             self.last_count = self.count;
             self.drop_next = self.after(law, now);
@@ -114,13 +112,17 @@ impl Codel {
 
     /// The next time to drop (section 5.5, `control_law`).
     fn after(&self, law: &Law, time: Time) -> Time {
-        time + Span::from_nanos((law.interval.nanos().approx() * self.root).whole())
+        let span = (u128::from(law.interval.nanos()) * u128::from(self.root)) >> FRACTION;
+        time + Span::from_nanos(span.fit_u64())
     }
 
-    /// A step of Newton's method towards 1 / sqrt(count).
+    /// A step of Newton's method towards 1 / sqrt(count). Far from it, as after many packets that were dropped at once, the step overflows, and
+    /// goes on from the bits that are left (`codel_Newton_step`).
     fn approach(&mut self) {
-        let next = self.root * (3.0 - f64::from(self.count) * self.root * self.root) / 2.0;
-        self.root = (next * UNITS).floor().max(1.0) / UNITS;
+        let root = u64::from(self.root) << FRACTION;
+        let square = (root * root) >> 32;
+        let rest = (3u64 << 32).wrapping_sub(u64::from(self.count) * square) >> 2;
+        self.root = (rest.wrapping_mul(root) >> (31 + FRACTION)).low_u16();
     }
 
     /// Packets were dropped though CoDel did not ask for it: so many more it is taken to have dropped.
@@ -141,5 +143,47 @@ impl Codel {
         }
         let above = *self.first_above.get_or_insert(now + law.interval);
         (first, now > above)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Roots in units of 2^-16, step by step, while the count grows by so many a step.
+    fn roots(mut codel: Codel, by: u32, steps: usize) -> Vec<u16> {
+        let step = |_| {
+            codel.count += by;
+            codel.approach();
+            codel.root
+        };
+        (0..steps).map(step).collect()
+    }
+
+    #[test]
+    fn a_step_a_count_follows_the_root() {
+        let found = roots(Codel { count: 1, ..Codel::default() }, 1, 1_000);
+        assert_eq!(found[0], 32_769, "1/2 for two");
+        let exact = |count: f64| 65_536.0 / count.sqrt();
+        assert!(
+            found
+                .iter()
+                .zip(2..)
+                .skip(10)
+                .all(|(&root, count)| (f64::from(root) / exact(f64::from(count)) - 1.0).abs() < 0.05)
+        );
+    }
+
+    #[test]
+    fn a_step_that_overflows_goes_on_from_the_bits_that_are_left() {
+        // 3 - 65 (1 - 2^-16)^2 is below 0: worked out by hand in 64 bits.
+        let mut codel = Codel { count: 64, ..Codel::default() };
+        codel.count += 1;
+        codel.approach();
+        let root = 65_535u128 << 16;
+        let rest = ((1u128 << 64) + (3 << 32) - 65 * ((root * root) >> 32)) >> 2;
+        let expected = ((rest * root) & u128::from(u64::MAX)) >> 47;
+        assert_eq!(u128::from(codel.root), expected & 0xffff);
+        assert_ne!(codel.root, 0);
     }
 }
