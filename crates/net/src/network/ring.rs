@@ -25,6 +25,10 @@ impl<T: Copy + Default> Ring<T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (self.head..self.tail).map(|count| &self.slots[self.slot(count)])
+    }
+
     /// Takes the front off. The ring must not be empty.
     #[inline]
     pub fn pop(&mut self) -> T {

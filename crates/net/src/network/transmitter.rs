@@ -46,6 +46,15 @@ pub struct Counters {
     pub dropped_waited_ns: u128,
 }
 
+/// What waits at a moment, where [`Counters`] has it with all its time to come, or has none of it yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ahead {
+    pub packets: u64,
+    pub bytes: u64,
+    /// Nanoseconds that are counted though they are to come, less those that have passed and are not counted.
+    pub waits_ns: i128,
+}
+
 impl Transmitter {
     /// `tells_delays`: their percentiles, whatever the discipline.
     pub fn new(config: &scenario::Transmitter, place: Place, tells_delays: bool) -> Self {
@@ -243,6 +252,18 @@ impl Transmitter {
             self.counters.overlimits = overlimits;
         }
         self.counters
+    }
+
+    /// What its counters have too early, or not yet, at `now`.
+    pub fn ahead(&mut self, now: Time) -> Ahead {
+        match &mut self.discipline {
+            Discipline::TailDrop(queue) => {
+                let now_ps = now.nanos() * PICOS_PER_NANO;
+                let (packets, bytes) = queue.waiting(now_ps);
+                Ahead { packets, bytes, waits_ns: queue.will_wait_ns(now_ps).cast_signed() }
+            }
+            Discipline::Held(queue) => Ahead { waits_ns: -i128::from(queue.waited_ns(now)), ..Ahead::default() },
+        }
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use crate::ends::Ends;
 use crate::ends::connection::Phase;
 use crate::network::Network;
-use crate::network::transmitter::Counters;
+use crate::network::transmitter::{Ahead, Counters};
 use crate::observe::tables::{Interval, Loss, Queue, Tables, TcpInfo};
 use crate::scenario::Scenario;
 use sawtooth_tcp::sender::SenderStats;
@@ -19,7 +19,7 @@ const SAMPLED_CONNECTIONS: u32 = 16;
 pub struct Baseline {
     time: Time,
     flows: Vec<(SenderStats, u64)>,
-    transmitters: Vec<Counters>,
+    transmitters: Vec<(Counters, Ahead)>,
     /// Of each transmitter: the flows that had begun to wait.
     begun: Vec<u64>,
     links: Vec<[u64; 2]>,
@@ -32,10 +32,10 @@ impl Baseline {
         Baseline {
             time: Time::ZERO,
             flows: vec![(SenderStats::default(), 0); scenario.flows.len()],
-            transmitters: vec![Counters::default(); scenario.transmitters.len()],
+            transmitters: vec![Default::default(); scenario.transmitters.len()],
             begun: vec![0; scenario.transmitters.len()],
             links: vec![[0; 2]; scenario.links.len()],
-            lossy: scenario.links.iter().map(|link| link.loss_ppb > 0 || link.policer.is_some()).collect(),
+            lossy: scenario.links.iter().map(|link| link.may_lose() || link.policer.is_some()).collect(),
         }
     }
 
@@ -76,22 +76,26 @@ impl Baseline {
                 [begun, flows.new, flows.old].map(Approx::approx)
             });
             let [begun, new, old] = flows.unwrap_or([f64::NAN; 3]);
-            let (now, before) = (transmitter.counters(now), self.transmitters[i]);
-            let waited_ns = (now.waited_ns - before.waited_ns).approx();
-            let dropped_waited_ns = (now.dropped_waited_ns - before.dropped_waited_ns).approx();
-            let sent = now.packets - before.packets;
+            let ((now, ahead), (before, was)) =
+                ((transmitter.counters(now), transmitter.ahead(now)), self.transmitters[i]);
+            let waited_ns = now.waited_ns - before.waited_ns;
+            let dropped_waited_ns = now.dropped_waited_ns - before.dropped_waited_ns;
+            let queued_ns = (waited_ns + dropped_waited_ns).cast_signed() - (ahead.waits_ns - was.waits_ns);
+            let given = now.packets - before.packets;
+            let sent_packets = now.packets + was.packets - before.packets - ahead.packets;
+            let sent_bytes = now.bytes + was.bytes - before.bytes - ahead.bytes;
             tables.queues.push(Queue {
                 t_s,
                 transmitter: i.fit_i64(),
                 packets: packets.cast_signed(),
                 bytes: bytes.cast_signed(),
-                mean_packets: (waited_ns + dropped_waited_ns) / interval.nanos().approx(),
+                mean_packets: queued_ns.max(0).cast_unsigned().approx() / interval.nanos().approx(),
                 drops: (now.drops - before.drops).cast_signed(),
-                sent_packets: sent.cast_signed(),
-                sent_bytes: (now.bytes - before.bytes).cast_signed(),
+                sent_packets: sent_packets.cast_signed(),
+                sent_bytes: sent_bytes.cast_signed(),
                 early_drops: (now.early_drops - before.early_drops).cast_signed(),
                 marks: (now.marks - before.marks).cast_signed(),
-                delay_mean_s: if sent > 0 { waited_ns / sent.approx() / 1e9 } else { f64::NAN },
+                delay_mean_s: if given > 0 { waited_ns.approx() / given.approx() / 1e9 } else { f64::NAN },
                 delay_p50_s: median,
                 delay_p95_s: high,
                 delay_p99_s: highest,
@@ -100,7 +104,7 @@ impl Baseline {
                 new_flows: new,
                 old_flows: old,
             });
-            self.transmitters[i] = now;
+            self.transmitters[i] = (now, ahead);
         }
         for (i, link) in network.links.iter().enumerate() {
             if self.lossy[i] {

@@ -87,6 +87,11 @@ impl Link {
             || !self.delays.is_empty()
     }
 
+    /// Whether packets may be lost on it by chance, at any time.
+    pub fn may_lose(&self) -> bool {
+        self.loss_ppb > 0 || self.loss_pattern.is_some() || !self.losses.is_empty()
+    }
+
     /// No packet takes less.
     pub fn least_delay_ns(&self) -> u64 {
         if self.reorder.is_some() {

@@ -104,3 +104,42 @@ fn losses_of_a_link_are_those_that_the_receiver_counts() {
     let (lost, by_link) = (run.sum("datagrams", "lost"), run.sum("links", "lost"));
     assert!(by_link - lost <= 1 && (20..90).contains(&lost), "{lost} {by_link}");
 }
+
+#[test]
+fn an_interval_has_the_queue_and_the_packets_that_left_of_itself_whatever_comes_later() {
+    // Six times the rate for a second, then nothing: 1,000 packets wait for up to ten seconds.
+    let path = Path { rate_bps: 1_000_000, queue_packets: 1_000, duration_ns: 8 * SECOND, ..Path::default() };
+    let mut scenario = sending(&path, json!({"bytes": 1_208, "rate_bps": 5_798_400}));
+    scenario["flows"][0]["duration_ns"] = json!(SECOND);
+    let run = |discipline: Option<Value>| {
+        let mut scenario = scenario.clone();
+        discipline.map(|one| scenario["transmitters"][0]["discipline"] = one);
+        Run::of(&scenario)
+    };
+    let [steady, held] = [None, Some(json!({"fifo": {}}))].map(run);
+    for run in [&steady, &held] {
+        let (ends, means) = (run.integers("queues", "packets"), run.floats("queues", "mean_packets"));
+        for (at, pair) in ends.windows(2).enumerate().skip(10) {
+            let between = (pair[0] + pair[1]) as f64 / 2.0;
+            assert!((means[at + 1] - between).abs() < 1.0, "{} {between}", means[at + 1]);
+        }
+        // A hundred frames of 1,250 bytes a second.
+        let sent = run.integers("queues", "sent_packets");
+        let busy = sent.iter().zip(&ends).filter(|(_, waiting)| **waiting > 0);
+        assert!(busy.clone().count() > 40 && busy.clone().all(|(packets, _)| (10..=11).contains(packets)), "{sent:?}");
+        let bytes = run.integers("queues", "sent_bytes");
+        assert!(bytes.iter().zip(&sent).all(|(bytes, packets)| *bytes == 1_250 * packets));
+    }
+    // One leaves at the end of each interval: before it, or after.
+    let both = steady.integers("queues", "packets").into_iter().zip(held.integers("queues", "packets"));
+    assert!(both.clone().all(|(steady, held)| steady.abs_diff(held) <= 1), "{:?}", both.collect::<Vec<_>>());
+}
+
+#[test]
+fn losses_that_begin_later_are_counted_from_then_on() {
+    let mut scenario = sending(&Path::default(), call());
+    scenario["links"][1]["losses"] = json!([[SECOND, 1_000_000_000]]);
+    let run = Run::of(&scenario);
+    assert_eq!(run.sum("links", "lost"), run.sum("datagrams", "sent") - run.sum("datagrams", "received"));
+    assert!((48..=50).contains(&run.sum("links", "lost")), "{}", run.sum("links", "lost"));
+}

@@ -52,6 +52,8 @@ pub struct Held {
     /// Packets and bytes that wait, the chosen one included.
     packets: u64,
     bytes: u64,
+    /// The sum of the times since when they wait, in nanoseconds; it wraps.
+    since_ns: u64,
     limit_packets: u64,
     limit_bytes: u64,
 }
@@ -171,7 +173,15 @@ impl Discipline {
             scenario::Discipline::DualPi2(given) => Kind::DualPi2(DualPi2::new(given, frame, rng)),
         };
         let [limit_packets, limit_bytes] = limits;
-        Discipline::Held(Box::new(Held { kind, chosen: None, packets: 0, bytes: 0, limit_packets, limit_bytes }))
+        Discipline::Held(Box::new(Held {
+            kind,
+            chosen: None,
+            packets: 0,
+            bytes: 0,
+            since_ns: 0,
+            limit_packets,
+            limit_bytes,
+        }))
     }
 }
 
@@ -183,6 +193,7 @@ impl Held {
         let (packets, bytes) = (self.packets, self.bytes);
         self.packets += 1;
         self.bytes += u64::from(waiting.size);
+        self.since_ns = self.since_ns.wrapping_add(waiting.since.nanos());
         let full = packets >= self.limit_packets || self.bytes > self.limit_bytes;
         self.kind.put(waiting, full, [packets, bytes], drops);
         self.forget(&drops.packets[before..]);
@@ -194,6 +205,7 @@ impl Held {
         for waiting in dropped {
             self.packets -= 1;
             self.bytes -= u64::from(waiting.size);
+            self.since_ns = self.since_ns.wrapping_sub(waiting.since.nanos());
         }
     }
 
@@ -245,6 +257,11 @@ impl Held {
     /// Packets and bytes that wait.
     pub fn waiting(&self) -> (u64, u64) {
         (self.packets, self.bytes)
+    }
+
+    /// How long those have waited by `now`, in nanoseconds in all.
+    pub fn waited_ns(&self, now: Time) -> u64 {
+        self.packets.wrapping_mul(now.nanos()).wrapping_sub(self.since_ns)
     }
 }
 

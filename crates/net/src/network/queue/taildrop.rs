@@ -73,6 +73,12 @@ impl TailDrop {
         self.settle(now_ps);
         (self.waiting.len() as u64, self.bytes)
     }
+
+    /// How long those will still wait, in nanoseconds in all.
+    pub fn will_wait_ns(&self, now_ps: u64) -> u128 {
+        let left = self.waiting.iter().map(|&(start, _)| u128::from(start.saturating_sub(now_ps)));
+        left.sum::<u128>() / u128::from(PICOS_PER_NANO)
+    }
 }
 
 #[cfg(test)]
