@@ -150,6 +150,23 @@ def test_the_command_writes_what_it_prints(home: Path, ending: str, tmp_path: Pa
         assert capsys.readouterr().out == target.read_text()
 
 
+@pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])
+def test_columns_of_one_name_are_all_there(home: Path, form: str, tmp_path: Path, capsys) -> None:
+    import pandas as pd
+
+    target = tmp_path / "x.parquet"
+    how = {"table": [], "parquet": ["--out", str(target)]}.get(form, [f"--{form}"])
+    assert status_of(["query", "SELECT 1 a, 2 a, 3 a_1, 4 a", "--in", str(home), *how]) == 0
+    told = capsys.readouterr().out
+    found = {
+        "table": lambda: [line.split() for line in told.splitlines()],
+        "csv": lambda: [line.split(",") for line in told.splitlines()],
+        "json": lambda: [list(json.loads(told)[0]), [str(one) for one in json.loads(told)[0].values()]],
+        "parquet": lambda: [list(pd.read_parquet(target)), [str(one) for one in pd.read_parquet(target).iloc[0]]],
+    }[form]()
+    assert found == [["a", "a_2", "a_1", "a_3"], ["1", "2", "3", "4"]]
+
+
 def test_the_command_shows_a_table_and_without_sql_the_views(home: Path, capsys) -> None:
     assert status_of(["query", "SELECT study, 0.25 AS x, NULL AS y FROM results", "--in", str(home)]) == 0
     assert capsys.readouterr().out.splitlines()[0].split() == ["study", "x", "y"]

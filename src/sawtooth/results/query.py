@@ -5,8 +5,9 @@ Nothing else of the disk is read, no network is asked, and no extension is loade
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,8 @@ _READING = ("SELECT", "EXPLAIN")
 
 
 def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), latest: bool = False) -> Table:
-    """The answer to one SELECT, DESCRIBE, SUMMARIZE or EXPLAIN, as an Arrow table.
+    """The answer to one SELECT, DESCRIBE, SUMMARIZE or EXPLAIN, as an Arrow table; of columns with one name the later
+    ones are ``NAME_1`` and so on.
 
     ``names`` and ``latest`` choose results as ``listing`` does. The views are ``results``, ``points``, and each kind of
     table that there is (docs/reference/results.md). Raises SawtoothError: ``tool-missing`` without DuckDB,
@@ -68,10 +70,24 @@ def _answer(connection: Any, sql: str) -> Table:
     with ThreadPoolExecutor(1) as beside:
         asked = beside.submit(lambda: connection.sql(sql).to_arrow_table())
         try:
-            return asked.result()
+            found = asked.result()
         except BaseException:
             connection.interrupt()
             raise
+    return found.rename_columns(_different(found.column_names))
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """Each name once."""
+    taken = set(names)
+    found: list[str] = []
+    for name in names:
+        new = name
+        if name in found:
+            new = next(one for at in itertools.count(1) if (one := f"{name}_{at}") not in taken)
+            taken.add(new)
+        found.append(new)
+    return found
 
 
 def _duckdb() -> Any:
