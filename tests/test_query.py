@@ -167,6 +167,12 @@ def test_columns_of_one_name_are_all_there(home: Path, form: str, tmp_path: Path
     assert found == [["a", "a_2", "a_1", "a_3"], ["1", "2", "3", "4"]]
 
 
+def test_sums_and_decimals_are_numbers_in_json(home: Path, capsys) -> None:
+    sql = "SELECT sum(points) s, 0.25 q, [1.50] l, 2::HUGEINT * 9223372036854775807 big FROM results"
+    assert status_of(["query", sql, "--in", str(home), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"s": 13, "q": 0.25, "l": [1.5], "big": 18446744073709551614}]
+
+
 def test_the_command_shows_a_table_and_without_sql_the_views(home: Path, capsys) -> None:
     assert status_of(["query", "SELECT study, 0.25 AS x, NULL AS y FROM results", "--in", str(home)]) == 0
     assert capsys.readouterr().out.splitlines()[0].split() == ["study", "x", "y"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 200
 """That a table on the terminal shows."""
 _ENDINGS = ("parquet", "csv", "json")
+_NUMBERS = ("int", "uint", "float", "double", "decimal")
+"""Arrow's types that are told flush right."""
 
 
 @click.command(cls=Command)
@@ -84,18 +87,25 @@ def _bytes(found: Table, form: str) -> bytes:
     if form == "csv":
         return str(found.to_pandas().to_csv(index=False, lineterminator="\n")).encode()
     rows = [{name: _value(value) for name, value in row.items()} for row in found.to_pylist()]
-    return f"{json.dumps(rows, indent=2, ensure_ascii=False, default=str)}\n".encode()
+    return f"{json.dumps(rows, indent=2, ensure_ascii=False, default=_other)}\n".encode()
 
 
 def _value(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _other(value: Any) -> Any:
+    """What JSON has no word for: sums are HUGEINT in DuckDB, and DECIMAL in Arrow."""
+    if isinstance(value, Decimal):
+        return float(value) if value.as_tuple().exponent else int(value)
+    return str(value)
+
+
 def _table(found: Table) -> str:
     shown = found.slice(0, MOST_ROWS)
     columns = [[_cell(value) for value in column.to_pylist()] for column in shown.columns]
     lines = [[plain(name) for name in found.column_names], *map(list, zip(*columns, strict=True))]
-    words = [at for at, one in enumerate(found.schema.types) if "int" not in str(one) and "double" not in str(one)]
+    words = [at for at, one in enumerate(found.schema.types) if not str(one).startswith(_NUMBERS)]
     told = aligned(lines, words, width()) if found.num_columns else []
     more = found.num_rows - shown.num_rows
     return "\n".join([*told, *([f"… {more} more rows: --csv, --json and --out have them"] if more else [])])
