@@ -9,6 +9,7 @@ import click
 
 from sawtooth.cli import complete
 from sawtooth.cli.command import Command
+from sawtooth.cli.once import Once
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import cluster_option, workers
 
@@ -21,10 +22,12 @@ from sawtooth.cli.workers import cluster_option, workers
     metavar="FIELD=FROM..TO",
     help="The unknown and its range: path.loss=0.0001%..5%. Two or three: what the last must be for the others.",
 )
-@click.option("--want", metavar="COMPARISON", help='What is to hold: "goodput >= 90% of path.rate".')
-@click.option("--scale", metavar="SCALE", help="log or linear; log for loss, rates and queues by default.")
-@click.option("--within", metavar="SHARE", help="How near the interval's ends are to be to the answer: 10%.")
-@click.option("--minimize", metavar="COST", help="Where on a frontier this is least: a field, or made of fields.")
+@click.option("--want", cls=Once, metavar="COMPARISON", help='What is to hold: "goodput >= 90% of path.rate".')
+@click.option("--scale", cls=Once, metavar="SCALE", help="log or linear; log for loss, rates and queues by default.")
+@click.option("--within", cls=Once, metavar="SHARE", help="How near the interval's ends are to be to the answer: 10%.")
+@click.option(
+    "--minimize", cls=Once, metavar="COST", help="Where on a frontier this is least: a field, or made of fields."
+)
 @click.option(
     "--runs", type=click.IntRange(1, 1_000_000), help="Runs at most: 400; of two unknowns 1200, of three 4000."
 )
