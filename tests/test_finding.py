@@ -222,6 +222,7 @@ def test_ranges(text: str, low: float, high: float, unit: str, scale: str, whole
     ("text", "code"),
     [
         ("path.loss", "bad-override"),
+        ("seed=1..5", "conflict"),
         ("path.loss=1%", "bad-override"),
         ("path.loss=x..5%", "bad-quantity"),
         ("path.loss=5%..1%", "empty-axis"),
@@ -387,3 +388,17 @@ def test_the_verb_is_public() -> None:
         want="queue_delay_mean_ms <= 40 ms",
     )
     assert found.runs
+
+
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [("want", ("goodput > 1 Mbit/s", "goodput > 2 Mbit/s")), ("within", ("5%", "10%")), ("scale", ("log", "linear"))],
+)
+def test_a_question_is_one_whatever_is_given_twice_is_refused(
+    option: str, values: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice = [word for value in values for word in (f"--{option}", value)]
+    assert status_of(["find", "office.toml", "--vary", "path.loss=1%..5%", *twice]) == 2
+    said = capsys.readouterr().err
+    assert f"error[bad-usage]: --{option}: is given 2 times" in said
+    assert "one question at a time" in said

@@ -44,12 +44,15 @@ class Unknown:
         """Of ``path.loss=0.0001%..5%``. Loss, rates and queues go by factors, if ``scale`` says nothing else.
 
         Raises SawtoothError: ``bad-override``, ``bad-quantity``, ``unknown-unit``, ``unknown-name``, ``empty-axis``,
-        ``out-of-range``.
+        ``out-of-range``, ``conflict`` for the seed.
         """
         found = _RANGE.fullmatch(text)
         if found is None:
             raise InputError("bad-override", f'"{plain(text, 80)}" is no range of a field', fix=_EXAMPLE)
         field = found[1].strip()
+        if field == "seed":
+            fix = "vary another field: each value is asked with several seeds"
+            raise InputError("conflict", "find sets the seed of each run itself", field=field, fix=fix)
         (low, low_unit), (high, unit) = _end(found[2], field), _end(found[3], field)
         unit, low_unit = unit or low_unit, low_unit or unit
         if low_unit != unit:
