@@ -13,7 +13,7 @@ class Once(click.Option):
     """Given twice it is refused: ``bad-usage``."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options, multiple=True)
+        super().__init__(*arguments, **{**options, "multiple": True})
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """The one value, or None."""

@@ -7,7 +7,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import plain
 
 if TYPE_CHECKING:
-    from sawtooth.watch import Seen, Watcher
+    from sawtooth.watch import Connection, Seen, Watcher
     from sawtooth.watch.expected import Expectations
     from sawtooth.watch.metrics import Metrics
     from sawtooth.watch.replay import Recorded, Recording
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SHORTEST_S = 0.1
 _PATIENCE_S = 120.0
+_MOST_SHOWN = 50
 _MOST_EXPECTED = 10
 """Connections that are simulated, from the first on, where nothing else is said."""
 _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd", "peer"]
@@ -75,6 +76,7 @@ def watch(
     sawtooth watch --json --count 60 > connections.jsonl
     """
     from sawtooth.watch import Connections, Watcher
+    from sawtooth.watch.awaited import awaited
     from sawtooth.watch.expected import Expectations
 
     if not SHORTEST_S <= interval <= 3600:
@@ -117,13 +119,19 @@ def watch(
         view = _View(sort, top, as_json=as_json)
         expectations = open_.enter_context(Expectations()) if expected else None
         if once and expectations is not None:
-            seen = _awaited(watcher, interval, sort, top, expectations)
-            _take(takers, seen)
-            view.show(seen, expectations)
+            looks = _taken(_looks(watcher, interval, None), takers)
+            count_all = top or (None if as_json else _MOST_SHOWN)
+            seen, shown = awaited(looks, sort, count_all, top or _MOST_EXPECTED, expectations, _PATIENCE_S)
+            view.tell(seen, shown, expectations)
             return
-        for seen in _looks(watcher, interval, 1 if once else count):
-            _take(takers, seen)
+        for seen in _taken(_looks(watcher, interval, 1 if once else count), takers):
             view.show(seen, expectations)
+
+
+def _taken(looks: Iterable[Seen], takers: Sequence[Callable[[Seen], None]]) -> Iterator[Seen]:
+    for seen in looks:
+        _take(takers, seen)
+        yield seen
 
 
 def _take(takers: Sequence[Callable[[Seen], None]], seen: Seen) -> None:
@@ -183,6 +191,8 @@ def _run(screen: Screen) -> None:
         screen.run()
     if screen.failed is not None:
         raise screen.failed
+    if screen.interrupted:
+        raise KeyboardInterrupt
 
 
 def _recording(path: str, filter: str) -> Recording:
@@ -215,18 +225,6 @@ def _paced(recording: Recording, speed: float | None) -> Iterator[Recorded]:
         yield look
 
 
-def _awaited(watcher: Watcher, interval: float, sort: str, top: int | None, expectations: Expectations) -> Seen:
-    """The look at which all that can be expected is known, or two minutes are over."""
-    until = time.monotonic() + _PATIENCE_S
-    for seen in _looks(watcher, interval, None):
-        shown = seen.first(sort, top or _MOST_EXPECTED)
-        expectations.ask(shown)
-        pending = any((expectations.of(one).reason or "").startswith(("not yet", "being")) for one in shown)
-        if not pending or time.monotonic() > until:
-            break
-    return seen
-
-
 class _View:
     """Prints looks, one after the other."""
 
@@ -237,12 +235,16 @@ class _View:
 
     def show(self, seen: Moment, expectations: Expectations | None) -> None:
         """One look."""
+        shown = seen.first(self._sort, self._top or (None if self._as_json else _MOST_SHOWN))
+        if expectations is not None:
+            expectations.ask(shown[: self._top or _MOST_EXPECTED])
+        self.tell(seen, shown, expectations)
+
+    def tell(self, seen: Moment, shown: Sequence[Connection], expectations: Expectations | None) -> None:
+        """These connections of it, with what is known of what they would get."""
         from sawtooth.watch.text import expected_lines, lines, unseen
         from sawtooth.watch.watcher import described
 
-        shown = seen.first(self._sort, self._top or (None if self._as_json else 50))
-        if expectations is not None:
-            expectations.ask(shown[: self._top or _MOST_EXPECTED])
         if self._as_json:
             told = described(seen, shown)
             if expectations is not None:

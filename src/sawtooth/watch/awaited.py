@@ -1,0 +1,49 @@
+"""Awaited: what connections that were looked at would get, whatever becomes of them while that is simulated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from sawtooth.watch.connection import Connection
+from sawtooth.watch.expected import Expectations, why_not
+from sawtooth.watch.watcher import Seen
+
+_LOOK_AGAIN_S = 0.1
+_SOON = ("not yet", "being")
+
+
+def awaited(
+    looks: Iterable[Seen], sort: str, top: int | None, most: int, expectations: Expectations, patience_s: float
+) -> tuple[Seen, Sequence[Connection]]:
+    """The first look, and its connections in order, ``top`` at most: the first ``most`` as they were when there had
+    been looks enough for an answer, or when they were last there. Returns when all answers are known, or after
+    ``patience_s``.
+    """
+    until = time.monotonic() + patience_s
+    first: Seen | None = None
+    order: list[Connection] = []
+    held: dict[str, Connection] = {}
+    for seen in looks:
+        if first is None:
+            first, order = seen, seen.first(sort, top)
+            held = {one.cookie: one for one in order[:most]}
+        now = {one.cookie: one for one in seen.first(sort)}
+        for cookie, one in held.items():
+            # What an answer can come from is kept: later looks may find it idle, or gone.
+            if why_not(one) is not None and cookie in now:
+                held[cookie] = now[cookie]
+        expectations.ask(held.values())
+        waits = any(cookie in now and (why_not(one) or "").startswith("not yet") for cookie, one in held.items())
+        if not waits or time.monotonic() > until:
+            break
+    assert first is not None
+    while _pending(held.values(), expectations) and time.monotonic() < until:
+        time.sleep(_LOOK_AGAIN_S)
+        expectations.ask(held.values())
+    return first, [held.get(one.cookie, one) for one in order]
+
+
+def _pending(held: Iterable[Connection], expectations: Expectations) -> bool:
+    answers = (expectations.of(one).reason or "" for one in held if why_not(one) is None)
+    return any(reason.startswith(_SOON) for reason in answers)
