@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import pty
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -12,6 +17,7 @@ from textual.widgets import DataTable, Input, Static
 
 from sawtooth.errors import SawtoothError
 from sawtooth.watch import Look, Watcher
+from sawtooth.watch.replay import Recording
 from sawtooth.watch.screen import Screen, bars
 from test_watch import SENT, Fields, look, message
 
@@ -139,6 +145,42 @@ def test_a_look_that_fails_ends_the_view_with_its_error() -> None:
     assert failed.code == "unsupported"
 
 
+def test_ctrl_c_leaves_as_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sawtooth.cli import watch_command
+
+    async def steps(screen: Screen, pilot: Pilot[None]) -> None:
+        await pilot.press("slash", "ctrl+c")
+
+    screen = driven(steps)
+    assert screen.interrupted
+    monkeypatch.setattr(screen, "run", lambda: None)
+    with pytest.raises(KeyboardInterrupt):
+        watch_command._run(screen)
+
+
+def test_ctrl_c_on_a_terminal_ends_with_130_and_a_whole_recording(tmp_path: Path) -> None:
+    recording = tmp_path / "looks.parquet"
+    code = "from sawtooth.cli import main; main()"
+    command = [sys.executable, "-c", code, "watch", "--interval", "0.1", "--record", str(recording)]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(command[0], command, os.environ | {"TERM": "xterm-256color"})
+    try:
+        said = b""
+        while b"connections" not in said:
+            said += os.read(terminal, 65536)
+        os.write(terminal, b"\x03")
+        with contextlib.suppress(OSError):
+            # Ends where the other end is closed.
+            while os.read(terminal, 65536):
+                pass
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    finally:
+        os.close(terminal)
+    with Recording(recording) as looks:
+        assert list(looks.looks())
+
+
 def test_bars_are_as_high_as_their_share_of_the_largest() -> None:
     assert bars([0.0, 5.0, 10.0, None]) == "▁▅█·"
     assert bars([0.0, None]) == "▁·"
@@ -147,8 +189,6 @@ def test_bars_are_as_high_as_their_share_of_the_largest() -> None:
 def test_without_textual_lines_and_json_go_on_and_the_live_view_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import sys
-
     from sawtooth.cli import watch_command
 
     monkeypatch.setitem(sys.modules, "sawtooth.watch.screen", None)

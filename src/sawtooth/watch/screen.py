@@ -47,6 +47,7 @@ class Screen(App[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "Quit"),
+        Binding("ctrl+c", "interrupt", show=False, priority=True, system=True),
         Binding("s", "sort", "Sort"),
         Binding("slash", "filter", "Filter"),
         Binding("p,space", "pause", "Pause"),
@@ -77,6 +78,7 @@ class Screen(App[None]):
         self._detailed: str | None = None
         self._paused = False
         self.failed: SawtoothError | None = None
+        self.interrupted = False
 
     def compose(self) -> ComposeResult:
         yield Static(id="heading", markup=False)
@@ -202,6 +204,11 @@ class Screen(App[None]):
                 f"expected: {self._expectations.of(one).reason}"
             ]
         return [*said, *(unseen(self._seen) if self._seen is not None else [])]
+
+    def action_interrupt(self) -> None:
+        """Ctrl-C, which a terminal in this mode hands over as a key."""
+        self.interrupted = True
+        self.exit()
 
     def action_sort(self) -> None:
         """The next order."""
