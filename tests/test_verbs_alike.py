@@ -163,3 +163,17 @@ def test_a_reader_that_has_seen_enough_hears_no_complaint() -> None:
     )
     assert run.stderr == ""
     assert len(run.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["query", "SELECT 1", "--csv", "--json"],
+        ["compare", "a", "b", "--json", "--csv"],
+        ["predict", "--rate", "1 Mbit/s", "--rtt", "1 ms", "--loss", "1%", "--csv", "--json"],
+    ],
+)
+def test_an_answer_is_printed_in_one_form(command: list[str]) -> None:
+    with pytest.raises(SawtoothError, match="leave out one of them") as caught:
+        sawtooth.main(command, standalone_mode=False)
+    assert (caught.value.code, caught.value.field) == ("bad-usage", "--csv")

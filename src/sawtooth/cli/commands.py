@@ -12,6 +12,7 @@ import click
 from sawtooth.cli import complete
 from sawtooth.cli.check_command import github_option, junit_option, told
 from sawtooth.cli.command import Group
+from sawtooth.cli.form import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import cluster_option, workers
 from sawtooth.columns import aligned
@@ -175,8 +176,7 @@ def run(
 @click.option("--loss", required=True, help="Share of packets lost, like 1.5%.")
 @click.option("--cc", shell_complete=complete.controls, help="One congestion control; all of them by default.")
 @click.option("--queue", help='Of the bottleneck, like "1 bdp" or "1000 packets".')
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@form_options
 def predict(rate: str, rtt: str, loss: str, cc: str | None, queue: str | None, form: str | None) -> None:
     """Estimate throughput from closed forms.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli.command import Command
+from sawtooth.cli.form import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import cluster_option, workers
 from sawtooth.errors import InputError
@@ -25,8 +26,7 @@ DIFFERS, CANNOT_TELL = 3, 4
 @click.option("--within", help="Tolerance of the means, of the reference's mean: 10%, with --grid none.")
 @click.option("--omit", metavar="TIME", help='Leave the first seconds of every run out, like "5 s".')
 @click.option("--out", type=str, metavar="DIR", help="Also write tables and the figure there.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
+@form_options
 @click.option("--grid", type=str, metavar="FILE", help="Compare sim with kernel on a grid of scenarios instead.")
 @click.option("--tag", help="With --grid: only the points with this tag, or of this block.")
 @click.option("--measure", type=click.Choice(["missing", "all"]), help="With --grid: first run the kernel on points.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sawtooth.cli.command import Command
+from sawtooth.cli.form import form_options
 from sawtooth.cli.terminal import say, say_folded, width
 from sawtooth.columns import aligned
 from sawtooth.errors import InputError
@@ -31,8 +32,7 @@ _NUMBERS = ("int", "uint", "float", "double", "decimal")
 @click.option("--in", "directory", default="results", show_default=True, metavar="DIR", help="Where results are.")
 @click.option("--latest", is_flag=True, help="Only the newest finished result of each study.")
 @click.option("--out", type=str, metavar="FILE", help="Write the answer there: .parquet, .csv or .json.")
-@click.option("--csv", "form", flag_value="csv", help="Print CSV.")
-@click.option("--json", "form", flag_value="json", help="Print JSON.")
+@form_options
 def query(sql: str | None, directory: str, latest: bool, out: str | None, form: str | None) -> None:
     """Ask all results by SQL.
 

@@ -1,0 +1,25 @@
+"""Options of which one says how an answer is printed: --json or --csv."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from sawtooth.errors import InputError
+
+
+def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Both options, as ``form``: "json", "csv" or None. Given both it is refused: ``bad-usage``."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+    @functools.wraps(command)
+    def called(*arguments: Any, as_json: bool, as_csv: bool, **options: Any) -> Any:
+        if as_json and as_csv:
+            raise InputError("bad-usage", "--json prints it otherwise", field="--csv", fix="leave out one of them")
+        return command(*arguments, form="json" if as_json else "csv" if as_csv else None, **options)
+
+    return called
