@@ -402,3 +402,21 @@ def test_a_question_is_one_whatever_is_given_twice_is_refused(
     said = capsys.readouterr().err
     assert f"error[bad-usage]: --{option}: is given 2 times" in said
     assert "one question at a time" in said
+
+
+@pytest.mark.parametrize("text", ["0", "10", "none"])
+def test_how_near_is_a_share_above_0_and_nothing_is_said_of_losses(text: str) -> None:
+    with pytest.raises(InputError, match="is no share of the answer") as told:
+        find(CHAIN, vary=VARY, want="goodput > 1 Mbit/s", within=text, engine=Fake())
+    assert told.value.field == "within"
+    assert told.value.fix == "give one above 0 in percent, like 10%"
+
+
+@pytest.mark.parametrize(
+    ("measure", "lacks"),
+    [("call_mos", "kind udp"), ("page_ms_p99", "kind pages"), ("latency_p95_ms", "no probe"), ("rpm", "no probe")],
+)
+def test_what_the_scenario_has_nothing_to_measure_by_is_told_before_a_run(measure: str, lacks: str) -> None:
+    with pytest.raises(InputError, match=lacks) as told:
+        find(CHAIN, vary=VARY, want=f"{measure} > {'1 ms' if 'ms' in measure else '1'}", engine=Fake())
+    assert (told.value.code, told.value.field) == ("unknown-name", "want")

@@ -333,6 +333,9 @@ def test_a_filter_means_what_it_means_to_ss(text: str, expected: str) -> None:
         ("cc bbr )", "bad-usage"),
         ("host 1.2.3.4", "unknown-name"),
         ("state asleep", "unknown-name"),
+        ("and", "bad-usage"),
+        ("cc bbr or and port 80", "bad-usage"),
+        ("not )", "bad-usage"),
         ("not " * 300, "bad-usage"),
     ],
 )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines import Engine
 from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.finding.lacking import lacking
 from sawtooth.finding.luck import Luck, luck
 from sawtooth.plain import plain
 from sawtooth.run import Run
@@ -157,6 +158,8 @@ class Measuring:
                 self.engine.check(scenario)
                 if one.place:
                     of_field(one.place, scenario)
+                elif (wrong := lacking(one.name, scenario)) is not None:
+                    raise wrong
 
         def resolve(measure: Measure) -> Amount:
             import numpy as np

@@ -16,6 +16,7 @@ from sawtooth.finding.measuring import Measuring
 from sawtooth.finding.probed import Probed
 from sawtooth.finding.space import Space
 from sawtooth.finding.unknown import Unknown
+from sawtooth.plain import plain
 from sawtooth.scenario import Loss, Scenario
 from sawtooth.stats.interval import independent
 from sawtooth.wanted import Comparison, parse
@@ -49,7 +50,7 @@ class Question:
     def of(cls, name: str, scenario: Scenario, given: Mapping[str, Any], **how: Any) -> Question:
         """Of texts. Raises SawtoothError with the option as field."""
         want = at("want", lambda: parse(given["want"]))
-        within = at("within", lambda: Loss.parse(given.get("within", WITHIN)).probability)
+        within = at("within", lambda: _share(given.get("within", WITHIN)))
         if not 0.001 <= within <= 0.5:
             raise InputError("out-of-range", "is not between 0.1% and 50%", field="within", fix="give e.g. 10%")
         vary = given["vary"]
@@ -105,6 +106,14 @@ class Question:
             sign = Probed(0.0, 0.0, margins=[margins[value, seed] for seed in seeds]).sign
             checks.append(Check(self.checking.name, value, left, right, CHECK_SEEDS, HOLDS[sign]))
         return tuple(checks)
+
+
+def _share(written: object) -> float:
+    try:
+        return Loss.parse(written).probability
+    except SawtoothError as error:
+        message = f'"{plain(str(written), 40)}" is no share of the answer'
+        raise InputError(error.code, message, fix="give one above 0 in percent, like 10%") from None
 
 
 def at(field: str, what: Callable[[], Any]) -> Any:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Holders = Callable[["Look"], Sequence[str]]
 """The process's name for each socket of a look."""
 Condition = Callable[["Look", Holders], "NDArray[np.bool_]"]
-WORDS = ("src", "dst", "sport", "dport", "port", "process", "cc", "state", "and", "or", "not", "(", ")")
+WORDS = ("src", "dst", "sport", "dport", "port", "process", "cc", "state", "not", "(")
 _TOKEN = re.compile(r"[()!]|[^\s()!]+")
 _COMPARED: dict[str, Callable[[NDArray[np.int64], int], NDArray[np.bool_]]] = {
     "=": lambda ports, one: ports == one,
@@ -41,6 +41,7 @@ _COMPARED: dict[str, Callable[[NDArray[np.int64], int], NDArray[np.bool_]]] = {
     "<=": lambda ports, one: ports <= one,
     "le": lambda ports, one: ports <= one,
 }
+_JOINS = ("and", "&", "&&", "or", "|", "||")
 _MOST_WORDS = 200
 _FIX = "in ss's words: dst 192.0.2.0/24, dport = :443, port 443, process NAME, cc cubic, and, or, not, ( )"
 
@@ -115,6 +116,8 @@ class _Reader:
             if self.next in ("=", "==", "eq"):
                 self.take("=")
             return {"process": _process, "cc": _control, "state": _state}[word](self.take(f"the {word}"))
+        if word in (*_JOINS, ")"):
+            raise _wrong(f'a condition is missing before "{word}"')
         raise InputError(
             "unknown-name", f'"{plain(word, 40)}" is no word of a filter', field="FILTER", fix=suggestion(word, WORDS)
         )

@@ -1,0 +1,21 @@
+"""Lacking: what a scenario would have to have for a measure of a want, and has not."""
+
+from __future__ import annotations
+
+from sawtooth.errors import InputError
+from sawtooth.scenario import Scenario
+from sawtooth.study.application import KINDS
+from sawtooth.study.measures import LATENCY, RPM
+
+
+def lacking(name: str, scenario: Scenario) -> InputError | None:
+    """What is wrong with asking a scenario for ``name``, a column of a study's table; None where it may have it."""
+    kind = next((kind for kind, told in KINDS.items() if name in told.columns), None)
+    kinds = {flow.source.kind for flow in scenario.flows if flow.source is not None}
+    if kind is not None and kind not in kinds:
+        fix = f'give one a source = {{ kind = "{kind}", … }}, or ask for what the scenario has'
+        return InputError("unknown-name", f"no flow of this scenario is of kind {kind}, of which {name} is", fix=fix)
+    if name in (*LATENCY, *RPM) and not scenario.probes:
+        fix = 'add probes = [{ interval = "100 ms" }], or ask for what the scenario has'
+        return InputError("unknown-name", f"this scenario has no probe, of which {name} is", fix=fix)
+    return None
