@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fake_engine import quick, study
+from fake_engine import Failing, quick, study
 from sawtooth.cli.program import status_of
 from sawtooth.cli.results_commands import results as command
 from sawtooth.cli.results_commands import size
+from sawtooth.compare.subject import Subject
 from sawtooth.errors import SawtoothError
 from sawtooth.results import listing, place
 from sawtooth.storage import write_description
@@ -170,6 +171,16 @@ def test_a_result_is_found_by_its_directory_its_name_and_its_studys_name(made: P
         place("nothing-of-the-kind", made)
     with pytest.raises(SawtoothError, match="not-a-result"):
         place(made, made)
+
+
+def test_a_study_of_which_nothing_is_finished_is_told_so_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(SawtoothError):
+        quick(out=tmp_path, engine=Failing())
+    (begun,) = (tmp_path / "small").iterdir()
+    assert place("small", tmp_path) == begun
+    with pytest.raises(SawtoothError, match="the study is not finished") as told:
+        Subject.load(tmp_path / "small")
+    assert "same command again" in (told.value.fix or "")
 
 
 def test_the_command_prints_a_line_a_result_and_json(made: Path) -> None:

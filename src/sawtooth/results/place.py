@@ -14,7 +14,8 @@ HOME = Path("results")
 def place(name: Path | str, home: Path | str = HOME) -> Path:
     """The directory of a result: ``name`` as it is, else below ``home``; of a study's own directory its latest one.
 
-    Raises SawtoothError ``file-not-found``, or ``not-a-result`` where a study has no finished result.
+    Where none is finished it is the newest that was begun, so that whoever reads it says so. Raises SawtoothError
+    ``file-not-found``, or ``not-a-result``.
     """
     given = Path(name)
     found = next((one for one in (given, Path(home) / given) if one.exists()), None)
@@ -26,6 +27,9 @@ def place(name: Path | str, home: Path | str = HOME) -> Path:
     newest = found / store.LATEST
     if is_result(newest):
         return newest
+    begun = _newest(found)
+    if begun is not None:
+        return begun
     fix = "name the directory of a run (it has a run.json) or of a study's results (it has a study.json)"
     raise InputError("not-a-result", "is neither a run nor a study's results", file=found, fix=fix)
 
@@ -33,3 +37,11 @@ def place(name: Path | str, home: Path | str = HOME) -> Path:
 def is_result(directory: Path) -> bool:
     """Whether it holds the description of a run, or of a study's results."""
     return any((directory / name).is_file() for name in (store.DESCRIPTION, "run.json"))
+
+
+def _newest(directory: Path) -> Path | None:
+    """Of a study's own directory the last that was begun: they are named by their time."""
+    if not directory.is_dir():
+        return None
+    found = [one for one in directory.iterdir() if (one / store.DESCRIPTION).is_file()]
+    return max(found, default=None)
