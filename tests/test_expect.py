@@ -312,3 +312,10 @@ def test_run_refuses_junit_where_nothing_is_expected(tmp_path, capsys) -> None:
     file.write_text(SCENARIO.replace("[expect]", ""))
     assert status_of(["run", str(file), "--junit", str(tmp_path / "x.xml")]) == 2
     assert "expects nothing" in capsys.readouterr().err
+
+
+def test_the_only_flow_is_known_by_its_name(result) -> None:
+    whole = only(result, "mean_mbps(cc='bbr', loss=1%) > 800 Mbit/s")
+    own = only(result, "mean_mbps(cc='bbr', loss=1%, flow='bbr') > 800 Mbit/s")
+    assert (own.verdict, own.left) == (whole.verdict, whole.left)
+    assert code_of(result, "mean_mbps(cc='bbr', loss=1%, flow='cubic') > 800 Mbit/s") == "unknown-name"

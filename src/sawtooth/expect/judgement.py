@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.expect.estimate import Estimate, Sample, estimate
+from sawtooth.scenario.compiler import flow_names
 from sawtooth.stats import Interval
 from sawtooth.study import StudyResult
 from sawtooth.study.axis import Axis, text
@@ -123,6 +124,9 @@ class _Seen:
         parts = parts_of(measure)
         names = {one: list(getattr(self.result, one).columns) for one in _TABLES} if parts else {}
         having = [one for one, columns in names.items() if {column_of(measure), *parts} <= set(columns)]
+        if not having and self._is_only_flow(parts, key):
+            # What all flows have is its own.
+            parts = {}
         if parts and not having:
             fix = "sawtooth query lists the tables, or docs/reference/tables.md"
             raise InputError("unknown-name", f"no table of this study has {measure}", fix=fix)
@@ -134,6 +138,14 @@ class _Seen:
         rows = rows[rows["seed"] != ALL]
         amount = Amount.of_column(column, rows[column].to_numpy(dtype=float))
         return Sample(np.asarray(amount.value), self._within(measure, parts, rows)), amount.dimension
+
+    def _is_only_flow(self, parts: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
+        place = next((one for one in self.result.places if _has(one.key, key)), None)
+        return (
+            set(parts) == {"flow"}
+            and place is not None
+            and flow_names(self.result.run(place).scenario) == [str(parts["flow"])]
+        )
 
     def _within(self, measure: Measure, parts: Mapping[str, Any], rows: DataFrame) -> Interval | None:
         """The interval within the one run that there is, which throughput has."""
