@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,6 +110,27 @@ def test_an_answer_comes_from_a_process_of_its_own_which_ends() -> None:
             time.sleep(0.05)
             expectations.ask([one])
         assert "segments" in (expectations.of(one).reason or "")
+
+
+def test_a_process_begins_beside_a_view_that_takes_standard_error_for_itself() -> None:
+    code = (
+        "import os, sys; from sawtooth.watch.expected import Expectations; from test_watch_expected import seen\n"
+        "class Taken:\n"
+        "    def fileno(self): return -1\n"
+        "    def write(self, text): return len(text)\n"
+        "    def flush(self): pass\n"
+        "if __name__ == '__main__':\n"
+        "    sys.stderr = Taken()\n"
+        "    with Expectations() as expectations:\n"
+        "        expectations.ask([seen(segments=5)])\n"
+        "        assert expectations.busy\n"
+        "    os.write(1, b'begun')\n"
+    )
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, stdout=subprocess.PIPE, check=False
+    )
+    assert told.stdout == b"begun"
 
 
 def test_where_no_process_can_be_begun_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,6 +191,9 @@ def _run(screen: Screen) -> None:
         screen.run()
     if screen.failed is not None:
         raise screen.failed
+    if screen.return_code:
+        fix = "this is a defect of sawtooth: please report it; --lines, --once and --json go without the view"
+        raise SawtoothError("internal", "the live view failed", fix=fix)
     if screen.interrupted:
         raise KeyboardInterrupt
 

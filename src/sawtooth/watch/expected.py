@@ -9,6 +9,7 @@ import contextlib
 import math
 import os
 import signal
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -247,9 +248,11 @@ class Expectations:
                 _keep(self._known, first.cookie, Expected(reason=why, at_s=now))
 
     def _submit(self, seen: Observed) -> Future[Expected]:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
-        return self._pool.submit(expect, seen)
+        # The live view has a standard error of its own, without a number that a process could be given.
+        with contextlib.redirect_stderr(sys.__stderr__):
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_begin)
+            return self._pool.submit(expect, seen)
 
     def _answer(self, future: Future[Expected]) -> Expected:
         try:
