@@ -312,7 +312,8 @@ def test_another_engine_is_asked_at_the_answer() -> None:
         (VARY, "chain.rate > 1 Mbit/s", "bad-expression", "want"),
         ("chain.lose=1%..2%", "goodput > 1 Mbit/s", "unknown-field", "chain.lose"),
         (VARY, "goodput(cc='bbbr') > 1 Mbit/s", "unknown-name", "flows.0.cc"),
-        (VARY, "call_mos > 3", "too-short", "want"),
+        (VARY, "call_mos > 3", "unknown-name", "want"),
+        (VARY, "fct_ms_p99 > 3 ms", "too-short", "want"),
         ("chain.loss=0.1%..60%", "goodput > 1 Mbit/s", "unsupported", "chain.loss"),
     ],
 )
