@@ -113,7 +113,9 @@ fn an_interval_has_the_queue_and_the_packets_that_left_of_itself_whatever_comes_
     scenario["flows"][0]["duration_ns"] = json!(SECOND);
     let run = |discipline: Option<Value>| {
         let mut scenario = scenario.clone();
-        discipline.map(|one| scenario["transmitters"][0]["discipline"] = one);
+        if let Some(one) = discipline {
+            scenario["transmitters"][0]["discipline"] = one;
+        }
         Run::of(&scenario)
     };
     let [steady, held] = [None, Some(json!({"fifo": {}}))].map(run);
