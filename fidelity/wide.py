@@ -1,4 +1,4 @@
-"""Draws the points of wide.toml: python fidelity/wide.py SEED COUNT > fidelity/wide.toml
+"""Draws the points of NAME.toml, wide or unseen: python fidelity/wide.py SEED COUNT NAME > fidelity/NAME.toml
 
 Each point is drawn from all that a scenario may say and both engines take; what one of them refuses is drawn again.
 """
@@ -15,11 +15,11 @@ from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
 
 HEAD = """\
-# Points drawn at random over all that a scenario may say: sawtooth compare --grid fidelity/wide.toml
+# Points drawn at random over all that a scenario may say: sawtooth compare --grid fidelity/{name}.toml
 #
-# Written by `python fidelity/wide.py {seed} {count}`, before any of them was run.
+# Written by `python fidelity/wide.py {seed} {count} {name}`, before any of them was run.
 
-record = "wide.csv"
+record = "{name}.csv"
 
 [scenario]
 interval = "500 ms"
@@ -160,9 +160,9 @@ def written(value: Any) -> str:
 
 
 def main() -> None:
-    seed, count = map(int, sys.argv[1:])
+    seed, count, name = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     draw = Draw(seed)
-    print(HEAD.format(seed=seed, count=count))
+    print(HEAD.format(seed=seed, count=count, name=name))
     found = 0
     while found < count:
         tables = draw.point()
