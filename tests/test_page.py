@@ -16,6 +16,7 @@ import numpy as np
 import palette
 import pytest
 
+from dumped import dumped
 from sawtooth.page import Axis, Figure, Mark, Panel, Series, Span, render
 from sawtooth.page.columns import column
 from sawtooth.page.shell import script, styles
@@ -190,22 +191,10 @@ def act(chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Act:
         page = tmp_path / "acted.html"
         names = [figure.name for figure in figures]
         page.write_text(render("acted", "acted.html.j2", {"acts": Markup(acts), "names": names}, figures))
-        options = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--enable-logging=stderr",
-            "--virtual-time-budget=8000",
-        ]
-        done = subprocess.run(
-            [chromium, *options, f"--user-data-dir={tmp_path}/chromium", "--dump-dom", page.as_uri()],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert "CONSOLE" not in done.stderr
+        document, console = dumped(chromium, page)
+        assert console == ""
         mark = 'data-found="'
-        text = done.stdout[done.stdout.index(mark) + len(mark) :]
+        text = document[document.index(mark) + len(mark) :]
         return json.loads(html.unescape(text[: text.index('"')]))
 
     return acted

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dumped import dumped
 from fake_engine import quick
 from sawtooth.capture.page import write_page
 from sawtooth.congestion import RttSeries
@@ -71,31 +72,13 @@ def test_a_page_without_a_place_for_its_policy_is_a_defect() -> None:
 class TestInChromium:
     """What a browser makes of the pages, and what it says of them."""
 
-    def opened(self, chromium: str, page: Path, *more: str) -> tuple[str, str]:
-        """The page's document after its scripts ran, and the browser's console."""
-        options = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--enable-logging=stderr",
-            "--virtual-time-budget=8000",
-            *more,
-        ]
-        done = subprocess.run(
-            [chromium, *options, f"--user-data-dir={page.parent}/chromium", "--dump-dom", page.as_uri()],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-
     @pytest.mark.parametrize(
         ("kind", "drawn"), [("study", 'class="u-over"'), ("capture", "400 segments"), ("link", "uplot")]
     )
     def test_a_page_is_drawn_and_breaks_no_rule_of_its_own(
         self, chromium: str, pages: dict[str, Path], kind: str, drawn: str
     ) -> None:
-        document, console = self.opened(chromium, pages[kind])
+        document, console = dumped(chromium, pages[kind])
         assert drawn in document
         assert console == ""
 
@@ -108,7 +91,7 @@ class TestInChromium:
             "onload = () => setTimeout(() => { const found = frames[0].document.documentElement;"
             "document.body.dataset.beyond = found.scrollWidth - found.clientWidth; }, 1500)</script>"
         )
-        document, _ = self.opened(chromium, frame, "--allow-file-access-from-files")
+        document, _ = dumped(chromium, frame, "--allow-file-access-from-files")
         assert 'data-beyond="0"' in document
 
     def test_a_script_that_came_in_does_not_run_and_nothing_is_asked_for(
@@ -117,7 +100,7 @@ class TestInChromium:
         page = pages["capture"].with_name("hostile.html")
         hostile = '<script>document.body.dataset.owned = 1</script><img src="http://127.0.0.1:9/x" onerror="alert(1)">'
         page.write_text(pages["capture"].read_text().replace("</body>", hostile + "</body>"))
-        document, console = self.opened(chromium, page)
+        document, console = dumped(chromium, page)
         assert "data-owned" not in document
         assert console.count("Content Security Policy") >= 2
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 
 import pytest
 
@@ -39,9 +40,9 @@ class Answering(Expectations):
         self.asked: list[Observed] = []
         self.left = 3
 
-    def ask(self, shown: object) -> None:
+    def ask(self, shown: Iterable[Connection]) -> None:
         self.left -= 1
-        super().ask(shown)  # type: ignore[arg-type]
+        super().ask(shown)
 
     def of(self, one: Connection) -> Expected:
         speaks = why_not(one)
@@ -49,7 +50,7 @@ class Answering(Expectations):
             return Expected(reason=speaks)
         return Expected(reason="being simulated") if self.left > 0 else Expected(test="fitted")
 
-    def _submit(self, seen: Observed) -> object:  # type: ignore[override]
+    def _submit(self, seen: Observed) -> Future[Expected]:
         self.asked.append(seen)
         raise OSError(0, "no process here")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.expected import Expectations, why_not
@@ -21,13 +22,11 @@ def awaited(
     ``patience_s``.
     """
     until = time.monotonic() + patience_s
-    first: Seen | None = None
-    order: list[Connection] = []
-    held: dict[str, Connection] = {}
-    for seen in looks:
-        if first is None:
-            first, order = seen, seen.first(sort, top)
-            held = {one.cookie: one for one in order[:most]}
+    coming = iter(looks)
+    first = next(coming)
+    order = first.first(sort, top)
+    held = {one.cookie: one for one in order[:most]}
+    for seen in chain([first], coming):
         now = {one.cookie: one for one in seen.first(sort)}
         for cookie, one in held.items():
             # What an answer can come from is kept: later looks may find it idle, or gone.
@@ -37,7 +36,6 @@ def awaited(
         waits = any(cookie in now and (why_not(one) or "").startswith("not yet") for cookie, one in held.items())
         if not waits or time.monotonic() > until:
             break
-    assert first is not None
     while _pending(held.values(), expectations) and time.monotonic() < until:
         time.sleep(_LOOK_AGAIN_S)
         expectations.ask(held.values())

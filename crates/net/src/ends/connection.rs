@@ -47,7 +47,7 @@ pub struct Answered {
 pub struct Handshake {
     /// How long it took in microseconds; 0: unknown.
     pub us: u64,
-    /// SYNs that had to be sent again.
+    /// SYNs that were sent again; 0 where the answer tells that the first one came.
     pub repeats: u32,
     /// Both ends agreed on ECN.
     pub ecn: bool,

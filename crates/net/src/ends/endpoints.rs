@@ -111,7 +111,7 @@ impl Ends {
         let clock = connection.receiver_clock(outside.now);
         if let Some(mut receiver) = connection.receiver.take() {
             if receiver.closes_at() < Time::NEVER && !connection.is_sending() {
-                receiver.is_heard();
+                receiver.heard();
             }
             receiver.on_timer(clock, &mut |ack| self.send_ack(index, ack, outside));
             let woken = receiver.wakes_at() <= outside.now;

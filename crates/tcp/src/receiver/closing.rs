@@ -1,13 +1,12 @@
-//! The application has read all there is and closes: its FIN acknowledges everything, and is sent again until it is known to have come (RFC 9293
-//! section 3.6). What would be lost with the last acknowledgement is told so, too.
+//! The application has read all there is and closes: its FIN acknowledges everything, and is sent again until it is known to have
+//! come (RFC 9293 section 3.6), so that a last acknowledgement that was lost is made good.
 
-use super::{READ, Receiver};
+use super::{READ, RTO_MIN_US, Receiver};
 use crate::clock::Clock;
 use crate::packet::Ack;
 use sawtooth_units::Time;
 
-/// `TCP_RTO_MIN` and `TCP_RTO_MAX` in microseconds.
-const RTO_MIN_US: u64 = 200_000;
+/// `TCP_RTO_MAX` in microseconds.
 const RTO_MAX_US: u64 = 120_000_000;
 
 impl Receiver {
@@ -28,7 +27,7 @@ impl Receiver {
     }
 
     /// The sender has heard of it.
-    pub fn is_heard(&mut self) {
+    pub fn heard(&mut self) {
         self.closes_at = Time::NEVER;
     }
 
@@ -40,7 +39,7 @@ impl Receiver {
 
     /// A tail loss probe (RFC 8985 section 7.2, with Linux's allowance for one segment), then timeouts that double.
     fn wait_for_end(&mut self, clock: Clock) {
-        let rto_us = self.handshake_us + (2 * self.handshake_us).max(RTO_MIN_US);
+        let rto_us = self.rto_us();
         let probes = u32::from(self.sack);
         let wait_us = match self.closings {
             0 if self.sack => rto_us.min(2 * self.handshake_us + RTO_MIN_US),

@@ -23,6 +23,8 @@ use queue::ReceiveQueue;
 use reassembly::{BUFFER_FRAGMENTS, Kept, Reassembly};
 use sawtooth_units::Time;
 
+/// `TCP_RTO_MIN` in microseconds.
+const RTO_MIN_US: u64 = 200_000;
 /// `TCP_MAX_QUICKACKS`.
 const MAX_QUICK_ACKS: u64 = 16;
 /// The shortest and the longest delay of an acknowledgement, in ticks: 40 and 200 ms (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`).
@@ -410,8 +412,12 @@ impl Receiver {
     }
 
     /// The receiving end's own timeout: it only ever measured the handshake.
+    fn rto_us(&self) -> u64 {
+        self.handshake_us + (2 * self.handshake_us).max(RTO_MIN_US)
+    }
+
     fn rto_ticks(&self, clock: Clock) -> u64 {
-        clock.jiffies_from_micros(self.handshake_us + (2 * self.handshake_us).max(200_000))
+        clock.jiffies_from_micros(self.rto_us())
     }
 
     fn increase_quick(&mut self, most: u64) {
