@@ -129,6 +129,14 @@ def test_ipv4_in_ipv6_is_shown_as_ipv4() -> None:
     assert look(message(family=socket.AF_INET6, **plain)).addresses(0)[::2] == ("2001:db8::1", "::1")
 
 
+def test_both_ends_of_ipv6_are_written_in_brackets() -> None:
+    ends = {"src": socket.inet_pton(socket.AF_INET6, "2001:db8::1"), "dst": socket.inet_pton(socket.AF_INET6, "::1")}
+    told = connections(Window().add(look(message(family=socket.AF_INET6, **ends))), np.array([0]), {})
+    seen = SimpleNamespace(time="now", matching=1, total=1, short=0)
+    words = lines(seen, told)[-1].split()
+    assert (words[0], words[-1]) == ("[::1]:443", "[2001:db8::1]:40000")
+
+
 def test_a_path_of_an_mptcp_connection_is_marked() -> None:
     # Linux has more behind the name: tokens and numbers of the path.
     within = attribute(layout.ULP, attribute(1, b"mptcp\0") + attribute(3, attribute(1, bytes([5, 0, 0, 0]))))
@@ -298,6 +306,10 @@ FILTERED = [
     ("dst 192.0.2.0/24", "1"),
     ("dst 192.0.2.9:443", "1"),
     ("dst 10.0.0.0/8", "2"),
+    ("dst ::ffff:10.0.0.2", "2"),
+    ("dst [::ffff:192.0.2.9]:443", "1"),
+    ("dst ::ffff:10.0.0.0/104", "2"),
+    ("dst ::ffff:0:0/96", "1 2"),
     ("dst 2001:db8::/32", "3"),
     ("dst [2001:db8::1]:80", "3"),
     ("dport = :443", "1 2"),

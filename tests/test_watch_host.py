@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from sawtooth.errors import SawtoothError
 from sawtooth.watch import Connections, Look, Watcher
 from sawtooth.watch.watcher import described
 from test_watch import SENT, look, message
@@ -24,8 +25,8 @@ def listening() -> Iterator[socket.socket]:
         yield server
 
 
-def as_nobody(filter: str) -> dict[str, object]:
-    """A look, described, by a process that has become an ordinary user."""
+def as_nobody(filter: str, namespace: str | None = None) -> dict[str, object]:
+    """A look, described, by a process that has become an ordinary user; or the error."""
     # What is imported late may lie where only root reads.
     watcher = Watcher(Played())
     watcher.look()
@@ -37,9 +38,13 @@ def as_nobody(filter: str) -> dict[str, object]:
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
-            with Connections() as source:
-                seen = Watcher(source, filter=filter).look()
-            os.write(writing, json.dumps(described(seen, seen.first())).encode())
+            try:
+                with Connections(namespace) as source:
+                    seen = Watcher(source, filter=filter).look()
+                told = described(seen, seen.first())
+            except SawtoothError as error:
+                told = {"code": error.code, "fix": error.fix}
+            os.write(writing, json.dumps(told).encode())
         finally:
             os._exit(0)
     os.close(writing)
@@ -58,6 +63,12 @@ def test_nobody_sees_every_connection_and_is_told_what_is_hidden(listening: sock
     assert one["rtt_s"] > 0
     assert one["cc"]
     assert any("processes of other users: as root" in line for line in told["unseen"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+def test_nobody_may_not_look_into_the_namespace_of_another_users_process() -> None:
+    own = str(os.getpid())
+    assert as_nobody("", own) == {"code": "missing-capability", "fix": f"sudo sawtooth watch --netns {own}"}
 
 
 def test_the_paths_of_an_mptcp_connection_are_marked() -> None:

@@ -41,6 +41,8 @@ _COMPARED: dict[str, Callable[[NDArray[np.int64], int], NDArray[np.bool_]]] = {
     "<=": lambda ports, one: ports <= one,
     "le": lambda ports, one: ports <= one,
 }
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+"""IPv4 in IPv6."""
 _JOINS = ("and", "&", "&&", "or", "|", "||")
 _MOST_WORDS = 200
 _FIX = "in ss's words: dst 192.0.2.0/24, dport = :443, port 443, process NAME, cc cubic, and, or, not, ( )"
@@ -152,6 +154,9 @@ def _address(end: str, text: str) -> Condition:
         raise InputError(
             "bad-usage", message, field="FILTER", fix="write it as 192.0.2.0/24 or 2001:db8::/32"
         ) from None
+    if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
+        # As ss writes what IPv4 is in a socket of IPv6.
+        network = ipaddress.IPv4Network((network.network_address.packed[12:], network.prefixlen - 96))
     if isinstance(network, ipaddress.IPv4Network):
         first, length, family = b"\0" * 10 + b"\xff\xff" + network.network_address.packed, 96 + network.prefixlen, 4
     else:

@@ -126,11 +126,20 @@ class Connection:
     @property
     def ends(self) -> str:
         """The peer, as ss writes it."""
-        return f"[{self.peer}]:{self.peer_port}" if ":" in self.peer else f"{self.peer}:{self.peer_port}"
+        return _end(self.peer, self.peer_port)
+
+    @property
+    def begins(self) -> str:
+        """This host's end, likewise."""
+        return _end(self.local, self.local_port)
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
         return dict(vars(self))
+
+
+def _end(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 Columns = dict[str, list[Any]]

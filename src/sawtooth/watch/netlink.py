@@ -166,13 +166,14 @@ def _within(namespace: str | None) -> Iterator[None]:
     from sawtooth.testbed.apply import entered
 
     path = Path(f"/proc/{namespace}/ns/net") if namespace.isdecimal() else _NAMESPACES / namespace
-    if "/" in namespace or namespace in ("", ".", "..") or not path.exists():
-        what = "process" if namespace.isdecimal() else "namespace"
-        message = f'there is no {what} "{plain(namespace, 60)}"'
-        raise InputError(
-            "unknown-name", message, field="--netns", fix="ip netns lists names; or give a process's number"
-        )
     try:
+        # Of another user's process even that it has a namespace is hidden.
+        if "/" in namespace or namespace in ("", ".", "..") or not path.exists():
+            what = "process" if namespace.isdecimal() else "namespace"
+            message = f'there is no {what} "{plain(namespace, 60)}"'
+            raise InputError(
+                "unknown-name", message, field="--netns", fix="ip netns lists names; or give a process's number"
+            )
         with entered(str(path)):
             yield
     except PermissionError:

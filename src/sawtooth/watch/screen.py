@@ -190,7 +190,7 @@ class Screen(App[None]):
             return ["This connection is gone."]
         one = past[-1]
         gone = "" if cookie in self._shown else " (gone, or not among the first)"
-        said = [f"{one.local}:{one.local_port} to {one.ends}, {one.cc}, {one.state}{gone}"]
+        said = [f"{one.begins} to {one.ends}, {one.cc}, {one.state}{gone}"]
         said += [f"process: {one.process or 'not seen'}, user {one.uid}", f"limit: {one.limit}: {one.why}"]
         if one.segments is not None:
             said.append(f"loss: {lost_between(one)} of {one.segments} segments")

@@ -61,7 +61,7 @@ COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
     ("delivery", lambda one: _rate(one.delivery_bps), False),
     ("received", lambda one: _rate(one.received_bps), False),
     ("process", holder, True),
-    ("local", lambda one: f"{one.local}:{one.local_port}", True),
+    ("local", lambda one: one.begins, True),
 )
 """Name, content, whether it is text; the first ones are those that a narrow terminal shows."""
 
