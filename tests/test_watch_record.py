@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import re
+import signal
+import subprocess
+import sys
+import time
 import urllib.request
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from sawtooth.cli import watch_command
+from sawtooth.cli.program import sawtooth
 from sawtooth.errors import SawtoothError
 from sawtooth.watch import MEANINGS, Watcher
 from sawtooth.watch.metrics import MOST_CONTROLS, Metrics
-from sawtooth.watch.record import OF_LOOK, Recorder
+from sawtooth.watch.record import OF_LOOK, Recorder, parts_of, written
+from sawtooth.watch.replay import Recording
 from test_watch_screen import Played
 
 
@@ -35,6 +44,98 @@ def test_a_recording_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     with pytest.raises(SawtoothError) as refused:
         Recorder(tmp_path / "none" / "looks.parquet")
     assert refused.value.code == "unwritable-output"
+
+
+def test_a_recording_is_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "looks.parquet"
+    path.write_text("an evening")
+    with pytest.raises(SawtoothError, match="never overwritten") as refused:
+        Recorder(path)
+    assert refused.value.code == "unwritable-output"
+    path.rename(tmp_path / "other")
+    # Nor what takes the name meanwhile; then the parts stay.
+    recorder = Recorder(path)
+    recorder.add(Watcher(Played()).look())
+    path.write_text("another evening")
+    with pytest.raises(SawtoothError, match="never overwritten"):
+        recorder.close()
+    assert path.read_text() == "another evening"
+    with Recording(recorder.parts) as parts:
+        assert len(list(parts.looks())) == 1
+
+
+def test_looks_are_on_the_disk_from_the_first_on_and_every_ten_seconds(tmp_path: Path) -> None:
+    watcher = Watcher(Played())
+    recorder = Recorder(tmp_path / "looks.parquet")
+    on_disk = []
+    for _ in range(23):
+        recorder.add(watcher.look())
+        with Recording(recorder.parts) as parts:
+            on_disk.append(len(list(parts.looks())))
+    assert on_disk == [1] * 10 + [11] * 10 + [21] * 3
+    recorder.close()
+    # Of one file the parts are large.
+    assert pq.ParquetFile(tmp_path / "looks.parquet").num_row_groups == 1
+
+
+def test_a_disk_that_is_full_costs_nothing_that_was_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    watcher = Watcher(Played())
+    recorder = Recorder(tmp_path / "looks.parquet")
+    recorder.add(watcher.look())
+    recorder.add(watcher.look())
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(SawtoothError) as refused:
+        recorder.close()
+    assert refused.value.code == "disk-full"
+    assert f"--replay {recorder.parts}" in str(refused.value.fix)
+    with Recording(recorder.parts) as parts:
+        assert len(list(parts.looks())) == 1
+
+
+def recording(path: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The command, once it has recorded something."""
+    code = "from sawtooth.cli import main; main()"
+    command = [sys.executable, "-c", code, "watch", "--interval", "0.1", "--record", str(path), *arguments]
+    started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not written(parts_of(path)):
+        assert started.poll() is None
+        time.sleep(0.01)
+    return started
+
+
+def test_a_kill_leaves_what_was_recorded_and_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "looks.parquet"
+    killed = recording(path, "--lines")
+    killed.kill()
+    killed.communicate()
+    assert not path.exists()
+    with Recording(parts_of(path)) as recorded:
+        (look,) = recorded.looks()
+    assert any("cut off" in one for one in look.unseen)
+    for again in (lambda: Recording(path), lambda: Recorder(path)):
+        with pytest.raises(SawtoothError) as refused:
+            again()
+        assert str(parts_of(path)) in str(refused.value)
+
+
+@pytest.mark.parametrize("arguments", [["--lines"], ["--count", "1000", "--json"]])
+def test_ctrl_c_ends_a_recording_and_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
+    left = recording(tmp_path / "looks.parquet", *arguments)
+    left.send_signal(signal.SIGINT)
+    said = left.communicate()[1]
+    assert left.returncode == 130
+    assert "error" not in said
+    assert f"{tmp_path}/looks.parquet: " in said
+    assert [one.name for one in tmp_path.iterdir()] == ["looks.parquet"]
+
+
+def test_a_port_that_the_system_chose_is_told(tmp_path: Path) -> None:
+    asked = ["watch", "--lines", "--count", "1", "--interval", "0.1", "--prometheus", ":0"]
+    told = CliRunner().invoke(sawtooth, asked, catch_exceptions=False).stderr
+    assert re.search(r"http://127\.0\.0\.1:[1-9]\d*/metrics", told)
 
 
 def test_prometheus_reads_sums_by_control_and_limit() -> None:

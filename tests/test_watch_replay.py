@@ -175,7 +175,10 @@ def test_a_file_that_is_not_there_or_a_directory_says_so(tmp_path: Path) -> None
     assert refused(tmp_path).code == "file-unreadable"
 
 
-@pytest.mark.parametrize("arguments", [["--netns", "a"], ["--once"], ["--record", "b.parquet"], ["--prometheus", ":0"]])
+LIVE = [["--netns", "a"], ["--once"], ["--interval", "5"], ["--record", "b.parquet"], ["--prometheus", ":0"]]
+
+
+@pytest.mark.parametrize("arguments", LIVE)
 def test_what_only_live_looks_have_is_refused(recorded: tuple[Path, list[Moment]], arguments: list[str]) -> None:
     with pytest.raises(SawtoothError) as found:
         CliRunner().invoke(sawtooth, ["watch", "--replay", str(recorded[0]), *arguments], catch_exceptions=False)
@@ -189,6 +192,15 @@ def test_the_command_prints_a_line_of_json_for_each_look(recorded: tuple[Path, l
     asked = ["watch", "--replay", str(recorded[0]), "--json", "--count", "3", "cc", "reno"]
     told = CliRunner().invoke(sawtooth, asked, catch_exceptions=False).output.splitlines()
     assert [json.loads(line)["connections_matching"] for line in told] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"]])
+def test_a_recording_without_any_look_says_so(tmp_path: Path, arguments: list[str]) -> None:
+    Recorder(tmp_path / "looks.parquet").close()
+    asked = ["watch", "--replay", str(tmp_path / "looks.parquet"), *arguments]
+    told = CliRunner().invoke(sawtooth, asked, catch_exceptions=False)
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert "nothing was looked at" in told.stderr
 
 
 def test_a_player_keeps_the_time_of_the_recording_at_its_speed(recorded: tuple[Path, list[Moment]]) -> None:

@@ -15,13 +15,14 @@ import click
 
 from sawtooth.cli.command import Command
 from sawtooth.cli.terminal import is_quiet, say, say_folded, tell, width
-from sawtooth.errors import InputError, SawtoothError
-from sawtooth.plain import plain
+from sawtooth.errors import INTERRUPTED, InputError, SawtoothError
+from sawtooth.plain import plain, where
 
 if TYPE_CHECKING:
     from sawtooth.watch import Connection, Seen, Watcher
     from sawtooth.watch.expected import Expectations
     from sawtooth.watch.metrics import Metrics
+    from sawtooth.watch.record import Recorder
     from sawtooth.watch.replay import Recorded, Recording
     from sawtooth.watch.screen import Screen
     from sawtooth.watch.watcher import Moment
@@ -37,7 +38,7 @@ _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd
 @click.command(cls=Command, short_help="Watch the connections of this host.")
 @click.argument("words", metavar="[FILTER]...", nargs=-1)
 @click.option("--once", is_flag=True, help="Look twice, an interval apart, say it and end.")
-@click.option("--interval", default=1.0, show_default=True, metavar="SECONDS", help="Between two looks.")
+@click.option("--interval", type=float, show_default="1", metavar="SECONDS", help="Between two looks.")
 @click.option("--count", type=click.IntRange(1), help="End after so many.")
 @click.option("--sort", default="goodput", show_default=True, type=click.Choice(_SORTS), help="What comes first.")
 @click.option("--top", type=click.IntRange(1), help="So many connections; all of them as JSON, else 50.")
@@ -52,7 +53,7 @@ _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd
 def watch(
     words: tuple[str, ...],
     once: bool,
-    interval: float,
+    interval: float | None,
     count: int | None,
     sort: str,
     top: int | None,
@@ -79,53 +80,87 @@ def watch(
     from sawtooth.watch.awaited import awaited
     from sawtooth.watch.expected import Expectations
 
-    if not SHORTEST_S <= interval <= 3600:
-        message = f"{interval:g} s between two looks is not possible"
+    between_s = 1.0 if interval is None else interval
+    if not SHORTEST_S <= between_s <= 3600:
+        message = f"{between_s:g} s between two looks is not possible"
         fix = f"take {SHORTEST_S:g} to 3600"
         raise InputError("out-of-range", message, field="--interval", fix=fix)
     if once and count is not None:
         raise InputError("bad-usage", "--once is one", field="--count", fix="leave out one of them")
     if replayed is not None:
-        live = {"--once": once, "--netns": netns, "--record": recorded, "--prometheus": port}
-        for name, value in live.items():
-            if value:
-                fix = "leave one of them out; --count 1 shows the first look of a recording"
+        live = {"--once": once or None, "--interval": interval, "--netns": netns, "--record": recorded}
+        for name, value in (live | {"--prometheus": port}).items():
+            if value is not None:
+                fix = "leave one of them out; --count 1 shows the first look of a recording, --speed is its pace"
                 raise InputError("bad-usage", "a recording has been looked at already", field=name, fix=fix)
         view = _View(sort, top, as_json=as_json)
-        with contextlib.ExitStack() as open_:
+        with _left(count is None), contextlib.ExitStack() as open_:
             recording = open_.enter_context(_recording(replayed, " ".join(words)))
+            played = recording.looks()
+            if (first := next(played, None)) is None:
+                tell(f"{where(replayed)}: nothing was looked at while it was recorded")
+                return
+            played = itertools.chain([first], played)
             if sys.stdout.isatty() and not (as_json or lines or count is not None):
-                _replay(recording, sort, speed or 1.0)
+                _replay(recording, played, sort, speed or 1.0)
                 return
             told = open_.enter_context(Expectations()) if expected else None
-            for moment in itertools.islice(_paced(recording, speed), count):
+            for moment in itertools.islice(_paced(played, speed), count):
                 view.show(moment, told)
         return
     if speed is not None:
         raise InputError("bad-usage", "it is of --replay", field="--speed", fix="see --interval")
-    with contextlib.ExitStack() as open_:
+    # A recording that was left is what was asked for; the same command again would be another one.
+    with _left(recorded is not None or not (once or count)), contextlib.ExitStack() as open_:
         source = open_.enter_context(Connections(netns))
         watcher = Watcher(source, filter=" ".join(words))
         takers: list[Callable[[Seen], None]] = []
         if port is not None:
-            takers.append(open_.enter_context(_metrics(port)).add)
+            metrics = open_.enter_context(_metrics(port))
+            if not is_quiet():
+                tell(f"served on http://127.0.0.1:{metrics.port}/metrics")
+            takers.append(metrics.add)
         if recorded is not None:
-            from sawtooth.watch.record import Recorder
-
-            takers.append(open_.enter_context(Recorder(Path(recorded))).add)
+            takers.append(open_.enter_context(_recorder(Path(recorded))).add)
         if sys.stdout.isatty() and not (once or as_json or lines or count is not None):
-            _live(watcher, interval, sort, takers)
+            _live(watcher, between_s, sort, takers)
             return
         view = _View(sort, top, as_json=as_json)
         expectations = open_.enter_context(Expectations()) if expected else None
         if once and expectations is not None:
-            looks = _taken(_looks(watcher, interval, None), takers)
+            looks = _taken(_looks(watcher, between_s, None), takers)
             count_all = top or (None if as_json else _MOST_SHOWN)
             seen, shown = awaited(looks, sort, count_all, top or _MOST_EXPECTED, expectations, _PATIENCE_S)
             view.tell(seen, shown, expectations)
             return
-        for seen in _taken(_looks(watcher, interval, 1 if once else count), takers):
+        for seen in _taken(_looks(watcher, between_s, 1 if once else count), takers):
             view.show(seen, expectations)
+
+
+@contextlib.contextmanager
+def _left(ends: bool) -> Iterator[None]:
+    """Ctrl-C is how what has no other end is left, and nothing to be repeated. Exit status 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not ends:
+            raise
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+@contextlib.contextmanager
+def _recorder(path: Path) -> Iterator[Recorder]:
+    """Says in the end what it has written, and where."""
+    from sawtooth.watch.record import Recorder
+
+    recorder = Recorder(path)
+    try:
+        with recorder:
+            yield recorder
+    finally:
+        if not is_quiet():
+            kept = path if recorder.whole else recorder.parts
+            tell(f"{where(kept)}: {recorder.looks} look{'s' * (recorder.looks != 1)}")
 
 
 def _taken(looks: Iterable[Seen], takers: Sequence[Callable[[Seen], None]]) -> Iterator[Seen]:
@@ -204,7 +239,7 @@ def _recording(path: str, filter: str) -> Recording:
     return Recording(Path(path), filter=filter)
 
 
-def _replay(recording: Recording, sort: str, speed: float) -> None:
+def _replay(recording: Recording, looks: Iterator[Recorded], sort: str, speed: float) -> None:
     """In the live view. Raises SawtoothError ``not-a-recording``, ``tool-missing``."""
     from sawtooth.watch.expected import Expectations
     from sawtooth.watch.player import Player
@@ -213,15 +248,15 @@ def _replay(recording: Recording, sort: str, speed: float) -> None:
         from sawtooth.watch.screen import Screen
     except ImportError as error:
         raise _extra("the live view", error) from error
-    player = Player(recording.looks(), speed)
+    player = Player(looks, speed)
     with Expectations() as expectations:
         _run(Screen(sort=sort, narrow=recording.narrow, expectations=expectations, player=player))
 
 
-def _paced(recording: Recording, speed: float | None) -> Iterator[Recorded]:
+def _paced(looks: Iterator[Recorded], speed: float | None) -> Iterator[Recorded]:
     """All looks, with their times between them where there is a speed."""
     before = None
-    for look in recording.looks():
+    for look in looks:
         if speed is not None and before is not None:
             time.sleep((look.at_s - before) / speed)
         before = look.at_s

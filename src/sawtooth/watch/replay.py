@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 
 from sawtooth.errors import InputError
 from sawtooth.foreign import regular
-from sawtooth.plain import plain
+from sawtooth.plain import plain, where
 from sawtooth.watch import layout
 from sawtooth.watch.condition import Condition, condition
 from sawtooth.watch.connection import Connection
 from sawtooth.watch.look import Look
-from sawtooth.watch.record import FORMAT, KEY, OF_LOOK, SINCE_2, schema
+from sawtooth.watch.record import FORMAT, KEY, OF_LOOK, SINCE_2, parts_of, schema, written
 from sawtooth.watch.watcher import in_order
 
 MOST_ROWS, LARGEST_GROUP = 4_000_000, 1 << 30
@@ -33,6 +33,7 @@ _OLDER = (
     "recorded in format 1, by an earlier version: it has not how many connections there were besides, nor short ones, "
     "nor the rate while a queue stood"
 )
+_UNENDED = "the end of the recording: it was cut off, or still goes on"
 _STATES = {name: number for number, name in layout.STATES.items()}
 _NUMBERS = {name for name, kind in typing.get_type_hints(Connection).items() if float in (kind, *typing.get_args(kind))}
 _WORDS = {name for name, kind in typing.get_type_hints(Connection).items() if str in (kind, *typing.get_args(kind))}
@@ -134,26 +135,24 @@ def damaged(path: Path, why: str) -> InputError:
 
 
 class Recording:
-    """The looks of a file, in their order, when they are asked for; a part of the file is in memory at a time."""
+    """The looks of a file, in their order, when they are asked for; a part of the file is in memory at a time. Of a
+    recording that was cut off, or still goes on, ``path`` is the directory of its parts.
+    """
 
     def __init__(self, path: Path, *, filter: str = "") -> None:
         """Raises SawtoothError ``file-not-found``, ``file-unreadable``, ``not-a-recording``, and as ``condition``."""
         self._path = path
         self.narrow(filter)
-        regular(path)
         with self._reading():
-            self._file = pq.ParquetFile(path)
-        try:
-            self._check()
-        except BaseException:
-            self._file.close()
-            raise
+            self._parts = written(path) if path.is_dir() else []
+        self._file: pq.ParquetFile | None = None
+        self._open((self._parts or [path])[0])
 
     def __enter__(self) -> Recording:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._file.close()
+        self._close()
 
     def narrow(self, filter: str) -> None:
         """From the next look on, another filter. Raises SawtoothError as ``condition``."""
@@ -163,11 +162,9 @@ class Recording:
         """All. Raises SawtoothError ``not-a-recording`` where the file is damaged."""
         held: pa.Table | None = None
         before = -math.inf
-        for number in range(self._file.num_row_groups):
+        for read in self._tables():
             with self._reading():
-                read = self._file.read_row_group(number, columns=self._file.schema_arrow.names)
-                table = self._whole(read if held is None else pa.concat_tables([held, read]))
-                table.validate(full=True)
+                table = read if held is None else pa.concat_tables([held, read])
             times = table["at_s"].to_numpy(zero_copy_only=False)
             if not np.isfinite(times).all() or (np.diff(times, prepend=before) < 0).any():
                 raise damaged(self._path, "its clock (at_s) goes back, or is missing")
@@ -179,6 +176,34 @@ class Recording:
             before = float(times[starts[-1]]) if starts else before
         if held is not None and held.num_rows:
             yield self._look(held)
+
+    def _tables(self) -> Iterator[pa.Table]:
+        """What comes into memory at once."""
+        for path in self._parts or [self._path]:
+            file = self._open(path)
+            for number in range(file.num_row_groups):
+                with self._reading():
+                    table = self._whole(file.read_row_group(number, columns=file.schema_arrow.names))
+                    table.validate(full=True)
+                yield table
+
+    def _open(self, path: Path) -> pq.ParquetFile:
+        """This file, and no other."""
+        self._close()
+        regular(path)
+        with self._reading():
+            self._file = file = pq.ParquetFile(path)
+        try:
+            self._check(file)
+        except BaseException:
+            self._close()
+            raise
+        return file
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def _look(self, table: pa.Table) -> Recorded:
         head = table.slice(0, 1).select(["time", "at_s", *OF_LOOK]).to_pylist()[0]
@@ -193,13 +218,13 @@ class Recording:
             total=total,
             short=head["short_connections"],
             short_bytes=head["short_bytes"],
-            unseen=(*([_OLDER] if self.older else []), *unseen),
+            unseen=(*([_OLDER] if self.older else []), *([_UNENDED] if self._parts else []), *unseen),
             path=self._path,
         )
         return look if self._condition is None else look.narrowed(self._condition)
 
-    def _check(self) -> None:
-        found = self._file.schema_arrow
+    def _check(self, file: pq.ParquetFile) -> None:
+        found = file.schema_arrow
         told = (found.metadata or {}).get(KEY)
         self.older = told is None
         """Written before there were numbers of formats."""
@@ -214,8 +239,8 @@ class Recording:
             if at < 0 or found.field(at).type != field.type:
                 what = "it has none" if at < 0 else f"it is of {plain(found.field(at).type, 40)}, not {field.type}"
                 raise damaged(self._path, f'the column "{field.name}": {what}')
-        for number in range(self._file.num_row_groups):
-            group = self._file.metadata.row_group(number)
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
             if group.num_rows > MOST_ROWS or group.total_byte_size > LARGEST_GROUP:
                 raise damaged(self._path, f"a part of it has {group.num_rows} rows, {group.total_byte_size >> 20} MiB")
 
@@ -231,7 +256,9 @@ class Recording:
         try:
             yield
         except FileNotFoundError:
-            fix = "check the name and the directory"
+            parts = parts_of(self._path)
+            cut = f"{where(parts)} has what was recorded until now, or until it was cut off"
+            fix = cut if parts.is_dir() else "check the name and the directory"
             raise InputError("file-not-found", "there is no such file", file=self._path, fix=fix) from None
         except PermissionError as error:
             fix = "give a readable file"
