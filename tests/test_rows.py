@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -70,6 +73,31 @@ def test_a_small_table_has_the_bytes_that_pandas_writes(tmp_path: Path) -> None:
     rows.save(grown(frame(500), 7), "it", tmp_path / "ours")
     frame(500).to_parquet(tmp_path / "pandas", engine="pyarrow", compression="zstd", index=False)
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "pandas").read_bytes()
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("count", [900, 3_500])
+def test_only_the_thread_that_asks_reads_a_file(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another, of Arrow's, that still holds the file when the interpreter ends would abort it."""
+    rows.save({"it": frame(count)}, "it", tmp_path / "it")
+    readers: set[int] = set()
+
+    class Heeded(io.FileIO):
+        def read(self, *size: int) -> bytes | None:
+            readers.add(threading.get_ident())
+            return super().read(*size)
+
+        def readinto(self, buffer: Any) -> int | None:
+            readers.add(threading.get_ident())
+            return super().readinto(buffer)
+
+    monkeypatch.setattr(Path, "open", lambda path, _: Heeded(path))
+    found = rows.load(tmp_path / "it")
+    if isinstance(found, rows.Stored):
+        assert sum(map(len, found.groups(["t_s", "flow"]))) == count
+        found = found.read()
+    assert found.equals(frame(count))
+    assert readers == {threading.get_ident()}
 
 
 @pytest.mark.usefixtures("small_groups")

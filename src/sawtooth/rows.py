@@ -27,17 +27,19 @@ _BATCHES = 256
 
 
 class Stored:
-    """A table in an open Parquet file."""
+    """A table in an open Parquet file.
+
+    Read by the calling thread alone; see ``opened``.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
     def read(self) -> DataFrame:
         """The whole table."""
-        import pandas as pd
-
         self._file.seek(0)
-        return pd.read_parquet(self._file, engine="pyarrow")
+        table: DataFrame = opened(self._file).read(use_threads=False).to_pandas()
+        return table
 
     def __len__(self) -> int:
         import pyarrow.parquet as pq
@@ -54,14 +56,12 @@ class Stored:
 
     def groups(self, columns: Sequence[str] | None = None) -> Iterator[DataFrame]:
         """The table in its row groups, in order; of ``columns`` those that it has."""
-        import pyarrow.parquet as pq
-
         wanted = None if columns is None else [name for name in self.names() if name in columns]
         self._file.seek(0)
-        file = pq.ParquetFile(self._file)
+        file = opened(self._file)
         # Not iter_batches, which reads far ahead.
         for number in range(file.num_row_groups):
-            yield file.read_row_group(number, columns=wanted).to_pandas()
+            yield file.read_row_group(number, columns=wanted, use_threads=False).to_pandas()
 
     def copy(self, path: Path) -> None:
         """Writes the file's bytes to ``path``."""
@@ -114,6 +114,15 @@ class Tables(MutableMapping[str, "DataFrame"]):
         """The table where it is in a file and was not asked for yet."""
         found = self._tables[name]
         return found if isinstance(found, Stored) else None
+
+
+def opened(file: IO[bytes]) -> Any:
+    """A ``ParquetFile`` that only the calling thread reads, given ``use_threads=False``: a thread of Arrow's that still
+    holds a file of Python's when the interpreter ends aborts it, or keeps it from ending (apache/arrow#34314).
+    """
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(file, pre_buffer=False)
 
 
 def load(path: Path) -> DataFrame | Stored:

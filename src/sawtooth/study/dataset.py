@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.engines import Engine, get
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import plain
+from sawtooth.rows import opened
 from sawtooth.scenario import Scenario
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.measures import MEASURES
@@ -104,7 +105,6 @@ class Dataset:
         """All rows that are there, each point once."""
         import pandas as pd
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         frames = []
         with self._writing():
@@ -112,7 +112,8 @@ class Dataset:
                 content = self._store.cat_file(path)
                 try:
                     wanted = None if columns is None else list({*columns, "digest"})
-                    frames.append(pq.read_table(io.BytesIO(content), columns=wanted).to_pandas())
+                    part = opened(io.BytesIO(content)).read(columns=wanted, use_threads=False)
+                    frames.append(part.to_pandas())
                 except pa.ArrowException as error:
                     fix = "remove it: its points are computed again"
                     raise SawtoothError("not-a-result", "is no whole part of a dataset", file=path, fix=fix) from error
