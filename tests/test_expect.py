@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from fake_engine import quick, study
+from fake_engine import Fake, quick, study
 from sawtooth.cli.program import status_of
 from sawtooth.errors import SawtoothError
 from sawtooth.expect import ABSENT, FAILS, HOLDS, UNKNOWN, Judgement, Verdict, judge
@@ -18,7 +19,7 @@ from sawtooth.expect.estimate import Sample, estimate
 from sawtooth.expect.machines import annotated, junit
 from sawtooth.expect.text import words
 from sawtooth.stats import Interval, independent
-from sawtooth.study import Study, StudyResult
+from sawtooth.study import Dataset, Study, StudyResult, run_into
 from sawtooth.wanted import RATE
 
 KEEPS = "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)"
@@ -36,7 +37,7 @@ def asked() -> Study:
     return study(vary=vary, scenario={"topology": "chain", "duration": "30 s", "chain": {"rate": "1 Gbit/s"}})
 
 
-def verdicts(result: StudyResult, *texts: str) -> list[Verdict]:
+def verdicts(result: StudyResult | Dataset, *texts: str) -> list[Verdict]:
     return list(judge(result, {text: text for text in texts}).verdicts)
 
 
@@ -305,6 +306,52 @@ def test_run_tells_at_its_end_and_the_saved_result_can_be_asked_again(tmp_path, 
     assert status_of(["check", told["results"]]) == status
     file.write_text(f'{SCENARIO}gate = "mean_mbps > 1 kbit/s"\n')
     assert status_of(["check", told["results"], "--study", str(file)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "status"),
+    [
+        ("mean_mbps > 1 Mbit/s", [], 0),
+        ("mean_mbps(loss=0%) > 99% of path.rate", [], 3),
+        ("mean_mbps(flow='cubic') > 11 Mbit/s", [], 3),
+        ("mean_srtt_ms < 12 ms", ["--seeds", "1"], 4),
+        ("mean_mbps(loss=0%) > 1 Mbit/s", ["--set", "path.loss=1%"], 0),
+    ],
+)
+def test_rows_of_a_dataset_are_judged_as_results_are(tmp_path, capsys, line, options, status) -> None:
+    file, xml = tmp_path / "gate.toml", tmp_path / "junit.xml"
+    file.write_text(f'{SCENARIO}gate = "{line}"\n')
+    asked = ["run", str(file), "-q", "--jobs", "1", *options, "--json"]
+    assert status_of([*asked, "--out", str(tmp_path / "results")]) == status
+    there = json.loads(capsys.readouterr().out)
+    url = f"file://{tmp_path}/out"
+    assert status_of([*asked, "--out", url, "--junit", str(xml), "--github"]) == status
+    captured = capsys.readouterr()
+    told = json.loads(captured.out)
+    assert told["expectations"] == there["expectations"]
+    assert len(list(ElementTree.parse(xml).iter("testcase"))) == len(told["expectations"])
+    assert captured.err.count("::error ") == sum(one["verdict"] == FAILS for one in told["expectations"])
+    assert status_of(["check", told["dataset"], "--json"]) == (status or 4 * bool("--set" in options))
+    assert json.loads(capsys.readouterr().out)["expectations"] == told["expectations"]
+
+
+def test_what_a_dataset_has_no_rows_of_is_refused_before_anything_runs(tmp_path, capsys) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text(f"{SCENARIO}gate = \"share_percent(flow='cubic') > 50%\"\n")
+    assert status_of(["run", str(file), "-q", "--out", f"file://{tmp_path}/out"]) == 2
+    assert "error[unsupported]: expect.gate: a dataset has rows of whole points" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_dataset_that_lacks_rows_is_not_judged(tmp_path) -> None:
+    made = run_into(asked(), f"file://{tmp_path}", engine=Fake(), executor=ThreadPoolExecutor(1), quiet=True)
+    assert verdicts(made, KEEPS)[0].verdict == HOLDS
+    (part,) = Path(made.url.removeprefix("file://")).glob("part-*")
+    part.unlink()
+    for url, told in ((made.url, "0 of 8 points are there"), (f"file://{tmp_path}", "no readable _study.json")):
+        with pytest.raises(SawtoothError, match=told) as caught:
+            judge(Dataset(url), {"it": KEEPS})
+        assert caught.value.code == "not-a-result"
 
 
 def test_run_refuses_junit_where_nothing_is_expected(tmp_path, capsys) -> None:

@@ -41,21 +41,23 @@ def check(
 ) -> None:
     """Check a study's result against what it expects.
 
-    RESULT is its directory, or a name as sawtooth results prints it. Expectations are those of its study's table
-    [expect], of --study or --expect: --expect "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)".
+    RESULT is its directory, a name as sawtooth results prints it, or the address of a dataset. Expectations are those
+    of its study's table [expect], of --study or --expect:
+    --expect "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)".
     The exit status is 0 when all hold, by their 95% intervals; 3 when one fails; 4 when none does, but these runs
     can't tell of one.
     """
     from sawtooth.expect import ABSENT, judge
     from sawtooth.results import place
-    from sawtooth.study import Study, StudyResult
+    from sawtooth.study import Dataset, Study, StudyResult
 
     if given and file is not None:
         raise InputError("bad-usage", "--study says what to expect", field="--expect", fix="leave out one of them")
     wanted, source = {text: text for text in given} or None, None
     if file is not None:
         wanted, source = Study.load(file).expect or {}, file
-    found = judge(StudyResult.load(place(result)), wanted, source=source)
+    seen = Dataset(result) if "://" in result else StudyResult.load(place(result))
+    found = judge(seen, wanted, source=source)
     if as_json:
         say(json.dumps(found.describe(), indent=2, ensure_ascii=False))
     else:

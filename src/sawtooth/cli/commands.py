@@ -22,7 +22,8 @@ from sawtooth.plain import plain, sentence, where
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sawtooth.study import Study, StudyResult
+    from sawtooth.expect import Judgement
+    from sawtooth.study import Dataset, Study, StudyResult
 
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -102,10 +103,11 @@ def run(
     sawtooth check.
     """
     from sawtooth.expect import judge
+    from sawtooth.expect.seen import refuse_parts
     from sawtooth.expect.text import words
     from sawtooth.report import write_report
     from sawtooth.scenario.overrides import parse_assignment
-    from sawtooth.study import run_study
+    from sawtooth.study import run_into, run_study
 
     overrides = dict(parse_assignment(setting) for setting in settings)
     if omit is not None:
@@ -151,8 +153,15 @@ def run(
         if capture or capture_at:
             fix = "leave it out, or give a directory"
             raise InputError("bad-usage", "a dataset has no captures", field="--capture", fix=fix)
+        if study.expect:
+            refuse_parts(study.expect, study.points(full=full, seeds=options["seeds"], overrides=overrides))
         with workers(cluster, jobs) as executor:
-            _into(study, out, as_json, executor=executor, **options)
+            found = run_into(study, out, executor=executor, **options)
+        judged = judge(found, source=study.origin) if study.expect else None
+        status = 0 if judged is None else told(judged, junit, github)
+        _written(study, found, judged, as_json)
+        if status:
+            context.exit(status)
         return
     with workers(cluster, jobs) as executor:
         run_study(
@@ -266,14 +275,15 @@ def studies(as_json: bool) -> None:
     say(f"\nfiles: {where(next(iter(found.values()))[1].parent)}")
 
 
-def _into(study: Study, url: str, as_json: bool, **options: Any) -> None:
-    """A study's rows as a dataset: where it is, and the means of its points."""
-    from sawtooth.study import run_into
+def _written(study: Study, found: Dataset, judged: Judgement | None, as_json: bool) -> None:
+    """A study's rows as a dataset: where it is, the means of its points, and what was expected."""
+    from sawtooth.expect.text import words
 
-    found = run_into(study, url, **options)
     rows = found.read()
     if as_json:
-        say(json.dumps({"dataset": found.url, "points": len(rows)}, indent=2, ensure_ascii=False))
+        expected = {} if judged is None else {"expectations": judged.describe()["expectations"]}
+        about = {"dataset": found.url, "points": len(rows)} | expected
+        say(json.dumps(about, indent=2, ensure_ascii=False))
         return
     keys = [axis.column for axis in study.axes()]
     if keys:
@@ -284,6 +294,8 @@ def _into(study: Study, url: str, as_json: bool, **options: Any) -> None:
         ]
         head = [*keys, "seeds", "mean Mbit/s", "least", "most"]
         say("\n".join(aligned([head, *lines], range(len(keys)), width(), keys=len(keys))))
+    if judged is not None:
+        say_folded(f"\n{words(judged)}\n")
     say(f"dataset: {plain(found.url, 400)} ({len(rows)} points; part-*.parquet)")
 
 

@@ -10,21 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.expect.estimate import Estimate, Sample, estimate
-from sawtooth.scenario.compiler import flow_names
+from sawtooth.expect.seen import Seen
 from sawtooth.stats import Interval
-from sawtooth.study import StudyResult
 from sawtooth.study.axis import Axis, text
-from sawtooth.study.expectation import Expectation, column_of, field_of, is_field, parts_of, point_of, read
-from sawtooth.study.shares import ALL
-from sawtooth.study.study import ALONE
+from sawtooth.study.expectation import Expectation, read
 from sawtooth.wanted import NUMBER, Amount, Comparison, Dimension, Measure
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from sawtooth.study import Dataset, StudyResult
 
 HOLDS, FAILS, UNKNOWN, ABSENT = "holds", "fails", "can't tell", "not asked"
 """The last: ``--set`` left its points out of the study, so nothing was run that it is of."""
-_TABLES = ("shares", "latency", "completions", "applications")
 
 
 @dataclass(frozen=True)
@@ -88,107 +84,30 @@ class Judgement:
 
 
 def judge(
-    result: StudyResult, wanted: Mapping[str, str] | None = None, *, source: Path | str | None = None
+    result: StudyResult | Dataset, wanted: Mapping[str, str] | None = None, *, source: Path | str | None = None
 ) -> Judgement:
-    """Whether a result has what its study expects, or what ``wanted`` does: names and comparisons.
+    """Whether a result, or a dataset, has what its study expects, or what ``wanted`` does: names and comparisons.
 
     A comparison holds where all of the 95% interval of its margin is on the right side, and fails where none of it is.
-    Raises SawtoothError: as reading a study with this table ``[expect]`` does; ``missing-field`` where there is none.
+    Raises SawtoothError: as reading a study with this table ``[expect]`` does; ``missing-field`` where there is none;
+    of a dataset ``not-a-result`` where it lacks rows, and ``unsupported`` where a flow or probe is asked for.
     """
-    given = result.study.expect if wanted is None else wanted
+    seen = Seen.of(result)
+    given = seen.study.expect if wanted is None else wanted
     if not given:
         fix = 'add a table [expect] to the study, or give e.g. "mean_mbps > 50 Mbit/s"'
         raise InputError("missing-field", "the study expects nothing", field="expect", fix=fix)
-    seen = _Seen(result)
     verdicts = [one for expected in read(given) for one in _verdicts(expected, seen)]
-    origin = source if source is not None or wanted is not None else result.study.origin
-    return Judgement(result.study.name, None if origin is None else str(origin), tuple(verdicts))
+    origin = source if source is not None or wanted is not None else seen.study.origin
+    return Judgement(seen.study.name, None if origin is None else str(origin), tuple(verdicts))
 
 
-class _Seen:
-    """What a result has: its points, as they were run."""
-
-    def __init__(self, result: StudyResult) -> None:
-        self.result = result
-        described = result.description
-        self.axes = result.study.axes(described["overrides"])
-        self.seeds = sorted({place.seed for place in result.places})
-
-    def sample(self, measure: Measure, case: Mapping[str, Any]) -> tuple[Sample, Dimension]:
-        """Raises SawtoothError where there is no such point, or no such column."""
-        import numpy as np
-
-        key = point_of(measure, self.axes, case)
-        if is_field(measure):
-            return self._field(measure, key)
-        parts = parts_of(measure)
-        names = {one: list(getattr(self.result, one).columns) for one in _TABLES} if parts else {}
-        having = [one for one, columns in names.items() if {column_of(measure), *parts} <= set(columns)]
-        if not having and self._is_only_flow(parts, key):
-            # What all flows have is its own.
-            parts = {}
-        if parts and not having:
-            fix = "sawtooth query lists the tables, or docs/reference/tables.md"
-            raise InputError("unknown-name", f"no table of this study has {measure}", fix=fix)
-        table = getattr(self.result, having[0]) if having else self.result.details
-        column = column_of(measure)
-        if column not in table.columns:
-            raise InputError("unknown-name", f"this study's table has no column {column}", fix="see table.csv")
-        rows = _rows(table, key | parts, str(measure))
-        rows = rows[rows["seed"] != ALL]
-        amount = Amount.of_column(column, rows[column].to_numpy(dtype=float))
-        return Sample(np.asarray(amount.value), self._within(measure, parts, rows)), amount.dimension
-
-    def _is_only_flow(self, parts: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
-        place = next((one for one in self.result.places if _has(one.key, key)), None)
-        return (
-            set(parts) == {"flow"}
-            and place is not None
-            and flow_names(self.result.run(place).scenario) == [str(parts["flow"])]
-        )
-
-    def _within(self, measure: Measure, parts: Mapping[str, Any], rows: DataFrame) -> Interval | None:
-        """The interval within the one run that there is, which throughput has."""
-        if len(rows) != 1 or parts or column_of(measure) != "mean_mbps":
-            return None
-        row = rows.iloc[0]
-        bounds = (Amount.of_column("mean_mbps", float(row[name])).value for name in ("ci_low_mbps", "ci_high_mbps"))
-        low, high = map(float, bounds)
-        return Interval((low + high) / 2, low, high, int(row["ci_n"]))
-
-    def _field(self, measure: Measure, key: Mapping[str, Any]) -> tuple[Sample, Dimension]:
-        import numpy as np
-
-        place = next((one for one in self.result.places if _has(one.key, key)), None)
-        if place is None:
-            raise InputError("unknown-name", f"no point has {_told(key)}", fix="run the study without --set")
-        amount = field_of(self.result.run(place).scenario, measure.name)
-        return Sample(np.full(len(self.seeds), float(amount.value))), amount.dimension
-
-
-def _rows(table: DataFrame, wanted: Mapping[str, Any], measure: str) -> DataFrame:
-    """Of one point or part, one a seed."""
-    chosen = table
-    for name, value in wanted.items():
-        if name not in chosen.columns:
-            continue
-        chosen = chosen[chosen[name] == value]
-        if chosen.empty:
-            known = sorted({text(one) for one in table[name].dropna()})
-            fix = f"it is one of: {', '.join(known[:20])}"
-            raise InputError("unknown-name", f"{name} never is {text(value)} in these results", fix=fix)
-    if chosen["seed"].duplicated().any():
-        fix = "set more: flow, probe, bytes_from, or another axis"
-        raise InputError("conflict", f"{measure} is of several rows of the table", fix=fix)
-    return chosen
-
-
-def _verdicts(expected: Expectation, seen: _Seen) -> Iterable[Verdict]:
+def _verdicts(expected: Expectation, seen: Seen) -> Iterable[Verdict]:
     try:
-        expected.check(seen.axes, seen.result.run(seen.result.places[0]).scenario)
+        expected.check(seen.axes, seen.scenario(seen.places[0]))
         cases = expected.cases(seen.axes)
     except SawtoothError as error:
-        if not seen.result.description["overrides"]:
+        if not seen.changed:
             raise error.at(field=f"expect.{expected.name}") from None
         nothing = Interval(math.nan, math.nan, math.nan, 0)
         sides = nothing, nothing, nothing
@@ -202,7 +121,7 @@ def _verdicts(expected: Expectation, seen: _Seen) -> Iterable[Verdict]:
             raise error.at(field=f"expect.{expected.name}") from None
 
 
-def _verdict(expected: Expectation, case: dict[str, Any], seen: _Seen) -> Verdict:
+def _verdict(expected: Expectation, case: dict[str, Any], seen: Seen) -> Verdict:
     import numpy as np
 
     wanted = expected.wanted
@@ -270,14 +189,6 @@ def _key(measure: Measure) -> tuple[Any, ...]:
 def _case_of(case: Mapping[str, Any], axes: list[Axis]) -> dict[str, Any]:
     """A study in which nothing varies has one point, whatever it is called."""
     return dict(case) if axes else {}
-
-
-def _has(key: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return all(key.get(name) == value for name, value in wanted.items() if name != ALONE)
-
-
-def _told(key: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {text(value)}" for name, value in key.items())
 
 
 def _plain(one: Interval) -> dict[str, float | None]:

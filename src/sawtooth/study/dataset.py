@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.engines import Engine, get
 from sawtooth.errors import InputError, SawtoothError
+from sawtooth.foreign import json_value
 from sawtooth.plain import plain
 from sawtooth.rows import opened
 from sawtooth.scenario import Scenario
@@ -67,11 +68,11 @@ def measure(asked: Asked) -> dict[str, Any] | SawtoothError | None:
 
 class Dataset:
     """Raises SawtoothError: ``tool-missing`` without fsspec or what it needs for this address, ``bad-usage`` for an
-    address of no kind that it knows, ``unwritable-output`` where the store refuses.
+    address of no kind that it knows, ``unwritable-output`` where the store refuses. ``url`` is its own.
     """
 
-    def __init__(self, url: str, name: str, identity: str) -> None:
-        self.url = f"{url.rstrip('/')}/{name}/{identity[:16]}"
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
         try:
             core = importlib.import_module("fsspec.core")
         except ImportError as error:
@@ -87,6 +88,11 @@ class Dataset:
         except ValueError as error:
             fix = "give a directory, or an address like s3://BUCKET/PREFIX"
             raise InputError("bad-usage", plain(str(error), 200), file=url, fix=fix) from error
+
+    @classmethod
+    def under(cls, url: str, name: str, identity: str) -> Dataset:
+        """That of a study, by what is asked."""
+        return cls(f"{url.rstrip('/')}/{name}/{identity[:16]}")
 
     def begin(self, described: Mapping[str, Any]) -> None:
         """Says what is asked; where nothing can be written, that is known before anything is computed."""
@@ -121,6 +127,35 @@ class Dataset:
             return pd.DataFrame(columns=list(columns or ["digest"]))
         whole: DataFrame = pd.concat(frames, ignore_index=True)
         return whole.drop_duplicates("digest", ignore_index=True)
+
+    def asked(self) -> tuple[dict[str, Any], DataFrame]:
+        """What was asked, and a row a point, in its order, as ``StudyResult.details`` has one of a run.
+
+        Raises SawtoothError ``not-a-result`` where there is no dataset, or one that lacks rows.
+        """
+        try:
+            with self._writing():
+                told = self._store.cat_file(f"{self._path}/{_ABOUT}") if self._is_there() else b""
+            described = dict(json_value(told.decode()))
+            described |= {name: described[name] for name in ("study", "full", "seeds", "overrides")}
+            points = [(one["digest"], one["key"] | {"seed": one["seed"]}) for one in described["points"]]
+            columns = list(points[0][1])
+        except (ValueError, TypeError, LookupError) as error:
+            if isinstance(error, SawtoothError):
+                raise
+            fix = "name a dataset as sawtooth run --out prints it"
+            raise SawtoothError("not-a-result", f"has no readable {_ABOUT}", file=self.url, fix=fix) from error
+        rows = self.read().set_index("digest")
+        there = sum(digest in rows.index for digest, _ in points)
+        if there < len(points):
+            fix = "run the same command again: it goes on where it stopped"
+            message = f"the study is not finished: {there} of {len(points)} points are there"
+            raise SawtoothError("not-a-result", message, file=self.url, fix=fix)
+        keys = {name: [key[name] for _, key in points] for name in columns}
+        return described, rows.loc[[digest for digest, _ in points]].reset_index(drop=True).assign(**keys)
+
+    def _is_there(self) -> bool:
+        return bool(self._store.exists(f"{self._path}/{_ABOUT}"))
 
     @contextlib.contextmanager
     def adding(self, points: Sequence[Point]) -> Iterator[Rows]:

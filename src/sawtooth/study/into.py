@@ -41,7 +41,7 @@ def run_into(
     chosen = get(engine) if isinstance(engine, str) else engine
     points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides)
     asked = described(study, chosen.name, points, full, seeds, overrides)
-    dataset = Dataset(url, study.directory, identity(asked))
+    dataset = Dataset.under(url, study.directory, identity(asked))
     dataset.begin(asked)
     there = dataset.digests()
     left = [point for point in points if point.scenario.digest() not in there]

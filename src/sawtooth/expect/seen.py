@@ -1,0 +1,168 @@
+"""Seen: what there is of a study's points, by which it is judged: the tables of a result, or the rows of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import InputError
+from sawtooth.expect.estimate import Sample
+from sawtooth.scenario import Scenario
+from sawtooth.scenario.compiler import flow_names
+from sawtooth.stats import Interval
+from sawtooth.study import Dataset, Study, StudyResult
+from sawtooth.study.axis import Axis, text
+from sawtooth.study.expectation import COLUMNS, column_of, field_of, is_field, parts_of, point_of, read
+from sawtooth.study.result import Place
+from sawtooth.study.shares import ALL
+from sawtooth.study.study import ALONE, Point
+from sawtooth.wanted import Amount, Dimension, Measure
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_TABLES = ("shares", "latency", "completions", "applications")
+_WHOLE = "give --out a directory, or expect something of whole points"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """``details`` has a row a run, ``parts`` the tables of flows and probes by name; ``changed``: by ``--set``."""
+
+    study: Study
+    axes: list[Axis]
+    places: Sequence[Place]
+    changed: bool
+    details: DataFrame
+    parts: Mapping[str, DataFrame]
+    scenario: Callable[[Place], Scenario]
+
+    @classmethod
+    def of(cls, found: StudyResult | Dataset) -> Seen:
+        """Raises SawtoothError ``not-a-result`` for a dataset that lacks rows of its study."""
+        return cls._of_dataset(found) if isinstance(found, Dataset) else cls._of_result(found)
+
+    @classmethod
+    def _of_result(cls, result: StudyResult) -> Seen:
+        changes = result.description["overrides"]
+        return cls(
+            result.study,
+            result.study.axes(changes),
+            result.places,
+            bool(changes),
+            result.details,
+            {name: getattr(result, name) for name in _TABLES},
+            lambda place: result.run(place).scenario,
+        )
+
+    @classmethod
+    def _of_dataset(cls, dataset: Dataset) -> Seen:
+        described, rows = dataset.asked()
+        study, changes = Study.from_dict(described["study"]), described["overrides"]
+        points = study.points(full=described["full"], seeds=described["seeds"], overrides=changes)
+        scenarios = {point.id: point.scenario for point in points}
+        places = [Place(point.id, point.key, point.seed) for point in points]
+        return cls(study, study.axes(changes), places, bool(changes), rows, {}, lambda place: scenarios[place.id])
+
+    @property
+    def seeds(self) -> list[int]:
+        """That the points have."""
+        return sorted({place.seed for place in self.places})
+
+    def sample(self, measure: Measure, case: Mapping[str, Any]) -> tuple[Sample, Dimension]:
+        """Raises SawtoothError where there is no such point, or no such column."""
+        import numpy as np
+
+        key = point_of(measure, self.axes, case)
+        if is_field(measure):
+            return self._field(measure, key)
+        parts = parts_of(measure)
+        names = {name: list(table.columns) for name, table in self.parts.items()} if parts else {}
+        having = [one for one, columns in names.items() if {column_of(measure), *parts} <= set(columns)]
+        if not having and self._is_only_flow(parts, key):
+            # What all flows have is its own.
+            parts = {}
+        if parts and not self.parts:
+            raise _without_parts(measure)
+        if parts and not having:
+            fix = "sawtooth query lists the tables, or docs/reference/tables.md"
+            raise InputError("unknown-name", f"no table of this study has {measure}", fix=fix)
+        table = self.parts[having[0]] if having else self.details
+        column = column_of(measure)
+        if column not in table.columns:
+            raise InputError("unknown-name", f"this study's table has no column {column}", fix="see table.csv")
+        rows = _rows(table, key | parts, str(measure))
+        rows = rows[rows["seed"] != ALL]
+        amount = Amount.of_column(column, rows[column].to_numpy(dtype=float))
+        return Sample(np.asarray(amount.value), self._within(measure, parts, rows)), amount.dimension
+
+    def _is_only_flow(self, parts: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
+        place = self._place(key)
+        return place is not None and _is_only_flow(parts, self.scenario(place))
+
+    def _place(self, key: Mapping[str, Any]) -> Place | None:
+        return next((one for one in self.places if _has(one.key, key)), None)
+
+    def _within(self, measure: Measure, parts: Mapping[str, Any], rows: DataFrame) -> Interval | None:
+        """The interval within the one run that there is, which throughput has."""
+        if len(rows) != 1 or parts or column_of(measure) != "mean_mbps":
+            return None
+        row = rows.iloc[0]
+        bounds = (Amount.of_column("mean_mbps", float(row[name])).value for name in ("ci_low_mbps", "ci_high_mbps"))
+        low, high = map(float, bounds)
+        return Interval((low + high) / 2, low, high, int(row["ci_n"]))
+
+    def _field(self, measure: Measure, key: Mapping[str, Any]) -> tuple[Sample, Dimension]:
+        import numpy as np
+
+        place = self._place(key)
+        if place is None:
+            raise InputError("unknown-name", f"no point has {_told(key)}", fix="run the study without --set")
+        amount = field_of(self.scenario(place), measure.name)
+        return Sample(np.full(len(self.seeds), float(amount.value))), amount.dimension
+
+
+def refuse_parts(expect: Mapping[str, str] | None, points: Sequence[Point]) -> None:
+    """Raises SawtoothError ``unsupported`` where a study expects something of a flow or a probe that a dataset has no
+    rows of: said before its points are run.
+    """
+    for expected in read(expect):
+        for one in expected.wanted.measures:
+            parts = parts_of(one)
+            own = column_of(one) in COLUMNS and any(_is_only_flow(parts, point.scenario) for point in points)
+            if parts and not own:
+                raise _without_parts(one).at(field=f"expect.{expected.name}")
+
+
+def _without_parts(measure: Measure) -> InputError:
+    return InputError("unsupported", f"a dataset has rows of whole points, not {measure}", fix=_WHOLE)
+
+
+def _is_only_flow(parts: Mapping[str, Any], scenario: Scenario) -> bool:
+    return set(parts) == {"flow"} and flow_names(scenario) == [str(parts["flow"])]
+
+
+def _rows(table: DataFrame, wanted: Mapping[str, Any], measure: str) -> DataFrame:
+    """Of one point or part, one a seed."""
+    chosen = table
+    for name, value in wanted.items():
+        if name not in chosen.columns:
+            continue
+        chosen = chosen[chosen[name] == value]
+        if chosen.empty:
+            known = sorted({text(one) for one in table[name].dropna()})
+            fix = f"it is one of: {', '.join(known[:20])}"
+            raise InputError("unknown-name", f"{name} never is {text(value)} in these results", fix=fix)
+    if chosen["seed"].duplicated().any():
+        fix = "set more: flow, probe, bytes_from, or another axis"
+        raise InputError("conflict", f"{measure} is of several rows of the table", fix=fix)
+    return chosen
+
+
+def _has(key: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return all(key.get(name) == value for name, value in wanted.items() if name != ALONE)
+
+
+def _told(key: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {text(value)}" for name, value in key.items())
