@@ -195,7 +195,39 @@ def test_what_holds_again_is_not_monotone_and_the_first_change_is_the_answer() -
 def test_between_one_flow_and_the_next_there_is_nothing() -> None:
     flows = Unknown.parse("flows.0.count=1..64")
     _, found = searched(lambda count: 6.5 - count, unknown=flows)
-    assert (found.value, found.low, found.high) == (6, 6, 7)
+    # Six hold and seven do not: six is the last that holds, whatever is between.
+    assert (found.value, found.low, found.high) == (6, 6, 6)
+    _, found = searched(lambda count: count - 6.5, unknown=flows)
+    assert (found.value, found.low, found.high) == (7, 7, 7)
+
+
+@pytest.mark.parametrize("text", ["path.rtt=1ms..500ms", "path.loss=0.0001%..5%", "flows.0.count=1..640"])
+@pytest.mark.parametrize("noise", [0.0, 0.002])
+def test_each_end_of_the_interval_is_as_near_to_the_answer_as_was_asked_for(text: str, noise: float) -> None:
+    """Also where the crossing is just beside one of the two clear places."""
+    unknown = Unknown.parse(text)
+    low, high = unknown.place(unknown.low), unknown.place(unknown.high)
+    for number in range(40):
+        truth = low + (high - low) * (0.05 + 0.9 * number / 40)
+        _, found = searched(
+            lambda value, truth=truth: (truth - unknown.place(value)) / (high - low),
+            noise=noise,
+            seed=number,
+            unknown=unknown,
+        )
+        reach = unknown.reach(unknown.place(found.value), 0.1) * 1.001 + (unknown.is_whole and 1)
+        assert found.enough
+        assert unknown.place(found.value) - unknown.place(found.low) <= reach
+        assert unknown.place(found.high) - unknown.place(found.value) <= reach
+
+
+@pytest.mark.parametrize(("holds_low", "told"), [(True, (12, 12, 13)), (False, (13, 13, 14))])
+def test_an_interval_of_whole_numbers_ends_with_one_that_may_be_the_answer(holds_low: bool, told: Any) -> None:
+    """Between 12 and 14, which are told from each other, 12 or 13 is the last that holds, or 13 or 14 the first."""
+    flows = Unknown.parse("flows.0.count=1..64")
+    assert flows.ends(12.4, 12.0, 14.0, holds_low) == told
+    packets = Unknown.parse("path.queue=10 packets..5000 packets")
+    assert packets.ends(*map(math.log, (12.4, 12.0, 14.0)), holds_low) == told
 
 
 @pytest.mark.parametrize(
@@ -298,6 +330,54 @@ def test_another_engine_is_asked_at_the_answer() -> None:
     found: Any = find(CHAIN, vary=VARY, want=want, engine=Fixed(), check=Fake(name="other"))
     assert [one.engine for one in found.checks] == ["other"] * 3
     assert (found.checks[0].holds, found.checks[-1].holds) == ("yes", "no")
+
+
+class Lossier(Fixed):
+    """As if twice as much were lost."""
+
+    def run(self, scenario: Any, **options: Any) -> Any:
+        return super().run(
+            scenario.set({"chain.loss": f"{scenario.chain_table.loss.probability * 200:.9f}%"}), **options
+        )
+
+
+class Whole(Fixed):
+    """Loses as many hundredths as there are flows."""
+
+    def run(self, scenario: Any, **options: Any) -> Any:
+        return super().run(scenario.set({"flows.0.count": 1, "chain.loss": f"{scenario.flows[0].count}%"}), **options)
+
+
+class Fewer(Whole):
+    """And two more."""
+
+    def run(self, scenario: Any, **options: Any) -> Any:
+        return super().run(scenario.set({"flows.0.count": scenario.flows[0].count + 2}), **options)
+
+
+def test_another_engine_that_says_otherwise_is_told_in_a_sentence() -> None:
+    want = "goodput >= 80% of chain.rate"
+    other: Any = find(CHAIN, vary=VARY, want=want, engine=Fixed(), check=Lossier(name="other"))
+    assert "other says otherwise: there it does not hold at " in repr(other)
+    assert other.describe()["contradicted"]
+    more: Any = find(CHAIN, vary=VARY, want=want, engine=Lossier(), check=Fixed(name="other"))
+    assert "other says otherwise: there it holds at " in repr(more)
+    same: Any = find(CHAIN, vary=VARY, want=want, engine=Fixed(), check=Fixed(name="other"))
+    assert "otherwise" not in repr(same)
+    assert not same.describe()["contradicted"]
+    never: Any = find(CHAIN, vary=VARY, want="goodput >= 2 Gbit/s", engine=Fixed(), check=Fixed(name="other"))
+    assert (never.verdict, never.contradictions) == ("never", ())
+
+
+def test_of_whole_numbers_the_next_is_asked_that_does_not_hold() -> None:
+    """905 Mbit/s less 72 a flow: 545 with five."""
+    asked: dict[str, Any] = {"vary": "flows.0.count=1..10", "want": "goodput >= 500 Mbit/s", "engine": Whole()}
+    same: Any = find(CHAIN, check=Whole(name="other"), **asked)
+    assert (same.value, *same.interval) == (5, 5, 5)
+    assert [(one.value, one.holds) for one in same.checks] == [(5, "yes"), (6, "no")]
+    assert same.contradictions == ()
+    other: Any = find(CHAIN, check=Fewer(name="other"), **asked)
+    assert "other says otherwise: there it does not hold at 5" in repr(other)
 
 
 @pytest.mark.parametrize(

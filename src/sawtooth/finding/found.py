@@ -72,6 +72,22 @@ class Found(Shown):
         more = "" if self.holds == "below" else " on"
         return f"{unknown.field} {side} {unknown.text(rounded(self.value))}{more} (95% interval {ends})"
 
+    @property
+    def contradictions(self) -> tuple[Check, ...]:
+        """Where another engine clearly says otherwise: no at the end of the interval at which it holds, or before it,
+        or yes at the other."""
+        if self.verdict != "found":
+            other = {"always": "no", "never": "yes"}.get(self.verdict)
+            return tuple(one for one in self.checks if one.holds == other)
+        # As they were asked for.
+        low, high = (self.unknown.value(self.unknown.place(one)) for one in self.interval)
+        beside = 1 if self.unknown.is_whole else 0
+        sign = 1 if self.holds == "below" else -1
+        inside, outside = (low, high + beside) if sign > 0 else (high, low - beside)
+        no = {one.value for one in self.checks if one.holds == "no" and sign * (one.value - inside) <= 0}
+        yes = {one.value for one in self.checks if one.holds == "yes" and sign * (one.value - outside) >= 0}
+        return tuple(one for one in self.checks if one.value in no | yes)
+
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
         return {
@@ -95,6 +111,7 @@ class Found(Shown):
             "seconds": round(self.seconds, 3),
             "points": self.table.to_dict("records"),
             "checks": [vars(one) for one in self.checks],
+            "contradicted": bool(self.contradictions),
             "scenario": self.scenario,
         }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from itertools import pairwise
 
@@ -56,9 +55,15 @@ def one(question: Question) -> Found:
 
 
 def _checked(question: Question, unknown: Unknown, crossing: Crossing) -> tuple[Check, ...]:
-    """At the answer and at its interval's ends; at the range's where nothing was found."""
-    given = (crossing.low, crossing.value, crossing.high)
-    places = [value for value in given if not math.isnan(value)] or unknown.corners
+    """At the answer and at its interval's ends, of whole numbers beside the one at which it may still hold; at the
+    range's where nothing was found."""
+    if crossing.verdict == "found":
+        low, high = crossing.low, crossing.high
+        if unknown.is_whole:
+            low, high = (low, high + 1) if crossing.holds_low else (low - 1, high)
+        places = [low, crossing.value, high]
+    else:
+        places = unknown.corners
     return question.checked(unknown, [unknown.value(unknown.place(value)) for value in places])
 
 

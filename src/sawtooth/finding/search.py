@@ -3,8 +3,9 @@
 The margin is above 0 where a want holds. The range is looked at in ``SCAN`` places, then narrowed between two places
 of which one is clearly above and one clearly below (Student's t over seeds, at ``CLEAR``), until they are near, or what
 is between them cannot be told apart from 0. Then the places about the crossing get seeds, each time the one that most
-lessens the error at the ends of the interval that was asked for, until it is so short. The interval is what the two
-clear places enclose where that is short enough, which needs no more than that the margin falls (or rises) all along.
+lessens the error at the ends of the interval that was asked for, until both are so near to the crossing. The interval
+is what the two clear places enclose where they are near enough, which needs no more than that the margin falls (or
+rises) all along.
 Else it is that of a parabola through the means about the crossing; see ``curve``. Each place has seeds of its own, so
 that their errors do not depend on each other.
 """
@@ -108,7 +109,7 @@ class Search(Probing[float]):
         guess, low, high, curve = self._crossing(points, left, right)
         reach = self.unknown.reach(guess, self.within)
         told = [(one.value, other.value) for one, other in changes]
-        close = right.place - left.place <= 2 * reach
+        close = max(right.place - guess, guess - left.place) <= reach
         if close or (self.unknown.is_whole and right.value - left.value <= 1):
             return self._found(guess, left.place, right.place, left, told, True), {}
         half = max(guess - low, high - guess)

@@ -101,6 +101,12 @@ def remarks(found: Found | Frontier) -> list[str]:
     elif not found.monotone:
         pairs = "; ".join(" and ".join(found.unknown.text(one) for one in pair) for pair in found.changes)
         said.append(f"not monotone: it begins or ends to hold between {pairs}; the answer is the first of these")
+    if isinstance(found, Found) and found.contradictions:
+        told = (
+            f"{'holds' if one.holds == 'yes' else 'does not hold'} at {found.unknown.text(rounded(one.value))}"
+            for one in found.contradictions
+        )
+        said.append(f"{found.checks[0].engine} says otherwise: there it {' and '.join(told)}")
     if not found.enough:
         said.append(
             f"the runs did not suffice for an interval within {found.within * 100:g}%: --runs gives more of them"
@@ -138,6 +144,8 @@ def summed(found: Answers) -> list[list[str]]:
             ends = " … ".join(answered.text(rounded(row[end])) for end in ("low", "high")) if known else ""
             monotone, carries = row.get("monotone", True), row.get("carries", True)
             remark = "not monotone" if not monotone else "too few runs" if not row["enough"] else ""
+            if isinstance(one, Found) and one.contradictions:
+                remark = ", ".join(part for part in (remark, f"{one.checks[0].engine} says otherwise") if part)
             cells = [*(plain(key[name]) for name in key), *(axis.text(row[axis.field]) for axis in given)]
             lines.append([*cells, value, ends, str(one.runs), remark or ("" if carries else "surface does not carry")])
     return lines

@@ -26,6 +26,8 @@ _QUANTA = {"%": 1e-7, "packets": 1.0, "packet": 1.0, "p": 1.0, "bdp": 1e-9}
 """The finest step of a unit; of others 1 ns, 1 bit/s, 1 byte."""
 _COUNTED = ("packets", "packet", "p", "bdp")
 _DIGITS = 4
+_NEAR = 1e-6
+"""So near to a whole number it is that one."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +123,18 @@ class Unknown:
         return list(dict.fromkeys(self.value(low + (high - low) * at / (count - 1)) for at in range(count)))
 
     def ends(self, place: float, low: float, high: float, holds_low: bool) -> tuple[float, float, float]:
-        """A place and the ends of its interval as values. Of whole numbers the last that holds, and ends that are."""
+        """A place and the ends of its interval as values. Of whole numbers the last that holds: at least the last up to
+        the low end, and at most the last before the high one, where it does not; or the first, likewise."""
         back = math.exp if self.scale == "log" else float
         value, ends = back(place), (back(low), back(high))
         if self.is_whole and not math.isnan(value):
-            ends = (float(math.floor(ends[0] + 1e-9)), float(math.ceil(ends[1] - 1e-9)))
-            value = float(math.floor(value + 1e-9) if holds_low else math.ceil(value - 1e-9))
-            value = min(max(value, ends[0]), ends[1])
+            if holds_low:
+                value, least, most = math.floor(value + _NEAR), math.floor(ends[0] + _NEAR), math.ceil(ends[1] - _NEAR)
+                ends = float(least), float(max(most - 1, least))
+            else:
+                value, least, most = math.ceil(value - _NEAR), math.floor(ends[0] + _NEAR), math.ceil(ends[1] - _NEAR)
+                ends = float(min(least + 1, most)), float(most)
+            value = min(max(float(value), ends[0]), ends[1])
         return value, *ends
 
     def amount(self, value: float) -> Amount:
