@@ -115,6 +115,10 @@ class Search(Probing[float]):
         half = max(guess - low, high - guess)
         about = [one for one in points if abs(one.place - guess) <= WINDOW * reach]
         wanted = self._places(points, about, left, right, guess, reach)
+        middle = (left.place + right.place) / 2
+        if not wanted and right.place - left.place <= 2 * self.unknown.reach(middle, self.within):
+            # About the crossing no further place tells more, as where the margin jumps.
+            return self._found(middle, left.place, right.place, left, told, True), {}
         if wanted or curve is None:
             return self._found(guess, low, high, left, told, False), wanted or _evened(about)
         if half <= reach and sum(one.n for one in about) >= LEAST:
