@@ -17,9 +17,10 @@ from sawtooth.errors import SawtoothError
 from sawtooth.expect import ABSENT, FAILS, HOLDS, UNKNOWN, Judgement, Verdict, judge
 from sawtooth.expect.estimate import Sample, estimate
 from sawtooth.expect.machines import annotated, junit
-from sawtooth.expect.text import words
+from sawtooth.expect.text import said, words
 from sawtooth.stats import Interval, independent
 from sawtooth.study import Dataset, Study, StudyResult, run_into
+from sawtooth.testing import assert_holds
 from sawtooth.wanted import RATE
 
 KEEPS = "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)"
@@ -161,7 +162,13 @@ def test_one_seed_has_the_interval_within_its_run_where_throughput_is_asked_and_
     assert (found.verdict, found.seeds) == (HOLDS, 1)
     counted = only(one, "mean_srtt_ms(cc='bbr', loss=1%) < 1 s")
     assert counted.verdict == UNKNOWN
-    assert "--seeds" in counted.reason
+    assert counted.reason == "one seed has no interval: run the study with several"
+    # Where it is asked from a terminal, and from pytest.
+    assert "run the study with several, --seeds 5" in said(counted)
+    with pytest.raises(
+        AssertionError, match="run the study with several, seeds=5 in the marker, or --sawtooth-seeds 5"
+    ):
+        assert_holds(one, counted.text)
 
 
 def test_what_set_left_out_of_the_study_is_not_asked_and_said(tmp_path: Path) -> None:

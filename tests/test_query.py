@@ -148,6 +148,9 @@ def test_the_command_writes_what_it_prints(home: Path, ending: str, tmp_path: Pa
     if ending != "parquet":
         assert status_of(["query", sql, "--in", str(home), f"--{ending}"]) == 0
         assert capsys.readouterr().out == target.read_text()
+        both = ["--out", str(tmp_path / f"both.{ending}"), f"--{ending}"]
+        assert status_of(["query", sql, "--in", str(home), *both]) == 0
+        assert capsys.readouterr().out == target.read_text() == (tmp_path / f"both.{ending}").read_text()
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])

@@ -31,6 +31,9 @@ def test_what_holds_is_silent_and_what_does_not_shows_both_sides_with_intervals(
     assert re.search(r"fails: mean_mbps\(loss=0%\) < 800 Mbit/s\n    90\d\.?\d* Mbit/s \[.*\] against 800 Mbit/s", told)
     assert "can't tell: rpm > 1" in told
     assert "holds:" not in told
+    assert_holds(result, {"it is fast": "mean_mbps(loss=0%) > 800 Mbit/s"}, "mean_mbps(loss=0%) > 700 Mbit/s")
+    with pytest.raises(AssertionError, match=r"fails: it is slow: mean_mbps\(loss=0%\) < 800 Mbit/s"):
+        assert_holds(result, {"it is slow": "mean_mbps(loss=0%) < 800 Mbit/s"})
     with pytest.raises(SawtoothError, match="missing-unit"):
         assert_holds(result, "mean_mbps > 800")
     with pytest.raises(SawtoothError, match="expects nothing"):
@@ -48,7 +51,8 @@ def test_the_how_to_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.Mo
     assert Path("expectations.xml").read_text().count("<testcase") == 4
     Path("test_gate.py").write_text(
         block("python") + "\n\n@pytest.mark.sawtooth_study('gate.toml')\ndef test_no(sawtooth_result):\n"
-        "    assert_holds(sawtooth_result, 'mean_mbps(loss=0%) > 50 Mbit/s')\n",
+        "    assert_holds(sawtooth_result, 'mean_mbps(loss=0%) > 50 Mbit/s')\n"
+        "\n\n@pytest.mark.sawtooth_study('gate.toml', seedz=3)\ndef test_marker(sawtooth_result):\n    pass\n",
         encoding="utf-8",
     )
     asked = [
@@ -63,6 +67,8 @@ def test_the_how_to_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.Mo
         "kept",
     ]
     told = subprocess.run(asked, capture_output=True, text=True, timeout=250)
-    assert "1 failed, 2 passed" in told.stdout, told.stdout + told.stderr
+    assert "1 failed, 2 passed, 1 error" in told.stdout, told.stdout + told.stderr
+    assert "the marker sawtooth_study takes no seedz; did you mean" in told.stdout
+    assert "TypeError" not in told.stdout
     assert "against 50 Mbit/s" in told.stdout
     assert len([one for one in Path("kept/gate").iterdir() if not one.is_symlink()]) == 1

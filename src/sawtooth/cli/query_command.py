@@ -57,9 +57,10 @@ def query(sql: str | None, directory: str, latest: bool, out: str | None, form: 
         from sawtooth.storage import write_bytes
 
         write_bytes(Path(out), _bytes(found, ending))
-        say(f"wrote {where(Path(out))}: {found.num_rows} rows")
-    elif form is not None:
+    if form is not None:
         say(_bytes(found, form).decode(), end="")
+    elif out is not None:
+        say(f"wrote {where(Path(out))}: {found.num_rows} rows")
     else:
         say(_table(found))
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 HOLDS, FAILS, UNKNOWN, ABSENT = "holds", "fails", "can't tell", "not asked"
 """The last: ``--set`` left its points out of the study, so nothing was run that it is of."""
+ONE_SEED = "one seed has no interval: run the study with several"
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def _verdict(expected: Expectation, case: dict[str, Any], seen: Seen) -> Verdict
         elif count < len(seen.seeds):
             reason = f"only {count} of {len(seen.seeds)} seeds have all values"
         elif math.isnan(margin.interval.low):
-            reason = "one seed has no interval: take several, --seeds 5" if count == 1 else "a value is not finite"
+            reason = ONE_SEED if count == 1 else "a value is not finite"
     sides = left.interval, right.interval, margin.interval
     return Verdict(expected.name, wanted.text, case, verdict, *sides, unit, count, needed, reason)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sawtooth.expect.judgement import ABSENT, FAILS, HOLDS, UNKNOWN, Judgement, Verdict
+from sawtooth.expect.judgement import ABSENT, FAILS, HOLDS, ONE_SEED, UNKNOWN, Judgement, Verdict
 from sawtooth.plain import plain, sentence
 from sawtooth.stats import Interval
 from sawtooth.wanted import Dimension
@@ -24,13 +24,14 @@ def said(one: Verdict) -> str:
     return f"{plain(one.text)}: {sides(one)}"
 
 
-def sides(one: Verdict) -> str:
-    """Both sides; of what can't be told why, and what would tell."""
+def sides(one: Verdict, several: str = "--seeds 5") -> str:
+    """Both sides; of what can't be told why, and what would tell. ``several`` is how seeds are asked for here."""
     if math.isnan(one.margin.mean):
         return sentence(one.reason or "nothing to tell it by")
     told = f"{amount(one.left, one.dimension)} against {amount(one.right, one.dimension)}"
     if one.verdict == UNKNOWN:
         why = one.reason or f"the margin's interval is {bounds(one.margin, one.dimension)}"
+        why += f", {several}" if one.reason == ONE_SEED else ""
         return f"{told}; {sentence(why)}{needed(one)}"
     return told
 

@@ -11,6 +11,7 @@ With pytest, the marker ``sawtooth_study`` and the fixture ``sawtooth_result`` r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["assert_holds"]
 
+_SEVERAL = "seeds=5 in the marker, or --sawtooth-seeds 5"
 
-def assert_holds(result: StudyResult | str | PathLike[str], *expectations: str) -> None:
+
+def assert_holds(result: StudyResult | str | PathLike[str], *expectations: str | Mapping[str, str]) -> None:
     """Whether comparisons hold for a study's result, given itself, its directory or its name; without any, whether
-    those of its study's ``[expect]`` do.
+    those of its study's ``[expect]`` do. A comparison is a text, or several by names of their own.
 
     Raises AssertionError where one fails or these runs can't tell, which shows both sides with their 95% intervals and
     how many seeds would tell; SawtoothError where a comparison cannot be asked of the study.
@@ -36,11 +39,14 @@ def assert_holds(result: StudyResult | str | PathLike[str], *expectations: str) 
 
     if isinstance(result, (str, PathLike)):
         result = StudyResult.load(place(Path(result)))
-    found = judge(result, {text: text for text in expectations} or None)
+    wanted: dict[str, str] = {}
+    for one in expectations:
+        wanted |= {one: one} if isinstance(one, str) else one
+    found = judge(result, wanted or None)
     wrong = [one for one in found.verdicts if one.verdict != HOLDS]
     if wrong:
         lines = []
-        for one in wrong:
-            name = one.title if one.name == one.text else f"{one.title}: {one.text}"
-            lines += [f"{one.verdict}: {name}", f"    {sides(one)}"]
+        for case in wrong:
+            name = case.title if case.name == case.text else f"{case.title}: {case.text}"
+            lines += [f"{case.verdict}: {name}", f"    {sides(case, _SEVERAL)}"]
         raise AssertionError("\n".join([*lines, counted(found), f"results: {result.directory}"]))

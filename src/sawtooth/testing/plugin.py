@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sawtooth.study import StudyResult
 
 MARKER = "sawtooth_study"
+OPTIONS = ("engine", "seeds", "overrides", "full", "jobs")
+"""That the marker takes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the marker known."""
-    line = f"{MARKER}(file, engine=, seeds=, overrides=, full=, jobs=): the study that sawtooth_result is of"
+    line = f"{MARKER}(file, {', '.join(f'{name}=' for name in OPTIONS)}): the study that sawtooth_result is of"
     config.addinivalue_line("markers", line)
 
 
@@ -68,5 +70,10 @@ def sawtooth_result(request: pytest.FixtureRequest, sawtooth_run: Callable[..., 
     marker = request.node.get_closest_marker(MARKER)
     if marker is None or len(marker.args) != 1:
         pytest.fail(f'name the study: @pytest.mark.{MARKER}("office.toml")', pytrace=False)
+    for name in marker.kwargs:
+        if name not in OPTIONS:
+            from sawtooth.errors import suggestion
+
+            pytest.fail(f"the marker {MARKER} takes no {name}; {suggestion(name, OPTIONS)}", pytrace=False)
     beside = request.path.parent / str(marker.args[0])
     return sawtooth_run(beside if beside.is_file() else marker.args[0], **marker.kwargs)
