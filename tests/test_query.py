@@ -183,6 +183,26 @@ def test_the_command_shows_a_table_and_without_sql_the_views(home: Path, capsys)
     assert "summary" in json.loads(capsys.readouterr().out)
 
 
+def test_a_table_that_is_too_wide_goes_on_below_by_the_numbers_of_its_rows(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns that are empty take no room there."""
+    wide = ", ".join(f"'{letter * 12}' AS {letter}, NULL AS no_{letter}" for letter in "abcde")
+    asked = ["query", f"SELECT {wide} FROM range(2)", "--in", str(home)]
+    monkeypatch.setenv("COLUMNS", "50")
+    assert status_of(asked) == 0
+    told = capsys.readouterr().out
+    tables = [[line.split() for line in part.splitlines()] for part in told.split("\n\n")]
+    assert [one[0] for one in tables] == [["row", "a", "b", "c"], ["row", "d", "e"]]
+    assert [line[0] for line in tables[1][1:3]] == ["1", "2"]
+    assert " ".join(told.split()).endswith("without any value: no_a, no_b, no_c, no_d, no_e")
+    monkeypatch.setenv("COLUMNS", "200")
+    assert status_of(asked) == 0
+    told = capsys.readouterr().out
+    assert "no_e" in told.splitlines()[0]
+    assert not told.startswith("row")
+
+
 def test_without_duckdb_the_extra_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = builtins.__import__
 

@@ -13,7 +13,7 @@ import click
 from sawtooth.cli.command import Command
 from sawtooth.cli.form import form_options
 from sawtooth.cli.terminal import say, say_folded, width
-from sawtooth.columns import aligned
+from sawtooth.columns import aligned, folded
 from sawtooth.errors import InputError
 from sawtooth.plain import plain, where
 
@@ -106,10 +106,26 @@ def _table(found: Table) -> str:
     shown = found.slice(0, MOST_ROWS)
     columns = [[_cell(value) for value in column.to_pylist()] for column in shown.columns]
     lines = [[plain(name) for name in found.column_names], *map(list, zip(*columns, strict=True))]
-    words = [at for at, one in enumerate(found.schema.types) if not str(one).startswith(_NUMBERS)]
-    told = aligned(lines, words, width()) if found.num_columns else []
+    words = [not str(one).startswith(_NUMBERS) for one in found.schema.types]
+    room, remarks = width(), []
+    if _is_wider(lines, room):
+        empty = [at for at in range(found.num_columns) if not any(line[at] for line in lines[1:])]
+        if len(empty) < found.num_columns:
+            remarks += [f"without any value: {', '.join(lines[0][at] for at in empty)}"] * bool(empty)
+            lines = [[cell for at, cell in enumerate(line) if at not in empty] for line in lines]
+            words = [one for at, one in enumerate(words) if at not in empty]
+    if _is_wider(lines, room):
+        # What does not fit follows below, where the number tells which row it is of.
+        lines = [["row", *lines[0]], *([str(number), *line] for number, line in enumerate(lines[1:], 1))]
+        words = [False, *words]
+    told = aligned(lines, [at for at, one in enumerate(words) if one], room) if found.num_columns else []
     more = found.num_rows - shown.num_rows
-    return "\n".join([*told, *([f"… {more} more rows: --csv, --json and --out have them"] if more else [])])
+    remarks += [f"… {more} more rows: --csv, --json and --out have them"] * bool(more)
+    return "\n".join([*told, *(folded(one, room) for one in remarks)])
+
+
+def _is_wider(lines: list[list[str]], room: int | None) -> bool:
+    return room is not None and sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2 > room
 
 
 def _cell(value: Any) -> str:
