@@ -1,4 +1,7 @@
-"""The process in which modules run: ``python -m sawtooth.module PAGE IN OUT``, three descriptors; for ``apart``."""
+"""The process in which modules run: ``python -m sawtooth.module PAGE IN OUT``, three descriptors; for ``apart``.
+
+Standard output and error are a pipe to the parent: what a module prints is words, never part of an answer.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,24 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from sawtooth import _core
+from sawtooth.module.answers import packed
 
 
 def main() -> None:
     page, questions, answers = (int(argument) for argument in sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Standard output is for results, which this process has none of.
-    os.dup2(2, 1)
+    # Programs that a module starts get none of them.
+    for own in (page, questions, answers):
+        os.set_inheritable(own, False)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _core.share_watch(page)
-    asked, told = Connection(questions, writable=False), Connection(answers, readable=False)
+    asked = Connection(questions, writable=False)
+
+    def tell(*answer: Any) -> None:
+        left = memoryview(packed(*answer))
+        while left:
+            left = left[os.write(answers, left) :]
+
     simulation: _core.Simulation | None = None
     patience_s = 0
     while True:
@@ -36,26 +47,26 @@ def main() -> None:
                     try:
                         modules.append(_core.Module(library, list(parameters), name))
                     except ValueError as error:
-                        told.send(("refused", (len(modules), *error.args)))
+                        tell("refused", (len(modules), *error.args))
                         return
-                answer: Any = [module.name for module in modules]
                 wanted = {flow: modules[place] for flow, place in places.items()}
                 if scenario is not None:
                     simulation = _core.Simulation(scenario, captures, wanted)
+                tell("answer", [module.name for module in modules])
             else:
                 assert simulation is not None
                 _be_patient(patience_s)
                 finished = simulation.advance(*given)
                 tables = simulation.take()
-                answer = finished, tables, simulation.now_ns, simulation.events, simulation.delivered_packets
-            told.send(("answer", answer))
+                counted = finished, simulation.now_ns, simulation.events, simulation.delivered_packets
+                tell("answer", counted, tables)
         except ValueError as error:
-            told.send(("value", str(error)))
+            tell("value", str(error))
         except OSError as error:
-            told.send(("system", (error.errno, error.strerror, error.filename)))
+            tell("system", (error.errno, error.strerror, error.filename))
         except BaseException as error:
             # A panic of the core, which PyO3 raises as a BaseException.
-            told.send(("overrun" if str(error) == _core.OVERRUN else "panic", str(error)))
+            tell("overrun" if str(error) == _core.OVERRUN else "panic", str(error))
             return
 
 

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -17,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.module.answers import Answers, Garbled, readable
 from sawtooth.module.compiler import build
+from sawtooth.module.process_watch import ProcessWatch
+from sawtooth.module.words import Words
 from sawtooth.plain import plain
 
 PATIENCE_S = 10
@@ -71,19 +75,25 @@ class Apart:
         self._page.truncate(8 * _WORDS)
         ours, theirs = os.pipe()
         back, there = os.pipe()
+        heard, said = os.pipe()
         command = [sys.executable, "-P", "-m", "sawtooth.module", str(self._page.fileno()), str(back), str(theirs)]
         try:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
                 pass_fds=(self._page.fileno(), back, theirs),
                 # Ctrl-C is for us, who end it.
                 start_new_session=True,
             )
         finally:
-            os.close(theirs)
-            os.close(back)
-        self._from, self._to = Connection(ours, writable=False), Connection(there, readable=False)
+            for end in (theirs, back, said):
+                os.close(end)
+        self._ends = (ours, heard)
+        self._answers, self._words = Answers(ours), Words(heard)
+        self._to = Connection(there, readable=False)
+        self._watch = ProcessWatch(self._process.pid, PATIENCE_S)
         try:
             places = {flow: self._distinct.index(wanted) for flow, wanted in modules.items()}
             opened = [(str(path), wanted.parameters, wanted.name) for path, wanted in self._paired()]
@@ -108,8 +118,9 @@ class Apart:
 
     def advance(self, until_ns: int, max_events: int) -> bool:
         """As the core's. Rows are kept until ``take``."""
-        finished, tables, self.now_ns, self.events, self.delivered_packets = self._ask("advance", until_ns, max_events)
-        self._tables = tables
+        (finished, self.now_ns, self.events, self.delivered_packets), self._tables = self._asked(
+            "advance", until_ns, max_events
+        )
         return bool(finished)
 
     def take(self) -> dict[str, dict[str, Any]]:
@@ -122,8 +133,11 @@ class Apart:
         self._kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
-        for end in (self._from, self._to, self._page):
-            end.close()
+        self._words.finish()
+        for descriptor in self._ends:
+            os.close(descriptor)
+        self._to.close()
+        self._page.close()
 
     def _kill(self) -> None:
         # Its session is its own, so all that it began is one group.
@@ -137,17 +151,21 @@ class Apart:
         self.close()
 
     def _ask(self, *question: Any) -> Any:
+        return self._asked(*question)[0]
+
+    def _asked(self, *question: Any) -> tuple[Any, dict[str, dict[str, Any]]]:
+        """The answer, and its tables."""
         try:
             self._to.send(question)
-            while not self._from.poll(_POLL_S):
-                # What a module began may hold the pipe open beyond the end of the process.
-                if self._process.poll() is not None and not self._from.poll():
-                    raise EOFError
-            kind, answer = self._from.recv()
+            kind, answer, tables = self._awaited()
+            self._check(question[0], kind, answer)
         except (EOFError, OSError):
             raise self._died() from None
+        except Garbled:
+            self._kill()
+            raise self._failed("wrote to a file that it did not open: the one that answers go through") from None
         if kind == "answer":
-            return answer
+            return answer, tables
         if kind == "refused":
             raise self._refused(*answer)
         if kind == "overrun":
@@ -157,6 +175,42 @@ class Apart:
         if kind == "system":
             raise OSError(*answer)
         raise SawtoothError("core-failed", f"the core failed: {answer}", fix=_REPORT_IT)
+
+    def _check(self, question: str, kind: str, answer: Any) -> None:
+        """Raises Garbled for what the process itself does not answer."""
+        match kind, answer:
+            case "answer", [*names] if question == "open" and all(isinstance(name, str) for name in names):
+                return
+            case "answer", [bool(), int(), int(), int()] if question == "advance":
+                return
+            case "refused", [int(number), str(), [*words]] if 0 <= number < len(self._distinct):
+                if words and all(isinstance(word, str | int) for word in words):
+                    return
+            case ("system", [int(), _, _]) | ("overrun" | "value" | "panic", str()):
+                return
+        raise Garbled(kind)
+
+    def _awaited(self) -> tuple[str, Any, dict[str, dict[str, Any]]]:
+        """The next answer. Raises EOFError where the process ends, and as ``_failed`` where it hangs."""
+        self._watch.begin()
+        ended = False
+        looked = time.monotonic()
+        while True:
+            found = self._answers.next()
+            self._words.pass_on()
+            if found is not None:
+                return found
+            # What a module began may hold the pipe open beyond the end of the process.
+            if ended:
+                raise EOFError
+            ended = self._process.poll() is not None
+            if time.monotonic() - looked >= _POLL_S:
+                looked = time.monotonic()
+                hangs = self._watch.look()
+                if hangs is not None:
+                    self._kill()
+                    raise self._failed(hangs)
+            readable(self._ends[: 1 if self._words.ended else 2], 0.0 if ended else _POLL_S)
 
     def _refused(self, number: int, kind: str, words: Sequence[str]) -> SawtoothError:
         wanted = self._distinct[number]
@@ -204,7 +258,7 @@ class Apart:
         with mmap.mmap(self._page.fileno(), 8 * _WORDS) as page:
             words = struct.unpack(f"={_WORDS}Q", page[:])
         hook, number, address = words[0], words[1], words[3]
-        if hook and number < len(self._distinct):
+        if 0 < hook < len(_core.MODULE_HOOKS) and number < len(self._distinct):
             wanted = self._distinct[number]
             line = _line(self._libraries[number], address - words[_BASES + number]) if address else None
             where = f"in its {_core.MODULE_HOOKS[hook]}" + (f", {line}" if line else "")
@@ -213,8 +267,8 @@ class Apart:
                 "module-failed", message, file=wanted.sources[0], field=self._at(wanted), fix="mend the module"
             )
         files = ", ".join(wanted.file for wanted in self._distinct)
-        message = f"the process that ran {files} {why}, outside of a hook: a module has broken its memory"
-        fix = "look for writes beyond what is the module's own, or run the modules one by one"
+        message = f"the process that ran {files} {why}, outside of a hook"
+        fix = "look for constructors, threads and writes beyond the module's own memory; or run the modules one by one"
         return SawtoothError("module-failed", message, file=self._distinct[0].sources[0], fix=fix)
 
 
