@@ -18,7 +18,9 @@ export interface Axis {
   /** "Mbit/s"; "" where there is none. */
   unit: string;
   /** A category's values are 0, 1, … and have `names`. */
-  scale: "linear" | "log" | "category";
+  scale: "linear" | "log" | "asinh" | "category";
+  /** An asinh scale is linear up to about here, and logarithmic above. */
+  bend?: number;
   names?: readonly string[];
   /** Where labels stand, if not anywhere. */
   ticks?: readonly number[];

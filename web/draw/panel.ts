@@ -5,7 +5,7 @@ import { drawable, type Drawable } from "./columns";
 import type { Axis, Panel as Form } from "./form";
 import type { Group, Member } from "./group";
 import { nearest, type Hit } from "./nearest";
-import { said, short, ticks, title, withUnit, type Ends } from "./scales";
+import { bend, said, short, ticks, title, withUnit, type Ends } from "./scales";
 import * as strokes from "./strokes";
 import type { Ground } from "./strokes";
 
@@ -143,7 +143,8 @@ export class Panel implements Member {
   private options(): uPlot.Options {
     const scale = (axis: Axis, ends: () => Ends): uPlot.Scale => ({
       time: false,
-      distr: axis.scale === "log" ? 3 : 1,
+      distr: axis.scale === "log" ? 3 : axis.scale === "asinh" ? 4 : 1,
+      asinh: bend(axis),
       range: () => ends(),
     });
     const axis = (of: () => Axis, own: uPlot.Axis): uPlot.Axis => ({
@@ -373,6 +374,11 @@ function place(axis: Axis, [low, high]: Ends, from: number, length: number): (va
     const factor = length / Math.log(high / low);
     const zero = Math.log(low);
     return (value) => from + (Math.log(value) - zero) * factor;
+  }
+  if (axis.scale === "asinh") {
+    const zero = Math.asinh(low / bend(axis));
+    const factor = length / (Math.asinh(high / bend(axis)) - zero);
+    return (value) => from + (Math.asinh(value / bend(axis)) - zero) * factor;
   }
   const factor = length / (high - low);
   return (value) => from + (value - low) * factor;

@@ -28,12 +28,18 @@ export function ends(axis: Axis, extent: Extent, roomy: boolean): Ends {
     return [axis.low ?? low / factor, axis.high ?? high * factor];
   }
   if (!(low <= high)) [low, high] = [0, 1];
+  if (axis.scale === "asinh") return [axis.low ?? Math.min(0, low), axis.high ?? (high > low ? high * 1.2 : low + bend(axis))];
   if (axis.zero) [low, high] = [Math.min(0, low), Math.max(0, high)];
   if (low === high) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) / 10, high + Math.abs(high) / 10];
   const room = roomy ? 0.04 * (high - low) : 0;
   const below = axis.zero && low === 0 ? 0 : low - room;
   const above = axis.zero && high === 0 ? 0 : high + room;
   return [axis.low ?? below, axis.high ?? above];
+}
+
+/** Where an asinh scale turns from linear to logarithmic. */
+export function bend(axis: Axis): number {
+  return axis.bend ?? 1;
 }
 
 /** How far a series reaches in y between two x. */
@@ -71,6 +77,13 @@ export function ticks(axis: Axis, [low, high]: Ends, pixels: number, space: numb
         if (at >= low * 0.9999 && at <= high * 1.0001) found.push(at);
       }
     }
+    return found;
+  }
+  if (axis.scale === "asinh") {
+    const decades = Math.max(1, Math.ceil(Math.log10(high / bend(axis))));
+    const every = Math.max(1, Math.ceil(decades / (most - 1)));
+    const found = low <= 0 ? [0] : [];
+    for (let power = Math.ceil(Math.log10(bend(axis))); power <= Math.floor(Math.log10(high)); power += every) found.push(Number(`1e${power}`));
     return found;
   }
   const rough = (high - low) / most;

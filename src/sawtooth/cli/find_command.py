@@ -13,6 +13,9 @@ from sawtooth.cli.once import Once
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import cluster_option, workers
 
+UNCLEAR = 4
+"""Exit status when an interval is wider than was asked for, or these runs can't tell."""
+
 
 @click.command(cls=Command)
 @click.argument("file", type=str, shell_complete=complete.studies)
@@ -20,11 +23,21 @@ from sawtooth.cli.workers import cluster_option, workers
     "--vary",
     multiple=True,
     metavar="FIELD=FROM..TO",
-    help="The unknown and its range: path.loss=0.0001%..5%. Two or three: what the last must be for the others.",
+    help="The unknown and its range: path.loss=0%..5%. Two or three: what the last must be for the others.",
 )
 @click.option("--want", cls=Once, metavar="COMPARISON", help='What is to hold: "goodput >= 90% of path.rate".')
-@click.option("--scale", cls=Once, metavar="SCALE", help="log or linear; log for loss, rates and queues by default.")
-@click.option("--within", cls=Once, metavar="SHARE", help="How near the interval's ends are to be to the answer: 10%.")
+@click.option(
+    "--scale",
+    cls=Once,
+    metavar="SCALE",
+    help="log or linear; log for loss, rates and queues by default, also from 0 on.",
+)
+@click.option(
+    "--within",
+    cls=Once,
+    metavar="SHARE",
+    help="How far the interval's ends may be from the answer, as a share of it (default: 10%).",
+)
 @click.option(
     "--minimize", cls=Once, metavar="COST", help="Where on a frontier this is least: a field, or made of fields."
 )
@@ -42,7 +55,9 @@ from sawtooth.cli.workers import cluster_option, workers
 @cluster_option
 @click.option("--out", type=str, metavar="DIR", help="Also write a page, the table and the picture there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
 def find(
+    context: click.Context,
     file: str,
     vary: tuple[str, ...],
     want: str | None,
@@ -64,7 +79,7 @@ def find(
     varies. The answer has a 95% interval; values and seeds are chosen so that it is as short as --within says.
 
     Of several unknowns the answer is a frontier: for values of the first ones what the last must be, each with its
-    interval; --minimize says where on it a cost is least.
+    interval; --minimize says where on it a cost is least. The exit status is 4 when an interval is wider than --within.
 
     \b
       sawtooth find office.toml --vary path.loss=0.0001%..5% --want "goodput >= 90% of path.rate"
@@ -99,3 +114,5 @@ def find(
         say(json.dumps(found.describe(), indent=2, ensure_ascii=False))
     else:
         say_folded(words(found, width()))
+    if not found.enough:
+        context.exit(UNCLEAR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,8 @@ _UPRIGHT = 40
 @dataclass(frozen=True)
 class Panel:
     """``same``: where y would be if estimate and truth were the same, drawn as a thin line. ``names`` of x from 0 on,
-    where it is no scale. ``from_zero``: a y that is linear begins there.
+    where it is no scale. ``from_zero``: a y that is linear begins there. ``bend_x`` and ``bend_y``: a logarithmic scale
+    has 0 on it, too, and is linear up to about there.
     """
 
     title: str
@@ -34,6 +36,8 @@ class Panel:
     same: Callable[[float], float] | None = None
     names: tuple[str, ...] = ()
     from_zero: bool = False
+    bend_x: float = 0.0
+    bend_y: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -120,10 +124,16 @@ def draw(figure: LineFigure) -> Canvas:
             how: dict[str, Any] = {"rotation": 25, "ha": "right"} if leaning else {}
             axes.set_xticks(range(len(panel.names)), panel.names, **how)
             axes.set_xlim(-0.5, len(panel.names) - 0.5)
-        if panel.log_x:
+        if panel.bend_x:
+            axes.set_xscale("asinh", linear_width=panel.bend_x)
+            asinh_ticks(axes.xaxis, panel.bend_x)
+        elif panel.log_x:
             axes.set_xscale("log")
             log_ticks(axes.xaxis, *axes.get_xlim())
-        if panel.log_y:
+        if panel.bend_y:
+            axes.set_yscale("asinh", linear_width=panel.bend_y)
+            asinh_ticks(axes.yaxis, panel.bend_y)
+        elif panel.log_y:
             axes.set_yscale("log")
             log_ticks(axes.yaxis, *axes.get_ylim())
         if panel.from_zero and not panel.log_y:
@@ -145,6 +155,17 @@ def draw(figure: LineFigure) -> Canvas:
         columns = max(1, int(11 * canvas.get_figwidth() / (max(map(len, found)) + 8)))
         canvas.legend(found.values(), found.keys(), loc="outside lower left", ncols=columns, fontsize=9.5)
     return canvas
+
+
+def asinh_ticks(axis: Any, bend: float) -> None:
+    """0 and whole decades, on a scale that is linear up to about ``bend`` and logarithmic above."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    high = axis.get_data_interval()[1]
+    powers = range(math.ceil(math.log10(bend)), math.floor(math.log10(max(high, bend))) + 1)
+    axis.set_major_locator(FixedLocator([0.0, *(float(f"1e{power}") for power in powers)]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def log_ticks(axis: Any, low: float, high: float) -> None:

@@ -23,6 +23,11 @@ class Answers(Shown):
     found: tuple[Found | Frontier, ...]
 
     @property
+    def enough(self) -> bool:
+        """Whether all intervals are as short as was asked for."""
+        return all(one.enough for one in self.found)
+
+    @property
     def runs(self) -> int:
         return sum(one.runs for one in self.found)
 

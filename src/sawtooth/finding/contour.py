@@ -32,6 +32,14 @@ def contour(found: Frontier) -> LineFigure:
             x, y = part[first.field].tolist(), part[answered.field].tolist()
             lines.append(Line(0, name, tint, x, y, look=look, joined=False))
     titles = [f"{one.field}, {one.unit}" if one.unit else one.field for one in (first, answered)]
-    panel = Panel("", titles[0], titles[1], log_x=first.scale == "log", log_y=answered.scale == "log")
+    panel = Panel(
+        "",
+        titles[0],
+        titles[1],
+        log_x=first.scale == "log",
+        log_y=answered.scale == "log",
+        bend_x=first.bend,
+        bend_y=answered.bend,
+    )
     title = f"{found.name}: {found.want}"
     return LineFigure("find", title, found.answer, found.frontier, (panel,), tuple(lines), across=1)

@@ -38,5 +38,5 @@ def _sides(found: Found) -> LineFigure:
         name = "answer, 95% interval"
         lines += [Line(0, name, MUTED, [at, at], between, look=2, marked=False) for at in found.interval]
     title = f"{found.unknown.field}, {found.unit}" if found.unit else found.unknown.field
-    panel = Panel("", title, unit, log_x=found.unknown.scale == "log")
+    panel = Panel("", title, unit, log_x=found.unknown.scale == "log", bend_x=found.unknown.bend)
     return LineFigure("find", f"{found.name}: {found.want}", found.answer, rows, (panel,), tuple(lines), across=1)

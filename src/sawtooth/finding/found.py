@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.finding.answer import Check, known, rounded
+from sawtooth.finding.remarks import remarks
 from sawtooth.finding.unknown import Unknown
 from sawtooth.shown import Shown
 from sawtooth.wanted import Dimension
@@ -23,8 +25,9 @@ class Found(Shown):
     ``value`` and ``interval`` are numbers in ``unit``, NaN where nothing was found; ``holds`` is "below" or "above".
     ``table`` has a row for each value that was looked at, with the means of both sides in bit/s, seconds, bits or bare,
     and whether the want clearly holds; ``samples`` one for each value and seed. ``scenario`` is what was asked of, as
-    a scenario file has it, with anything for the unknown. ``runs`` were made, of ``seconds`` of
-    work.
+    a scenario file has it, with anything for the unknown. ``runs`` were made, of ``seconds`` of work; ``most`` were
+    allowed. ``enough``: the interval is within ``within`` of the value; ``spent``: it is not because the runs allowed
+    were used up.
     """
 
     name: str
@@ -37,8 +40,10 @@ class Found(Shown):
     holds: str
     changes: tuple[tuple[float, float], ...]
     enough: bool
+    spent: bool
     within: float
     runs: int
+    most: int
     seconds: float
     dimension: Dimension
     table: DataFrame
@@ -55,6 +60,18 @@ class Found(Shown):
     def monotone(self) -> bool:
         """Whether the want begins or ends to hold once only, as far as was looked."""
         return len(self.changes) <= 1
+
+    @property
+    def reached(self) -> float:
+        """How far the further end of the interval is from the value, as a share of it; of whole numbers none where it
+        is the next one; NaN where nothing was found. Below the smallest value that is told from 0 a share of that."""
+        if self.verdict != "found":
+            return math.nan
+        far = max(self.value - self.interval[0], self.interval[1] - self.value)
+        if self.unknown.is_whole and far <= 1:
+            return 0.0
+        size = max(abs(self.value), self.unknown.least)
+        return far / size if size else math.inf
 
     @property
     def answer(self) -> str:
@@ -88,6 +105,11 @@ class Found(Shown):
         yes = {one.value for one in self.checks if one.holds == "yes" and sign * (one.value - outside) >= 0}
         return tuple(one for one in self.checks if one.value in no | yes)
 
+    @property
+    def remarks(self) -> list[str]:
+        """What has to be known with the answer, in sentences: where it misses what was asked for, and what to do."""
+        return remarks(self)
+
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
         return {
@@ -104,11 +126,14 @@ class Found(Shown):
             "unit": self.unit,
             "holds": self.holds,
             "within": self.within,
+            "reached": known(self.reached),
             "enough": self.enough,
             "monotone": self.monotone,
             "changes": [list(pair) for pair in self.changes],
             "runs": self.runs,
+            "most_runs": self.most,
             "seconds": round(self.seconds, 3),
+            "remarks": self.remarks,
             "points": self.table.to_dict("records"),
             "checks": [vars(one) for one in self.checks],
             "contradicted": bool(self.contradictions),
@@ -126,6 +151,7 @@ class Found(Shown):
                 "unit": self.unit,
                 "monotone": self.monotone,
                 "enough": self.enough,
+                "reached": self.reached,
                 "runs": self.runs,
                 "seconds": self.seconds,
             }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.finding.answer import Check, known, rounded
+from sawtooth.finding.remarks import remarks_of_several
 from sawtooth.finding.space import Space, Values
 from sawtooth.shown import Shown
 from sawtooth.wanted import Dimension
@@ -41,7 +42,8 @@ class Frontier(Shown):
     is for itself. ``holds``: the want holds "below" or "above" the value. ``table`` has a row for each place that was
     looked at, ``samples`` one for each of its seeds, as a ``Found`` has. ``carries`` says whether the surface carries
     the means, by leaving each out: ``misfit`` is the mean square of what it misses them by, 1 where it does. ``runs``
-    were made, of ``seconds`` of work; a grid of the same rows in steps of ``within``, 8 seeds each, has ``grid_runs``.
+    of at most ``most`` were made, of ``seconds`` of work; a grid of the same rows in steps of ``within``, 8 seeds each,
+    has ``grid_runs``.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Frontier(Shown):
     carries: bool
     within: float
     runs: int
+    most: int
     grid_runs: int
     seconds: float
     dimension: Dimension
@@ -107,6 +110,11 @@ class Frontier(Shown):
         cost, low, high = (found.dimension.show(one) for one in (found.cost, found.low, found.high))
         return f"{found.expression} is least at {places} (95% interval {ends}): {cost} ({low} … {high})"
 
+    @property
+    def remarks(self) -> list[str]:
+        """What has to be known with the answer, in sentences."""
+        return remarks_of_several(self)
+
     def told(self) -> list[dict[str, Any]]:
         """The answer as rows of a table."""
         more = {
@@ -139,8 +147,10 @@ class Frontier(Shown):
             "carries": self.carries,
             "misfit": round(self.misfit, 3),
             "runs": self.runs,
+            "most_runs": self.most,
             "grid_runs": self.grid_runs,
             "seconds": round(self.seconds, 3),
+            "remarks": self.remarks,
             "frontier": [
                 {
                     "at": {one.field: row[one.field] for one in self.unknowns.given},

@@ -22,7 +22,7 @@ _USUAL = SCAN * FIRST + 24
 
 def one(question: Question) -> Found:
     """The value from which on, or up to which, the want holds."""
-    unknown = at("vary", lambda: Unknown.parse(question.vary[0], question.scale))
+    unknown = at("vary", lambda: Unknown.parse(question.vary[0], question.scale, question.scenario))
     most = question.budget(MOST_RUNS, SCAN * FIRST)
     with Bar(question.name, _USUAL, quiet=question.quiet) as bar:
         measuring = question.measuring(unknown, bar, _USUAL)
@@ -43,8 +43,10 @@ def one(question: Question) -> Found:
         "below" if crossing.holds_low else "above",
         crossing.changes,
         crossing.enough,
+        crossing.spent,
         question.within,
         measuring.runs,
+        most * question.variants,
         measuring.seconds,
         question.want.sides(partial(measuring.amount, *next(iter(measuring.sides))))[0].dimension,
         rows,

@@ -13,7 +13,8 @@ from sawtooth.finding.answers import Answers
 from sawtooth.finding.figure import figure
 from sawtooth.finding.found import Found
 from sawtooth.finding.frontier import Frontier
-from sawtooth.finding.text import cells, checked, cost, frontier, remarks, summed, unknowns
+from sawtooth.finding.text import cells, checked, cost, frontier, summed, unknowns
+from sawtooth.finding.unknown import Unknown
 from sawtooth.page import Axis, Mark, Panel, Series, Span, render
 from sawtooth.page.figure import SYMBOLS
 
@@ -65,8 +66,13 @@ def _contour(found: Frontier, shape: LineFigure) -> Panel:
         for line in shape.lines
     ]
     marks = [] if found.minimum is None else [Mark("x", found.minimum.values[0], "least")]
-    axes = [Axis(one.field, one.unit, scale=one.scale) for one in (first, answered)]
-    return Panel(axes[0], axes[1], series, marks=marks)
+    return Panel(_axis(first), _axis(answered), series, marks=marks)
+
+
+def _axis(unknown: Unknown) -> Axis:
+    """On the scale on which it was searched."""
+    bend = unknown.bend or None
+    return Axis(unknown.field, unknown.unit, scale="asinh" if bend else unknown.scale, bend=bend)
 
 
 def _sides(found: Found, shape: LineFigure) -> Panel:
@@ -87,7 +93,7 @@ def _sides(found: Found, shape: LineFigure) -> Panel:
     ]
     known = found.verdict == "found"
     return Panel(
-        Axis(found.unknown.field, found.unit, scale=found.unknown.scale),
+        _axis(found.unknown),
         Axis("both sides", panel.y_title),
         series,
         spans=[Span(*found.interval, "95% interval", MUTED)] if known else [],
@@ -103,7 +109,7 @@ def _section(found: Found | Frontier, name: str) -> dict[str, Any]:
         "title": found.name,
         "picture": name,
         "answer": found.answer,
-        "remarks": remarks(found),
+        "remarks": found.remarks,
         "cost": cost(found),
         "path": list(_path(found.scenario)),
         "varies": fields,

@@ -67,6 +67,8 @@ class Probing(Generic[V]):
         self.most = most
         self.luck: Callable[[V, int], Luck] | None = luck
         self.asked = 0
+        self.spent = False
+        """Whether the budget did not hold what was asked for last."""
         self.probed: dict[V, Probed[V]] = {}
 
     def place(self, value: V) -> V:
@@ -89,6 +91,7 @@ class Probing(Generic[V]):
             one = self.probed.get(value) or Probed(value, self.place(value), len(self.probed) * MOST + 1)
             self.probed[value] = one
             tasks += [(value, one.first + number) for number in range(one.n, min(count, MOST))]
+        self.spent = self.asked + len(tasks) > self.most
         if all(self.probed[value].n >= FIRST for value in wanted):
             tasks = tasks[: self.most - self.asked]
         if not tasks or self.asked + len(tasks) > self.most:

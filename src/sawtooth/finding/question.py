@@ -14,6 +14,7 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.finding.answer import Check
 from sawtooth.finding.measuring import Measuring
 from sawtooth.finding.probed import Probed
+from sawtooth.finding.remarks import MOST_WITHIN
 from sawtooth.finding.space import Space
 from sawtooth.finding.unknown import Unknown
 from sawtooth.plain import plain
@@ -51,7 +52,7 @@ class Question:
         """Of texts. Raises SawtoothError with the option as field."""
         want = at("want", lambda: parse(given["want"]))
         within = at("within", lambda: _share(given.get("within", WITHIN)))
-        if not 0.001 <= within <= 0.5:
+        if not 0.001 <= within <= MOST_WITHIN:
             raise InputError("out-of-range", "is not between 0.1% and 50%", field="within", fix="give e.g. 10%")
         vary = given["vary"]
         texts = (vary,) if isinstance(vary, str) else tuple(vary)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, Protocol
 
@@ -56,7 +56,7 @@ class Range(Protocol):
 class Crossing:
     """What was found. ``holds_low``: the want holds at the low end. ``changes``: the pairs of values between which it
     clearly begins or ends to hold; more than one: it is not monotone, and the answer is the first of them.
-    ``enough``: the interval is as short as was asked for."""
+    ``enough``: the interval is as short as was asked for; ``spent``: it is not because the budget was used up."""
 
     verdict: Verdict
     value: float
@@ -65,6 +65,7 @@ class Crossing:
     holds_low: bool
     changes: tuple[tuple[float, float], ...]
     enough: bool
+    spent: bool = False
 
 
 class Search(Probing[float]):
@@ -92,8 +93,10 @@ class Search(Probing[float]):
         self._look([self.unknown.value(place) for place in steps])
         while True:
             found, wanted = self._next()
-            if found.enough or not wanted or not self.more(wanted):
+            if found.enough or not wanted:
                 return found
+            if not self.more(wanted):
+                return replace(found, spent=self.spent)
 
     def _next(self) -> tuple[Crossing, dict[float, int]]:
         """The answer so far, and how many seeds of which values would better it."""

@@ -31,7 +31,7 @@ GRID_SEEDS = 8
 
 def several(question: Question) -> Frontier:
     """The frontier of the want."""
-    space = at("vary", lambda: Space.parse(question.vary, question.scale))
+    space = at("vary", lambda: Space.parse(question.vary, question.scale, question.scenario))
     count = len(space.unknowns)
     most = question.budget(MOST_RUNS[count], _SCANNED[count] * SCAN * FIRST)
     with Bar(question.name, _USUAL[count], quiet=question.quiet) as bar:
@@ -66,6 +66,7 @@ def several(question: Question) -> Frontier:
         traced.carries,
         question.within,
         measuring.runs,
+        most * question.variants,
         _grid(space, question),
         measuring.seconds,
         question.want.sides(partial(measuring.amount, *next(iter(measuring.sides))))[0].dimension,

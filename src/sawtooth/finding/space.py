@@ -10,6 +10,7 @@ from typing import Any
 from sawtooth.errors import InputError
 from sawtooth.finding.unknown import Unknown
 from sawtooth.plain import plain
+from sawtooth.scenario import Scenario
 
 MOST = 3
 ROWS = {1: 9, 2: 5}
@@ -25,10 +26,10 @@ class Space:
     unknowns: tuple[Unknown, ...]
 
     @classmethod
-    def parse(cls, texts: Sequence[str], scale: str | None = None) -> Space:
+    def parse(cls, texts: Sequence[str], scale: str | None = None, scenario: Scenario | None = None) -> Space:
         """Of ``path.queue=0.1..4bdp`` and others. Raises SawtoothError as ``Unknown.parse``, ``duplicate-name``,
         ``out-of-range``."""
-        unknowns = tuple(Unknown.parse(text, scale) for text in texts)
+        unknowns = tuple(Unknown.parse(text, scale, scenario) for text in texts)
         fields = [one.field for one in unknowns]
         if len(unknowns) > MOST:
             message = f"{len(unknowns)} unknowns; at most {MOST}"

@@ -9,7 +9,6 @@ from sawtooth.finding.answer import rounded
 from sawtooth.finding.answers import Answers
 from sawtooth.finding.found import Found
 from sawtooth.finding.frontier import Frontier
-from sawtooth.finding.unknown import Unknown
 from sawtooth.study.terminal import plain
 
 _EVERYWHERE = {"always": "any", "never": "none", "unclear": "can't tell"}
@@ -23,7 +22,7 @@ def words(found: Found | Frontier | Answers, width: int | None = None) -> str:
 
 def _found(found: Found | Frontier, width: int | None) -> str:
     told = [f"{found.want}", f"{unknowns(found)}; engine {found.engine}", "", f"answer: {found.answer}"]
-    told += remarks(found)
+    told += found.remarks
     if isinstance(found, Frontier):
         keys = len(found.unknowns.given)
         told += ["", *aligned(frontier(found), [keys + 2], width, keys=keys)]
@@ -52,7 +51,7 @@ def frontier(found: Frontier) -> list[list[str]]:
         known = row["verdict"] == "found"
         value = text(rounded(row["value"])) if known else _EVERYWHERE[row["verdict"]]
         ends = " … ".join(text(rounded(row[end])) for end in ("low", "high")) if known else ""
-        remark = "" if row["enough"] else "too few runs"
+        remark = "" if row["enough"] else "wider than --within" if known else "can't tell"
         lines.append([*(one.text(row[one.field]) for one in space.given), value, ends, remark])
     return lines
 
@@ -88,36 +87,6 @@ def checked(found: Found | Frontier) -> list[list[str]]:
     return lines
 
 
-def remarks(found: Found | Frontier) -> list[str]:
-    """What is to be known with the answer."""
-    said = []
-    if isinstance(found, Frontier):
-        if found.minimum is not None and found.verdict == "found":
-            ends = zip(found.unknowns.given, found.minimum.as_good, strict=True)
-            said += [f"as good: {', '.join(f'{one.field} {_range(one, pair)}' for one, pair in ends)}"]
-        if not found.carries:
-            missed = f"means that are left out are missed by {math.sqrt(found.misfit):.1f} times their error"
-            said.append(f"the surface does not carry these means: {missed}; intervals are as much wider")
-    elif not found.monotone:
-        pairs = "; ".join(" and ".join(found.unknown.text(one) for one in pair) for pair in found.changes)
-        said.append(f"not monotone: it begins or ends to hold between {pairs}; the answer is the first of these")
-    if isinstance(found, Found) and found.contradictions:
-        told = (
-            f"{'holds' if one.holds == 'yes' else 'does not hold'} at {found.unknown.text(rounded(one.value))}"
-            for one in found.contradictions
-        )
-        said.append(f"{found.checks[0].engine} says otherwise: there it {' and '.join(told)}")
-    if not found.enough:
-        said.append(
-            f"the runs did not suffice for an interval within {found.within * 100:g}%: --runs gives more of them"
-        )
-    return said
-
-
-def _range(unknown: Unknown, ends: tuple[float, float]) -> str:
-    return " … ".join(dict.fromkeys(unknown.text(rounded(one)) for one in ends))
-
-
 def _answers(found: Answers, width: int | None) -> str:
     first = found.found[0]
     keys = len(found.keys[0])
@@ -143,7 +112,7 @@ def summed(found: Answers) -> list[list[str]]:
             value = answered.text(rounded(row["value"])) if known else _SHORT[row["verdict"]]
             ends = " … ".join(answered.text(rounded(row[end])) for end in ("low", "high")) if known else ""
             monotone, carries = row.get("monotone", True), row.get("carries", True)
-            remark = "not monotone" if not monotone else "too few runs" if not row["enough"] else ""
+            remark = "not monotone" if not monotone else "wider than --within" if not row["enough"] else ""
             if isinstance(one, Found) and one.contradictions:
                 remark = ", ".join(part for part in (remark, f"{one.checks[0].engine} says otherwise") if part)
             cells = [*(plain(key[name]) for name in key), *(axis.text(row[axis.field]) for axis in given)]

@@ -1,4 +1,8 @@
-"""Unknown: the field whose value is asked for, its range, and where on that range a value stands."""
+"""Unknown: the field whose value is asked for, its range, and where on that range a value stands.
+
+A logarithmic range that begins at 0 stands on the inverse hyperbolic sine of the value over ``least``: logarithmic
+above ``least``, the smallest value that a run tells from 0, and linear below it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from sawtooth.errors import InputError
+from sawtooth.finding.least import least, runs_at_zero
 from sawtooth.plain import plain
+from sawtooth.scenario import Scenario
 from sawtooth.wanted import NUMBER, Amount
 
 Scale = Literal["log", "linear"]
@@ -32,7 +38,10 @@ _NEAR = 1e-6
 
 @dataclass(frozen=True)
 class Unknown:
-    """``field`` from ``low`` to ``high``, both in ``unit``; ``step`` is the finest that the field has, 0 if none."""
+    """``field`` from ``low`` to ``high``, both in ``unit``; ``step`` is the finest that the field has, 0 if none.
+    ``least`` is the smallest value that is told from 0, where the range has 0 in it, else 0; ``least_of`` says what
+    that is. ``from_zero``: the range began at 0, which the field cannot be, and begins at the smallest value instead.
+    """
 
     field: str
     low: float
@@ -40,10 +49,14 @@ class Unknown:
     unit: str
     scale: Scale
     step: float
+    least: float = 0.0
+    least_of: str = ""
+    from_zero: bool = False
 
     @classmethod
-    def parse(cls, text: str, scale: str | None = None) -> Unknown:
-        """Of ``path.loss=0.0001%..5%``. Loss, rates and queues go by factors, if ``scale`` says nothing else.
+    def parse(cls, text: str, scale: str | None = None, scenario: Scenario | None = None) -> Unknown:
+        """Of ``path.loss=0.0001%..5%``. Loss, rates and queues go by factors, if ``scale`` says nothing else. By
+        ``scenario`` is known what is told from 0, where the range begins there.
 
         Raises SawtoothError: ``bad-override``, ``bad-quantity``, ``unknown-unit``, ``unknown-name``, ``empty-axis``,
         ``out-of-range``, ``conflict`` for the seed.
@@ -66,11 +79,17 @@ class Unknown:
         step = 1.0 if whole else _step(unit, field)
         if scale is not None and scale not in SCALES:
             raise InputError("unknown-name", f'no scale is called "{plain(scale, 30)}"', fix="choose log or linear")
-        chosen: Scale = scale or ("log" if field.split(".")[-1] in _LOG and low > 0 else "linear")
-        if chosen == "log" and low <= 0:
-            fix = f"begin above 0, like {field}=0.0001%..5%" if unit == "%" else "begin above 0, or give --scale linear"
-            raise InputError("out-of-range", "a logarithmic scale has no place for 0", field=field, fix=fix)
-        return cls(field, low, high, unit, chosen, step)
+        chosen: Scale = scale or ("log" if field.split(".")[-1] in _LOG and low >= 0 else "linear")
+        if chosen == "log" and low < 0:
+            fix = "begin at 0 or above, or give --scale linear"
+            raise InputError("out-of-range", "a logarithmic scale has no place below 0", field=field, fix=fix)
+        if low > 0:
+            return cls(field, low, high, unit, chosen, step)
+        smallest, of = (1.0, "one") if whole else least(scenario, field, unit, high)
+        smallest = max(float(f"{smallest:.2g}"), step)
+        if low == 0 and smallest < high and not runs_at_zero(scenario, field, unit):
+            return cls(field, smallest, high, unit, chosen, step, 0.0, of, from_zero=True)
+        return cls(field, low, high, unit, chosen, step, smallest, of)
 
     @property
     def is_whole(self) -> bool:
@@ -78,13 +97,20 @@ class Unknown:
         return self.step == 1.0
 
     def place(self, value: float) -> float:
-        """Where a value stands: its logarithm, or itself."""
-        return math.log(value) if self.scale == "log" else value
+        """Where a value stands: its logarithm, or itself; see the module for a range from 0."""
+        if self.scale == "linear":
+            return value
+        return math.asinh(value / self.least) if self.least else math.log(value)
+
+    def _at(self, place: float) -> float:
+        """The number at a place."""
+        if self.scale == "linear":
+            return place
+        return self.least * math.sinh(place) if self.least else math.exp(place)
 
     def value(self, place: float) -> float:
         """The value that a scenario may have nearest to a place; within the range."""
-        value = math.exp(place) if self.scale == "log" else place
-        value = min(max(value, self.low), self.high)
+        value = min(max(self._at(place), self.low), self.high)
         if self.step == 1.0:
             return float(round(value))
         value = float(f"{value:.{_DIGITS}g}")
@@ -92,16 +118,22 @@ class Unknown:
         return min(max(float(f"{value:.12g}"), self.low), self.high)
 
     def reach(self, place: float, within: float) -> float:
-        """How far from a place the values are that differ by ``within``, a share; on a linear scale from 0 on at least
-        by as much of a tenth of the range."""
-        if self.scale == "log":
+        """How far from a place the values are that differ by ``within``, a share; below ``least`` as far as that share
+        of ``least``."""
+        if self.scale == "log" and not self.least:
             return math.log1p(within)
-        return within * max(abs(place), (self.high - self.low) / 10)
+        value = abs(self._at(place))
+        return self.place(value + within * max(value, self.least)) - self.place(value)
 
     def text(self, value: float) -> str:
         """As a scenario file has it: "0.012%", "64 packets"."""
         number = format(Decimal(f"{value:.12g}"), "f")
         return f"{number}{self.unit}" if self.unit == "%" else f"{number} {self.unit}".strip()
+
+    @property
+    def bend(self) -> float:
+        """Up to about where a logarithmic scale is linear, since it has 0 on it, too; 0 where it does not."""
+        return self.least if self.scale == "log" else 0.0
 
     def setting(self, value: float) -> str | int | float:
         """What the field is set to."""
@@ -125,8 +157,7 @@ class Unknown:
     def ends(self, place: float, low: float, high: float, holds_low: bool) -> tuple[float, float, float]:
         """A place and the ends of its interval as values. Of whole numbers the last that holds: at least the last up to
         the low end, and at most the last before the high one, where it does not; or the first, likewise."""
-        back = math.exp if self.scale == "log" else float
-        value, ends = back(place), (back(low), back(high))
+        value, ends = self._at(place), (self._at(low), self._at(high))
         if self.is_whole and not math.isnan(value):
             if holds_low:
                 value, least, most = math.floor(value + _NEAR), math.floor(ends[0] + _NEAR), math.ceil(ends[1] - _NEAR)
@@ -149,7 +180,12 @@ class Unknown:
     def told(self) -> str:
         """The range in words."""
         ends = f"{self.text(self.low)} … {self.text(self.high)}"
-        return f"{self.field}, {ends}, {'by factors (logarithmic)' if self.scale == 'log' else 'linear'}"
+        how = "by factors (logarithmic)" if self.scale == "log" else "linear"
+        if self.least and self.scale == "log":
+            how = f"by factors (logarithmic) above {self.text(self.least)}, which is {self.least_of}"
+        elif self.from_zero:
+            how = f"{how}; 0 cannot be run, so it begins at {self.least_of}"
+        return f"{self.field}, {ends}, {how}"
 
 
 def _end(text: str, field: str) -> tuple[float, str]:

@@ -26,18 +26,20 @@ _NAME = re.compile(r"[\w.-]+")
 class Axis:
     """``label`` is without ``unit``. On a ``category`` scale values are 0, 1, … and have ``names``. ``ticks`` say where
     labels stand; ``zero``: a linear scale begins there; ``low`` and ``high`` are ends that do not follow from the data;
-    ``switch``: the page has a button that makes y logarithmic.
+    ``switch``: the page has a button that makes y logarithmic. An ``asinh`` scale is linear up to about ``bend`` and
+    logarithmic above: it has a place for 0.
     """
 
     label: str
     unit: str = ""
-    scale: Literal["linear", "log", "category"] = "linear"
+    scale: Literal["linear", "log", "asinh", "category"] = "linear"
     names: tuple[str, ...] = ()
     ticks: tuple[float, ...] = ()
     zero: bool = False
     low: float | None = None
     high: float | None = None
     switch: bool = False
+    bend: float | None = None
 
     @classmethod
     def of(cls, title: str, **more: Any) -> Axis:
@@ -50,6 +52,8 @@ class Axis:
             raise ValueError(f"axis {self.label}: a category has names, and nothing else has")
         if self.scale == "log" and (self.low is not None and self.low <= 0):
             raise ValueError(f"axis {self.label}: a logarithmic scale has no place for {self.low}")
+        if (self.scale == "asinh") != (self.bend is not None) or (self.bend is not None and self.bend <= 0):
+            raise ValueError(f"axis {self.label}: an asinh scale has a bend above 0, and nothing else has")
         return {"label": self.label, "unit": self.unit, "scale": self.scale} | _set(
             names=list(self.names),
             ticks=list(self.ticks),
@@ -57,6 +61,7 @@ class Axis:
             low=self.low,
             high=self.high,
             switch=self.switch,
+            bend=self.bend,
         )
 
 
