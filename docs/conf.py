@@ -1,4 +1,4 @@
-"""How `make docs` builds the site: Sphinx reads these pages as they are, and README.md as the first one."""
+"""How `make docs` builds the site: Sphinx reads these pages as they are; README.md is the page "start"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ extensions = ["myst_parser", "sphinx_copybutton"]
 # What the other pages are made from.
 exclude_patterns = ["*.in.md"]
 myst_heading_anchors = 4
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["deflist", "dollarmath"]
 # Blocks of a terminal's words have no language.
 highlight_language = "none"
 html_theme = "furo"
@@ -26,12 +26,12 @@ html_show_copyright = False
 copybutton_prompt_text = "$ "
 
 # Pages that lie outside of docs/, and where the site has them.
-OUTSIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+OUTSIDE = {"README.md": "start.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 OUTSIDE["fidelity/field/README.md"] = "field.md"
 
 
 def from_outside(app: Sphinx, docname: str, source: list[str]) -> None:
-    """README is the first page; what lies outside is a page of the site, which links lead to."""
+    """Files outside docs/ become pages of the site, and links lead to those pages."""
     for path, page in OUTSIDE.items():
         if f"{docname}.md" == page:
             text = (ROOT / path).read_text(encoding="utf-8") + "\n" + source[0]

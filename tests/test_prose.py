@@ -1,0 +1,79 @@
+"""The documentation is plain English: its vocabulary, the length of its sentences and of its lines."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROSE = ROOT / "tools" / "prose"
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / name for name in ("index.md", "glossary.md")),
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+]
+WIDEST = 100
+"""Columns of a line of prose."""
+LONGEST_MEAN = 15.0
+"""Words of a page's mean sentence."""
+FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
+NOT_PROSE = re.compile(r"^(?: {4,}|\||!\[|#|:::|<!--|%).*$", re.MULTILINE)
+
+
+def prose(page: Path) -> str:
+    """The page without code, tables, headings and pictures."""
+    return NOT_PROSE.sub("", FENCED.sub("", page.read_text(encoding="utf-8")))
+
+
+def mean_sentence(text: str) -> float:
+    """Words per sentence; inline code and the target of a link count as one word or none."""
+    plain = re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", text))
+    paragraphs = re.split(r"\n\s*\n|\n(?=[-*] |\d+\. |: )", plain)
+    sentences = [one for part in paragraphs for one in re.split(r"(?<=[.!?:])\s+", part) if re.search(r"\w", one)]
+    return sum(len(re.findall(r"[\w'’-]+", one)) for one in sentences) / max(len(sentences), 1)
+
+
+@pytest.fixture(scope="module")
+def textlint(npm: str) -> Path:
+    """textlint with the rules of tools/prose, installed from its lock file."""
+    installed, lock = PROSE / "node_modules" / ".package-lock.json", PROSE / "package-lock.json"
+    if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
+        command = [npm, "ci", "--no-audit", "--no-fund", "--silent"]
+        subprocess.run(command, cwd=PROSE, check=True, capture_output=True, timeout=280)
+    return PROSE / "node_modules" / ".bin" / "textlint"
+
+
+def complaints(textlint: Path, *pages: Path) -> list[str]:
+    command = [textlint, "--format", "json", *pages]
+    ran = subprocess.run(command, cwd=PROSE, capture_output=True, text=True, timeout=280)
+    assert ran.returncode in (0, 1), ran.stderr
+    return [
+        f"{Path(page['filePath']).name}:{told['line']}: {told['message'].splitlines()[0]}"
+        for page in json.loads(ran.stdout)
+        for told in page["messages"]
+    ]
+
+
+def test_pages_use_the_vocabulary_and_short_sentences(textlint: Path) -> None:
+    assert complaints(textlint, *PAGES) == []
+
+
+def test_what_the_vocabulary_bans_is_found(textlint: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Title\n\nThe sender is told the loss. Of the path it says little. It is luck.\n", encoding="utf-8"
+    )
+    assert len(complaints(textlint, page)) == 3
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_lines_of_prose_fit_and_sentences_are_short_on_average(page: Path) -> None:
+    text = prose(page)
+    assert len(text.split()) > 30
+    unbroken = re.compile(r"\S{60,}")
+    assert [line for line in text.splitlines() if len(line) > WIDEST and not unbroken.search(line)] == []
+    assert mean_sentence(text) <= LONGEST_MEAN
