@@ -11,11 +11,55 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROSE = ROOT / "tools" / "prose"
-PAGES = [
-    ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("index.md", "glossary.md")),
-    *sorted((ROOT / "docs" / "guides").glob("*.md")),
-]
+NOT_YET = {
+    "design.md",
+    "explanation/bbr3.md",
+    "explanation/ecn.md",
+    "explanation/find.md",
+    "explanation/gro.md",
+    "explanation/measures.md",
+    "explanation/ns-3.md",
+    "explanation/queues.md",
+    "explanation/readers.md",
+    "explanation/testbed.md",
+    "gallery.md",
+    "how-to/cluster.md",
+    "limitations.md",
+    "performance.md",
+    "persistent-congestion.md",
+    "provenance.md",
+    "reference/api.md",
+    "reference/capture.md",
+    "reference/cc.md",
+    "reference/command-line.md",
+    "reference/congestion.md",
+    "reference/errors.md",
+    "reference/expect.md",
+    "reference/fidelity.md",
+    "reference/identify.md",
+    "reference/kernel.md",
+    "reference/lab.md",
+    "reference/module.md",
+    "reference/probe.md",
+    "reference/results.md",
+    "reference/scenario.md",
+    "reference/study.md",
+    "reference/tables.md",
+    "reference/watch.md",
+    "reference/whatif.md",
+    "regression-tests.md",
+    "reliability.md",
+    "tutorial-capture.md",
+    "tutorial-congestion-control.md",
+    "tutorial-watch.md",
+    "tutorial.md",
+    "validation.md",
+}
+"""Pages of docs/ that are not rewritten. A page that is leaves this list, and none joins it."""
+OUTSIDE = {"start.md", "changelog.md", "contributing.md", "field.md", "gallery.in.md", "validation.in.md"}
+"""Stand-ins for pages outside docs/, and what other pages are made from."""
+DOCS = {page.relative_to(ROOT / "docs").as_posix(): page for page in sorted((ROOT / "docs").rglob("*.md"))}
+PAGES = [ROOT / "README.md", *(page for name, page in DOCS.items() if name not in NOT_YET | OUTSIDE)]
 WIDEST = 100
 """Columns of a line of prose."""
 LONGEST_MEAN = 15.0
@@ -56,6 +100,10 @@ def complaints(textlint: Path, *pages: Path) -> list[str]:
         for page in json.loads(ran.stdout)
         for told in page["messages"]
     ]
+
+
+def test_the_list_of_what_is_left_names_pages_that_exist() -> None:
+    assert NOT_YET | OUTSIDE <= set(DOCS)
 
 
 def test_pages_use_the_vocabulary_and_short_sentences(textlint: Path) -> None:
