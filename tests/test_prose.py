@@ -103,7 +103,7 @@ def complaints(textlint: Path, *pages: Path) -> list[str]:
 
 
 def test_the_list_of_what_is_left_names_pages_that_exist() -> None:
-    assert NOT_YET | OUTSIDE <= set(DOCS)
+    assert not (NOT_YET | OUTSIDE) - set(DOCS)
 
 
 def test_pages_use_the_vocabulary_and_short_sentences(textlint: Path) -> None:
