@@ -365,14 +365,12 @@ def test_a_lost_scheduler_is_told_and_what_is_saved_stays(tmp_path: Path) -> Non
         until(lambda: about.exists() and about.read_text().endswith("}"))
         address = json.loads(about.read_text())["address"]
         worker = subprocess.Popen(
-            [sys.executable, "-m", "sawtooth.cluster", address, str(tmp_path)],
-            stdin=subprocess.PIPE,
+            [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        assert worker.stdin is not None
-        worker.stdin.write(json.dumps({"path": sys.path, "modules": []}).encode() + b"\n\n")
-        worker.stdin.flush()
 
         def kill() -> None:
             until(lambda: len(list(tmp_path.glob("out/small/*/points/[0-9]*"))) >= 4)

@@ -14,7 +14,7 @@ from sawtooth.cli.check_command import github_option, junit_option, told
 from sawtooth.cli.command import Group
 from sawtooth.cli.form import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
-from sawtooth.cli.workers import cluster_option, workers
+from sawtooth.cli.workers import Where, cluster_options, workers
 from sawtooth.columns import aligned
 from sawtooth.errors import InputError
 from sawtooth.plain import plain, sentence, where
@@ -69,7 +69,7 @@ _settings = click.option(
 @_settings
 @click.option("--out", type=str, default="results", show_default=True, help="Directory for results, or s3://….")
 @click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
-@cluster_option
+@cluster_options
 @click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
 @click.option("--omit", metavar="TIME", help='Leave the first seconds out of the statistics, like "5 s".')
 @click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
@@ -86,7 +86,7 @@ def run(
     settings: tuple[str, ...],
     out: str,
     jobs: int | None,
-    cluster: str | None,
+    cluster: Where,
     seeds: int | None,
     omit: str | None,
     full: bool,

@@ -11,7 +11,7 @@ import click
 from sawtooth.cli.command import Command
 from sawtooth.cli.form import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
-from sawtooth.cli.workers import cluster_option, workers
+from sawtooth.cli.workers import Where, cluster_options, workers
 from sawtooth.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ DIFFERS, CANNOT_TELL = 3, 4
 @click.option("--measure", type=click.Choice(["missing", "all"]), help="With --grid: first run the kernel on points.")
 @click.option("--record", type=str, metavar="FILE", help="With --grid: the kernel's side; kernel.csv beside the grid.")
 @click.option("--jobs", type=click.IntRange(1), help="With --grid: runs side by side; one a core by default.")
-@cluster_option
+@cluster_options
 @click.pass_context
 def compare(
     context: click.Context,
@@ -103,7 +103,7 @@ def _grid(
     measure: Measuring | None,
     record: str | None,
     jobs: int | None,
-    cluster: str | None,
+    cluster: Where,
 ) -> bool:
     from sawtooth.compare import tolerance
     from sawtooth.fidelity import compare_on, outside, words

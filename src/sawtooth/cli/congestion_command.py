@@ -15,7 +15,7 @@ import click
 
 from sawtooth.cli.command import Group
 from sawtooth.cli.terminal import is_quiet, say, say_folded
-from sawtooth.cli.workers import cluster_option, workers
+from sawtooth.cli.workers import Where, cluster_options, workers
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import where
 
@@ -200,7 +200,7 @@ def _links(found: list[RttSeries], base: RttSeries | None) -> list[RttSeries]:
 @click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="How many of each.")
 @click.option("--engine", type=click.Choice(["sim", "kernel"]), default="sim", show_default=True)
 @click.option("--jobs", type=click.IntRange(1), help="Processes; one a core without it.")
-@cluster_option
+@cluster_options
 def calibrate(
     out: str,
     rates: tuple[str, ...],
@@ -211,7 +211,7 @@ def calibrate(
     seeds: int,
     engine: str,
     jobs: int | None,
-    cluster: str | None,
+    cluster: Where,
 ) -> None:
     """Make series of known throughput for a kind of link, and a model of them.
 

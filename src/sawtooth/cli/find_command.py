@@ -11,7 +11,7 @@ from sawtooth.cli import complete
 from sawtooth.cli.command import Command
 from sawtooth.cli.once import Once
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
-from sawtooth.cli.workers import cluster_option, workers
+from sawtooth.cli.workers import Where, cluster_options, workers
 
 UNCLEAR = 4
 """Exit status when an interval is wider than was asked for, or these runs can't tell."""
@@ -52,7 +52,7 @@ UNCLEAR = 4
     "--check", shell_complete=complete.engines, metavar="ENGINE", help="Ask this engine, too, at the answer: kernel."
 )
 @click.option("--jobs", type=click.IntRange(1), help="Runs side by side; one a core by default.")
-@cluster_option
+@cluster_options
 @click.option("--out", type=str, metavar="DIR", help="Also write a page, the table and the picture there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -69,7 +69,7 @@ def find(
     engine: str,
     check: str | None,
     jobs: int | None,
-    cluster: str | None,
+    cluster: Where,
     out: str | None,
     as_json: bool,
 ) -> None:

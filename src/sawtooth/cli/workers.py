@@ -1,9 +1,11 @@
-"""The option ``--cluster`` of commands that fan out work, and the workers that it means."""
+"""The options of ``--cluster``, of commands that fan out work, and the workers that they mean."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -12,17 +14,51 @@ from sawtooth.errors import InputError
 if TYPE_CHECKING:
     from sawtooth.cluster import Cluster
 
-cluster_option = click.option(
-    "--cluster", metavar="WHERE", help="Workers of a Dask scheduler: tcp://HOST:PORT, its JSON file, local or local:N."
-)
+
+class Where(NamedTuple):
+    """--cluster, and the files for its TLS."""
+
+    cluster: str | None
+    ca: str | None
+    certificate: str | None
+    key: str | None
 
 
-def workers(cluster: str | None, jobs: int | None) -> AbstractContextManager[Cluster | None]:
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """All four, as ``cluster``, a ``Where``."""
+
+    @click.option(
+        "--cluster",
+        metavar="WHERE",
+        help="Workers of a Dask scheduler: tls://HOST:PORT, tcp://HOST:PORT, its JSON file, local or local:N.",
+    )
+    @click.option("--cluster-ca", metavar="FILE", help="Certificate of the authority that signed the scheduler's.")
+    @click.option("--cluster-certificate", metavar="FILE", help="Your certificate, for a scheduler with TLS.")
+    @click.option("--cluster-key", metavar="FILE", help="Its key (default: in the same file).")
+    @functools.wraps(command)
+    def called(
+        *arguments: Any,
+        cluster: str | None,
+        cluster_ca: str | None,
+        cluster_certificate: str | None,
+        cluster_key: str | None,
+        **options: Any,
+    ) -> Any:
+        where = Where(cluster, cluster_ca, cluster_certificate, cluster_key)
+        if cluster is None and any(where):
+            fix = "add --cluster tls://HOST:PORT, or leave certificates out"
+            raise InputError("bad-usage", "certificates are for a cluster", field="--cluster", fix=fix)
+        return command(*arguments, cluster=where, **options)
+
+    return called
+
+
+def workers(where: Where, jobs: int | None) -> AbstractContextManager[Cluster | None]:
     """Of --cluster, for the time of a command; None: processes or threads of our own, ``jobs``."""
-    if cluster is None:
+    if where.cluster is None:
         return nullcontext()
     if jobs is not None:
         raise InputError("bad-usage", "a cluster has its own workers", field="--jobs", fix="leave it out, or local:N")
     from sawtooth.cluster import Cluster
 
-    return Cluster(cluster)
+    return Cluster(where.cluster, ca=where.ca, certificate=where.certificate, key=where.key)

@@ -1,16 +1,17 @@
 """The workers of ``--cluster local``: forks of this process, which has loaded what they need; a thread each.
 
-    python -m sawtooth.cluster tcp://127.0.0.1:PORT DIRECTORY
+    python -m sawtooth.cluster tls://127.0.0.1:PORT DIRECTORY
 
-The first line of its standard input says where modules are found and which to load, as JSON; for each further line it
-starts a worker. It says ``+PID`` of one that began and ``-PID STATUS`` of one that ended. All end when its standard
-input does, and when it is killed.
+The first line of its standard input says where modules are found, which to load, and the certificate with its key, as
+JSON; for each further line it starts a worker. It says ``+PID`` of one that began and ``-PID STATUS`` of one that
+ended. All end when its standard input does, and when it is killed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import importlib
 import io
@@ -19,8 +20,13 @@ import os
 import selectors
 import signal
 import sys
-import threading
 import warnings
+from typing import Any
+
+from sawtooth.cluster.secure import Pair
+
+_PR_SET_PDEATHSIG = 1
+"""prctl(2)"""
 
 
 def main() -> None:
@@ -38,15 +44,15 @@ def main() -> None:
     # What is shared is not to be looked through, and copied, by each.
     gc.collect()
     gc.freeze()
-    _Workers(*sys.argv[1:]).serve()
+    address, place = sys.argv[1:]
+    _Workers(address, place, Pair(*found["pair"])).serve()
 
 
 class _Workers:
-    def __init__(self, address: str, place: str) -> None:
-        self._address, self._place = address, place
+    def __init__(self, address: str, place: str, pair: Pair) -> None:
+        self._address, self._place, self._pair = address, place, pair
         self._alive: set[int] = set()
-        # Nobody writes: its other end closes with this process, which is how workers learn of that.
-        self._life, self._held = os.pipe()
+        self._me = os.getpid()
         self._woken, self._wake = os.pipe()
         for end in (self._woken, self._wake):
             os.set_blocking(end, False)
@@ -94,16 +100,20 @@ class _Workers:
         nothing = os.open(os.devnull, os.O_RDWR)
         for end in (0, 1):
             os.dup2(nothing, end)
-        for end in (nothing, self._held, self._woken, self._wake):
+        for end in (nothing, self._woken, self._wake):
             os.close(end)
-        threading.Thread(target=_end_with, args=(self._life,), daemon=True).start()
-        asyncio.run(_work(self._address, self._place))
+        # Also one that is stopped ends with its parent.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == self._me:
+            asyncio.run(_work(self._address, self._place, self._pair))
         os._exit(0)
 
     def _bury(self) -> None:
-        """What a dead worker started ends with it, before its number can be another's."""
+        """What a dead worker started ends with it, before its number can be another's. One that was stopped answers
+        nobody: it is as good as dead.
+        """
         for worker in list(self._alive):
-            if os.waitid(os.P_PID, worker, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if os.waitid(os.P_PID, worker, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is None:
                 continue
             _kill(worker)
             _, status = os.waitpid(worker, 0)
@@ -111,16 +121,25 @@ class _Workers:
             _say(f"-{worker} {os.waitstatus_to_exitcode(status)}")
 
 
-async def _work(address: str, place: str) -> None:
-    from distributed import Worker
+async def _work(address: str, place: str, pair: Pair) -> None:
+    import distributed
 
-    async with Worker(address, nthreads=1, local_directory=place, memory_limit=0, dashboard=False) as worker:
-        await worker.finished()
+    class Worker(distributed.Worker):
+        def start_http_server(self, *_: Any, **__: Any) -> None:
+            """What it would serve, to whoever asks, nobody needs."""
 
-
-def _end_with(life: int) -> None:
-    os.read(life, 1)
-    os._exit(0)
+    with pair.held() as security:
+        async with Worker(
+            address,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=security,
+            nthreads=1,
+            local_directory=place,
+            memory_limit=0,
+            dashboard=False,
+        ) as worker:
+            await worker.finished()
 
 
 def _kill(worker: int) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import json
 import logging
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import Any, Self, TypeVar
 from sawtooth.cluster.crew import Crew
 from sawtooth.cluster.flight import Flight
 from sawtooth.cluster.local import Local
+from sawtooth.cluster.secure import Files
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import plain
 from sawtooth.work import cores
@@ -25,8 +27,11 @@ CONNECT_S = 15.0
 
 _LOCAL = re.compile(r"local(?::([0-9]{1,4}))?")
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://.+")
+_ENCRYPTED = ("tls://", "wss://")
 _MOST_WORKERS = 1024
 """Of our own, on this machine."""
+
+_log = logging.getLogger(__name__)
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -39,14 +44,27 @@ class Cluster:
     ``local`` or ``local:N``: a scheduler and N worker processes (one a core) of our own, which end with the block; or a
     ``distributed.Client``, which stays open.
 
-    Raises SawtoothError: ``tool-missing`` without the extra ``cluster``, ``bad-usage`` for another text,
-    ``cluster-unreachable`` where no scheduler answers.
+    ``ca``, ``certificate`` and ``key`` are PEM files for ``tls://``: of the authority that signed the scheduler's
+    certificate, of yours, and its key (without it: in the same file). Without any, Dask's own configuration is asked.
+    ``local`` makes a certificate of its own. Without TLS anybody who reaches the scheduler can run programs: a warning
+    says so.
+
+    Raises SawtoothError: ``tool-missing`` without the extra ``cluster``, ``bad-usage`` for another text or for files
+    that are no certificate, ``file-not-found``, ``cluster-unreachable`` where no scheduler answers.
     """
 
-    def __init__(self, where: Any) -> None:
+    def __init__(
+        self,
+        where: Any,
+        *,
+        ca: str | os.PathLike[str] | None = None,
+        certificate: str | os.PathLike[str] | None = None,
+        key: str | os.PathLike[str] | None = None,
+    ) -> None:
         self._own = contextlib.ExitStack()
         self._local: Local | None = None
         distributed = needed("distributed")
+        security = Files(ca, certificate, key).security()
         try:
             if isinstance(where, distributed.Client):
                 self.client = where
@@ -54,14 +72,17 @@ class Cluster:
             given = str(where)
             found = _LOCAL.fullmatch(given)
             self._own.enter_context(_silent())
+            if found is not None and security is not None:
+                fix = "leave out the files of certificates, or give tls://HOST:PORT of your scheduler"
+                raise InputError("bad-usage", "local makes a certificate of its own", field="cluster", fix=fix)
             if found is not None:
                 count = int(found[1]) if found[1] else cores()
                 if not 1 <= count <= _MOST_WORKERS:
                     fix = f"write local, or local:N with N from 1 to {_MOST_WORKERS}"
                     raise InputError("bad-usage", f"{count} workers on this machine", field="cluster", fix=fix)
                 self._local = self._own.enter_context(Local(count))
-                given = self._local.address
-            self.client = self._own.enter_context(self._connected(distributed, given))
+                given, security = self._local.address, self._local.security
+            self.client = self._own.enter_context(self._connected(distributed, given, security))
         except BaseException:
             self._own.close()
             raise
@@ -95,18 +116,27 @@ class Cluster:
         Flight(self.client, Crew(self.client), function, tasks).run(done=done, poll=poll, stop=stop, renew=renew)
 
     @contextlib.contextmanager
-    def _connected(self, distributed: Any, given: str) -> Iterator[Any]:
+    def _connected(self, distributed: Any, given: str, security: Any) -> Iterator[Any]:
         if not _ADDRESS.fullmatch(given):
             given = _of_file(given)
+        if not given.startswith(_ENCRYPTED):
+            if security is not None:
+                fix = f"start the scheduler with TLS, and give tls://{given.partition('://')[2]}"
+                raise InputError("bad-usage", "certificates are for tls:// only", field=plain(given, 100), fix=fix)
+            _log.warning("%s has no TLS: anybody who reaches it can run programs as you and as its workers", given)
         try:
             with warnings.catch_warnings():
                 # That its packages are others is looked at, and told, of each worker.
                 warnings.simplefilter("ignore")
-                client = distributed.Client(given, timeout=CONNECT_S, set_as_default=False, heartbeat_interval="5s")
+                client = distributed.Client(
+                    given, timeout=CONNECT_S, set_as_default=False, heartbeat_interval="5s", security=security
+                )
         except Exception as error:
             # Whatever listens there: distributed has no one error for it.
             message = f"no Dask scheduler answers: {type(error).__name__}: {plain(str(error), 200)}"
             fix = "start one (dask scheduler), and give the address that it says; or --cluster local"
+            if security is not None:
+                fix = "give the address that the scheduler says, and a certificate that its authority signed"
             raise SawtoothError("cluster-unreachable", message, field=plain(given, 100), fix=fix) from error
         try:
             yield client

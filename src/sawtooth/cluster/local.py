@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
+from sawtooth.cluster.secure import Pair
 from sawtooth.errors import SawtoothError
 from sawtooth.temporary import directory as temporary
 
@@ -33,7 +34,10 @@ _NEEDED = (
 
 
 class Local:
-    """``count`` workers of a thread each. One that dies is started anew; at the end, however it comes, none is left."""
+    """``count`` workers of a thread each. One that dies is started anew; at the end, however it comes, none is left.
+
+    They and the scheduler listen on the loopback address, and take TLS by a certificate of this run alone.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -48,15 +52,14 @@ class Local:
 
         try:
             self._place = self._stack.enter_context(temporary())
-            make: Any = distributed.LocalCluster
+            self._pair = Pair.made()
+            self.security = self._stack.enter_context(self._pair.held())
+            options = {"host": "127.0.0.1", "port": 0, "protocol": "tls://", "security": self.security}
+            make: Any = distributed.SpecCluster
             with dask.config.set(_SELDOM):
                 scheduler = make(
-                    n_workers=0,
-                    processes=True,
-                    protocol="tcp://",
-                    host="127.0.0.1",
-                    scheduler_port=0,
-                    dashboard_address="127.0.0.1:0",
+                    scheduler={"cls": _scheduler(distributed), "options": {**options, "dashboard": False}},
+                    security=self.security,
                 )
             self._stack.callback(scheduler.close, timeout=5)
             self.address = scheduler.scheduler_address
@@ -115,7 +118,8 @@ class Local:
         os.set_blocking(self._parent.stdout.fileno(), False)
         # What is loaded here its tasks will need there, and once is enough.
         ours = [name for name in sys.modules if name.partition(".")[0] == "sawtooth"]
-        self._tell(json.dumps({"path": sys.path, "modules": [*_NEEDED, *ours]}))
+        # Others can read neither this pipe nor the memory of its two ends; command lines and files they could.
+        self._tell(json.dumps({"path": sys.path, "modules": [*_NEEDED, *ours], "pair": self._pair}))
         for _ in range(self._count):
             self._start()
 
@@ -148,6 +152,16 @@ class Local:
             self._parent.wait()
         self._parent.stdout.close()
         self._begun = {}
+
+
+def _scheduler(distributed: Any) -> Any:
+    """Without the pages that distributed's own one serves to whoever asks."""
+
+    class Scheduler(distributed.Scheduler):  # type: ignore[misc]
+        def start_http_server(self, *_: Any, **__: Any) -> None:
+            pass
+
+    return Scheduler
 
 
 def _variable(name: str) -> str:
