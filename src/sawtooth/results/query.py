@@ -1,10 +1,12 @@
 """Query: SQL over all results, by DuckDB in memory: what is below the directory of results is read, nothing is written.
 
-Nothing else of the disk is read, no network is asked, and no extension is loaded or installed.
+DuckDB itself has no file system, no network, no extensions and no settings that a query could change: Arrow reads the
+files, and DuckDB reads Arrow. So whatever a query says, it can neither write nor read anything else.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterable, Sequence
@@ -15,14 +17,31 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.results.listing import listing
 from sawtooth.results.place import HOME
-from sawtooth.results.views import ABOUT, NAMES, Views, uniform
+from sawtooth.results.scanned import scanned
+from sawtooth.results.views import ABOUT, NAMES, Place, Views, uniform
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
 LONGEST = 100_000
 """Characters of a query."""
-_READING = ("SELECT", "EXPLAIN")
+_LOCKED = {
+    "python_enable_replacements": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    # What does not fit into memory is an error, not a file.
+    "temp_directory": "",
+    # Its bar would stand among the answer's lines.
+    "enable_progress_bar": False,
+    "enable_external_access": False,
+    "disabled_filesystems": "LocalFileSystem",
+    "lock_configuration": True,
+}
+"""DuckDB's settings, in this order."""
+_FILE = "#file"
+"""The column of Arrow's that says of which file a row is."""
 
 
 def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), latest: bool = False) -> Table:
@@ -41,10 +60,10 @@ def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), 
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
         raise _wrong(error, found) from None
-    if len(statements) != 1 or statements[0].type.name not in _READING:
+    if len(statements) != 1 or not _reads(duckdb, statements[0]):
         message = "is not one question: SELECT, DESCRIBE, SUMMARIZE or EXPLAIN"
         raise InputError("bad-query", message, field="SQL", fix='write it like "SELECT * FROM results"')
-    with _connection(duckdb, Path(directory)) as connection:
+    with _connection(duckdb) as connection:
         try:
             _lay(connection, found, sql)
             return _answer(connection, sql)
@@ -57,7 +76,7 @@ def views(directory: Path | str = HOME) -> dict[str, list[str]]:
     duckdb = _duckdb()
     found = Views(listing(directory))
     there = found.there()
-    with _connection(duckdb, Path(directory)) as connection:
+    with _connection(duckdb) as connection:
         try:
             _lay(connection, found, " ".join(there))
             return {name: [row[0] for row in connection.execute(f"DESCRIBE {name}").fetchall()] for name in there}
@@ -99,24 +118,37 @@ def _duckdb() -> Any:
     return duckdb
 
 
-def _connection(duckdb: Any, directory: Path) -> Any:
-    """In memory, and held to the directory."""
-    off = ("autoinstall_known_extensions", "autoload_known_extensions", "allow_community_extensions")
-    connection = duckdb.connect(":memory:", config={**dict.fromkeys(off, False), "python_enable_replacements": False})
-    # What does not fit into memory is an error, not a file.
-    connection.execute("SET temp_directory=''")
-    # Its bar would stand among the answer's lines.
-    connection.execute("SET enable_progress_bar=false")
-    # Paths are compared as they are written, those of views without patterns.
-    root = str(directory.resolve())
-    allowed = ", ".join(map(_quoted, dict.fromkeys((root, _no_pattern(root)))))
-    connection.execute(f"SET allowed_directories=[{allowed}]")
-    connection.execute("SET enable_external_access=false")
+def _reads(duckdb: Any, statement: Any) -> bool:
+    """Whether it is a SELECT, as DESCRIBE and SUMMARIZE are, or explains one: EXPLAIN ANALYZE does what it explains."""
+    if statement.type.name != "EXPLAIN":
+        return bool(statement.type.name == "SELECT")
+    sql: str = statement.query
+    tokens = [(at, kind) for at, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
+    ends = [*(at for at, _ in tokens[1:]), len(sql)]
+    words = [
+        sql[at:end].split("--")[0].split("/*")[0].strip().upper() for (at, _), end in zip(tokens, ends, strict=True)
+    ]
+    # EXPLAIN [ANALYZE] [(options)] statement
+    begin = 2 if words[1:2] == ["ANALYZE"] else 1
+    after = begin + words[begin:].index(")") + 1 if ")" in words[begin:] and words[begin] == "(" else begin
+    for first in {begin, after}:
+        with contextlib.suppress(duckdb.Error, IndexError):
+            inner = duckdb.extract_statements(sql[tokens[first][0] :])
+            if [one.type.name for one in inner] == ["SELECT"]:
+                return True
+    return False
+
+
+def _connection(duckdb: Any) -> Any:
+    """In memory, without a file system: from here on nothing but what is registered can be read."""
+    connection = duckdb.connect(":memory:")
+    for name, value in _LOCKED.items():
+        connection.execute(f"SET {name}={str(value).lower() if isinstance(value, bool) else repr(value)}")
     return connection
 
 
 def _lay(connection: Any, found: Views, sql: str) -> None:
-    """The views that a query names, all where it names none, then locks the connection's settings."""
+    """The views that a query names, all where it names none."""
     words = {word.lower() for word in re.findall(r"\w+", sql)}
     for name in [one for one in NAMES if one in words] or found.there():
         frame = found.frame(name)
@@ -126,29 +158,27 @@ def _lay(connection: Any, found: Views, sql: str) -> None:
         files = found.files(name)
         if files:
             _lay_files(connection, name, files)
-    connection.execute("SET lock_configuration=true")
 
 
-def _lay_files(connection: Any, name: str, files: dict[str, Any]) -> None:
+def _lay_files(connection: Any, name: str, files: dict[Path, Place]) -> None:
     """A view of Parquet files, beside each what is known of its run."""
     import pandas as pd
 
-    read = (
-        f"read_parquet([{', '.join(_quoted(_no_pattern(path)) for path in files)}], union_by_name=true, filename=true)"
-    )
-    own = {row[0].lower() for row in connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()}
+    data = scanned(list(files), _FILE)
+    own = {column.lower() for column in data.schema.names}
     rows = []
-    for path, place in files.items():
+    for number, place in enumerate(files.values()):
         # A table's own column keeps its name.
         key = {f"{column}_varied" if column in own else column: value for column, value in place.key.items()}
-        rows.append({"filename": path, **place.about, **key})
+        rows.append({_FILE: number, **place.about, **key})
     about = uniform(pd.DataFrame(rows))
     connection.register(f"about_{name}", about)
-    first = [column for column in about.columns if column != "filename" and (column in ABOUT or column not in own)]
+    connection.register(f"data_{name}", data)
+    first = [column for column in about.columns if column != _FILE and (column in ABOUT or column not in own)]
     chosen = ", ".join(f"about.{_name(column)}" for column in first)
     connection.execute(
-        f"CREATE VIEW {_name(name)} AS SELECT {chosen}, data.* EXCLUDE (filename) FROM {read} AS data "
-        f"JOIN about_{name} AS about ON data.filename = about.filename"
+        f"CREATE VIEW {_name(name)} AS SELECT {chosen}, data.* EXCLUDE ({_name(_FILE)}) "
+        f"FROM data_{name} AS data JOIN about_{name} AS about USING ({_name(_FILE)})"
     )
 
 
@@ -162,14 +192,5 @@ def _wrong(error: Exception, found: Views) -> SawtoothError:
     return told
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _name(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
-
-
-def _no_pattern(path: str) -> str:
-    """A path in which nothing stands for other names."""
-    return re.sub(r"[\[*?]", lambda found: f"[{found[0]}]", path)

@@ -42,6 +42,8 @@ NAMES = ("results", "points", *OF_RESULTS, *TABLES)
 class Place:
     """A saved run: its directory, and what is said of it beside its tables."""
 
+    root: Path
+    """The directory of its result."""
     directory: Path
     about: dict[str, Any]
     key: dict[str, Any]
@@ -71,10 +73,10 @@ class Views:
             return self._csv(OF_RESULTS[name])
         return self._of[name]() if name in self._of else None
 
-    def files(self, name: str) -> dict[str, Place]:
+    def files(self, name: str) -> dict[Path, Place]:
         """A table's file in each run that has it."""
         paths = ((place.directory / f"{name}.parquet", place) for place in self.places)
-        return {str(path.resolve()): place for path, place in paths if path.is_file()}
+        return {path: place for path, place in paths if _is_there(path, place.root)}
 
     @cached_property
     def places(self) -> list[Place]:
@@ -83,7 +85,7 @@ class Views:
         for one in self.entries:
             if one.kind == "run":
                 about = dict(zip(ABOUT, (one.name, one.study, one.engine, one.directory.name, _seed(one)), strict=True))
-                found.append(Place(one.directory, about, {}))
+                found.append(Place(one.directory, one.directory, about, {}))
                 continue
             try:
                 described = store.describe(one.directory)
@@ -95,7 +97,9 @@ class Views:
                 if store.is_done(one.directory, point["id"]):
                     values = one.name, one.study, one.engine, point["id"], point["seed"]
                     about = dict(zip(ABOUT, values, strict=True))
-                    found.append(Place(store.point_directory(one.directory, point["id"]), about, point["key"]))
+                    found.append(
+                        Place(one.directory, store.point_directory(one.directory, point["id"]), about, point["key"])
+                    )
         return found
 
     def _results(self) -> DataFrame:
@@ -122,7 +126,7 @@ class Views:
         frames = []
         for one in self.entries:
             path = one.directory / file
-            if path.is_file():
+            if _is_there(path, one.directory):
                 frame = pd.read_csv(path, dtype={"seed": str})
                 frame.insert(0, "result", one.name)
                 if "study" not in frame:
@@ -140,6 +144,11 @@ def uniform(frame: DataFrame) -> DataFrame:
             if not kinds <= {int, float} and not kinds <= {bool}:
                 frame[name] = [None if value is None or value != value else _text(value) for value in column]
     return frame
+
+
+def _is_there(path: Path, root: Path) -> bool:
+    """Not by a link that leads out of the result: sawtooth makes none there."""
+    return path.is_file() and path.resolve().is_relative_to(root.resolve())
 
 
 def _text(value: Any) -> str:
