@@ -37,6 +37,19 @@ const verbs = {
     );
   },
 
+  /** Of each slider the text at each of its places, and the place that is found for it. */
+  async sliders() {
+    const { SLIDERS } = await part("sliders");
+    const places = (slider) => Array.from({ length: slider.last + 1 }, (_, place) => [slider.text(place), slider.place(slider.text(place))]);
+    return Object.fromEntries(Object.entries(SLIDERS).map(([name, slider]) => [name, places(slider)]));
+  },
+
+  /** The places of texts on a slider: [slider, text]. */
+  async places(given) {
+    const { SLIDERS } = await part("sliders");
+    return given.map(([name, text]) => SLIDERS[name].place(text));
+  },
+
   /** Numbers as the page tells them: [value, digits]. */
   async amounts(given) {
     const { significant, stretch } = await part("amount");

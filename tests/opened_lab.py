@@ -12,17 +12,20 @@ PATIENCE_MS = 120_000
 class Opened:
     """A page that is open, and all that its console said."""
 
-    def __init__(self, browser: Any, address: str, *, width: int = 1400, **options: Any) -> None:
+    def __init__(self, browser: Any, address: str, *, width: int = 1400, ready: bool = True, **options: Any) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         self.page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
         self.said: list[str] = []
         self.asked: list[str] = []
+        self.loaded: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("requestfinished", lambda request: self.loaded.append(request.url.rsplit("/", 1)[-1]))
         self.page.goto(address)
-        self.page.wait_for_selector("body[data-ready]")
+        if ready:
+            self.page.wait_for_selector("body[data-ready]")
 
     def finish(self) -> None:
         """Waits until the latest question is answered."""

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -204,6 +204,26 @@ def test_a_link_holds_the_whole_question(page: Opened, browser: Any) -> None:
     assert other.sentence == page.sentence
     assert other.page.get_by_label("Kind of queue").input_value() == "codel"
     other.context.close()
+
+
+def test_a_link_is_written_so_that_it_is_taken_whole_and_older_ones_open_too(page: Opened, browser: Any) -> None:
+    asked = {"name": "(a) *b* ~c's~ [d]!", "duration": "1 s", "path": {"rate": "30 Mbit/s", "queue": {"kind": "codel"}}}
+    page.page.evaluate("asked => { location.hash = asked }", quote(json.dumps(asked | {"flows": [{"cc": "reno"}]})))
+    page.finish()
+    page.page.locator("#take summary").click()
+    page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.page.get_by_role("button", name="Copy a link").click()
+    page.page.get_by_text("The link is copied.").wait_for()
+    link = page.page.evaluate("navigator.clipboard.readText()")
+    whole, hash_ = link.split("#")
+    assert re.fullmatch(r"[A-Za-z0-9%_.,:/-]+[A-Za-z0-9]", hash_), hash_
+    assert json.loads(unquote(hash_)) == asked | {"flows": [{"cc": "reno"}]}
+    for older in (unquote(hash_), quote(unquote(hash_)), quote(unquote(hash_), safe="{}[]:,/")):
+        other = Opened(browser, f"{whole}#{older}")
+        other.finish()
+        assert other.sentence == page.sentence
+        assert other.said == []
+        other.context.close()
 
 
 def test_the_queue_s_field_is_its_kind_s_limit(page: Opened) -> None:

@@ -22,9 +22,10 @@ export class Chart implements Owner {
   private widest = 0;
   private logarithmic = false;
   private given: Figure;
+  private readonly ended: () => void;
 
-  /** Draws `figure` as the last child of `host`, as wide as that is. */
-  constructor(readonly host: HTMLElement, public figure: Figure) {
+  /** Draws `figure` as the last child of `host`, as wide as that is. `removed` is called when it is taken off the page. */
+  constructor(readonly host: HTMLElement, public figure: Figure, private readonly removed = () => {}) {
     this.given = figure;
     const root = element(host, "div", "chart");
     const bar = element(root, "div", "bar");
@@ -46,7 +47,7 @@ export class Chart implements Owner {
     this.live.setAttribute("aria-live", "polite");
     this.entries = new Legend(this.legend, this.hiddenNames, () => this.fresh());
     this.build();
-    onTurn(() => {
+    this.ended = onTurn(() => {
       this.entries.again(this.figure);
       this.fresh();
     });
@@ -91,8 +92,12 @@ export class Chart implements Owner {
     this.fresh();
   }
 
+  /** Takes it off the page, and what it listened to with it. */
   remove(): void {
+    this.ended();
     for (const one of this.panels) one.leave();
+    this.panels = [];
+    this.removed();
     this.host.querySelector(":scope > .chart")?.remove();
   }
 

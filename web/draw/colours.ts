@@ -8,9 +8,10 @@ export function isDark(): boolean {
   return query?.matches ?? false;
 }
 
-/** Calls back when the page turns dark or light. */
-export function onTurn(call: () => void): void {
+/** Calls back when the page turns dark or light, until what it returns is called. */
+export function onTurn(call: () => void): () => void {
   query?.addEventListener("change", call);
+  return () => query?.removeEventListener("change", call);
 }
 
 /** "#rrggbb" as it is drawn now. */

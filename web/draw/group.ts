@@ -4,7 +4,7 @@ import type { Ends } from "./scales";
 export interface Member {
   /** Shows this stretch of x, or all. */
   show(range: Ends | null): void;
-  /** Has a line at this x, or none; `quiet`: without a readout. */
+  /** Has a line at this x, or none. Without `quiet` the line is at the nearest data, and a readout says them. */
   point(x: number | null, quiet: boolean): void;
 }
 

@@ -16,8 +16,9 @@ export const charts = new Map<string, Chart>();
 
 /** Draws a figure into an element. `set` of what it returns gives it other data. */
 export function draw(host: HTMLElement, figure: Figure): Chart {
-  const chart = new Chart(host, figure);
-  charts.set(figure.name, chart);
+  const { name } = figure;
+  const chart: Chart = new Chart(host, figure, () => charts.get(name) === chart && charts.delete(name));
+  charts.set(name, chart);
   return chart;
 }
 

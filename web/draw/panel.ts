@@ -113,8 +113,8 @@ export class Panel implements Member {
 
   point(x: number | null, quiet = false): void {
     if (x === null || x < this.x[0] || x > this.x[1]) this.clear();
+    else if (quiet) this.mark(this.plot.valToPos(x, "x", true));
     else this.look(this.plot.valToPos(x, "x", true), null);
-    if (quiet) this.readout.hidden = true;
   }
 
   shown(): Drawable[] {
@@ -282,7 +282,10 @@ export class Panel implements Member {
       event.preventDefault();
       move();
     });
-    body.addEventListener("blur", () => this.clear());
+    body.addEventListener("blur", () => {
+      this.clear();
+      this.group.point(null, this);
+    });
   }
 
   /** To the next x of any series. */
@@ -311,20 +314,32 @@ export class Panel implements Member {
     this.group.show(range[0] <= whole[0] && range[1] >= whole[1] ? null : [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])]);
   }
 
-  /** What is at a place of the canvas. */
-  private look(x: number, y: number | null): void {
+  /** A line at a place of the canvas, exactly, and dots where the series are there. */
+  private mark(x: number): void {
     const ground = this.ground();
-    this.hits = nearest(ground, this.shown(), x, y);
+    this.stand(ground, x, nearest(ground, this.shown(), x, null));
+    this.readout.hidden = true;
+  }
+
+  private stand(ground: Ground, x: number, hits: Hit[]): void {
+    this.hits = hits;
     const css = (pixels: number): string => `${pixels / ground.ratio}px`;
     this.line.hidden = false;
-    this.line.style.transform = `translateX(${css((this.hits[0]?.x ?? x) - ground.left)})`;
-    this.hits.forEach((hit, at) => {
+    this.line.style.transform = `translateX(${css(x - ground.left)})`;
+    hits.forEach((hit, at) => {
       const dot = (this.dots[at] ??= element(this.plot.over, "div", "dot"));
       dot.hidden = !(hit.y >= ground.top - 1 && hit.y <= ground.top + ground.height + 1);
       dot.style.transform = `translate(${css(hit.x - ground.left)}, ${css(hit.y - ground.top)})`;
       dot.style.background = tint(hit.series.of.colour);
     });
-    for (const dot of this.dots.slice(this.hits.length)) dot.hidden = true;
+    for (const dot of this.dots.slice(hits.length)) dot.hidden = true;
+  }
+
+  /** What is at a place of the canvas. */
+  private look(x: number, y: number | null): void {
+    const ground = this.ground();
+    const hits = nearest(ground, this.shown(), x, y);
+    this.stand(ground, hits[0]?.x ?? x, hits);
     const value = this.plot.posToVal(x, "x", true);
     const over = (this.form.spans ?? []).filter((one) => one.from <= value && value < one.to && !this.owner.hidden(one.name));
     if (this.hits.length === 0 && over.length === 0) {

@@ -1,6 +1,6 @@
 // Fields with a unit: text as in a scenario file, a slider beside it, and what is wrong said below.
 
-import { SLIDERS, STEPS, type Slider } from "./sliders";
+import { SLIDERS, type Slider } from "./sliders";
 
 export interface Told {
   /** Its place in a scenario: "path.rate". */
@@ -18,7 +18,7 @@ export const FIELDS: readonly Told[] = [
   { field: "path.rtt", label: "Round-trip time", hint: "without any queue, e.g. 20 ms", slider: "rtt" },
   { field: "path.loss", label: "Loss", hint: "of data, e.g. 1%", slider: "loss" },
   { field: "path.ack_loss", label: "Loss on the way back", hint: "of acknowledgements, e.g. 0.5%", slider: "loss" },
-  { field: "path.reverse_rate", label: "Rate on the way back", hint: "of acknowledgements; empty: unlimited", slider: "rate", optional: "unlimited" },
+  { field: "path.reverse_rate", label: "Rate on the way back", hint: "of acknowledgements; empty: unlimited", slider: "limit", optional: "unlimited" },
   { field: "duration", label: "Duration", hint: "of the simulation, e.g. 10 s", slider: "duration" },
 ];
 
@@ -55,11 +55,11 @@ export class Field {
       const range = made("input", "");
       range.type = "range";
       range.min = "0";
-      range.max = String(STEPS);
+      range.max = String(this.slider.last);
       range.setAttribute("aria-label", `${told.label}, slider`);
       range.addEventListener("input", () => {
         this.text.value = this.slider!.text(Number(range.value));
-        range.setAttribute("aria-valuetext", this.text.value);
+        this.say(range);
         changed(this.text.value, true);
       });
       this.range = range;
@@ -100,9 +100,14 @@ export class Field {
     if (this.range === undefined) return;
     const place = this.slider!.place(this.text.value);
     this.range.disabled = place === null && this.text.value !== "";
-    // Without a limit it stands at its end.
-    this.range.value = String(place ?? STEPS);
-    this.range.setAttribute("aria-valuetext", this.text.value);
+    // An empty field stands at the end.
+    this.range.value = String(place ?? this.slider!.last);
+    this.say(this.range);
+  }
+
+  /** What a screen reader says of the slider: the field's text, which has its unit; of an empty field what it stands for. */
+  private say(range: HTMLInputElement): void {
+    range.setAttribute("aria-valuetext", this.text.value || this.text.placeholder);
   }
 }
 

@@ -231,6 +231,7 @@ async function main(): Promise<void> {
       background();
       if (!runner.native) heavy.measured(rows.reduce((sum, row) => sum + row.segments, 0), runner.workedMs);
       understand.answered(of, runs);
+      whenIdle(() => understand.prepare());
       tell(sentence(of, rows));
       document.body.dataset["finished"] = permalink.written(of.question);
     }
@@ -328,6 +329,12 @@ function preset(question: Question): Preset | undefined {
 function source(question: Question): string {
   const known = published(preset(question)?.published);
   return known === undefined ? "" : `Diamonds: published by ${known.source}.`;
+}
+
+/** When the browser has nothing else to do for the page. */
+function whenIdle(act: () => void): void {
+  if (typeof requestIdleCallback === "function") requestIdleCallback(act);
+  else setTimeout(act, 200);
 }
 
 function tell(words: string): void {

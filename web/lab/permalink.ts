@@ -6,10 +6,13 @@ import { shaped, type Scenario } from "./scenario";
 
 const LONGEST = 20_000;
 
-/** What stands after "#". */
+/** What stands after "#": letters, digits, "-", "_", "." and "%", and ":", "," and "/" between them. Mail, chats and Markdown take all of it
+ *  for the link; brackets, quotes, stars and tildes would end it there, or mean something. */
 export function written({ scenario, alone }: Question): string {
   const { interval: _, ...told } = scenario;
-  return encodeURIComponent(JSON.stringify(alone ? { ...told, alone } : told)).replace(/%(2C|3A|24|2F|7B|7D|5B|5D)/g, (one) => decodeURIComponent(one));
+  const encoded = encodeURIComponent(JSON.stringify(alone ? { ...told, alone } : told));
+  const escaped = (one: string): string => `%${one.charCodeAt(0).toString(16).toUpperCase()}`;
+  return encoded.replace(/%(2C|3A|2F)/g, (one) => decodeURIComponent(one)).replace(/[!'()*~]/g, escaped);
 }
 
 /** None of an address without one. Raises InputError of what this page did not make; what its fields hold is looked at when it is compiled. */

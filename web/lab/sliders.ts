@@ -1,22 +1,42 @@
-// Sliders of quantities: a place between two ends, by ratio, and the text that a scenario file has for it.
+// Sliders of quantities: a place for each value of two digits between two ends, and the text that a scenario file has for it.
 
 import { BDP, loss, lossText, queue, queueText, rate, rateText, span, spanText } from "./units";
 
-export const STEPS = 400;
+/** At most so many places a slider has, about the pixels of its track; neighbours differ in their text. */
+const MOST_PLACES = 400;
 
 export interface Slider {
-  /** The text at a place from 0 to STEPS. */
+  /** The last place; the first one is 0. */
+  last: number;
+  /** The text at a place. */
   text(place: number): string;
-  /** The nearest place; null where the text has none. */
+  /** The nearest place, whose text is this one wherever there is such a place; null where the text has none. */
   place(text: string): number | null;
 }
 
-/** From `low` to `high` by ratio; `nothing` stands before them, at place 0. */
-function byRatio(low: number, high: number, read: (text: string) => number | null, show: (value: number) => string, nothing?: string): Slider {
-  const first = nothing === undefined ? 0 : 1;
+interface Quantity {
+  low: number;
+  high: number;
+  read(text: string): number | null;
+  show(value: number): string;
+  /** Before the lowest value stands none of it: "0%". */
+  none?: string;
+  /** After the highest value the field is empty: without a limit. */
+  unlimited?: true;
+}
+
+/** By ratio, in values of two digits. */
+function slider({ low, high, read, show, none, unlimited }: Quantity): Slider {
+  const wanted = Array.from({ length: MOST_PLACES + 1 }, (_, step) => Number((low * (high / low) ** (step / MOST_PLACES)).toPrecision(2)));
+  const values = [...new Set(wanted)];
+  const texts = [...(none === undefined ? [] : [none]), ...values.map(show), ...(unlimited ? [""] : [])];
+  const first = none === undefined ? 0 : 1;
   return {
-    text: (place) => (place < first ? nothing! : show(rounded(low * (high / low) ** ((place - first) / (STEPS - first))))),
+    last: texts.length - 1,
+    text: (place) => texts[place]!,
     place: (text) => {
+      const same = texts.indexOf(text);
+      if (same >= 0) return same;
       let value: number | null;
       try {
         value = read(text);
@@ -24,32 +44,31 @@ function byRatio(low: number, high: number, read: (text: string) => number | nul
         return null;
       }
       if (value === null) return null;
-      if (value < low) return first === 1 && value < low / 2 ? 0 : first;
-      const share = Math.log(value / low) / Math.log(high / low);
-      return Math.round(first + Math.min(1, share) * (STEPS - first));
+      if (value < low / 2 && first === 1) return 0;
+      const far = (one: number): number => Math.abs(Math.log(one / value!));
+      return first + values.reduce((nearest, one, at) => (far(one) < far(values[nearest]!) ? at : nearest), 0);
     },
   };
 }
 
-/** Two digits that matter. */
-function rounded(value: number): number {
-  return Number(value.toPrecision(2));
-}
-
 const whole = (value: number): bigint => BigInt(Math.round(value));
 
+const RATE: Quantity = { low: 100e3, high: 10e9, read: (text) => Number(rate(text)), show: (bps) => rateText(whole(bps)) };
+const PARTS = Number(BDP);
+
 export const SLIDERS: Record<string, Slider> = {
-  rate: byRatio(100e3, 10e9, (text) => Number(rate(text)), (bps) => rateText(whole(bps))),
-  rtt: byRatio(100e3, 1e9, (text) => Number(span(text)), (ns) => spanText(whole(ns))),
-  loss: byRatio(1e4, 2e8, (text) => Number(loss(text)), (ppb) => lossText(whole(ppb)), "0%"),
-  duration: byRatio(1e9, 120e9, (text) => Number(span(text)), (ns) => spanText(whole(ns))),
-  queue: byRatio(
-    0.02 * Number(BDP),
-    20 * Number(BDP),
-    (text) => {
+  rate: slider(RATE),
+  limit: slider({ ...RATE, unlimited: true }),
+  rtt: slider({ low: 100e3, high: 1e9, read: (text) => Number(span(text)), show: (ns) => spanText(whole(ns)) }),
+  loss: slider({ low: 1e4, high: 2e8, read: (text) => Number(loss(text)), show: (ppb) => lossText(whole(ppb)), none: "0%" }),
+  duration: slider({ low: 1e9, high: 120e9, read: (text) => Number(span(text)), show: (ns) => spanText(whole(ns)) }),
+  queue: slider({
+    low: 0.02 * PARTS,
+    high: 20 * PARTS,
+    read: (text) => {
       const found = queue(text);
       return found.unit === "bdp" ? Number(found.amount) : null;
     },
-    (parts) => queueText({ unit: "bdp", amount: whole(parts) }),
-  ),
+    show: (parts) => queueText({ unit: "bdp", amount: whole(parts) }),
+  }),
 };

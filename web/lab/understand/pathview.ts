@@ -34,6 +34,8 @@ export class PathView {
   private readonly canvas = document.createElement("canvas");
   private readonly caption = document.createElement("figcaption");
   private seen: Seen | undefined;
+  private readonly size = new ResizeObserver(() => this.draw());
+  private readonly unturned = onTurn(() => this.draw());
 
   constructor(
     name: string,
@@ -46,8 +48,14 @@ export class PathView {
     title.textContent = name;
     this.canvas.setAttribute("role", "img");
     this.root.append(title, this.canvas, this.caption);
-    new ResizeObserver(() => this.draw()).observe(this.canvas);
-    onTurn(() => this.draw());
+    this.size.observe(this.canvas);
+  }
+
+  /** It is looked at no more. */
+  leave(): void {
+    this.size.disconnect();
+    this.unturned();
+    this.root.remove();
   }
 
   /** As it was at `t`; what went no further is shown for so long. */

@@ -17,8 +17,8 @@ const STILLS = 4;
 const STILL_MS = 900;
 
 export interface Listener {
-  /** Time is there now; `settled`: it stays. */
-  moved(t: number, settled: boolean): void;
+  /** Time is there now. */
+  moved(t: number): void;
   /** To the next or the last thing that happened. */
   step(direction: 1 | -1): void;
   /** How far time can go on. */
@@ -63,12 +63,12 @@ export class Player {
     this.t = Math.min(this.t, durationS);
   }
 
-  go(t: number, settled = true): void {
+  go(t: number): void {
     this.t = Math.max(0, Math.min(t, this.durationS));
     this.range.value = String(this.t / this.durationS);
     this.clock.value = `${this.t.toFixed(this.rttS < 0.005 ? 6 : 4)} s`;
     this.range.setAttribute("aria-valuetext", this.clock.value);
-    this.listener.moved(this.t, settled);
+    this.listener.moved(this.t);
   }
 
   stepped(direction: 1 | -1): void {
@@ -108,7 +108,7 @@ export class Player {
       if (!this.playing) return;
       // A page that was not looked at goes on where it was.
       const passed = Math.min(0.1, (now - last) / 1000) * this.pace;
-      this.go(Math.min(this.t + passed, this.listener.limit(this.t)), false);
+      this.go(Math.min(this.t + passed, this.listener.limit(this.t)));
       if (this.t >= this.durationS) this.pause();
       else this.runs(now);
     });
@@ -117,7 +117,7 @@ export class Player {
   private stills(): void {
     this.frame = window.setTimeout(() => {
       if (!this.playing) return;
-      this.go(Math.min(this.t + this.rttS / STILLS, this.listener.limit(this.t)), false);
+      this.go(Math.min(this.t + this.rttS / STILLS, this.listener.limit(this.t)));
       if (this.t >= this.durationS) this.pause();
       else this.stills();
     }, STILL_MS);

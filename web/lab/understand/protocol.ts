@@ -9,7 +9,9 @@ export type Question =
   | { kind: "watch"; number: number; runs: { json: string; durationNs: number }[] }
   /** Each packet's way between two times, of all runs; what is on its way at `fromNs` was sent up to `beforeNs` earlier. */
   | { kind: "ways"; number: number; fromNs: number; toNs: number; beforeNs: number }
-  | { kind: "stop" };
+  | { kind: "stop" }
+  /** Gives back what memory it can, until it is asked again. */
+  | { kind: "rest" };
 
 /** The ways of a run's packets since the last answer, and up to when they are whole. */
 export interface Ways {

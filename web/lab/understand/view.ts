@@ -1,4 +1,4 @@
-// Understand: what happened, told and stepped through, and the path drawn with its packets. Nothing of it is there before it is opened.
+// Understand: what happened, told and stepped through, and the path drawn with its packets. Nothing of it is computed before it is opened.
 
 import { draw, type Chart } from "../../draw/index";
 import { tint } from "../../draw/colours";
@@ -45,17 +45,23 @@ export class Understand {
   private readonly figure = made("div", "");
   private readonly live = made("div", "unseen");
   private readonly player = new Player({
-    moved: (t, settled) => this.moved(t, settled),
+    moved: (t) => this.moved(t),
     step: (direction) => this.step(direction),
     limit: (t) => this.limit(t),
   });
   private readonly member: Member = {
     show: () => {},
     point: (x) => {
-      if (x !== null && this.root.open && !this.player.isPlaying) this.player.go(x, false);
+      this.pointed = x !== null;
+      if (!this.root.open || !this.watched) return;
+      if (x !== null && !this.player.isPlaying) this.player.go(x);
+      // Where nobody points any more, the line goes back to the player's time, when all panels have been told.
+      if (x === null) queueMicrotask(() => this.line());
     },
   };
   private chart: Chart | undefined;
+  /** Somebody points into a figure, which has its own line there. */
+  private pointed = false;
   private worker: Worker | undefined;
   /** It has what it needs to be asked. */
   private begun = false;
@@ -76,6 +82,7 @@ export class Understand {
   private fills = 0;
 
   constructor(private readonly root: HTMLDetailsElement) {
+    this.build();
     root.addEventListener("toggle", () => (root.open ? this.opened() : this.closed()));
   }
 
@@ -83,58 +90,78 @@ export class Understand {
   changed(): void {
     this.given = undefined;
     this.watched = false;
-    if (this.worker === undefined) return;
+    if (!this.root.open) return;
     this.player.pause();
     group("time").point(null, this.member);
     this.number += 1;
     this.post({ kind: "stop" });
-    delete this.root.dataset["watched"];
-    delete this.root.dataset["told"];
+    this.unsaid();
   }
 
   /** Its answer is there. */
   answered(asked: Asked, runs: readonly RunLines[]): void {
     this.given = { asked, runs };
-    if (this.begun) this.watch();
+    if (this.begun && this.root.open) this.watch();
+  }
+
+  /** Loads what it needs, so that it can be opened when the server is gone. */
+  prepare(): void {
+    if (this.worker !== undefined) return;
+    const worker = new Worker("watcher.js", { type: "module" });
+    this.worker = worker;
+    worker.onmessage = ({ data }: MessageEvent<Answer>) => this.heard(data);
+    worker.onerror = (event) => {
+      // The next time it is opened it is tried again.
+      this.worker = undefined;
+      this.begun = false;
+      this.say(event.message || "What this needs could not be loaded: is the server still there? Close this and open it again.");
+    };
+    void module.then((compiled) => {
+      if (this.worker !== worker) return;
+      this.begun = true;
+      this.post({ kind: "begin", module: compiled });
+      if (this.root.open && this.given !== undefined) this.watch();
+    });
   }
 
   private opened(): void {
-    if (this.worker === undefined) {
-      // While it is loaded, the place is made.
-      const worker = new Worker("watcher.js", { type: "module" });
-      this.worker = worker;
-      worker.onmessage = ({ data }: MessageEvent<Answer>) => this.heard(data);
-      worker.onerror = (event) => this.say(event.message || "the worker could not be loaded");
-      void module.then((compiled) => {
-        if (this.worker !== worker) return;
-        this.begun = true;
-        this.post({ kind: "begin", module: compiled });
-        if (this.given !== undefined) this.watch();
-      });
-      this.build();
-      group("time").join(this.member);
-    }
+    // What is there from the last time is of another question.
+    for (const part of [this.stories, this.now, this.figure, this.counts, this.live]) part.replaceChildren();
+    this.root.append(this.place);
+    group("time").join(this.member);
+    this.prepare();
+    if (this.begun && this.given !== undefined) this.watch();
   }
 
   private closed(): void {
     this.player.pause();
     this.number += 1;
     this.watched = false;
-    this.worker?.terminate();
-    this.worker = undefined;
-    this.begun = false;
+    this.post({ kind: "rest" });
     group("time").point(null, this.member);
     group("time").leave(this.member);
     this.chart?.remove();
     this.chart = undefined;
-    this.views = [];
-    this.ways = [];
+    this.shown([], []);
     this.moments = [];
-    this.root.querySelector(":scope > div")?.remove();
-    delete this.root.dataset["watched"];
-    delete this.root.dataset["told"];
+    this.told = [];
+    this.place.remove();
+    this.unsaid();
   }
 
+  /** What the page's address of it said, for those who wait for it. */
+  private unsaid(): void {
+    for (const name of ["watched", "told", "drawn"]) delete this.root.dataset[name];
+  }
+
+  /** Other paths in the place of those before. */
+  private shown(ways: Ways[], views: PathView[]): void {
+    for (const view of this.views) view.leave();
+    [this.ways, this.views] = [ways, views];
+    this.paths.replaceChildren(...views.map(({ root }) => root));
+  }
+
+  /** What of it is always the same. */
   private build(): void {
     this.live.setAttribute("aria-live", "polite");
     this.counts.tabIndex = 0;
@@ -148,8 +175,6 @@ export class Understand {
       if (event.target instanceof HTMLButtonElement && event.key !== " ") this.key(event);
     });
     this.place.replaceChildren(this.state, this.stories, this.player.root, this.now, this.paths, this.figure, this.counts, this.live);
-    this.figure.replaceChildren();
-    this.root.append(this.place);
   }
 
   private key(event: KeyboardEvent): void {
@@ -224,14 +249,14 @@ export class Understand {
   private drawn(): void {
     const { alone, names, flows, durationS, compiled } = this.given!.asked;
     this.moments = moments(this.told);
-    this.ways = compiled.map(() => new Ways());
+    const ways = compiled.map(() => new Ways());
     const colour = colours(flows);
     const owner = flows.flatMap(({ count }, flow) => Array.from({ length: count }, () => flow));
-    this.views = compiled.map(({ json }, run) => {
+    const views = compiled.map(({ json }, run) => {
       const of = (connection: number): string => colour[alone ? run : (owner[connection] ?? 0)]!;
-      return new PathView(alone ? names[run]! : names.join(", "), path(json), this.ways[run]!, of);
+      return new PathView(alone ? names[run]! : names.join(", "), path(json), ways[run]!, of);
     });
-    this.paths.replaceChildren(...this.views.map(({ root }) => root));
+    this.shown(ways, views);
     this.counts.replaceChildren(table(this.told, (kind) => this.step(1, kind)));
     const figure = strip(this.told, durationS);
     if (this.chart === undefined) this.chart = draw(this.figure, figure);
@@ -265,13 +290,17 @@ export class Understand {
     return `${name}: ${happenings.map((one) => sentence(one, { cc, tailDrop: this.tailDrop })).join(" ")}`;
   }
 
-  private moved(t: number, settled: boolean): void {
+  private moved(t: number): void {
     if (!this.watched) return;
     this.want(t);
     this.sentences(t);
     this.picture();
-    // A line stays there; readouts would stay in the way.
-    if (settled) group("time").point(t, this.member, true);
+    this.line();
+  }
+
+  /** A line in each figure at the player's time; readouts would be in the way. */
+  private line(): void {
+    if (this.watched && !this.pointed) group("time").point(this.player.t, this.member, true);
   }
 
   /** Of each flow what happened last. */

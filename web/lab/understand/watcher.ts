@@ -23,7 +23,8 @@ let asked: { json: string; durationNs: number }[] = [];
 let looked: { sinceNs: number; runs: Looked[] } | undefined;
 
 let module: WebAssembly.Module;
-let core: Core;
+/** Undefined while it rests. */
+let core: Core | undefined;
 
 function begin(given: WebAssembly.Module): void {
   module = given;
@@ -36,7 +37,9 @@ self.onmessage = ({ data }: MessageEvent<Question>) => {
   latest += 1;
   const mine = latest;
   if (data.kind !== "ways") forget();
-  if (data.kind === "stop") return;
+  if (data.kind === "rest") core = undefined;
+  if (data.kind === "stop" || data.kind === "rest") return;
+  core ??= new Core(module);
   const act = data.kind === "watch" ? watch(core, data, () => latest === mine) : ways(core, data, () => latest === mine);
   act.catch((error: unknown) => {
     // After a trap the core's memory is no longer to be trusted.
