@@ -175,7 +175,9 @@ def test_a_figure_that_is_pointed_at_keeps_its_own_line_while_it_plays(page: Ope
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     assert box is not None
-    page.page.evaluate("[...document.querySelectorAll('#understand button')].find((one) => one.textContent === 'Play').click()")
+    page.page.evaluate(
+        "[...document.querySelectorAll('#understand button')].find((one) => one.textContent === 'Play').click()"
+    )
     page.page.mouse.move(box["x"] + box["width"] * 0.1, box["y"] + box["height"] * 0.5)
     pointed = page.page.evaluate(LINES)
     later(page, time(page))

@@ -26,8 +26,8 @@ HELD = ("uplot", "smol-toml")
 PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts", "results": "results/page.ts"}
 PARTS |= {"watcher": "understand/watcher.ts"}
 """Of the page, by the name that it has in it."""
-FOR_NODE = ("amount", "asked", "core", "compile", "heavy", "presets", "queuelimit", "series", "sliders", "summary", "units")
-FOR_NODE += ("warnings", "understand/happenings")
+FOR_NODE = ("amount", "asked", "core", "compile", "heavy", "presets", "queuelimit", "series", "summary", "units")
+FOR_NODE += ("sliders", "warnings", "understand/happenings")
 """Parts that the tests ask in node."""
 
 
