@@ -76,9 +76,7 @@ def test_by_keyboard_a_slider_goes_through_its_places_and_its_field_says_each(pa
 
     first, seen = press("Home")
     assert first == 0
-    texts = [seen]
-    for _ in range(5):
-        texts.append(press("ArrowRight")[1])
+    texts = [seen, *(press("ArrowRight")[1] for _ in range(5))]
     assert press("ArrowUp")[0] == 6
     assert press("ArrowDown")[0] == 5
     assert len(set(texts)) == len(texts)
