@@ -6,12 +6,23 @@ use std::io::{ErrorKind, Read};
 /// Largest record of a capture that is looked at, in bytes; libpcap keeps at most 256 KiB of a packet.
 pub const LARGEST: usize = 1 << 20;
 
+/// A packed capture may have so many records before their number is held against its size.
+const RECORDS: u64 = 1 << 20;
+/// Records for a packed byte, at most. One takes a byte at the very least, for its time is another one.
+const RECORDS_A_BYTE: u64 = 4;
+/// A packed capture may have so many bytes before their number is held against its size.
+const UNPACKED: u64 = 1 << 30;
+/// Unpacked bytes for a packed one, at most: what gzip attains with zeros.
+const UNPACKED_A_BYTE: u64 = 1_100;
+
 pub struct Buffer {
     source: Source,
     bytes: Box<[u8]>,
     start: usize,
     end: usize,
     position: u64,
+    /// How often something was passed: about once a record.
+    passes: u64,
     ended: bool,
     failure: Option<String>,
 }
@@ -19,7 +30,7 @@ pub struct Buffer {
 impl Buffer {
     pub fn new(source: Source) -> Self {
         let bytes = vec![0; LARGEST].into_boxed_slice();
-        Buffer { source, bytes, start: 0, end: 0, position: 0, ended: false, failure: None }
+        Buffer { source, bytes, start: 0, end: 0, position: 0, passes: 0, ended: false, failure: None }
     }
 
     pub fn source(&self) -> &Source {
@@ -56,6 +67,11 @@ impl Buffer {
         self.end -= self.start;
         self.start = 0;
         while self.end < length && !self.ended {
+            if let Some(failure) = self.bomb() {
+                self.ended = true;
+                self.failure = Some(failure);
+                break;
+            }
             match self.source.read(&mut self.bytes[self.end..]) {
                 Ok(0) => self.ended = true,
                 Ok(count) => self.end += count,
@@ -69,11 +85,26 @@ impl Buffer {
         self.end >= length
     }
 
+    /// What a packed file unpacks to that no capture does: more work than its size is worth.
+    fn bomb(&self) -> Option<String> {
+        let packed = self.source.bytes_read();
+        if !self.source.is_packed() {
+            return None;
+        }
+        if self.passes > RECORDS && self.passes / RECORDS_A_BYTE > packed {
+            return Some(format!("{} records from {packed} packed bytes: no packets take so little", self.passes));
+        }
+        let unpacked = self.position + self.end as u64;
+        (unpacked > UNPACKED && unpacked / UNPACKED_A_BYTE > packed)
+            .then(|| format!("{packed} packed bytes have become {unpacked}: no capture grows so much"))
+    }
+
     /// Goes on by `length` bytes of `data`.
     pub fn pass(&mut self, length: usize) {
         debug_assert!(length <= self.end - self.start);
         self.start += length;
         self.position += length as u64;
+        self.passes += 1;
     }
 
     /// Goes on by `length` bytes, of which not all need be in memory. False: the stream has fewer.

@@ -4,6 +4,7 @@ use crate::buffer::{Buffer, LARGEST};
 use crate::link::LinkType;
 use crate::problems::ReadError;
 use crate::record::{Broken, Record};
+use crate::source::packed_as;
 use pcap_parser::nom::{Err, IResult, Needed};
 use pcap_parser::{
     LegacyPcapBlock, PcapError, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header,
@@ -21,6 +22,14 @@ pub struct Pcap {
 
 const FILE_HEADER: usize = 24;
 
+/// What it is instead of a capture, where its first bytes tell.
+fn neither(data: &[u8]) -> String {
+    match packed_as(data) {
+        Some(program) => format!("it is packed with {program}, which is not read here: unpack it first"),
+        None => "it begins neither like pcap nor like pcapng".into(),
+    }
+}
+
 impl Pcap {
     /// Reads the file header.
     pub fn open(buffer: &mut Buffer) -> Result<Self, ReadError> {
@@ -30,7 +39,7 @@ impl Pcap {
             Err(Err::Incomplete(_)) if !complete => {
                 return Err(ReadError::NotACapture("it ends inside the file header of pcap".into()));
             }
-            Err(_) => return Err(ReadError::NotACapture("it begins neither like pcap nor like pcapng".into())),
+            Err(_) => return Err(ReadError::NotACapture(neither(buffer.data()))),
         };
         buffer.pass(FILE_HEADER);
         // Above the link type are flags and the length of the frame check sequence.
@@ -50,6 +59,10 @@ impl Pcap {
         loop {
             let data = buffer.data();
             let missing = match (self.parse)(data) {
+                // No packet has no bytes on the wire. Disks leave zeros where a machine crashed.
+                Ok((_, block)) if (block.ts_sec, block.ts_usec, block.caplen, block.origlen) == (0, 0, 0, 0) => {
+                    return Err(Broken { byte, text: "zeros, which are no packet: damaged from here on".into() });
+                }
                 Ok((rest, block)) => {
                     let record = Record {
                         byte,

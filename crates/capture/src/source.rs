@@ -11,11 +11,26 @@ const ZSTANDARD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Largest window that a Zstandard stream may ask for, as a power of two in bytes: what `zstd` itself agrees to.
 #[cfg(feature = "zstd")]
 const ZSTANDARD_WINDOW: u32 = 27;
+/// What else captures are packed with, by their magic numbers; and what is packed a second time.
+const OTHERS: [(&[u8], &str); 6] = [
+    (b"\xfd7zXZ\0", "xz"),
+    (b"BZh", "bzip2"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"PK\x03\x04", "zip"),
+    (&GZIP, "gzip a second time"),
+    (&ZSTANDARD, "Zstandard a second time"),
+];
 /// Packed bytes read at once.
 const CHUNK: usize = 128 * 1024;
 
+/// The program that packed what begins like this, if any that is not unpacked here did.
+pub(crate) fn packed_as(data: &[u8]) -> Option<&'static str> {
+    OTHERS.iter().find(|(magic, _)| data.starts_with(magic)).map(|(_, program)| *program)
+}
+
 /// A stream of unpacked bytes.
 pub struct Source {
+    packed: bool,
     stream: Box<dyn Read + Send>,
     read: Arc<AtomicU64>,
     size: Option<u64>,
@@ -49,12 +64,17 @@ impl Source {
         } else {
             Box::new(whole)
         };
-        Ok(Source { stream, read, size: None })
+        Ok(Source { packed: gzip || zstandard, stream, read, size: None })
     }
 
     /// Bytes taken from the file so far, packed as they are there.
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is unpacked while it is read.
+    pub fn is_packed(&self) -> bool {
+        self.packed
     }
 
     /// Bytes of the file, if it is one.

@@ -79,3 +79,68 @@ fn a_stream_that_comes_byte_by_byte_reads_the_same() {
         assert_eq!(segments, expected);
     }
 }
+
+/// A stream that packs to next to nothing: `head`, then `again` so often that there are `length` bytes.
+fn bomb(head: &[u8], again: &[u8], length: usize, zstd: bool) -> Vec<u8> {
+    let chunk = again.repeat((1 << 20) / again.len());
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    let mut zstandard = zstd::Encoder::new(Vec::new(), 3).expect("a level");
+    let target: &mut dyn Write = if zstd { &mut zstandard } else { &mut gzip };
+    target.write_all(head).expect("memory takes all");
+    for _ in 0..length / chunk.len() {
+        target.write_all(&chunk).expect("memory takes all");
+    }
+    if zstd { zstandard.finish() } else { gzip.finish() }.expect("memory takes all")
+}
+
+#[test]
+fn zeros_are_no_packets() {
+    let mut file = sample();
+    file.resize(file.len() + 1_000, 0);
+    for file in [file.clone(), gzip(&file), zstandard(&file)] {
+        let (segments, counts, problems) = read(&file);
+        assert_eq!((segments.len(), counts.packets), (1_000, 1_000));
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].ends_with("zeros, which are no packet: damaged from here on"), "{problems:?}");
+    }
+}
+
+#[test]
+fn what_unpacks_to_more_than_any_capture_ends_with_a_problem() {
+    let header = &sample()[..24];
+    // A packet of 60 bytes on the wire of which nothing was kept, at one second, again and again.
+    let record = [1_u32, 0, 0, 60].map(u32::to_le_bytes).concat();
+    let section = [0x0a0d_0d0a_u32, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28].map(u32::to_le_bytes).concat();
+    let block = [0x0bad_u32, 16, 0, 16].map(u32::to_le_bytes).concat();
+    for zstd in [false, true] {
+        for (head, again, says) in
+            [(header, &record, "no packets take so little"), (&section[..], &block, "no packets take so little")]
+        {
+            let (_, counts, problems) = read(&bomb(head, again, 256 << 20, zstd));
+            assert!(counts.packets < 4 << 20, "{counts:?}");
+            assert_eq!(problems.len(), 1);
+            assert!(problems[0].ends_with(says), "{problems:?}");
+        }
+    }
+    // One block of zeros, as long as can be said.
+    let block = [&section[..], &0x0bad_u32.to_le_bytes(), &0xffff_fff0_u32.to_le_bytes()].concat();
+    let (_, _, problems) = read(&bomb(&block, &[0], 2 << 30, true));
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].ends_with("no capture grows so much"), "{problems:?}");
+}
+
+#[test]
+fn what_is_packed_twice_or_by_others_is_named() {
+    let twice = [gzip(&gzip(&sample())), zstandard(&gzip(&sample())), gzip(&zstandard(&sample()))];
+    for (file, says) in [
+        (&twice[0][..], "gzip a second time"),
+        (&twice[1], "gzip a second time"),
+        (&twice[2], "Zstandard a second time"),
+        (b"\xfd7zXZ\0 and so on, for as long as a header is", "xz"),
+        (b"BZh91AY&SY and so on, for as long as a header is", "bzip2"),
+    ] {
+        let refused = Reader::new(Cursor::new(file.to_vec())).err().expect("no capture").to_string();
+        let whole = format!("not-a-capture: it is packed with {says}, which is not read here: unpack it first");
+        assert_eq!(refused, whole);
+    }
+}
