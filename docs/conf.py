@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,5 +43,32 @@ def from_outside(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = re.sub(rf"\]\((?:\.\./)*{re.escape(path)}", f"]({page}", source[0])
 
 
+class Translator(HTML5Translator):
+    """Sphinx gives the captions of a table of contents the role of a heading without its level, which WAI-ARIA 1.2
+    requires: a screen reader then takes them for any level. They stand below the page's title."""
+
+    def starttag(self, node: Any, tagname: str, suffix: str = "\n", empty: bool = False, **attributes: Any) -> str:
+        if attributes.get("ROLE") == "heading":
+            attributes["ARIA-LEVEL"] = "2"
+        return str(super().starttag(node, tagname, suffix, empty, **attributes))
+
+    def visit_literal_block(self, node: Any) -> None:
+        """A block that is wider than the page is scrolled by keyboard, too."""
+        try:
+            super().visit_literal_block(node)
+        finally:
+            self.body[-1] = self.body[-1].replace("<pre>", '<pre tabindex="0">', 1)
+
+
+def levels(app: Sphinx, failed: Exception | None) -> None:
+    """A heading by its role that has no level is a warning, which ends `make docs`."""
+    for page in sorted(app.outdir.rglob("*.html")) if failed is None and app.builder.name == "html" else ():
+        for tag in re.findall(r"<[^<>]*\brole=[\"']?heading\b[^<>]*>", page.read_text(encoding="utf-8")):
+            if "aria-level" not in tag:
+                logging.getLogger(__name__).warning("%s: a heading without aria-level: %s", page.name, tag)
+
+
 def setup(app: Sphinx) -> None:
+    app.set_translator("html", Translator)
     app.connect("source-read", from_outside)
+    app.connect("build-finished", levels)

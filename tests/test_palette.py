@@ -82,11 +82,79 @@ def test_lines_and_words_are_seen_before_their_page() -> None:
 
 
 def test_the_laboratory_has_these_colours() -> None:
-    """It adds the colour of what is wrong, and a darker grey for its small print."""
-    text = (Path(__file__).parents[1] / "web" / "lab" / "style.css").read_text()
-    light, dark = (
-        dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{[^}]*--paper[^}]*\}", text)
-    )
+    """It adds the colour of what is wrong."""
+    light, dark = roles((ROOT / "web" / "lab" / "style.css").read_text("utf-8"))
     for name, colour in palette.ROLES.items():
         assert dark[name] == palette.DARK[colour]
-        assert light[name] == colour or (name == "muted" and contrast(light[name], colour) < 1.25)
+        assert light[name] == colour
+
+
+ROOT = Path(__file__).parents[1]
+TEMPLATES = [
+    *sorted((ROOT / "src" / "sawtooth").rglob("templates/*.j2")),
+    ROOT / "src" / "sawtooth" / "page" / "templates" / "page.css",
+    ROOT / "web" / "draw" / "draw.css",
+]
+LABORATORY = [ROOT / "web" / "lab" / "style.css", ROOT / "web" / "lab" / "understand" / "understand.css"]
+
+
+def roles(text: str) -> list[dict[str, str]]:
+    """The colours of a page by their role, light and dark."""
+    blocks = re.findall(r":root \{[^}]*--paper[^}]*\}", text)
+    return [dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in blocks]
+
+
+def over(one: str, share: float, below: str) -> str:
+    """A colour of which so much is seen over another."""
+    mixed = (share * int(one[at : at + 2], 16) + (1 - share) * int(below[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(part):02x}" for part in mixed)
+
+
+def value(text: str, known: dict[str, str]) -> str | None:
+    """``var(--ink)``, ``#e69f00``, or a mix of two, as #rrggbb; none of what has no colour of its own."""
+    mixed = re.fullmatch(r"color-mix\(in srgb, (\S+) (\d+)%, (\S+)\)", text)
+    if mixed is not None:
+        one, below = value(mixed[1], known), value(mixed[3], known)
+        return over(one, int(mixed[2]) / 100, below) if one and below else None
+    role = re.fullmatch(r"var\(--(\w+)\)", text)
+    return known[role[1]] if role else text if re.fullmatch(r"#\w{6}", text) else None
+
+
+def pairs(files: list[Path], known: dict[str, str]) -> list[tuple[str, str, str]]:
+    """What sets the colour of a text, that colour, and each background that the text may stand on: its own, or else any
+    that these files have. A text that is partly seen through is as pale as that makes it."""
+    rules = []
+    for file in files:
+        for selector, body in re.findall(
+            r"([^{}]+)\{([^{}]*)\}", re.sub(r"\{[%#].*?[%#]\}", "", file.read_text("utf-8"))
+        ):
+            said = dict(re.findall(r"(?:^|[;\s])([\w-]+):\s*([^;]+)", body))
+            rules.append((f"{file.name}: {selector.strip()[-60:]}", said))
+    grounds = {
+        value(said[name], known) for _, said in rules for name in ("background", "background-color") if name in said
+    }
+    grounds = {known["paper"], known["soft"], *(one for one in grounds if one)} - {known["accent"]}
+    found = []
+    for selector, said in rules:
+        ink = value(said.get("color", ""), known)
+        own = value(said.get("background", ""), known)
+        if ink:
+            shown = float(said.get("opacity", 1))
+            found += [(selector, over(ink, shown, one), one) for one in ((own,) if own else sorted(grounds))]
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("pages", ["reports", "laboratory"])
+def test_every_text_of_the_pages_is_read_on_every_background(pages: str, scheme: str) -> None:
+    """WCAG 2.2, 1.4.3: 4.5:1."""
+    at = ["light", "dark"].index(scheme)
+    if pages == "reports":
+        known = {name: palette.DARK[one] if at else one for name, one in palette.ROLES.items()}
+        found = pairs(TEMPLATES, known)
+    else:
+        known = roles(LABORATORY[0].read_text("utf-8"))[at]
+        found = pairs([*LABORATORY, ROOT / "web" / "draw" / "draw.css"], known)
+    assert len(found) >= 10
+    pale = {(selector, ground): round(contrast(ink, ground), 2) for selector, ink, ground in found}
+    assert not {pair: ratio for pair, ratio in pale.items() if ratio < 4.5}

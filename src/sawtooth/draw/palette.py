@@ -6,7 +6,7 @@ from typing import Any
 
 PAPER = "#ffffff"
 INK = "#1f2933"
-MUTED = "#6b7785"
+MUTED = "#5f6b78"
 GRID = "#e3e7ec"
 LINE = "#d9e0e7"
 SOFT = "#f5f7fa"
@@ -25,7 +25,7 @@ DARK = {
     **{PAPER: "#14191f", INK: "#e4e9ee", MUTED: "#9aa7b4", GRID: "#2b333c"},
     **{LINE: "#37424d", SOFT: "#1d242c"},
     **{BASELINE: "#808c99", BEHIND: "#46515c", PUBLISHED: "#f7f9fa"},
-    **{"#0072b2": "#3a86e0", "#d55e00": "#ee6a2c", "#e69f00": "#f0b545", "#009e73": "#1fae86"},
+    **{"#0072b2": "#448fe6", "#d55e00": "#ee6a2c", "#e69f00": "#f0b545", "#009e73": "#1fae86"},
     **{"#cc79a7": "#eaa9cc", "#56b4e9": "#b4ecff"},
 }
 """What a colour is on a dark page."""
