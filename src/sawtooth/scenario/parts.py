@@ -162,7 +162,7 @@ class Home(Part):
     down: Rate = Field(Rate.parse("50 Mbit/s"), description="of the access line, to the home")
     up: Rate = Field(Rate.parse("10 Mbit/s"), description="of the access line, from the home")
     rtt: Delay = Field(Span.parse("20 ms"), description="base round-trip time of the access line and beyond")
-    queue: Queue = Field(
+    queue: QueueModel = Field(
         Queue.parse("250 ms"),
         description="of the access line, each direction; a time or bdp is of that direction's rate",
     )
