@@ -253,7 +253,9 @@ def test_any_study_has_a_report(tmp_path, changes):
 
 def test_a_scenario_by_itself_is_named_by_its_control_and_has_neither_changes_nor_empty_intervals(tmp_path):
     page = write_report(run(tmp_path, vary={}, columns={}, published=None)).read_text(encoding="utf-8")
-    assert re.search(r"<li>CUBIC<b>[0-9.]+ Mbit/s</b><span>[0-9.]+% of the bottleneck&#39;s rate</span>", page)
+    assert re.search(
+        r"<li>CUBIC<b>[0-9.]+ Mbit/s</b><span>[0-9.]+% of the bottleneck&#39;s rate, of which headers leave", page
+    )
     assert "<th>change</th>" not in page
     table = page[page.index("<h2>The table</h2>") :]
     assert "<th" in table[: table.index("</thead>")]

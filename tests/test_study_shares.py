@@ -125,7 +125,8 @@ def test_a_scenario_by_itself_has_each_flow_in_a_line_and_no_change(tmp_path):
     lines = told.splitlines()
     assert "seed 1" in lines[1]
     assert "change" not in told
-    assert lines[3].split() == [
+    assert "headers leave" in lines[2]
+    assert lines[4].split() == [
         "flow",
         "goodput",
         "std",
@@ -136,9 +137,10 @@ def test_a_scenario_by_itself_has_each_flow_in_a_line_and_no_change(tmp_path):
         "ms",
         "retransmits",
         "timeouts",
+        "utilization",
     ]
-    assert [line.split()[0] for line in lines[4:8]] == ["cubic", "reno", "cubic-2", "all"]
-    assert all(float(line.split()[-3]) > 20 for line in lines[4:7])
+    assert [line.split()[0] for line in lines[5:9]] == ["cubic", "reno", "cubic-2", "all"]
+    assert all(float(line.split()[-3]) > 20 for line in lines[5:8])
     assert "the bottleneck's queue: " in told
     assert "\nflow     bytes  transfers" in told
     assert "latency under load" in told
@@ -147,7 +149,7 @@ def test_a_scenario_by_itself_has_each_flow_in_a_line_and_no_change(tmp_path):
 def test_a_flow_that_ends_is_told_by_its_completion_time_not_by_a_rate(tmp_path):
     asked = {"name": "one", "scenario": {"duration": "3 s", "flows": [{"bytes": "1 MB"}]}}
     told = run_study(Study.from_dict(asked), out=tmp_path, jobs=1).table()
-    assert told.splitlines()[3].split() == ["RTT", "ms", "retransmits", "timeouts"]
+    assert told.splitlines()[3].split() == ["RTT", "ms", "retransmits", "timeouts", "utilization"]
     assert "completion times" in told
 
 

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import sawtooth
 from sawtooth.study import StudyResult, run_study
-from sawtooth.study.measures import DROPS, TITLES
+from sawtooth.study.counts import COUNTS
+from sawtooth.study.measures import TITLES
 from sawtooth.study.shares import ALL
 
 if TYPE_CHECKING:
@@ -203,10 +204,9 @@ def sentence(check: Check, ours: StudyResult, theirs: StudyResult) -> str:
 
 def compared(ours: StudyResult, theirs: StudyResult, column: str) -> str:
     """The median and the largest difference of a column, in percent of the kernel's; of counts where it has ten."""
-    counted = column in ("retransmits", "timeouts") or column in DROPS
-    known = theirs.pooled[column] >= (10 if counted else 0)
+    known = theirs.pooled[column] >= (10 if column in COUNTS else 0)
     off = (100 * (ours.pooled[column] / theirs.pooled[column] - 1))[known].abs().dropna()
-    title = TITLES[column]
+    title = TITLES[column].removesuffix(" per run")
     unit = title.rpartition(", ")[2]
     name = title.removesuffix(f", {unit}") if unit in ("Mbit/s", "ms", "s", "%") else title
     return f"{name} {off.median():.1f}% ({off.max():.1f}%)"

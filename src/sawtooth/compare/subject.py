@@ -23,7 +23,6 @@ ALL_FLOWS = "all flows"
 
 _NO_SPAN = Span(0)
 _TABLES = ("intervals", "tcp_info")
-_MEANS = ("mean_srtt_ms", "rwnd_limited_percent")
 
 
 @dataclass
@@ -55,9 +54,8 @@ class Cell:
         return np.concatenate([one.to_numpy() for one in self.series])
 
     def counter(self, name: str) -> float:
-        """A counter of ``stats.COUNTERS`` over all runs: its sum, or its mean where it is a mean."""
-        values = [one[name] for one in self.counted]
-        return math.fsum(values) / (len(values) if name in _MEANS else 1)
+        """The mean over all runs of one of ``stats.COUNTERS``."""
+        return math.fsum(one[name] for one in self.counted) / len(self.counted)
 
     @property
     def retransmitted_percent(self) -> float:

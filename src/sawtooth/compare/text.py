@@ -74,7 +74,7 @@ def _cells(row: dict[Hashable, Any]) -> tuple[str, ...]:
         _number(row["reference_mbps"]),
         _number(row["mean_mbps"]),
         apart,
-        "-" if math.isnan(low) else f"{low:+.2f} … {high:+.2f}",
+        "-" if math.isnan(low) or low == high else f"{low:+.2f} … {high:+.2f}",
         *(_number(row[f"q{name}_difference_mbps"], sign=True) for name in ("25", "50", "75")),
         *(_pair(row, name) for name in ("retransmitted_percent", "timeouts", "mean_srtt_ms")),
         "" if row["verdict"] == INSIDE else row["verdict"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sawtooth.compiled.plain import KEYS, tuples
-from sawtooth.compiled.queues import Discipline, Tbf, discipline
+from sawtooth.compiled.queues import Cake, Discipline, Tbf, discipline
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,11 @@ class Transmitter:
     @property
     def lasting_bps(self) -> int:
         """What leaves in the long run."""
-        return self.discipline.rate_bps if isinstance(self.discipline, Tbf) else self.rate_bps
+        if isinstance(self.discipline, Tbf):
+            return self.discipline.rate_bps
+        if isinstance(self.discipline, Cake) and self.discipline.bandwidth_bps is not None:
+            return min(self.rate_bps, self.discipline.bandwidth_bps)
+        return self.rate_bps
 
 
 @dataclass(frozen=True, slots=True)

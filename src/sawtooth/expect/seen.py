@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -109,6 +110,10 @@ class Seen:
         if len(rows) != 1 or parts or column_of(measure) != "mean_mbps":
             return None
         row = rows.iloc[0]
+        if int(row["ci_n"]) > 1 and math.isnan(row["ci_low_mbps"]):
+            # Nothing varies within the run.
+            mean = float(Amount.of_column("mean_mbps", float(row["mean_mbps"])).value)
+            return Interval(mean, mean, mean, int(row["ci_n"]))
         bounds = (Amount.of_column("mean_mbps", float(row[name])).value for name in ("ci_low_mbps", "ci_high_mbps"))
         low, high = map(float, bounds)
         return Interval((low + high) / 2, low, high, int(row["ci_n"]))

@@ -22,7 +22,8 @@ from sawtooth.scenario import Scenario
 from sawtooth.scenario.compiler import flow_names
 from sawtooth.stats import COUNTERS, STATISTICS, counters, describe, throughput
 from sawtooth.stats.throughput import throughput_by_flow
-from sawtooth.study.measures import MEASURES, Measured, columns
+from sawtooth.study.attainable import unattainable
+from sawtooth.study.measures import MEASURES, UTILIZATION, Measured, columns
 from sawtooth.wanted import Amount, Comparison, Measure
 from sawtooth.work import Workers, fan_out, told_to_stop
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from sawtooth.finding.space import Space
     from sawtooth.finding.unknown import Unknown
 
-ALIASES = {"goodput": "mean_mbps", "throughput": "mean_mbps", "mos": "call_mos"}
+ALIASES = {"goodput": "mean_mbps", "throughput": "mean_mbps", "mos": "call_mos", "utilization": UTILIZATION}
 NAMES = (*STATISTICS, *COUNTERS, *MEASURES)
 """What a want may ask of a run: the columns of a study's table."""
 FLOW = "flow"
@@ -173,6 +174,26 @@ class Measuring:
         if not any(not one.place for one in self.asked.values()):
             fix = 'write it like "goodput >= 90% of path.rate"'
             raise InputError("bad-expression", "nothing in it is measured", fix=fix)
+        self._refuse_unattainable()
+
+    def _refuse_unattainable(self) -> None:
+        """Raises SawtoothError where one goodput is wanted that is above what headers leave, at every corner."""
+        measured = [one for one, how in self.asked.items() if not how.place]
+        if len(measured) != 1 or self.asked[measured[0]].name != "mean_mbps":
+            return
+        wrong = None
+        for value in self.unknown.corners:
+
+            def field(measure: Measure, value: Any = value) -> Amount:
+                one = self.asked[measure]
+                return of_field(one.place, self._scenario(value, one.changes))
+
+            scenario = self._scenario(value, self.asked[measured[0]].changes)
+            wrong = unattainable(self.want, measured[0], scenario, field)
+            if wrong is None:
+                return
+        if wrong is not None:
+            raise wrong
 
     @functools.cached_property
     def asked(self) -> dict[Measure, Asked]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from sawtooth.draw.palette import shown
 from sawtooth.draw.panels import value_text
-from sawtooth.report.words import known, number, percent, short, signed
-from sawtooth.stats.path import slowest
+from sawtooth.report.words import counted, known, number, percent, short, signed
+from sawtooth.stats import ceiling
 from sawtooth.study import estimates
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -100,23 +100,26 @@ def _flows(result: StudyResult) -> list[Card]:
 
 def _told(result: StudyResult, row: dict[str, Any]) -> tuple[str, ...]:
     compiled = _compiled(result)
-    rate = slowest(compiled, compiled.flows[0].forward) if compiled.flows else None
-    told = [] if rate is None else [f"{percent(row['mean_mbps'] * 1e6 / rate.lasting_bps)} of the bottleneck's rate"]
+    most = ceiling(compiled)
+    told = []
+    if most is not None:
+        share = percent(row["mean_mbps"] * 1e6 / most.rate_bps)
+        told.append(f"{share} of the bottleneck's rate, of which headers leave {percent(most.share)}")
     waited = (
         f", of which {short(row['queue_delay_mean_ms'])} ms in the queue" if known([row], "queue_delay_mean_ms") else ""
     )
     told += [f"mean RTT {short(row['mean_srtt_ms'])} ms{waited}"] * known([row], "mean_srtt_ms")
-    told += [f"{number(row['retransmits'], 0)} retransmissions, {number(row['timeouts'], 0)} timeouts"] * known(
+    told += [f"{counted(row['retransmits'])} retransmissions, {counted(row['timeouts'])} timeouts"] * known(
         [row], "retransmits"
     )
-    told += [f"{number(row['queue_marks'], 0)} ECN marks"] * (row["queue_marks"] > 0)
+    told += [f"{counted(row['queue_marks'])} ECN marks"] * (row["queue_marks"] > 0)
     return tuple(told)
 
 
 def _told_of_flow(row: dict[Any, Any]) -> tuple[str, ...]:
     told = [f"{shown(row['flow_cc'])}, {number(row['share_percent'], 1)}% of all"]
     told += [f"mean RTT {short(row['mean_srtt_ms'])} ms"] * known([row], "mean_srtt_ms")
-    told += [f"{number(row['retransmits'], 0)} retransmissions"] * known([row], "retransmits")
+    told += [f"{counted(row['retransmits'])} retransmissions"] * known([row], "retransmits")
     return tuple(told)
 
 
@@ -128,10 +131,10 @@ def _completed(result: StudyResult) -> list[Card]:
     for row in result.completions[result.completions["seed"] == ALL].to_dict("records"):
         low, high = row["bytes_from"], row["bytes_to"]
         size = f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
-        told = [f"median completion time of {number(row['transfers'], 0)} transfers of {size} bytes"]
+        told = [f"median completion time of {counted(row['transfers'])} transfers of {size} bytes"]
         tails = [
             f"{name}%: {short(row[column])} ms"
-            for name, column in ((90, "fct_ms_p90"), (99, "fct_ms_p99"))
+            for name, column in ((90, "fct_ms_p90"), (95, "fct_ms_p95"), (99, "fct_ms_p99"))
             if known([row], column)
         ]
         told += [", ".join(tails)] * bool(tails)

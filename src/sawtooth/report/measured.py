@@ -237,8 +237,7 @@ def _with_ends(result: StudyResult, columns: Sequence[str]) -> DataFrame:
     seeds = result.details[result.details["seed"] != ALL].groupby(keys, sort=False)
     for column in columns:
         ends = seeds[column].agg(["min", "max"]).reset_index()
-        # A count of all seeds together is more than each of theirs, and has no ends.
-        known = ends["max"].notna() & (table[column] <= ends["max"] * (1 + 1e-9))
+        known = ends["max"].notna()
         table[f"{column}_low"] = ends["min"].where(known, table[column]).clip(upper=table[column])
         table[f"{column}_high"] = ends["max"].where(known, table[column]).clip(lower=table[column])
     return table

@@ -19,13 +19,14 @@ from sawtooth.report import cards, path
 from sawtooth.report.drawn import drawn as for_page
 from sawtooth.report.figures import figures
 from sawtooth.report.plots import draw
-from sawtooth.report.words import known, number, percent, short, signed
+from sawtooth.report.words import counted, known, number, percent, short, signed
 from sawtooth.run import Run
 from sawtooth.stats import STATISTICS
 from sawtooth.storage import write_bytes, writing
 from sawtooth.study import application, estimates, store
 from sawtooth.study.axis import text
-from sawtooth.study.means import THE_SAME, interval, intervals, means
+from sawtooth.study.counts import COUNTS
+from sawtooth.study.means import COUNTED, THE_SAME, interval, intervals, means
 from sawtooth.study.measures import RPM
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -61,7 +62,15 @@ def write_report(result: StudyResult) -> Path:
         draw(figure, plots)
         write_bytes(plots / f"{figure.name}.csv", csv_text(figure.table).encode())
     page = result.directory / "report.html"
-    filters = {"shown": shown, "text": text, "number": number, "signed": signed, "short": short, "percent": percent}
+    filters = {
+        "counted": counted,
+        "shown": shown,
+        "text": text,
+        "number": number,
+        "signed": signed,
+        "short": short,
+        "percent": percent,
+    }
     content, shapes = _content(result, drawn)
     html = render("sawtooth.report", "report.html.j2", content, shapes, filters)
     write_bytes(page, html.encode())
@@ -113,6 +122,8 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
         "published": result.published,
         "warnings": result.warnings,
         "seeds": seeds,
+        "counts": COUNTS,
+        "counted_so": f"; {COUNTED}" if len(seeds) > 1 else "",
         "points": len(result.places),
         "duration": str(scenario.duration),
         "means": means(result.records),

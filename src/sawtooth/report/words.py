@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sawtooth.study.counts import told
+
 UNKNOWN = "–"
 
 
@@ -17,6 +19,13 @@ def number(value: float | None, digits: int = 2) -> str:
 def short(value: float) -> str:
     """Four digits."""
     return UNKNOWN if math.isnan(value) else f"{value:.4g}"
+
+
+def counted(value: float | None) -> str:
+    """Of a count or the mean of counts over runs: 17,654, 5,884.7, 0.33."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    return f"{value:,.{0 if value == round(value) else 1}f}" if value >= 1 else told(value)
 
 
 def percent(share: float) -> str:

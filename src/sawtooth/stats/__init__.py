@@ -13,16 +13,19 @@ from sawtooth.stats.mean import of_runs
 from sawtooth.stats.responsiveness import rpm, smoothed_s, trimmed_mean
 from sawtooth.stats.settling import Settling, settling
 from sawtooth.stats.throughput import STATISTICS, change_percent, describe, span, throughput, throughput_by_flow
+from sawtooth.stats.utilization import Ceiling, ceiling, utilization
 
 __all__ = [
     "COUNTERS",
     "STATISTICS",
     "Application",
+    "Ceiling",
     "Interval",
     "Latency",
     "Settling",
     "applications",
     "batch_means",
+    "ceiling",
     "change_percent",
     "completions",
     "converges_s",
@@ -40,4 +43,5 @@ __all__ = [
     "throughput",
     "throughput_by_flow",
     "trimmed_mean",
+    "utilization",
 ]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from pandas import DataFrame
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 """Of completion times and slowdowns."""
 MOST_SIZES = 12
 """Different sizes that are told one by one; more are put together, three bins a factor of ten."""

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 FLOW = (
     *("flow", "cc", "connections", "mean_mbps", "mean_srtt_ms", "retransmits", "timeouts"),
-    *("transfers", "fct_ms_p50", "fct_ms_p90", "fct_ms_p99"),
+    *("transfers", "fct_ms_p50", "fct_ms_p90", "fct_ms_p99", "fct_ms_p95"),
 )
 """Columns of ``summary``."""
-_TIMES = {"fct_ms_p50": 0.5, "fct_ms_p90": 0.9, "fct_ms_p99": 0.99}
+_TIMES = {"fct_ms_p50": 0.5, "fct_ms_p90": 0.9, "fct_ms_p99": 0.99, "fct_ms_p95": 0.95}
 
 
 def summary(run: Run) -> DataFrame:

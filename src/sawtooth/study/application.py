@@ -27,7 +27,7 @@ class Told:
     columns: Mapping[str, tuple[str, int]]
 
 
-_HEADINGS = dict(zip(QUANTILES, ("median", "90%", "99%", "99.9%"), strict=True))
+_HEADINGS = dict(zip(QUANTILES, ("median", "90%", "95%", "99%", "99.9%"), strict=True))
 
 
 def _times(count: str, column: str) -> dict[str, tuple[str, int]]:
@@ -72,7 +72,7 @@ TITLES = {
     **{f"page_ms_{name}": f"page time, {_HEADINGS[name]}, ms" for name in QUANTILES},
     "video_mbps": "mean rate of the video, Mbit/s",
     "video_startup_s": "startup of the video, s",
-    "video_stalls": "stalls of the video",
+    "video_stalls": "stalls of the video per run",
     "video_stalled_percent": "time that the video stands still, %",
     "udp_delay_mean_ms": "one-way delay, mean, ms",
     "udp_delay_p50_ms": "one-way delay, median, ms",
@@ -96,7 +96,7 @@ def columns(seen: Sequence[Sequence[Application]]) -> dict[str, float]:
 
 def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Sequence[Application]]) -> list[dict[str, Any]]:
     """A row a flow, of one run or of several that differ in their seeds only."""
-    empty = dict.fromkeys(COLUMNS, math.nan)
+    empty = dict.fromkeys(sorted(COLUMNS, key=lambda name: name.endswith("_p95")), math.nan)
     found = []
     for each in zip(*seen, strict=True):
         about = {"flow": each[0].name, "application": each[0].kind}

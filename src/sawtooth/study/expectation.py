@@ -20,7 +20,7 @@ from sawtooth.scenario import Scenario
 from sawtooth.scenario.units import Loss, Rate, Size, Span
 from sawtooth.stats import COUNTERS, STATISTICS
 from sawtooth.study.axis import Axis, text
-from sawtooth.study.measures import MEASURES
+from sawtooth.study.measures import MEASURES, UTILIZATION
 from sawtooth.study.shares import SHARE_COLUMNS
 from sawtooth.wanted import Amount, Comparison, Measure, parse
 
@@ -32,7 +32,7 @@ PARTS = ("flow", "probe", "application", "bytes_from")
 """Settings that ask for a part of a point, columns of its tables."""
 OF_PARTS = (*COLUMNS, *(name for name in SHARE_COLUMNS if name not in ("flow", "flow_cc")))
 """Measures that parts may have."""
-ALIASES = {"goodput": "mean_mbps"}
+ALIASES = {"goodput": "mean_mbps", "utilization": UTILIZATION}
 """Other words for columns, as scenarios are asked by."""
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*(\S*)")
 

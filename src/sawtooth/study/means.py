@@ -14,6 +14,7 @@ from sawtooth.stats.interval import SAME, SEEDS, WITHIN
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+COUNTED = "counts are means per run"
 THE_SAME = "the same for every seed"
 
 

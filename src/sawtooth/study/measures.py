@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.run import Run
-from sawtooth.stats import Application, Latency, applications, completions, converges_s, latencies, rpm, smoothed_s
+from sawtooth.stats import (
+    Application,
+    Latency,
+    applications,
+    completions,
+    converges_s,
+    latencies,
+    rpm,
+    smoothed_s,
+    utilization,
+)
 from sawtooth.stats.completion import QUANTILES, bins, quantile
 from sawtooth.stats.queueing import SHARES, Queueing, bottleneck, delays_s, mean_delay_s, total
 from sawtooth.study import application
@@ -32,12 +42,19 @@ RPM = ("rpm", "rpm_foreign", "rpm_self")
 DROPS = ("queue_drops", "queue_early_drops", "queue_marks")
 QUEUE = ("queue_delay_mean_ms", *(f"queue_{name.removesuffix('_s')}_ms" for name in SHARES), *DROPS)
 COMPLETION = tuple(f"{what}_{name}" for what in ("fct_ms", "slowdown") for name in QUANTILES)
-MEASURES = (*LATENCY, *RPM, *QUEUE, "transfers", *COMPLETION, "converges_s", *application.COLUMNS)
+UTILIZATION = "utilization_percent"
+ADDED = ("fct_ms_p95", "slowdown_p95", "response_ms_p95", "page_ms_p95", UTILIZATION)
+"""Columns that came later: they are at the end of every table."""
+MEASURES = (
+    *(name for name in (*LATENCY, *RPM, *QUEUE, "transfers", *COMPLETION, "converges_s") if name not in ADDED),
+    *(name for name in application.COLUMNS if name not in ADDED),
+    *ADDED,
+)
 """Columns of a study's table; NaN where a run has nothing to measure them by."""
 TITLES = {
     "mean_mbps": "throughput, Mbit/s",
-    "retransmits": "retransmissions",
-    "timeouts": "timeouts",
+    "retransmits": "retransmissions per run",
+    "timeouts": "timeouts per run",
     "mean_srtt_ms": "mean smoothed RTT, ms",
     "latency_p50_ms": "latency under load, median, ms",
     "latency_p95_ms": "latency under load, 95th percentile, ms",
@@ -51,18 +68,21 @@ TITLES = {
     "queue_delay_p50_ms": "queue delay, median, ms",
     "queue_delay_p95_ms": "queue delay, 95th percentile, ms",
     "queue_delay_p99_ms": "queue delay, 99th percentile, ms",
-    "queue_drops": "drops at the bottleneck",
-    "queue_early_drops": "early drops at the bottleneck",
-    "queue_marks": "marks at the bottleneck",
+    "queue_drops": "drops at the bottleneck per run",
+    "queue_early_drops": "early drops at the bottleneck per run",
+    "queue_marks": "marks at the bottleneck per run",
     "fct_ms_p50": "completion time, median, ms",
     "fct_ms_p90": "completion time, 90th percentile, ms",
+    "fct_ms_p95": "completion time, 95th percentile, ms",
     "fct_ms_p99": "completion time, 99th percentile, ms",
     "fct_ms_p999": "completion time, 99.9th percentile, ms",
     "slowdown_p50": "slowdown, median",
     "slowdown_p90": "slowdown, 90th percentile",
+    "slowdown_p95": "slowdown, 95th percentile",
     "slowdown_p99": "slowdown, 99th percentile",
     "slowdown_p999": "slowdown, 99.9th percentile",
     "converges_s": "time to converge, s",
+    UTILIZATION: "utilization of the bottleneck, %",
     **application.TITLES,
 }
 """Columns that figures draw, and what they call them."""
@@ -81,17 +101,20 @@ class Measured:
     completions: DataFrame
     converges_s: float
     applications: tuple[Application, ...]
+    utilization: float
 
     @classmethod
     def of(cls, run: Run) -> Measured:
         """From a run with all of its tables that there are."""
+        queue = bottleneck(run)
         return cls(
             tuple(latencies(run)),
             smoothed_s(run),
-            bottleneck(run),
+            queue,
             completions(run),
             converges_s(run),
             tuple(applications(run)),
+            utilization(run, queue),
         )
 
 
@@ -115,6 +138,7 @@ def columns(seen: Sequence[Measured]) -> dict[str, float]:
     if len(done):
         row |= {"transfers": len(done), **_completion(done)}
     row["converges_s"] = math.fsum(one.converges_s for one in seen) / len(seen)
+    row[UTILIZATION] = 100 * math.fsum(one.utilization for one in seen) / len(seen)
     return row | application.columns([one.applications for one in seen])
 
 
@@ -162,9 +186,11 @@ def _latency(each: Sequence[Latency]) -> dict[str, float]:
 
 
 def _completion(done: DataFrame) -> dict[str, float]:
+    ordered = [name for name in COMPLETION if name not in ADDED] + [name for name in COMPLETION if name in ADDED]
     times, slowdowns = done["fct_s"].to_numpy(float) * 1e3, done["slowdown"].to_numpy(float)
-    return {
+    found = {
         f"{what}_{name}": quantile(samples, share)
         for what, samples in (("fct_ms", times), ("slowdown", slowdowns))
         for name, share in QUANTILES.items()
     }
+    return {name: found[name] for name in ordered}

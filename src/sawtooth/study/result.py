@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from sawtooth.published import Published
 from sawtooth.run import Run
 from sawtooth.scenario import Span
 from sawtooth.scenario.compiler import flow_names
-from sawtooth.shown import Shown
+from sawtooth.shown import Drawn
 from sawtooth.stats import (
     COUNTERS,
     STATISTICS,
@@ -33,6 +33,7 @@ from sawtooth.stats.application import TABLES as APPLICATIONS
 from sawtooth.storage import checksum, not_a_result, reason, write_bytes
 from sawtooth.study import measures, shares, store
 from sawtooth.study.axis import text
+from sawtooth.study.counts import per_run
 from sawtooth.study.means import Course, beginnings
 from sawtooth.study.measures import Measured
 from sawtooth.study.shares import ALL
@@ -74,7 +75,7 @@ def finished(directory: Path) -> tuple[Study, list[Place], dict[str, Any]]:
 
 
 @dataclass(frozen=True, repr=False)
-class StudyResult(Shown):
+class StudyResult(Drawn):
     """What a study found.
 
     ``summary`` has the fixed columns (engine, the study's key columns, seed, the statistics, published_mean_mbps), one
@@ -130,6 +131,8 @@ class StudyResult(Shown):
         rows = [row for group in groups.values() for row in _rows(engine, group)]
         _compare(rows, list(kept[0].key), study, published)
         details = pd.DataFrame(rows)
+        # What came later is at the end.
+        details = details[[*(name for name in details if name not in measures.ADDED), *measures.ADDED]]
         columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
         samples = pd.concat(frames, ignore_index=True)
         sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]
@@ -164,6 +167,10 @@ class StudyResult(Shown):
     def pooled(self) -> DataFrame:
         """The rows of ``details`` for all seeds together."""
         return self.details[self.details["seed"] == ALL].reset_index(drop=True)
+
+    def mean(self) -> DataFrame:
+        """As ``pooled``: a row a point, means over its seeds, counts per run."""
+        return self.pooled
 
     @cached_property
     def probed(self) -> DataFrame:
@@ -255,6 +262,11 @@ class _Seen:
         return cls(place, samples, span(run), run.scenario.interval, counters(run), Measured.of(run))
 
 
+def rows_of(engine: str, runs: Sequence[tuple[int, Run]]) -> list[dict[str, Any]]:
+    """The rows of ``StudyResult.details`` of one scenario's runs by their seeds: one a seed, and one for all."""
+    return _rows(engine, [_Seen.of(Place("", {}, seed), run, throughput(run).to_numpy()) for seed, run in runs])
+
+
 def row_of(engine: str, place: Place, run: Run) -> dict[str, Any]:
     """One run's row of ``StudyResult.details``, without what compares it with others."""
     return _row(engine, place.seed, [_Seen.of(place, run, throughput(run).to_numpy())])
@@ -314,7 +326,7 @@ def _share_rows(engine: str, group: list[tuple[Place, shares.Shares]], alone: _A
     seeds: list[tuple[int | str, list[shares.Shares]]] = [(place.seed, [seen]) for place, seen in group]
     found = []
     for seed, seen in [*seeds, (ALL, [seen for _, seen in group])]:
-        found += shares.rows(key, seed, seen, alone.beside(key, seed))
+        found += [per_run(row, len(seen)) for row in shares.rows(key, seed, seen, alone.beside(key, seed))]
     return [{"engine": engine, **row} for row in found]
 
 
@@ -326,7 +338,8 @@ def _measured_rows(
     """Rows for each seed of a point, and for all of them."""
     key = group[0].place.key
     found = [row for seen in group for row in rows_of(key, seen.place.seed, [seen.measured])]
-    return [{"engine": engine, **row} for row in found + rows_of(key, ALL, [seen.measured for seen in group])]
+    together = rows_of(key, ALL, [seen.measured for seen in group])
+    return [{"engine": engine, **row} for row in [*found, *(per_run(row, len(group)) for row in together)]]
 
 
 def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
@@ -337,19 +350,19 @@ def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
     whole = np.concatenate([seen.samples for seen in group])
     row: dict[str, Any] = {"engine": engine, **first.place.key, "seed": seed, **describe(whole)}
     interval = of_runs([seen.samples for seen in group]) if whole.size else None
+    # Where nothing varies, as on the engine model, an interval of no width would claim to know what nobody measured.
+    varies = interval is not None and interval.high > interval.low
     row |= {
         "from_s": first.span_s[0],
         "to_s": first.span_s[1],
-        "ci_low_mbps": interval.low if interval else math.nan,
-        "ci_high_mbps": interval.high if interval else math.nan,
+        "ci_low_mbps": interval.low if interval and varies else math.nan,
+        "ci_high_mbps": interval.high if interval and varies else math.nan,
         "ci_of": interval.of if interval else "",
         "ci_n": interval.n if interval else 0,
     }
     for name in COUNTERS:
-        values = [seen.counted[name] for seen in group]
-        averaged = name in ("mean_srtt_ms", "rwnd_limited_percent")
-        row[name] = math.fsum(values) / len(values) if averaged else math.fsum(values)
-    return row | measures.columns([seen.measured for seen in group])
+        row[name] = math.fsum(seen.counted[name] for seen in group) / len(group)
+    return row | per_run(measures.columns([seen.measured for seen in group]), len(group))
 
 
 def _compare(rows: list[dict[str, Any]], names: list[str], study: Study, published: Published | None) -> None:

@@ -17,6 +17,7 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.published import load as load_published
 from sawtooth.run import versions
 from sawtooth.storage import writing
+from sawtooth.study.attainable import refuse_unattainable
 from sawtooth.study.progress import fractions
 from sawtooth.study.result import Place, StudyResult
 from sawtooth.study.store import STOP, computed, finish, is_done, keep, results_directory, sealed
@@ -113,6 +114,7 @@ def checked(
 ) -> list[Point]:
     """All points, each of which the engine can answer. Raises SawtoothError as it and ``Study.points`` do."""
     points = study.points(full=full, seeds=seeds, overrides=overrides)
+    refuse_unattainable(study, points, overrides)
     for point in points:
         try:
             engine.check(point.scenario)

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.columns import aligned
-from sawtooth.study import application, estimates
-from sawtooth.study.means import interval, intervals, means
+from sawtooth.stats import ceiling
+from sawtooth.study import application, counts, estimates
+from sawtooth.study.means import COUNTED, interval, intervals, means
+from sawtooth.study.measures import UTILIZATION
 from sawtooth.study.shares import ALL
+from sawtooth.wanted.amount import RATE
 
 if TYPE_CHECKING:
     from sawtooth.study.result import StudyResult
@@ -27,6 +30,7 @@ def table(result: StudyResult, width: int | None = None) -> str:
     compared = result.published is not None
     header = [*keys, "mean", "95% interval", "std", "median", "change"]
     header += ["published", "ratio"] if compared else []
+    header += ["utilization"]
     lines = [header]
     x = result.study.roles().x
     before = None
@@ -39,6 +43,7 @@ def table(result: StudyResult, width: int | None = None) -> str:
         cells += [_number(row["std_mbps"]), _number(row["q50_mbps"]), _percent(row["change_percent"])]
         if compared:
             cells += [_number(row["published_mean_mbps"]), _number(row["ratio"])]
+        cells += [_share(row[UTILIZATION])]
         lines.append(cells)
     title = result.study.title or result.study.name
     about = f"throughput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
@@ -55,12 +60,13 @@ def table(result: StudyResult, width: int | None = None) -> str:
 def _of_one(result: StudyResult, width: int | None) -> str:
     """A scenario by itself: each flow in a line, the bottleneck's queue, then what ends, asks or is probed."""
     (row,) = result.records
-    header = ["goodput", "95% interval", "std", "median", "RTT ms", "retransmits", "timeouts"]
+    header = ["goodput", "95% interval", "std", "median", "RTT ms", "retransmits", "timeouts", "utilization"]
     whole = [_number(row["mean_mbps"]), interval(row), _number(row["std_mbps"]), _number(row["q50_mbps"])]
     whole += [_number(row["mean_srtt_ms"]), _count(row["retransmits"]), _count(row["timeouts"])]
+    whole += [_share(row[UTILIZATION])]
     flows = result.shares[result.shares["seed"] == ALL].to_dict("records") if len(result.shares) else []
     if flows:
-        header = ["flow", "goodput", "std", "share", "Jain's index", "RTT ms", "retransmits", "timeouts"]
+        header = ["flow", "goodput", "std", "share", "Jain's index", "RTT ms", "retransmits", "timeouts", "utilization"]
         jain = "-" if math.isnan(flows[0]["jain_all"]) else f"{flows[0]['jain_all']:.3f}"
         whole = ["all", whole[0], whole[2], "", jain, *whole[4:]]
     lines = [header]
@@ -68,15 +74,26 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         share = "-" if math.isnan(one["share_percent"]) else f"{one['share_percent']:.1f}%"
         jain = "-" if math.isnan(one["jain"]) else f"{one['jain']:.3f}"
         cells = [one["flow"], _number(one["mean_mbps"]), _number(one["std_mbps"]), share, jain]
-        lines.append([*cells, _number(one["mean_srtt_ms"]), _count(one["retransmits"]), _count(one["timeouts"])])
+        lines.append([*cells, _number(one["mean_srtt_ms"]), _count(one["retransmits"]), _count(one["timeouts"]), ""])
+    limit = [_ceiling(result)]
     if not flows and all(flow.bytes is not None for flow in result.study.points()[0].scenario.flows):
         # Over the whole run it has no rate: it ends.
-        lines, whole = [header[4:]], whole[4:]
+        lines, whole, limit = [header[4:]], whole[4:], []
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
-    notes = [line for line in (about, intervals(result.records)) if line]
+    notes = [line for line in (about, intervals(result.records), *limit) if line]
     told = [*notes, "", *aligned([*lines, whole], [0] if flows else [], width, keys=1 if flows else 0), *_queue(row)]
     told += [*_completions(result, width), *_latency(result, [], [], width), *_applications(result, [], [], width)]
     return "\n".join([result.study.title or result.study.name, *told])
+
+
+def _ceiling(result: StudyResult) -> str:
+    """What headers leave, beside which a goodput is to be read."""
+    changed = result.description["overrides"]
+    most = ceiling(result.study.points(overrides=changed)[0].scenario.compile())
+    if most is None:
+        return ""
+    rate, left = (RATE.show(bps) for bps in (most.rate_bps, most.goodput_bps))
+    return f"of the rate of {rate} headers leave {left} to goodput ({100 * most.share:.1f}%)"
 
 
 def _queue(row: Mapping[str, Any]) -> list[str]:
@@ -87,9 +104,9 @@ def _queue(row: Mapping[str, Any]) -> list[str]:
     told += [f"{_short(row['queue_delay_p95_ms'])} ms at the 95th percentile"] * (
         not math.isnan(row["queue_delay_p95_ms"])
     )
-    early = f" ({row['queue_early_drops']:.0f} of them early)" if row["queue_early_drops"] > 0 else ""
-    told += [f"{row['queue_drops']:.0f} drops{early}"] * (not math.isnan(row["queue_drops"]))
-    told += [f"{row['queue_marks']:.0f} marks"] * (row["queue_marks"] > 0)
+    early = f" ({_count(row['queue_early_drops'])} of them early)" if row["queue_early_drops"] > 0 else ""
+    told += [f"{_count(row['queue_drops'])} drops{early}"] * (not math.isnan(row["queue_drops"]))
+    told += [f"{_count(row['queue_marks'])} marks"] * (row["queue_marks"] > 0)
     return ["", f"the bottleneck's queue: {', '.join(told)}"]
 
 
@@ -97,11 +114,11 @@ def _completions(result: StudyResult, width: int | None) -> list[str]:
     """How long transfers took that end by themselves, by size."""
     if result.completions.empty:
         return []
-    lines = [["flow", "bytes", "transfers", "median", "90%", "99%", "slowdown"]]
+    lines = [["flow", "bytes", "transfers", "median", "90%", "95%", "99%", "slowdown"]]
     for row in result.completions[result.completions["seed"] == ALL].to_dict("records"):
         low, high = row["bytes_from"], row["bytes_to"]
         cells = [row["flow"], f"{low:.0f}" if low == high else f"{low:.0f} … {high:.0f}", _count(row["transfers"])]
-        lines.append([*cells, *(_short(row[f"fct_ms_{name}"]) for name in ("p50", "p90", "p99"))])
+        lines.append([*cells, *(_short(row[f"fct_ms_{name}"]) for name in ("p50", "p90", "p95", "p99"))])
         lines[-1].append(_short(row["slowdown_p50"]))
     about = "completion times in ms, and the median of how many times as long as on the empty path"
     return ["", about, "", *aligned(lines, [0], width)]
@@ -132,8 +149,12 @@ def _of_probes(result: StudyResult, width: int | None) -> str:
 def _seeds(result: StudyResult) -> str:
     seeds = len({place.seed for place in result.places})
     if len(result.records) == 1:
-        return f"{seeds} seeds" if seeds > 1 else f"seed {result.places[0].seed}"
+        return f"{seeds} seeds{_counted(result)}" if seeds > 1 else f"seed {result.places[0].seed}"
     return f"{seeds} seed{'s' if seeds > 1 else ''} a point"
+
+
+def _counted(result: StudyResult) -> str:
+    return f"; {COUNTED}" if len({place.seed for place in result.places}) > 1 else ""
 
 
 def _shares(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
@@ -163,7 +184,7 @@ def _latency(result: StudyResult, keys: list[str], words: list[int], width: int 
         columns = ("latency_idle_ms", "latency_p50_ms", "latency_p95_ms", "latency_p99_ms")
         lost = row["latency_lost_percent"]
         cells = [*(plain(row[key]) for key in keys), *(_number(row[column]) for column in columns)]
-        lines.append([*cells, "-" if math.isnan(lost) else f"{lost:.1f}%", _short(row["rpm"])])
+        lines.append([*cells, _share(lost), _short(row["rpm"])])
     first = result.latency["probe"].iloc[0]
     about = f"latency under load in ms, of {first}; responsiveness in round trips a minute"
     return ["", about, "", *aligned(lines, words, width, keys=len(keys))]
@@ -176,11 +197,16 @@ def _applications(result: StudyResult, keys: list[str], words: list[int], width:
         lines = [[*keys, "flow", *(heading for heading, _ in told.columns.values())]]
         for row in rows:
             cells = [
-                "-" if math.isnan(row[column]) else f"{row[column]:.{digits}f}"
+                _count(row[column]) if column in counts.COUNTS else _rounded(row[column], digits)
                 for column, (_, digits) in told.columns.items()
             ]
             lines.append([*(plain(row[key]) for key in keys), row["flow"], *cells])
-        found += ["", told.title, "", *aligned(lines, [*words, len(keys)], width, keys=len(keys) + 1)]
+        found += [
+            "",
+            told.title + _counted(result),
+            "",
+            *aligned(lines, [*words, len(keys)], width, keys=len(keys) + 1),
+        ]
     return found
 
 
@@ -197,8 +223,16 @@ def _short(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
+def _rounded(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _share(percent: float) -> str:
+    return "-" if math.isnan(percent) else f"{percent:.1f}%"
+
+
 def _count(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.0f}"
+    return "-" if math.isnan(value) else counts.told(value)
 
 
 def _percent(value: float) -> str:

@@ -1,0 +1,97 @@
+"""Utilization: the share of a line's rate that is in use on the wire; and the ceiling that headers leave to goodput.
+
+Goodput is payload. On the wire each segment also has its Ethernet, IP and TCP headers, and a segment that is sent again
+takes its place once more. So goodput never reaches the rate: of 1,514-byte frames with timestamps 1,448 bytes are
+payload, which is 95.6%.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sawtooth.compiled import Compiled, Flow, Transmitter
+from sawtooth.compiled.links import RateSteps
+from sawtooth.frames import ETHERNET, IPV4, UDP, frame_bytes
+from sawtooth.run import Run
+from sawtooth.stats.path import slowest
+from sawtooth.stats.queueing import Queueing
+from sawtooth.stats.throughput import span, throughput
+
+_LINUX = ("kernel", "netns")
+"""Engines that count bytes as Linux does, without the overhead of a link."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Of the goodput of all flows together: ``share`` of ``rate_bps``, the bottleneck's."""
+
+    rate_bps: float
+    share: float
+
+    @property
+    def goodput_bps(self) -> float:
+        return self.rate_bps * self.share
+
+
+def ceiling(compiled: Compiled) -> Ceiling | None:
+    """What full segments leave of the bottleneck's rate. None where no single transmitter limits all flows."""
+    line = slowest(compiled, compiled.flows[0].forward) if compiled.flows else None
+    if line is None:
+        return None
+    index = compiled.transmitters.index(line)
+    shares = []
+    for flow in compiled.flows:
+        crossed = [link for link in compiled.way(flow.forward) if link.transmitter == index]
+        if not crossed:
+            return None
+        payload, frame = _full(compiled, flow)
+        shares.append(payload / (frame + crossed[0].overhead_bytes))
+    return Ceiling(mean_rate_bps(line, 0, compiled.duration_ns), max(shares))
+
+
+def mean_rate_bps(line: Transmitter, from_ns: int, to_ns: int) -> float:
+    """Of a rate that changes in steps the mean over that time; of another one what lasts."""
+    if not isinstance(line.pace, RateSteps) or to_ns <= from_ns:
+        return float(line.lasting_bps)
+    steps = [(0, line.rate_bps), *line.pace.steps, (to_ns, 0)]
+    bits = 0.0
+    for (begins, rate), (ends, _) in pairwise(steps):
+        bits += rate * max(0, min(ends, to_ns) - max(begins, from_ns))
+    return bits / (to_ns - from_ns)
+
+
+def utilization(run: Run, queue: Queueing | None) -> float:
+    """What the bottleneck sent over what its rate allows, from the end of the warm-up on; NaN without a bottleneck.
+
+    An engine without a table of queues has sent full segments only, each once: goodput and its headers.
+    """
+    compiled = run.scenario.compile()
+    if queue is not None and len(queue.table) and "sent_bytes" in queue.table:
+        line = slowest(compiled, compiled.flows[0].forward)
+        assert line is not None
+        from_ns, to_ns = round(span(run)[0] * 1e9), round(float(queue.table["t_s"].max()) * 1e9)
+        sent = float(queue.table["sent_bytes"].sum(skipna=False))
+        if run.engine in _LINUX:
+            sent += _uncounted(compiled, line) * float(queue.table["sent_packets"].sum())
+        room = mean_rate_bps(line, from_ns, to_ns) * (to_ns - from_ns) / 1e9
+        return sent * 8 / room if room > 0 else math.nan
+    most = ceiling(compiled)
+    if "queues" in run.tables or most is None:
+        return math.nan
+    return float(throughput(run).mean()) * 1e6 / most.goodput_bps
+
+
+def _full(compiled: Compiled, flow: Flow) -> tuple[int, int]:
+    """Payload and frame of what a flow sends, in bytes."""
+    if flow.datagrams is not None:
+        return flow.datagrams.bytes, flow.datagrams.bytes + ETHERNET + IPV4 + UDP
+    ends = [compiled.hosts[compiled.source(flow)], compiled.hosts[compiled.target(flow)]]
+    mss = min(one.mss for one in ends)
+    return mss, frame_bytes(mss, timestamps=all(one.timestamps for one in ends))
+
+
+def _uncounted(compiled: Compiled, line: Transmitter) -> int:
+    index = compiled.transmitters.index(line)
+    return next(link.overhead_bytes for link in compiled.links if link.transmitter == index)

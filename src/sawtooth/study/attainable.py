@@ -1,0 +1,75 @@
+"""Attainable: whether a goodput that is wanted is above what headers leave of the rate; known before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sawtooth.compiled import Tbf
+from sawtooth.errors import InputError
+from sawtooth.scenario import Scenario
+from sawtooth.stats import Ceiling, ceiling
+from sawtooth.stats.path import slowest
+from sawtooth.study.expectation import column_of, field_of, is_field, parts_of, point_of, read
+from sawtooth.study.study import Point, Study
+from sawtooth.wanted import RATE, Amount, Comparison, Measure
+
+_MORE = 1.001
+"""What arrives within a run's seconds may have been sent just before them."""
+
+
+def unattainable(
+    wanted: Comparison, goodput: Measure, scenario: Scenario, resolve: Callable[[Measure], Amount]
+) -> InputError | None:
+    """What is wrong with comparing the one measure ``goodput`` with what ``resolve`` knows; None where it may hold.
+
+    A rate that changes, or a shaper that saves up, has no ceiling that holds for all seconds.
+    """
+    most = _ceiling(scenario)
+    if most is None or [one for one in wanted.measures if one.name == goodput.name] != [goodput]:
+        return None
+
+    def margin(bps: float) -> float:
+        return float(wanted.margin(lambda one: Amount(bps, RATE) if one is goodput else resolve(one)))
+
+    nothing, best = margin(0.0), margin(most.goodput_bps * _MORE)
+    if best >= 0 or nothing >= best:
+        return None
+    rate, left = RATE.show(most.rate_bps), RATE.show(most.goodput_bps)
+    message = f"it cannot hold: headers leave at most {left} of the rate of {rate} to goodput, {100 * most.share:.1f}%"
+    percent = int(100 * most.share)
+    fix = f"want at most {percent}% of the rate, or ask for the share of the line in use: utilization >= 97%"
+    return InputError("out-of-range", message, fix=fix)
+
+
+def refuse_unattainable(study: Study, points: Sequence[Point], overrides: Mapping[str, Any] | None) -> None:
+    """Raises SawtoothError where the study expects of one of its points what cannot hold there.
+
+    With ``overrides`` it is another study than the expectations were written for, and the judgement tells.
+    """
+    if overrides:
+        return
+    axes = study.axes()
+    for expected in read(study.expect):
+        measured = [one for one in expected.wanted.measures if not is_field(one)]
+        if len(measured) != 1 or column_of(measured[0]) != "mean_mbps" or set(parts_of(measured[0])) - {"flow"}:
+            continue
+        for key in [point_of(measured[0], axes, case) for case in expected.cases(axes)]:
+            point = next((one for one in points if all(one.key.get(name) == key[name] for name in key)), None)
+            if point is None:
+                continue
+
+            def field(measure: Measure, scenario: Scenario = point.scenario) -> Amount:
+                return field_of(scenario, measure.name)
+
+            wrong = unattainable(expected.wanted, measured[0], point.scenario, field)
+            if wrong is not None:
+                raise wrong.at(field=f"expect.{expected.name}")
+
+
+def _ceiling(scenario: Scenario) -> Ceiling | None:
+    compiled = scenario.compile()
+    line = slowest(compiled, compiled.flows[0].forward) if compiled.flows else None
+    if line is None or line.pace is not None or isinstance(line.discipline, Tbf):
+        return None
+    return ceiling(compiled)
