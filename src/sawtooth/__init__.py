@@ -3,11 +3,15 @@
     >>> import sawtooth
     >>> scenario = sawtooth.Scenario(path={"rate": "50 Mbit/s", "rtt": "20 ms", "loss": "1%"})
     >>> run = sawtooth.run(scenario)                # a Run: pandas tables of what was seen
+    >>> sawtooth.run(scenario, seeds=[1, 2, 3]).mean()   # Runs: means over the seeds, with an interval; .plot()
     >>> result = sawtooth.run("one-percent-loss")   # a shipped study: a StudyResult
     >>> sawtooth.report(result)                     # the path of report.html
     >>> sawtooth.read_capture("slow.pcap").connections   # what its TCP connections tell, a table
     >>> sawtooth.find(scenario, vary="path.loss=0.0001%..5%", want="goodput >= 90% of path.rate").interval
     >>> sawtooth.predict(rate="2.5 Gbit/s", rtt="140 ms", loss="1.5%")  # closed forms, a table
+    >>> sawtooth.query("SELECT study, cc, mean_mbps FROM summary WHERE seed = 'all'")   # SQL over all results, a table
+    >>> next(sawtooth.watch("not cc bbr"))["connections"]   # what holds the connections of this host back
+    >>> [check.name for check in sawtooth.doctor() if not check.works]   # what does not work on this machine
 
 Everything is imported at first use, so that ``import sawtooth`` costs nothing.
 """
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
     from sawtooth.study import Study
-    from sawtooth.verbs import find, load, predict, report, run, schema
+    from sawtooth.verbs import doctor, find, load, predict, query, report, run, schema, watch
 
 __all__ = [
     "Capture",
@@ -33,13 +37,16 @@ __all__ = [
     "SawtoothError",
     "Scenario",
     "Study",
+    "doctor",
     "find",
     "load",
     "predict",
+    "query",
     "read_capture",
     "report",
     "run",
     "schema",
+    "watch",
 ]
 
 _HOME = {
@@ -48,13 +55,16 @@ _HOME = {
     "SawtoothError": "sawtooth.errors",
     "Scenario": "sawtooth.scenario",
     "Study": "sawtooth.study",
+    "doctor": "sawtooth.verbs",
     "find": "sawtooth.verbs",
     "load": "sawtooth.verbs",
     "predict": "sawtooth.verbs",
+    "query": "sawtooth.verbs",
     "read_capture": "sawtooth.capture",
     "report": "sawtooth.verbs",
     "run": "sawtooth.verbs",
     "schema": "sawtooth.verbs",
+    "watch": "sawtooth.verbs",
 }
 
 

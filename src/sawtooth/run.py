@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth import rows
 from sawtooth.foreign import regular
 from sawtooth.scenario import Scenario
-from sawtooth.shown import Shown
+from sawtooth.shown import Drawn
 from sawtooth.storage import checksum, new_directory, not_a_result, read_description, reason, write_description, writing
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _READ = {
 
 
 @dataclass(frozen=True, repr=False)
-class Run(Shown):
+class Run(Drawn):
     """What was seen: a scenario, the engine's name, tables, and ``meta`` (versions, warnings, names of the indices).
 
     A table of more than 131,072 rows is read when it is first asked for (``sawtooth.rows``).

@@ -7,6 +7,10 @@ when somebody looks.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Shown:
@@ -19,3 +23,16 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return str(import_module("sawtooth.display").html(self))
+
+
+class Drawn(Shown):
+    """One that has a figure."""
+
+    __slots__ = ()
+
+    def plot(self) -> Figure:
+        """Its main figure, as Matplotlib's; to be saved: ``.plot().savefig("one.png")``.
+
+        Raises SawtoothError ``too-short`` where there is nothing to draw.
+        """
+        return import_module("sawtooth.display").plot(self)  # type: ignore[no-any-return]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -14,9 +14,10 @@ from sawtooth.scenario import Scenario
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from sawtooth.doctor import Check
     from sawtooth.finding import Answers, Found, Frontier
     from sawtooth.run import Run
-    from sawtooth.study import Study, StudyResult
+    from sawtooth.study import Runs, Study, StudyResult
 
 SCHEMAS = ("scenario", "study")
 
@@ -40,11 +41,34 @@ def load(path: str | PathLike[str]) -> Scenario | Study:
 
 @overload
 def run(
-    what: Scenario, *, engine: str = "sim", overrides: Mapping[str, Any] | None = None, quiet: bool = True
+    what: Scenario,
+    *,
+    engine: str = "sim",
+    overrides: Mapping[str, Any] | None = None,
+    quiet: bool = True,
+    seeds: None = None,
+    jobs: int | None = None,
 ) -> Run: ...
 @overload
 def run(
-    what: Study, *, engine: str = "sim", overrides: Mapping[str, Any] | None = None, quiet: bool = True, **options: Any
+    what: Scenario,
+    *,
+    engine: str = "sim",
+    overrides: Mapping[str, Any] | None = None,
+    quiet: bool = True,
+    seeds: Sequence[int],
+    jobs: int | None = None,
+) -> Runs: ...
+@overload
+def run(
+    what: Study,
+    *,
+    engine: str = "sim",
+    overrides: Mapping[str, Any] | None = None,
+    quiet: bool = True,
+    seeds: Sequence[int] | None = None,
+    jobs: int | None = None,
+    **options: Any,
 ) -> StudyResult: ...
 @overload
 def run(
@@ -53,25 +77,30 @@ def run(
     engine: str = "sim",
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = True,
+    seeds: Sequence[int] | None = None,
+    jobs: int | None = None,
     **options: Any,
-) -> Run | StudyResult: ...
+) -> Run | Runs | StudyResult: ...
 def run(
     what: Scenario | Study | str | PathLike[str],
     *,
     engine: str = "sim",
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = True,
+    seeds: Sequence[int] | None = None,
+    jobs: int | None = None,
     **options: Any,
-) -> Run | StudyResult:
-    """Runs a scenario (answer: a Run, in memory) or a study (answer: a StudyResult, on disk).
+) -> Run | Runs | StudyResult:
+    """Runs a scenario (answer: a Run, with ``seeds`` Runs, both in memory) or a study (a StudyResult, on disk).
 
     Given itself, its file, or the name of a shipped study.
 
-    ``overrides`` are fields by dotted path. ``quiet=False`` shows a progress bar on what takes longer than two seconds.
-    ``options``, for a study only: ``out``, the directory for results ("results"); ``jobs``, worker processes (one a
-    core), which import nothing of the script that calls; ``executor``, anything with the interface of
-    ``concurrent.futures`` whose workers see ``out``, instead of them; ``full``, the whole study; ``seeds``, a sequence
-    of them instead of the study's; ``capture`` and ``capture_at``, as on the command line.
+    ``seeds``, like ``[1, 2, 3]``, run it once for each instead of its own; ``jobs`` is how many at once (one a core).
+    The answer has ``mean()``, over the seeds, and ``plot()``. ``overrides`` are fields by dotted path. ``quiet=False``
+    shows a progress bar on what takes longer than two seconds.
+    ``options``, for a study only: ``out``, the directory for results ("results"); ``executor``, anything with the
+    interface of ``concurrent.futures`` whose workers see ``out``, instead of worker processes, which import nothing of
+    the script that calls; ``full``, the whole study; ``capture`` and ``capture_at``, as on the command line.
 
     Raises SawtoothError.
     """
@@ -82,15 +111,23 @@ def run(
 
         if not isinstance(what, Study):
             raise _not_runnable(what)
-        return run_study(what, engine=engine, overrides=overrides, quiet=quiet, **options)
+        return run_study(what, engine=engine, overrides=overrides, quiet=quiet, seeds=seeds, jobs=jobs, **options)
     if options:
         fix = "leave it out, or run a study"
         raise InputError("bad-usage", "a scenario does not take it", field=next(iter(options)), fix=fix)
     from sawtooth import engines
-    from sawtooth.bar import Bar
 
     scenario = what.set(overrides or {})
     chosen = engines.get(engine)
+    if seeds is not None:
+        from sawtooth.study.runs import run_seeds
+
+        if "seed" in (overrides or {}):
+            message = "the override seed says that it is another one"
+            raise InputError("bad-usage", message, field="seeds", fix="leave out one of them")
+        return run_seeds(scenario, seeds, chosen, jobs=jobs, quiet=quiet)
+    from sawtooth.bar import Bar
+
     chosen.check(scenario)
     with Bar(scenario.name, 1, quiet=quiet) as bar:
         return chosen.run(scenario, progress=bar.show)
@@ -182,3 +219,56 @@ def schema(kind: str = "scenario") -> Mapping[str, Any]:
     from sawtooth.study import Study
 
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Study.model_json_schema()}
+
+
+def query(sql: str | None = None, *, directory: str | PathLike[str] = "results", latest: bool = False) -> DataFrame:
+    """What ``sawtooth query`` answers: SQL over all results below ``directory``, as a table.
+
+    Without ``sql`` the views that there are, a row a column: ``view``, ``column``. ``latest``: only the newest finished
+    result of each study. Needs the extra ``query``. Raises SawtoothError ``tool-missing``, ``bad-query``,
+    ``file-not-found``.
+    """
+    from sawtooth.results.query import query as ask
+    from sawtooth.results.query import views
+
+    if sql is not None:
+        found: DataFrame = ask(sql, Path(directory), latest=latest).to_pandas()
+        return found
+    import pandas as pd
+
+    rows = [(view, column) for view, columns in views(Path(directory)).items() for column in columns]
+    return pd.DataFrame(rows, columns=["view", "column"])
+
+
+def watch(
+    filter: str = "",
+    *,
+    interval: float = 1.0,
+    count: int | None = None,
+    sort: str = "goodput",
+    top: int | None = None,
+    netns: str | None = None,
+    replay: str | PathLike[str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """What ``sawtooth watch --json`` prints: the TCP connections of this host, look after look, a dictionary each.
+
+    ``pandas.DataFrame(look["connections"])`` is a table of them (docs/reference/watch.md). One look:
+    ``next(sawtooth.watch())``. ``filter`` is in the words of ss, ``interval`` in seconds, ``count`` ends it after so
+    many looks; ``top`` connections at most, first by ``sort``; ``netns`` is another network namespace, ``replay`` a
+    file that ``sawtooth watch --record`` wrote, instead of this host. Raises SawtoothError ``out-of-range``,
+    ``bad-usage``, ``unknown-name``, ``not-a-recording``, ``unsupported`` where the kernel does not tell.
+    """
+    from sawtooth.watch.looks import describing
+
+    return describing(filter, interval_s=interval, count=count, sort=sort, top=top, netns=netns, replay=replay)
+
+
+def doctor() -> list[Check]:
+    """What ``sawtooth doctor`` finds on this machine, one check after the other: whether it works, and if not why.
+
+    ``[one.name for one in sawtooth.doctor() if not one.works]``; the engines are "engine sim" and so on. It boots a
+    guest to find out, which takes some seconds.
+    """
+    from sawtooth.doctor import checks, examine
+
+    return checks(examine())

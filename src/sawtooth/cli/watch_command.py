@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sawtooth.watch.screen import Screen
     from sawtooth.watch.watcher import Moment
 
-SHORTEST_S = 0.1
 _PATIENCE_S = 120.0
 _MOST_SHOWN = 50
 _MOST_EXPECTED = 10
@@ -79,12 +78,11 @@ def watch(
     from sawtooth.watch import Connections, Watcher
     from sawtooth.watch.awaited import awaited
     from sawtooth.watch.expected import Expectations
+    from sawtooth.watch.looks import check_interval
+    from sawtooth.watch.looks import looks as looks_of
 
     between_s = 1.0 if interval is None else interval
-    if not SHORTEST_S <= between_s <= 3600:
-        message = f"{between_s:g} s between two looks is not possible"
-        fix = f"take {SHORTEST_S:g} to 3600"
-        raise InputError("out-of-range", message, field="--interval", fix=fix)
+    check_interval(between_s, "--interval")
     if once and count is not None:
         raise InputError("bad-usage", "--once is one", field="--count", fix="leave out one of them")
     if replayed is not None:
@@ -128,12 +126,12 @@ def watch(
         view = _View(sort, top, as_json=as_json)
         expectations = open_.enter_context(Expectations()) if expected else None
         if once and expectations is not None:
-            looks = _taken(_looks(watcher, between_s, None), takers)
+            looks = _taken(looks_of(watcher, between_s, None), takers)
             count_all = top or (None if as_json else _MOST_SHOWN)
             seen, shown = awaited(looks, sort, count_all, top or _MOST_EXPECTED, expectations, _PATIENCE_S)
             view.tell(seen, shown, expectations)
             return
-        for seen in _taken(_looks(watcher, between_s, 1 if once else count), takers):
+        for seen in _taken(looks_of(watcher, between_s, 1 if once else count), takers):
             view.show(seen, expectations)
 
 
@@ -190,17 +188,6 @@ def _extra(what: str, error: ImportError) -> SawtoothError:
     message = f"{what} needs {plain((error.name or 'a package').partition('.')[0], 40)}"
     fix = "pip install 'sawtooth[watch]'; --lines, --once and --json go without"
     return SawtoothError("tool-missing", message, fix=fix)
-
-
-def _looks(watcher: Watcher, interval: float, count: int | None) -> Iterator[Seen]:
-    """At an even pace; what came too late is left out. The first look only begins the first interval."""
-    watcher.look()
-    due = time.monotonic()
-    for _ in range(count) if count is not None else itertools.count():
-        now = time.monotonic()
-        due = max(due + interval, now)
-        time.sleep(due - now)
-        yield watcher.look()
 
 
 def _live(watcher: Watcher, interval: float, sort: str, takers: Sequence[Callable[[Seen], None]] = ()) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sawtooth.capture import Capture
 from sawtooth.compare import Comparison
 from sawtooth.congestion.estimate import Estimate
-from sawtooth.display import captures, comparisons, estimates, finds, runs, studies
+from sawtooth.display import captures, comparisons, estimates, finds, runs, seeds, studies
 from sawtooth.display.page import page
 from sawtooth.finding import Answers, Found, Frontier
 from sawtooth.run import Run
-from sawtooth.study import Study, StudyResult
+from sawtooth.study import Runs, Study, StudyResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @singledispatch
@@ -27,8 +30,15 @@ def html(value: Any) -> str:
     raise TypeError(f"nothing is known of {type(value).__name__}")
 
 
+@singledispatch
+def plot(value: Any) -> Figure:
+    """Its main figure as Matplotlib's."""
+    raise TypeError(f"nothing is known of {type(value).__name__}")
+
+
 for _kind, _how in (
     (Run, runs),
+    (Runs, seeds),
     (Study, studies.Asked),
     (StudyResult, studies.Answered),
     (Capture, captures),
@@ -40,3 +50,6 @@ for _kind, _how in (
 ):
     text.register(_kind, _how.text)
     html.register(_kind, lambda value, how=_how: page(*how.parts(value)))
+
+for _kind, _drawn in ((Run, runs.drawn), (Runs, seeds.drawn), (StudyResult, studies.Answered.drawn)):
+    plot.register(_kind, _drawn)

@@ -11,12 +11,14 @@ from sawtooth.draw import lines
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import colour
 from sawtooth.draw.saving import save, styled
+from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.stats import latencies, throughput_by_flow
 from sawtooth.stats.queueing import bottleneck, mean_delay_s, total
 from sawtooth.stats.summary import summary
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
     from pandas import DataFrame
 
 _MOST = 8
@@ -35,9 +37,9 @@ def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
     """What ``page`` puts together."""
     heading, said = told(run)
     found = summary(run)
-    drawn = figure(run)
+    made = figure(run)
     words = f"throughput and smoothed round-trip time of {heading}"
-    pictures = [] if drawn is None else [picture(lambda aside: _draw(drawn, aside), words)]
+    pictures = [] if made is None else [picture(lambda aside: saved(made, aside), words)]
     after = said[min(len(found), _MOST + 1) :]
     return heading, after, pictures, [table(found.dropna(axis="columns", how="all"))]
 
@@ -87,7 +89,7 @@ def figure(run: Run) -> LineFigure | None:
     names = [flow.name for flow in run.scenario.compile().flows]
     shown = [int(flow) for flow in rates.columns[:_MOST]]
     step = -(-len(rates) // _MOST_TIMES)
-    made = [
+    curves = [
         Line(0, names[flow], colour(names[flow], at), *_xy(rates[flow].iloc[::step]), marked=False)
         for at, flow in enumerate(shown)
     ]
@@ -97,20 +99,35 @@ def figure(run: Run) -> LineFigure | None:
         panels.append(Panel("smoothed round-trip time", "time, s", "ms", from_zero=True))
         seen = run.tables["tcp_info"]
         rtts = seen[seen["srtt_s"] > 0].pivot_table(index="t_s", columns="flow", values="srtt_s", aggfunc="mean") * 1e3
-        made += [
+        curves += [
             Line(1, names[flow], colour(names[flow], at), *_xy(rtts[flow].dropna().iloc[::step]), marked=False)
             for at, flow in enumerate(shown)
             if flow in rtts
         ]
         tables.append(rtts)
     title = f"{run.scenario.name} on {run.engine}"
-    return LineFigure("run", title, "", pd.concat(tables, axis=1), tuple(panels), tuple(made), across=len(panels))
+    return LineFigure("run", title, "", pd.concat(tables, axis=1), tuple(panels), tuple(curves), across=len(panels))
+
+
+def drawn(run: Run) -> Canvas:
+    """Raises SawtoothError ``too-short`` where there is nothing to draw."""
+    made = figure(run)
+    if made is None:
+        raise SawtoothError("too-short", "no interval is whole: nothing is to be drawn", fix="let it run longer")
+    return on_canvas(made)
+
+
+def on_canvas(made: LineFigure) -> Canvas:
+    """As Matplotlib's."""
+    with styled(made.words):
+        return lines.draw(made)
 
 
 def _xy(series: Any) -> tuple[list[float], list[float]]:
     return series.index.tolist(), series.tolist()
 
 
-def _draw(figure: LineFigure, directory: Path) -> list[Path]:
-    with styled(figure.words):
-        return save(lines.draw(figure), figure.name, directory)
+def saved(made: LineFigure, directory: Path) -> list[Path]:
+    """Its files."""
+    with styled(made.words):
+        return save(lines.draw(made), made.name, directory)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sawtooth.display.page import picture, table
+from sawtooth.draw.lines import LineFigure
+from sawtooth.draw.panels import PanelFigure
+from sawtooth.errors import SawtoothError
 from sawtooth.report.figures import figures
-from sawtooth.report.plots import draw
+from sawtooth.report.plots import draw, on_canvas
 from sawtooth.study import Study, StudyResult
 from sawtooth.study.shares import ALL
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MOST_LINES = 12
 _COLUMNS = ("mean_mbps", "std_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "published_mean_mbps")
@@ -48,8 +56,7 @@ class Answered:
     @staticmethod
     def parts(result: StudyResult) -> tuple[str, list[str], list[str], list[str]]:
         """What ``page`` puts together."""
-        made = figures(result)
-        best = next((figure for figure in made if figure.name.startswith("mean")), made[0] if made else None)
+        best = _best(result)
         pictures = []
         if best is not None:
             pictures = [picture(lambda aside: draw(best, aside), f"{best.title}. {best.caption}")]
@@ -60,3 +67,16 @@ class Answered:
         said = [line for line in (result.study.question, *result.warnings) if line]
         heading = f"{result.study.title or result.study.name}, engine {result.engine}"
         return heading, [*said, f"in {result.directory}"], pictures, [table(rows)]
+
+    @staticmethod
+    def drawn(result: StudyResult) -> Figure:
+        """The first figure of the report. Raises SawtoothError ``too-short`` where it has none."""
+        best = _best(result)
+        if best is None:
+            raise SawtoothError("too-short", "this study has no figure", fix="let it vary something, or run longer")
+        return on_canvas(best)
+
+
+def _best(result: StudyResult) -> PanelFigure | LineFigure | None:
+    made = figures(result)
+    return next((figure for figure in made if figure.name.startswith("mean")), made[0] if made else None)

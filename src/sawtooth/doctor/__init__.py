@@ -1,6 +1,7 @@
 """Doctor: which engines work on this machine, and what of it matters to TCP."""
 
+from sawtooth.doctor.checks import Check, checks
 from sawtooth.doctor.examination import examine
 from sawtooth.doctor.text import words
 
-__all__ = ["examine", "words"]
+__all__ = ["Check", "checks", "examine", "words"]

@@ -23,8 +23,17 @@ if TYPE_CHECKING:
 def draw(figure: PanelFigure | LineFigure, directory: Path) -> list[Path]:
     """Writes NAME.png and NAME.svg. Raises SawtoothError ``unwritable-output`` or ``disk-full``."""
     with styled(figure.words):
-        canvas = lines.draw(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
-        return save(canvas, figure.name, directory)
+        return save(_drawn(figure), figure.name, directory)
+
+
+def on_canvas(figure: PanelFigure | LineFigure) -> Canvas:
+    """As Matplotlib's."""
+    with styled(figure.words):
+        return _drawn(figure)
+
+
+def _drawn(figure: PanelFigure | LineFigure) -> Canvas:
+    return lines.draw(figure) if isinstance(figure, LineFigure) else _DRAWERS[figure.name](figure)
 
 
 def _panels(figure: PanelFigure) -> tuple[Canvas, Any]:

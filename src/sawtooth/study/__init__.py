@@ -4,6 +4,7 @@ from sawtooth.study.dataset import Dataset
 from sawtooth.study.into import run_into
 from sawtooth.study.result import StudyResult
 from sawtooth.study.runner import run_study
+from sawtooth.study.runs import Runs
 from sawtooth.study.study import Point, Study
 
-__all__ = ["Dataset", "Point", "Study", "StudyResult", "run_into", "run_study"]
+__all__ = ["Dataset", "Point", "Runs", "Study", "StudyResult", "run_into", "run_study"]

@@ -1,0 +1,68 @@
+"""Runs with several seeds: their mean, its interval, and the throughput of each over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sawtooth.display.page import picture, table
+from sawtooth.display.runs import on_canvas, saved
+from sawtooth.draw.lines import Line, LineFigure, Panel
+from sawtooth.draw.palette import colour
+from sawtooth.errors import SawtoothError
+from sawtooth.stats import throughput
+from sawtooth.study import Runs
+from sawtooth.study.means import COUNTED
+from sawtooth.study.runs import mean_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST = 10
+"""Seeds that are drawn one by one."""
+_COLUMNS = ("seed", "mean_mbps", "std_mbps", "mean_srtt_ms", "retransmits", "timeouts", "utilization_percent")
+
+
+def text(runs: Runs) -> str:
+    """Several lines."""
+    heading, said = told(runs)
+    return "\n".join([heading, *(f"  {line}" for line in said)])
+
+
+def parts(runs: Runs) -> tuple[str, list[str], list[str], list[str]]:
+    """What ``page`` puts together."""
+    heading, said = told(runs)
+    made = figure(runs)
+    pictures = [] if made is None else [picture(lambda aside: saved(made, aside), f"throughput of {heading}")]
+    return heading, said, pictures, [table(runs.table[list(_COLUMNS)].dropna(axis="columns", how="all"))]
+
+
+def told(runs: Runs) -> tuple[str, list[str]]:
+    """A heading, and lines."""
+    row = {str(name): value for name, value in runs.mean().items()}
+    shown = ", ".join(map(str, runs.seeds[:_MOST])) + (" …" if len(runs.seeds) > _MOST else "")
+    heading = f"{len(runs)} runs of {runs.scenario.name} on {runs.engine}, seeds {shown}"
+    return heading, [mean_of(row), f".mean() and .table: {COUNTED}", *(f"warning: {one}" for one in runs.warnings)]
+
+
+def figure(runs: Runs) -> LineFigure | None:
+    """Throughput of each seed over time."""
+    import pandas as pd
+
+    series = {seed: throughput(run) for seed, run in zip(runs.seeds[:_MOST], runs.runs, strict=False)}
+    if all(one.empty for one in series.values()):
+        return None
+    panel = Panel("throughput", "time, s", "Mbit/s", from_zero=True)
+    lines = tuple(
+        Line(0, f"seed {seed}", colour(None, at), one.index.tolist(), one.tolist(), look=at % 4, marked=False)
+        for at, (seed, one) in enumerate(series.items())
+    )
+    title = f"{runs.scenario.name} on {runs.engine}"
+    return LineFigure("runs", title, "", pd.DataFrame(series), (panel,), lines, across=1)
+
+
+def drawn(runs: Runs) -> Figure:
+    """Raises SawtoothError ``too-short`` where there is nothing to draw."""
+    made = figure(runs)
+    if made is None:
+        raise SawtoothError("too-short", "no interval is whole: nothing is to be drawn", fix="let it run longer")
+    return on_canvas(made)

@@ -1,0 +1,114 @@
+"""Runs: one scenario run with several seeds, in memory, and what they say together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.bar import Bar
+from sawtooth.engines import Engine
+from sawtooth.errors import InputError
+from sawtooth.run import Run
+from sawtooth.scenario import Scenario
+from sawtooth.shown import Drawn
+from sawtooth.study.measures import ADDED
+from sawtooth.study.result import rows_of
+from sawtooth.study.shares import ALL
+from sawtooth.work import fan_out
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+MOST_SEEDS = 10_000
+
+
+@dataclass(frozen=True, repr=False)
+class Runs(Drawn):
+    """Runs of one scenario that differ in their seeds only, in the order of ``seeds``; a sequence of ``Run``."""
+
+    scenario: Scenario
+    engine: str
+    seeds: tuple[int, ...]
+    runs: tuple[Run, ...]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def __getitem__(self, at: int) -> Run:
+        return self.runs[at]
+
+    @cached_property
+    def table(self) -> DataFrame:
+        """A row a seed, and one with seed "all" over them: the columns of a study's ``table.csv``
+        (docs/reference/tables.md), without those that compare.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(rows_of(self.engine, list(zip(self.seeds, self.runs, strict=True))))
+        return frame[[*(name for name in frame if name not in ADDED), *ADDED]]
+
+    def mean(self) -> Series[Any]:
+        """The row over all seeds: means over the runs, counts per run, and the 95% interval of the mean."""
+        table = self.table
+        return table[table["seed"] == ALL].iloc[0].rename("mean")
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences that the reader of the figures must know, each once."""
+        return list(dict.fromkeys(warning for run in self.runs for warning in run.warnings))
+
+
+def run_seeds(
+    scenario: Scenario, seeds: Sequence[int], engine: Engine, *, jobs: int | None = None, quiet: bool = True
+) -> Runs:
+    """Runs a scenario once for each seed, in ``jobs`` threads (one a core).
+
+    Raises SawtoothError: as the engine does; ``out-of-range`` for no seed or too many, ``conflict`` for one that comes
+    twice, ``bad-usage`` for ``jobs`` below 1.
+    """
+    chosen = tuple(seeds)
+    if not 1 <= len(chosen) <= MOST_SEEDS:
+        raise InputError("out-of-range", f"{len(chosen)} seeds", field="seeds", fix="give 1 … 10000 of them: [1, 2, 3]")
+    if len(set(chosen)) < len(chosen):
+        raise InputError("conflict", "a seed comes twice", field="seeds", fix="give each once: [1, 2, 3]")
+    if jobs is not None and jobs < 1:
+        raise InputError("bad-usage", f"{jobs} threads", field="jobs", fix="give 1 or more")
+    scenarios = [scenario.set({"seed": seed}) for seed in chosen]
+    for one in scenarios:
+        engine.check(one)
+    found: dict[int, Run] = {}
+    stop = threading.Event()
+    with Bar(scenario.name, len(chosen), quiet=quiet) as bar:
+
+        def done(number: int, run: Run) -> None:
+            found[number] = run
+            bar.show(float(len(found)))
+
+        fan_out(
+            partial(_run, engine, stop.is_set),
+            scenarios,
+            done=done,
+            poll=lambda: bar.show(float(len(found))),
+            stop=stop.set,
+            jobs=jobs,
+            threads=True,
+        )
+    return Runs(scenario, engine.name, chosen, tuple(found[number] for number in range(len(chosen))))
+
+
+def _run(engine: Engine, stop: Callable[[], bool], scenario: Scenario) -> Run:
+    return engine.run(scenario, stop=stop)
+
+
+def mean_of(row: Mapping[str, Any]) -> str:
+    """A row's mean throughput in words, with its interval where it has one."""
+    from sawtooth.study.means import interval
+
+    told = interval(row)
+    return f"{row['mean_mbps']:.2f} Mbit/s" + ("" if told == "-" else f" (95% interval {told})")
