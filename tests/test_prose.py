@@ -14,13 +14,10 @@ PROSE = ROOT / "tools" / "prose"
 NOT_YET = {
     "design.md",
     "explanation/bbr3.md",
-    "explanation/ecn.md",
     "explanation/find.md",
-    "explanation/gro.md",
     "explanation/measures.md",
     "explanation/ns-3.md",
     "explanation/queues.md",
-    "explanation/readers.md",
     "explanation/testbed.md",
     "gallery.md",
     "how-to/cluster.md",
