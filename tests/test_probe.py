@@ -128,7 +128,7 @@ def test_lateness_is_recorded_and_told(tmp_path: Path) -> None:
 def test_after_a_standstill_no_burst_makes_up_for_what_was_missed(tmp_path: Path) -> None:
     simulated = Simulated(lambda *_: [], busy=lambda sent: 10_060 * MS if sent == 10 else 0)
     simulated._network = lambda *_: [after(20, unix_ns=simulated.unix_ns() + 20 * MS)]
-    measured, (series,) = measure(tmp_path, simulated, count=200)
+    measured, (series,) = measure(tmp_path, simulated, count=200, make_up=False)
     apart_ns = np.diff([at for at, _, _ in simulated.sent])
     assert apart_ns.min() >= 50 * MS
     assert (measured.skipped, len(series)) == (100, 100)
@@ -139,8 +139,44 @@ def test_after_a_standstill_no_burst_makes_up_for_what_was_missed(tmp_path: Path
 
 def test_a_standstill_to_the_end_sends_no_more_probes_than_were_asked_for(tmp_path: Path) -> None:
     simulated = Simulated(lambda *_: [after(20)], busy=lambda sent: 3_600_000 * MS if sent == 10 else 0)
-    measured, _ = measure(tmp_path, simulated)
+    measured, _ = measure(tmp_path, simulated, make_up=False)
     assert (len(simulated.sent), measured.skipped, measured.whole) == (11, 89, True)
+
+
+def test_probes_that_were_left_out_are_made_up_for(tmp_path: Path) -> None:
+    simulated = Simulated(lambda *_: [after(20)], busy=lambda sent: 330 * MS if sent % 100 == 10 else 0)
+    measured, (series,) = measure(tmp_path, simulated, count=1000)
+    assert measured.skipped >= 20
+    assert (len(series), measured.whole) == (1000, True)
+
+
+def test_what_is_made_up_for_is_bounded(tmp_path: Path) -> None:
+    simulated = Simulated(lambda *_: [after(20)], busy=lambda sent: 330 * MS)
+    measured, (series,) = measure(tmp_path, simulated)
+    assert measured.skipped + len(series) == 200
+    assert measured.whole
+
+
+def test_an_end_that_never_answers_ends_it_after_twenty_probes(tmp_path: Path) -> None:
+    simulated = Simulated(lambda _, __, ttl: [after(20)] if ttl == 2 else [])
+    measured, (near, far) = measure(tmp_path, simulated, {"near": 2, "far": 3}, count=1000)
+    assert measured.silent == ("far",)
+    assert not measured.whole
+    assert 20 <= len(far) <= 41
+    assert near.answered.all()
+    assert codes(measured) == ["silent"]
+    assert simulated.now_ns / 1e9 - 5 < 5
+
+
+def test_an_end_that_begins_to_answer_late_is_waited_for_where_somebody_insists(tmp_path: Path) -> None:
+    simulated = Simulated(lambda count, *_: [] if count < 60 else [after(20)])
+    measured, (series,) = measure(tmp_path, simulated, insist=True)
+    assert (measured.silent, measured.whole, len(series), series.answered.sum()) == ((), True, 100, 40)
+
+
+def test_losses_at_the_beginning_are_no_silence(tmp_path: Path) -> None:
+    measured, (series,) = measure(tmp_path, Simulated(lambda count, *_: [] if count < 19 else [after(20)]))
+    assert (measured.silent, len(series)) == ((), 100)
 
 
 def test_lost_answers_are_lost_after_the_timeout_and_later_ones_are_counted(tmp_path: Path) -> None:
@@ -255,7 +291,7 @@ class Refusing(Simulated):
 
 def test_a_probe_that_the_system_refused_is_none_that_was_lost(tmp_path: Path) -> None:
     measured, (series,) = measure(tmp_path, Refusing(range(10, 12)))
-    assert (measured.unsent, len(series), series.loss) == (2, 98, 0)
+    assert (measured.unsent, len(series), series.loss) == (2, 100, 0)
     assert codes(measured) == ["unsent"]
 
 

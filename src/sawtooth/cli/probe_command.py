@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from sawtooth.congestion.probe import Measured, Target
 
 
+_PROBES = 1100
+"""An estimate takes 1,000: a tenth more, for those that are lost at the near end of a link, or left out."""
+
+
 @click.group(cls=Group)
 def probe() -> None:
     """Measure round-trip times to the routers at the ends of a link.
@@ -40,7 +44,8 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.argument("target"),
         click.option("--hops", type=click.IntRange(1, 254), required=True, metavar="N", help="Of the near router."),
         click.option("--pace", default="100 ms", show_default=True, help="From a probe to the next; at least 10 ms."),
-        click.option("--count", type=click.IntRange(1, 10_000_000), help="Probes to each end; 1000 without it."),
+        click.option("--count", type=click.IntRange(1, 10_000_000), help="Probes to each end (default: 1100)."),
+        click.option("--insist", is_flag=True, help="Go on when none of the first 20 probes to an end is answered."),
         click.option("--duration", help='Instead of --count, like "24 h".'),
         click.option(
             "--timeout", default="2 s", show_default=True, help="A probe is lost when no answer came by then."
@@ -86,6 +91,7 @@ def _measure(
     pace: str,
     count: int | None,
     duration: str | None,
+    insist: bool,
     timeout: str,
     protocol: str,
     version: int | None,
@@ -94,7 +100,7 @@ def _measure(
 ) -> None:
     from sawtooth.bar import Bar
     from sawtooth.congestion import read_series
-    from sawtooth.congestion.probe import Prober, Recording, open_transport, resolve
+    from sawtooth.congestion.probe import SILENT, Prober, Recording, open_transport, resolve
 
     pace_s, timeout_s = _seconds(pace, "--pace"), _seconds(timeout, "--timeout")
     probes = _probes(count, duration, pace_s)
@@ -102,7 +108,8 @@ def _measure(
     path = Path(out) if out is not None else _name(what, found, hops)
     transport = open_transport(found, protocol)
     with contextlib.closing(transport), Recording(path) as recording:
-        prober = Prober(transport, found, ends, pace_s=pace_s, count=probes, timeout_s=timeout_s)
+        how: dict[str, Any] = {"make_up": duration is None, "insist": insist}
+        prober = Prober(transport, found, ends, pace_s=pace_s, count=probes, timeout_s=timeout_s, **how)
         with _Stop() as stop, Bar(f"probing {found.address}", 1, quiet=is_quiet()) as bar:
             measured = prober.run(recording, stopped=stop, progress=bar.show)
         if any(counts["answered"] + counts["lost"] for counts in measured.counts.values()):
@@ -115,6 +122,10 @@ def _measure(
     else:
         say_folded(_text(found, transport.kind, measured, told))
         say(f"series: {where(path)}")
+    if measured.silent:
+        message = f"none of the first {SILENT} probes to {' and '.join(measured.silent)} was answered: it ended early"
+        fix = "choose another TARGET or --hops, or --protocol udp: some routers answer one only; --insist goes on"
+        raise SawtoothError("all-lost", message, file=path, fix=fix)
     if not measured.whole:
         fix = f"what was measured is in {path}; the same command begins another"
         raise SawtoothError("interrupted", "interrupted", fix=fix)
@@ -136,7 +147,7 @@ def _probes(count: int | None, duration: str | None, pace_s: float) -> int:
     if count is not None and duration is not None:
         raise InputError("bad-usage", "--count says how long already", field="--duration", fix="give one of them")
     if duration is None:
-        return count or 1000
+        return count or _PROBES
     return max(1, math.ceil(_seconds(duration, "--duration") / max(pace_s, 1e-9)))
 
 
@@ -191,6 +202,7 @@ def _described(path: Path, target: Target, kind: str, measured: Measured, told: 
         "target": target.address,
         "socket": kind,
         "whole": measured.whole,
+        "silent": list(measured.silent),
         "longest_late_s": measured.longest_late_s,
         "skipped": measured.skipped,
         "unsent": measured.unsent,

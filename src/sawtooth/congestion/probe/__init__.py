@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from sawtooth.congestion.probe.opening import open_transport
-from sawtooth.congestion.probe.prober import Measured, Prober
+from sawtooth.congestion.probe.prober import SILENT, Measured, Prober
 from sawtooth.congestion.probe.recording import Recording
 from sawtooth.congestion.probe.schedule import Schedule
 from sawtooth.congestion.probe.transport import Answer, Target, Transport, resolve
 
 __all__ = [
+    "SILENT",
     "Answer",
     "Measured",
     "Prober",

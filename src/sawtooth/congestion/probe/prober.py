@@ -18,6 +18,10 @@ LEAST_PACE_S, MOST_PACE_S = 0.01, 60.0
 MOST_PROBES = 10_000_000
 MOST_TIMEOUT_S = 60.0
 MOST_HOPS = 254
+SILENT = 20
+"""Probes to one end without any answer, after which the measurement ends, unless somebody insists."""
+_MOST_SLOTS = 2
+"""Times as many slots as probes: what was left out is made up for within them."""
 _SLICE_S = 0.25
 """How long it may take until somebody's wish to stop is seen."""
 _SAME_CLOCK_NS = 1_000_000
@@ -44,7 +48,8 @@ class Measured:
 
     ``skipped`` are slots that a machine at a standstill let pass, ``unsent`` probes that the system refused to send,
     ``late_answers`` came after the timeout or are nobody's, ``unattributed`` do not say which probe they answer.
-    ``whole``: not stopped before its end. ``longest_late_s`` is the largest delay against the schedule.
+    ``whole``: not ended before its time, by a stop or because the ends in ``silent`` never answered.
+    ``longest_late_s`` is the largest delay against the schedule.
     """
 
     counts: Mapping[str, Counter[str]]
@@ -55,6 +60,7 @@ class Measured:
     longest_late_s: float
     whole: bool
     remarks: tuple[Remark, ...] = field(default=())
+    silent: tuple[str, ...] = ()
 
 
 class Prober:
@@ -63,6 +69,9 @@ class Prober:
     Probes of one slot leave one right after the other and belong to one flow. A probe is lost when nothing has answered
     within ``timeout_s``. ``monotonic_ns`` and ``unix_ns`` are clocks; the schedule and ``sent_s`` follow the first, so
     neither drifts, and setting the machine's clock moves neither.
+
+    With ``make_up`` it goes on, for at most twice as many slots, until ``count`` slots had their probes. It ends when
+    one end has answered none of the first ``SILENT`` probes to it, unless ``insist``.
 
     Raises SawtoothError ``out-of-range`` for a pace below 10 ms or above 60 s, a count outside 1 to 10 million, a
     timeout not within 1 ms to 60 s, or hops outside 1 to 255.
@@ -77,6 +86,8 @@ class Prober:
         pace_s: float = 0.1,
         count: int = 1000,
         timeout_s: float = 2.0,
+        make_up: bool = True,
+        insist: bool = False,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
         unix_ns: Callable[[], int] = time.time_ns,
     ) -> None:
@@ -88,10 +99,13 @@ class Prober:
         self._transport, self._target, self._ends = transport, target, dict(ends)
         self._pace_ns, self._count = round(pace_s * 1e9), count
         self._timeout_ns = round(timeout_s * 1e9)
+        self._most_slots = count * (_MOST_SLOTS if make_up else 1)
+        self._insist = insist
         self._monotonic_ns, self._unix_ns = monotonic_ns, unix_ns
         self._waiting: deque[_Probe] = deque()
         self._by_sequence: dict[int, _Probe] = {}
         self._counts = {end: Counter[str]() for end in ends}
+        self._refused = Counter[str]()
         self._skipped = self._unsent = self._late_answers = self._unattributed = 0
         self._longest_late_ns = 0
 
@@ -109,25 +123,27 @@ class Prober:
         start_ns, start_unix_ns = self._monotonic_ns(), self._unix_ns()
         schedule = Schedule(start_ns, self._pace_ns)
         self._start = start_ns, start_unix_ns
-        slot = 0
-        while slot < self._count and not stopped():
+        slot, until = 0, self._count
+        while slot < until and not stopped() and not self._silent():
             now_ns = self._monotonic_ns()
             due_ns = schedule.due_ns(slot)
             if now_ns < due_ns:
                 self._hear(min(_SLICE_S, (due_ns - now_ns) / 1e9))
                 self._settle(recording)
-                progress(slot / self._count)
+                progress(slot / until)
                 continue
             fit = schedule.next_slot(slot, now_ns)
             if fit != slot:
-                self._skipped += min(fit, self._count) - slot
-                slot = fit
+                missed = min(fit, self._most_slots) - slot
+                self._skipped += missed
+                slot, until = fit, min(until + missed, self._most_slots)
                 continue
-            self._send_all(slot, due_ns)
+            if not self._send_all(slot, due_ns):
+                until = min(until + 1, self._most_slots)
             self._hear(0)
             self._settle(recording)
             slot += 1
-        while any(not probe.reply for probe in self._waiting) and not stopped():
+        while any(not probe.reply for probe in self._waiting) and not stopped() and not self._silent():
             self._hear(min(_SLICE_S, self._timeout_ns / 1e9))
             self._settle(recording)
         self._settle(recording, at_end=True)
@@ -140,11 +156,25 @@ class Prober:
             self._late_answers,
             self._unattributed,
             self._longest_late_ns / 1e9,
-            slot >= self._count and not self._waiting,
+            slot >= until and not self._waiting and not self._silent(),
             tuple(self._remarks(shifted_s)),
+            self._silent(),
         )
 
-    def _send_all(self, slot: int, due_ns: int) -> None:
+    def _silent(self) -> tuple[str, ...]:
+        """Ends that have answered nothing so far, where that is enough to end."""
+        if self._insist or self._unattributed:
+            return ()
+        heard = {probe.end for probe in self._waiting if probe.reply}
+        return tuple(
+            end
+            for end, counts in self._counts.items()
+            if counts["lost"] + self._refused[end] >= SILENT and not counts["answered"] and end not in heard
+        )
+
+    def _send_all(self, slot: int, due_ns: int) -> bool:
+        """Whether all left."""
+        left = True
         for index, (end, ttl) in enumerate(self._ends.items()):
             sequence = (slot * len(self._ends) + index) % SEQUENCES
             unix_ns, now_ns = self._unix_ns(), self._monotonic_ns()
@@ -155,11 +185,14 @@ class Prober:
                 if not any(counts["sent"] for counts in self._counts.values()):
                     raise failed(error, self._target) from error
                 self._unsent += 1
+                self._refused[end] += 1
+                left = False
                 continue
             self._longest_late_ns = max(self._longest_late_ns, probe.late_ns)
             self._counts[end]["sent"] += 1
             self._waiting.append(probe)
             self._by_sequence[sequence] = probe
+        return left
 
     def _hear(self, timeout_s: float) -> None:
         for answer in self._transport.receive(timeout_s):
@@ -255,6 +288,9 @@ class Prober:
             yield Remark("late-answers", f"{self._late_answers} answers came after the timeout: counted as lost")
         if self._skipped:
             yield Remark("skipped", f"{self._skipped} probes were left out: the machine stood still")
+        for end in self._silent():
+            text = f"{end}: none of the first {self._counts[end]['lost'] + self._refused[end]} probes was answered"
+            yield Remark("silent", f"{text}: ended early")
         if self._unsent:
             yield Remark("unsent", f"the system refused to send {self._unsent} probes")
 
