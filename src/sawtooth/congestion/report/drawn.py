@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sawtooth.congestion.report.figures import CALIBRATION, STATES, LinkFigure
+from sawtooth.congestion.report.figures import CALIBRATION, QUANTILES, STATES, LinkFigure
 from sawtooth.congestion.report.plots import LOST, STATE_TINTS, TINT, closed, limits_of
 from sawtooth.congestion.series import span
 from sawtooth.draw.palette import BEHIND, INK, colour, shown
@@ -98,10 +98,11 @@ def _hours(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
     words = "hour of the day, UTC" if unix else "hours since the start; those after 24 h begin anew"
     hour = Axis(words, ticks=tuple(range(0, 25, 4)), low=0.0, high=24.0)
     middle = table["hour"].to_numpy(dtype=np.float64) + 0.5
-    delay = {q: table[f"delay_p{q}_ms"].to_numpy(dtype=np.float64) for q in (10, 50, 90, 99)}
+    delay = {q: table[f"delay_p{q}_ms"].to_numpy(dtype=np.float64) for q in QUANTILES}
     low_high: dict[str, Any] = {"low": delay[10], "high": delay[90], "band": True}
     curves = [
         Series("median, 10th to 90th percentile", TINT, middle, delay[50], symbol="circle", **low_high),
+        Series("95th percentile", TINT, middle, delay[95], dash="dotted"),
         Series("99th percentile", TINT, middle, delay[99], dash="dashed"),
     ]
     panels = [Panel(hour, Axis("queueing delay", "ms", zero=True), curves)]

@@ -26,7 +26,7 @@ CUT = 99.9
 """Percentile of the queueing delay up to which the distribution is drawn; its table goes on."""
 DAY_S = 23 * 3600.0
 """A series this long has probes in all hours of a day, the last of them perhaps not whole."""
-QUANTILES = (10, 50, 90, 99)
+QUANTILES = (10, 50, 90, 99, 95)
 CALIBRATION = {
     "std_s": ("standard deviation, ms", 1e3),
     "increasing": ("increasing, % of probes", 100.0),
@@ -157,7 +157,9 @@ def _hours(link: Link) -> LinkFigure:
     for number in range(24):
         probes = hour == number
         answered = probes & series.answered
-        delays = np.percentile(link.delay_ms[answered], QUANTILES) if answered.any() else [float("nan")] * 4
+        delays = (
+            np.percentile(link.delay_ms[answered], QUANTILES) if answered.any() else [float("nan")] * len(QUANTILES)
+        )
         row: dict[str, Any] = {"hour": number, "probes": int(probes.sum())}
         row["lost_percent"] = 100 * (1 - answered.sum() / probes.sum()) if probes.any() else float("nan")
         row |= {f"delay_p{q}_ms": value for q, value in zip(QUANTILES, delays, strict=True)}
@@ -170,7 +172,7 @@ def _hours(link: Link) -> LinkFigure:
     clock = (
         "Hours are those of UTC." if series.clock == "unix" else "The source has no time of day: hours since the start."
     )
-    caption = f"{clock} Queueing delay: median, 10th to 90th percentile shaded, 99th dashed."
+    caption = f"{clock} Queueing delay: median, 10th to 90th percentile shaded, 95th dotted, 99th dashed."
     if link.windows:
         caption += (
             " Middle: median of the estimates of congested windows, from the 10th to the 90th percentile. Below: what "

@@ -140,6 +140,7 @@ def _hours(figure: LinkFigure) -> Canvas:
     axes = grid[0][0]
     axes.fill_between(middle, table["delay_p10_ms"], table["delay_p90_ms"], color=TINT, alpha=0.25, lw=0)
     axes.plot(middle, table["delay_p50_ms"], color=TINT, lw=1.8, marker="o", ms=4)
+    axes.plot(middle, table["delay_p95_ms"], color=TINT, lw=1, ls=":")
     axes.plot(middle, table["delay_p99_ms"], color=TINT, lw=1, ls="--")
     axes.set_ylabel("queueing delay, ms")
     axes.set_ylim(bottom=0)
