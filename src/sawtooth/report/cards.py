@@ -8,6 +8,7 @@ from typing import Any
 
 from sawtooth.draw.palette import shown
 from sawtooth.draw.panels import value_text
+from sawtooth.report import headline
 from sawtooth.report.words import counted, known, number, percent, short, signed
 from sawtooth.stats import ceiling
 from sawtooth.study import estimates
@@ -60,20 +61,23 @@ def _compiled(result: StudyResult) -> Any:
 
 def _changes(result: StudyResult) -> list[Card]:
     """From the baseline to the first value that stands out, for each series and panel."""
-    roles = result.study.roles()
-    title = result.study.title_of(roles.x)
-    keys = [name for name in result.places[0].key if name != roles.x]
-    base = {tuple(row[key] for key in keys): row for row in result.records if row[roles.x] == roles.baseline}
+    column = result.study.headline
+    name, unit = headline.name_and_unit(column)
+    at, to = headline.places(result)
     found = []
-    for row in result.records:
-        before = base.get(tuple(row[key] for key in keys))
-        if row[roles.x] != roles.detail or before is None or math.isnan(row["change_percent"]):
+    for one in headline.compared(result, who):
+        if column == headline.THROUGHPUT:
+            if math.isnan(one.change):
+                continue
+            lines = [f"{_got(one.after)} at {to}", f"against {_got(one.before)} at {at}"]
+            if known([one.after], "published_change_percent"):
+                lines.append(f"published: {signed(one.after['published_change_percent'])}")
+            found.append(Card(one.who, signed(one.change), tuple(lines)))
             continue
-        at, against = value_text(title, roles.detail), value_text(title, roles.baseline)
-        lines = [f"{_got(row)} at {at}", f"against {_got(before)} at {against}"]
-        if known([row], "published_change_percent"):
-            lines.append(f"published: {signed(row['published_change_percent'])}")
-        found.append(Card(who(result, row), signed(row["change_percent"]), tuple(lines)))
+        ends = f"{headline.amount(one.low, unit).removesuffix(unit).strip()} → {headline.amount(one.high, unit)}"
+        change = "" if math.isnan(one.change) or unit == "%" else f": {signed(one.change)}"
+        lines = [f"{name}{change}", f"from {at} to {to}", headline.goodput(result, one.before, one.after)]
+        found.append(Card(one.who, ends, tuple(lines)))
     return found
 
 

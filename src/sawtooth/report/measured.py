@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import MUTED, colour, shown
 from sawtooth.draw.panels import ACROSS, Layout
+from sawtooth.report.headline import THROUGHPUT, directions
 from sawtooth.report.points import LEGIBLE, Point, is_drawn, keys_of, named, points, said
 from sawtooth.stats import Latency, latencies
 from sawtooth.stats.completion import QUANTILES
@@ -25,6 +26,8 @@ _BINS = 60
 _PROBES = 20
 """That a band from the 5th to the 95th percentile is of, at least."""
 _QUANTILES = 200
+MOST_LINES = 7
+"""That one panel shows, told from each other."""
 
 
 def _probed(result: StudyResult, layout: Layout) -> list[Point[Latency]]:
@@ -165,21 +168,69 @@ def along(result: StudyResult, layout: Layout) -> LineFigure:
     """Columns of the study's table against x, a panel each. ``table``: the key columns and those, with ``_low`` and
     ``_high`` over the seeds.
     """
-    wanted = result.study.report.measures
+    # The study's headline first.
+    wanted = sorted(result.study.report.measures, key=lambda one: one != result.study.headline)
     table = _with_ends(result, wanted)
+    titles = dict(TITLES)
+    if THROUGHPUT in wanted and len(ways := _by_way(result)) > 1:
+        # No line carries the sum of both.
+        at = wanted.index(THROUGHPUT)
+        wanted[at : at + 1] = [f"{THROUGHPUT}_{whose}" for whose in ways]
+        for whose, sums in ways.items():
+            titles[f"{THROUGHPUT}_{whose}"] = f"throughput of {whose}, Mbit/s"
+            columns = {
+                name: f"{THROUGHPUT}_{whose}{end}" for name, end in (("mean", ""), ("min", "_low"), ("max", "_high"))
+            }
+            table = table.merge(sums.rename(columns=columns), on=list(result.places[0].key), how="left")
+        table = table.drop(columns=[f"{THROUGHPUT}{end}" for end in ("", "_low", "_high")])
     scale, names = _scale(layout)
     lines = []
-    for name, tint, look, part in _groups(result, layout, table):
-        for panel, column in enumerate(wanted):
-            here = part[part[column].notna()]
-            x = [scale[value] for value in here[layout.x]]
-            y, low, high = (here[f"{column}{end}"].tolist() for end in ("", "_low", "_high"))
-            lines.append(Line(panel, name, tint, x, y, low, high, look=look, joined=layout.numeric))
+    rows = _facets(layout)
+    for at, (_, kept) in enumerate(rows):
+        facet = table
+        for key, value in zip(layout.panels, kept, strict=False):
+            facet = facet[facet[key] == value]
+        for name, tint, look, part in _groups(result, layout, facet):
+            for number, column in enumerate(wanted):
+                here = part[part[column].notna()]
+                x = [scale[value] for value in here[layout.x]]
+                y, low, high = (here[f"{column}{end}"].tolist() for end in ("", "_low", "_high"))
+                panel = at * len(wanted) + number
+                lines.append(Line(panel, name, tint, x, y, low, high, look=look, joined=layout.numeric))
     log_x = layout.geometric
-    panels = tuple(Panel("", layout.x_title, TITLES[one], log_x=log_x, names=names, from_zero=True) for one in wanted)
+    panels = tuple(
+        Panel(title, layout.x_title, titles[one], log_x=log_x, names=names, from_zero=True)
+        for title, _ in rows
+        for one in wanted
+    )
     caption = "All seeds together; bars reach from the seed with the least to the one with the most."
     title = f"Measures against {layout.x_title.rpartition(', ')[0] or layout.x_title}"
-    return LineFigure("measures", title, caption, table, panels, tuple(lines), min(ACROSS, len(panels)))
+    across = len(wanted) if len(rows) > 1 else min(ACROSS, len(panels))
+    return LineFigure("measures", title, caption, table, panels, tuple(lines), across)
+
+
+def _by_way(result: StudyResult) -> dict[str, DataFrame]:
+    """The throughput of all flows that go one way, and of those that go back, by their names: the key columns, ``mean``
+    over the seeds, ``min`` and ``max``. One, where all go the same way."""
+    ways = directions(result)
+    if len(set(ways.values())) < 2 or result.shares.empty:
+        return {}
+    keys = list(result.places[0].key)
+    found = {}
+    for way in dict.fromkeys(ways.values()):
+        names = [name for name, its in ways.items() if its == way]
+        own = result.shares[(result.shares["seed"] != ALL) & result.shares["flow"].isin(names)]
+        sums = own.groupby([*keys, "seed"], sort=False)["mean_mbps"].sum().groupby(level=keys, sort=False)
+        found["_".join(names)] = sums.agg(["mean", "min", "max"]).reset_index()
+    return found
+
+
+def _facets(layout: Layout) -> list[tuple[str, tuple[Any, ...]]]:
+    """Title and values of the panels' columns for each row of panels: one row, unless that had more lines in a panel
+    than are told from each other; then one for each value."""
+    if len(layout.series_values) * len(layout.panel_values) <= MOST_LINES:
+        return [("", ())]
+    return list(zip(layout.panel_titles, layout.panel_values, strict=True))
 
 
 def trade(result: StudyResult, layout: Layout) -> LineFigure:

@@ -15,7 +15,7 @@ from sawtooth.draw.panels import PanelFigure, value_text
 from sawtooth.errors import SawtoothError
 from sawtooth.page import Figure as PageFigure
 from sawtooth.page import render
-from sawtooth.report import cards, path
+from sawtooth.report import cards, headline, path
 from sawtooth.report.drawn import drawn as for_page
 from sawtooth.report.figures import figures
 from sawtooth.report.plots import draw
@@ -87,13 +87,15 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
     on_page = [figure for figure in drawn if not (has_means and figure.name in _AGAIN)]
     if len(result.records) == 1 and any("goodput_mbps" in figure.table for figure in drawn):
         on_page = [figure for figure in on_page if figure.name != "throughput-over-time"]
-    best = _best(on_page)
+    best = _best(on_page, result.study.headline)
     on_page.sort(key=lambda figure: figure is not best)
     completions = _measured(result, result.completions)
     content = {
         "study": result.study,
         "engine": result.engine,
         "path": path.parts(result),
+        "answer": "" if result.study.is_of_probes else headline.sentence(result, headline.compared(result, cards.who)),
+        "both_ways": len(set(headline.directions(result).values())) > 1,
         "cards": cards.cards(result),
         "figures": [
             {
@@ -136,10 +138,12 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
     return content, [for_page(figure) for figure in on_page]
 
 
-def _best(figures: list[PanelFigure | LineFigure]) -> PanelFigure | LineFigure | None:
-    """The one that answers what is asked; of a single point there is none."""
-    found = [figure for figure in figures if figure.name in _ANSWERS]
-    return min(found, key=lambda figure: _ANSWERS.index(figure.name), default=None)
+def _best(figures: list[PanelFigure | LineFigure], column: str) -> PanelFigure | LineFigure | None:
+    """The one that answers what is asked, which shows the headline; of a single point there is none."""
+    first = () if column == headline.THROUGHPUT else ("share",) if column == headline.SHARE else ("measures", "trade")
+    order = list(dict.fromkeys([*first, *_ANSWERS]))
+    found = [figure for figure in figures if figure.name in order]
+    return min(found, key=lambda figure: order.index(figure.name), default=None)
 
 
 def _caption(figure: Figure) -> str:

@@ -70,6 +70,8 @@ PlotName = Literal[
 PLOTS: tuple[PlotName, ...] = ("mean", "mean-log", "compare", "share", "time", "window", "distribution")
 """Of a study that names none."""
 
+THROUGHPUT, SHARE = "mean_mbps", "share_percent"
+"""Headlines: all flows' throughput, and the first flow's share of it."""
 _LONGEST_DIRECTORY = 60
 """Characters, of at most four bytes each: file systems take 255 bytes."""
 
@@ -113,6 +115,9 @@ class PublishedFigures(_Table):
 class Report(_Table):
     """What the report shows. Absent: chosen from the columns."""
 
+    headline: str | None = Field(
+        None, description="the measure that the study is about: a column of its table, or share_percent"
+    )
     x: ColumnName | None = Field(None, description="the column along which means are drawn")
     series: ColumnName | None = Field(None, description="the column whose values get a colour each")
     baseline: float | str | None = Field(None, description="the value of x that changes are measured from; the first")
@@ -284,6 +289,19 @@ class Study(Shown, _Table):
         return Roles(x, series, tuple(name for name in others if name != series), baseline, detail)
 
     @property
+    def headline(self) -> str:
+        """The measure that the study is about. Where it says none: of pages how long they take, of probes their latency
+        under load, of what the figure measures draws the first column, else the throughput."""
+        report = self.report
+        if report.headline is not None:
+            return report.headline
+        if "page-cdf" in report.plots:
+            return "page_ms_p50"
+        if set(get_args(LatencyPlot)) & {"latency", "latency-cdf"} & set(report.plots):
+            return "latency_p50_ms"
+        return report.measures[0] if "measures" in report.plots else THROUGHPUT
+
+    @property
     def is_of_probes(self) -> bool:
         """Whether the question is what probes say of flows: the report shows figures of probes, and no others."""
         asked = set(self.report.plots)
@@ -387,6 +405,11 @@ class Study(Shown, _Table):
                     fix = suggestion(column, TITLES)
                     message = f"no figure shows a column {column}"
                     raise InputError("unknown-name", message, field=f"report.{role}", fix=fix)
+        headline = self.report.headline
+        if headline is not None and headline not in (*TITLES, SHARE):
+            fix = suggestion(headline, (*TITLES, SHARE))
+            message = f"no report compares a column {headline}"
+            raise InputError("unknown-name", message, field="report.headline", fix=fix)
         roles = self.roles()
         if roles.x == roles.series:
             raise InputError("conflict", "is x already", field="report.series", fix="leave it out, or name another")

@@ -1,0 +1,147 @@
+"""Headline: the measure that a study is about. The report's first sentence and its cards compare it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sawtooth.draw.panels import value_text
+from sawtooth.report.points import said
+from sawtooth.report.words import number, short, signed
+from sawtooth.scenario.compiler import flow_names
+from sawtooth.stats import change_percent
+from sawtooth.study.measures import TITLES
+from sawtooth.study.result import StudyResult
+from sawtooth.study.shares import ALL
+from sawtooth.study.study import SHARE, THROUGHPUT
+
+_SENTENCE = 3
+"""Comparisons of the first sentence."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A series and panel: what the headline is at the baseline and at the value that stands out. ``before`` and
+    ``after`` are those rows of the study's table."""
+
+    who: str
+    low: float
+    high: float
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+    @property
+    def change(self) -> float:
+        """In percent; NaN from 0."""
+        return change_percent(self.high, self.low)
+
+
+def name_and_unit(column: str) -> tuple[str, str]:
+    """ "latency under load, median" and "ms"."""
+    title = "share of the first flow, %" if column == SHARE else TITLES[column]
+    name, _, unit = title.rpartition(", ")
+    return (name, unit) if name and " " not in unit and unit not in ("median", "mean") else (title, "")
+
+
+def amount(value: float, unit: str) -> str:
+    """32.1 ms, 45%."""
+    digits = number(value, 1) if unit in ("Mbit/s", "%") else short(float(f"{value:.3g}"))
+    return f"{digits}{unit}" if unit == "%" else f"{digits} {unit}".strip()
+
+
+def compared(result: StudyResult, who: Any) -> list[Compared]:
+    """From the baseline to the first value that stands out, for each series and panel that has the headline at both.
+    ``who`` names a row."""
+    roles = result.study.roles()
+    keys = [name for name in result.places[0].key if name != roles.x]
+    column = result.study.headline
+    base = {tuple(row[key] for key in keys): row for row in result.records if row[roles.x] == roles.baseline}
+    found = []
+    for row in result.records:
+        before = base.get(tuple(row[key] for key in keys))
+        if row[roles.x] != roles.detail or before is None:
+            continue
+        low, high = (_value(result, one, column) for one in (before, row))
+        if not math.isnan(low) and not math.isnan(high):
+            found.append(Compared(who(result, row), low, high, before, row))
+    return found
+
+
+def _value(result: StudyResult, row: dict[str, Any], column: str) -> float:
+    if column != SHARE:
+        return float(row[column])
+    flows = _flows_of(result, row)
+    return float(flows[0]["share_percent"]) if len(flows) > 1 else math.nan
+
+
+def _flows_of(result: StudyResult, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each flow of a point, all seeds together."""
+    if result.shares.empty:
+        return []
+    keys = list(result.places[0].key)
+    shares: Any = result.shares[result.shares["seed"] == ALL].to_dict("records")
+    return [one for one in shares if all(one[key] == row[key] for key in keys)]
+
+
+def places(result: StudyResult) -> tuple[str, str]:
+    """The baseline and the value that stands out, in words."""
+    roles = result.study.roles()
+    if isinstance(roles.baseline, (int, float)):
+        title = result.study.title_of(roles.x)
+        return value_text(title, roles.baseline), value_text(title, roles.detail)
+    return said(result, roles.x, roles.baseline), said(result, roles.x, roles.detail)
+
+
+def sentence(result: StudyResult, found: list[Compared]) -> str:
+    """What the study found, in one sentence; empty where nothing is compared."""
+    if not found:
+        return ""
+    name, unit = name_and_unit(result.study.headline)
+    at, to = places(result)
+    told = [
+        f"{one.who}: {amount(one.low, unit)} → {amount(one.high, unit)}"
+        + ("" if math.isnan(one.change) or unit == "%" else f" ({signed(one.change)})")
+        for one in found[:_SENTENCE]
+    ]
+    more = f"; {len(found) - _SENTENCE} more below" if len(found) > _SENTENCE else ""
+    return f"{name[0].upper()}{name[1:]}, from {at} to {to}: {'; '.join(told)}{more}."
+
+
+def goodput(result: StudyResult, before: dict[str, Any], after: dict[str, Any]) -> str:
+    """What it costs in throughput. Flows that go opposite ways are told apart: no line carries their sum."""
+    ways = directions(result)
+    if len(set(ways.values())) < 2:
+        ends = " → ".join(number(row["mean_mbps"], 1) for row in (before, after))
+        return f"throughput {ends} Mbit/s"
+    told = []
+    for way in dict.fromkeys(ways.values()):
+        sums = [
+            math.fsum(one["mean_mbps"] for one in _flows_of(result, row) if ways.get(one["flow"]) == way)
+            for row in (before, after)
+        ]
+        names = " + ".join(name for name, its in ways.items() if its == way)
+        told.append(f"{names} {' → '.join(number(one, 1) for one in sums)}")
+    return f"throughput {', '.join(told)} Mbit/s"
+
+
+def directions(result: StudyResult) -> dict[str, int]:
+    """0 for flows that go as the first one does, 1 for those that go its way back, by name."""
+    scenario = result.study.points(overrides=result.description["overrides"])[0].scenario
+    flows = scenario.compile().flows
+    names = flow_names(scenario)
+    ways = {one.name: int(one.forward == flows[0].backward) for one in flows}
+    return {name: ways[name] for name in names if name in ways}
+
+
+__all__ = [
+    "SHARE",
+    "THROUGHPUT",
+    "Compared",
+    "amount",
+    "compared",
+    "directions",
+    "goodput",
+    "name_and_unit",
+    "sentence",
+]
