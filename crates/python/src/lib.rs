@@ -4,6 +4,7 @@
 mod capture;
 mod module;
 mod replay;
+mod scenario;
 
 use module::Module;
 use numpy::{IntoPyArray, PyArray1};
@@ -155,6 +156,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(module::share_watch, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::compile_scenario, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::describe_compiled, module)?)?;
     module.add("MODULE_HOOKS", sawtooth_module::watch::HOOKS.to_vec())?;
     module.add("OVERRUN", sawtooth_module::OVERRUN)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

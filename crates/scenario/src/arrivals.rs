@@ -1,0 +1,147 @@
+//! Transfers that come by themselves: a flow's `source` of kind `arrivals`.
+
+use crate::files::Files;
+use crate::kinds::Kind;
+use crate::problem::{Problem, Wrong, one};
+use crate::python;
+use crate::sizes::Sizes;
+use crate::table::{At, Field, Rule, table};
+use crate::units::{Loss, PPB, Quantity, Rate, Span};
+use crate::value::Value;
+use sawtooth_net::scenario as net;
+use std::fmt;
+
+const SHORTEST_NS: u64 = 1_000;
+const LONGEST_NS: u64 = 30 * 86_400 * PPB;
+
+/// What transfers offer on average: a rate, or a share of the slowest transmitter on their way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    Rate(Rate),
+    Share(Loss),
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Load::Rate(rate) => rate.fmt(to),
+            Load::Share(share) => share.fmt(to),
+        }
+    }
+}
+
+impl Field for Load {
+    fn read(given: &Value, _: &Rule, _: At) -> Result<Load, Wrong> {
+        let is_share = given.as_text().is_some_and(|text| text.trim_end_matches(crate::units::is_space).ends_with('%'));
+        if is_share { Loss::parse(given).map(Load::Share) } else { Rate::parse(given).map(Load::Rate) }.map_err(one)
+    }
+
+    fn write(&self) -> Value {
+        Value::Text(self.to_string())
+    }
+}
+
+table! {
+    /// Transfers that come by themselves, each a connection of its own.
+    Arrivals check agrees {
+        kind: Kind, Any, Needed, "`arrivals`";
+        every: Option<Span>, Between("1 us", "1 h"), Nothing,
+            "mean time from one to the next; when they come is drawn (Poisson)";
+        load: Option<Load>, Any, Nothing,
+            "instead: what they offer on average, as a rate of the payload, or as a share, `30%`, of the slowest transmitter on their way; drawn as well";
+        times: Option<String>, Any, Nothing, "instead: a CSV file of them, with `t_s` and, without `sizes`, `bytes`";
+        sizes: Option<Sizes>, Any, Nothing, "of a transfer: `10 kB`, or a table";
+        open: u64, Within(1, 100_000), Whole(10_000),
+            "at most so many at once; others wait until one ends, in their order";
+    }
+}
+
+fn agrees(arrivals: &Arrivals, files: &dyn Files) -> Result<(), Problem> {
+    let all = [
+        ("every", arrivals.every.is_some()),
+        ("load", arrivals.load.is_some()),
+        ("times", arrivals.times.is_some()),
+    ];
+    let given: Vec<&str> = all.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
+    let fix = "give one of every = \"20 ms\", load = \"30%\", times = \"transfers.csv\"";
+    match given.as_slice() {
+        [_] => {}
+        [] => return Err(Problem::new("missing-field", "nothing says when transfers come", fix).of("every")),
+        [_, second, ..] => {
+            let message = format!("{} exclude each other", given.join(" and "));
+            return Err(Problem::new("conflict", message, fix).of(*second));
+        }
+    }
+    if let Some(name) = &arrivals.times {
+        let listed = files.transfers(name).map_err(|wrong| wrong.of("times"))?;
+        if !listed.bytes.is_empty() && arrivals.sizes.is_some() {
+            let message = "the file says how large transfers are, too";
+            return Err(Problem::new("conflict", message, "remove one of the two").of("sizes"));
+        }
+        if !listed.bytes.is_empty() {
+            return Ok(());
+        }
+    }
+    if arrivals.sizes.is_none() {
+        let message = "nothing says how large transfers are";
+        return Err(Problem::new("missing-field", message, "give sizes = \"100 kB\"").of("sizes"));
+    }
+    if arrivals.load == Some(Load::Share(Loss { ppb: 0 })) {
+        return Err(Problem::new("out-of-range", "no load at all", "leave the flow out").of("load"));
+    }
+    Ok(())
+}
+
+impl Arrivals {
+    /// As the core has them. `bottleneck_bps`: of the slowest transmitter on the way.
+    pub fn compile(&self, bottleneck_bps: Option<u64>, files: &dyn Files) -> Result<net::Arrivals, Problem> {
+        let open = self.open as usize;
+        let sizes = self.sizes.as_ref().map_or(Ok(net::Sizes::Fixed(0)), |sizes| sizes.compile(files))?;
+        if let Some(name) = &self.times {
+            let listed = files.transfers(name)?;
+            let sizes = if listed.bytes.is_empty() { sizes } else { net::Sizes::Each(listed.bytes) };
+            return Ok(net::Arrivals { times: net::Times::AtNs(listed.times_ns), sizes, open });
+        }
+        Ok(net::Arrivals { times: net::Times::PoissonNs(self.mean_ns(bottleneck_bps, files)?), sizes, open })
+    }
+
+    fn mean_ns(&self, bottleneck_bps: Option<u64>, files: &dyn Files) -> Result<u64, Problem> {
+        if let Some(every) = self.every {
+            return Ok(every.ns);
+        }
+        let (Some(load), Some(sizes)) = (self.load, &self.sizes) else {
+            unreachable!("what says neither when nor how much was refused")
+        };
+        // Bits in a second, in billionths.
+        let load_ppb = match (load, bottleneck_bps) {
+            (Load::Rate(rate), _) => u128::from(rate.bps) * u128::from(PPB),
+            (Load::Share(share), Some(bps)) => u128::from(bps) * u128::from(share.ppb),
+            (Load::Share(_), None) => {
+                let message =
+                    format!("no transmitter is on the way, of whose rate \"{load}\" could be the share");
+                return Err(Problem::new("conflict", message, "give it as a rate: load = \"30 Mbit/s\"").of("load"));
+            }
+        };
+        let mean_ns = quotient(sizes.mean_bytes(files)?, load_ppb);
+        match mean_ns {
+            Some(ns) if (SHORTEST_NS..=LONGEST_NS).contains(&ns) => Ok(ns),
+            _ => {
+                let seconds = mean_ns.map_or(f64::INFINITY, |ns| ns as f64) / 1e9;
+                let every = python::general(seconds, 3);
+                let message = format!("\"{load}\" by these sizes is a transfer each {every} s");
+                Err(Problem::new("out-of-range", message, "choose 1 us … 30 d from one to the next").of("load"))
+            }
+        }
+    }
+}
+
+/// Nanoseconds in which so many bytes are offered, exactly, halves to the even one. None: too many.
+fn quotient(bytes: f64, load_ppb: u128) -> Option<u64> {
+    // 53 bits and a power of two: a mean is at least 1 byte, and at most 10^15, so all fit 128 bits.
+    let (mantissa, exponent) = libm::frexp(bytes);
+    let over = (mantissa * 9_007_199_254_740_992.0) as u128 * 8 * u128::from(PPB) * u128::from(PPB);
+    let under = load_ppb << u32::try_from(53 - exponent).ok()?;
+    let (whole, rest) = (over / under, over % under);
+    let up = rest > under - rest || (rest == under - rest && whole % 2 == 1);
+    u64::try_from(whole + u128::from(up)).ok()
+}

@@ -1,0 +1,147 @@
+//! Applications at the receiving host that ask for what they get: `requests`, `pages` and `video` of a `source`.
+//!
+//! `from` is the host that has the data, `to` the one that reads: it opens the connections, and its requests take the way
+//! back.
+
+use crate::files::Files;
+use crate::kinds::{Kind, kinds};
+use crate::problem::{Problem, Wrong, one};
+use crate::sizes::Sizes;
+use crate::table::{At, Field, Rule, table};
+use crate::units::{Quantity, Rate, Span};
+use crate::value::Value;
+use sawtooth_net::scenario as net;
+
+const HOUR_NS: u64 = 3_600 * 1_000_000_000;
+/// Netflix's, before each title had its own ("Per-Title Encode Optimization", Netflix Technology Blog, 2015).
+const LADDER: &[&str] = &[
+    "235 kbit/s", "375 kbit/s", "560 kbit/s", "750 kbit/s", "1050 kbit/s", "1750 kbit/s", "2350 kbit/s", "3 Mbit/s",
+    "4300 kbit/s", "5800 kbit/s",
+];
+
+table! {
+    /// Times that are drawn, each independent of the others.
+    Exponential {
+        kind: Kind, Any, Needed, "`exponential`";
+        mean: Span, Between("1 us", "1 h"), Needed, "of the times";
+    }
+}
+
+kinds! {
+    /// Times by chance.
+    Chance of "think time", like "think = \"1 s\", or think = { kind = \"exponential\", mean = \"1 s\" }" {
+        "exponential" Exponential,
+    }
+}
+
+/// How long a reader waits before it asks again.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Think {
+    Fixed(Span),
+    Drawn(Chance),
+}
+
+impl Think {
+    fn compile(&self) -> net::Think {
+        match self {
+            Think::Fixed(time) => net::Think::FixedNs(time.ns),
+            Think::Drawn(Chance::Exponential(one)) => net::Think::ExponentialNs(one.mean.ns),
+        }
+    }
+}
+
+impl Field for Think {
+    fn read(given: &Value, _: &Rule, at: At) -> Result<Think, Wrong> {
+        if let Value::Table(table) = given {
+            return Chance::read(table, at.files).map(Think::Drawn);
+        }
+        let time = Span::parse(given).map_err(one)?;
+        if time.ns <= HOUR_NS {
+            return Ok(Think::Fixed(time));
+        }
+        let message = format!("\"{time}\" is outside 0 s … 1 h");
+        Err(one(Problem::new("out-of-range", message, "write it like \"1 s\"")))
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Think::Fixed(time) => time.write(),
+            Think::Drawn(chance) => chance.write(),
+        }
+    }
+}
+
+table! {
+    /// One answer after the other over one connection; the next is asked for a think time after all of it has come.
+    Requests {
+        kind: Kind, Any, Needed, "`requests`";
+        sizes: Sizes, Any, Needed, "of an answer: `100 kB`, or a table";
+        think: Think, Any, Text("0 s"), "from an answer's last byte to the next request: a time, or a table";
+    }
+}
+
+impl Requests {
+    pub(crate) fn compile(&self, files: &dyn Files) -> Result<net::Asks, Problem> {
+        Ok(net::Asks::Requests { sizes: self.sizes.compile(files)?, think: self.think.compile() })
+    }
+}
+
+table! {
+    /// Pages of so many objects, each asked for when one of the reader's connections is free.
+    Pages {
+        kind: Kind, Any, Needed, "`pages`";
+        objects: u64, Within(1, 100_000), Needed, "of a page";
+        sizes: Sizes, Any, Needed, "of an object: `20 kB`, or a table";
+        think: Think, Any, Text("1 s"), "from a page's last byte to the next page: a time, or a table";
+        connections: u64, Within(1, 256), Whole(6), "in parallel; browsers open 6 to a host";
+        keep: bool, Any, Flag(false), "the next page uses the same connections; otherwise each opens its own";
+    }
+}
+
+impl Pages {
+    pub(crate) fn compile(&self, files: &dyn Files) -> Result<net::Asks, Problem> {
+        Ok(net::Asks::Pages {
+            objects: self.objects,
+            sizes: self.sizes.compile(files)?,
+            think: self.think.compile(),
+            connections: self.connections as usize,
+            keep: self.keep,
+        })
+    }
+}
+
+table! {
+    /// Segments of a video into a playback buffer; the next is asked for when there is room for it.
+    Video check video_agrees {
+        kind: Kind, Any, Needed, "`video`";
+        rates: Vec<Rate>, Count(1, 100), Texts(LADDER),
+            "a list of those that it is offered in, the lowest first; absent: the ten of Netflix's ladder of 2015, 235 kbit/s to 5.8 Mbit/s";
+        segment: Span, Between("100 ms", "60 s"), Text("4 s"), "length of a segment";
+        buffer: Span, Between("100 ms", "1 h"), Text("30 s"), "video that is held at most";
+        rule: String, OneOf(&["buffer", "throughput"]), Text("buffer"),
+            "of the next rate: `buffer` is BBA-0 (Huang and others 2014), `throughput` the highest within 90% of the mean of the last four segments";
+    }
+}
+
+fn video_agrees(video: &Video, _: &dyn Files) -> Result<(), Problem> {
+    if !video.rates.is_sorted_by(|low, high| low < high) {
+        let message = "rates are not in order, each higher than the last";
+        return Err(Problem::new("out-of-range", message, "sort them").of("rates"));
+    }
+    if video.segment > video.buffer {
+        let message = format!("a segment of \"{}\" does not fit \"{}\"", video.segment, video.buffer);
+        return Err(Problem::new("out-of-range", message, "hold at least one segment").of("buffer"));
+    }
+    Ok(())
+}
+
+impl Video {
+    pub(crate) fn compile(&self) -> net::Asks {
+        net::Asks::Video {
+            rates_bps: self.rates.iter().map(|rate| rate.bps).collect(),
+            segment_ns: self.segment.ns,
+            buffer_ns: self.buffer.ns,
+            rule: if self.rule == "buffer" { net::Rule::Buffer } else { net::Rule::Throughput },
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! From a scenario to what engines take: names resolved, ways found, queues and counts as numbers.
+
+use crate::control::{Control, Module};
+use crate::files::{Files, Steps, Traced};
+use crate::loss::LossModel;
+use crate::network::{Network, Transmitter, Wire};
+use crate::number::Natural;
+use crate::parts::Host;
+use crate::place::{self, Placed};
+use crate::policer::check_burst;
+use crate::problem::Problem;
+use crate::python;
+use crate::queue::{Discipline, Limit, QueueModel};
+use crate::routing::Router;
+use crate::scenario::Scenario;
+use crate::sources::Source;
+use crate::topology::build;
+use crate::units::{PPB, Queue, Size, Unit};
+use crate::value::Value;
+use crate::varying::steps_of;
+use sawtooth_net::scenario as net;
+use std::collections::BTreeMap;
+
+/// Ethernet's, IPv4's and TCP's headers; the option of timestamps; what IPv6's header has more.
+const HEADERS: u64 = 14 + 20 + 20;
+const TIMESTAMPS: u64 = 12;
+const IPV6_MORE: u64 = 20;
+const MOST_QUEUE_PACKETS: i128 = 1_000_000_000;
+/// Bytes of kernel memory that a received segment takes beyond its payload.
+const SEGMENT_OVERHEAD: u64 = 936;
+
+/// A scenario as engines take it.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// What the core runs. Flows with a module have none yet.
+    pub scenario: net::Scenario,
+    /// Which kernel the engine `kernel` boots, by name.
+    pub kernel: Option<String>,
+    /// Of each flow: the sources of its congestion control.
+    pub modules: Vec<Option<Sources>>,
+}
+
+/// A congestion control from its C sources.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sources {
+    pub files: Vec<String>,
+    /// By name, as text.
+    pub parameters: Vec<(String, String)>,
+    /// Which one, where they register several.
+    pub name: Option<String>,
+}
+
+/// Compiles a scenario. Problems are what only the whole can tell: names, routes, queues, totals.
+pub(crate) fn compile(scenario: &Scenario, files: &dyn Files) -> Result<Compiled, Problem> {
+    let network = build(scenario, files)?;
+    let mut router = Router::new(&network);
+    let flows = place::flows(scenario, &network, &mut router)?;
+    let probes = place::probes(scenario, &network, &mut router)?;
+    let crossing = first_crossing(&network, &flows);
+    let varying: Vec<Steps> = network.wires.iter().map(|wire| steps(wire, scenario)).collect::<Result<_, _>>()?;
+    let mut paces = paces(&network, &varying)?;
+    let settings: Vec<Host> = network.hosts.iter().map(|name| scenario.host_settings(name)).collect();
+    let whole = Whole { scenario, network: &network, settings: &settings, files };
+    let hosts = network.hosts.iter().zip(&settings).map(|(name, host)| compiled_host(name, host));
+    let hosts = hosts.collect::<Result<_, _>>()?;
+    let mut transmitters = Vec::with_capacity(network.transmitters.len());
+    for (index, transmitter) in network.transmitters.iter().enumerate() {
+        let crossing = crossing.get(&index).map(|place| &flows[*place]);
+        transmitters.push(whole.transmitter(transmitter, crossing, paces.remove(&index))?);
+    }
+    let mut links = Vec::with_capacity(network.wires.len());
+    for (index, (wire, steps)) in network.wires.iter().zip(varying).enumerate() {
+        links.push(whole.link(index, wire, steps, &flows)?);
+    }
+    let kernel = kernel(&network, &settings)?;
+    Ok(Compiled {
+        modules: flows.iter().map(|placed| sources(&scenario.flows[placed.index].cc)).collect(),
+        scenario: net::Scenario {
+            duration_ns: scenario.duration.ns,
+            interval_ns: scenario.interval.ns,
+            seed: scenario.seed,
+            hosts,
+            transmitters,
+            links,
+            flows: flows.iter().map(|placed| whole.flow(placed)).collect::<Result<_, _>>()?,
+            probes: probes.iter().map(|placed| whole.probe(placed)).collect(),
+            queue_delays: scenario.queue_delays,
+        },
+        kernel,
+    })
+}
+
+/// What of a wire changes when: by its trace, or by its changes.
+fn steps(wire: &Wire, scenario: &Scenario) -> Result<Steps, Problem> {
+    let mut found = steps_of(&wire.changes, scenario.duration.ns, scenario.seed, &wire.name, &wire.place)?;
+    let of_trace = match &wire.trace {
+        Some(Traced::Steps(traced)) => traced.clone(),
+        _ => Steps::default(),
+    };
+    let all = [
+        (&mut found.rates, of_trace.rates),
+        (&mut found.delays, of_trace.delays),
+        (&mut found.losses, of_trace.losses),
+    ];
+    for ((ours, traced), is_mine) in all.into_iter().zip(wire.changing) {
+        if ours.is_empty() {
+            *ours = traced;
+        }
+        if !is_mine {
+            ours.clear();
+        }
+    }
+    if !found.losses.is_empty() && matches!(wire.loss, LossModel::Pattern(_)) {
+        let message = format!("the losses of \"{}\" are a pattern, and change", wire.name);
+        let field = format!("{}.loss", wire.place);
+        return Err(Problem::new("conflict", message, "give the loss as a share").of(field));
+    }
+    Ok(found)
+}
+
+/// What holds at the beginning, and what comes later.
+fn first(mut steps: Vec<(u64, u64)>, otherwise: u64) -> (u64, Vec<(u64, u64)>) {
+    match steps.first() {
+        Some((0, value)) => {
+            let value = *value;
+            steps.remove(0);
+            (value, steps)
+        }
+        _ => (otherwise, steps),
+    }
+}
+
+/// Of the transmitters whose rate is not constant.
+fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Pace>, Problem> {
+    let mut found = BTreeMap::new();
+    for (wire, steps) in network.wires.iter().zip(varying) {
+        let traced = match &wire.trace {
+            Some(Traced::Opportunities(trace)) if wire.changing[0] => Some(trace),
+            _ => None,
+        };
+        let given = [!steps.rates.is_empty(), traced.is_some(), wire.opportunity_bytes > 0];
+        let names = ["changes", "trace", "opportunity"];
+        let Some(place) = given.iter().position(|one| *one) else { continue };
+        let conflict = |message: String, fix: &str| {
+            Err(Problem::new("conflict", message, fix).of(format!("{}.{}", wire.place, names[place])))
+        };
+        if given.iter().filter(|one| **one).count() > 1 {
+            let message = format!(
+                "of \"{}\", changes of the rate, a trace and opportunities exclude each other",
+                wire.name
+            );
+            return conflict(message, "leave one of them out");
+        }
+        let is_shared = |index: usize| {
+            let users = network.wires.iter().filter(|other| other.transmitter == Some(index)).count();
+            users > 1 || network.transmitters[index].name == network.hosts[wire.source]
+        };
+        let Some(index) = wire.transmitter.filter(|index| !is_shared(*index)) else {
+            let message = format!("\"{}\" has no rate of its own to change", wire.name);
+            return conflict(message, "give the link a rate, and its host no card");
+        };
+        let pace = match traced {
+            Some(trace) => net::Pace::Trace(trace.clone()),
+            None if !steps.rates.is_empty() => net::Pace::Steps(steps.rates.clone()),
+            None => {
+                let bits = (wire.opportunity_bytes * 8) as f64 * 1e9;
+                let every = python::round(bits / network.transmitters[index].rate_bps as f64);
+                net::Pace::Slots { every_ns: (every as u64).max(1), bytes: wire.opportunity_bytes }
+            }
+        };
+        found.insert(index, pace);
+    }
+    Ok(found)
+}
+
+/// The name of the one that all hosts run.
+fn kernel(network: &Network, settings: &[Host]) -> Result<Option<String>, Problem> {
+    let all: Vec<&Option<String>> = settings.iter().map(|host| &host.kernel).collect();
+    let Some(place) = all.iter().position(|one| *one != all[0]) else { return Ok(all[0].clone()) };
+    let shown = |kernel: &Option<String>| {
+        kernel.as_ref().map_or("Linux without additions".to_string(), |name| format!("\"{name}\""))
+    };
+    let (one, other) = (&network.hosts[0], &network.hosts[place]);
+    let message =
+        format!("a run has one kernel, and {one} runs {}, {other} {}", shown(all[0]), shown(all[place]));
+    let fix = "name it for all hosts: [host] kernel = \"NAME\"";
+    Err(Problem::new("conflict", message, fix).of(format!("hosts.{other}.kernel")))
+}
+
+/// The first flow of the file through each transmitter, data or acknowledgements: bdp queues go by its base RTT.
+fn first_crossing(network: &Network, flows: &[Placed]) -> BTreeMap<usize, usize> {
+    let mut first = BTreeMap::new();
+    for (place, placed) in flows.iter().enumerate() {
+        for wire in placed.forward.iter().chain(&placed.backward) {
+            if let Some(transmitter) = network.wires[*wire].transmitter {
+                first.entry(transmitter).or_insert(place);
+            }
+        }
+    }
+    first
+}
+
+/// A host as the core has it.
+fn compiled_host(name: &str, host: &Host) -> Result<net::Host, Problem> {
+    // With less than two segments of window the sender could wait for ever: the simulator has no window probes.
+    let least = 2 * (host.mss + SEGMENT_OVERHEAD);
+    if host.receive_buffer.bytes < least {
+        let message =
+            format!("host {name}: \"{}\" does not hold two segments of {} bytes", host.receive_buffer, host.mss);
+        let fix = format!("choose at least \"{least} bytes\"");
+        return Err(Problem::new("out-of-range", message, fix).of("host.receive_buffer"));
+    }
+    Ok(net::Host {
+        name: name.into(),
+        hz: host.hz as u32,
+        mss: host.mss as u32,
+        initial_window: host.initial_window as u32,
+        receive_buffer: host.receive_buffer.bytes,
+        send_buffer: host.send_buffer.bytes,
+        delayed_ack: host.delayed_ack,
+        sack: host.sack,
+        timestamps: host.timestamps,
+        ecn: host.ecn.0,
+        ecn_insists: !host.ecn_fallback,
+        offload: host.offload,
+        gro_ns: host.gro.0.map(|wait| wait.ns.max(1)),
+    })
+}
+
+fn sources(cc: &Control) -> Option<Sources> {
+    let Control::Module(Module { source, name, parameters, .. }) = cc else { return None };
+    let text = |value: &Value| match value {
+        Value::Bool(flag) => u8::from(*flag).to_string(),
+        other => python::text(other),
+    };
+    Some(Sources {
+        files: source.0.clone(),
+        parameters: parameters.0.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+        name: name.clone(),
+    })
+}
+
+struct Whole<'a> {
+    scenario: &'a Scenario,
+    network: &'a Network,
+    settings: &'a [Host],
+    files: &'a dyn Files,
+}
+
+impl Whole<'_> {
+    fn ipv6_more(&self) -> u64 {
+        if self.scenario.ip.is_some_and(|ip| ip.0 == 6) { IPV6_MORE } else { 0 }
+    }
+
+    /// Bytes of the largest frame that a host sends.
+    fn frame(&self, host: &Host) -> u64 {
+        host.mss + HEADERS + if host.timestamps { TIMESTAMPS } else { 0 } + self.ipv6_more()
+    }
+
+    fn link(&self, index: usize, wire: &Wire, steps: Steps, flows: &[Placed]) -> Result<net::Link, Problem> {
+        if let Some(policer) = &wire.policer {
+            let crossing = flows.iter().filter(|placed| placed.forward.contains(&index));
+            let frames = crossing.map(|placed| self.frame(&self.settings[placed.source]));
+            let least = frames.max().unwrap_or(0) + wire.overhead_bytes;
+            check_burst(policer.burst, least, &format!("{}.policer.burst", wire.place))?;
+        }
+        let (delay_ns, delays) = first(steps.delays, wire.delay_ns);
+        let (loss_ppb, losses) = first(steps.losses, wire.loss.ppb());
+        Ok(net::Link {
+            name: wire.name.clone(),
+            from: wire.source,
+            to: wire.target,
+            transmitter: wire.transmitter,
+            delay_ns,
+            loss_ppb,
+            loss_pattern: wire.loss.compile(),
+            overhead_bytes: wire.overhead_bytes + self.ipv6_more(),
+            losses,
+            delays,
+            aggregation_ns: wire.aggregation_ns,
+            jitter: wire.jitter.as_ref().map(|one| one.compile(self.files)).transpose()?,
+            reorder: wire.reorder.as_ref().map(|one| one.compile()),
+            duplicate: wire.duplicate.as_ref().map(|one| one.compile()),
+            corrupt: wire.corrupt.as_ref().map(|one| one.compile()),
+            policer: wire.policer.as_ref().map(|one| one.compile()),
+        })
+    }
+
+    fn transmitter(
+        &self,
+        given: &Transmitter,
+        crossing: Option<&Placed>,
+        pace: Option<net::Pace>,
+    ) -> Result<net::Transmitter, Problem> {
+        let sender = crossing.map_or(&self.scenario.host, |placed| &self.settings[placed.source]);
+        let frame = self.frame(sender);
+        let within = |problem: Problem| problem.within(&given.place);
+        let discipline = match &given.queue {
+            QueueModel::TailDrop(_) => None,
+            QueueModel::Of(discipline) => Some(discipline),
+        };
+        let of = |bytes| match discipline {
+            Some(discipline) => discipline.compile(frame, given.rate_bps, bytes).map_err(within),
+            None => Ok(net::Discipline::TailDrop),
+        };
+        let limit = match &given.queue {
+            QueueModel::TailDrop(limit) => Limit::Of(*limit),
+            QueueModel::Of(discipline) => discipline.limit(frame),
+        };
+        let (queue_packets, queue_bytes) = match limit {
+            Limit::Memory => (None, None),
+            Limit::Bytes(bytes) => (None, Some(bytes)),
+            Limit::Of(limit) => self.bounds(limit, given, crossing, frame)?,
+        };
+        let compiled = of(queue_bytes.unwrap_or(0))?;
+        if matches!(discipline, Some(Discipline::Tbf(_))) && pace.is_some() {
+            let message = format!("the rate of \"{}\" varies, and its queue is a token bucket", given.name);
+            let fix = "put a host between: one on each link";
+            return Err(Problem::new("conflict", message, fix).of(&given.place));
+        }
+        Ok(net::Transmitter {
+            name: given.name.clone(),
+            rate_bps: given.rate_bps,
+            queue_packets,
+            queue_bytes,
+            pace,
+            discipline: compiled,
+        })
+    }
+
+    /// A limit in packets, or in bytes.
+    fn bounds(
+        &self,
+        limit: Queue,
+        given: &Transmitter,
+        crossing: Option<&Placed>,
+        frame: u64,
+    ) -> Result<(Option<u64>, Option<u64>), Problem> {
+        let refused = |code, message: String, fix: String| Err(Problem::new(code, message, fix).of(&given.place));
+        match limit.unit {
+            Unit::Packets => Ok((Some(limit.amount), None)),
+            Unit::Bdp => {
+                let Some(crossing) = crossing else {
+                    let message = format!(
+                        "no flow crosses \"{}\", so the bandwidth-delay product of its queue is not known",
+                        given.name
+                    );
+                    return refused("conflict", message, "write it in packets: \"1000 packets\"".into());
+                };
+                let rtt_ns = self.network.delay_ns(crossing.forward.iter().chain(&crossing.backward));
+                let packets = frames(limit.amount, given.rate_bps, rtt_ns, frame);
+                if packets > MOST_QUEUE_PACKETS {
+                    let message = format!("\"{limit}\" is {packets} packets, more than {MOST_QUEUE_PACKETS}");
+                    return refused("out-of-range", message, "choose a smaller queue".into());
+                }
+                Ok((Some((packets as u64).max(1)), None))
+            }
+            Unit::Ns => {
+                let bytes = u128::from(given.rate_bps) * u128::from(limit.amount) / 8 / u128::from(PPB);
+                Ok((None, Some(u64::try_from(bytes).unwrap_or(u64::MAX).max(frame))))
+            }
+            Unit::Bytes if limit.amount < frame => {
+                let size = Size { bytes: limit.amount };
+                let message = format!("\"{size}\" does not hold one full frame of {frame} bytes");
+                refused("zero-queue", message, format!("choose at least \"{frame} bytes\", or \"1 packet\""))
+            }
+            Unit::Bytes => Ok((None, Some(limit.amount))),
+        }
+    }
+
+    fn flow(&self, placed: &Placed) -> Result<net::Flow, Problem> {
+        let flow = &self.scenario.flows[placed.index];
+        let (cc, variant) = match &flow.cc {
+            Control::Variant(one) if !flow.is_datagrams() => (one.name.clone(), Some(one.variant.clone())),
+            _ => (flow.control(), None),
+        };
+        let source = flow.source.as_ref();
+        Ok(net::Flow {
+            name: placed.name.clone(),
+            cc,
+            variant,
+            count: (placed.count * source.map_or(1, Source::connections)) as usize,
+            start_ns: flow.start.ns,
+            duration_ns: flow.duration.map(|time| time.ns),
+            bytes: flow.bytes.map(|size| size.bytes),
+            lifetime_ns: flow.replace.as_ref().map(|one| [one.lifetime.0.ns, one.lifetime.1.ns]),
+            writes: source.and_then(Source::writes),
+            reads: flow.reader.as_ref().map(|one| one.compile()),
+            arrivals: self.arrivals(placed, source)?,
+            datagrams: match source {
+                Some(Source::Udp(udp)) => Some(udp.compile()),
+                _ => None,
+            },
+            asks: source.map_or(Ok(None), |source| source.asks(self.files))?,
+            forward: placed.forward.clone(),
+            backward: placed.backward.clone(),
+            module: None,
+        })
+    }
+
+    fn arrivals(&self, placed: &Placed, source: Option<&Source>) -> Result<Option<net::Arrivals>, Problem> {
+        let Some(Source::Arrivals(arrivals)) = source else { return Ok(None) };
+        let at = format!("flows.{}", placed.index);
+        if placed.count > 1 {
+            let message = "transfers come by themselves, so they are not counted";
+            let fix =
+                "leave it out, and say how many come by their load; for s*, give at most the number of pairs";
+            return Err(Problem::new("conflict", message, fix).of(format!("{at}.count")));
+        }
+        let Network { wires, transmitters, .. } = self.network;
+        let crossed = placed.forward.iter().filter_map(|wire| wires[*wire].transmitter);
+        let slowest = crossed.map(|index| transmitters[index].rate_bps).min();
+        arrivals.compile(slowest, self.files).map(Some).map_err(|wrong| wrong.within(&format!("{at}.source")))
+    }
+
+    fn probe(&self, placed: &Placed) -> net::Probe {
+        let probe = &self.scenario.probes[placed.index];
+        net::Probe {
+            name: placed.name.clone(),
+            start_ns: probe.start.ns,
+            interval_ns: probe.interval.ns,
+            count: placed.count,
+            forward: placed.forward.clone(),
+            backward: placed.backward.clone(),
+        }
+    }
+}
+
+/// Full frames in billionths of a bandwidth-delay product, a half rounded up.
+fn frames(parts: u64, rate_bps: u64, rtt_ns: u64, frame: u64) -> i128 {
+    let mut found = Natural::new(2 * u128::from(parts) * u128::from(rate_bps));
+    found.multiply(rtt_ns);
+    let mut half = Natural::new(u128::from(PPB) * u128::from(PPB));
+    half.multiply(8 * frame);
+    found.add(&half);
+    for by in [2, PPB as u32, PPB as u32, (8 * frame) as u32] {
+        found.divide(by);
+    }
+    found.amount().unwrap_or(i128::MAX)
+}

@@ -1,0 +1,214 @@
+//! Which congestion control a flow has: by name, as a variant, or as a module from its C sources.
+
+use crate::problem::{Problem, Wrong, below, first, one};
+use crate::table::{At, Field, Rule, counted, one_line, table, wrong_type};
+use crate::value::{Table, Value};
+use crate::words::{shown, suggestion};
+
+/// All of Linux, as it names them, and BBR version 3 and Prague, which only patched kernels have; which of them an engine has is the
+/// engine's to say. A kernel that is named may have others.
+pub const CONGESTION_CONTROLS: &[&str] = &[
+    "bbr", "bbr3", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "prague",
+    "reno", "scalable", "vegas", "veno", "westwood", "yeah",
+];
+/// What else than Linux's behaviour the simulator has under a control's name.
+pub const VARIANTS: &[(&str, &[&str])] = &[("bbr3", &["draft", "ecn"]), ("reno", &["abe"]), ("cubic", &["abe"])];
+/// As long as Linux lets names of congestion controls be.
+const CONTROL: Rule = Rule::Letters("_-", 15);
+
+table! {
+    /// A congestion control from its C source, as written for Linux; engine `sim` compiles and runs it. The file's own
+    /// directory is where a scenario file looks for it.
+    Module {
+        source: Sources, Count(1, 20), Needed, "the C file, or several that belong together";
+        name: Option<String>, CONTROL, Nothing, "which one, where it registers several";
+        parameters: Parameters, Any, EmptyTable, "module parameters";
+    }
+}
+
+table! {
+    /// A congestion control as another text than Linux's has it: `draft` is draft-ietf-ccwg-bbr, `ecn` BBR v3
+    /// with its tree's low-latency ECN, `abe` RFC 8511, by which an echoed mark takes less of the window than a loss;
+    /// engine `sim`.
+    Variant {
+        name: String, CONTROL, Needed, "the congestion control";
+        variant: String, CONTROL, Needed, "`bbr3` has `draft` and `ecn`, `reno` and `cubic` have `abe`";
+    }
+}
+
+/// A congestion control.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    Named(String),
+    Variant(Variant),
+    Module(Module),
+}
+
+/// Names of C files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sources(pub Vec<String>);
+
+/// Parameters of a module by name, as text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters(pub Vec<(String, Value)>);
+
+impl Control {
+    /// What it is called here.
+    pub fn label(&self) -> String {
+        match self {
+            Control::Named(name) => name.clone(),
+            Control::Variant(Variant { name, variant, .. }) => format!("{name}-{variant}"),
+            Control::Module(module) => module.label(),
+        }
+    }
+
+    /// Refuses what no congestion control is called; on a `kernel` that was named, names are that kernel's to know.
+    pub(crate) fn check(&self, kernel: Option<&str>) -> Result<(), Problem> {
+        match self {
+            Control::Named(name) if kernel.is_none() && !CONGESTION_CONTROLS.contains(&name.as_str()) => {
+                let near = suggestion(name, CONGESTION_CONTROLS.iter().copied());
+                let fix = format!("{near} or name the kernel that has it: host.kernel");
+                let message = format!("no congestion control is named \"{}\"", shown(name));
+                Err(Problem::new("unknown-name", message, fix).of("cc"))
+            }
+            Control::Variant(Variant { name, variant, .. }) => {
+                let known = VARIANTS.iter().find(|(control, _)| control == name).map_or(&[][..], |(_, known)| known);
+                if known.contains(&variant.as_str()) {
+                    return Ok(());
+                }
+                let message = format!("\"{}\" has no variant \"{}\"", shown(name), shown(variant));
+                let some: Vec<&str> = VARIANTS.iter().map(|(control, _)| *control).collect();
+                let fix = match known {
+                    [] => format!("{} have some; leave it out", some.join(", ")),
+                    _ => suggestion(variant, known.iter().copied()),
+                };
+                Err(Problem::new("unknown-name", message, fix).of("cc.variant"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Module {
+    /// What it is called here: by its name, if that was given, else by its file's.
+    fn label(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
+        let path = self.source.0[0].trim_end_matches('/');
+        let file = path.rsplit('/').next().unwrap_or("");
+        let stem = match file.rfind('.') {
+            Some(place) if place > 0 && place + 1 < file.len() => &file[..place],
+            _ => file,
+        };
+        let letter = |one: char| if one.is_ascii_alphanumeric() || "_+-".contains(one) { one } else { '_' };
+        let stem: String = stem.chars().map(letter).take(40).collect();
+        if stem.bytes().all(|byte| byte.is_ascii_digit()) { "module".into() } else { stem }
+    }
+}
+
+impl Field for Control {
+    fn read(given: &Value, rule: &Rule, at: At) -> Result<Control, Wrong> {
+        match given {
+            Value::Table(table) if table.get("variant").is_some() && table.get("source").is_none() => {
+                Variant::read(given, rule, at).map(Control::Variant).map_err(|wrong| one(first(wrong)))
+            }
+            Value::Table(_) => Module::read(given, rule, at).map(Control::Module).map_err(|wrong| one(first(wrong))),
+            Value::Text(name) => {
+                let is_name = name.chars().all(|one| one.is_ascii_alphanumeric() || "_-".contains(one));
+                if is_name && (1..=15).contains(&name.len()) {
+                    return Ok(Control::Named(name.clone()));
+                }
+                let message = format!("\"{}\" is not a name that can be used here", shown(name));
+                Err(one(Problem::new("bad-name", message, "letters, digits, \"-\" and \"_\", at most 15")))
+            }
+            _ => {
+                let fix = "write it in quotes, cc = \"cubic\", or as a module: cc = { source = \"tcp_mine.c\" }";
+                wrong_type("text is needed, or a table", fix)
+            }
+        }
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Control::Named(name) => Value::text(name),
+            Control::Variant(variant) => variant.write(),
+            Control::Module(module) => module.write(),
+        }
+    }
+}
+
+impl Field for Sources {
+    fn read(given: &Value, rule: &Rule, _: At) -> Result<Sources, Wrong> {
+        let names = match given {
+            Value::List(names) => names.iter().map(Value::as_text).collect::<Option<Vec<_>>>(),
+            _ => given.as_text().map(|name| vec![name]),
+        };
+        let fix = "write source = \"tcp_mine.c\"";
+        let Some(names) = names.filter(|names| !names.is_empty()) else {
+            return wrong_type("a source is the name of a C file, or a list", fix);
+        };
+        if names.contains(&"") {
+            return Err(one(Problem::new("bad-name", "a source has no name", fix)));
+        }
+        names.iter().try_for_each(|name| one_line(name)).map_err(one)?;
+        if let Rule::Count(least, most) = *rule {
+            counted(names.len(), least, most)?;
+        }
+        Ok(Sources(names.into_iter().map(str::to_string).collect()))
+    }
+
+    fn write(&self) -> Value {
+        match self.0.as_slice() {
+            [only] => Value::text(only),
+            several => Value::List(several.iter().map(Value::text).collect()),
+        }
+    }
+}
+
+impl Field for Parameters {
+    fn read(given: &Value, _: &Rule, at: At) -> Result<Parameters, Wrong> {
+        let Value::Table(table) = given else {
+            return wrong_type("a table is needed", format!("write [{}.NAME] and its fields below", at.name));
+        };
+        let mut wrong = Vec::new();
+        for (name, value) in table.iter() {
+            let key = Value::text(name);
+            if let Err(found) = String::read(&key, &Rule::Identifier, At { name: "[key]", ..at }) {
+                wrong.extend(below(name, below("[key]", found)));
+            }
+            if let Err(problem) = parameter(value) {
+                wrong.extend(below(name, one(problem)));
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        Ok(Parameters(table.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()))
+    }
+
+    fn write(&self) -> Value {
+        Value::Table(self.0.iter().cloned().collect::<Table>())
+    }
+}
+
+fn parameter(value: &Value) -> Result<(), Problem> {
+    match value {
+        Value::Text(text) if text.chars().count() > 1000 || text.contains('\0') => {
+            Err(Problem::new("out-of-range", "a parameter is at most 1000 characters", "shorten it"))
+        }
+        Value::Whole(number) if !(-(1 << 63)..1 << 64).contains(number) => {
+            let message = "no type of a parameter holds this number";
+            Err(Problem::new("out-of-range", message, "choose a smaller one"))
+        }
+        Value::Huge => {
+            let message = "no type of a parameter holds this number";
+            Err(Problem::new("out-of-range", message, "choose a smaller one"))
+        }
+        Value::Text(_) | Value::Whole(_) | Value::Bool(_) => Ok(()),
+        _ => {
+            let fix = "write it as the module's type: a whole number, true or false, or text";
+            Err(Problem::new("wrong-type", "a module has no parameters of such a type", fix))
+        }
+    }
+}

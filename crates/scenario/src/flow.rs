@@ -1,0 +1,155 @@
+//! Flows and probes.
+
+use crate::control::Control;
+use crate::files::Files;
+use crate::parts::{MAX_CONNECTIONS, MAX_SAMPLES, NAME};
+use crate::problem::{Problem, Wrong, below};
+use crate::sources::{Reader, Source};
+use crate::table::{At, Declare, Field, Rule, table, wrong_type};
+use crate::units::{Size, Span};
+use crate::value::Value;
+
+const LIFETIME: Rule = Rule::Between("1 ms", "30 d");
+
+/// The shortest and the longest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lifetime(pub Span, pub Span);
+
+impl Field for Lifetime {
+    fn read(given: &Value, _: &Rule, at: At) -> Result<Lifetime, Wrong> {
+        let Value::List(list) = given else { return Lifetime::none() };
+        let [shortest, longest] = list.as_slice() else { return Lifetime::none() };
+        let read = |place: &str, one| Span::read(one, &LIFETIME, at).map_err(|wrong| below(place, wrong));
+        match (read("0", shortest), read("1", longest)) {
+            (Ok(shortest), Ok(longest)) => Ok(Lifetime(shortest, longest)),
+            (one, other) => Err([one.err(), other.err()].into_iter().flatten().flatten().collect()),
+        }
+    }
+
+    fn write(&self) -> Value {
+        Value::List(vec![self.0.write(), self.1.write()])
+    }
+}
+
+impl Lifetime {
+    fn none<A>() -> Result<A, Wrong> {
+        let message = "a lifetime is a list of the shortest and the longest";
+        wrong_type(message, "write it like [\"1 s\", \"5 s\"]")
+    }
+}
+
+table! {
+    /// A new connection starts at once when one ends.
+    Replace {
+        lifetime: Lifetime, Any, Needed, "shortest and longest life; each connection draws its own uniformly";
+    }
+}
+
+table! {
+    /// Bulk transfers from one host to another; `from` sends the data.
+    Flow check agrees {
+        name: Option<String>, NAME, Nothing, "absent: the congestion control's name, numbered when taken";
+        "from" from_: Option<String>, End, Nothing, "the host that sends the data; optional on a topology";
+        to: Option<String>, End, Nothing, "the host that receives it; optional on a topology";
+        cc: Control, Any, Text("cubic"),
+            "congestion control; `sim` has `reno`, `cubic`, `bbr`, `dctcp`, `bbr3`, `prague`; `bbr3` as the draft has it, `{ name = \"bbr3\", variant = \"draft\" }`, or with low-latency ECN, `variant = \"ecn\"`; or a module from its C source, `{ source = \"tcp_mine.c\" }`";
+        count: u64, Within(1, MAX_CONNECTIONS), Whole(1), "connections";
+        start: Span, Any, Text("0 s"), "when it starts";
+        duration: Option<Span>, LIFETIME, Nothing,
+            "how long it sends, all replaced connections together; absent: to the end";
+        bytes: Option<Size>, Between("1 byte", "1000 TB"), Nothing,
+            "what each connection sends, instead of a duration";
+        replace: Option<Replace>, Any, Nothing, "short connections, each replaced by a new one";
+        source: Option<Source>, Any, Nothing, "what an application writes, and when; absent: without end";
+        reader: Option<Reader>, Any, Nothing,
+            "how fast the other end's application reads; absent: whatever comes, at once";
+    }
+}
+
+fn agrees(flow: &Flow, _: &dyn Files) -> Result<(), Problem> {
+    if flow.is_datagrams() && flow.gives("cc") {
+        return Err(Problem::new("conflict", "datagrams have no congestion control", "leave it out").of("cc"));
+    }
+    Ok(())
+}
+
+impl Flow {
+    /// Whether it sends datagrams, and so has no congestion control.
+    pub fn is_datagrams(&self) -> bool {
+        matches!(self.source, Some(Source::Udp(_)))
+    }
+
+    fn is_arrivals(&self) -> bool {
+        matches!(self.source, Some(Source::Arrivals(_)))
+    }
+
+    fn is_asked(&self) -> bool {
+        self.source.as_ref().is_some_and(Source::is_asked)
+    }
+
+    /// What its congestion control is called here; "udp" where there is none.
+    pub fn control(&self) -> String {
+        if self.is_datagrams() { "udp".into() } else { self.cc.label() }
+    }
+
+    /// What of a flow does not go together. Fields are the flow's.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        let conflict = |message: &str, field: &str| {
+            Err(Problem::new("conflict", message, "remove one of the two").of(field))
+        };
+        if self.bytes.is_some() && self.duration.is_some() {
+            return conflict("a flow ends after its bytes or after its duration, not both", "bytes");
+        }
+        if self.bytes.is_some() && self.source.is_some() {
+            let message = "a source has no end, so its flow ends after its duration, not after its bytes";
+            return conflict(message, "source");
+        }
+        if self.replace.is_some() && (self.is_arrivals() || self.is_datagrams()) {
+            let message =
+                "transfers that come by themselves end when they are done, and datagrams have no connection";
+            return conflict(message, "replace");
+        }
+        self.check_reader()?;
+        let Some(replace) = &self.replace else { return Ok(()) };
+        if self.is_asked() {
+            return conflict("who reads opens and closes the connections", "replace");
+        }
+        if self.bytes.is_some() {
+            return conflict("a replaced flow ends with its lifetime, not after its bytes", "replace");
+        }
+        let Lifetime(low, high) = &replace.lifetime;
+        if low > high {
+            let message = format!("the shortest, \"{low}\", is longer than the longest, \"{high}\"");
+            return Err(Problem::new("out-of-range", message, "swap them").of("replace.lifetime"));
+        }
+        Ok(())
+    }
+
+    fn check_reader(&self) -> Result<(), Problem> {
+        if self.reader.is_none() {
+            return Ok(());
+        }
+        let comes = self.is_arrivals() || self.is_datagrams() || self.is_asked();
+        let all = [("bytes", self.bytes.is_some()), ("replace", self.replace.is_some()), ("source", comes)];
+        match all.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let message = format!("a reader leaves something unread when {name} ends a connection");
+                let fix = format!("remove it or {name}; a flow with a reader ends with its duration");
+                Err(Problem::new("conflict", message, fix).of("reader"))
+            }
+        }
+    }
+}
+
+table! {
+    /// Small packets there and back, like ping, through the same queues.
+    Probe {
+        name: Option<String>, NAME, Nothing, "absent: \"probe\", numbered when taken";
+        "from" from_: Option<String>, NAME, Nothing, "the host that asks; optional on a topology";
+        to: Option<String>, NAME, Nothing, "the host that answers; optional on a topology";
+        interval: Span, Between("100 us", "3600 s"), Text("1 s"), "between two";
+        count: Option<u64>, Within(1, MAX_SAMPLES), Nothing, "absent: until the end";
+        start: Span, Any, Text("0 s"), "when the first is sent";
+    }
+}

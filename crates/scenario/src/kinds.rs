@@ -1,0 +1,102 @@
+//! Tables of several kinds, told by their field `kind`.
+
+use crate::problem::{Problem, Wrong, first, one};
+use crate::python;
+use crate::table::{At, Field, Rule, not_known};
+use crate::value::{Table, Value};
+use crate::words;
+
+/// The field `kind` of a table that is read because it has that kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kind(String);
+
+impl Field for Kind {
+    fn read(given: &Value, rule: &Rule, at: At) -> Result<Kind, Wrong> {
+        String::read(given, rule, at).map(Kind)
+    }
+
+    fn write(&self) -> Value {
+        Value::text(&self.0)
+    }
+}
+
+/// Reads a table by its kind: `read` of one of `kinds`. What is wrong in it is told of its fields.
+pub(crate) fn of_kind<A>(
+    given: &Table,
+    kinds: &[&'static str],
+    noun: &str,
+    example: &str,
+    read: impl FnOnce(&str, &Value) -> Result<A, Wrong>,
+) -> Result<A, Wrong> {
+    let kind = match given.get("kind") {
+        None | Some(Value::Null) => {
+            let fix = format!("name one of {}: {example}", kinds.join(", "));
+            return Err(one(Problem::new("missing-field", format!("a {noun} needs a kind"), fix).of("kind")));
+        }
+        Some(kind) => kind,
+    };
+    let Some(known) = kind.as_text().and_then(|text| kinds.iter().find(|known| **known == text)) else {
+        let named = words::shown(&python::text(kind));
+        let fix = words::suggestion(&named, kinds.iter().copied());
+        return Err(one(Problem::new("unknown-name", format!("\"{named}\" is no kind of {noun}"), fix).of("kind")));
+    };
+    read(known, &Value::Table(given.clone())).map_err(|wrong| one(first(wrong)))
+}
+
+/// An enum of the tables that a field may have, by kind.
+macro_rules! kinds {
+    (
+        $(#[doc = $about:literal])+
+        $Name:ident of $noun:literal, like $example:literal { $( $kind:literal $Table:ident, )+ }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $Name {
+            $( $Table($Table), )+
+        }
+
+        impl $Name {
+            pub const KINDS: &'static [&'static str] = &[$($kind),+];
+
+            /// Reads a table. Problems are of its fields.
+            pub(crate) fn read(
+                given: &$crate::value::Table,
+                files: &dyn $crate::files::Files,
+            ) -> Result<$Name, $crate::problem::Wrong> {
+                $crate::kinds::of_kind(given, $Name::KINDS, $noun, $example, |kind, table| {
+                    let at = $crate::table::At { name: "", files };
+                    match kind {
+                        $( $kind => $Table::read(table, &$crate::table::Rule::Any, at).map($Name::$Table), )+
+                        _ => unreachable!("the kind is known"),
+                    }
+                })
+            }
+
+            pub fn write(&self) -> $crate::value::Value {
+                match self {
+                    $( $Name::$Table(one) => $crate::table::Field::write(one), )+
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use kinds;
+
+/// An IP version: 4 or 6.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Version(pub u8);
+
+impl Field for Version {
+    fn read(given: &Value, _: &Rule, at: At) -> Result<Version, Wrong> {
+        match given {
+            Value::Whole(4) => Ok(Version(4)),
+            Value::Whole(6) => Ok(Version(6)),
+            _ => Err(one(not_known(given, &["4", "6"], at.name, true))),
+        }
+    }
+
+    fn write(&self) -> Value {
+        Value::Whole(self.0.into())
+    }
+}

@@ -1,0 +1,55 @@
+//! The language of scenarios: tables of a file in, every value checked, and out what the core runs.
+//!
+//! ```text
+//! TOML, JSON ─► Value ─► Scenario ─► Network ─► Compiled ─► sawtooth-net
+//!                 ▲    table.rs     topology.rs   compile.rs
+//!            overrides.rs           custom.rs, routing.rs, place.rs
+//! ```
+//!
+//! Each table of the file is declared once (`table!`): its fields' names, types, limits, defaults and descriptions. Nothing here opens a
+//! file: what a scenario names is asked of [`Files`]. What is wrong is a [`Problem`], with the field, and a fix.
+
+#![allow(clippy::cast_precision_loss)]
+
+mod arrivals;
+mod asks;
+mod compile;
+mod control;
+mod custom;
+mod draw;
+mod files;
+mod flow;
+mod jitter;
+mod kinds;
+mod loss;
+mod network;
+mod number;
+mod overrides;
+mod parts;
+mod place;
+mod policer;
+mod problem;
+mod python;
+mod queue;
+mod routing;
+mod scenario;
+mod sizes;
+mod sources;
+mod table;
+mod text;
+mod topology;
+mod units;
+mod value;
+mod varying;
+mod words;
+
+pub use compile::{Compiled, Sources};
+pub use control::{CONGESTION_CONTROLS, VARIANTS};
+pub use files::{Files, Listed, NoFiles, Steps, Traced};
+pub use overrides::apply;
+pub use problem::Problem;
+pub use scenario::Scenario;
+pub use table::{Declare, Field};
+pub use text::parse_toml;
+pub use units::{Loss, Quantity, Queue, Rate, Size, Span, Unit};
+pub use value::{Table, Value};

@@ -1,0 +1,125 @@
+//! Hosts, transmitters and directed links: what every topology is built into and routes are found in.
+
+use crate::files::Traced;
+use crate::jitter::Jitter;
+use crate::loss::LossModel;
+use crate::policer::Policer;
+use crate::queue::QueueModel;
+use crate::varying::{Change, Reorder, Share};
+use std::collections::BTreeMap;
+
+/// Sends one frame after another at a rate, with a queue before it.
+#[derive(Clone, Debug)]
+pub struct Transmitter {
+    pub name: String,
+    pub rate_bps: u64,
+    pub queue: QueueModel,
+    /// The field of the scenario file that gives the queue, for messages.
+    pub place: String,
+}
+
+/// One direction of a link. Hosts and transmitters are numbers of the network's.
+#[derive(Clone, Debug)]
+pub struct Wire {
+    pub name: String,
+    pub link: String,
+    pub source: usize,
+    pub target: usize,
+    pub transmitter: Option<usize>,
+    pub delay_ns: u64,
+    pub loss: LossModel,
+    pub overhead_bytes: u64,
+    pub aggregation_ns: u64,
+    pub opportunity_bytes: u64,
+    pub changes: Vec<Change>,
+    /// What of `changes` and `trace` is this wire's: rate, delay, loss.
+    pub changing: [bool; 3],
+    pub trace: Option<Traced>,
+    pub jitter: Option<Jitter>,
+    pub reorder: Option<Reorder>,
+    pub duplicate: Option<Share>,
+    pub corrupt: Option<Share>,
+    pub policer: Option<Policer>,
+    /// The field of the scenario file that draws it, for messages.
+    pub place: String,
+}
+
+/// What a scenario draws.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    pub hosts: Vec<String>,
+    pub transmitters: Vec<Transmitter>,
+    pub wires: Vec<Wire>,
+    /// Where flows go that do not say.
+    pub ends: Option<(String, String)>,
+    /// The ways that are not left to the fewest hops: wires, by their ends.
+    pub routes: BTreeMap<(usize, usize), Vec<usize>>,
+    places: BTreeMap<String, usize>,
+}
+
+impl Network {
+    pub fn of(hosts: impl IntoIterator<Item = String>) -> Network {
+        let hosts: Vec<String> = hosts.into_iter().collect();
+        let places = hosts.iter().enumerate().map(|(place, name)| (name.clone(), place)).collect();
+        Network { hosts, places, ..Network::default() }
+    }
+
+    /// A host's number.
+    pub fn host(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+
+    /// A wire between two hosts that are known, without anything on it; its number.
+    pub fn join(&mut self, source: &str, target: &str, transmitter: Option<usize>) -> usize {
+        let place = |name| self.places[name];
+        self.wires.push(Wire {
+            name: format!("{source}>{target}"),
+            link: format!("{source}-{target}"),
+            source: place(source),
+            target: place(target),
+            transmitter,
+            delay_ns: 0,
+            loss: LossModel::NONE,
+            overhead_bytes: 0,
+            aggregation_ns: 0,
+            opportunity_bytes: 0,
+            changes: Vec::new(),
+            changing: [true; 3],
+            trace: None,
+            jitter: None,
+            reorder: None,
+            duplicate: None,
+            corrupt: None,
+            policer: None,
+            place: "links".into(),
+        });
+        self.wires.len() - 1
+    }
+
+    /// The same with a delay and a loss.
+    pub fn join_with(
+        &mut self,
+        source: &str,
+        target: &str,
+        transmitter: Option<usize>,
+        delay_ns: u64,
+        loss: LossModel,
+    ) -> usize {
+        let number = self.join(source, target, transmitter);
+        let wire = &mut self.wires[number];
+        (wire.delay_ns, wire.loss) = (delay_ns, loss);
+        number
+    }
+
+    /// Another transmitter; its number.
+    pub fn transmit(&mut self, name: impl Into<String>, rate_bps: u64, queue: &QueueModel, place: &str) -> usize {
+        let queue = queue.clone();
+        self.transmitters.push(Transmitter { name: name.into(), rate_bps, queue, place: place.into() });
+        self.transmitters.len() - 1
+    }
+
+    /// Propagation along wires, without any transmission or queue.
+    pub fn delay_ns<'a>(&self, wires: impl IntoIterator<Item = &'a usize>) -> u64 {
+        wires.into_iter().map(|wire| self.wires[*wire].delay_ns).sum()
+    }
+}

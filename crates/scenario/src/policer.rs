@@ -1,0 +1,30 @@
+//! A policer: what comes faster than a rate, beyond a burst, is dropped, as tc-police with `action drop`.
+
+use crate::problem::Problem;
+use crate::table::table;
+use crate::units::{Rate, Size};
+use sawtooth_net::scenario as net;
+
+table! {
+    /// Drops what comes faster than a rate, beyond a burst; nothing waits (tc-police).
+    Policer {
+        rate: Rate, Any, Needed, "of what passes in the long run";
+        burst: Size, Between("1 byte", "1 GiB"), Needed, "what passes at once after silence; at least one full frame";
+    }
+}
+
+impl Policer {
+    /// As the core has it.
+    pub fn compile(&self) -> net::Policer {
+        net::Policer { rate_bps: self.rate.bps, burst_bytes: self.burst.bytes }
+    }
+}
+
+/// Refuses a bucket that no full frame passes.
+pub fn check_burst(burst: Size, frame: u64, field: &str) -> Result<(), Problem> {
+    if burst.bytes >= frame {
+        return Ok(());
+    }
+    let message = format!("a burst of \"{burst}\" lets no full frame of {frame} bytes pass");
+    Err(Problem::new("out-of-range", message, format!("choose at least \"{frame} bytes\"")).of(field))
+}

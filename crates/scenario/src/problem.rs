@@ -1,0 +1,151 @@
+//! What is wrong with a scenario: a code, the field, a sentence, and a fix that can be followed literally.
+
+use std::borrow::Cow;
+
+/// One thing that is wrong. Codes are those of docs/reference/errors.md.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    pub code: Cow<'static, str>,
+    pub message: String,
+    pub fix: String,
+    /// Dotted, below the table that was read: `path.rtt`.
+    pub field: Option<String>,
+    /// A file that the scenario names.
+    pub file: Option<String>,
+}
+
+impl Problem {
+    pub fn new(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Problem {
+        Problem { code: code.into(), message: message.into(), fix: fix.into(), field: None, file: None }
+    }
+
+    /// The same, of a field below what it is of so far.
+    pub fn of(self, field: impl Into<String>) -> Problem {
+        Problem { field: Some(field.into()), ..self }
+    }
+
+    /// The same, seen from the table that has what was read at `table`.
+    pub fn within(self, table: &str) -> Problem {
+        let field = self.field.as_deref().map_or(table.to_string(), |field| format!("{table}.{field}"));
+        Problem { field: Some(field), ..self }
+    }
+}
+
+/// What was found in a table while it was read, in the order of its fields.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// From the table that is being read.
+    pub steps: Vec<String>,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    Wrong(Problem),
+    /// A field that the table does not have; those that it has.
+    Unknown(Vec<&'static str>),
+    /// Text that is no name.
+    NotAName(String),
+}
+
+/// All that was found.
+pub type Wrong = Vec<Found>;
+
+impl From<Problem> for Found {
+    fn from(problem: Problem) -> Found {
+        Found { steps: Vec::new(), what: What::Wrong(problem) }
+    }
+}
+
+/// One problem as all that was found.
+pub(crate) fn one(problem: Problem) -> Wrong {
+    vec![problem.into()]
+}
+
+/// The same, seen from the table above.
+pub(crate) fn below(step: &str, wrong: Wrong) -> Wrong {
+    let under = |found: Found| Found { steps: [step.to_string()].into_iter().chain(found.steps).collect(), ..found };
+    wrong.into_iter().map(under).collect()
+}
+
+/// The one to tell. Unknown fields come first: a misspelt field often causes a missing one.
+pub(crate) fn first(wrong: Wrong) -> Problem {
+    let is_unknown = |found: &Found| matches!(found.what, What::Unknown(_));
+    let place = wrong.iter().position(is_unknown).unwrap_or(0);
+    let Found { steps, what } = wrong.into_iter().nth(place).expect("something is wrong");
+    let cut: Vec<String> = steps.iter().map(|step| step.chars().take(80).collect()).collect();
+    let field = cut.join(".");
+    let told = match what {
+        What::Wrong(problem) => {
+            return match (field.is_empty(), problem.field.is_some()) {
+                (true, _) => problem,
+                _ => problem.within(&field),
+            };
+        }
+        What::Unknown(fields) => Problem::new("unknown-field", "there is no such field", fix_unknown(&steps, &fields)),
+        What::NotAName(given) => {
+            let message = format!("\"{}\" is not a name that can be used here", crate::words::shown(&given));
+            let fix = match steps.as_slice() {
+                [only] if only == "name" => "1 to 100 characters on one line",
+                _ => "letters, digits, \"-\", \"_\" and \"+\", at most 40",
+            };
+            Problem::new("bad-name", message, fix)
+        }
+    };
+    told.of(field)
+}
+
+fn fix_unknown(steps: &[String], fields: &[&'static str]) -> String {
+    let word = steps.last().map_or("", String::as_str);
+    if let Some(fix) = elsewhere(steps, fields) {
+        return fix;
+    }
+    match crate::words::nearest(word, fields) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("fields here: {}", fields.join(", ")),
+    }
+}
+
+/// Words of iperf3, tc and netem for fields, where a table has those.
+const SAME: &[(&str, &[&str])] = &[
+    ("rate", &["bandwidth", "bw", "capacity", "speed", "bitrate"]),
+    ("queue", &["buffer", "buffer_size", "qdisc", "aqm", "queue_size"]),
+    ("cc", &["congestion_control", "congestion", "ca", "algorithm", "tcp"]),
+    ("loss", &["plr", "drop", "packet_loss"]),
+    ("duration", &["time", "length"]),
+    ("count", &["parallel", "connections", "streams"]),
+    ("rtt", &["delay", "latency", "ping"]),
+    ("delay", &["rtt", "latency"]),
+    ("bytes", &["size", "transfer"]),
+];
+const OF_PATH: &[&str] = &[
+    "rate", "rtt", "queue", "loss", "ack_loss", "reverse_rate", "jitter", "reorder", "trace", "policer", "changes",
+];
+const OF_HOST: &[(&str, &str)] = &[
+    ("mtu", "mss"),
+    ("initcwnd", "initial_window"),
+    ("mss", "mss"),
+    ("hz", "hz"),
+    ("ecn", "ecn"),
+    ("sack", "sack"),
+    ("timestamps", "timestamps"),
+    ("initial_window", "initial_window"),
+];
+
+/// A fix for an unknown field, where another one does what it says.
+fn elsewhere(steps: &[String], fields: &[&'static str]) -> Option<String> {
+    let word = steps.last()?.as_str();
+    let table = if steps.len() > 1 { steps[0].as_str() } else { "" };
+    if table == "flows" && (word == "rate" || SAME[0].1.contains(&word)) {
+        let writes = "source = { kind = \"rate\", rate = \"…\" }";
+        return Some(format!("of the bottleneck: path.rate; of what an application writes: {writes}"));
+    }
+    if let Some((meant, _)) = SAME.iter().find(|(meant, words)| words.contains(&word) && fields.contains(meant)) {
+        return Some(format!("it is called \"{meant}\" here"));
+    }
+    if let Some((_, field)) = OF_HOST.iter().find(|(known, _)| *known == word) {
+        return Some(format!("hosts have it: host.{field}"));
+    }
+    let of_path = ["", "flows", "host", "hosts", "probes"].contains(&table) && OF_PATH.contains(&word);
+    of_path.then(|| format!("the topology's table has it: path.{word}"))
+}

@@ -1,0 +1,211 @@
+//! The scenario: what is asked of an engine. Every field and every quantity is checked when it is read.
+
+use crate::compile::{Compiled, compile};
+use crate::files::Files;
+use crate::flow::{Flow, Probe};
+use crate::kinds::Version;
+use crate::parts::{Card, Chain, Dumbbell, Home, Host, Link, MAX_SAMPLES, NAME, ParkingLot, Path, Route};
+use crate::problem::{Problem, Wrong, below, first};
+use crate::table::{At, Declare, Field, Rule, table, wrong_type};
+use crate::units::Span;
+use crate::value::{Table, Value};
+use std::collections::BTreeMap;
+
+const LONG: Rule = Rule::Between("1 ms", "30 d");
+
+/// Tables by name, in the order of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named<A> {
+    items: Vec<(String, A)>,
+    places: BTreeMap<String, usize>,
+}
+
+impl<A> Named<A> {
+    pub fn get(&self, name: &str) -> Option<&A> {
+        self.places.get(name).map(|place| &self.items[*place].1)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &A)> {
+        self.items.iter().map(|(name, one)| (name.as_str(), one))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+impl<A: Field> Field for Named<A> {
+    fn read(given: &Value, _: &Rule, at: At) -> Result<Named<A>, Wrong> {
+        let Value::Table(table) = given else {
+            return wrong_type("a table is needed", format!("write [{}.NAME] and its fields below", at.name));
+        };
+        let (mut items, mut wrong) = (Vec::with_capacity(table.len()), Vec::new());
+        for (name, one) in table.iter() {
+            if let Err(found) = String::read(&Value::text(name), &NAME, At { name: "[key]", ..at }) {
+                wrong.extend(below(name, below("[key]", found)));
+            }
+            match A::read(one, &Rule::Any, At { name, ..at }) {
+                Ok(one) => items.push((name.to_string(), one)),
+                Err(found) => wrong.extend(below(name, found)),
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let places = items.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
+        Ok(Named { items, places })
+    }
+
+    fn write(&self) -> Value {
+        Value::Table(self.items.iter().map(|(name, one)| (name.clone(), one.write())).collect::<Table>())
+    }
+}
+
+table! {
+    /// One experiment: a network, its flows and how long to watch them.
+    Scenario {
+        name: String, Line, Text("scenario"), "for people and directories; absent: the file's, without .toml";
+        topology: String, OneOf(TOPOLOGIES), Text("path"),
+            "path, chain, chain-asymmetric, dumbbell, parking-lot, home or custom";
+        duration: Span, LONG, Text("60 s"), "how long is simulated";
+        warmup: Span, Any, Text("0 s"), "left out of the statistics, never of the tables; 0 s: slow start counts";
+        interval: Span, LONG, Text("1 s"), "sampling interval of the tables";
+        seed: u64, Within(0, LARGEST_SEED), Whole(1), "of all randomness";
+        traffic: String, OneOf(&["iperf3", "native"]), Text("iperf3"),
+            "who sends on the engines kernel and netns: iperf3, or sawtooth's own lighter source (native); the others have no such choice and ignore it";
+        ip: Option<Version>, Any, Nothing,
+            "6: every frame is 20 bytes longer, as with IPv6's header, wherever one is sent; absent: 4";
+        queue_delays: bool, Any, Flag(false),
+            "percentiles of queue delays of tail drop, too, on the engine sim: they change no other result, and cost some 2% of the time; the others ignore it";
+        path: Option<Path>, Any, Nothing, "of topology \"path\"";
+        chain: Option<Chain>, Any, Nothing, "of topologies \"chain\" and \"chain-asymmetric\"";
+        dumbbell: Option<Dumbbell>, Any, Nothing, "of topology \"dumbbell\"";
+        "parking-lot" parking_lot: Option<ParkingLot>, Any, Nothing, "of topology \"parking-lot\"";
+        home: Option<Home>, Any, Nothing, "of topology \"home\"";
+        host: Host, Any, EmptyTable, "settings of every host";
+        hosts: Named<Host>, Any, EmptyTable, "what one host sets otherwise; all hosts of a custom topology";
+        cards: Named<Card>, Any, EmptyTable, "network cards of topology \"custom\", by host";
+        links: Vec<Link>, Any, EmptyList, "of topology \"custom\"";
+        routes: Vec<Route>, Any, EmptyList, "of topology \"custom\"; absent: fewest hops";
+        flows: Vec<Flow>, Any, OneTable, "absent: one cubic flow from end to end";
+        probes: Vec<Probe>, Any, EmptyList, "absent: none";
+    }
+}
+
+const TOPOLOGIES: &[&str] = &["path", "chain", "chain-asymmetric", "dumbbell", "parking-lot", "home", "custom"];
+const LARGEST_SEED: u64 = (1 << 63) - 1;
+
+impl Scenario {
+    /// Reads the tables of a file, checks what they say, and compiles it. What is wrong is told of its field.
+    pub fn read(tables: &Value, files: &dyn Files) -> Result<(Scenario, Compiled), Problem> {
+        if !matches!(tables, Value::Table(_)) {
+            return Err(Problem::new("wrong-type", "a scenario is a table", "give a table of fields by name"));
+        }
+        let at = At { name: "", files };
+        let scenario = <Scenario as Field>::read(tables, &Rule::Any, at).map_err(first)?;
+        scenario.check()?;
+        let compiled = compile(&scenario, files)?;
+        Ok((scenario, compiled))
+    }
+
+    /// The settings of a host: [host], with what [hosts.NAME] gives laid over it.
+    pub fn host_settings(&self, name: &str) -> Host {
+        self.host.with(self.hosts.get(name))
+    }
+
+    fn check(&self) -> Result<(), Problem> {
+        self.check_tables()?;
+        self.check_times()?;
+        let kernel = self.host.kernel.as_deref();
+        let kernel = kernel.or_else(|| self.hosts.iter().find_map(|(_, host)| host.kernel.as_deref()));
+        for (index, flow) in self.flows.iter().enumerate() {
+            let checked = flow.cc.check(kernel).and_then(|()| flow.check());
+            checked.map_err(|wrong| wrong.within(&format!("flows.{index}")))?;
+        }
+        Ok(())
+    }
+
+    /// The name of the topology's table.
+    fn own_table(&self) -> Option<&str> {
+        match self.topology.as_str() {
+            "custom" => None,
+            "chain-asymmetric" => Some("chain"),
+            other => Some(other),
+        }
+    }
+
+    fn check_tables(&self) -> Result<(), Problem> {
+        fn fields<A: Declare>(table: &Option<A>) -> Option<Vec<&'static str>> {
+            let given = |table: &A| A::FIELDS.iter().map(|field| field.name).filter(|name| table.gives(name)).collect();
+            table.as_ref().map(given)
+        }
+        fn all<A: Declare>() -> Vec<&'static str> {
+            A::FIELDS.iter().map(|field| field.name).collect()
+        }
+        let tables = [
+            ("path", fields(&self.path), all::<Path>()),
+            ("chain", fields(&self.chain), all::<Chain>()),
+            ("dumbbell", fields(&self.dumbbell), all::<Dumbbell>()),
+            ("parking-lot", fields(&self.parking_lot), all::<ParkingLot>()),
+            ("home", fields(&self.home), all::<Home>()),
+        ];
+        let own = self.own_table();
+        let own_fields = tables.iter().find(|(name, ..)| Some(*name) == own).map_or(&[][..], |(.., all)| all);
+        for (name, given, _) in &tables {
+            let Some(given) = given.as_ref().filter(|_| Some(*name) != own) else { continue };
+            let fix = match own_fields.iter().find(|field| given.contains(field)) {
+                Some(same) => format!("set {}.{same} instead, or topology = \"{name}\"", own.unwrap_or_default()),
+                None => format!("remove it, or set topology = \"{name}\""),
+            };
+            let message = format!("topology \"{}\" does not read this table", self.topology);
+            return Err(Problem::new("conflict", message, fix).of(*name));
+        }
+        let drawn = [
+            ("cards", !self.cards.is_empty()),
+            ("links", !self.links.is_empty()),
+            ("routes", !self.routes.is_empty()),
+        ];
+        if let (Some(own), Some((name, _))) = (own, drawn.iter().find(|(_, is_given)| *is_given)) {
+            let message = format!("topology \"{}\" draws its own network", self.topology);
+            let fix = format!("set topology = \"custom\", or use the fields of [{own}]");
+            return Err(Problem::new("conflict", message, fix).of(*name));
+        }
+        if self.flows.is_empty() && self.probes.is_empty() {
+            let message = "there is neither a flow nor a probe";
+            return Err(Problem::new("missing-field", message, "leave flows out for one cubic flow").of("flows"));
+        }
+        Ok(())
+    }
+
+    fn check_times(&self) -> Result<(), Problem> {
+        let refused = |message: String, fix: &str, field: &str| {
+            Err(Problem::new("out-of-range", message, fix).of(field))
+        };
+        let Scenario { duration, warmup, interval, .. } = self;
+        if warmup >= duration {
+            let message = format!("\"{warmup}\" leaves nothing of the duration, \"{duration}\"");
+            return refused(message, "shorten it", "warmup");
+        }
+        let whole = warmup.ns.div_ceil(interval.ns) + 1;
+        if warmup.ns > 0 && u128::from(whole) * u128::from(interval.ns) > duration.ns.into() {
+            let message = format!("\"{warmup}\" leaves no whole interval of \"{interval}\"");
+            return refused(message, "shorten it, or the interval", "warmup");
+        }
+        if interval > duration {
+            let message = format!("\"{interval}\" is longer than the duration, \"{duration}\"");
+            return refused(message, "shorten it", "interval");
+        }
+        if duration.ns / interval.ns > MAX_SAMPLES {
+            return refused(format!("more than {MAX_SAMPLES} samples"), "choose a longer interval", "interval");
+        }
+        let flows = self.flows.iter().enumerate().map(|(index, flow)| ("flows", index, flow.start));
+        let probes = self.probes.iter().enumerate().map(|(index, probe)| ("probes", index, probe.start));
+        match flows.chain(probes).find(|(.., start)| start >= duration) {
+            Some((table, index, start)) => {
+                let message = format!("\"{start}\" is not before the end, \"{duration}\"");
+                refused(message, "start earlier", &format!("{table}.{index}.start"))
+            }
+            None => Ok(()),
+        }
+    }
+}

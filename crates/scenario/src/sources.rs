@@ -1,0 +1,197 @@
+//! Applications: what a flow's `source` writes and when, and how fast its `reader` reads.
+
+use crate::arrivals::Arrivals;
+use crate::asks::{Pages, Requests, Video};
+use crate::files::Files;
+use crate::kinds::{Kind, kinds};
+use crate::problem::{Problem, Wrong};
+use crate::table::{At, Field, Rule, table, wrong_type};
+use crate::units::{Rate, Size, Span};
+use crate::value::Value;
+use sawtooth_net::scenario as net;
+
+const A_SECOND: u64 = 1_000_000;
+const AMOUNT: Rule = Rule::Between("1 byte", "1 GB");
+const TIME: Rule = Rule::Between("1 us", "3600 s");
+
+table! {
+    /// An application that writes at a rate on average, from when its connection is established.
+    Steady check steady_agrees {
+        kind: Kind, Any, Needed, "`rate`";
+        rate: Rate, Any, Needed, "of the payload";
+        write: Size, AMOUNT, Text("16000 bytes"), "bytes at a time";
+    }
+}
+
+table! {
+    /// An application that writes at a rate for a time, then is silent for a time, again and again.
+    OnOff check on_off_agrees {
+        kind: Kind, Any, Needed, "`on-off`";
+        rate: Rate, Any, Needed, "of the payload, while on";
+        write: Size, AMOUNT, Text("16000 bytes"), "bytes at a time";
+        on: Span, TIME, Needed, "how long it writes; it begins with a write";
+        off: Span, TIME, Needed, "how long it does not";
+    }
+}
+
+/// Whether a rate by so many bytes at a time is more than one turn in a microsecond.
+fn is_too_often(rate: Rate, size: Size) -> bool {
+    rate.bps > size.bytes * 8 * A_SECOND
+}
+
+fn writes(rate: Rate, write: Size) -> Result<(), Problem> {
+    if !is_too_often(rate, write) {
+        return Ok(());
+    }
+    let message = format!("\"{rate}\" by \"{write}\" is more than a write in a microsecond");
+    Err(Problem::new("out-of-range", message, "write more at a time").of("write"))
+}
+
+fn steady_agrees(one: &Steady, _: &dyn Files) -> Result<(), Problem> {
+    writes(one.rate, one.write)
+}
+
+fn on_off_agrees(one: &OnOff, _: &dyn Files) -> Result<(), Problem> {
+    writes(one.rate, one.write)
+}
+
+table! {
+    /// Datagrams that are sent at their times, whatever becomes of them; as it is, one side of a call by G.711.
+    Udp check udp_agrees {
+        kind: Kind, Any, Needed, "`udp`";
+        rate: Rate, Any, Text("68.8 kbit/s"), "of the payload, while it sends; of a call 50 datagrams a second";
+        size: Size, Between("16 bytes", "1472 bytes"), Text("172 bytes"),
+            "payload of a datagram; of a call 20 ms of speech and RTP's header";
+        pattern: String, OneOf(&["constant", "poisson", "on-off"]), Text("constant"),
+            "evenly; each independent of the others; or evenly for a time and not for a time";
+        on: Option<Span>, TIME, Nothing, "of `on-off`: how long it sends; it begins with a datagram";
+        off: Option<Span>, TIME, Nothing, "of `on-off`: how long it does not";
+    }
+}
+
+fn udp_agrees(udp: &Udp, _: &dyn Files) -> Result<(), Problem> {
+    if is_too_often(udp.rate, udp.size) {
+        let message = format!("\"{}\" by \"{}\" is more than a datagram in a microsecond", udp.rate, udp.size);
+        return Err(Problem::new("out-of-range", message, "lower the rate").of("rate"));
+    }
+    let is_on_off = udp.pattern == "on-off";
+    for (name, time) in [("on", udp.on), ("off", udp.off)] {
+        if is_on_off && time.is_none() {
+            let message = "a source that is on and off by turns needs both times";
+            return Err(Problem::new("missing-field", message, format!("give {name} = \"1 s\"")).of(name));
+        }
+        if !is_on_off && time.is_some() {
+            let message = format!("a source that is \"{}\" has no such time", udp.pattern);
+            return Err(Problem::new("conflict", message, "set pattern = \"on-off\", or leave it out").of(name));
+        }
+    }
+    Ok(())
+}
+
+impl Udp {
+    /// As the core has it.
+    pub fn compile(&self) -> net::Datagrams {
+        net::Datagrams {
+            bytes: self.size.bytes,
+            rate_bps: self.rate.bps,
+            on_off_ns: by_turns(self.on, self.off),
+            poisson: self.pattern == "poisson",
+        }
+    }
+}
+
+fn by_turns(on: Option<Span>, off: Option<Span>) -> Option<[u64; 2]> {
+    Some([on?.ns, off?.ns])
+}
+
+table! {
+    /// An application that reads at a rate on average, from when it has accepted the connection; by turns, if it pauses.
+    ///
+    /// What it has not read fills the receive buffer, and closes the window.
+    Reader check reader_agrees {
+        rate: Rate, Any, Needed, "of the payload; of a reader that pauses, while it does not";
+        read: Size, AMOUNT, Text("64000 bytes"), "bytes at a time; it sleeps until they have come";
+        on: Option<Span>, TIME, Nothing, "how long it reads; it begins with a read; absent: always";
+        off: Option<Span>, TIME, Nothing, "how long it does not, then; needed with `on`";
+    }
+}
+
+fn reader_agrees(reader: &Reader, _: &dyn Files) -> Result<(), Problem> {
+    if reader.on.is_none() != reader.off.is_none() {
+        let (given, lacking) = if reader.off.is_none() { ("on", "off") } else { ("off", "on") };
+        let message = format!("a reader that pauses has both times, and {lacking} is missing");
+        let fix = format!("add {lacking} = \"1 s\", or remove {given}");
+        return Err(Problem::new("missing-field", message, fix).of(given));
+    }
+    if is_too_often(reader.rate, reader.read) {
+        let message = format!("\"{}\" by \"{}\" is more than a read in a microsecond", reader.rate, reader.read);
+        return Err(Problem::new("out-of-range", message, "read more at a time").of("read"));
+    }
+    Ok(())
+}
+
+impl Reader {
+    /// As the core has it.
+    pub fn compile(&self) -> net::Paced {
+        let on_off_ns = by_turns(self.on, self.off);
+        net::Paced { bytes: self.read.bytes, rate_bps: self.rate.bps, on_off_ns }
+    }
+}
+
+kinds! {
+    /// What an application writes, and when.
+    Source of "source", like "source = { kind = \"rate\", rate = \"5 Mbit/s\" }" {
+        "rate" Steady,
+        "on-off" OnOff,
+        "arrivals" Arrivals,
+        "udp" Udp,
+        "requests" Requests,
+        "pages" Pages,
+        "video" Video,
+    }
+}
+
+impl Source {
+    /// An application that writes at times of its own, as the core has it.
+    pub fn writes(&self) -> Option<net::Paced> {
+        let paced = |rate: Rate, write: Size, on_off_ns| net::Paced { bytes: write.bytes, rate_bps: rate.bps, on_off_ns };
+        match self {
+            Source::Steady(one) => Some(paced(one.rate, one.write, None)),
+            Source::OnOff(one) => Some(paced(one.rate, one.write, Some([one.on.ns, one.off.ns]))),
+            _ => None,
+        }
+    }
+
+    /// An application that asks for what it gets.
+    pub fn is_asked(&self) -> bool {
+        matches!(self, Source::Requests(_) | Source::Pages(_) | Source::Video(_))
+    }
+
+    /// Connections of one reader.
+    pub fn connections(&self) -> u64 {
+        if let Source::Pages(pages) = self { pages.connections } else { 1 }
+    }
+
+    /// What the receiving host asks for, as the core has it.
+    pub fn asks(&self, files: &dyn Files) -> Result<Option<net::Asks>, Problem> {
+        Ok(match self {
+            Source::Requests(one) => Some(one.compile(files)?),
+            Source::Pages(one) => Some(one.compile(files)?),
+            Source::Video(one) => Some(one.compile()),
+            _ => None,
+        })
+    }
+}
+
+impl Field for Source {
+    fn read(given: &Value, _: &Rule, at: At) -> Result<Source, Wrong> {
+        match given {
+            Value::Table(table) => Source::read(table, at.files),
+            _ => wrong_type("a table is needed", "write source = { kind = \"rate\", rate = \"5 Mbit/s\" }"),
+        }
+    }
+
+    fn write(&self) -> Value {
+        Source::write(self)
+    }
+}

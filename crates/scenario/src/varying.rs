@@ -1,0 +1,199 @@
+//! What of a link direction changes by itself: rate, delay, loss at given times; packets that overtake or come twice.
+
+use crate::draw::Draws;
+use crate::files::{Files, Steps};
+use crate::problem::{Problem, Wrong, one};
+use crate::table::{At, Declare, Field, Rule, table};
+use crate::units::{Loss, Quantity, Rate, Span};
+use crate::value::{Table, Value};
+use sawtooth_net::scenario as net;
+use std::collections::BTreeMap;
+
+/// Steps of one direction in one run.
+const MOST_STEPS: u64 = 1_000_000;
+
+/// One value, or the lowest and the highest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn<A> {
+    pub low: A,
+    pub high: A,
+    is_two: bool,
+}
+
+/// `Rate`s of a change may be 0 bit/s: nothing leaves.
+fn parse<A: Quantity>(given: &Value) -> Result<A, Problem>
+where
+    Drawn<A>: Stops<A>,
+{
+    Drawn::<A>::stopped(given).map_or_else(|| A::parse(given), Ok)
+}
+
+/// What a quantity has beside its usual range.
+pub trait Stops<A> {
+    fn stopped(_: &Value) -> Option<A> {
+        None
+    }
+}
+
+impl Stops<Rate> for Drawn<Rate> {
+    fn stopped(given: &Value) -> Option<Rate> {
+        let text = given.as_text()?;
+        let is_zero = text.split(crate::units::is_space).find(|word| !word.is_empty()) == Some("0");
+        (is_zero && text.ends_with("bit/s")).then_some(Rate { bps: 0 })
+    }
+}
+
+impl Stops<Span> for Drawn<Span> {}
+impl Stops<Loss> for Drawn<Loss> {}
+
+impl<A: Quantity + PartialEq> Field for Drawn<A>
+where
+    Drawn<A>: Stops<A>,
+{
+    fn read(given: &Value, _: &Rule, _: At) -> Result<Drawn<A>, Wrong> {
+        let values: Vec<A> = match given {
+            Value::List(list) => list.iter().map(parse).collect::<Result<_, _>>(),
+            _ => parse(given).map(|value| vec![value]),
+        }
+        .map_err(one)?;
+        match *values.as_slice() {
+            [only] => Ok(Drawn { low: only, high: only, is_two: false }),
+            [low, high] if low.amount() > high.amount() => {
+                Err(one(Problem::new("out-of-range", format!("\"{low}\" is above \"{high}\""), "swap them")))
+            }
+            [low, high] => Ok(Drawn { low, high, is_two: true }),
+            _ => {
+                let message = "one value is needed, or the lowest and the highest";
+                Err(one(Problem::new("wrong-type", message, "write one, or two")))
+            }
+        }
+    }
+
+    fn write(&self) -> Value {
+        let low = Value::Text(self.low.to_string());
+        if self.is_two { Value::List(vec![low, Value::Text(self.high.to_string())]) } else { low }
+    }
+}
+
+table! {
+    /// From a time on a direction has another rate, delay or loss; of two values one between is drawn, each time.
+    Change check says_something {
+        at: Span, Any, Text("0 s"), "when";
+        every: Option<Span>, Any, Nothing, "and again so long after each time, to the end";
+        rate: Option<Drawn<Rate>>, Any, Nothing, "of the transmitter; \"0 bit/s\": nothing leaves";
+        delay: Option<Drawn<Span>>, Any, Nothing, "propagation, one way; nobody overtakes";
+        loss: Option<Drawn<Loss>>, Any, Nothing, "before the queue";
+    }
+}
+
+fn says_something(change: &Change, _: &dyn Files) -> Result<(), Problem> {
+    if change.rate.is_none() && change.delay.is_none() && change.loss.is_none() {
+        let fix = "write e.g. { at = \"10 s\", rate = \"5 Mbit/s\" }";
+        return Err(Problem::new("missing-field", "nothing changes", fix));
+    }
+    if change.every == Some(Span { ns: 0 }) {
+        let message = "a change cannot come every 0 s";
+        return Err(Problem::new("out-of-range", message, "write e.g. \"15 s\"").of("every"));
+    }
+    Ok(())
+}
+
+/// Every change of a run. `salt` parts the draws of one direction from those of others; `place`: the field that the changes are in.
+pub fn steps_of(changes: &[Change], duration_ns: u64, seed: u64, salt: &str, place: &str) -> Result<Steps, Problem> {
+    let mut found: [BTreeMap<u64, u64>; 3] = Default::default();
+    for (number, change) in changes.iter().enumerate() {
+        let step = change.every.map_or(duration_ns, |every| every.ns);
+        let count = duration_ns.saturating_sub(change.at.ns).div_ceil(step);
+        if count > MOST_STEPS {
+            let message = format!("{count} changes are more than {MOST_STEPS}");
+            let field = format!("{place}.changes.{number}.every");
+            return Err(Problem::new("out-of-range", message, "change less often").of(field));
+        }
+        let ends = [
+            change.rate.as_ref().map(|one| (one.low.bps, one.high.bps)),
+            change.delay.as_ref().map(|one| (one.low.ns, one.high.ns)),
+            change.loss.as_ref().map(|one| (one.low.ppb, one.high.ppb)),
+        ];
+        for ((what, steps), ends) in ["rate", "delay", "loss"].into_iter().zip(&mut found).zip(ends) {
+            let Some((low, high)) = ends else { continue };
+            let mut draws = Draws::new(&format!("{seed} {salt} {number} {what}"));
+            for turn in 0..count {
+                // Numbers up to 10^13 are exact.
+                let more = (draws.next() * (high - low + 1) as f64) as u64;
+                steps.insert(change.at.ns + turn * step, low + more);
+            }
+        }
+    }
+    let [rates, delays, losses] = found.map(|steps| steps.into_iter().collect());
+    Ok(Steps { rates, delays, losses })
+}
+
+/// Is written as its first field's text where nothing else is set.
+pub(crate) trait Short: Declare + Sized {
+    /// Text stands for a table with this field.
+    fn from_text(given: &Value, at: At) -> Result<Self, Wrong> {
+        if let Value::Table(_) = given {
+            return Self::read(given, &Rule::Any, at);
+        }
+        let mut table = Table::new();
+        table.push(Self::FIELDS[0].name, given.clone());
+        Self::read(&Value::Table(table), &Rule::Any, at)
+    }
+
+    fn shortly(&self) -> Value {
+        let told = self.write();
+        let Value::Table(table) = &told else { unreachable!("a table is written as one") };
+        let usual = |name: &str| Self::FIELDS.iter().find(|field| field.name == name).map(|field| field.otherwise.value());
+        let mut others = table.iter().skip(1);
+        let is_short = others.all(|(name, value)| usual(name).as_ref() == Some(value));
+        table.iter().next().filter(|_| is_short).map_or(told.clone(), |(_, first)| first.clone())
+    }
+}
+
+table! {
+    /// Packets that overtake all that are on their way: they have no delay (tc-netem's `reorder`).
+    Reorder {
+        share: Loss, Any, Needed, "of the packets";
+        gap: u64, Within(1, 1_000_000_000), Whole(1), "of so many packets the last one may overtake";
+        correlation: Loss, Any, Text("0%"), "of each draw with the last one";
+    }
+}
+
+table! {
+    /// A share of the packets, drawn packet by packet.
+    Share {
+        share: Loss, Any, Needed, "of the packets";
+        correlation: Loss, Any, Text("0%"), "of each draw with the last one";
+    }
+}
+
+impl Short for Reorder {}
+impl Short for Share {}
+
+impl Reorder {
+    /// As the core has it.
+    pub fn compile(&self) -> net::Reorder {
+        net::Reorder { ppb: self.share.ppb, gap: self.gap, correlation_ppb: self.correlation.ppb }
+    }
+}
+
+impl Share {
+    /// As the core has it: the share and the correlation of its draws.
+    pub fn compile(&self) -> (u64, u64) {
+        (self.share.ppb, self.correlation.ppb)
+    }
+}
+
+/// A field whose text stands for a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextOr<A>(pub A);
+
+impl<A: Short> Field for TextOr<A> {
+    fn read(given: &Value, _: &Rule, at: At) -> Result<TextOr<A>, Wrong> {
+        A::from_text(given, at).map(TextOr)
+    }
+
+    fn write(&self) -> Value {
+        self.0.shortly()
+    }
+}
