@@ -18,36 +18,47 @@ function told(act) {
   }
 }
 
+/** The core. */
+async function started() {
+  return new (await part("core")).Core(await WebAssembly.compile(readFileSync(`${built}/sawtooth.wasm`)));
+}
+
+/** The language of scenarios. */
+async function spoken() {
+  return new (await part("language")).Language(await started());
+}
+
 const verbs = {
-  /** Scenarios as the core takes them. */
-  async compile({ controls, scenarios }) {
-    const { compile } = await part("compile");
-    return scenarios.map((scenario) => told(() => ({ json: compile(scenario, controls).json })));
+  /** Scenarios as the core takes them; of what the page has, where it is `asked`. */
+  async compile({ scenarios, asked = false }) {
+    const [language, { read }] = [await spoken(), await part("asked")];
+    const compiled = (scenario) => (asked ? read({ scenario, alone: false }, language).compiled[0] : language.compile(scenario));
+    return scenarios.map((scenario) => told(() => ({ json: compiled(scenario).json })));
   },
 
-  /** Quantities: [kind, text] as the finest unit, and printed again. */
+  /** Quantities: [kind, text] as the finest unit. */
   async units(given) {
-    const units = await part("units");
-    const plain = (value) => (typeof value === "bigint" ? String(value) : `${value.amount} ${value.unit}`);
-    return given.map(([kind, text]) =>
-      told(() => {
-        const value = units[kind](text);
-        return { value: plain(value), printed: units[`${kind}Text`](value) };
-      }),
-    );
+    const language = await spoken();
+    return given.map(([kind, text]) => told(() => language.read(kind, text)));
+  },
+
+  /** Texts of TOML: their tables. */
+  async toml(texts) {
+    const language = await spoken();
+    return texts.map((text) => told(() => language.tables(text)));
   },
 
   /** Of each slider the text at each of its places, and the place that is found for it. */
   async sliders() {
-    const { SLIDERS } = await part("sliders");
+    const { sliders } = await part("sliders");
     const places = (slider) => Array.from({ length: slider.last + 1 }, (_, place) => [slider.text(place), slider.place(slider.text(place))]);
-    return Object.fromEntries(Object.entries(SLIDERS).map(([name, slider]) => [name, places(slider)]));
+    return Object.fromEntries(Object.entries(sliders(await spoken())).map(([name, slider]) => [name, places(slider)]));
   },
 
   /** The places of texts on a slider: [slider, text]. */
   async places(given) {
-    const { SLIDERS } = await part("sliders");
-    return given.map(([name, text]) => SLIDERS[name].place(text));
+    const found = (await part("sliders")).sliders(await spoken());
+    return given.map(([name, text]) => found[name].place(text));
   },
 
   /** Numbers as the page tells them: [value, digits]. */
@@ -74,8 +85,8 @@ const verbs = {
 
   /** Questions of the page: the rows of its summary. */
   async summary(questions) {
-    const [{ Core }, { read: asked }, { RunLines }, { summary }] = await Promise.all(["core", "asked", "series", "summary"].map(part));
-    const core = new Core(await WebAssembly.compile(readFileSync(`${built}/sawtooth.wasm`)));
+    const [{ read: asked }, { RunLines }, { summary }] = await Promise.all(["asked", "series", "summary"].map(part));
+    const [core, language] = [await started(), await spoken()];
     const lines = ({ json, durationNs, flows }, intervalS) => {
       const simulation = core.simulation(json);
       const run = new RunLines(flows.length, intervalS);
@@ -85,22 +96,24 @@ const verbs = {
       return run;
     };
     return questions.map((question) => {
-      const read = asked(question, core.controls());
+      const read = asked(question, language);
       return summary(read, read.compiled.map((one) => lines(one, read.intervalS)));
     });
   },
 
   /** Questions of the page: what it warns of. */
-  async warnings({ controls, questions }) {
+  async warnings(questions) {
+    const language = await spoken();
     const [{ read: asked }, { warnings }] = await Promise.all(["asked", "warnings"].map(part));
-    return questions.map((question) => warnings(asked(question, controls)));
+    return questions.map((question) => warnings(asked(question, language)));
   },
 
   /** Questions of the page: packets at most, and what would be lighter. */
-  async heavy({ controls, questions }) {
+  async heavy(questions) {
+    const language = await spoken();
     const [{ read: asked }, { packets, lighter }] = await Promise.all(["asked", "heavy"].map(part));
     return questions.map((question) => {
-      const read = asked(question, controls);
+      const read = asked(question, language);
       return { packets: packets(read), ...lighter(read) };
     });
   },
@@ -110,10 +123,10 @@ const verbs = {
     return (await part("presets")).PRESETS;
   },
 
-  /** What the page says of each kind of queue. */
+  /** Kinds of queues with their fields, and the page's own words for them. */
   async queues() {
-    const { LIMITS, MARKING } = await part("queuelimit");
-    return { limits: LIMITS, marking: MARKING };
+    const { LIMITS, ABOVE } = await part("queuelimit");
+    return { kinds: (await spoken()).queues, limits: LIMITS, above: ABOVE };
   },
 
   /** A capture, read. */
@@ -128,8 +141,7 @@ const verbs = {
 
   /** What the core says of nonsense. */
   async refusals({ scenario, capture }) {
-    const { Core } = await part("core");
-    const core = new Core(await WebAssembly.compile(readFileSync(`${built}/sawtooth.wasm`)));
+    const core = await started();
     const said = (act) => {
       try {
         return act();

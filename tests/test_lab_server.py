@@ -448,7 +448,7 @@ def test_what_is_no_scenario_is_refused(server: Server, body: bytes, kind: str, 
 
 
 def test_a_page_has_the_same_fields() -> None:
-    text = (Path(__file__).resolve().parents[1] / "web" / "lab" / "compile.ts").read_text()
+    text = (Path(__file__).resolve().parents[1] / "web" / "lab" / "scenario.ts").read_text()
     told = text.partition("const FIELDS: Record<string, readonly string[]> = {")[2].partition("};")[0]
     found = {
         line.partition(":")[0].strip().strip('"'): tuple(json.loads(line.partition(":")[2].strip().rstrip(",")))

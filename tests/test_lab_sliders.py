@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opened_lab import Opened
-from test_lab_compiler import ask
+from test_lab_language import ask
 
 SLIDERS = {
     "Rate": r"[\d.]+ [kMG]bit/s",

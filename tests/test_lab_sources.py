@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sawtooth import _core
-from test_lab_compiler import ask
+from test_lab_language import ask
 
 CONTROLS = ("cubic", "reno", "dctcp", "prague", "bbr", "bbr3")
 BBR = "draft-cardwell-iccrg-bbr-congestion-control-00 section "

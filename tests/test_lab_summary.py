@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from sawtooth import Scenario
-from sawtooth.engines.sim import controls
-from test_lab_compiler import ask
+from test_lab_language import ask
 
 Question = dict[str, Any]
 
@@ -96,7 +95,7 @@ def test_what_is_too_heavy_for_the_page_has_a_lighter_question(lab: Path) -> Non
         asked(60, 4, "500 Mbit/s", True, "30 s"),
         asked(10, 2, "100 Mbit/s", True),
     ]
-    answers = ask(lab, "heavy", {"controls": ["cubic", "bbr"], "questions": questions})
+    answers = ask(lab, "heavy", questions)
     most = 1448 / 1514 / 8 / 1448
     assert [one["packets"] for one in answers] == [
         pytest.approx(packets) for packets in (10e9 * 60 * most, *[500e6 * 60 * 4 * most] * 2, 100e6 * 10 * 2 * most)
@@ -108,11 +107,11 @@ def test_questions_to_start_from_are_scenarios_that_a_page_can_run(lab: Path) ->
     presets = ask(lab, "presets", None)
     questions = [preset["question"] for preset in presets]
     assert len({preset["title"] for preset in presets}) == len({preset["name"] for preset in presets}) == len(presets)
-    compiled = ask(lab, "compile", {"controls": controls(), "scenarios": [one["scenario"] for one in questions]})
+    compiled = ask(lab, "compile", {"scenarios": [one["scenario"] for one in questions]})
     for preset, question, answer in zip(presets, questions, compiled, strict=True):
         assert question["scenario"]["name"] == preset["name"]
         assert answer == {"json": Scenario.from_dict(question["scenario"]).compile().to_json()}
-    heavy = ask(lab, "heavy", {"controls": controls(), "questions": questions})
+    heavy = ask(lab, "heavy", questions)
     assert max(one["packets"] for one in heavy) < 5e6
 
 

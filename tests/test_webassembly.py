@@ -19,7 +19,7 @@ import pytest
 
 from sawtooth import Scenario, _core
 from sawtooth.engines.sim import Sim
-from test_lab_compiler import ask
+from test_lab_language import ask
 
 BASE: dict[str, Any] = {"duration": "6 s", "interval": "100 ms", "seed": 7}
 HOME = {"topology": "home", "home": {"down": "20 Mbit/s", "up": "2 Mbit/s", "loss": "0.2%"}}

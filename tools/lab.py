@@ -21,12 +21,12 @@ from sawtooth import published
 ROOT = Path(__file__).resolve().parents[1]
 WEB = ROOT / "web"
 SITE = ROOT / "src" / "sawtooth" / "lab" / "built"
-HELD = ("uplot", "smol-toml")
+HELD = ("uplot",)
 """Packages that are in it."""
 PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts", "results": "results/page.ts"}
 PARTS |= {"watcher": "understand/watcher.ts"}
 """Of the page, by the name that it has in it."""
-FOR_NODE = ("amount", "asked", "core", "compile", "heavy", "presets", "queuelimit", "series", "summary", "units")
+FOR_NODE = ("amount", "asked", "core", "heavy", "language", "presets", "queuelimit", "series", "summary")
 FOR_NODE += ("sliders", "warnings", "understand/happenings")
 """Parts that the tests ask in node."""
 

@@ -26,7 +26,7 @@ from sawtooth.temporary import cache
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = "wasm32-unknown-unknown"
-CRATES = ("units", "tcp", "net", "capture", "wasm")
+CRATES = ("units", "tcp", "net", "scenario", "capture", "wasm")
 """Of what it is made."""
 
 

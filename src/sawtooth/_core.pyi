@@ -12,7 +12,9 @@ __all__ = [
     "Module",
     "Simulation",
     "__version__",
+    "compile_scenario",
     "congestion_controls",
+    "describe_compiled",
     "event_names",
     "read_capture",
     "replay",
@@ -26,6 +28,22 @@ MODULE_HOOKS: list[str]
 """What of a module may run, by its number in the page of ``share_watch``; 0: nothing."""
 OVERRUN: str
 """What a panic says where a module wrote beyond its private memory."""
+
+def compile_scenario(
+    tables: dict[str, Any], files: object
+) -> tuple[
+    tuple[str, str | None, list[tuple[list[str], list[tuple[str, str]], str | None] | None]] | None,
+    tuple[str, str, str, str | None, str | None] | None,
+]:
+    """Reads and compiles a scenario's tables in the core: what it would run, as text, the kernel, and of each flow the
+    module's files, parameters and name; or what is wrong: code, message, fix, field and file.
+
+    ``files`` answers for the files that the scenario names, with the methods ``trace``, ``deviations``, ``distribution``
+    and ``transfers``, each of a name.
+    """
+
+def describe_compiled(json: str) -> str:
+    """The same text of a compiled scenario that is given as JSON. Raises ValueError for what is none."""
 
 def congestion_controls() -> list[str]:
     """Names of the congestion controls that the simulator has."""

@@ -9,6 +9,11 @@ export function significant(value: number, digits: number): string {
   return rounded.toFixed(Math.min(20, Math.max(0, digits - 1 - power)));
 }
 
+/** A length of time as a scenario file has it, of whole milliseconds. */
+export function milliseconds(ms: number): string {
+  return ms < 1e3 ? `${ms} ms` : `${ms / 1e3} s`;
+}
+
 /** Units of time: below how many seconds each is used, and how many it has. */
 const UNITS: readonly [number, number, string][] = [
   [1e-3, 1e-6, "µs"],

@@ -1,10 +1,9 @@
 // What the page is asked, read: the scenario compiled, once for all flows together or once for each.
 
-import { compile, flowNames, type Compiled } from "./compile";
-import { called, control, type Control } from "./control";
+import type { Control } from "./control";
+import type { Compiled, Language } from "./language";
 import { InputError, within } from "./problem";
-import { DEFAULTS, type Flow, type Scenario } from "./scenario";
-import { span, spanText } from "./units";
+import { DEFAULTS, onlyKnown, type Flow, type Scenario } from "./scenario";
 
 /** All that a link to the page holds. */
 export interface Question {
@@ -36,28 +35,29 @@ const SAMPLES = 400;
 const PAYLOAD = 1448 / 1514;
 
 /** Raises InputError. */
-export function read(question: Question, controls: readonly string[]): Asked {
+export function read(question: Question, language: Language): Asked {
   const { alone } = question;
-  const durationNs = within("duration", () => span(question.scenario.duration ?? DEFAULTS.duration));
-  const scenario = { ...question.scenario, interval: spanText(interval(durationNs)) };
+  onlyKnown(question.scenario);
+  const duration = within("duration", () => language.read("span", question.scenario.duration ?? DEFAULTS.duration).amount);
+  const scenario = { ...question.scenario, interval: language.print("span", interval(duration)) };
   const flows: Flow[] = scenario.flows ?? [{}];
   if (flows.length > MOST_FLOWS) {
     const message = `the page draws at most ${MOST_FLOWS} flows, and these are ${flows.length}`;
     throw new InputError("unsupported", message, "give flows that are alike a count, or run it with the command line", "flows");
   }
   // All together first: what is wrong is told of the field that it is in.
-  const whole = compile(scenario, controls);
-  const names = flowNames(flows.map(({ name, cc }) => ({ name, called: called(cc ?? DEFAULTS.flow.cc) })));
-  const compiled = alone ? flows.map((flow, at) => compile({ ...scenario, flows: [{ ...flow, name: names[at]! }] }, controls)) : [whole];
+  const whole = language.compile(scenario);
+  const names = whole.flows.map(({ name }) => name);
+  const compiled = alone ? flows.map((flow, at) => language.compile({ ...scenario, flows: [{ ...flow, name: names[at]! }] })) : [whole];
   return {
     question: { scenario, alone },
     compiled,
-    flows: flows.map(({ cc: given = DEFAULTS.flow.cc, count = DEFAULTS.flow.count, start = DEFAULTS.flow.start, duration, bytes }) => ({
-      control: given,
-      cc: control(given, controls).cc,
-      count,
-      startS: Number(span(start)) / 1e9,
-      durationS: duration === undefined ? Infinity : Number(span(duration)) / 1e9,
+    flows: flows.map(({ cc: control = DEFAULTS.flow.cc, bytes }, at) => ({
+      control,
+      cc: whole.flows[at]!.cc,
+      count: whole.flows[at]!.count,
+      startS: whole.flows[at]!.startNs / 1e9,
+      durationS: (whole.flows[at]!.durationNs ?? Infinity) / 1e9,
       ...(bytes === undefined ? {} : { bytes }),
     })),
     names,
@@ -71,10 +71,9 @@ export function read(question: Question, controls: readonly string[]): Asked {
 }
 
 /** About so many samples, of 1, 2 or 5 times a power of ten; ms at least. */
-function interval(durationNs: bigint): bigint {
-  const wanted = Number(durationNs) / SAMPLES;
+function interval(durationNs: number): number {
+  const wanted = durationNs / SAMPLES;
   const power = 10 ** Math.floor(Math.log10(wanted));
   const nice = [1, 2, 5, 10].map((times) => times * power).find((one) => one >= wanted * 0.999)!;
-  const ns = BigInt(Math.round(nice));
-  return ns < 1_000_000n ? 1_000_000n : ns;
+  return Math.max(1_000_000, Math.round(nice));
 }

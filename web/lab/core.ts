@@ -24,6 +24,11 @@ interface Exports {
   tell_panics(): void;
   congestion_controls(): void;
   event_names(): void;
+  scenario_compile(): number;
+  toml_read(): number;
+  quantity_read(kind: number): number;
+  quantity_print(kind: number, amount: bigint): void;
+  language_tables(): void;
   simulation_open(watched: number): number;
   simulation_record(handle: number, on: number): void;
   simulation_advance(handle: number, until_ns: bigint, max_events: bigint): number;
@@ -46,27 +51,51 @@ export interface Of {
   rows?: number;
 }
 
+/** An answer of the core, or what is wrong with what it was given, as JSON. */
+export interface Told {
+  fine: boolean;
+  answer: string;
+}
+
 /** The core refused what it was given, or failed. */
 export class CoreError extends Error {}
 
+/** What the core asks of a page: the next bytes of a file. */
+class Asked {
+  readonly files = new Map<number, Reading>();
+  memory: WebAssembly.Memory | undefined;
+
+  readonly imports = {
+    page: {
+      read: (file: number, place: number, most: number): number => {
+        try {
+          const bytes = this.files.get(file)?.(most);
+          if (bytes === undefined || bytes.length > most || this.memory === undefined) return -1;
+          new Uint8Array(this.memory.buffer, place, bytes.length).set(bytes);
+          return bytes.length;
+        } catch {
+          return -1;
+        }
+      },
+    },
+  };
+}
+
 export class Core {
   private readonly exports: Exports;
-  private readonly files = new Map<number, Reading>();
+  private readonly files: Map<number, Reading>;
 
-  constructor(module: WebAssembly.Module) {
-    const read = (file: number, place: number, most: number): number => {
-      try {
-        const bytes = this.files.get(file)?.(most);
-        if (bytes === undefined || bytes.length > most) return -1;
-        new Uint8Array(this.exports.memory.buffer, place, bytes.length).set(bytes);
-        return bytes.length;
-      } catch {
-        return -1;
-      }
-    };
-    const instance = new WebAssembly.Instance(module, { page: { read } });
+  constructor(module: WebAssembly.Module, asked = new Asked(), instance = new WebAssembly.Instance(module, asked.imports)) {
     this.exports = instance.exports as unknown as Exports;
+    this.files = asked.files;
+    asked.memory = this.exports.memory;
     this.exports.tell_panics();
+  }
+
+  /** The same for the thread of a page, which some browsers let make none but small ones at once. */
+  static async of(module: WebAssembly.Module): Promise<Core> {
+    const asked = new Asked();
+    return new Core(module, asked, await WebAssembly.instantiate(module, asked.imports));
   }
 
   /** Names of the congestion controls that the simulator has. */
@@ -81,12 +110,50 @@ export class Core {
     return JSON.parse(this.answer()) as string[];
   }
 
-  /** A run of a compiled scenario; watched, it tells what happens to senders and packets. */
-  simulation(scenario: string, watched = false): Simulation {
-    const text = new TextEncoder().encode(scenario);
+  /** Kinds of queues and variants of congestion controls. */
+  language(): unknown {
+    this.exports.language_tables();
+    return JSON.parse(this.answer());
+  }
+
+  /** The tables of a scenario, as JSON, compiled for a run; not fine: what is wrong. */
+  compile(tables: string): Told {
+    return this.told(tables, () => this.exports.scenario_compile());
+  }
+
+  /** The tables of a TOML file, as JSON; not fine: what is wrong. */
+  toml(text: string): Told {
+    return this.told(text, () => this.exports.toml_read());
+  }
+
+  /** A quantity's amount; not fine: what is wrong. */
+  quantity(kind: number, text: string): Told {
+    return this.told(text, () => this.exports.quantity_read(kind));
+  }
+
+  /** A quantity's text. */
+  printed(kind: number, amount: bigint): string {
+    this.exports.quantity_print(kind, amount);
+    return this.answer();
+  }
+
+  private told(text: string, act: () => number): Told {
+    this.give(text);
+    const fine = this.safely(act) !== 0;
+    return { fine, answer: this.answer() };
+  }
+
+  /** The text that the next call takes. */
+  private give(given: string): void {
+    const text = new TextEncoder().encode(given);
     // Memory may grow, and then has another buffer.
     const place = this.exports.input(text.length);
     new Uint8Array(this.exports.memory.buffer, place, text.length).set(text);
+  }
+
+  /** A run of a compiled scenario; watched, it tells what happens to senders and packets. */
+  simulation(scenario: string, watched = false): Simulation {
+    this.give(scenario);
     const handle = this.safely(() => this.exports.simulation_open(Number(watched)));
     if (handle === 0) throw new CoreError(this.answer());
     return new Simulation(this, this.exports, handle);

@@ -1,13 +1,13 @@
 // Fields with a unit: text as in a scenario file, a slider beside it, and what is wrong said below.
 
-import { SLIDERS, type Slider } from "./sliders";
+import type { Slider } from "./sliders";
 
 export interface Told {
   /** Its place in a scenario: "path.rate". */
   field: string;
   label: string;
   hint: string;
-  /** Of SLIDERS; none: text only. */
+  /** By its name in sliders.ts; none: text only. */
   slider?: string;
   /** What it is where nothing is written: the field may be empty. */
   optional?: string;
@@ -28,11 +28,13 @@ export class Field {
   private readonly range: HTMLInputElement | undefined;
   private readonly label = made("label", "");
   private readonly wrong: HTMLElement;
-  private readonly slider: Slider | undefined;
 
-  constructor(readonly told: Told, changed: (text: string, dragging: boolean) => void) {
+  constructor(
+    readonly told: Told,
+    private readonly slider: Slider | undefined,
+    changed: (text: string, dragging: boolean) => void,
+  ) {
     const id = `f-${told.field.replaceAll(".", "-")}`;
-    this.slider = told.slider === undefined ? undefined : SLIDERS[told.slider];
     this.root = made("div", "field");
     this.label.htmlFor = id;
     this.label.textContent = told.label;

@@ -1,9 +1,9 @@
 // The scenario as a file of the command line, and back.
 
-import { parse, TomlError } from "smol-toml";
 import { InputError } from "./problem";
 import type { Question } from "./asked";
 import { called, type Control } from "./control";
+import type { Language } from "./language";
 import { shaped, type Scenario } from "./scenario";
 
 export const LARGEST = 4 << 20;
@@ -20,8 +20,8 @@ export function toml({ scenario, alone }: Question): string {
 }
 
 /** What a file asks, a scenario or a study of that form. Raises InputError; what fields hold is looked at by the compiler. */
-export function read(text: string): Question {
-  const told = parsed(text);
+export function read(text: string, language: Language): Question {
+  const told = language.tables(text);
   const { scenario: inner, vary } = told as { scenario?: Record<string, unknown>; vary?: Record<string, unknown> };
   if (inner === undefined) return { scenario: plain(told), alone: false };
   const scenario = plain(inner);
@@ -77,16 +77,6 @@ function plain(told: Record<string, unknown>): Scenario {
     throw new InputError("unsupported", message, "run it with the command line", "topology");
   }
   return shaped(scenario);
-}
-
-function parsed(text: string): Record<string, unknown> {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const [first = ""] = error.message.split("\n");
-    throw new InputError("not-toml", `it is not TOML: ${first}`, 'text is quoted: rtt = "20 ms"');
-  }
 }
 
 function values(table: object): string[] {

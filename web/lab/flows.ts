@@ -2,6 +2,7 @@
 
 import { called, choices, type Control } from "./control";
 import { made } from "./fields";
+import type { Language } from "./language";
 import { DEFAULTS, type Flow } from "./scenario";
 
 const MOST = 6;
@@ -21,15 +22,15 @@ export class Flows {
   private readonly choices: readonly Control[];
 
   constructor(
-    controls: readonly string[],
+    language: Language,
     private readonly changed: (flows: Flow[]) => void,
   ) {
-    this.choices = choices(controls);
+    this.choices = choices(language);
     this.add.type = "button";
     this.add.textContent = "Add a flow";
     this.add.addEventListener("click", () => {
       const used = this.flows.map(({ cc }) => cc);
-      const cc = controls.find((one) => !used.includes(one)) ?? DEFAULTS.flow.cc;
+      const cc = language.controls.find((one) => !used.includes(one)) ?? DEFAULTS.flow.cc;
       this.set([...this.flows, { cc }]);
       this.changed(this.flows);
       this.rows.at(-1)!.root.querySelector("select")!.focus();

@@ -1,10 +1,9 @@
 // A simulation that is too heavy for the page: how heavy it is, and what would be lighter.
 
-import { significant, stretch } from "./amount";
+import { milliseconds, significant, stretch } from "./amount";
 import type { Asked, Question } from "./asked";
 import { made } from "./fields";
 import { command } from "./file";
-import { spanText } from "./units";
 
 /** More packets than this are not simulated without a word. */
 const MOST_PACKETS = 5e6;
@@ -21,10 +20,10 @@ export function lighter(asked: Asked): { duration: string | undefined; flows: nu
   const share = MOST_PACKETS / packets(asked);
   const seconds = asked.durationS * share;
   const power = 10 ** Math.floor(Math.log10(seconds));
-  const ms = BigInt(Math.round(Math.floor(seconds / power) * power * 1e3));
-  const begun = asked.flows.every(({ startS }) => Number(ms) > startS * 1e3);
+  const ms = Math.round(Math.floor(seconds / power) * power * 1e3);
+  const begun = asked.flows.every(({ startS }) => ms > startS * 1e3);
   const flows = asked.alone ? Math.floor(asked.flows.length * share) : 0;
-  return { duration: ms > 0n && begun ? spanText(ms * 1_000_000n) : undefined, flows: flows > 0 ? flows : undefined };
+  return { duration: ms > 0 && begun ? milliseconds(ms) : undefined, flows: flows > 0 ? flows : undefined };
 }
 
 export class Heavy {

@@ -2,6 +2,7 @@
 
 import { draw, type Chart } from "../draw/index";
 import "./style.css";
+import { Core } from "./core";
 import { Drop } from "./capture/drop";
 import type { Estimate } from "./capture/estimate";
 import { read, type Asked, type Question } from "./asked";
@@ -11,6 +12,8 @@ import * as file from "./file";
 import { Flows } from "./flows";
 import { Heavy, packets } from "./heavy";
 import { HostEcn } from "./hostecn";
+import { Language } from "./language";
+import { module } from "./module";
 import * as permalink from "./permalink";
 import { InputError, words as inWords } from "./problem";
 import { NativeSwitch } from "./nativeswitch";
@@ -22,6 +25,7 @@ import { Running } from "./running";
 import { DEFAULTS, type Scenario } from "./scenario";
 import type { RunLines } from "./series";
 import { digits, mbps, percent, sentence, summary, type Row } from "./summary";
+import { sliders } from "./sliders";
 import { Sweep } from "./sweep";
 import { Understand } from "./understand/view";
 import { warnings } from "./warnings";
@@ -57,18 +61,20 @@ async function main(): Promise<void> {
     show(figure.name, at("response"), () => sweep.figure(published(preset(question)?.published)) ?? figure);
   });
   const understand = new Understand(at<HTMLDetailsElement>("understand"));
-  let controls: string[];
+  let language: Language;
   try {
-    [controls] = await Promise.all([runner.controls, native.find()]);
+    const [core] = await Promise.all([module.then((compiled) => Core.of(compiled)), runner.ready, native.find()]);
+    language = new Language(core);
   } catch (error) {
     wrong(`the simulator could not be loaded: ${error instanceof Error ? error.message : String(error)}`);
     return;
   }
 
-  const fields = FIELDS.map((told) => new Field(told, (text) => edit(told.field, text)));
-  const queue = new QueueFields((changed) => edit("path.queue", changed));
+  const slider = sliders(language);
+  const fields = FIELDS.map((told) => new Field(told, slider[told.slider ?? ""], (text) => edit(told.field, text)));
+  const queue = new QueueFields(language, slider["queue"]!, (changed) => edit("path.queue", changed));
   const ecn = new HostEcn((changed) => edit("host.ecn", changed));
-  const flows = new Flows(controls, (changed) => ask({ ...question, scenario: { ...question.scenario, flows: changed } }));
+  const flows = new Flows(language, (changed) => ask({ ...question, scenario: { ...question.scenario, flows: changed } }));
   const before = fields.findIndex(({ told }) => told.field === "path.reverse_rate");
   const roots = fields.map(({ root }) => root);
   at("fields").append(...roots.slice(0, before), ...queue.roots, ecn.root, ...roots.slice(before));
@@ -81,7 +87,7 @@ async function main(): Promise<void> {
     if (linked !== undefined && permalink.written(linked) !== permalink.written(question)) ask(linked, true);
   });
   const heavy = new Heavy(at("heavy"), (less) => ask(less, true));
-  new Drop((path) => tryPath(path));
+  new Drop(language, (path) => tryPath(path));
   const linked = followed();
   ask(linked ?? question, true, damaged);
   document.body.dataset["ready"] = String(Math.round(performance.now()));
@@ -117,7 +123,7 @@ async function main(): Promise<void> {
     sweep.stop();
     understand.changed();
     try {
-      asked = read(question, controls);
+      asked = read(question, language);
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       runner.stop();
@@ -150,7 +156,7 @@ async function main(): Promise<void> {
 
   /** What is computed beside it takes no processor from it. */
   function background(): void {
-    if (answered && still && asked !== undefined) sweep.ask(asked, controls);
+    if (answered && still && asked !== undefined) sweep.ask(asked, language);
   }
 
   function cancelled(): void {
@@ -311,7 +317,7 @@ async function main(): Promise<void> {
       if (chosen.size > file.LARGEST) return took("That file is larger than 4 MiB: is it a scenario?");
       void chosen.text().then((text) => {
         try {
-          ask(file.read(text), true);
+          ask(file.read(text, language), true);
           took(`${chosen.name} is open.`);
         } catch (error) {
           if (!(error instanceof InputError)) throw error;

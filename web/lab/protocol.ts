@@ -41,7 +41,7 @@ export interface Rows {
 }
 
 export type Answer =
-  | { kind: "ready"; controls: string[] }
+  | { kind: "ready" }
   | { kind: "rows"; number: number; runs: Rows[]; events: number; workedMs: number }
   | { kind: "failed"; number: number; why: string; problem?: Problem };
 

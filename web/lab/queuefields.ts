@@ -1,10 +1,11 @@
 // The bottleneck's queue: its limit, which kind it is, and whether it marks. All of a kind's other parameters are a file's or a link's.
 
 import { Field, made } from "./fields";
+import type { Language } from "./language";
 import type { InputError } from "./problem";
-import { LIMITS, MARKING, PLAIN } from "./queuelimit";
-import { QUEUE_KINDS, type QueueGiven } from "./queues";
-import { DEFAULTS } from "./scenario";
+import { ABOVE, LIMITS, PLAIN } from "./queuelimit";
+import { DEFAULTS, type QueueGiven } from "./scenario";
+import type { Slider } from "./sliders";
 
 const WORDS: Record<string, string> = {
   pfifo: "pfifo: tail drop, in packets",
@@ -28,13 +29,14 @@ const NEEDED: Record<string, Record<string, string>> = {
 
 export class QueueFields {
   readonly roots: HTMLElement[];
-  private readonly limit = new Field({ field: "path.queue", ...shown(PLAIN), slider: "queue" }, (text) => this.limited(text));
+  private readonly limit: Field;
   private readonly kind = made("select", "");
   private readonly marks = made("input", "");
   private readonly marksRoot = made("label", "marks");
   private readonly above = new Field(
     { field: "path.queue.above", label: "Marks above", hint: "a delay, e.g. 1 ms; empty: the kind's default" },
-    (text) => this.edit(this.marking?.above?.field, text === "" ? undefined : text),
+    undefined,
+    (text) => this.edit(this.marksAbove, text === "" ? undefined : text),
   );
   private readonly wrong = made("p", "wrong");
   private queue: QueueGiven = DEFAULTS.path.queue;
@@ -42,12 +44,17 @@ export class QueueFields {
   /** The tail drop's limit, to come back to. */
   private plain: string = DEFAULTS.path.queue;
 
-  constructor(private readonly changed: (queue: QueueGiven) => void) {
+  constructor(
+    private readonly language: Language,
+    slider: Slider,
+    private readonly changed: (queue: QueueGiven) => void,
+  ) {
+    this.limit = new Field({ field: "path.queue", ...shown(PLAIN) }, slider, (text) => this.limited(text));
     const label = made("label", "");
     label.htmlFor = this.kind.id = "f-kind";
     label.textContent = "Kind of queue";
     const plain = Object.assign(made("option", ""), { value: "", textContent: "tail drop" });
-    const known = QUEUE_KINDS.map((kind) => Object.assign(made("option", ""), { value: kind, textContent: WORDS[kind] ?? kind }));
+    const known = Object.keys(language.queues).map((kind) => Object.assign(made("option", ""), { value: kind, textContent: WORDS[kind] ?? kind }));
     this.kind.append(plain, ...known);
     this.wrong.hidden = true;
     this.wrong.id = "f-kind-wrong";
@@ -75,14 +82,15 @@ export class QueueFields {
     this.shown = kind;
     if (typeof queue === "string") this.plain = queue;
     this.kind.value = kind;
-    this.limit.become(shown(limit), limit.otherwise ?? limit.empty ?? "", limit.bdp === true);
+    this.limit.become(shown(limit), limit.empty ?? this.otherwise(limit.field), limit.bdp === true);
     this.limit.show(table === undefined ? queue : table[limit.field], anew);
-    const { ecn, above } = this.marking ?? {};
+    const ecn = this.fields["ecn"];
+    const above = this.marksAbove;
     this.marksRoot.hidden = ecn === undefined;
     this.marks.checked = (table?.["ecn"] ?? ecn) === true;
     this.above.root.hidden = above === undefined;
-    this.above.become({ label: "Marks above", hint: this.above.told.hint }, above?.otherwise ?? "no delay", false);
-    this.above.show(above === undefined ? "" : table?.[above.field], anew);
+    this.above.become({ label: "Marks above", hint: this.above.told.hint }, this.otherwise(above) || "no delay", false);
+    this.above.show(above === undefined ? "" : table?.[above], anew);
   }
 
   /** What is wrong with it, in these words; true: it is of the queue. */
@@ -91,7 +99,7 @@ export class QueueFields {
     const its = error?.field?.startsWith("path.queue") === true && queue === "queue";
     const of = (field: string | undefined): boolean => its && field !== undefined && part === field;
     const limit = of(this.ownLimit) || (its && typeof this.queue === "string");
-    const above = of(this.marking?.above?.field);
+    const above = of(this.marksAbove);
     const kind = its && !limit && !above;
     this.limit.tell(limit ? words : undefined);
     this.above.tell(above ? words : undefined);
@@ -102,12 +110,26 @@ export class QueueFields {
     return its;
   }
 
-  private get marking() {
-    return typeof this.queue === "object" && this.queue !== null ? MARKING[this.queue.kind] : undefined;
+  /** The fields of its kind, and what each is where it is absent. */
+  private get fields(): Readonly<Record<string, unknown>> {
+    return this.language.queues[this.ownKind] ?? {};
+  }
+
+  private get ownKind(): string {
+    return typeof this.queue === "object" && this.queue !== null ? this.queue.kind : "";
+  }
+
+  private get marksAbove(): string | undefined {
+    return ABOVE[this.ownKind];
   }
 
   private get ownLimit(): string | undefined {
-    return typeof this.queue === "object" && this.queue !== null ? LIMITS[this.queue.kind]?.field : undefined;
+    return LIMITS[this.ownKind]?.field;
+  }
+
+  /** What a field of its kind is where it is absent; "" where that is nothing. */
+  private otherwise(field: string | undefined): string {
+    return field === undefined ? "" : String(this.fields[field] ?? "");
   }
 
   private limited(text: string): void {

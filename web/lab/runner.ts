@@ -24,14 +24,14 @@ export class Runner {
   workedMs = 0;
   /** Whether it runs elsewhere. */
   native = false;
-  /** Names of the congestion controls, once the core is there. */
-  readonly controls: Promise<string[]>;
+  /** Once the core is there. */
+  readonly ready: Promise<void>;
 
   constructor(
     private readonly listener: Listener,
     private readonly everyMs: number,
   ) {
-    this.controls = new Promise((resolve, reject) => {
+    this.ready = new Promise((resolve, reject) => {
       this.worker.onerror = (event) => {
         const why = event.message || "the worker could not be loaded";
         reject(new Error(why));
@@ -39,7 +39,7 @@ export class Runner {
         if (this.asked !== undefined) this.listener.failed(why);
       };
       this.worker.onmessage = ({ data }: MessageEvent<Answer>) => {
-        if (data.kind === "ready") resolve(data.controls);
+        if (data.kind === "ready") resolve();
         else this.told(data);
       };
       module.then((compiled) => this.worker.postMessage({ kind: "begin", module: compiled } satisfies Question), reject);

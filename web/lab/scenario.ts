@@ -2,7 +2,9 @@
 
 import type { Control } from "./control";
 import { InputError } from "./problem";
-import type { QueueGiven } from "./queues";
+
+/** As a scenario file has it: text is the limit of a tail drop, a table names a kind. */
+export type QueueGiven = string | ({ kind: string } & Record<string, unknown>);
 
 /** Text has its unit, as in a scenario file. What is absent has the default of src/sawtooth/scenario/parts.py. */
 export interface Scenario {
@@ -57,6 +59,33 @@ export function shaped(told: unknown): Scenario {
 function table(given: unknown, field: string | undefined): Record<string, unknown> {
   if (typeof given === "object" && given !== null && !Array.isArray(given)) return given as Record<string, unknown>;
   throw new InputError("wrong-type", "a table is needed", `write [${field ?? "path"}] and its fields below`, field);
+}
+
+/** What the page has of a scenario; the command line has the rest. */
+const FIELDS: Record<string, readonly string[]> = {
+  "": ["name", "topology", "duration", "interval", "seed", "path", "host", "flows"],
+  path: ["rate", "reverse_rate", "rtt", "queue", "loss", "ack_loss"],
+  host: ["ecn", "ecn_fallback", "receive_buffer"],
+  flows: ["name", "cc", "count", "start", "duration", "bytes"],
+};
+
+/** Refuses what a scenario file may have and a page has not. */
+export function onlyKnown(asked: Scenario): void {
+  const check = (given: object, table: string, at: string): void => {
+    for (const name of Object.keys(given)) {
+      if (FIELDS[table]!.includes(name)) continue;
+      const fix = `run it with the command line; fields here: ${FIELDS[table]!.join(", ")}`;
+      throw new InputError("unsupported", "the page does not have this field", fix, at === "" ? name : `${at}.${name}`);
+    }
+  };
+  check(asked, "", "");
+  const { topology } = asked as { topology?: string };
+  if (topology !== undefined && topology !== "path") {
+    throw new InputError("unsupported", `the page does not have the topology "${topology}"`, "run it with the command line", "topology");
+  }
+  check(asked.path ?? {}, "path", "path");
+  check(asked.host ?? {}, "host", "host");
+  (asked.flows ?? []).forEach((flow, index) => check(flow, "flows", `flows.${index}`));
 }
 
 export const DEFAULTS = {

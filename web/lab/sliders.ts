@@ -1,6 +1,6 @@
 // Sliders of quantities: a place for each value of two digits between two ends, and the text that a scenario file has for it.
 
-import { BDP, loss, lossText, queue, queueText, rate, rateText, span, spanText } from "./units";
+import { BDP, type Kind, type Language } from "./language";
 
 /** At most so many places a slider has, about the pixels of its track; neighbours differ in their text. */
 const MOST_PLACES = 400;
@@ -51,24 +51,20 @@ function slider({ low, high, read, show, none, unlimited }: Quantity): Slider {
   };
 }
 
-const whole = (value: number): bigint => BigInt(Math.round(value));
-
-const RATE: Quantity = { low: 100e3, high: 10e9, read: (text) => Number(rate(text)), show: (bps) => rateText(whole(bps)) };
-const PARTS = Number(BDP);
-
-export const SLIDERS: Record<string, Slider> = {
-  rate: slider(RATE),
-  limit: slider({ ...RATE, unlimited: true }),
-  rtt: slider({ low: 100e3, high: 1e9, read: (text) => Number(span(text)), show: (ns) => spanText(whole(ns)) }),
-  loss: slider({ low: 1e4, high: 2e8, read: (text) => Number(loss(text)), show: (ppb) => lossText(whole(ppb)), none: "0%" }),
-  duration: slider({ low: 1e9, high: 120e9, read: (text) => Number(span(text)), show: (ns) => spanText(whole(ns)) }),
-  queue: slider({
-    low: 0.02 * PARTS,
-    high: 20 * PARTS,
-    read: (text) => {
-      const found = queue(text);
-      return found.unit === "bdp" ? Number(found.amount) : null;
-    },
-    show: (parts) => queueText({ unit: "bdp", amount: whole(parts) }),
-  }),
-};
+/** Those of the page, by name. */
+export function sliders(language: Language): Record<string, Slider> {
+  const of = (kind: Kind, low: number, high: number, ends: Pick<Quantity, "none" | "unlimited"> = {}): Slider =>
+    slider({ low, high, read: (text) => language.read(kind, text).amount, show: (value) => language.print(kind, value), ...ends });
+  const bdp = (text: string): number | null => {
+    const { amount, unit } = language.read("queue", text);
+    return unit === "bdp" ? amount : null;
+  };
+  return {
+    rate: of("rate", 100e3, 10e9),
+    limit: of("rate", 100e3, 10e9, { unlimited: true }),
+    rtt: of("span", 100e3, 1e9),
+    loss: of("loss", 1e4, 2e8, { none: "0%" }),
+    duration: of("span", 1e9, 120e9),
+    queue: slider({ low: 0.02 * BDP, high: 20 * BDP, read: bdp, show: (parts) => language.print("queue", parts) }),
+  };
+}

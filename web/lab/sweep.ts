@@ -1,11 +1,12 @@
 // The response to loss, point by point in a worker of its own: each flow's control by itself on this path, over losses.
 
 import type { Figure, Series } from "../draw/form";
+import { milliseconds } from "./amount";
 import { read, type Asked } from "./asked";
 import { colours } from "./figures";
+import type { Language } from "./language";
 import { Runner } from "./runner";
 import type { Published } from "./published";
-import { loss, lossText, spanText } from "./units";
 
 /** Percent: those in the middle first, so that the curve has its shape early. */
 const LOSSES = [1, 0.1, 10, 0.01, 0.3, 3, 0.03, 0.001, 2, 5, 0.5, 20];
@@ -22,7 +23,7 @@ export class Sweep {
   /** There from the first question on: it takes nothing from the page's beginning. */
   private runner: Runner | undefined;
   private asked: Asked | undefined;
-  private controls: readonly string[] = [];
+  private language: Language | undefined;
   private waiting: number[] = [];
   private current = 0;
   private points: Point[][] = [];
@@ -30,9 +31,9 @@ export class Sweep {
   constructor(private readonly drawn: (figure: Figure, done: number, of: number) => void) {}
 
   /** Begins anew, for this path and these flows. */
-  ask(asked: Asked, controls: readonly string[]): void {
+  ask(asked: Asked, language: Language): void {
     this.asked = asked;
-    this.controls = controls;
+    this.language = language;
     this.waiting = [...LOSSES];
     this.points = asked.flows.map(() => []);
     this.next();
@@ -78,7 +79,7 @@ export class Sweep {
         y: known.map((point) => point.mbps),
       });
     }
-    const now = Number(loss(asked.question.scenario.path?.loss ?? "0%")) / 1e7;
+    const now = asked.compiled[0]!.lossPpb / 1e7;
     const low = LOSSES.reduce((one, other) => Math.min(one, other));
     return {
       name: "response",
@@ -100,10 +101,10 @@ export class Sweep {
   private next(): void {
     const percent = this.waiting.shift();
     const { asked } = this;
-    if (percent === undefined || asked === undefined) return;
+    if (percent === undefined || asked === undefined || this.language === undefined) return;
     this.current = percent;
     const { scenario } = asked.question;
-    const path = { ...scenario.path, loss: lossText(BigInt(Math.round(percent * 1e7))) };
+    const path = { ...scenario.path, loss: `${percent}%` };
     const flows = asked.flows.map(({ control: cc }, at) => ({ cc, name: `f${at}` }));
     this.runner ??= new Runner(
       {
@@ -114,7 +115,7 @@ export class Sweep {
       },
       60_000,
     );
-    this.runner.ask(read({ scenario: { ...scenario, path, flows, duration: durationOf(asked) }, alone: true }, this.controls));
+    this.runner.ask(read({ scenario: { ...scenario, path, flows, duration: durationOf(asked) }, alone: true }, this.language));
   }
 
   private taken(asked: Asked, means: number[]): void {
@@ -131,5 +132,5 @@ export class Sweep {
 /** That a point is simulated for. */
 function durationOf({ compiled }: Asked): string {
   const seconds = Math.min(MOST_S, Math.max(LEAST_S, MOST_BITS / compiled[0]!.rateBps));
-  return spanText(BigInt(Math.round(seconds * 10)) * 100_000_000n);
+  return milliseconds(Math.round(seconds * 10) * 100);
 }

@@ -24,7 +24,7 @@ let core: Core;
 function begin(given: WebAssembly.Module): void {
   module = given;
   core = new Core(module);
-  answer({ kind: "ready", controls: core.controls() });
+  answer({ kind: "ready" });
 }
 
 self.onmessage = ({ data }: MessageEvent<Question>) => {

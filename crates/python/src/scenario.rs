@@ -44,12 +44,14 @@ fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Bool(flag.is_true()));
     }
     if given.is_instance_of::<PyInt>() {
-        return Ok(given.extract::<i128>().map_or(Value::Huge, Value::Whole));
+        let huge = || Ok(Value::Huge(given.str()?.to_string()));
+        return given.extract::<i128>().map_or_else(|_| huge(), |number| Ok(Value::Whole(number)));
     }
     if given.is_instance_of::<PyFloat>() {
         return Ok(Value::Real(given.extract()?));
     }
     if let Ok(text) = given.cast::<PyString>() {
+        // Halves of letters, which no file has, are what they look like.
         return Ok(Value::Text(text.to_string_lossy().into_owned()));
     }
     if let Ok(list) = given.cast::<PyList>() {

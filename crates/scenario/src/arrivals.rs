@@ -57,11 +57,8 @@ table! {
 }
 
 fn agrees(arrivals: &Arrivals, files: &dyn Files) -> Result<(), Problem> {
-    let all = [
-        ("every", arrivals.every.is_some()),
-        ("load", arrivals.load.is_some()),
-        ("times", arrivals.times.is_some()),
-    ];
+    let all =
+        [("every", arrivals.every.is_some()), ("load", arrivals.load.is_some()), ("times", arrivals.times.is_some())];
     let given: Vec<&str> = all.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
     let fix = "give one of every = \"20 ms\", load = \"30%\", times = \"transfers.csv\"";
     match given.as_slice() {
@@ -117,8 +114,7 @@ impl Arrivals {
             (Load::Rate(rate), _) => u128::from(rate.bps) * u128::from(PPB),
             (Load::Share(share), Some(bps)) => u128::from(bps) * u128::from(share.ppb),
             (Load::Share(_), None) => {
-                let message =
-                    format!("no transmitter is on the way, of whose rate \"{load}\" could be the share");
+                let message = format!("no transmitter is on the way, of whose rate \"{load}\" could be the share");
                 return Err(Problem::new("conflict", message, "give it as a rate: load = \"30 Mbit/s\"").of("load"));
             }
         };

@@ -15,8 +15,16 @@ use sawtooth_net::scenario as net;
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
 /// Netflix's, before each title had its own ("Per-Title Encode Optimization", Netflix Technology Blog, 2015).
 const LADDER: &[&str] = &[
-    "235 kbit/s", "375 kbit/s", "560 kbit/s", "750 kbit/s", "1050 kbit/s", "1750 kbit/s", "2350 kbit/s", "3 Mbit/s",
-    "4300 kbit/s", "5800 kbit/s",
+    "235 kbit/s",
+    "375 kbit/s",
+    "560 kbit/s",
+    "750 kbit/s",
+    "1050 kbit/s",
+    "1750 kbit/s",
+    "2350 kbit/s",
+    "3 Mbit/s",
+    "4300 kbit/s",
+    "5800 kbit/s",
 ];
 
 table! {

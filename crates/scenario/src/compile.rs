@@ -22,8 +22,8 @@ use sawtooth_net::scenario as net;
 use std::collections::BTreeMap;
 
 /// Ethernet's, IPv4's and TCP's headers; the option of timestamps; what IPv6's header has more.
-const HEADERS: u64 = 14 + 20 + 20;
-const TIMESTAMPS: u64 = 12;
+pub(crate) const HEADERS: u64 = 14 + 20 + 20;
+pub(crate) const TIMESTAMPS: u64 = 12;
 const IPV6_MORE: u64 = 20;
 const MOST_QUEUE_PACKETS: i128 = 1_000_000_000;
 /// Bytes of kernel memory that a received segment takes beyond its payload.
@@ -145,10 +145,8 @@ fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Pa
             Err(Problem::new("conflict", message, fix).of(format!("{}.{}", wire.place, names[place])))
         };
         if given.iter().filter(|one| **one).count() > 1 {
-            let message = format!(
-                "of \"{}\", changes of the rate, a trace and opportunities exclude each other",
-                wire.name
-            );
+            let message =
+                format!("of \"{}\", changes of the rate, a trace and opportunities exclude each other", wire.name);
             return conflict(message, "leave one of them out");
         }
         let is_shared = |index: usize| {
@@ -181,8 +179,7 @@ fn kernel(network: &Network, settings: &[Host]) -> Result<Option<String>, Proble
         kernel.as_ref().map_or("Linux without additions".to_string(), |name| format!("\"{name}\""))
     };
     let (one, other) = (&network.hosts[0], &network.hosts[place]);
-    let message =
-        format!("a run has one kernel, and {one} runs {}, {other} {}", shown(all[0]), shown(all[place]));
+    let message = format!("a run has one kernel, and {one} runs {}, {other} {}", shown(all[0]), shown(all[place]));
     let fix = "name it for all hosts: [host] kernel = \"NAME\"";
     Err(Problem::new("conflict", message, fix).of(format!("hosts.{other}.kernel")))
 }
@@ -403,8 +400,7 @@ impl Whole<'_> {
         let at = format!("flows.{}", placed.index);
         if placed.count > 1 {
             let message = "transfers come by themselves, so they are not counted";
-            let fix =
-                "leave it out, and say how many come by their load; for s*, give at most the number of pairs";
+            let fix = "leave it out, and say how many come by their load; for s*, give at most the number of pairs";
             return Err(Problem::new("conflict", message, fix).of(format!("{at}.count")));
         }
         let Network { wires, transmitters, .. } = self.network;

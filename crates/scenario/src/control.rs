@@ -8,8 +8,25 @@ use crate::words::{shown, suggestion};
 /// All of Linux, as it names them, and BBR version 3 and Prague, which only patched kernels have; which of them an engine has is the
 /// engine's to say. A kernel that is named may have others.
 pub const CONGESTION_CONTROLS: &[&str] = &[
-    "bbr", "bbr3", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "prague",
-    "reno", "scalable", "vegas", "veno", "westwood", "yeah",
+    "bbr",
+    "bbr3",
+    "bic",
+    "cdg",
+    "cubic",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "prague",
+    "reno",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
 ];
 /// What else than Linux's behaviour the simulator has under a control's name.
 pub const VARIANTS: &[(&str, &[&str])] = &[("bbr3", &["draft", "ecn"]), ("reno", &["abe"]), ("cubic", &["abe"])];
@@ -201,7 +218,7 @@ fn parameter(value: &Value) -> Result<(), Problem> {
             let message = "no type of a parameter holds this number";
             Err(Problem::new("out-of-range", message, "choose a smaller one"))
         }
-        Value::Huge => {
+        Value::Huge(_) => {
             let message = "no type of a parameter holds this number";
             Err(Problem::new("out-of-range", message, "choose a smaller one"))
         }

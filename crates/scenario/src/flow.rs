@@ -94,9 +94,8 @@ impl Flow {
 
     /// What of a flow does not go together. Fields are the flow's.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        let conflict = |message: &str, field: &str| {
-            Err(Problem::new("conflict", message, "remove one of the two").of(field))
-        };
+        let conflict =
+            |message: &str, field: &str| Err(Problem::new("conflict", message, "remove one of the two").of(field));
         if self.bytes.is_some() && self.duration.is_some() {
             return conflict("a flow ends after its bytes or after its duration, not both", "bytes");
         }
@@ -105,8 +104,7 @@ impl Flow {
             return conflict(message, "source");
         }
         if self.replace.is_some() && (self.is_arrivals() || self.is_datagrams()) {
-            let message =
-                "transfers that come by themselves end when they are done, and datagrams have no connection";
+            let message = "transfers that come by themselves end when they are done, and datagrams have no connection";
             return conflict(message, "replace");
         }
         self.check_reader()?;

@@ -29,7 +29,8 @@ impl Short for Jitter {}
 fn agrees(jitter: &Jitter, files: &dyn Files) -> Result<(), Problem> {
     let is_table = jitter.distribution == "table";
     let Some(name) = &jitter.table else {
-        let lacking = || Problem::new("missing-field", "it is in no file", "write table = \"measured.dist\"").of("table");
+        let lacking =
+            || Problem::new("missing-field", "it is in no file", "write table = \"measured.dist\"").of("table");
         return if is_table { Err(lacking()) } else { Ok(()) };
     };
     if !is_table {

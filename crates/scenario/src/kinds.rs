@@ -72,6 +72,11 @@ macro_rules! kinds {
                 })
             }
 
+            /// What is declared of each kind's fields.
+            pub fn declared() -> Vec<(&'static str, &'static [$crate::table::Declared])> {
+                vec![$( ($kind, <$Table as $crate::table::Declare>::FIELDS) ),+]
+            }
+
             pub fn write(&self) -> $crate::value::Value {
                 match self {
                     $( $Name::$Table(one) => $crate::table::Field::write(one), )+

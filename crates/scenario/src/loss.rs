@@ -33,8 +33,7 @@ table! {
 fn is_one(pattern: &LossPattern, _: &dyn Files) -> Result<(), Problem> {
     match (&pattern.every, &pattern.gilbert_elliott) {
         (None, None) => {
-            let fix =
-                "write loss = { every = 1000 } or loss = { gilbert_elliott = { p = \"1%\", r = \"30%\" } }";
+            let fix = "write loss = { every = 1000 } or loss = { gilbert_elliott = { p = \"1%\", r = \"30%\" } }";
             Err(Problem::new("missing-field", "this table does not say which packets are lost", fix))
         }
         (Some(_), Some(_)) => {
@@ -70,12 +69,9 @@ impl LossModel {
         let LossModel::Pattern(pattern) = self else { return None };
         Some(match (&pattern.every, &pattern.gilbert_elliott) {
             (Some(every), _) => net::LossPattern::Every(*every),
-            (_, Some(GilbertElliott { p, r, bad, good, .. })) => net::LossPattern::GilbertElliott {
-                p_ppb: p.ppb,
-                r_ppb: r.ppb,
-                bad_ppb: bad.ppb,
-                good_ppb: good.ppb,
-            },
+            (_, Some(GilbertElliott { p, r, bad, good, .. })) => {
+                net::LossPattern::GilbertElliott { p_ppb: p.ppb, r_ppb: r.ppb, bad_ppb: bad.ppb, good_ppb: good.ppb }
+            }
             _ => unreachable!("a pattern is one of the two"),
         })
     }

@@ -24,9 +24,8 @@ impl<'a> Number<'a> {
     /// cannot take long to expand. None: it begins with none, or with the beginning of a longer one.
     pub fn read(text: &'a str) -> Option<(Number<'a>, &'a str)> {
         let bytes = text.as_bytes();
-        let digits_at = |from: usize, most: usize| {
-            bytes[from..].iter().take(most).take_while(|byte| byte.is_ascii_digit()).count()
-        };
+        let digits_at =
+            |from: usize, most: usize| bytes[from..].iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
         let sign = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
         let whole = digits_at(sign, 30);
         let mut end = sign + whole;

@@ -52,13 +52,7 @@ pub fn apply(
     Ok(tables)
 }
 
-fn set_in_list(
-    tables: &mut Table,
-    key: &str,
-    steps: &[&str],
-    value: &Value,
-    names: &[String],
-) -> Result<(), Problem> {
+fn set_in_list(tables: &mut Table, key: &str, steps: &[&str], value: &Value, names: &[String]) -> Result<(), Problem> {
     let list = steps[0];
     let last: String = steps[steps.len() - 1].chars().take(20).collect();
     let given = tables.entry(list, || Value::Null);

@@ -118,9 +118,8 @@ const SAME: &[(&str, &[&str])] = &[
     ("delay", &["rtt", "latency"]),
     ("bytes", &["size", "transfer"]),
 ];
-const OF_PATH: &[&str] = &[
-    "rate", "rtt", "queue", "loss", "ack_loss", "reverse_rate", "jitter", "reorder", "trace", "policer", "changes",
-];
+const OF_PATH: &[&str] =
+    &["rate", "rtt", "queue", "loss", "ack_loss", "reverse_rate", "jitter", "reorder", "trace", "policer", "changes"];
 const OF_HOST: &[(&str, &str)] = &[
     ("mtu", "mss"),
     ("initcwnd", "initial_window"),

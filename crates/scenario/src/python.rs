@@ -17,7 +17,7 @@ fn shown(value: &Value) -> String {
         Value::Bool(true) => "True".into(),
         Value::Bool(false) => "False".into(),
         Value::Whole(number) => number.to_string(),
-        Value::Huge => "a number of too many digits".into(),
+        Value::Huge(number) => number.clone(),
         Value::Real(number) => float(*number),
         Value::Text(text) => quoted(text),
         Value::Date(_, text) => text.clone(),
@@ -56,7 +56,14 @@ fn quoted(text: &str) -> String {
 /// `repr` of a float: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e16 on.
 pub fn float(number: f64) -> String {
     if !number.is_finite() {
-        return if number.is_nan() { "nan" } else if number > 0.0 { "inf" } else { "-inf" }.into();
+        return if number.is_nan() {
+            "nan"
+        } else if number > 0.0 {
+            "inf"
+        } else {
+            "-inf"
+        }
+        .into();
     }
     let scientific = format!("{number:e}");
     let (digits, exponent) = scientific.split_once('e').expect("scientific form has an exponent");

@@ -24,9 +24,8 @@ const UPDATE: Rule = Rule::Between("100 us", "3600 s");
 const QUANTUM: Rule = Rule::Between("256 bytes", "1 MiB");
 const PACKET: Rule = Rule::Between("1 byte", "64 KiB");
 const BURST: Rule = Rule::Between("1 byte", "1 GiB");
-const ISOLATIONS: &[&str] = &[
-    "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate",
-];
+const ISOLATIONS: &[&str] =
+    &["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
 
 table! {
     /// First in, first out; what comes to a full queue is dropped.
@@ -97,7 +96,9 @@ fn red_agrees(red: &Red, _: &dyn Files) -> Result<(), Problem> {
     for (name, given) in [("min", red.min), ("max", red.max)] {
         if given.is_some_and(|given| given.unit != red.limit.unit) {
             let message = format!("{name} and limit are a size and a time");
-            return Err(Problem::new("conflict", message, format!("write it like the limit, \"{}\"", red.limit)).of(name));
+            return Err(
+                Problem::new("conflict", message, format!("write it like the limit, \"{}\"", red.limit)).of(name)
+            );
         }
     }
     Ok(())
@@ -124,8 +125,7 @@ impl Red {
         let avpkt = self.avpkt.bytes;
         let burst = self.burst.unwrap_or_else(|| ((2 * min_bytes + max_bytes) / (3 * avpkt)).max(1));
         let Some(weight_log) = weight(min_bytes as f64 / avpkt as f64, burst as f64) else {
-            let message =
-                format!("the average does not pass min, {min_bytes} bytes, with a burst of {burst} packets");
+            let message = format!("the average does not pass min, {min_bytes} bytes, with a burst of {burst} packets");
             let fix = format!("choose a burst of at least {}, or a smaller min", min_bytes / avpkt + 1);
             return Err(Problem::new("conflict", message, fix).of("burst"));
         };
@@ -213,7 +213,7 @@ table! {
 
 fn sfq_is_tcs(sfq: &Sfq, _: &dyn Files) -> Result<(), Problem> {
     let refused = |message: String, fix: &str, field: &str| Err(Problem::new("out-of-range", message, fix).of(field));
-    if sfq.perturb.ns % 1_000_000_000 != 0 {
+    if !sfq.perturb.ns.is_multiple_of(1_000_000_000) {
         return refused("tc counts whole seconds".into(), "write e.g. \"10 s\"", "perturb");
     }
     if !sfq.divisor.is_power_of_two() {
@@ -382,7 +382,7 @@ table! {
 }
 
 fn dualpi2_is_tcs(dualpi2: &DualPi2, _: &dyn Files) -> Result<(), Problem> {
-    if dualpi2.classic_protection.ppb % 10_000_000 == 0 {
+    if dualpi2.classic_protection.ppb.is_multiple_of(10_000_000) {
         return Ok(());
     }
     let message = format!("\"{}\" is no whole percentage", dualpi2.classic_protection);

@@ -140,10 +140,7 @@ fn is_survived(way: &[usize], source: &str, target: &str, field: &str) -> Result
 
 /// Wires of each [[routes]] table, by its ends. Codes: unknown-name (host or link), no-route (a step without a link), route-loop (a host
 /// passed twice), conflict (two routes for the same ends).
-pub(crate) fn explicit(
-    routes: &[Route],
-    network: &Network,
-) -> Result<BTreeMap<(usize, usize), Vec<usize>>, Problem> {
+pub(crate) fn explicit(routes: &[Route], network: &Network) -> Result<BTreeMap<(usize, usize), Vec<usize>>, Problem> {
     let mut found = BTreeMap::new();
     let steps = Steps::new(network);
     for (number, route) in routes.iter().enumerate() {
@@ -233,7 +230,8 @@ impl<'a> Steps<'a> {
                 return Err(Problem::new("unknown-name", format!("no link is named \"{link}\""), fix).of(field));
             }
             return self.by_link.get(&(here, link)).copied().ok_or_else(|| {
-                let fix = format!("links that leave it: {}", listed(leaving().map(|wire| wire.link.as_str()).collect()));
+                let fix =
+                    format!("links that leave it: {}", listed(leaving().map(|wire| wire.link.as_str()).collect()));
                 Problem::new("no-route", format!("link \"{link}\" does not leave \"{name}\""), fix).of(field)
             });
         }

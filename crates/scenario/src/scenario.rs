@@ -160,11 +160,8 @@ impl Scenario {
             let message = format!("topology \"{}\" does not read this table", self.topology);
             return Err(Problem::new("conflict", message, fix).of(*name));
         }
-        let drawn = [
-            ("cards", !self.cards.is_empty()),
-            ("links", !self.links.is_empty()),
-            ("routes", !self.routes.is_empty()),
-        ];
+        let drawn =
+            [("cards", !self.cards.is_empty()), ("links", !self.links.is_empty()), ("routes", !self.routes.is_empty())];
         if let (Some(own), Some((name, _))) = (own, drawn.iter().find(|(_, is_given)| *is_given)) {
             let message = format!("topology \"{}\" draws its own network", self.topology);
             let fix = format!("set topology = \"custom\", or use the fields of [{own}]");
@@ -178,9 +175,8 @@ impl Scenario {
     }
 
     fn check_times(&self) -> Result<(), Problem> {
-        let refused = |message: String, fix: &str, field: &str| {
-            Err(Problem::new("out-of-range", message, fix).of(field))
-        };
+        let refused =
+            |message: String, fix: &str, field: &str| Err(Problem::new("out-of-range", message, fix).of(field));
         let Scenario { duration, warmup, interval, .. } = self;
         if warmup >= duration {
             let message = format!("\"{warmup}\" leaves nothing of the duration, \"{duration}\"");

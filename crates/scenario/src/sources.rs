@@ -154,7 +154,8 @@ kinds! {
 impl Source {
     /// An application that writes at times of its own, as the core has it.
     pub fn writes(&self) -> Option<net::Paced> {
-        let paced = |rate: Rate, write: Size, on_off_ns| net::Paced { bytes: write.bytes, rate_bps: rate.bps, on_off_ns };
+        let paced =
+            |rate: Rate, write: Size, on_off_ns| net::Paced { bytes: write.bytes, rate_bps: rate.bps, on_off_ns };
         match self {
             Source::Steady(one) => Some(paced(one.rate, one.write, None)),
             Source::OnOff(one) => Some(paced(one.rate, one.write, Some([one.on.ns, one.off.ns]))),

@@ -368,7 +368,8 @@ impl Field for u64 {
     fn read(given: &Value, rule: &Rule, at: At) -> Result<u64, Wrong> {
         let number = match given {
             Value::Whole(number) => *number,
-            Value::Huge => i128::MAX,
+            Value::Huge(number) if number.starts_with('-') => i128::MIN,
+            Value::Huge(_) => i128::MAX,
             _ => {
                 let fix = format!("write it without quotes, unit or decimals: {} = 10", at.name);
                 return wrong_type("a whole number is needed", fix);
@@ -384,7 +385,11 @@ impl Field for u64 {
             let (last, others) = known.split_last().expect("there are some");
             let others: Vec<String> = others.iter().map(u64::to_string).collect();
             let fix = format!("choose {} or {last}", others.join(", "));
-            return Err(one(Problem::new("out-of-range", format!("{number} is not a timer tick of Linux"), fix)));
+            return Err(one(Problem::new(
+                "out-of-range",
+                format!("{} is not a timer tick of Linux", python::text(given)),
+                fix,
+            )));
         }
         u64::try_from(number).or_else(|_| limited(given, number < 0, true, "0", "18446744073709551615").map(|()| 0))
     }
@@ -399,7 +404,7 @@ impl Field for f64 {
         let fix = "see docs/reference/scenario.md";
         let number = match given {
             Value::Whole(number) => *number as f64,
-            Value::Huge => f64::MAX,
+            Value::Huge(number) => number.parse().unwrap_or(f64::MAX),
             Value::Real(number) if !number.is_finite() => return wrong_type("Input should be a finite number", fix),
             Value::Real(number) => *number,
             _ => return wrong_type("Input should be a valid number", fix),

@@ -75,5 +75,6 @@ fn value(given: &DeValue, depth: usize) -> Result<Value, Problem> {
 }
 
 fn whole(number: &DeInteger) -> Value {
-    i128::from_str_radix(number.as_str(), number.radix()).map_or(Value::Huge, Value::Whole)
+    i128::from_str_radix(number.as_str(), number.radix())
+        .map_or_else(|_| Value::Huge(number.as_str().into()), Value::Whole)
 }

@@ -167,11 +167,8 @@ fn dumbbell(given: &Dumbbell) -> Network {
             0,
             access(&mut network, "right", &receiver, more - more / 2),
         ];
-        let back = vec![
-            access(&mut network, &receiver, "right", more / 2),
-            1,
-            access(&mut network, "left", &sender, 0),
-        ];
+        let back =
+            vec![access(&mut network, &receiver, "right", more / 2), 1, access(&mut network, "left", &sender, 0)];
         let ends = (network.host(&sender).expect("drawn"), network.host(&receiver).expect("drawn"));
         network.routes.insert(ends, there);
         network.routes.insert((ends.1, ends.0), back);

@@ -77,7 +77,7 @@ fn split<'a>(given: &'a Value, what: &str, example: &str, usual: &[&str]) -> Res
     let like = || format!("write it like \"{example}\"");
     let text = match given {
         Value::Text(text) => text,
-        Value::Whole(_) | Value::Huge | Value::Real(_) => {
+        Value::Whole(_) | Value::Huge(_) | Value::Real(_) => {
             let bare = match given {
                 Value::Whole(number) if number.unsigned_abs() < 10u128.pow(30) => Some(number.to_string()),
                 Value::Real(number) => Some(python::float(*number)),
@@ -281,8 +281,7 @@ impl fmt::Display for Size {
             0 => to.write_str("0 bytes"),
             1 => to.write_str("1 byte"),
             bytes if bytes % 1024 == 0 => {
-                let (name, scale) =
-                    BINARY.iter().rev().find(|(_, scale)| bytes % scale == 0).expect("1024 divides it");
+                let (name, scale) = BINARY.iter().rev().find(|(_, scale)| bytes % scale == 0).expect("1024 divides it");
                 write!(to, "{} {name}", bytes / scale)
             }
             bytes if bytes % 1000 == 0 => print(to, bytes, DECIMAL),

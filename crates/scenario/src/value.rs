@@ -10,8 +10,8 @@ pub enum Value {
     Null,
     Bool(bool),
     Whole(i128),
-    /// A whole number that does not fit `Whole`.
-    Huge,
+    /// A whole number that does not fit `Whole`, as text.
+    Huge(String),
     Real(f64),
     Text(String),
     /// A date, a time, or both, as text; first which, by Python's name of it.
@@ -104,7 +104,7 @@ impl Value {
         match self {
             Value::Null => "NoneType",
             Value::Bool(_) => "bool",
-            Value::Whole(_) | Value::Huge => "int",
+            Value::Whole(_) | Value::Huge(_) => "int",
             Value::Real(_) => "float",
             Value::Text(_) => "str",
             Value::Date(kind, _) => kind,
@@ -123,7 +123,8 @@ impl Value {
     fn write(&self, json: &mut String) {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         match self {
-            Value::Null | Value::Huge => json.push_str("null"),
+            Value::Null => json.push_str("null"),
+            Value::Huge(number) => json.push_str(number),
             Value::Bool(flag) => json.push_str(if *flag { "true" } else { "false" }),
             Value::Whole(number) => json.push_str(&number.to_string()),
             Value::Real(number) => json.push_str(&python::float(*number)),

@@ -143,7 +143,8 @@ pub(crate) trait Short: Declare + Sized {
     fn shortly(&self) -> Value {
         let told = self.write();
         let Value::Table(table) = &told else { unreachable!("a table is written as one") };
-        let usual = |name: &str| Self::FIELDS.iter().find(|field| field.name == name).map(|field| field.otherwise.value());
+        let usual =
+            |name: &str| Self::FIELDS.iter().find(|field| field.name == name).map(|field| field.otherwise.value());
         let mut others = table.iter().skip(1);
         let is_short = others.all(|(name, value)| usual(name).as_ref() == Some(value));
         table.iter().next().filter(|_| is_short).map_or(told.clone(), |(_, first)| first.clone())

@@ -7,5 +7,6 @@
 mod capture;
 mod columns;
 mod handles;
+mod language;
 mod simulation;
 mod text;

@@ -20,7 +20,7 @@ FIELDS = {
     "host": ("ecn", "ecn_fallback", "receive_buffer"),
     "flows": ("name", "cc", "count", "start", "duration", "bytes"),
 }
-"""As web/lab/compile.ts has them."""
+"""As web/lab/scenario.ts has them."""
 _HERE = "run it with the command line"
 
 

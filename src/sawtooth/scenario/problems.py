@@ -113,12 +113,18 @@ def _literals(expected: str) -> list[str]:
 def _fields_at(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     """Fields of the table at ``location`` below ``model``, as the file spells them."""
     here: type[BaseModel] = model
+    named = False
     for step in location:
+        if named:
+            # The name of one of several tables, which may be a field's, too.
+            named = False
+            continue
         below = [
             field for name, field in here.model_fields.items() if isinstance(step, str) and step in (name, field.alias)
         ]
         if below:
             here = model_in(below[0].annotation) or here
+            named = typing.get_origin(below[0].annotation) is dict
     return [field.alias or name for name, field in here.model_fields.items()]
 
 

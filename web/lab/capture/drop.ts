@@ -5,6 +5,7 @@ import type { Figure } from "../../draw/form";
 import { group, type Member } from "../../draw/group";
 import { made } from "../fields";
 import { module } from "../module";
+import type { Language } from "../language";
 import { estimate, type Estimate } from "./estimate";
 import { data, ends, type Connection } from "./facts";
 import { drawnOf, GROUP, overTime, timeSequence } from "./figures";
@@ -30,7 +31,10 @@ export class Drop {
   private readonly charts = new Map<string, Chart>();
   private still: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly tried: (path: Estimate) => void) {
+  constructor(
+    private readonly language: Language,
+    private readonly tried: (path: Estimate) => void,
+  ) {
     const input = at<HTMLInputElement>("capture-file");
     input.addEventListener("change", () => {
       const [file] = input.files ?? [];
@@ -164,7 +168,7 @@ export class Drop {
         Object.assign(made("dd", ""), { textContent: told }),
       ]),
     );
-    const path = estimate(connection, curves);
+    const path = estimate(connection, curves, this.language);
     const button = at<HTMLButtonElement>("capture-try");
     button.disabled = path === undefined;
     button.onclick = () => path !== undefined && this.tried(path);

@@ -1,6 +1,6 @@
 // A path to try: what a capture shows of rate, round-trip time and loss, each by one plain measure.
 
-import { lossText, rateText, spanText } from "../units";
+import type { Language } from "../language";
 import { data, type Connection } from "./facts";
 import type { Curves } from "./protocol";
 import { limits, percent, quantity } from "./words";
@@ -25,7 +25,7 @@ export interface Estimate {
 }
 
 /** Undefined where nothing was acknowledged or sent. */
-export function estimate(connection: Connection, curves: Curves): Estimate | undefined {
+export function estimate(connection: Connection, curves: Curves, language: Language): Estimate | undefined {
   const of = data(connection);
   if (of === undefined) return undefined;
   const headers = HEADERS + (connection.handshake.timestamps === false ? 0 : TIMESTAMPS);
@@ -36,7 +36,7 @@ export function estimate(connection: Connection, curves: Curves): Estimate | und
   const higher = found !== undefined && found.bps > mean;
   const bps = ((higher ? found.bps : mean) * (of.mss + headers)) / of.mss;
   if (!(bps >= 1)) return undefined;
-  const rate = rateText(rounded(bps));
+  const rate = language.print("rate", rounded(bps));
   const measure =
     higher
       ? `the highest goodput over ${quantity(found.overS, "s")} that begin with no loss being repaired`
@@ -49,11 +49,11 @@ export function estimate(connection: Connection, curves: Curves): Estimate | und
   const how = [`Rate ${rate}: ${measure}, with headers; ${bound}.`];
   const told: Estimate = { rate, how: "" };
   if (trip !== null && trip.min_s > 0) {
-    told.rtt = spanText(rounded(trip.min_s * 1e6) * 1000n);
+    told.rtt = language.print("span", rounded(trip.min_s * 1e6) * 1000);
     how.push(`Round-trip time ${told.rtt}: the least that was seen.`);
   } else how.push("No round trip was seen: that field stays.");
   if (of.loss.rate !== null) {
-    told.loss = lossText(rounded(of.loss.rate * 1e9));
+    told.loss = language.print("loss", rounded(of.loss.rate * 1e9));
     const { lost, segments } = of.loss;
     const queue = lost > 0 ? "; what a full queue dropped is among them" : "";
     how.push(`Loss ${told.loss}: ${lost} of ${segments} segments (${percent(of.loss.rate)})${queue}.`);
@@ -85,6 +85,6 @@ function highest({ t, goodputBps, retransmits }: Curves, leastS: number, tripS: 
 }
 
 /** Three digits that matter. */
-function rounded(value: number): bigint {
-  return BigInt(Math.round(Number(value.toPrecision(3))));
+function rounded(value: number): number {
+  return Math.round(Number(value.toPrecision(3)));
 }

@@ -1,14 +1,14 @@
 //! Transfers that come by themselves: when, and how large they are.
 
 use crate::scenario::{CONNECTIONS_MAX, DURATION_MAX_NS, within};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a transfer: a petabyte.
 const TRANSFER_MAX: u64 = 1_000_000_000_000_000;
 const PPB: u64 = 1_000_000_000;
 
 /// Each transfer is a connection of its own.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
     pub times: Times,
@@ -18,7 +18,7 @@ pub struct Arrivals {
 }
 
 /// When they come, since the flow's start.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Times {
     /// By chance, each independent of the others: so many nanoseconds apart on average.
@@ -28,7 +28,7 @@ pub enum Times {
 }
 
 /// How many bytes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Sizes {
     Fixed(u64),

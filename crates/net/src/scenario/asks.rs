@@ -1,7 +1,7 @@
 //! Readers: applications at the receiving host that ask for what they get.
 
 use crate::scenario::{DURATION_MAX_NS, RATE_MAX_BPS, Sizes, within};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Parallel connections of a page, and objects of one.
 const PARALLEL_MAX: u64 = 256;
@@ -10,7 +10,7 @@ const OBJECTS_MAX: u64 = 100_000;
 const LADDER_MAX: usize = 100;
 
 /// What a reader asks for, and when. It opens its connections itself.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Asks {
     /// One answer after the other over one connection.
@@ -29,7 +29,7 @@ pub enum Asks {
 }
 
 /// How long a reader waits before it asks again.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Think {
     FixedNs(u64),
@@ -38,7 +38,7 @@ pub enum Think {
 }
 
 /// By what a video's next rate is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// BBA-0 (Huang and others 2014).

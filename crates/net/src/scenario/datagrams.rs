@@ -1,7 +1,7 @@
 //! Datagrams that are sent at their times, whatever becomes of them.
 
 use crate::scenario::{DURATION_MAX_NS, Paced, within};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Of a frame's 65,535 bytes: what Ethernet, IPv4 and UDP leave.
 const PAYLOAD_MAX: u64 = 65_400;
@@ -9,7 +9,7 @@ const PAYLOAD_MAX: u64 = 65_400;
 const EVERY_MIN_NS: u64 = 1_000;
 
 /// So many bytes of payload at a rate: evenly, on and off by turns, or by chance.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Datagrams {
     pub bytes: u64,

@@ -1,10 +1,10 @@
 //! Links, and how they and the transmitters before them vary.
 
 use super::{BURST_MAX, DURATION_MAX_NS, RATE_MAX_BPS, within};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One direction of a link.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     pub name: String,
@@ -43,7 +43,7 @@ pub struct Link {
 }
 
 /// What comes faster than a rate, beyond a burst, is dropped.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
     pub rate_bps: u64,
@@ -51,7 +51,7 @@ pub struct Policer {
 }
 
 /// How the delay deviates.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
     pub ns: u64,
@@ -66,7 +66,7 @@ pub struct Jitter {
 }
 
 /// Which packets have no delay at all, and so overtake: at the earliest each `gap`-th.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
     pub ppb: u64,
@@ -143,7 +143,7 @@ impl Link {
 }
 
 /// Which packets are lost, where that is not independent of those before.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum LossPattern {
     /// The last of so many.
@@ -154,7 +154,7 @@ pub enum LossPattern {
 }
 
 /// How a transmitter's rate varies.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Pace {
     /// From when (ns), and bit/s; before the first the transmitter's rate.
@@ -168,7 +168,7 @@ pub enum Pace {
 }
 
 /// Opportunities of so many bytes, in order; the last one is as late as the period that they repeat with.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
     pub times_ms: Vec<u32>,

@@ -19,11 +19,11 @@ use crate::frames::{DATAGRAM_HEADERS, HEADERS, TIMESTAMP_OPTION};
 use sawtooth_tcp::cc::module::Module;
 use sawtooth_tcp::cc::{Algorithm, Chosen};
 use sawtooth_tcp::options::HostOptions;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     pub duration_ns: u64,
@@ -40,7 +40,7 @@ pub struct Scenario {
     pub queue_delays: bool,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     pub name: String,
@@ -82,7 +82,7 @@ impl Host {
 }
 
 /// What serialises packets: a link's own, or a card that several links share.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transmitter {
     pub name: String,
@@ -93,7 +93,7 @@ pub struct Transmitter {
     #[serde(default)]
     pub pace: Option<Pace>,
     /// Absent: tail drop.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Discipline::is_tail_drop")]
     pub discipline: Discipline,
 }
 
@@ -101,7 +101,7 @@ fn within(value: u64, low: u64, high: u64, what: &str) -> Result<(), String> {
     if (low..=high).contains(&value) { Ok(()) } else { Err(format!("{what} = {value} is not in {low}..{high}")) }
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     pub name: String,
@@ -147,7 +147,7 @@ impl Flow {
     }
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     pub name: String,

@@ -2,7 +2,7 @@
 
 use super::{DURATION_MAX_NS, within};
 use sawtooth_units::Time;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes at a time.
 const BYTES_MAX: u64 = 1_000_000_000;
@@ -10,7 +10,7 @@ const NANOS_PER_SEC: u128 = 1_000_000_000;
 
 /// An application that writes or reads so many bytes at a time, at a rate on average, for a time on and not for a time off; without
 /// the latter always.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paced {
     pub bytes: u64,

@@ -1,10 +1,10 @@
 //! A transmitter's queue: which discipline, and its parameters.
 
 use super::{BURST_MAX, HOUR_NS, RATE_MAX_BPS, within};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What is dropped, and what leaves next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Discipline {
     /// What comes to a full queue is dropped; departures are computed then.
@@ -26,7 +26,7 @@ pub enum Discipline {
 }
 
 /// RFC 8289.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Codel {
     pub target_ns: u64,
@@ -40,7 +40,7 @@ pub struct Codel {
 }
 
 /// RFC 8290.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodel {
     pub target_ns: u64,
@@ -64,7 +64,7 @@ impl FqCodel {
 }
 
 /// Random early detection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
     pub min_bytes: u64,
@@ -82,7 +82,7 @@ pub struct Red {
 }
 
 /// RFC 8033. `alpha` and `beta` in sixteenths, as tc has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
     pub target_ns: u64,
@@ -94,7 +94,7 @@ pub struct Pie {
     pub ecn: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqPie {
     pub target_ns: u64,
@@ -111,7 +111,7 @@ pub struct FqPie {
 }
 
 /// Flow queueing; of what tc's has, what a host that forwards can use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fq {
     pub flow_limit: u64,
@@ -126,7 +126,7 @@ pub struct Fq {
 }
 
 /// Stochastic fairness queueing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sfq {
     /// Absent: one full frame.
@@ -142,7 +142,7 @@ pub struct Sfq {
 }
 
 /// A token bucket before the transmitter, and tail drop before that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tbf {
     pub rate_bps: u64,
@@ -163,7 +163,7 @@ impl FqPie {
 }
 
 /// As `sch_cake` has it; target and interval are those of its `rtt`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cake {
     /// Of its shaper; absent: it has none.
@@ -177,7 +177,7 @@ pub struct Cake {
 }
 
 /// RFC 9332. Gains in 1/256 a second, as tc tells them to the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2 {
     pub target_ns: u64,
@@ -204,7 +204,7 @@ pub struct DualPi2 {
 }
 
 /// What CAKE gives equal shares to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     /// Nobody: one queue.
@@ -251,6 +251,10 @@ const FLOWS_MAX: u64 = 65_536;
 const TUPDATE_LEAST_NS: u64 = 100_000;
 
 impl Discipline {
+    pub(super) fn is_tail_drop(&self) -> bool {
+        *self == Discipline::TailDrop
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         let times = |one: u64, other: u64| {
             within(one, 1, HOUR_NS, "target_ns")?;

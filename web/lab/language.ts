@@ -1,0 +1,90 @@
+// The language of scenarios: the core reads, refuses and compiles what a page asks, as it does for the command line.
+
+import type { Core } from "./core";
+import { InputError } from "./problem";
+import type { Scenario } from "./scenario";
+
+const KINDS = { rate: 0, span: 1, size: 2, loss: 3, queue: 4 } as const;
+export type Kind = keyof typeof KINDS;
+
+/** Billionths of a bandwidth-delay product: what the amount of a queue in `bdp` counts. */
+export const BDP = 1e9;
+
+/** What figures and sentences need of a compiled scenario, beside the text that the core takes. */
+export interface Compiled {
+  json: string;
+  durationNs: number;
+  intervalNs: number;
+  /** Of the bottleneck: its shaper's, where it has a slower one. */
+  rateBps: number;
+  reverseBps: number | undefined;
+  rttNs: number;
+  lossPpb: number;
+  /** `durationNs`: undefined where nothing but the run ends it. */
+  flows: { name: string; cc: string; count: number; startNs: number; durationNs: number | undefined }[];
+}
+
+/** As crates/net has it. */
+interface Told {
+  duration_ns: number;
+  interval_ns: number;
+  transmitters: { rate_bps: number; discipline?: { tbf?: { rate_bps: number }; cake?: { bandwidth_bps: number | null } } }[];
+  links: { delay_ns: number; loss_ppb: number }[];
+  flows: { name: string; cc: string; count: number; start_ns: number; duration_ns: number | null }[];
+}
+
+export class Language {
+  /** Names of the congestion controls that the simulator has. */
+  readonly controls: readonly string[];
+  /** What else than Linux's behaviour it has under a control's name. */
+  readonly variants: Readonly<Record<string, readonly string[]>>;
+  /** By tc's name of a kind of queue: its fields, and what each is where it is absent. */
+  readonly queues: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+  constructor(private readonly core: Core) {
+    this.controls = core.controls();
+    const tables = core.language() as Pick<Language, "queues" | "variants">;
+    this.queues = tables.queues;
+    this.variants = tables.variants;
+  }
+
+  /** Of topology "path". Raises InputError. */
+  compile(scenario: Scenario): Compiled {
+    const json = refused(this.core.compile(JSON.stringify(scenario)));
+    const { duration_ns, interval_ns, transmitters, links, flows } = JSON.parse(json) as Told;
+    const { rate_bps, discipline } = transmitters[0]!;
+    return {
+      json,
+      durationNs: duration_ns,
+      intervalNs: interval_ns,
+      rateBps: Math.min(rate_bps, discipline?.tbf?.rate_bps ?? discipline?.cake?.bandwidth_bps ?? rate_bps),
+      reverseBps: transmitters[1]?.rate_bps,
+      rttNs: links.reduce((sum, { delay_ns }) => sum + delay_ns, 0),
+      lossPpb: links[2]!.loss_ppb,
+      flows: flows.map(({ name, cc, count, start_ns, duration_ns }) => ({ name, cc, count, startNs: start_ns, durationNs: duration_ns ?? undefined })),
+    };
+  }
+
+  /** The tables of a TOML file. Raises InputError. */
+  tables(toml: string): Record<string, unknown> {
+    return JSON.parse(refused(this.core.toml(toml))) as Record<string, unknown>;
+  }
+
+  /** bit/s, ns, bytes, parts per billion; of a queue in its `unit`. Raises InputError. */
+  read(kind: Kind, text: string): { amount: number; unit: string | undefined } {
+    const [amount, unit] = refused(this.core.quantity(KINDS[kind], text)).split(" ");
+    return { amount: Number(amount), unit };
+  }
+
+  /** As a scenario file has it; of a queue billionths of a bandwidth-delay product. */
+  print(kind: Kind, amount: number): string {
+    return this.core.printed(KINDS[kind], BigInt(Math.round(amount)));
+  }
+}
+
+/** The core's answer. Raises InputError where it says what is wrong. */
+function refused({ fine, answer }: { fine: boolean; answer: string }): string {
+  if (fine) return answer;
+  const { code, message, fix, field } = JSON.parse(answer) as { code: string; message: string; fix: string; field: string | null };
+  throw new InputError(code, message, fix, field ?? undefined);
+}
