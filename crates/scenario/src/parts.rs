@@ -6,7 +6,7 @@ use crate::policer::Policer;
 use crate::problem::{Wrong, below};
 use crate::queue::QueueModel;
 use crate::table::{At, Field, Rule, counted, table};
-use crate::units::{Queue, Rate, Size, Span};
+use crate::units::{Rate, Size, Span};
 use crate::value::Value;
 use crate::varying::{Change, Reorder, Share, TextOr};
 
@@ -136,7 +136,7 @@ table! {
         down: Rate, Any, Text("50 Mbit/s"), "of the access line, to the home";
         up: Rate, Any, Text("10 Mbit/s"), "of the access line, from the home";
         rtt: Span, DELAY, Text("20 ms"), "base round-trip time of the access line and beyond";
-        queue: Queue, Any, Text("250 ms"),
+        queue: QueueModel, Any, Text("250 ms"),
             "of the access line, each direction; a time or bdp is of that direction's rate";
         wifi: Rate, Any, Text("150 Mbit/s"), "of the Wi-Fi, each direction, with 1000 packets of queue";
         aggregation: Span, AGGREGATION, Text("2 ms"), "of the Wi-Fi: packets leave together, so far apart";

@@ -216,9 +216,8 @@ fn parking_lot(given: &ParkingLot) -> Network {
 /// server – line – router – device: all delay, the access line's rates and queue, then Wi-Fi, which aggregates.
 fn home(given: &Home) -> Network {
     let mut network = hosts(&["server", "line", "router", "device"], ("server", "device"));
-    let queue = QueueModel::TailDrop(given.queue);
-    network.transmit("line>router", given.down.bps, &queue, "home.queue");
-    network.transmit("router>line", given.up.bps, &queue, "home.queue");
+    network.transmit("line>router", given.down.bps, &given.queue, "home.queue");
+    network.transmit("router>line", given.up.bps, &given.queue, "home.queue");
     network.transmit("router>device", given.wifi.bps, &QueueModel::USUAL, "home.wifi");
     network.transmit("device>router", given.wifi.bps, &QueueModel::USUAL, "home.wifi");
     network.join_with("server", "line", None, given.rtt.ns - given.rtt.ns / 2, LossModel::NONE);
