@@ -88,6 +88,10 @@ macro_rules! kinds {
 
 pub(crate) use kinds;
 
+fn too_long() -> Wrong {
+    one(Problem::new("out-of-range", "a number of too many digits", "shorten it"))
+}
+
 /// An IP version: 4 or 6.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Version(pub u8);
@@ -97,6 +101,8 @@ impl Field for Version {
         match given {
             Value::Whole(4) => Ok(Version(4)),
             Value::Whole(6) => Ok(Version(6)),
+            Value::Whole(number) if i64::try_from(*number).is_err() => Err(too_long()),
+            Value::Huge(_) => Err(too_long()),
             _ => Err(one(not_known(given, &["4", "6"], at.name, true))),
         }
     }
