@@ -38,8 +38,8 @@ def compile_scenario(
     """Reads and compiles a scenario's tables in the core: what it would run, as text, the kernel, and of each flow the
     module's files, parameters and name; or what is wrong: code, message, fix, field and file.
 
-    ``files`` answers for the files that the scenario names, with the methods ``trace``, ``deviations``, ``distribution``
-    and ``transfers``, each of a name.
+    ``files`` answers for the files that the scenario names, with the methods ``trace``, ``deviations``,
+    ``distribution`` and ``transfers``, each of a name.
     """
 
 def describe_compiled(json: str) -> str:
