@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from sawtooth.cli.command import SECTIONS
+from sawtooth.cli.program import sawtooth
 
 ROOT = Path(__file__).parents[1]
 PROSE = ROOT / "tools" / "prose"
@@ -113,6 +119,43 @@ def test_what_the_vocabulary_bans_is_found(textlint: Path, tmp_path: Path) -> No
         "# Title\n\nThe sender is told the loss. Of the path it says little. It is luck.\n", encoding="utf-8"
     )
     assert len(complaints(textlint, page)) == 3
+
+
+def commands(command: click.Command = sawtooth, *names: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command by its words, groups before what is in them."""
+    yield " ".join(("sawtooth", *names)), command
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from commands(below, *names, name)
+
+
+def test_help_uses_the_vocabulary_and_short_sentences(textlint: Path, tmp_path: Path) -> None:
+    page = tmp_path / "help.md"
+    texts = []
+    for words, command in commands():
+        told = re.sub(r"^\s*\x08\n(?:.+\n?)*", "", inspect.cleandoc(command.help or ""), flags=re.MULTILINE)
+        options = [one.help or "" for one in command.params if isinstance(one, click.Option)]
+        texts.append("\n\n".join([f"# {words}", told, *options]))
+    page.write_text("\n\n".join(texts), encoding="utf-8")
+    assert complaints(textlint, page) == []
+
+
+def test_every_command_is_in_a_section_and_its_line_of_help_is_whole() -> None:
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(sawtooth.commands)
+    with click.Context(sawtooth, terminal_width=80) as context:
+        assert "..." not in sawtooth.get_help(context).partition("Options:")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_help_shows_an_example_and_every_option_says_what_it_does(words: str, command: click.Command) -> None:
+    if not isinstance(command, click.Group):
+        assert re.search(rf"^ *(?:.*\| )?{words}\b", command.help or "", re.MULTILINE), "an example to type"
+    for one in command.params:
+        if isinstance(one, click.Option):
+            assert one.help, one.opts
+            assert re.match(r"[A-Z].*\.$", one.help, re.DOTALL), one.help
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

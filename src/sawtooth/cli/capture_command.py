@@ -16,15 +16,24 @@ PARTLY = 5
 """Exit status when an answer is of a part of a capture only: the file is damaged, or not all of it could be read."""
 
 
-@click.command(cls=Command, short_help="Say what TCP connections in captures do, and what limits them.")
+@click.command(cls=Command, short_help="Show what connections in captures do, and what limits them.")
 @click.argument("files", type=str, nargs=-1, required=True, metavar="FILE…")
-@click.option("--connection", type=click.IntRange(0), metavar="N", help="One connection in full, counted from 0.")
-@click.option("--identify", is_flag=True, help="Say which congestion control sent the data, and how sure that is.")
+@click.option("--connection", type=click.IntRange(0), metavar="N", help="Show connection N in full, counting from 0.")
+@click.option(
+    "--identify", is_flag=True, help="Identify the congestion control that sent the data, with probabilities."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; a list where several files are given.")
-@click.option("--out", type=str, metavar="DIR", help="Save tables (Parquet) and facts.json in a new directory.")
-@click.option("--pictures", type=str, metavar="DIR", help="Draw time-sequence and other graphs, as PNG and SVG.")
-@click.option("--html", type=str, metavar="FILE", help="Write a page with the same graphs, to be zoomed.")
-@click.option("--zoom", type=str, metavar="FROM,TO", help='The part to draw: "0s,0.75s" after the first segment.')
+@click.option("--out", type=str, metavar="DIR", help="Write tables (Parquet) and facts.json into this new directory.")
+@click.option(
+    "--pictures",
+    type=str,
+    metavar="DIR",
+    help="Write time-sequence and other graphs into this directory, as PNG and SVG.",
+)
+@click.option("--html", type=str, metavar="FILE", help="Write an HTML page with the same graphs, zoomable.")
+@click.option(
+    "--zoom", type=str, metavar="FROM,TO", help='Draw only this part, in time after the first segment: "0s,0.75s".'
+)
 @click.pass_context
 def capture(
     context: click.Context,
@@ -38,12 +47,16 @@ def capture(
     html: str | None,
     zoom: str | None,
 ) -> None:
-    """Say what the TCP connections of captures do, and what limits them.
+    """Show what the TCP connections in captures do, and what limits them.
 
-    FILE is pcap or pcapng, plain or packed with gzip or Zstandard, or - for standard input: handshake, goodput, round
-    trips, retransmissions by cause, losses with a model of them, and where on the path they are. Graphs are of the
-    connection with the most data unless --connection says which; several captures stand side by side. The exit status
-    is 5 when a file is damaged or could not be read whole: the answer, of what could be read, names each problem.
+    FILE is pcap or pcapng, plain or compressed with gzip or Zstandard, or - for standard input. You get handshake,
+    goodput, round trips, retransmissions by cause, and losses with their place on the path. Graphs show the connection
+    with the most data unless you give --connection. Several captures are shown side by side. If a file is damaged, the
+    answer covers what could be read and names each problem, and the exit status is 5.
+
+    \b
+      sawtooth capture slow.pcap
+      sawtooth capture slow.pcap --html slow.html --identify
     """
     from sawtooth.capture import read_capture
     from sawtooth.capture.busiest import read_busiest

@@ -25,15 +25,18 @@ _ABSENT = "–"
 
 @click.group(cls=Group, short_help="List and show congestion controls.")
 def cc() -> None:
-    """List and show congestion controls: which engine has which, what each does."""
+    """List and show congestion controls: which engine has them, and what each does."""
 
 
-@cc.command("list", short_help="List the known congestion controls, and who has them here.")
+@cc.command("list", short_help="List congestion controls and the engines that have them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(as_json: bool) -> None:
-    """List the congestion controls that are known, and which engine has them here.
+    """List all known congestion controls and the engines that have them here.
 
-    Under kernel stand the kernels that have it, as sawtooth kernel list calls them; netns is this host's kernel.
+    The column kernel names the kernels that have the control, as in sawtooth kernel list; netns is this host's kernel.
+
+    \b
+      sawtooth cc list
     """
     from sawtooth.controls import FACTS, having
 
@@ -60,20 +63,23 @@ def list_(as_json: bool) -> None:
     say("\n".join(aligned(rows, range(6))))
 
 
-@cc.command(short_help="Show one: its law, its source, its response to loss.")
+@cc.command(short_help="Show one: rules, source, response to loss.")
 @click.argument("name", shell_complete=complete.controls)
-@click.option("--engine", default="sim", show_default=True, help="Whose answers the curve is of: sim or kernel.")
-@click.option("--kernel", help="With --engine kernel: the name of the one to boot.")
-@click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True, help="Runs at each loss.")
-@click.option("--out", type=str, metavar="DIR", help="Also write the curve there: CSV, PNG and SVG.")
-@click.option("--no-curve", is_flag=True, help="Run nothing.")
+@click.option("--engine", default="sim", show_default=True, help="Engine that measures the curve: sim or kernel.")
+@click.option("--kernel", help="Kernel to boot with --engine kernel, by name (default: the one without additions).")
+@click.option("--seeds", type=click.IntRange(1, 100), default=3, show_default=True, help="Seeds at each loss rate.")
+@click.option("--out", type=str, metavar="DIR", help="Also write the curve into this directory: CSV, PNG and SVG.")
+@click.option("--no-curve", is_flag=True, help="Do not measure the response curve.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(
     name: str, engine: str, kernel: str | None, seeds: int, out: str | None, no_curve: bool, as_json: bool
 ) -> None:
-    """Show a congestion control: its law, its source, who has it, how far sim is from the kernel, its response to loss.
+    """Show a congestion control: its rules, its source, its engines, and its goodput against loss.
 
-    The curve, from 0.001 to 20% of loss, is measured now: seconds on sim, minutes on kernel.
+    The response curve, from 0.001 to 20% loss, is measured when you ask: seconds on sim, minutes on kernel.
+
+    \b
+      sawtooth cc show bbr
     """
     from sawtooth.controls import having, response
 

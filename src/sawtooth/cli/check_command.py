@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 FAILED, CANNOT_TELL = 3, 4
 """Exit status when an expectation fails, and when none does, but these runs can't tell of one."""
 
-junit_option = click.option("--junit", type=str, metavar="FILE", help="Also write the expectations as JUnit XML.")
-github_option = click.option("--github", is_flag=True, help="Also annotate what does not hold, in GitHub's workflows.")
+junit_option = click.option(
+    "--junit", type=str, metavar="FILE", help="Also write the expectations to FILE as JUnit XML."
+)
+github_option = click.option(
+    "--github", is_flag=True, help="Also print failed expectations as annotations of a GitHub workflow."
+)
 
 
 @click.command(cls=Command)
 @click.argument("result", type=str)
-@click.option("--expect", "given", multiple=True, metavar="TEXT", help="Check this instead; may be repeated.")
-@click.option("--study", "file", type=str, metavar="FILE", help="Check what this study's file expects instead.")
+@click.option("--expect", "given", multiple=True, metavar="TEXT", help="Check this expectation instead; repeatable.")
+@click.option("--study", "file", type=str, metavar="FILE", help="Check the expectations of this study file instead.")
 @junit_option
 @github_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -39,13 +43,15 @@ def check(
     github: bool,
     as_json: bool,
 ) -> None:
-    """Check a study's result against what it expects.
+    """Check a study's result against its expectations.
 
-    RESULT is its directory, a name as sawtooth results prints it, or the address of a dataset. Expectations are those
-    of its study's table [expect], of --study or --expect:
-    --expect "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)".
-    The exit status is 0 when all hold, by their 95% intervals; 3 when one fails; 4 when none does, but these runs
-    can't tell of one.
+    RESULT is a directory, a name that sawtooth results prints, or the address of a dataset. Expectations come from the
+    study's table [expect], from --study, or from --expect. The exit status is 0 if all hold by their 95% confidence
+    intervals, 3 if one fails, and 4 if none fails but the runs are inconclusive about one.
+
+    \b
+      sawtooth check one-percent-loss
+      sawtooth check one-percent-loss --expect "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)"
     """
     from sawtooth.expect import ABSENT, judge
     from sawtooth.results import place

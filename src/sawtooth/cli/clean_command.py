@@ -11,13 +11,16 @@ from sawtooth.cli.terminal import say
 from sawtooth.plain import where
 
 
-@click.command(cls=Command, short_help="Remove what killed runs left on this machine.")
+@click.command(cls=Command, short_help="Remove what killed runs left behind.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def clean(as_json: bool) -> None:
     """Remove network namespaces and directories that killed runs left.
 
-    Only those that sawtooth named, whose process is gone, and what still runs in them. Namespaces need root;
-    directories of other users are passed over. The next run does the same.
+    Only those that sawtooth created, whose process is gone, and whatever still runs in them. Namespaces need root.
+    Directories of other users are left alone. The next run does the same by itself.
+
+    \b
+      sawtooth clean
     """
     from sawtooth.errors import SawtoothError
     from sawtooth.testbed.cleaning import clean

@@ -11,7 +11,7 @@ import click
 
 from sawtooth.cli import complete
 from sawtooth.cli.check_command import github_option, junit_option, told
-from sawtooth.cli.command import Group
+from sawtooth.cli.command import Program
 from sawtooth.cli.form import form_options
 from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
@@ -34,13 +34,15 @@ def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         context.exit()
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version and exit."
+)
 def sawtooth() -> None:
-    """What does TCP get out of a path with this rate, delay, queue and loss?
+    """Find out what TCP gets out of a path with a given rate, delay, queue and loss.
 
     \b
-    At once, from formulas:
+    From closed forms, at once:
       sawtooth predict --rate "100 Mbit/s" --rtt "20 ms" --loss 1%
     Simulated, with a report:
       sawtooth run one-percent-loss
@@ -53,7 +55,7 @@ _settings = click.option(
     multiple=True,
     metavar="K=V",
     shell_complete=complete.assignments,
-    help='Change a field: --set path.rtt="140 ms".',
+    help='Set a field of the scenario, like path.rtt="140 ms"; repeatable.',
 )
 
 
@@ -64,17 +66,27 @@ _settings = click.option(
     shell_complete=complete.engines,
     default="sim",
     show_default=True,
-    help="Who answers: sim, model, kernel or netns.",
+    help="Engine: sim, model, kernel or netns.",
 )
 @_settings
-@click.option("--out", type=str, default="results", show_default=True, help="Directory for results, or s3://….")
-@click.option("--jobs", type=click.IntRange(1), help="Worker processes; one a core by default.")
+@click.option(
+    "--out", type=str, default="results", show_default=True, help="Directory for results, or an address like s3://…."
+)
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one per core).")
 @cluster_options
-@click.option("--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N.")
-@click.option("--omit", metavar="TIME", help='Leave the first seconds out of the statistics, like "5 s".')
-@click.option("--full", is_flag=True, help="The whole study, not the shortened one.")
-@click.option("--capture", is_flag=True, help="Keep packet headers of both ends, as pcap (not model).")
-@click.option("--capture-at", multiple=True, metavar="HOST", help="Keep them of this host instead; may be repeated.")
+@click.option(
+    "--seeds", type=click.IntRange(1, 10_000), help="Repeat each point with seeds 1 … N (default: the file's)."
+)
+@click.option(
+    "--omit",
+    metavar="TIME",
+    help='Discard the first part of each run from the statistics, like "5 s" (default: nothing).',
+)
+@click.option("--full", is_flag=True, help="Run the whole study instead of the shortened one.")
+@click.option("--capture", is_flag=True, help="Save packet headers at both ends as pcap (not with model).")
+@click.option(
+    "--capture-at", multiple=True, metavar="HOST", help="Save packet headers at this host instead; repeatable."
+)
 @junit_option
 @github_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -96,11 +108,15 @@ def run(
     github: bool,
     as_json: bool,
 ) -> None:
-    """Run a scenario or study, with tables and a report.
+    """Run a scenario or study: tables, figures and a report.
 
-    FILE is a scenario, a study, the name of a shipped study, or - for standard input. An interrupted run goes on where
-    it stopped when the same command is given again. Of a study with a table [expect] the exit status is that of
-    sawtooth check.
+    FILE is a scenario, a study, the name of a shipped study, or - for standard input. The same command continues an
+    interrupted run. If the study has a table [expect], the exit status is that of sawtooth check.
+
+    \b
+      sawtooth run office.toml --seeds 5
+      sawtooth run office.toml --set flows.0.cc=bbr --out bbr
+      sawtooth run one-percent-loss --engine kernel
     """
     from sawtooth.expect import judge
     from sawtooth.expect.seen import refuse_parts
@@ -180,16 +196,19 @@ def run(
 
 
 @sawtooth.command()
-@click.option("--rate", required=True, help='Of the bottleneck, like "2.5 Gbit/s".')
+@click.option("--rate", required=True, help='Rate of the bottleneck, like "2.5 Gbit/s".')
 @click.option("--rtt", required=True, help='Base round-trip time, like "140 ms".')
-@click.option("--loss", required=True, help="Share of packets lost, like 1.5%.")
-@click.option("--cc", shell_complete=complete.controls, help="One congestion control; all of them by default.")
-@click.option("--queue", help='Of the bottleneck, like "1 bdp" or "1000 packets".')
+@click.option("--loss", required=True, help="Random loss, like 1.5%.")
+@click.option("--cc", shell_complete=complete.controls, help="Congestion control (default: all).")
+@click.option("--queue", help='Buffer of the bottleneck, like "1 bdp" or "1000 packets".')
 @form_options
 def predict(rate: str, rtt: str, loss: str, cc: str | None, queue: str | None, form: str | None) -> None:
-    """Estimate throughput from closed forms.
+    """Estimate goodput from closed forms, at once.
 
-    One line a congestion control and formula, with the section that it comes from.
+    One row per congestion control and formula, with the formula's source.
+
+    \b
+      sawtooth predict --rate "100 Mbit/s" --rtt "20 ms" --loss 1%
     """
     from sawtooth.engines import model
 
@@ -199,22 +218,29 @@ def predict(rate: str, rtt: str, loss: str, cc: str | None, queue: str | None, f
 @sawtooth.command()
 @click.argument("directory", type=str)
 def report(directory: str) -> None:
-    """Write the report of the results in DIRECTORY again."""
+    """Write the report of the results in DIRECTORY again.
+
+    \b
+      sawtooth report results/office/latest
+    """
     from sawtooth.verbs import report as write
 
     say(f"report: {where(write(directory))}")
 
 
-@sawtooth.command()
+@sawtooth.command(short_help="Show what a scenario or study describes.")
 @click.argument("file", type=str, shell_complete=complete.studies)
 @_settings
 @click.option("--json", "as_json", is_flag=True, help="Print what the core reads.")
-@click.option("--as", "form", type=click.Choice(["custom"]), help="Write it as a file of that topology.")
+@click.option("--as", "form", type=click.Choice(["custom"]), help="Print it as a scenario of this topology.")
 def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) -> None:
-    """Say what a scenario or study FILE asks.
+    """Show what a scenario or study FILE describes: paths, rates, queues, base RTT, BDP.
 
-    Paths, rates, queues, base RTT and bandwidth-delay product. With --as custom, the same scenario as a file that draws
-    its hosts and links itself, to be changed where the ready topology has no field.
+    With --as custom, print the same scenario with its hosts and links drawn one by one, so that you can change what the
+    ready topology has no field for.
+
+    \b
+      sawtooth show office.toml
     """
     from sawtooth.cli.words import describe
     from sawtooth.scenario import Scenario
@@ -247,7 +273,11 @@ def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) 
 @sawtooth.command()
 @click.argument("kind", type=str, shell_complete=complete.schemas)
 def schema(kind: str) -> None:
-    """Print the JSON Schema: KIND is scenario or study."""
+    """Print the JSON Schema of a file: KIND is scenario or study.
+
+    \b
+      sawtooth schema scenario
+    """
     from sawtooth.verbs import schema as of
 
     say(json.dumps(of(kind), indent=2))
@@ -256,7 +286,11 @@ def schema(kind: str) -> None:
 @sawtooth.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def studies(as_json: bool) -> None:
-    """List the studies that are shipped."""
+    """List the studies that come with sawtooth.
+
+    \b
+      sawtooth studies
+    """
     from sawtooth.study import Study
     from sawtooth.study.shipped import shipped
 

@@ -21,17 +21,27 @@ DIFFERS, CANNOT_TELL = 3, 4
 """Exit status when a mean is outside the tolerance, and when none is, but these runs can't tell of one."""
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Compare runs or studies, or sim with the kernel.")
 @click.argument("runs", nargs=-1, metavar="[RUN RUN…]")
-@click.option("--within", help="Tolerance of the means, of the reference's mean: 10%, with --grid none.")
-@click.option("--omit", metavar="TIME", help='Leave the first seconds of every run out, like "5 s".')
-@click.option("--out", type=str, metavar="DIR", help="Also write tables and the figure there.")
+@click.option(
+    "--within", help="Largest difference of means, relative to the reference (default: 10%; with --grid: none)."
+)
+@click.option("--omit", metavar="TIME", help='Discard the first part of every run, like "5 s" (default: nothing).')
+@click.option("--out", type=str, metavar="DIR", help="Also write tables and the figure into this directory.")
 @form_options
-@click.option("--grid", type=str, metavar="FILE", help="Compare sim with kernel on a grid of scenarios instead.")
-@click.option("--tag", help="With --grid: only the points with this tag, or of this block.")
-@click.option("--measure", type=click.Choice(["missing", "all"]), help="With --grid: first run the kernel on points.")
-@click.option("--record", type=str, metavar="FILE", help="With --grid: the kernel's side; kernel.csv beside the grid.")
-@click.option("--jobs", type=click.IntRange(1), help="With --grid: runs side by side; one a core by default.")
+@click.option(
+    "--grid", type=str, metavar="FILE", help="Compare sim with the recorded kernel on this grid of scenarios instead."
+)
+@click.option("--tag", help="Use only the points of --grid with this tag, or of this block.")
+@click.option(
+    "--measure",
+    type=click.Choice(["missing", "all"]),
+    help="Run the kernel on points of --grid first: missing ones, or all.",
+)
+@click.option(
+    "--record", type=str, metavar="FILE", help="File with the kernel's results (default: kernel.csv beside the grid)."
+)
+@click.option("--jobs", type=click.IntRange(1), help="Parallel runs with --grid (default: one per core).")
 @cluster_options
 @click.pass_context
 def compare(
@@ -45,15 +55,19 @@ def compare(
     grid: str | None,
     **options: Any,
 ) -> None:
-    """Compare the answers of several engines or settings.
+    """Compare runs or studies, or the simulator with the recorded kernel.
 
-    Each RUN is the directory of a saved run, or of a study's results; the first is the reference. The exit status is 0
-    when the mean of each of the others, at every point, differs from the reference's by --within at most, by the 95%
-    interval of the difference; 3 when one differs by more; 4 when none does, but these runs can't tell of one.
+    Each RUN is the directory of a saved run or of a study's results. The first is the reference. The exit status is 0
+    if at every point the means differ by at most --within, by the 95% confidence interval of the difference; 3 if one
+    differs by more; 4 if none does but the runs are inconclusive.
 
-    With --grid, the simulator answers every point of the grid and is compared with what the real kernel said, which is
-    on record beside the grid. --measure missing runs the kernel on points that are not on record; all, also on those
-    that another kernel or testbed measured. An interrupted measurement goes on where it stopped.
+    With --grid, the simulator runs every point of the grid and is compared with the kernel's recorded results.
+    --measure missing runs the kernel on points without a record. --measure all also repeats points that another kernel
+    or testbed measured. The same command continues an interrupted measurement.
+
+    \b
+      sawtooth compare results/office/latest kernel/office/latest --within 10%
+      sawtooth compare --grid fidelity/grid.toml --tag short
     """
     if grid is None:
         for name, value in options.items():

@@ -11,15 +11,15 @@ from sawtooth.cli.terminal import say
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(cls=Command, short_help="Print what makes a shell complete commands and names.")
+@click.command(cls=Command, short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print what makes SHELL complete commands, options, names of studies, fields of --set and controls.
+    """Print the script with which SHELL completes commands, options, studies, fields and controls.
 
     \b
-    sawtooth completion bash >> ~/.bashrc
-    sawtooth completion zsh >> ~/.zshrc
-    sawtooth completion fish > ~/.config/fish/completions/sawtooth.fish
+      sawtooth completion bash >> ~/.bashrc
+      sawtooth completion zsh >> ~/.zshrc
+      sawtooth completion fish > ~/.config/fish/completions/sawtooth.fish
     """
     from sawtooth.cli.commands import sawtooth
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 _SHARES = {"cubic": 1.0, "reno": 0.0, "mixed": 0.5}
 
 
-@click.group(cls=Group, short_help="Say what TCP flows get on a congested link, by probes.")
+@click.group(cls=Group, short_help="Estimate what TCP flows get on a congested link.")
 def congestion() -> None:
-    """What do TCP flows get on a congested link that one can only probe?
+    """Estimate what TCP flows get on a congested link that you can only probe.
 
-    "estimate" reads RTT series and answers from a model, "report" makes a page of it, "calibrate" makes a model for
-    another kind of link. See docs/reference/congestion.md.
+    estimate answers from RTT series, report writes a page about them, and calibrate makes a model for another kind of
+    link. See docs/reference/congestion.md.
     """
 
 
@@ -42,13 +42,17 @@ def _inputs(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(
         [
             click.argument("files", metavar="SERIES...", nargs=-1, required=True),
-            click.option("--near", metavar="FILE", help="Series to the link's near end: taken off each of SERIES."),
-            click.option("--model", "model_file", metavar="FILE", help="Of calibrate; the shipped one without it."),
+            click.option("--near", metavar="FILE", help="Series to the link's near end, subtracted from each SERIES."),
+            click.option(
+                "--model", "model_file", metavar="FILE", help="Model written by calibrate (default: the bundled model)."
+            ),
             click.option(
                 "--assumed-rtt", help='Mean base RTT of the link\'s TCP flows, like "20 ms", where it is known.'
             ),
-            click.option("--rate", help='Of the link, like "1 Gbit/s", where it is known: the interval is narrower.'),
-            click.option("--pace", help='From a probe to the next, where SERIES does not say, like "100 ms".'),
+            click.option(
+                "--rate", help='Rate of the link, if known, like "1 Gbit/s": it narrows the confidence interval.'
+            ),
+            click.option("--pace", help='Time between probes, if SERIES does not say, like "100 ms".'),
         ]
     ):
         command = option(command)
@@ -104,18 +108,18 @@ def _named_options() -> Iterator[None]:
         raise InputError(error.code, error.message, field=option, fix=error.fix) from None
 
 
-@congestion.command(short_help="Estimate the throughput of a TCP flow from RTT series.")
+@congestion.command(short_help="Estimate the goodput of a TCP flow from RTT series.")
 @_inputs
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, **given: Any) -> None:
-    """Mean throughput of a TCP flow on the link that SERIES went through, for each 1,000 probes.
+    """Estimate the mean goodput of a TCP flow on the link that SERIES crossed, per 1,000 probes.
 
-    SERIES is what "sawtooth probe" wrote, output of ping, results of scamper or RIPE Atlas, CSV, or a saved run. What
-    "probe link" wrote is one link: its far series less its near one. Where a series does not allow an answer, it says
-    "can't tell" and why.
+    SERIES is a file from sawtooth probe, output of ping, results of scamper or RIPE Atlas, CSV, or a saved run. A file
+    from probe link is one link: its far series minus its near one. If a series does not allow an answer, the command
+    says "can't tell" and why.
 
     \b
-    sawtooth congestion estimate far.csv --near near.csv --rate "1 Gbit/s"
+      sawtooth congestion estimate far.csv --near near.csv --rate "1 Gbit/s"
     """
     from sawtooth.bar import Bar
     from sawtooth.congestion.estimate import estimate as estimated
@@ -140,16 +144,16 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, **given: 
 
 @congestion.command(short_help="Write a page about a link from RTT series.")
 @_inputs
-@click.option("--out", required=True, metavar="DIRECTORY", help="Of the page and its figures; a new one.")
+@click.option("--out", required=True, metavar="DIRECTORY", help="New directory for the page and its figures.")
 def report(out: str, **given: Any) -> None:
-    """Write what "estimate" says of SERIES as a page, with pictures and their tables.
+    """Write a page about SERIES: the estimate, with figures and their tables.
 
-    The verdict first, then the RTTs, their distribution, the pattern over the hours of the day where a series is that
-    long, the throughput of a flow over time, and where the link sits on the calibration curves. Makes
-    DIRECTORY/report.html, which needs no network, and DIRECTORY/plots.
+    The page has the verdict, the RTTs, their distribution, the pattern over the hours of the day if the series is long
+    enough, goodput per flow over time, and the link's place on the calibration curves. It writes DIRECTORY/report.html,
+    which needs no network, and DIRECTORY/plots.
 
     \b
-    sawtooth congestion report link.csv --rate "1 Gbit/s" --out link
+      sawtooth congestion report link.csv --rate "1 Gbit/s" --out link
     """
     from sawtooth.bar import Bar
     from sawtooth.congestion.report import Assumed, write_report
@@ -188,18 +192,37 @@ def _links(found: list[RttSeries], base: RttSeries | None) -> list[RttSeries]:
     return found if base is None else [difference(series, base) for series in found]
 
 
-@congestion.command(short_help="Make series of known throughput, and a model of them.")
-@click.option("--out", required=True, metavar="DIRECTORY", help="Of the series, their table and the model.")
-@click.option("--rate", "rates", multiple=True, default=("1 Gbit/s",), show_default=True, help="Of the link; several.")
-@click.option("--queue", default="48 ms", show_default=True, help="Of the link, as time at its rate.")
-@click.option("--rtt", "rtts", multiple=True, default=("20 ms",), show_default=True, help="Of the flows; several.")
-@click.option("--cc", "controls", multiple=True, type=click.Choice(list(_SHARES)), help="Several; all without it.")
+@congestion.command(short_help="Calibrate a model from series of known goodput.")
+@click.option("--out", required=True, metavar="DIRECTORY", help="Directory for the series, their table and the model.")
 @click.option(
-    "--flows", multiple=True, type=click.IntRange(1, 20_000), help="How many; 100 … 1 Mbit/s each without it."
+    "--rate", "rates", multiple=True, default=("1 Gbit/s",), show_default=True, help="Rate of the link; repeatable."
 )
-@click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="How many of each.")
-@click.option("--engine", type=click.Choice(["sim", "kernel"]), default="sim", show_default=True)
-@click.option("--jobs", type=click.IntRange(1), help="Processes; one a core without it.")
+@click.option("--queue", default="48 ms", show_default=True, help="Buffer of the link, as a time at its rate.")
+@click.option(
+    "--rtt", "rtts", multiple=True, default=("20 ms",), show_default=True, help="Base RTT of the flows; repeatable."
+)
+@click.option(
+    "--cc",
+    "controls",
+    multiple=True,
+    type=click.Choice(list(_SHARES)),
+    help="Congestion control of the flows; repeatable (default: all).",
+)
+@click.option(
+    "--flows",
+    multiple=True,
+    type=click.IntRange(1, 20_000),
+    help="Number of flows; repeatable (default: so that each gets 100 … 1 Mbit/s).",
+)
+@click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="Seeds per combination.")
+@click.option(
+    "--engine",
+    type=click.Choice(["sim", "kernel"]),
+    default="sim",
+    show_default=True,
+    help="Engine that makes the series.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: one per core).")
 @cluster_options
 def calibrate(
     out: str,
@@ -213,10 +236,13 @@ def calibrate(
     jobs: int | None,
     cluster: Where,
 ) -> None:
-    """Make series of known throughput for a kind of link, and a model of them.
+    """Calibrate a model for a kind of link, from simulated series of known goodput.
 
-    A measurement of 100 s at 1 Gbit/s takes about 3 s of a core. Ctrl-C keeps what is finished; the same command goes
-    on. Needs scikit-learn.
+    A measurement of 100 s at 1 Gbit/s takes about 3 s on one core. Ctrl-C keeps what is finished, and the same command
+    continues. Needs scikit-learn.
+
+    \b
+      sawtooth congestion calibrate --rate "100 Mbit/s" --queue "100 ms" --out my-link
     """
     from sawtooth.congestion.calibrate import corpus, grid, learn, make, usual_flows
     from sawtooth.congestion.gaussian import scikit

@@ -23,37 +23,58 @@ UNCLEAR = 4
     "--vary",
     multiple=True,
     metavar="FIELD=FROM..TO",
-    help="The unknown and its range: path.loss=0%..5%. Two or three: what the last must be for the others.",
+    help="Unknown field and its range: path.loss=0%..5%. With two or three, the last is the answer.",
 )
-@click.option("--want", cls=Once, metavar="COMPARISON", help='What is to hold: "goodput >= 90% of path.rate".')
+@click.option("--want", cls=Once, metavar="COMPARISON", help='Condition that must hold: "goodput >= 90% of path.rate".')
 @click.option(
     "--scale",
     cls=Once,
     metavar="SCALE",
-    help="log or linear; log for loss, rates and queues by default, also from 0 on.",
+    help="Scale of the search: log or linear (default: log for loss, rates and queues).",
 )
 @click.option(
     "--within",
     cls=Once,
     metavar="SHARE",
-    help="How far the interval's ends may be from the answer, as a share of it (default: 10%).",
+    help="Target half-width of the confidence interval, relative to the answer (default: 10%).",
 )
 @click.option(
-    "--minimize", cls=Once, metavar="COST", help="Where on a frontier this is least: a field, or made of fields."
+    "--minimize",
+    cls=Once,
+    metavar="COST",
+    help="Also find where on the frontier this cost is least: a field, or an expression of fields.",
 )
 @click.option(
-    "--runs", type=click.IntRange(1, 1_000_000), help="Runs at most: 400; of two unknowns 1200, of three 4000."
+    "--runs",
+    type=click.IntRange(1, 1_000_000),
+    help="Maximum number of runs (default: 400; 1200 for two unknowns, 4000 for three).",
 )
 @click.option(
-    "--set", "settings", multiple=True, metavar="K=V", shell_complete=complete.assignments, help="Change a field."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="K=V",
+    shell_complete=complete.assignments,
+    help="Set a field of the scenario; repeatable.",
 )
-@click.option("--engine", shell_complete=complete.engines, default="sim", show_default=True, help="Who answers.")
 @click.option(
-    "--check", shell_complete=complete.engines, metavar="ENGINE", help="Ask this engine, too, at the answer: kernel."
+    "--engine",
+    shell_complete=complete.engines,
+    default="sim",
+    show_default=True,
+    help="Engine: sim, model, kernel or netns.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Runs side by side; one a core by default.")
+@click.option(
+    "--check",
+    shell_complete=complete.engines,
+    metavar="ENGINE",
+    help="Also run this engine at the answer, like kernel.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Parallel runs (default: one per core).")
 @cluster_options
-@click.option("--out", type=str, metavar="DIR", help="Also write a page, the table and the picture there.")
+@click.option(
+    "--out", type=str, metavar="DIR", help="Also write an HTML page, the table and the figure into this directory."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def find(
@@ -73,13 +94,14 @@ def find(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Find from which value of a field on something holds.
+    """Find the value of a field from which on a condition holds.
 
-    FILE is a scenario, or a study: that has the question in its table [find], and one answer for each point of what it
-    varies. The answer has a 95% interval; values and seeds are chosen so that it is as short as --within says.
+    FILE is a scenario, or a study with a table [find], which gets one answer for each point that it varies. The answer
+    has a 95% confidence interval. The search chooses values and seeds until the interval is as narrow as --within says.
+    If it stays wider, the exit status is 4.
 
-    Of several unknowns the answer is a frontier: for values of the first ones what the last must be, each with its
-    interval; --minimize says where on it a cost is least. The exit status is 4 when an interval is wider than --within.
+    With several unknowns the answer is a frontier: what the last must be for values of the others, each with its
+    confidence interval. --minimize finds where on it a cost is least.
 
     \b
       sawtooth find office.toml --vary path.loss=0.0001%..5% --want "goodput >= 90% of path.rate"

@@ -22,19 +22,32 @@ LINE_EVERY_S = 15.0
 """Between two lines of progress in a log file; a terminal has one line that changes."""
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, short_help="Build, list and remove user-mode kernels.")
 def kernel() -> None:
-    """Build and show the user-mode kernel of the engine "kernel"."""
+    """Build, list and remove the user-mode kernels of the engine kernel."""
 
 
 @kernel.command()
-@click.option("--hz", default=250, show_default=True, help="Timer ticks a second: 100, 250, 300 or 1000.")
-@click.option("--source", type=str, metavar="TARBALL-OR-DIRECTORY", help="Default: Debian's linux-source-6.12.")
-@click.option("--with", "modules", type=str, multiple=True, metavar="FILE.c", help="A congestion control, built in.")
-@click.option("--patch", "patches", type=str, multiple=True, metavar="FILE", help="Apply it to the source: patch -p1.")
-@click.option("--name", type=str, help="What scenarios call this kernel: host.kernel.")
-@click.option("--as", "names", type=str, multiple=True, metavar="NAME=LINUX", help="What scenarios call a control.")
-@click.option("--jobs", type=click.IntRange(1), help="Compilers at once; one a core by default.")
+@click.option("--hz", default=250, show_default=True, help="Timer ticks per second: 100, 250, 300 or 1000.")
+@click.option(
+    "--source", type=str, metavar="TARBALL-OR-DIRECTORY", help="Kernel source (default: Debian's linux-source-6.12)."
+)
+@click.option(
+    "--with", "modules", type=str, multiple=True, metavar="FILE.c", help="Build this congestion control in; repeatable."
+)
+@click.option(
+    "--patch", "patches", type=str, multiple=True, metavar="FILE", help="Apply this patch with patch -p1; repeatable."
+)
+@click.option("--name", type=str, help="Name of this kernel in scenarios, for host.kernel.")
+@click.option(
+    "--as",
+    "names",
+    type=str,
+    multiple=True,
+    metavar="NAME=LINUX",
+    help="Name in scenarios of a control that Linux calls LINUX; repeatable.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Parallel compilers (default: one per core).")
 def build(
     hz: int,
     source: str | None,
@@ -44,14 +57,17 @@ def build(
     names: tuple[str, ...],
     jobs: int | None,
 ) -> None:
-    """Build the user-mode kernel, a few minutes, once.
+    """Build the user-mode kernel, once; it takes a few minutes.
 
-    It goes to ~/.cache/sawtooth (or below XDG_CACHE_HOME). An interrupted build goes on where it stopped when the same
-    command is given again. As root, missing Debian packages are installed; otherwise they are named.
+    It goes to ~/.cache/sawtooth (or below XDG_CACHE_HOME). The same command continues an interrupted build. As root it
+    installs missing Debian packages; otherwise it names them.
 
-    --with, --patch and --as may be given several times. What is built in makes another kernel, which scenarios name by
-    host.kernel; the one without additions stays what they run on otherwise. The copy of the source that something was
-    built into last is kept, so that after a change only that is compiled.
+    --with, --patch and --as make another kernel, which scenarios select with host.kernel. The kernel without additions
+    stays the default. The source tree of the last build with additions is kept, so only what changed is compiled again.
+
+    \b
+      sawtooth kernel build
+      sawtooth kernel build --with tcp_mine.c --name mine
     """
     from sawtooth.kernel import build as build_kernel
 
@@ -82,11 +98,15 @@ def _pair(text: str) -> tuple[str, str]:
     return ours, theirs
 
 
-@kernel.command(short_help="Show the kernels that are built, or those called NAME.")
+@kernel.command(short_help="Show the built kernels, or those called NAME.")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(name: str | None, as_json: bool) -> None:
-    """Show the kernels that are built, or those called NAME: version, HZ, congestion controls, path, digests."""
+    """Show the built kernels, or those called NAME: version, HZ, controls, path, digests.
+
+    \b
+      sawtooth kernel info
+    """
     from sawtooth.kernel.kernel import find, installed
 
     kernels = installed() if name is None else _called(name)
@@ -114,7 +134,11 @@ def info(name: str | None, as_json: bool) -> None:
 @kernel.command("list", short_help="List the kernels in the cache.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(as_json: bool) -> None:
-    """List the kernels in the cache, those of other versions of sawtooth too, and the tree that is kept."""
+    """List the kernels in the cache, including those of other sawtooth versions, and the kept source tree.
+
+    \b
+      sawtooth kernel list
+    """
     from sawtooth.kernel.additions import DEFAULT
     from sawtooth.kernel.kernel import cache_directory, everything, recipe
     from sawtooth.kernel.trees import kept
@@ -142,9 +166,15 @@ def list_(as_json: bool) -> None:
 
 @kernel.command()
 @click.argument("name", required=False)
-@click.option("--trees", is_flag=True, help="Remove the copies of the source that builds left.")
+@click.option("--trees", is_flag=True, help="Also remove the copies of the source that builds left.")
 def remove(name: str | None, trees: bool) -> None:
-    """Remove the kernels called NAME, of every HZ. NAME may be a digest, as lists show it where there is none."""
+    """Remove the kernels called NAME, with every HZ.
+
+    For a kernel without a name, give its digest from sawtooth kernel list.
+
+    \b
+      sawtooth kernel remove mine
+    """
     from sawtooth.kernel.build import remove_trees
 
     if name is None and not trees:
@@ -186,12 +216,15 @@ def _size(directory: Path) -> int:
     return sum(path.lstat().st_blocks * 512 for path in directory.rglob("*"))
 
 
-@click.command(cls=Command, short_help="Say which engines work here, and why others do not.")
+@click.command(cls=Command, short_help="Check which engines work here.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(as_json: bool) -> None:
-    """Say which engines work here and why not, and what of this host matters to TCP.
+    """Check which engines work here, why others do not, and which host settings matter to TCP.
 
-    Nothing is changed: what has to be tried is tried in a network namespace that ends with the command.
+    Nothing on this host changes. Trials run in a network namespace that ends with the command.
+
+    \b
+      sawtooth doctor
     """
     from sawtooth.doctor import examine, words
 

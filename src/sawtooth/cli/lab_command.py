@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     from sawtooth.lab import Site
 
 
-@click.command(cls=Command, short_help="Open the laboratory in a browser.")
+@click.command(cls=Command, short_help="Simulate in the browser while you move sliders.")
 @click.option(
-    "--export", "directory", type=str, metavar="DIR", help="Write the page there instead, for any web server."
+    "--export",
+    "directory",
+    type=str,
+    metavar="DIR",
+    help="Write the page into this directory instead, for any web server.",
 )
 @click.option(
     "--results",
@@ -30,16 +34,20 @@ if TYPE_CHECKING:
     metavar="DIR",
     default="results",
     show_default=True,
-    help="Directory whose results the page lists.",
+    help="Directory of the results that the page lists.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the address; 0, the default: a free one.")
-@click.option("--no-browser", is_flag=True, help="Open none: only say where the page is.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on loopback (default: any free port).")
+@click.option("--no-browser", is_flag=True, help="Print the address of the page; do not open a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def lab(directory: str | None, results: str, port: int, no_browser: bool, as_json: bool) -> None:
-    """Open the laboratory: a page that simulates in the browser, while you move loss, rate, delay and queue.
+    """Open the laboratory: a page that simulates in your browser while you move loss, rate, delay and queue.
 
-    It is served to this machine only, until Ctrl-C. Nothing is asked of any network. Who has the address with its key
-    may also run simulations on this machine's core, and look at the results below --results.
+    Only this machine can reach it, until Ctrl-C, and it contacts no network. Whoever has its address with the key can
+    also run simulations on this machine and read the results below --results.
+
+    \b
+      sawtooth lab
+      sawtooth lab --export site/lab
     """
     from sawtooth.lab import built
 

@@ -30,30 +30,37 @@ _PROBES = 1100
 """An estimate takes 1,000: a tenth more, for those that are lost at the near end of a link, or left out."""
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, short_help="Measure RTTs to both ends of a link.")
 def probe() -> None:
-    """Measure round-trip times to the routers at the ends of a link.
+    """Measure round-trip times to the routers at both ends of a link.
 
-    Probes go to TARGET and end at a hop: "near" is the router at hop N on the way, "far" the next one, across the link.
-    "link" probes both at the same time, so that their difference is the link's. See docs/reference/probe.md.
+    Probes go towards TARGET and end at a router: near probes the router at hop N, far the next one, across the link.
+    link probes both at once, so that their difference belongs to the link. See docs/reference/probe.md.
     """
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.argument("target"),
-        click.option("--hops", type=click.IntRange(1, 254), required=True, metavar="N", help="Of the near router."),
-        click.option("--pace", default="100 ms", show_default=True, help="From a probe to the next; at least 10 ms."),
-        click.option("--count", type=click.IntRange(1, 10_000_000), help="Probes to each end (default: 1100)."),
-        click.option("--insist", is_flag=True, help="Go on when none of the first 20 probes to an end is answered."),
-        click.option("--duration", help='Instead of --count, like "24 h".'),
         click.option(
-            "--timeout", default="2 s", show_default=True, help="A probe is lost when no answer came by then."
+            "--hops", type=click.IntRange(1, 254), required=True, metavar="N", help="Hop of the router at the near end."
         ),
-        click.option("--protocol", type=click.Choice(["icmp", "udp"]), default="icmp", show_default=True),
+        click.option("--pace", default="100 ms", show_default=True, help="Time between probes, at least 10 ms."),
+        click.option("--count", type=click.IntRange(1, 10_000_000), help="Probes to each end (default: 1100)."),
+        click.option("--insist", is_flag=True, help="Continue when none of the first 20 probes to an end is answered."),
+        click.option("--duration", help='Probe for this long instead of --count, like "24 h".'),
+        click.option(
+            "--timeout",
+            default="2 s",
+            show_default=True,
+            help="Count a probe as lost after this time without an answer.",
+        ),
+        click.option(
+            "--protocol", type=click.Choice(["icmp", "udp"]), default="icmp", show_default=True, help="Kind of probes."
+        ),
         click.option("-4", "version", flag_value=4, type=int, help="IPv4 only."),
         click.option("-6", "version", flag_value=6, type=int, help="IPv6 only."),
-        click.option("--out", metavar="FILE", help="CSV file to write; a name with the target and time without it."),
+        click.option("--out", metavar="FILE", help="CSV file to write (default: named after target and time)."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
     )
     for option in reversed(options):
@@ -64,21 +71,33 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @probe.command()
 @_options
 def near(**given: Any) -> None:
-    """Probe the router at hop N on the way to TARGET."""
+    """Probe the router at hop N on the way to TARGET.
+
+    \b
+      sawtooth probe near 192.0.2.7 --hops 4 --out near.csv
+    """
     _measure("near", {"near": given["hops"]}, **given)
 
 
 @probe.command()
 @_options
 def far(**given: Any) -> None:
-    """Probe the router at hop N+1 on the way to TARGET, across the link."""
+    """Probe the router at hop N+1 on the way to TARGET, across the link.
+
+    \b
+      sawtooth probe far 192.0.2.7 --hops 4 --out far.csv
+    """
     _measure("far", {"far": given["hops"] + 1}, **given)
 
 
 @probe.command()
 @_options
 def link(**given: Any) -> None:
-    """Probe the routers at hops N and N+1 at the same time."""
+    """Probe the routers at hops N and N+1 at the same time.
+
+    \b
+      sawtooth probe link 192.0.2.7 --hops 4 --out link.csv
+    """
     _measure("link", {"near": given["hops"], "far": given["hops"] + 1}, **given)
 
 

@@ -29,16 +29,19 @@ _NUMBERS = ("int", "uint", "float", "double", "decimal")
 
 @click.command(cls=Command)
 @click.argument("sql", type=str, required=False)
-@click.option("--in", "directory", default="results", show_default=True, metavar="DIR", help="Where results are.")
-@click.option("--latest", is_flag=True, help="Only the newest finished result of each study.")
-@click.option("--out", type=str, metavar="FILE", help="Write the answer there: .parquet, .csv or .json.")
+@click.option("--in", "directory", default="results", show_default=True, metavar="DIR", help="Directory of results.")
+@click.option("--latest", is_flag=True, help="Use only the newest finished result of each study.")
+@click.option("--out", type=str, metavar="FILE", help="Write the answer to this file: .parquet, .csv or .json.")
 @form_options
 def query(sql: str | None, directory: str, latest: bool, out: str | None, form: str | None) -> None:
-    """Ask all results by SQL.
+    """Query all results with SQL.
 
-    For example: SELECT study, cc, mean_mbps FROM summary WHERE seed = 'all'. Every kind of table is a view of all
-    results, with the result's name and what varied in it as columns; without SQL they are listed. DuckDB answers, in
-    memory: nothing is written but --out, and nothing outside DIR is read.
+    Every kind of table is a view over all results. Its columns include the result's name and the fields that varied.
+    Without SQL, the views are listed. The query runs in memory: it writes nothing but --out, and reads nothing outside
+    the directory of results.
+
+    \b
+      sawtooth query "SELECT study, cc, mean_mbps FROM summary WHERE seed = 'all'"
     """
     from sawtooth.results.query import query as ask
     from sawtooth.results.query import views

@@ -23,16 +23,23 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 @click.command(cls=Command)
 @click.argument("names", nargs=-1, metavar="[NAME…]")
-@click.option("--in", "directory", default="results", show_default=True, metavar="DIR", help="Where results are.")
-@click.option("--latest", is_flag=True, help="Only the newest finished one of each study.")
-@click.option("--state", "states", multiple=True, metavar="STATE", shell_complete=complete.states, help="Only those.")
+@click.option("--in", "directory", default="results", show_default=True, metavar="DIR", help="Directory of results.")
+@click.option("--latest", is_flag=True, help="List only the newest finished result of each study.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    metavar="STATE",
+    shell_complete=complete.states,
+    help="List only results in this state; repeatable.",
+)
 @click.option(
     "--sort",
     "order",
     type=click.Choice(["when", "name", "size", "points"]),
     default="when",
     show_default=True,
-    help="The newest, or the largest, first; or by name.",
+    help="Order: newest first, largest first, most points first, or by name.",
 )
 @click.option("--verify", is_flag=True, help="Read every table of every run and compare its SHA-256.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -45,11 +52,15 @@ def results(
     verify: bool,
     as_json: bool,
 ) -> None:
-    """List the results that there are.
+    """List the results: engine, points, size, time and state.
 
-    NAME is a study's, or a pattern of names: one-percent-loss, "buffer*". The star is at the newest finished result of
-    a study. States are whole; running, while a process works on it; interrupted, which the same command takes up
-    again; damaged; and newer, which a later sawtooth wrote.
+    NAME is the name of a study, or a pattern of names: one-percent-loss, "buffer*". A star marks the newest finished
+    result of a study. States: whole; running; interrupted (the same command continues it); damaged; newer (written by
+    a later sawtooth).
+
+    \b
+      sawtooth results
+      sawtooth results --latest --sort size
     """
     from sawtooth.results import listing
 

@@ -34,21 +34,33 @@ _MOST_EXPECTED = 10
 _SORTS = ["goodput", "received", "delivery", "loss", "retransmits", "rtt", "cwnd", "peer"]
 
 
-@click.command(cls=Command, short_help="Watch the connections of this host.")
+@click.command(cls=Command, short_help="Show what limits the connections of this host.")
 @click.argument("words", metavar="[FILTER]...", nargs=-1)
-@click.option("--once", is_flag=True, help="Look twice, an interval apart, say it and end.")
-@click.option("--interval", type=float, show_default="1", metavar="SECONDS", help="Between two looks.")
-@click.option("--count", type=click.IntRange(1), help="End after so many.")
-@click.option("--sort", default="goodput", show_default=True, type=click.Choice(_SORTS), help="What comes first.")
-@click.option("--top", type=click.IntRange(1), help="So many connections; all of them as JSON, else 50.")
-@click.option("--netns", metavar="NAME|PID", help="Another network namespace: its name, or a process in it.")
-@click.option("--expect", "expected", is_flag=True, help="Also simulate what each would get; --once waits for it.")
-@click.option("--record", "recorded", type=str, metavar="FILE", help="Also write every look to a Parquet file.")
-@click.option("--replay", "replayed", type=str, metavar="FILE", help="Show what --record has written.")
-@click.option("--speed", type=click.FloatRange(1 / 16, 256), metavar="TIMES", help="Of --replay; lines: all at once.")
-@click.option("--prometheus", "port", metavar=":PORT", help="Also serve sums for Prometheus, on loopback.")
-@click.option("--lines", is_flag=True, help="Plain lines, on a terminal as well.")
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each look.")
+@click.option("--once", is_flag=True, help="Take two samples one interval apart, print the result, and exit.")
+@click.option("--interval", type=float, show_default="1", metavar="SECONDS", help="Time between samples, in seconds.")
+@click.option("--count", type=click.IntRange(1), help="Exit after N samples.")
+@click.option("--sort", default="goodput", show_default=True, type=click.Choice(_SORTS), help="Sort by this column.")
+@click.option("--top", type=click.IntRange(1), help="Show at most N connections (default: 50; all with --json).")
+@click.option("--netns", metavar="NAME|PID", help="Watch another network namespace: its name, or a process in it.")
+@click.option(
+    "--expect",
+    "expected",
+    is_flag=True,
+    help="Also simulate what each connection would get with other controls; --once waits for it.",
+)
+@click.option("--record", "recorded", type=str, metavar="FILE", help="Also write every sample to this Parquet file.")
+@click.option("--replay", "replayed", type=str, metavar="FILE", help="Show a file written by --record.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(1 / 16, 256),
+    metavar="TIMES",
+    help="Speed of --replay, as a multiple of real time (default: 1; without a terminal, all at once).",
+)
+@click.option(
+    "--prometheus", "port", metavar=":PORT", help="Also serve totals for Prometheus on this port of loopback."
+)
+@click.option("--lines", is_flag=True, help="Print plain lines even on a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per sample.")
 def watch(
     words: tuple[str, ...],
     once: bool,
@@ -65,15 +77,15 @@ def watch(
     lines: bool,
     as_json: bool,
 ) -> None:
-    """What holds the connections of this host back, now, and what loss costs them?
+    """Show what limits the TCP connections of this host, and what loss costs them.
 
-    FILTER chooses connections in the words of ss: dst 192.0.2.0/24, dport = :443, port 443, process NAME, cc cubic,
-    joined by and, or, not and brackets. It needs no privilege; what cannot be seen is named.
+    FILTER selects connections in the syntax of ss: dst 192.0.2.0/24, dport = :443, port 443, process NAME, cc cubic,
+    joined by and, or, not and parentheses. It needs no privilege and names what it cannot see.
 
     \b
-    sawtooth watch --once
-    sawtooth watch dst 192.0.2.0/24 and not cc bbr
-    sawtooth watch --json --count 60 > connections.jsonl
+      sawtooth watch --once
+      sawtooth watch dst 192.0.2.0/24 and not cc bbr
+      sawtooth watch --json --count 60 > connections.jsonl
     """
     from sawtooth.watch import Connections, Watcher
     from sawtooth.watch.awaited import awaited

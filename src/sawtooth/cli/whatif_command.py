@@ -21,25 +21,29 @@ if TYPE_CHECKING:
 _NUMBERS = ("rate", "rtt", "loss")
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Estimate a path, and what other controls would get.")
 @click.argument("file", metavar="[INPUT]", required=False)
 @click.option(
-    "--connection", metavar="N", help="Index in a capture, or part of the addresses in ss; default: most bytes."
+    "--connection",
+    metavar="N",
+    help="Connection: its index in a capture, or part of its addresses in ss (default: the one with most bytes).",
 )
-@click.option("--rate", help='Of the bottleneck, like "800 Mbit/s", instead of INPUT.')
+@click.option("--rate", help='Rate of the bottleneck, instead of INPUT, like "800 Mbit/s".')
 @click.option("--rtt", help='Base round-trip time, like "20 ms".')
-@click.option("--loss", help='Lost at random, like "0.5%".')
-@click.option("--queue", help='Of the bottleneck, like "1 bdp" or "1000 packets".')
-@click.option("--throughput", help="What the transfer got, for the self-test.")
-@click.option("--duration", help="How long it lasted; 30 s without it.")
+@click.option("--loss", help='Random loss, like "0.5%".')
+@click.option("--queue", help='Buffer of the bottleneck, like "1 bdp" or "1000 packets".')
+@click.option("--throughput", help="Goodput of the transfer, for the self-test.")
+@click.option("--duration", help="Duration of the transfer (default: 30 s).")
 @click.option(
     "--cc",
     shell_complete=complete.controls,
-    help="The sender's congestion control; without it what INPUT says or shows.",
+    help="The sender's congestion control (default: the one INPUT names or shows).",
 )
-@click.option("--draws", type=click.IntRange(2, 1000), help="Paths drawn from the estimate; 24, fewer on fast paths.")
-@click.option("--seed", type=click.IntRange(0, 10**9), default=1, show_default=True, help="Of the draws.")
-@click.option("--scenario", "out", metavar="FILE", help="Also write the estimate as a scenario file, for any engine.")
+@click.option(
+    "--draws", type=click.IntRange(2, 1000), help="Paths drawn from the estimate (default: 24, fewer on fast paths)."
+)
+@click.option("--seed", type=click.IntRange(0, 10**9), default=1, show_default=True, help="Seed of the drawn paths.")
+@click.option("--scenario", "out", metavar="FILE", help="Also write the estimated path to this scenario file.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def whatif(
@@ -54,17 +58,16 @@ def whatif(
     as_json: bool,
     **numbers: str | None,
 ) -> None:
-    """What would reno, cubic, bbr or bbr3 give on this path?
+    """Estimate a path from a measurement, and what reno, cubic, bbr or bbr3 would get on it.
 
-    INPUT is a capture of a bulk transfer (pcap, pcapng), the JSON of iperf3 -J, what ss -tin printed on the sender,
-    or - for standard input. The path behind it is estimated, with its uncertainty, and replayed in the simulator:
-    first with the control that was observed, as a test of the estimate. The exit status is 5 where a capture is damaged
-    or could not be read whole.
+    INPUT is a capture of a bulk transfer (pcap, pcapng), the JSON of iperf3 -J, the output of ss -tin at the sender, or
+    - for standard input. The path is estimated with its uncertainty and replayed in the simulator, first with the
+    observed control as a test of the estimate. If a capture is damaged, the exit status is 5.
 
     \b
-    sawtooth whatif download.pcap
-    ss -tin dst 192.0.2.1 | sawtooth whatif -
-    sawtooth whatif --rate "800 Mbit/s" --rtt "20 ms" --loss 0.5%
+      sawtooth whatif download.pcap
+      ss -tin dst 192.0.2.1 | sawtooth whatif -
+      sawtooth whatif --rate "800 Mbit/s" --rtt "20 ms" --loss 0.5%
     """
     from sawtooth.bar import Bar
     from sawtooth.whatif import estimate, replay, save_scenario, words

@@ -30,9 +30,11 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--cluster",
         metavar="WHERE",
-        help="Workers of a Dask scheduler: tls://HOST:PORT, tcp://HOST:PORT, its JSON file, local or local:N.",
+        help="Run on a Dask scheduler's workers: tls://HOST:PORT, tcp://HOST:PORT, its JSON file, local or local:N.",
     )
-    @click.option("--cluster-ca", metavar="FILE", help="Certificate of the authority that signed the scheduler's.")
+    @click.option(
+        "--cluster-ca", metavar="FILE", help="Certificate of the authority that signed the scheduler's certificate."
+    )
     @click.option("--cluster-certificate", metavar="FILE", help="Your certificate, for a scheduler with TLS.")
     @click.option("--cluster-key", metavar="FILE", help="Its key (default: in the same file).")
     @functools.wraps(command)
