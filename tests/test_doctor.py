@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sawtooth import doctor
 from sawtooth.cli import main
-from sawtooth.doctor import examination, host, probe
+from sawtooth.doctor import examination, examine, host, probe, words
 from sawtooth.kernel import Guest, Kernel
 
 HERE = frozenset(os.sched_getaffinity(0))
@@ -21,7 +20,7 @@ HERE = frozenset(os.sched_getaffinity(0))
 
 @pytest.fixture(scope="module")
 def found(kernel: Kernel) -> dict:
-    return doctor.examine()
+    return examine()
 
 
 def state() -> tuple[str, ...]:
@@ -38,7 +37,7 @@ def state() -> tuple[str, ...]:
 
 def test_an_examination_changes_nothing() -> None:
     before = state()
-    doctor.examine()
+    examine()
     assert state() == before
 
 
@@ -57,22 +56,22 @@ def test_what_a_guest_needs_of_the_processor_is_told(found: dict) -> None:
     if "xsave" in features:
         # At least the legacy part and the header; with AMX two more kinds of state, one of 8 KiB.
         assert told["xstate_bytes"] >= (576 + 8192 if "amx_tile" in features else 576)
-    line = next(line for line in doctor.words(found).splitlines() if line.startswith("  guests"))
+    line = next(line for line in words(found).splitlines() if line.startswith("  guests"))
     assert "ptrace works" in line
     assert told["xstate_bytes"] is None or f"{told['xstate_bytes']:,} bytes" in line
 
 
 @pytest.mark.parametrize(("length", "wide"), [(11_008, True), (2_696, False), (2_440, False), (None, False)])
 def test_a_state_longer_than_older_kernels_know_is_named(found: dict, length: int | None, wide: bool) -> None:
-    words = doctor.words({**found, "tracing": {"ptrace": "Operation not permitted", "xstate_bytes": length}})
-    line = next(line for line in words.splitlines() if line.startswith("  guests"))
+    told = words({**found, "tracing": {"ptrace": "Operation not permitted", "xstate_bytes": length}})
+    line = next(line for line in told.splitlines() if line.startswith("  guests"))
     assert "need ptrace, which does not work: Operation not permitted" in line
     assert ("longer than" in line) == wide
 
 
 def test_without_a_kernel_the_command_that_builds_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    told = doctor.examine()["engines"]["kernel"]
+    told = examine()["engines"]["kernel"]
     assert not told["works"]
     assert "sawtooth kernel build" in told["reasons"][0]
 
@@ -98,7 +97,7 @@ def test_a_qdisc_that_this_kernel_lacks_has_a_reason(found: dict) -> None:
 
 def test_a_module_that_is_not_loaded_is_told_and_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "modules", lambda: frozenset({"sch_fq", "sch_netem", "tcp_bbr", "tcp_diag", "tcp_vegas"}))
-    told = doctor.examine()
+    told = examine()
     assert told["capabilities"]["qdiscs"]["fq"] == examination.MODULE
     assert "modprobe sch_fq" in told["enable_bbr"]["commands"]
     assert "vegas" in told["congestion_control"]["modules"]
