@@ -32,7 +32,6 @@ NOT_YET = {
     "persistent-congestion.md",
     "provenance.md",
     "reference/api.md",
-    "reference/capture.md",
     "reference/cc.md",
     "reference/command-line.md",
     "reference/congestion.md",
