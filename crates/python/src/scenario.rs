@@ -10,6 +10,8 @@ use sawtooth_scenario::{Files, Listed, Problem, Scenario, Steps, Table, Traced, 
 type Told = (String, String, String, Option<String>, Option<String>);
 /// A module's files, parameters and name.
 type Module = (Vec<String>, Vec<(String, String)>, Option<String>);
+/// What the core would run, as text, the kernel's name and each flow's module.
+type Compiled = (String, Option<String>, Vec<Option<Module>>);
 
 /// Reads and compiles a scenario's tables. `files`: answers for the files that it names. What the core would run, as text, its kernel and
 /// its modules; or what is wrong.
@@ -17,7 +19,7 @@ type Module = (Vec<String>, Vec<(String, String)>, Option<String>);
 pub fn compile_scenario(
     tables: &Bound<'_, PyAny>,
     files: &Bound<'_, PyAny>,
-) -> PyResult<(Option<(String, Option<String>, Vec<Option<Module>>)>, Option<Told>)> {
+) -> PyResult<(Option<Compiled>, Option<Told>)> {
     match Scenario::read(&value(tables)?, &Asked(files)) {
         Ok((_, compiled)) => {
             let modules = compiled.modules.into_iter().map(|one| one.map(|one| (one.files, one.parameters, one.name)));
