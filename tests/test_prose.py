@@ -27,7 +27,6 @@ NOT_YET = {
     "explanation/testbed.md",
     "gallery.md",
     "how-to/cluster.md",
-    "limitations.md",
     "performance.md",
     "persistent-congestion.md",
     "provenance.md",
