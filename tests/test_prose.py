@@ -33,7 +33,6 @@ NOT_YET = {
     "reference/congestion.md",
     "reference/errors.md",
     "reference/fidelity.md",
-    "reference/lab.md",
     "reference/module.md",
     "reference/probe.md",
     "reference/scenario.md",
