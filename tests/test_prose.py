@@ -19,11 +19,9 @@ ROOT = Path(__file__).parents[1]
 PROSE = ROOT / "tools" / "prose"
 NOT_YET = {
     "design.md",
-    "explanation/bbr3.md",
     "explanation/find.md",
     "explanation/measures.md",
     "explanation/ns-3.md",
-    "explanation/queues.md",
     "explanation/testbed.md",
     "gallery.md",
     "performance.md",
