@@ -242,7 +242,9 @@ def test_a_line_stays_in_the_figures_and_no_readout_is_in_the_way(page: Opened) 
 
 
 def test_what_the_pointer_finds_is_named(page: Opened) -> None:
-    box = page.page.locator("#understand canvas").last.bounding_box()
+    strip = page.page.locator("#understand .u-over").last
+    strip.scroll_into_view_if_needed()
+    box = strip.bounding_box()
     assert box is not None
     found: set[str] = set()
     for at in range(12):
