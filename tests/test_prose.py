@@ -31,7 +31,6 @@ NOT_YET = {
     "reference/congestion.md",
     "reference/errors.md",
     "reference/fidelity.md",
-    "reference/module.md",
     "reference/probe.md",
     "reference/scenario.md",
     "reference/study.md",

@@ -10,11 +10,11 @@ from sawtooth.module import interface
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "module.md"
 MARK = "<!-- Below: written by tools/module_reference.py from the headers; a test compares. Do not edit. -->\n"
-WIDTH = 130
+WIDTH = 100
 
 
 def page() -> str:
-    """The page: what stands above the mark, and below it the names."""
+    """The page: the text above the mark, and below it the names."""
     above = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
     parts = [f"### Headers\n\n{_codes(interface.headers())}"]
     structures = "\n".join(f"| `{name}` | {_row(fields)} |" for name, fields in interface.structures().items())
@@ -31,7 +31,8 @@ def _row(names: Iterable[str]) -> str:
 
 
 def _codes(names: Iterable[str]) -> str:
-    return textwrap.fill(_row(names), WIDTH, break_on_hyphens=False, break_long_words=False)
+    wrapped = textwrap.fill(", ".join(names), WIDTH, break_on_hyphens=False, break_long_words=False)
+    return f"```text\n{wrapped}\n```"
 
 
 if __name__ == "__main__":
