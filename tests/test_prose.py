@@ -21,8 +21,6 @@ NOT_YET = {
     "design.md",
     "explanation/find.md",
     "explanation/measures.md",
-    "explanation/ns-3.md",
-    "explanation/testbed.md",
     "gallery.md",
     "performance.md",
     "persistent-congestion.md",
