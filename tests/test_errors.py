@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import errno
 import pickle
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from sawtooth.errors import CODES, InputError, SawtoothError, nearest, suggestion
+from sawtooth.errors import CODES, InputError, SawtoothError, nearest, suggestion, unforeseen
 
 ROOT = Path(__file__).parents[1]
 
@@ -95,3 +98,33 @@ def test_the_tree_of_exceptions_is_drawn_in_the_docstring() -> None:
     assert module.__doc__ is not None
     for kind in (SawtoothError, InputError):
         assert kind.__name__ in module.__doc__
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (MemoryError(), "out-of-memory"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "out-of-memory"),
+        (ImportError("x.so: failed to map segment from shared object"), "out-of-memory"),
+        (ImportError("No module named x"), "internal"),
+        (OSError(errno.EIO, "Input/output error"), "internal"),
+    ],
+)
+def test_what_wants_memory_is_no_defect(error: Exception, code: str) -> None:
+    told = unforeseen(error)
+    assert (told.code, told.exit_status) == (code, 1)
+    assert told.fix
+
+
+def test_under_a_limit_of_memory_the_fix_works(tmp_path: Path) -> None:
+    """Less than the least ended in the libraries' own words, or never: OpenBLAS tries for ever."""
+    (tmp_path / "a.toml").write_text('duration = "5 s"\n[path]\nrate = "5 Mbit/s"\nrtt = "10 ms"\n')
+    answers = {}
+    for kib in (100_000, 600_000, 4_194_304):
+        run = f"ulimit -v {kib}; exec {sys.executable} -c 'from sawtooth.cli import main; main()' run a.toml --quiet"
+        answers[kib] = subprocess.run(["sh", "-c", run], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    for kib, limit in ((100_000, 97), (600_000, 585)):
+        said = f"error[out-of-memory]: the limit on memory is {limit} MiB, and sawtooth needs 1024\n"
+        assert answers[kib].returncode == 1
+        assert answers[kib].stderr == said + "fix: raise it: ulimit -v 4194304, or ulimit -v unlimited\n"
+    assert answers[4_194_304].returncode == 0, answers[4_194_304].stderr

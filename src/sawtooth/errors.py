@@ -11,8 +11,11 @@ docs/reference/errors.md explains each.
 from __future__ import annotations
 
 import difflib
+import errno
+import traceback
 from collections.abc import Iterable
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from sawtooth.plain import plain, sentence
@@ -21,6 +24,7 @@ BAD_INPUT = 2
 FAILURE = 1
 INTERRUPTED = 130
 _LONGEST_PATH = 400
+MORE_MEMORY = "raise the limit (ulimit -v unlimited), end other programs, or use fewer workers: --jobs 1"
 
 CODES: dict[str, int] = {
     # What was given is wrong.
@@ -76,6 +80,7 @@ CODES: dict[str, int] = {
     # What was given is fine; doing it failed.
     "unwritable-output": FAILURE,
     "disk-full": FAILURE,
+    "out-of-memory": FAILURE,
     "no-workers": FAILURE,
     "worker-died": FAILURE,
     "cluster-unreachable": FAILURE,
@@ -149,6 +154,25 @@ class SawtoothError(Exception):
 
 class InputError(SawtoothError, ValueError):
     """Something that was given is wrong: a field, a quantity, a file. Also a ValueError."""
+
+
+def unforeseen(error: BaseException) -> SawtoothError:
+    """What is said of an exception that nothing else answers: ``out-of-memory``, or ``internal``, a defect of ours."""
+    if _wants_memory(error):
+        return SawtoothError("out-of-memory", "there is not enough memory for this", fix=MORE_MEMORY)
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" ({Path(frame.filename).name}, line {frame.lineno})" for frame in last)
+    fix = "this is a defect of sawtooth: please report it; SAWTOOTH_TRACEBACK=1 shows where it comes from"
+    return SawtoothError("internal", f"{type(error).__name__}: {error}{where}", fix=fix)
+
+
+def _wants_memory(error: BaseException | None) -> bool:
+    """Python has a word for it of its own; the system says so where it loads a library, or starts a program."""
+    if isinstance(error, ImportError):
+        return "failed to map segment" in str(error) or "cannot allocate memory" in str(error).lower()
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, MemoryError)
 
 
 def _rebuild(

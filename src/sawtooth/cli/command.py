@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import resource
 from typing import Any
 
 import click
 
 from sawtooth.cli import terminal
+from sawtooth.errors import SawtoothError
+
+LEAST_MEMORY = 1 << 30
+"""Bytes of address space (``ulimit -v``) that a process needs for the numerical libraries and some work."""
 
 
 def _quiet(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -38,6 +43,16 @@ class Command(click.Command):
                 help="Also print each step and its time to standard error.",
             ),
         ]
+
+    def invoke(self, context: click.Context) -> Any:
+        """As click's. Raises SawtoothError ``out-of-memory`` where nothing could be computed: numerical libraries do
+        not say so, they end the process or try for ever (OpenBLAS).
+        """
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit not in (resource.RLIM_INFINITY, -1) and limit < LEAST_MEMORY:
+            message = f"the limit on memory is {limit >> 20} MiB, and sawtooth needs {LEAST_MEMORY >> 20}"
+            raise SawtoothError("out-of-memory", message, fix="raise it: ulimit -v 4194304, or ulimit -v unlimited")
+        return super().invoke(context)
 
 
 SECTIONS = {

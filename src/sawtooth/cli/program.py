@@ -10,7 +10,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -32,7 +31,7 @@ from sawtooth.cli.results_commands import results
 from sawtooth.cli.terminal import say, tell
 from sawtooth.cli.watch_command import watch
 from sawtooth.cli.whatif_command import whatif
-from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError
+from sawtooth.errors import BAD_INPUT, FAILURE, SawtoothError, unforeseen
 
 for _command in (
     capture,
@@ -68,7 +67,9 @@ def status_of(arguments: Sequence[str] | None) -> int:
         # Whoever read our output has seen enough.
         return FAILURE
     except Exception as error:
-        return _say(_internal(error))
+        if "SAWTOOTH_TRACEBACK" in os.environ:
+            traceback.print_exception(error)
+        return _say(unforeseen(error))
 
 
 def _called(arguments: list[str] | None) -> int:
@@ -86,17 +87,6 @@ def _called(arguments: list[str] | None) -> int:
     sys.stdout.flush()
     # Click hands back the status of a command that left with one.
     return given if isinstance(given, int) else 0
-
-
-def _internal(error: Exception) -> SawtoothError:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    if "SAWTOOTH_TRACEBACK" in os.environ:
-        traceback.print_exception(error)
-    return SawtoothError(
-        "internal",
-        f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})",
-        fix="this is a defect of sawtooth: please report it; SAWTOOTH_TRACEBACK=1 shows where it comes from",
-    )
 
 
 def _say(error: SawtoothError) -> int:

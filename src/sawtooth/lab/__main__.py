@@ -16,11 +16,10 @@ import resource
 import struct
 import sys
 import threading
-import traceback
 from pathlib import Path
 from typing import Any
 
-from sawtooth.errors import SawtoothError
+from sawtooth.errors import SawtoothError, unforeseen
 
 MEMORY = 6 << 30
 """Bytes of address space: what a hostile file may take at most."""
@@ -52,11 +51,9 @@ def main() -> None:
         except BrokenPipeError:
             raise
         except BaseException as error:
-            panicked = type(error).__name__ == "PanicException"
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            message = f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
-            code = "core-failed" if panicked else "internal"
-            tell({"kind": "error", **described(SawtoothError(code, message, fix=_REPORT_IT))})
+            if type(error).__name__ == "PanicException":
+                error = SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT)
+            tell({"kind": "error", **described(error if isinstance(error, SawtoothError) else unforeseen(error))})
 
 
 def described(error: SawtoothError) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import secrets
+import socket
 import threading
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -31,8 +32,12 @@ _PASSED_OVER = 4 << 20
 RUN_S, LOOK_S = 600.0, 300.0
 """So long a simulation may take, and opening or comparing results."""
 MOST_COMPARED = 12
-_MOST_CONNECTIONS = 64
+_MOST_CONNECTIONS = 256
+"""Open at once; of those that have asked nothing yet, the oldest makes room for a new one."""
+_HEAD_S = 5.0
+"""So long a request's head may take, from when its connection is taken up."""
 _PATIENCE_S = 30.0
+_MOST_FIELDS = 8
 _JSON = "application/json; charset=utf-8"
 _LINES = "application/x-ndjson; charset=utf-8"
 # A report may be anybody's: it gets an origin of its own, no network, and no way to whom it came with.
@@ -49,6 +54,7 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, site: Site, port: int = 0, results: Path | None = None) -> None:
         self.workers = Workers()
@@ -56,7 +62,8 @@ class Server(ThreadingHTTPServer):
         self.site = site
         self.key = secrets.token_urlsafe(24)
         self.results = None if results is None else Results(results)
-        self._connections = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._open: dict[Any, bool] = {}
+        self._lock = threading.Lock()
 
     @property
     def address(self) -> str:
@@ -73,17 +80,32 @@ class Server(ThreadingHTTPServer):
         return hmac.new(self.key.encode(), result.encode(), hashlib.sha256).hexdigest()[:32]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Refuses what is more than it can have open."""
-        if not self._connections.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        """Where all places are taken, who was first of those that have asked nothing yet makes room."""
+        with self._lock:
+            if len(self._open) >= _MOST_CONNECTIONS:
+                silent = next((one for one, has_asked in self._open.items() if not has_asked), None)
+                if silent is None:
+                    self.shutdown_request(request)
+                    return
+                del self._open[silent]
+                # Its thread reads the end, and closes it.
+                with contextlib.suppress(OSError):
+                    silent.shutdown(socket.SHUT_RDWR)
+            self._open[request] = False
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._connections.release()
+            with self._lock:
+                self._open.pop(request, None)
+
+    def asked(self, request: Any) -> None:
+        """A connection's first request is read."""
+        with self._lock:
+            if request in self._open:
+                self._open[request] = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Nothing: a browser that goes away is no news."""
@@ -98,7 +120,30 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version = "sawtooth"
     sys_version = ""
-    timeout = _PATIENCE_S
+    timeout = _HEAD_S
+
+    def setup(self) -> None:
+        super().setup()
+        # One byte now and then would put off a limit on the silence between two.
+        self._late = threading.Timer(_HEAD_S, self._end_late)
+        self._late.daemon = True
+        self._late.start()
+
+    def _end_late(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RD)
+
+    def parse_request(self) -> bool:
+        """As the base's, with which the head is read: from now on there is more time."""
+        told = super().parse_request()
+        self._late.cancel()
+        self.server.asked(self.request)
+        self.connection.settimeout(_PATIENCE_S)
+        return told
+
+    def finish(self) -> None:
+        self._late.cancel()
+        super().finish()
 
     def do_GET(self) -> None:
         """A file of the page, or what is known to who has the key."""
@@ -154,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _known(self, wanted: str) -> None:
         results = self.server.results
-        query = parse_qs(urlsplit(self.path).query, max_num_fields=8)
+        query = self._query()
         if wanted == "hello":
             self._json({"results": results is not None, "controls": _controls()})
         elif results is None:
@@ -179,6 +224,14 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.send_error(HTTPStatus.NOT_FOUND)
 
+    def _query(self) -> dict[str, list[str]]:
+        """Raises InputError."""
+        try:
+            return parse_qs(urlsplit(self.path).query, max_num_fields=_MOST_FIELDS)
+        except ValueError as error:
+            fix = f"send at most {_MOST_FIELDS} parameters"
+            raise InputError("bad-usage", "there are too many parameters", field="query", fix=fix) from error
+
     def _look(self, question: dict[str, Any]) -> None:
         """What a worker says of results."""
         with self.server.workers.asked(question, self.connection, LOOK_S) as worker:
@@ -189,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(found[1])
 
     def _report(self, wanted: str) -> None:
-        key = parse_qs(urlsplit(self.path).query).get("key", [""])[0]
+        key = self._query().get("key", [""])[0]
         if self.server.results is None or not hmac.compare_digest(key.encode(), self.server.key_of(wanted).encode()):
             self.send_error(HTTPStatus.NOT_FOUND)
             return

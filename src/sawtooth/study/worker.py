@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sawtooth.engines import Engine, get
-from sawtooth.errors import SawtoothError
+from sawtooth.errors import SawtoothError, unforeseen
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.storage import writing
@@ -98,10 +97,7 @@ def failed(point: str, error: Exception) -> Outcome:
     """What came of a point that raised: an error, or nothing where it was told to stop."""
     if isinstance(error, SawtoothError):
         return Outcome(point, saved=False, error=None if error.code == "interrupted" else error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    message = f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
-    fix = "this is a defect of sawtooth: please report it"
-    return Outcome(point, saved=False, error=SawtoothError("internal", message, fix=fix))
+    return Outcome(point, saved=False, error=unforeseen(error))
 
 
 class _Progress:
