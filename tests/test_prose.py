@@ -22,7 +22,6 @@ NOT_YET = {
     "explanation/find.md",
     "explanation/measures.md",
     "gallery.md",
-    "persistent-congestion.md",
     "reference/api.md",
     "reference/errors.md",
     "reference/scenario.md",
