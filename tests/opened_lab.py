@@ -52,3 +52,36 @@ def serious(page: Any) -> list[Any]:
     page.evaluate(axe.read_text())
     found = "async () => (await axe.run()).violations.map(({ id, impact, nodes }) => [impact, id, nodes[0].html])"
     return [one for one in page.evaluate(found) if one[0] in ("serious", "critical")]
+
+
+CONTROLS = """(within) => {
+  const kinds = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+  const all = [...document.querySelectorAll(within)].flatMap((one) => [...one.querySelectorAll(kinds)]);
+  const shown = (one) => (one.type === "file" ? one.closest(".button") : one).checkVisibility();
+  window.controls = all.filter((one) => !one.disabled && shown(one));
+  return controls.length;
+}"""
+FOCUSED = """() => {
+  const on = document.activeElement;
+  const seen = on.type === "file" ? on.closest(".button") : on;
+  const { outlineStyle, outlineWidth } = getComputedStyle(seen);
+  const { top, bottom } = seen.getBoundingClientRect();
+  const rim = outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+  return [controls.indexOf(on), rim && bottom > 0 && top < innerHeight ? "" : on.outerHTML.slice(0, 200)];
+}"""
+
+
+def by_keyboard(page: Any, within: str) -> list[str]:
+    """Goes by Tab through all controls `within`: those that are not reached, or whose focus is not seen."""
+    count = page.evaluate(CONTROLS, within)
+    assert count > 1
+    page.evaluate("controls[1].focus()")
+    page.keyboard.press("Shift+Tab")
+    reached, unseen = set(), []
+    for _ in range(count):
+        at, wrong = page.evaluate(FOCUSED)
+        page.keyboard.press("Tab")
+        reached.add(at)
+        unseen += [wrong] if wrong else []
+    missed = [at for at in range(count) if at not in reached]
+    return unseen + [page.evaluate("(at) => controls[at].outerHTML.slice(0, 200)", at) for at in missed]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import sawtooth
-from opened_lab import Opened
+from opened_lab import Opened, by_keyboard, serious
 from sawtooth import Scenario
 from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.capture.judgement import Judgement
@@ -296,3 +296,14 @@ def test_all_of_it_is_reached_by_keyboard(page: Opened, capture: Path) -> None:
         page.page.keyboard.press("Tab")
         reached.add(page.page.evaluate("document.activeElement.id || document.activeElement.dataset.connection"))
     assert {"capture-close", "capture-list", "0", "1", "capture-try"} <= reached
+    # Smooth scrolling would still be on its way to what has the focus.
+    page.page.emulate_media(reduced_motion="reduce")
+    assert by_keyboard(page.page, "#capture") == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark")])
+def test_axe_finds_nothing_serious(browser: Any, address: str, capture: Path, width: int, scheme: str) -> None:
+    opened = Opened(browser, address, width=width, color_scheme=scheme, bypass_csp=True)
+    drop(opened, capture)
+    assert serious(opened.page) == []
+    opened.context.close()

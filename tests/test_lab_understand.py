@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opened_lab import Opened, serious
+from opened_lab import Opened, by_keyboard, serious
 from sawtooth import Scenario, _core
 
 STEP = "section [0-9.]+|draft-"
@@ -378,6 +378,13 @@ def test_every_kind_of_question_is_told(page: Opened, preset: str) -> None:
 def test_axe_finds_nothing_serious(browser: Any, address: str, width: int, scheme: str) -> None:
     opened = _open(Opened(browser, address, width=width, color_scheme=scheme, bypass_csp=True))
     assert serious(opened.page) == []
+    opened.context.close()
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_all_of_it_is_reached_by_keyboard_and_the_focus_is_seen(browser: Any, address: str, width: int) -> None:
+    opened = _open(Opened(browser, address, width=width, reduced_motion="reduce"))
+    assert by_keyboard(opened.page, "main") == []
     opened.context.close()
 
 
