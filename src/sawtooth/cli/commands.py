@@ -98,7 +98,7 @@ def run(
     settings: tuple[str, ...],
     out: str,
     jobs: int | None,
-    cluster: Where,
+    cluster: Where | None,
     seeds: int | None,
     omit: str | None,
     full: bool,

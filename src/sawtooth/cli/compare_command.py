@@ -117,7 +117,7 @@ def _grid(
     measure: Measuring | None,
     record: str | None,
     jobs: int | None,
-    cluster: Where,
+    cluster: Where | None,
 ) -> bool:
     from sawtooth.compare import tolerance
     from sawtooth.fidelity import compare_on, outside, words

@@ -234,7 +234,7 @@ def calibrate(
     seeds: int,
     engine: str,
     jobs: int | None,
-    cluster: Where,
+    cluster: Where | None,
 ) -> None:
     """Calibrate a model for a kind of link, from simulated series of known goodput.
 

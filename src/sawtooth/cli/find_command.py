@@ -90,7 +90,7 @@ def find(
     engine: str,
     check: str | None,
     jobs: int | None,
-    cluster: Where,
+    cluster: Where | None,
     out: str | None,
     as_json: bool,
 ) -> None:

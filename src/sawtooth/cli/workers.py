@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 class Where(NamedTuple):
     """--cluster, and the files for its TLS."""
 
-    cluster: str | None
+    cluster: str
     ca: str | None
     certificate: str | None
     key: str | None
 
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All four, as ``cluster``, a ``Where``."""
+    """All four, as ``cluster``: a ``Where``, or None without --cluster."""
 
     @click.option(
         "--cluster",
@@ -46,18 +46,19 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         cluster_key: str | None,
         **options: Any,
     ) -> Any:
-        where = Where(cluster, cluster_ca, cluster_certificate, cluster_key)
-        if cluster is None and any(where):
+        files = (cluster_ca, cluster_certificate, cluster_key)
+        if cluster is None and any(files):
             fix = "add --cluster tls://HOST:PORT, or leave certificates out"
             raise InputError("bad-usage", "certificates are for a cluster", field="--cluster", fix=fix)
+        where = None if cluster is None else Where(cluster, *files)
         return command(*arguments, cluster=where, **options)
 
     return called
 
 
-def workers(where: Where, jobs: int | None) -> AbstractContextManager[Cluster | None]:
+def workers(where: Where | None, jobs: int | None) -> AbstractContextManager[Cluster | None]:
     """Of --cluster, for the time of a command; None: processes or threads of our own, ``jobs``."""
-    if where.cluster is None:
+    if where is None:
         return nullcontext()
     if jobs is not None:
         raise InputError("bad-usage", "a cluster has its own workers", field="--jobs", fix="leave it out, or local:N")
