@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -90,8 +91,9 @@ def test_a_run_says_the_ceiling_and_the_utilization(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text('duration = "30 s"\n[path]\nrate = "50 Mbit/s"\nrtt = "10 ms"\n')
     told = CliRunner().invoke(program, ["run", str(tmp_path / "one.toml"), "--out", str(tmp_path / "r")]).output
     assert "of the rate of 50 Mbit/s headers leave 47.82 Mbit/s to goodput (95.6%)" in told
-    head, row = [line for line in told.splitlines() if line.strip()][4:6]
-    assert head.split()[-1] == "utilization"
+    lines = told.splitlines()
+    head = next(index for index, line in enumerate(lines) if re.match(r"goodput .* utilization$", line))
+    row = lines[head + 1]
     assert row.split()[-1].endswith("%")
 
 
