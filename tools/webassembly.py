@@ -53,7 +53,9 @@ def build(made: Path) -> None:
     if not done.exists():
         settings = {"PANIC": "abort", "DEBUG": "false"}
         profile = {f"CARGO_PROFILE_RELEASE_{name}": value for name, value in settings.items()}
-        places = ["--target", TARGET, "--target-dir", str(kept / "target")]
+        # Of this checkout: cargo tells those of one name by times alone, and another's may be newer.
+        target = ROOT / "target" / "webassembly"
+        places = ["--target", TARGET, "--target-dir", str(target)]
         # Names of functions are more than half of it.
         places += ["--config", "profile.release.package.sawtooth-wasm.strip=true"]
         subprocess.run(
@@ -62,7 +64,7 @@ def build(made: Path) -> None:
             env={**os.environ, **profile, **compiler.environment},
             check=True,
         )
-        shutil.copy(kept / "target" / TARGET / "release" / "sawtooth.wasm", _aside(done))
+        shutil.copy(target / TARGET / "release" / "sawtooth.wasm", _aside(done))
         _aside(done).replace(done)
     made.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(done, made)

@@ -37,6 +37,7 @@ interface Exports {
   capture_bytes(handle: number): bigint;
   capture_finish(handle: number): number;
   capture_close(handle: number): void;
+  kept_path(handle: number, connection: number): number;
   kept_segments(handle: number, connection: number): number;
 }
 
@@ -83,10 +84,7 @@ export class Core {
 
   /** A run of a compiled scenario; watched, it tells what happens to senders and packets. */
   simulation(scenario: string, watched = false): Simulation {
-    const text = new TextEncoder().encode(scenario);
-    // Memory may grow, and then has another buffer.
-    const place = this.exports.input(text.length);
-    new Uint8Array(this.exports.memory.buffer, place, text.length).set(text);
+    this.give(scenario);
     const handle = this.safely(() => this.exports.simulation_open(Number(watched)));
     if (handle === 0) throw new CoreError(this.answer());
     return new Simulation(this, this.exports, handle);
@@ -113,6 +111,14 @@ export class Core {
       if (error instanceof WebAssembly.RuntimeError) throw new CoreError(this.answer() || error.message);
       throw error;
     }
+  }
+
+  /** Text for the next call. */
+  give(text: string): void {
+    const bytes = new TextEncoder().encode(text);
+    // Memory may grow, and then has another buffer.
+    const place = this.exports.input(bytes.length);
+    new Uint8Array(this.exports.memory.buffer, place, bytes.length).set(bytes);
   }
 
   /** The latest answer of the core. */
@@ -194,7 +200,7 @@ export class Capture {
     return Number(this.exports.capture_bytes(this.handle));
   }
 
-  /** Facts as docs/reference/capture.md has them, tables, and the segments that are kept. Nothing may be asked of it any more. */
+  /** Facts as docs/reference/capture.md has them, tables, and the segments that are kept, of the one that alone is wanted, too. Nothing may be asked of it any more. */
   finish(): { facts: unknown; tables: Tables; kept: Kept } {
     const told = this.core.safely(() => this.exports.capture_finish(this.handle)) !== 0;
     this.ended();
@@ -216,6 +222,13 @@ export class Kept {
     private readonly exports: Exports,
     private readonly handle: number,
   ) {}
+
+  /** What a connection, of those facts, shows of its path; undefined where its segments are not kept, or were handed out. */
+  path(connection: number, facts: unknown): unknown {
+    this.core.give(JSON.stringify(facts));
+    const told = this.core.safely(() => this.exports.kept_path(this.handle, connection)) !== 0;
+    return told ? JSON.parse(this.core.answer()) : undefined;
+  }
 
   /** The tables of a connection's segments, once; undefined where they are not kept. */
   segments(connection: number): Tables | undefined {
