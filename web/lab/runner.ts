@@ -9,6 +9,8 @@ import { RunLines } from "./series";
 export interface Listener {
   /** More rows of the latest question. */
   grown(asked: Asked, runs: readonly RunLines[], finished: boolean): void;
+  /** It waits, for all of it takes so many ms. */
+  held?(asked: Asked, wholeMs: number): void;
   /** With `problem` where the input was refused. */
   failed(why: string, problem?: InputError): void;
   /** After the last rows: how many events there were, and in how much time. */
@@ -46,14 +48,19 @@ export class Runner {
     });
   }
 
-  /** `native`: how it is run there, instead of in the page. */
-  ask(asked: Asked, native?: Native): void {
+  /** `native`: how it is run there, instead of in the page. `mostMs`: what takes longer there is held. */
+  ask(asked: Asked, { native, mostMs }: { native?: Native | undefined; mostMs?: number | undefined } = {}): void {
     this.number += 1;
     this.asked = asked;
     this.runs = asked.compiled.map(({ flows }) => new RunLines(flows.length, asked.intervalS));
     const runs = asked.compiled.map(({ json, durationNs }) => ({ json, durationNs }));
     this.native = native !== undefined;
-    this.post({ kind: "run", number: this.number, runs, everyMs: this.everyMs, ...(native === undefined ? {} : { native }) });
+    this.post({ kind: "run", number: this.number, runs, everyMs: this.everyMs, ...(native === undefined ? {} : { native }), ...(mostMs === undefined ? {} : { mostMs }) });
+  }
+
+  /** What is held goes on. */
+  goOn(): void {
+    this.post({ kind: "go on" });
   }
 
   stop(): void {
@@ -75,7 +82,8 @@ export class Runner {
       const finished = this.runs.every((run) => run.finished);
       this.listener.grown(this.asked, this.runs, finished);
       if (finished) this.listener.ran?.(this.native, answer.events, answer.workedMs);
-    } else if (answer.kind === "failed") {
+    } else if (answer.kind === "held") this.listener.held?.(this.asked, answer.wholeMs);
+    else if (answer.kind === "failed") {
       const { problem } = answer;
       this.listener.failed(answer.why, problem && new InputError(problem.code, problem.message, problem.fix, problem.field));
     }
