@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import sawtooth
+from opened_lab import Opened
 from sawtooth.kernel import Kernel, build
 from sawtooth.lab import Server, Site
 from sawtooth.lab.site import KINDS
@@ -196,6 +197,15 @@ def address(site: Site) -> Iterator[str]:
         yield server.address
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Opened]:
+    """The laboratory, open in a browser, which says nothing on its console."""
+    opened = Opened(browser, address)
+    yield opened
+    opened.context.close()
+    assert opened.said == []
 
 
 @pytest.fixture(scope="session")

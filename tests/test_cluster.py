@@ -332,7 +332,9 @@ def whose(came: str) -> int:
     return os.getpid()
 
 
-@pytest.mark.parametrize("given", ["nonsense", "local:0", "local:99999", "tcp:", "/no/such/file.json"])
+@pytest.mark.parametrize(
+    "given", ["nonsense", "local:0", "local:99999", "tcp:", "tcp://host", "tcp://host:1\x1b[31m", "/no/such/file.json"]
+)
 def test_what_is_no_scheduler_is_refused(given: str) -> None:
     with pytest.raises(SawtoothError) as caught:
         Cluster(given)

@@ -49,7 +49,7 @@ def test_the_first_sentence_compares_the_headline(both_ways: Any) -> None:
     page = (both_ways.directory / "report.html").read_text("utf-8")
     (answer,) = re.findall(r'<p class="answer">(.*?)</p>', page)
     begun = r"Latency under load, median, from 200 ms to .*: CUBIC: ([\d.]+) ms → ([\d.]+) ms \(−[\d.]+%\); Reno: "
-    before, after = map(float, re.match(begun, answer).groups())  # type: ignore[union-attr]
+    before, after = map(float, re.match(begun, answer).groups())
     row = both_ways.pooled[both_ways.pooled["cc"] == "cubic"]
     assert [before, after] == pytest.approx(row["latency_p50_ms"].tolist(), rel=0.01)
     assert page.index('data-figure="measures"') < page.index('data-figure="latency-cdf"')
@@ -66,7 +66,7 @@ def test_cards_have_the_headline_and_each_way_by_itself(both_ways: Any) -> None:
 
 def test_no_figure_adds_up_what_goes_both_ways(both_ways: Any) -> None:
     (drawn,) = [figure for figure in figures(both_ways) if figure.name == "measures"]
-    titles = [panel.y_title for panel in drawn.panels]  # type: ignore[union-attr]
+    titles = [panel.y_title for panel in drawn.panels]
     assert titles == ["latency under load, median, ms", "throughput of down, Mbit/s", "throughput of up, Mbit/s"]
     assert drawn.table["mean_mbps_down"].max() < 10
     assert drawn.table["mean_mbps_up"].max() < 5
@@ -87,8 +87,8 @@ def test_more_lines_than_are_told_apart_get_panels_of_their_own(tmp_path: Path) 
     }
     result: Any = sawtooth.run(Study.from_dict(content), out=tmp_path, quiet=True)
     (drawn,) = figures(result)
-    lines: Any = drawn.lines  # type: ignore[union-attr]
-    assert len(drawn.panels) == 3 * 2  # type: ignore[union-attr]
+    lines: Any = drawn.lines
+    assert len(drawn.panels) == 3 * 2
     assert {sum(line.panel == at for line in lines) for at in range(6)} == {3}
     assert len({line.name for line in lines}) <= MOST_LINES
 

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from opened_lab import Opened, serious
-
-
-@pytest.fixture
-def page(browser: Any, address: str) -> Iterator[Opened]:
-    opened = Opened(browser, address)
-    yield opened
-    opened.context.close()
-    assert opened.said == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "light"), (1400, "dark")])

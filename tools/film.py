@@ -1,4 +1,4 @@
-"""Makes the README's pictures of the laboratory: docs/images/lab.png, the page; lab-film.png, loss is moved and the
+"""Makes pictures of the laboratory: docs/images/lab.png, the page; lab-film.png, loss is moved and the
 window follows; lab-why.png, what Understand tells of it.
 
     python tools/film.py

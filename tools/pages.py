@@ -1,4 +1,4 @@
-"""Makes the README's pictures of pages: docs/images/page-NAME.png.
+"""Makes pictures of pages: docs/images/page-NAME.png.
 
     python tools/pages.py [capture] [report] [link]
 

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! TOML, JSON ─► Value ─► Scenario ─► Network ─► Compiled ─► sawtooth-net
-//!                 ▲    table.rs     topology.rs   compile.rs
-//!            overrides.rs           custom.rs, routing.rs, place.rs
+//!                 table.rs  topology.rs   compile.rs
+//!                           custom.rs, routing.rs, place.rs
 //! ```
 //!
 //! Each table of the file is declared once (`table!`): its fields' names, types, limits, defaults and descriptions. Nothing here opens a
@@ -24,7 +24,6 @@ mod kinds;
 mod loss;
 mod network;
 mod number;
-mod overrides;
 mod parts;
 mod place;
 mod policer;
@@ -47,7 +46,6 @@ mod words;
 pub use compile::{Compiled, Sources};
 pub use control::{CONGESTION_CONTROLS, VARIANTS};
 pub use files::{Files, Listed, NoFiles, Steps, Traced};
-pub use overrides::apply;
 pub use problem::Problem;
 pub use queue::Discipline;
 pub use scenario::Scenario;

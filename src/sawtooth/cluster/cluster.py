@@ -26,7 +26,7 @@ CONNECT_S = 15.0
 """How long a scheduler gets to answer."""
 
 _LOCAL = re.compile(r"local(?::([0-9]{1,4}))?")
-_ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://.+")
+_ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://[A-Za-z0-9_.%:\[\]-]+:[0-9]{1,5}/?")
 _ENCRYPTED = ("tls://", "wss://")
 _MOST_WORKERS = 1024
 """Of our own, on this machine."""

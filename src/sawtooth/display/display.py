@@ -10,7 +10,11 @@ from sawtooth.compare import Comparison
 from sawtooth.congestion.estimate import Estimate
 from sawtooth.display import captures, comparisons, estimates, finds, runs, seeds, studies
 from sawtooth.display.page import page
+from sawtooth.draw.lines import LineFigure
+from sawtooth.draw.panels import PanelFigure
+from sawtooth.errors import SawtoothError
 from sawtooth.finding import Answers, Found, Frontier
+from sawtooth.report.plots import on_canvas
 from sawtooth.run import Run
 from sawtooth.study import Runs, Study, StudyResult
 
@@ -32,8 +36,15 @@ def html(value: Any) -> str:
 
 @singledispatch
 def plot(value: Any) -> Figure:
-    """Its main figure as Matplotlib's."""
+    """Its main figure as Matplotlib's. Raises SawtoothError ``too-short`` where there is nothing to draw."""
     raise TypeError(f"nothing is known of {type(value).__name__}")
+
+
+def _drawn(figure: PanelFigure | LineFigure | None) -> Figure:
+    if figure is None:
+        message = "there is nothing to draw: no interval is whole, or nothing varies"
+        raise SawtoothError("too-short", message, fix="let it run longer, or vary something")
+    return on_canvas(figure)
 
 
 for _kind, _how in (
@@ -51,5 +62,5 @@ for _kind, _how in (
     text.register(_kind, _how.text)
     html.register(_kind, lambda value, how=_how: page(*how.parts(value)))
 
-for _kind, _drawn in ((Run, runs.drawn), (Runs, seeds.drawn), (StudyResult, studies.Answered.drawn)):
-    plot.register(_kind, _drawn)
+for _kind, _figure in ((Run, runs.figure), (Runs, seeds.figure), (StudyResult, studies.figure)):
+    plot.register(_kind, lambda value, figure=_figure: _drawn(figure(value)))

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.display.page import picture, table
-from sawtooth.draw import lines
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import colour
-from sawtooth.draw.saving import save, styled
-from sawtooth.errors import SawtoothError
+from sawtooth.report.plots import draw
 from sawtooth.run import Run
 from sawtooth.stats import latencies, throughput_by_flow
 from sawtooth.stats.queueing import bottleneck, mean_delay_s, total
 from sawtooth.stats.summary import summary
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
     from pandas import DataFrame
 
 _MOST = 8
@@ -39,7 +35,7 @@ def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
     found = summary(run)
     made = figure(run)
     words = f"throughput and smoothed round-trip time of {heading}"
-    pictures = [] if made is None else [picture(lambda aside: saved(made, aside), words)]
+    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), words)]
     after = said[min(len(found), _MOST + 1) :]
     return heading, after, pictures, [table(found.dropna(axis="columns", how="all"))]
 
@@ -109,25 +105,5 @@ def figure(run: Run) -> LineFigure | None:
     return LineFigure("run", title, "", pd.concat(tables, axis=1), tuple(panels), tuple(curves), across=len(panels))
 
 
-def drawn(run: Run) -> Canvas:
-    """Raises SawtoothError ``too-short`` where there is nothing to draw."""
-    made = figure(run)
-    if made is None:
-        raise SawtoothError("too-short", "no interval is whole: nothing is to be drawn", fix="let it run longer")
-    return on_canvas(made)
-
-
-def on_canvas(made: LineFigure) -> Canvas:
-    """As Matplotlib's."""
-    with styled(made.words):
-        return lines.draw(made)
-
-
 def _xy(series: Any) -> tuple[list[float], list[float]]:
     return series.index.tolist(), series.tolist()
-
-
-def saved(made: LineFigure, directory: Path) -> list[Path]:
-    """Its files."""
-    with styled(made.words):
-        return save(lines.draw(made), made.name, directory)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sawtooth.display.page import picture, table
-from sawtooth.display.runs import on_canvas, saved
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import colour
-from sawtooth.errors import SawtoothError
+from sawtooth.report.plots import draw
 from sawtooth.stats import throughput
 from sawtooth.study import Runs
 from sawtooth.study.means import COUNTED
 from sawtooth.study.runs import mean_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _MOST = 10
 """Seeds that are drawn one by one."""
@@ -32,7 +26,7 @@ def parts(runs: Runs) -> tuple[str, list[str], list[str], list[str]]:
     """What ``page`` puts together."""
     heading, said = told(runs)
     made = figure(runs)
-    pictures = [] if made is None else [picture(lambda aside: saved(made, aside), f"throughput of {heading}")]
+    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), f"throughput of {heading}")]
     return heading, said, pictures, [table(runs.table[list(_COLUMNS)].dropna(axis="columns", how="all"))]
 
 
@@ -58,11 +52,3 @@ def figure(runs: Runs) -> LineFigure | None:
     )
     title = f"{runs.scenario.name} on {runs.engine}"
     return LineFigure("runs", title, "", pd.DataFrame(series), (panel,), lines, across=1)
-
-
-def drawn(runs: Runs) -> Figure:
-    """Raises SawtoothError ``too-short`` where there is nothing to draw."""
-    made = figure(runs)
-    if made is None:
-        raise SawtoothError("too-short", "no interval is whole: nothing is to be drawn", fix="let it run longer")
-    return on_canvas(made)

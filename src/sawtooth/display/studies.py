@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sawtooth.display.page import picture, table
 from sawtooth.draw.lines import LineFigure
 from sawtooth.draw.panels import PanelFigure
-from sawtooth.errors import SawtoothError
 from sawtooth.report.figures import figures
-from sawtooth.report.plots import draw, on_canvas
+from sawtooth.report.plots import draw
 from sawtooth.study import Study, StudyResult
 from sawtooth.study.shares import ALL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _MOST_LINES = 12
 _COLUMNS = ("mean_mbps", "std_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "published_mean_mbps")
@@ -56,7 +50,7 @@ class Answered:
     @staticmethod
     def parts(result: StudyResult) -> tuple[str, list[str], list[str], list[str]]:
         """What ``page`` puts together."""
-        best = _best(result)
+        best = figure(result)
         pictures = []
         if best is not None:
             pictures = [picture(lambda aside: draw(best, aside), f"{best.title}. {best.caption}")]
@@ -68,15 +62,8 @@ class Answered:
         heading = f"{result.study.title or result.study.name}, engine {result.engine}"
         return heading, [*said, f"in {result.directory}"], pictures, [table(rows)]
 
-    @staticmethod
-    def drawn(result: StudyResult) -> Figure:
-        """The first figure of the report. Raises SawtoothError ``too-short`` where it has none."""
-        best = _best(result)
-        if best is None:
-            raise SawtoothError("too-short", "this study has no figure", fix="let it vary something, or run longer")
-        return on_canvas(best)
 
-
-def _best(result: StudyResult) -> PanelFigure | LineFigure | None:
+def figure(result: StudyResult) -> PanelFigure | LineFigure | None:
+    """The first figure of the report; None where it has none."""
     made = figures(result)
-    return next((figure for figure in made if figure.name.startswith("mean")), made[0] if made else None)
+    return next((one for one in made if one.name.startswith("mean")), made[0] if made else None)

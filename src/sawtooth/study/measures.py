@@ -6,7 +6,7 @@ and transfers together.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +43,16 @@ DROPS = ("queue_drops", "queue_early_drops", "queue_marks")
 QUEUE = ("queue_delay_mean_ms", *(f"queue_{name.removesuffix('_s')}_ms" for name in SHARES), *DROPS)
 COMPLETION = tuple(f"{what}_{name}" for what in ("fct_ms", "slowdown") for name in QUANTILES)
 UTILIZATION = "utilization_percent"
-ADDED = ("fct_ms_p95", "slowdown_p95", "response_ms_p95", "page_ms_p95", UTILIZATION)
-"""Columns that came later: they are at the end of every table."""
-MEASURES = (
-    *(name for name in (*LATENCY, *RPM, *QUEUE, "transfers", *COMPLETION, "converges_s") if name not in ADDED),
-    *(name for name in application.COLUMNS if name not in ADDED),
-    *ADDED,
+_ADDED = ("fct_ms_p95", "slowdown_p95", "response_ms_p95", "page_ms_p95", UTILIZATION)
+
+
+def ordered(columns: Iterable[str]) -> list[str]:
+    """The columns in their order, but those that tables did not have from the start at the end."""
+    return sorted(columns, key=_ADDED.__contains__)
+
+
+MEASURES = tuple(
+    ordered([*LATENCY, *RPM, *QUEUE, "transfers", *COMPLETION, "converges_s", *application.COLUMNS, UTILIZATION])
 )
 """Columns of a study's table; NaN where a run has nothing to measure them by."""
 TITLES = {
@@ -138,8 +142,9 @@ def columns(seen: Sequence[Measured]) -> dict[str, float]:
     if len(done):
         row |= {"transfers": len(done), **_completion(done)}
     row["converges_s"] = math.fsum(one.converges_s for one in seen) / len(seen)
+    row |= application.columns([one.applications for one in seen])
     row[UTILIZATION] = 100 * math.fsum(one.utilization for one in seen) / len(seen)
-    return row | application.columns([one.applications for one in seen])
+    return row
 
 
 def application_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:
@@ -186,11 +191,10 @@ def _latency(each: Sequence[Latency]) -> dict[str, float]:
 
 
 def _completion(done: DataFrame) -> dict[str, float]:
-    ordered = [name for name in COMPLETION if name not in ADDED] + [name for name in COMPLETION if name in ADDED]
     times, slowdowns = done["fct_s"].to_numpy(float) * 1e3, done["slowdown"].to_numpy(float)
     found = {
         f"{what}_{name}": quantile(samples, share)
         for what, samples in (("fct_ms", times), ("slowdown", slowdowns))
         for name, share in QUANTILES.items()
     }
-    return {name: found[name] for name in ordered}
+    return {name: found[name] for name in ordered(found)}

@@ -131,8 +131,7 @@ class StudyResult(Drawn):
         rows = [row for group in groups.values() for row in _rows(engine, group)]
         _compare(rows, list(kept[0].key), study, published)
         details = pd.DataFrame(rows)
-        # What came later is at the end.
-        details = details[[*(name for name in details if name not in measures.ADDED), *measures.ADDED]]
+        details = details[measures.ordered(list(details.columns))]
         columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
         samples = pd.concat(frames, ignore_index=True)
         sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]

@@ -14,7 +14,7 @@ from sawtooth.errors import InputError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.shown import Drawn
-from sawtooth.study.measures import ADDED
+from sawtooth.study.measures import ordered
 from sawtooth.study.result import rows_of
 from sawtooth.study.shares import ALL
 from sawtooth.work import fan_out
@@ -51,7 +51,7 @@ class Runs(Drawn):
         import pandas as pd
 
         frame = pd.DataFrame(rows_of(self.engine, list(zip(self.seeds, self.runs, strict=True))))
-        return frame[[*(name for name in frame if name not in ADDED), *ADDED]]
+        return frame[ordered(list(frame.columns))]
 
     def mean(self) -> Series[Any]:
         """The row over all seeds: means over the runs, counts per run, and the 95% interval of the mean."""
