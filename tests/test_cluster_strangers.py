@@ -74,7 +74,13 @@ asyncio.run(main())
 
 
 @pytest.fixture(scope="module")
-def local() -> Iterator[Cluster]:
+def others() -> set[tuple[str, int]]:
+    """Where this process listens before there is a cluster: servers of other tests."""
+    return _listening([psutil.Process()])
+
+
+@pytest.fixture(scope="module")
+def local(others: set[tuple[str, int]]) -> Iterator[Cluster]:
     with Cluster("local:2") as made:
         assert results(abs, [-1, -2, -3], executor=made) == [1, 2, 3]
         yield made
@@ -87,10 +93,15 @@ def tree(cluster: Cluster) -> list[psutil.Process]:
     return [psutil.Process(), parent, *parent.children(recursive=True)]
 
 
-def listening(cluster: Cluster) -> list[tuple[str, int]]:
-    """As /proc/net/tcp and tcp6 have them, of all its processes."""
-    every = [one for process in tree(cluster) for one in process.net_connections("inet")]
-    return [(one.laddr.ip, one.laddr.port) for one in every if one.status == psutil.CONN_LISTEN]
+@pytest.fixture
+def listening(local: Cluster, others: set[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Where the cluster's processes listen, of IPv4 and IPv6."""
+    return sorted(_listening(tree(local)) - others)
+
+
+def _listening(processes: list[psutil.Process]) -> set[tuple[str, int]]:
+    every = [one for process in processes for one in process.net_connections("inet")]
+    return {(one.laddr.ip, one.laddr.port) for one in every if one.status == psutil.CONN_LISTEN}
 
 
 @contextlib.contextmanager
@@ -137,14 +148,15 @@ def attacked(tmp_path: Path, before: list[str], **asked: Any) -> dict[str, Any]:
     return dict(json.loads(told.stdout))
 
 
-def test_only_the_loopback_address_listens_once_a_process_and_serves_no_pages(local: Cluster) -> None:
-    found = listening(local)
-    assert len(found) == 3
-    assert {ip for ip, _ in found} == {"127.0.0.1"}
+def test_only_the_loopback_address_listens_once_a_process_and_serves_no_pages(
+    local: Cluster, listening: list[tuple[str, int]]
+) -> None:
+    assert len(listening) == 3
+    assert {ip for ip, _ in listening} == {"127.0.0.1"}
     assert all(info["services"] == {} for info in local.client.scheduler_info()["workers"].values())
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    for at in found:
+    for at in listening:
         for wrapped in (False, True):
             answer = b""
             with contextlib.suppress(OSError), socket.create_connection(at, 5) as connection:
@@ -169,9 +181,9 @@ def test_the_key_is_in_no_command_line_environment_or_file(local: Cluster) -> No
 
 
 def test_nobody_of_this_machine_runs_anything_without_the_certificate(
-    local: Cluster, tmp_path: Path, namespaces: None
+    local: Cluster, listening: list[tuple[str, int]], tmp_path: Path, namespaces: None
 ) -> None:
-    addresses = [f"{ip}:{port}" for ip, port in listening(local)]
+    addresses = [f"{ip}:{port}" for ip, port in listening]
     with plain(tmp_path) as (scheduler, worker):
         open_to_all = [scheduler.removeprefix("tcp://"), worker]
         processes = [process.pid for process in tree(local)]
@@ -184,9 +196,11 @@ def test_nobody_of_this_machine_runs_anything_without_the_certificate(
     assert results(abs, [-1], executor=local) == [1]
 
 
-def test_another_network_namespace_reaches_no_port(local: Cluster, tmp_path: Path, namespaces: None) -> None:
+def test_another_network_namespace_reaches_no_port(
+    listening: list[tuple[str, int]], tmp_path: Path, namespaces: None
+) -> None:
     name, near, far = f"strange{os.getpid()}", f"s{os.getpid()}n", f"s{os.getpid()}f"
-    ports = [port for _, port in listening(local)]
+    ports = [port for _, port in listening]
     commands = [
         f"netns add {name}",
         f"link add {near} type veth peer name {far} netns {name}",

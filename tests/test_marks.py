@@ -41,7 +41,8 @@ CHOSEN = {
 def run(place: Path, *arguments: str, ci: str = "") -> str:
     tests = place / "checkout" / "tests"
     tests.mkdir(parents=True)
-    shutil.copy(HERE / "conftest.py", tests)
+    for name in ("conftest.py", "opened_lab.py"):
+        shutil.copy(HERE / name, tests)
     (tests / "test_some.py").write_text(TESTS)
     environment = os.environ | {"CI": ci, "PYTEST_ADDOPTS": ""}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull]
