@@ -1,13 +1,17 @@
 """What is written appears whole or not at all, and a refusal of the system is one clear message."""
 
+import contextlib
 import errno
 import json
 import os
 import stat
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from fake_engine import quick
 from sawtooth.errors import SawtoothError
 from sawtooth.foreign import regular
 from sawtooth.storage import (
@@ -159,3 +163,89 @@ def test_a_description_has_a_digest_of_itself_by_which_a_change_is_told(tmp_path
     with pytest.raises(SawtoothError, match="SHA-256") as caught:
         read_description(path, 1)
     assert caught.value.code == "not-a-result"
+
+
+@dataclass
+class Disk:
+    """What the disk was asked for, in order: (call, name), and which state of which file it surely has."""
+
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    has: dict[tuple[int, int], int] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    """What it did not have when a study was marked as finished."""
+
+    def synced(self, fsync, opened):
+        fsync(opened)
+        about = os.fstat(opened)
+        self.has[about.st_dev, about.st_ino] = about.st_mtime_ns
+        self.calls.append(("fsync", Path(f"/proc/self/fd/{opened}").readlink().name))
+
+    def renamed(self, rename, old, new):
+        if Path(new).name == "study.json" and json.loads(Path(old).read_text())["finished"]:
+            for path in Path(new).parent.rglob("*"):
+                about = path.stat()
+                lost = path.name not in (".lock", Path(old).name) and not path.is_symlink()
+                if lost and self.has.get((about.st_dev, about.st_ino)) != about.st_mtime_ns:
+                    self.missing.append(path.name)
+            self.calls.append(("finished", ""))
+        rename(old, new)
+        self.calls.append(("rename", Path(new).name))
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    found = Disk()
+    monkeypatch.setattr(os, "fsync", partial(found.synced, os.fsync))
+    for name in ("rename", "replace"):
+        monkeypatch.setattr(os, name, partial(found.renamed, getattr(os, name)))
+    return found
+
+
+def test_the_disk_has_a_file_before_it_has_its_name(tmp_path, disk):
+    write_bytes(tmp_path / "a", b"1")
+    written, *others = disk.calls
+    assert written[0] == "fsync"
+    assert written[1].startswith(".a.")
+    assert others == [("rename", "a"), ("fsync", tmp_path.name)]
+
+
+def test_the_disk_has_a_directory_and_its_files_before_it_has_its_name(tmp_path, disk):
+    with new_directory(tmp_path / "above" / "whole") as aside:
+        (aside / "a").write_text("1")
+        (aside / "in").mkdir()
+        write_bytes(aside / "in" / "b", b"2")
+        aside_name = aside.name
+    at = disk.calls.index(("rename", "whole"))
+    assert {name for call, name in disk.calls[:at] if call == "fsync"} == {aside_name, "a", "in", "b"}
+    assert sorted(disk.calls[at + 1 :]) == sorted([("fsync", "above"), ("fsync", tmp_path.name)])
+
+
+def test_a_study_counts_as_finished_when_the_disk_has_all_of_it(tmp_path, disk):
+    def ending(result):
+        (result.directory / "plots").mkdir()
+        (result.directory / "plots" / "a.png").write_bytes(b"3")
+
+    result = quick(out=tmp_path / "results", ending=ending)
+    assert disk.missing == []
+    assert len(disk.has) > 3 * len(result.places)
+    names = [name for _, name in disk.calls[: disk.calls.index(("finished", ""))]]
+    above = names[names.index("latest") - 30 :]
+    assert {"a.png", "plots", tmp_path.name, "results", "small"} <= set(above)
+
+
+@pytest.mark.parametrize(("number", "passes"), [(errno.EINVAL, True), (errno.EIO, False), (errno.ENOSPC, False)])
+def test_a_disk_that_refuses_to_keep_a_file_is_an_error_and_one_that_knows_no_way_is_not(
+    tmp_path, monkeypatch, number, passes
+):
+    def refuse(_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with contextlib.nullcontext() if passes else pytest.raises(SawtoothError):
+        write_bytes(tmp_path / "a", b"1")
+    with (
+        contextlib.nullcontext() if passes else pytest.raises(SawtoothError),
+        new_directory(tmp_path / "whole") as aside,
+    ):
+        (aside / "a").write_text("1")
+    assert sorted(path.name for path in tmp_path.iterdir()) == (["a", "whole"] if passes else [])

@@ -29,9 +29,11 @@ from sawtooth.errors import SawtoothError
 from sawtooth.run import is_saved
 from sawtooth.storage import (
     ASIDE,
+    below,
     new_directory,
     not_a_result,
     read_description,
+    sync,
     write_bytes,
     write_description,
     writing,
@@ -89,7 +91,11 @@ def computed(directory: Path, extra: dict[str, Any]) -> None:
 
 
 def finish(directory: Path) -> None:
-    """Lets ``latest`` point to the results and marks them as finished: last, since who finds the mark begins anew."""
+    """Lets ``latest`` point to the results and marks them as finished: last, since who finds the mark begins anew, and
+    when the disk has all of them. Points were synchronised when they were saved.
+    """
+    with writing(directory):
+        sync([*below(directory, but=["points"]), *directory.parents[:3]])
     with writing(directory.parent / LATEST):
         aside = directory.parent / f".{LATEST}.{os.getpid()}{ASIDE}"
         aside.unlink(missing_ok=True)
