@@ -17,12 +17,13 @@ from scipy.special import stdtrit
 from fake_engine import Fake, quick, study
 from sawtooth.cli import main
 from sawtooth.compare import compare, tolerance
-from sawtooth.compare.comparison import MOST_SEEDS, difference, seeds_to_decide, verdict
+from sawtooth.compare.comparison import difference, seeds_to_decide, verdict
 from sawtooth.compare.text import words
 from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.stats import Interval
+from sawtooth.stats.interval import MOST_SEEDS
 from sawtooth.study import Study, run_study
 
 SECONDS = 100

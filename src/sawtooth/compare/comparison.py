@@ -1,7 +1,6 @@
 """Comparison: differences of throughput between subjects, with intervals, and whether they stay within a tolerance.
 
-The interval of a difference of means is Welch's: the standard errors of the two means (see ``stats.mean``) add in
-squares, with the degrees of freedom of Welch and Satterthwaite (Welch 1947). Against a tolerance it is read as a test
+The interval is that of a difference of independent means (``stats.interval``). Against a tolerance it is read as a test
 of equivalence reads it (Schuirmann 1987): all of it inside, all of it outside, or these runs can't tell.
 """
 
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.compare.subject import ALL_FLOWS, Cell, Subject
 from sawtooth.errors import InputError
 from sawtooth.shown import Shown
-from sawtooth.stats import change_percent, of_runs
-from sawtooth.stats.interval import SAME, SEEDS, Interval, t_quantile
+from sawtooth.stats import change_percent, interval, of_runs
+from sawtooth.stats.interval import SEEDS, Interval, Mean
 from sawtooth.study.means import Course, beginnings
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 INSIDE, OUTSIDE, UNKNOWN = "inside", "outside", "can't tell"
-MOST_SEEDS = 1000
-"""More are not advised: the difference is about as large as the tolerance."""
 
 DEFAULT_TOLERANCE = "10%"
 
@@ -157,11 +154,10 @@ def compare(
 def difference(reference: Interval, other: Interval) -> Interval:
     """The difference of two independent means, other minus reference; NaN bounds where one of them has none."""
     mean = other.mean - reference.mean
-    errors = [_standard_error(one) for one in (reference, other)]
-    if any(math.isnan(error) for error in errors):
+    apart = Mean.total(mean, [(-1.0, reference.known()), (1.0, other.known())])
+    if math.isnan(apart.error):
         return Interval(mean, math.nan, math.nan, 0)
-    half, freedom = _welch(errors, [one.n for one in (reference, other)])
-    return Interval(mean, mean - half, mean + half, round(freedom) + 1)
+    return Interval.around(apart, round(apart.freedom) + 1)
 
 
 def verdict(apart: Interval, limit: float) -> str:
@@ -174,35 +170,11 @@ def verdict(apart: Interval, limit: float) -> str:
 def seeds_to_decide(reference: Interval, other: Interval, limit: float) -> int | None:
     """How many seeds of each side would tell whether their difference is within ``limit``, if it and their spread stay.
 
-    The spread of a run's mean is that of the seeds, or what the one run there is suggests. None: more than
-    ``MOST_SEEDS``, or not known.
+    The spread of a run's mean is that of the seeds, or what the one run there is suggests. None: too many, or
+    not known.
     """
-    errors = [_standard_error(one) for one in (reference, other)]
-    spreads = [
-        error * (math.sqrt(one.n) if one.of == SEEDS else 1)
-        for error, one in zip(errors, (reference, other), strict=True)
-    ]
-    margin = abs(abs(other.mean - reference.mean) - limit)
-    for seeds in range(2, MOST_SEEDS + 1):
-        half, _ = _welch([spread / math.sqrt(seeds) for spread in spreads], [seeds, seeds])
-        if half < margin:
-            return seeds
-    return None
-
-
-def _welch(errors: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
-    """Half of the 95% interval of a difference of means with these standard errors, and its degrees of freedom."""
-    variance = sum(error**2 for error in errors)
-    if variance == 0:
-        return 0.0, float(min(counts) - 1)
-    freedom = variance**2 / sum(error**4 / (n - 1) for error, n in zip(errors, counts, strict=True))
-    return t_quantile(freedom) * math.sqrt(variance), freedom
-
-
-def _standard_error(one: Interval) -> float:
-    if one.of == SAME:
-        return 0.0
-    return (one.high - one.low) / 2 / t_quantile(one.n - 1) if one.n > 1 else math.nan
+    spreads = [one.known().error * (math.sqrt(one.n) if one.of == SEEDS else 1) for one in (reference, other)]
+    return interval.seeds_to_decide(spreads, abs(abs(other.mean - reference.mean) - limit))
 
 
 def _row(reference: Cell, other: Cell, within: float) -> dict[str, Any]:

@@ -2,25 +2,23 @@
 
 Each mean is over the same seeds, so what one seed did to all of them is one sample: the value is taken as a plane
 through the means (the delta method: van der Vaart, *Asymptotic Statistics*, chapter 3), which for sums and multiples it
-is, and Student's t is that of the seeds' distances from it. This is the paired interval, which holds whether the same
-seed makes two points alike or not. One seed has the interval within its run, where a measure has one, as independent
-means (Welch 1947).
+is, and the interval is that of the seeds' distances from it (``stats.interval``). This is the paired interval, which
+holds whether the same seed makes two points alike or not. One seed has the interval within its run, where a measure has
+one, as independent means.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sawtooth.stats.interval import SAME, SEEDS, WITHIN, Interval, t_quantile
+from sawtooth.stats.interval import SAME, SEEDS, WITHIN, Interval, Mean, seeds_to_decide
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_SEEDS = 1000
-"""More are not advised: the value is about as close to 0."""
 _STEP = 1e-6
 _NOTHING = 1e-12
 """Of what a value is made of: a spread below it is that of rounding."""
@@ -42,17 +40,8 @@ class Estimate:
     spread: float
 
     def seeds_to_decide(self) -> int | None:
-        """How many seeds would tell its sign, if value and spread stay.
-
-        None: more than ``MOST_SEEDS``, or not known.
-        """
-        distance = abs(self.interval.mean)
-        if math.isnan(self.spread) or math.isnan(distance):
-            return None
-        for seeds in range(2, MOST_SEEDS + 1):
-            if t_quantile(seeds - 1) * self.spread / math.sqrt(seeds) < distance:
-                return seeds
-        return None
+        """How many seeds would tell its sign, if value and spread stay; None: too many, or not known."""
+        return seeds_to_decide([self.spread], abs(self.interval.mean))
 
 
 def estimate(value: Callable[[Mapping[Any, float]], float], samples: Mapping[Any, Sample]) -> Estimate:
@@ -71,28 +60,24 @@ def estimate(value: Callable[[Mapping[Any, float]], float], samples: Mapping[Any
         spread = float(apart.std(ddof=1))
         if spread <= _NOTHING * scale:
             return Estimate(Interval(middle, middle, middle, count, SAME), 0.0)
-        half = t_quantile(count - 1) * spread / math.sqrt(count)
-        return Estimate(Interval(middle, middle - half, middle + half, count, SEEDS), spread)
+        return Estimate(Interval.around(replace(Mean.of(apart.tolist()), value=middle), count, SEEDS), spread)
     return _within(middle, slopes, samples)
 
 
 def _within(middle: float, slopes: Mapping[Any, float], samples: Mapping[Any, Sample]) -> Estimate:
     """Of one seed."""
     unknown = Estimate(Interval(middle, math.nan, math.nan, 1), math.nan)
-    errors: list[tuple[float, int]] = []
+    parts: list[tuple[float, Mean]] = []
     for name, one in samples.items():
         if slopes[name] == 0:
             continue
         if one.within is None or one.within.n < 2 or math.isnan(one.within.low):
             return unknown
-        half = (one.within.high - one.within.low) / 2 / t_quantile(one.within.n - 1)
-        errors.append((slopes[name] * half, one.within.n))
-    variance = sum(error**2 for error, _ in errors)
-    if variance == 0:
+        parts.append((slopes[name], one.within.known()))
+    total = Mean.total(middle, parts)
+    if total.error == 0:
         return Estimate(Interval(middle, middle, middle, 1, WITHIN), 0.0)
-    freedom = variance**2 / sum(error**4 / (n - 1) for error, n in errors)
-    half = t_quantile(freedom) * math.sqrt(variance)
-    return Estimate(Interval(middle, middle - half, middle + half, round(freedom) + 1, WITHIN), math.sqrt(variance))
+    return Estimate(Interval.around(total, round(total.freedom) + 1, WITHIN), total.error)
 
 
 def _slope(value: Callable[[Mapping[Any, float]], float], means: Mapping[Any, float], name: Any) -> float:

@@ -114,9 +114,9 @@ class Seen:
             # Nothing varies within the run.
             mean = float(Amount.of_column("mean_mbps", float(row["mean_mbps"])).value)
             return Interval(mean, mean, mean, int(row["ci_n"]))
-        bounds = (Amount.of_column("mean_mbps", float(row[name])).value for name in ("ci_low_mbps", "ci_high_mbps"))
-        low, high = map(float, bounds)
-        return Interval((low + high) / 2, low, high, int(row["ci_n"]))
+        columns = ("mean_mbps", "ci_low_mbps", "ci_high_mbps")
+        mean, low, high = (float(Amount.of_column("mean_mbps", float(row[name])).value) for name in columns)
+        return Interval(mean, low, high, int(row["ci_n"]))
 
     def _field(self, measure: Measure, key: Mapping[str, Any]) -> tuple[Sample, Dimension]:
         import numpy as np

@@ -22,7 +22,7 @@ from sawtooth.fidelity.builds import build
 from sawtooth.fidelity.grid import Budget, Point
 from sawtooth.fidelity.ledger import Ledger, Row
 from sawtooth.fidelity.measures import measure
-from sawtooth.stats.interval import independent
+from sawtooth.stats.interval import Mean
 from sawtooth.work import Workers, fan_out, told_to_stop
 
 WANTED_NOISE = 0.01
@@ -39,8 +39,8 @@ def enough(rows: Sequence[Row], budget: Budget) -> bool:
         return True
     if n < budget.least:
         return False
-    interval = independent([row["mean_mbps"] for row in rows])
-    return interval.high - interval.mean <= 2 * WANTED_NOISE * interval.mean
+    mean = Mean.of([row["mean_mbps"] for row in rows])
+    return mean.half() <= 2 * WANTED_NOISE * mean.value
 
 
 @dataclass

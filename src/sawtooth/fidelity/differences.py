@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.fidelity.grid import Point
 from sawtooth.fidelity.ledger import Row
 from sawtooth.fidelity.measures import MEASURES, SHARE, Measure
-from sawtooth.stats.interval import independent
+from sawtooth.stats.interval import Mean
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -32,10 +32,8 @@ class Estimate:
         known = [value for value in values if not math.isnan(value)]
         if not known:
             return cls(math.nan, math.nan, math.nan, 0)
-        interval = independent(known)
-        variance = math.fsum((value - interval.mean) ** 2 for value in known)
-        error = math.sqrt(variance / (len(known) - 1) / len(known)) if len(known) > 1 else math.nan
-        return cls(interval.mean, error, interval.high - interval.mean, len(known))
+        mean = Mean.of(known)
+        return cls(mean.value, mean.error, mean.half(), len(known))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from sawtooth.storage import write_bytes, writing
 from sawtooth.study import application, estimates, store
 from sawtooth.study.axis import text
 from sawtooth.study.counts import COUNTS
-from sawtooth.study.means import COUNTED, THE_SAME, interval, intervals, means
+from sawtooth.study.means import COUNTED, THE_SAME, ends, interval, intervals, means
 from sawtooth.study.measures import RPM
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -130,6 +130,7 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
         "duration": str(scenario.duration),
         "means": means(result.records),
         "intervals": intervals(result.records),
+        "several": any(len(set(means)) > 1 for means in result.by_seed),
         "interval": str(scenario.interval),
         "scenario": json.dumps(scenario.to_dict(), indent=2, ensure_ascii=False),
         "vary": {axis.field: ", ".join(text(value) for value in axis.values) for axis in result.study.axes()},
@@ -171,13 +172,19 @@ def _rows(result: StudyResult) -> list[dict[str, Any]]:
     keys = list(result.places[0].key)
     rows: list[dict[str, Any]] = []
     before = None
-    for row in result.records:
+    for row, seeds in zip(result.records, result.by_seed, strict=True):
         group = [row[key] for key in keys if key != x]
         known = result.published.row({key: row[key] for key in keys}) if result.published is not None else None
         misprint = known["mean_mbps"] if known is not None and not known["trusted"] else None
         shown_interval = interval(row, ",.2f").replace("-", "–")
         rows.append(
-            {**row, "interval": shown_interval, "misprint": misprint, "gap": before is not None and group != before}
+            {
+                **row,
+                "interval": shown_interval,
+                "seeds": ends(seeds),
+                "misprint": misprint,
+                "gap": before is not None and group != before,
+            }
         )
         before = group
     return rows

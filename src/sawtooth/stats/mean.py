@@ -1,6 +1,6 @@
 """The mean of runs that differ in their seeds only, with an interval that says what it is of.
 
-Several seeds: Student's t on the seeds' means, which are independent. It says what other seeds would give.
+Several seeds: the interval of the seeds' means, which are independent. It says what other seeds would give.
 
 One seed: batch means within the run. They say how much the mean depends on which seconds were seen, no more. Every run
 begins with slow start, so seconds that differ from the rest (``settling``) count in the mean and not in its spread.
@@ -15,28 +15,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sawtooth.stats.interval import SAME, SEEDS, Interval, batch_means, independent
+from sawtooth.stats.interval import SAME, SEEDS, Interval, Mean, batch_means, independent
 from sawtooth.stats.settling import settling
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def of_runs(series: Sequence[ArrayLike]) -> Interval:
-    """The 95% interval of the mean; one series a run, each sampled evenly. Raises ValueError without any sample."""
+def of_runs(series: Sequence[ArrayLike], *, most: float = math.inf) -> Interval:
+    """The 95% interval of the mean of a throughput; one series a run, each sampled evenly.
+
+    ``most`` is the highest mean that is possible; no bound is above it, or below 0. Raises ValueError without any
+    sample.
+    """
     import numpy as np
 
     runs = [run for run in (np.asarray(one, dtype=float) for one in series) if run.size]
     if len(runs) > 1:
         if all(np.array_equal(run, runs[0]) for run in runs[1:]):
             return Interval(float(runs[0].mean()), math.nan, math.nan, len(runs), SAME)
-        return replace(independent([float(run.mean()) for run in runs]), of=SEEDS)
+        return replace(independent([float(run.mean()) for run in runs]), of=SEEDS).within(0.0, most)
     one = runs[0] if runs else np.empty(0)
     begins = settling([one], least=0.0)
     whole = batch_means(one)
     rest = whole if begins is None else batch_means(one[begins.samples :])
     if begins is None or math.isnan(rest.low):
-        return whole
+        return whole.within(0.0, most)
     # What varies is the rest's part of the mean.
-    half = (rest.high - rest.low) / 2 * (one.size - begins.samples) / one.size
-    return Interval(whole.mean, whole.mean - half, whole.mean + half, rest.n, rest.of)
+    varies = Mean.total(whole.mean, [((one.size - begins.samples) / one.size, rest.known())])
+    return Interval.around(varies, rest.n, rest.of).within(0.0, most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -73,3 +74,9 @@ def _ceiling(scenario: Scenario) -> Ceiling | None:
     if line is None or line.pace is not None or isinstance(line.discipline, Tbf):
         return None
     return ceiling(compiled)
+
+
+def most_mbps(scenario: Scenario) -> float:
+    """The highest mean goodput of all flows together in Mbit/s; infinite where there is no such ceiling."""
+    most = _ceiling(scenario)
+    return math.inf if most is None else most.goodput_bps / 1e6

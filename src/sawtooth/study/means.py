@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.scenario import Span
 from sawtooth.stats import settling
 from sawtooth.stats.interval import SAME, SEEDS, WITHIN
+from sawtooth.stats.outliers import RULE, outliers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from sawtooth.scenario.parts import Flow
 
 COUNTED = "counts are means per run"
 THE_SAME = "the same for every seed"
@@ -37,9 +40,9 @@ def intervals(rows: Sequence[Mapping[str, Any]]) -> str:
     """What the 95% intervals in rows of a study's table are of; empty where there are none."""
     of = {row["ci_of"]: row["ci_n"] for row in rows if not _open(row)}
     if SEEDS in of:
-        return f"95% interval: of the means of {of[SEEDS]} seeds"
+        return f"95% interval and min … max: of the means of {of[SEEDS]} seeds"
     if WITHIN in of:
-        return "95% interval: within the run, by batch means; how far seeds differ, --seeds tells"
+        return "95% interval: from batch means within one run; use --seeds to see the spread between runs"
     return ""
 
 
@@ -50,6 +53,17 @@ def interval(row: Mapping[str, Any], form: str = ".2f") -> str:
     return "-" if _open(row) else f"{row['ci_low_mbps']:{form}} … {row['ci_high_mbps']:{form}}"
 
 
+def ends(means: Sequence[float]) -> str:
+    """The seeds' lowest and highest mean, three digits: "98.2 … 185"; "-" where all gave the same."""
+    low, high = min(means), max(means)
+    return f"{_three(low)} … {_three(high)}" if low < high else "-"
+
+
+def _three(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
+
+
 @dataclass(frozen=True)
 class Course:
     """The runs of one point over time, in Mbit/s, one series a seed, from ``from_s`` on in steps of ``interval``."""
@@ -58,6 +72,57 @@ class Course:
     series: Sequence[ArrayLike]
     from_s: float
     interval: Span
+    seeds: Sequence[int] = ()
+
+
+def outlying(courses: Sequence[Course]) -> list[str]:
+    """A sentence where seeds lie far from all others at their point: which ones, by what rule, and what they do."""
+    import numpy as np
+
+    found = []
+    for course in courses:
+        samples = [np.asarray(series, dtype=float) for series in course.series]
+        means = [float(one.mean()) if one.size else math.nan for one in samples]
+        far = outliers(means)
+        rest = [mean for at, mean in enumerate(means) if at not in far]
+        if far and len(course.seeds) == len(means):
+            change = abs(math.fsum(means) / len(means) - math.fsum(rest) / len(rest))
+            found.append((change, course, far, means, rest))
+    if not found:
+        return []
+    _, course, far, means, rest = max(found, key=lambda one: one[0])
+    several = len(far) > 1
+    named = ", ".join(f"{course.seeds[at]} ({means[at]:.4g} Mbit/s)" for at in far[:5]) + " …" * (len(far) > 5)
+    sentence = (
+        f"seed{'s' * several} {named} {'are outliers' if several else 'is an outlier'} among {len(means)} by {RULE}: "
+        f"the others gave {min(rest):.4g} … {max(rest):.4g}, {math.fsum(rest) / len(rest):.4g} on average; "
+        "the mean includes all seeds; run more --seeds to see how often this happens"
+    )
+    if len(courses) == 1:
+        return [sentence]
+    return [f"outliers at {len(found)} of {len(courses)} points, most at {course.name or 'all'}: {sentence}"]
+
+
+def unchanging(rows: Sequence[Mapping[str, Any]], flows: Sequence[Flow], varied: Sequence[str]) -> list[str]:
+    """A sentence where seeds change nothing at a point: that this is no certainty, and how to see what start times do.
+
+    ``flows`` are those of such a point's scenario, ``varied`` the fields that the study varies.
+    """
+    same = [row for row in rows if row["ci_of"] == SAME]
+    if not same:
+        return []
+    where = "here" if len(same) == len(rows) else f"at {len(same)} of {len(rows)} points"
+    sentence = f"seeds change nothing {where}: nothing there is random, so {same[0]['ci_n']} seeds are one sample"
+    if len(flows) < 2 or any(field.partition(".")[0] == "flows" for field in varied):
+        return [sentence]
+    later = Span(flows[1].start.ns + _LATER_NS)
+    return [
+        f"{sentence}. Other start times of the flows may give other figures: to see how much, add "
+        f'--set flows.1.start="{later}" to the command, and try several times'
+    ]
+
+
+_LATER_NS = 7_000_000
 
 
 def beginnings(courses: Sequence[Course]) -> list[str]:

@@ -18,6 +18,7 @@ from sawtooth.published import Published
 from sawtooth.run import Run
 from sawtooth.scenario import Span
 from sawtooth.scenario.compiler import flow_names
+from sawtooth.scenario.parts import Flow
 from sawtooth.shown import Drawn
 from sawtooth.stats import (
     COUNTERS,
@@ -30,11 +31,13 @@ from sawtooth.stats import (
     throughput,
 )
 from sawtooth.stats.application import TABLES as APPLICATIONS
+from sawtooth.stats.interval import SAME
 from sawtooth.storage import checksum, not_a_result, reason, write_bytes
 from sawtooth.study import measures, shares, store
+from sawtooth.study.attainable import most_mbps
 from sawtooth.study.axis import text
 from sawtooth.study.counts import per_run
-from sawtooth.study.means import Course, beginnings
+from sawtooth.study.means import Course, beginnings, outlying, unchanging
 from sawtooth.study.measures import Measured
 from sawtooth.study.shares import ALL
 from sawtooth.study.study import ALONE, Study
@@ -136,7 +139,12 @@ class StudyResult(Drawn):
         samples = pd.concat(frames, ignore_index=True)
         sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]
         if not study.is_of_probes:
-            sentences += beginnings([_course(group) for group in groups.values()])
+            courses = [_course(group) for group in groups.values()]
+            pooled = [row for row in rows if row["seed"] == ALL]
+            first = zip(pooled, (group[0] for group in groups.values()), strict=True)
+            same = next((seen.flows for row, seen in first if row["ci_of"] == SAME), ())
+            sentences += beginnings(courses) + outlying(courses)
+            sentences += unchanging(pooled, same, [axis.field for axis in study.axes()])
         changed = store.describe(directory)["overrides"]
         if changed and published is not None:
             fields = ", ".join(f"{field} = {text(value)}" for field, value in changed.items())
@@ -177,6 +185,14 @@ class StudyResult(Drawn):
         from sawtooth.study.probed import measured
 
         return measured(self.study, self.directory, self.places)
+
+    @property
+    def by_seed(self) -> list[list[float]]:
+        """The means of each point's seeds in Mbit/s, for the rows of ``pooled``."""
+        single = self.details[self.details["seed"] != ALL]
+        keys = list(self.places[0].key)
+        groups = single.groupby(keys, sort=False, dropna=False)["mean_mbps"]
+        return [[float(mean) for mean in means] for _, means in groups]
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -255,10 +271,23 @@ class _Seen:
     interval: Span
     counted: dict[str, float]
     measured: Measured
+    most_mbps: float
+    """No mean is higher: what the line carries."""
+    flows: tuple[Flow, ...]
 
     @classmethod
     def of(cls, place: Place, run: Run, samples: Any) -> _Seen:
-        return cls(place, samples, span(run), run.scenario.interval, counters(run), Measured.of(run))
+        most = most_mbps(run.scenario)
+        return cls(
+            place,
+            samples,
+            span(run),
+            run.scenario.interval,
+            counters(run),
+            Measured.of(run),
+            most,
+            tuple(run.scenario.flows),
+        )
 
 
 def rows_of(engine: str, runs: Sequence[tuple[int, Run]]) -> list[dict[str, Any]]:
@@ -280,7 +309,8 @@ def _sentence(text: str, ids: list[str], points: int) -> str:
 def _course(group: list[_Seen]) -> Course:
     first = group[0]
     name = ", ".join(f"{name} {text(value)}" for name, value in first.place.key.items())
-    return Course(name, [seen.samples for seen in group], first.span_s[0], first.interval)
+    seeds = [seen.place.seed for seen in group]
+    return Course(name, [seen.samples for seen in group], first.span_s[0], first.interval, seeds)
 
 
 def _rows(engine: str, group: list[_Seen]) -> list[dict[str, Any]]:
@@ -348,7 +378,7 @@ def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
     first = group[0]
     whole = np.concatenate([seen.samples for seen in group])
     row: dict[str, Any] = {"engine": engine, **first.place.key, "seed": seed, **describe(whole)}
-    interval = of_runs([seen.samples for seen in group]) if whole.size else None
+    interval = of_runs([seen.samples for seen in group], most=first.most_mbps) if whole.size else None
     # Where nothing varies, as on the engine model, an interval of no width would claim to know what nobody measured.
     varies = interval is not None and interval.high > interval.low
     row |= {

@@ -95,7 +95,7 @@ def rows(
     found = []
     for at, name in enumerate(first.names):
         described = describe(samples[:, at])
-        share = independent([one.percent[at] for one in seen])
+        share = independent([one.percent[at] for one in seen]).within(0.0, 100.0)
         found.append(
             {
                 **key,

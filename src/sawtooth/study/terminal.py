@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.columns import aligned
 from sawtooth.stats import ceiling
 from sawtooth.study import application, counts, estimates
-from sawtooth.study.means import COUNTED, interval, intervals, means
+from sawtooth.study.means import COUNTED, ends, interval, intervals, means
 from sawtooth.study.measures import UTILIZATION
 from sawtooth.study.shares import ALL
 from sawtooth.wanted.amount import RATE
@@ -28,18 +28,19 @@ def table(result: StudyResult, width: int | None = None) -> str:
         return _of_one(result, width)
     keys = list(result.places[0].key)
     compared = result.published is not None
-    header = [*keys, "mean", "95% interval", "std", "median", "change"]
+    several = any(len(set(seeds)) > 1 for seeds in result.by_seed)
+    header = [*keys, "mean", "95% interval", *["min … max"] * several, "std", "median", "change"]
     header += ["published", "ratio"] if compared else []
     header += ["utilization"]
     lines = [header]
     x = result.study.roles().x
     before = None
-    for row in result.records:
+    for row, seeds in zip(result.records, result.by_seed, strict=True):
         group = [row[key] for key in keys if key != x]
         if before is not None and group != before:
             lines.append([])
         before = group
-        cells = [*(plain(row[key]) for key in keys), _number(row["mean_mbps"]), interval(row)]
+        cells = [*(plain(row[key]) for key in keys), _number(row["mean_mbps"]), interval(row), *[ends(seeds)] * several]
         cells += [_number(row["std_mbps"]), _number(row["q50_mbps"]), _percent(row["change_percent"])]
         if compared:
             cells += [_number(row["published_mean_mbps"]), _number(row["ratio"])]
@@ -60,27 +61,40 @@ def table(result: StudyResult, width: int | None = None) -> str:
 def _of_one(result: StudyResult, width: int | None) -> str:
     """A scenario by itself: each flow in a line, the bottleneck's queue, then what ends, asks or is probed."""
     (row,) = result.records
-    header = ["goodput", "95% interval", "std", "median", "RTT ms", "retransmits", "timeouts", "utilization"]
-    whole = [_number(row["mean_mbps"]), interval(row), _number(row["std_mbps"]), _number(row["q50_mbps"])]
-    whole += [_number(row["mean_srtt_ms"]), _count(row["retransmits"]), _count(row["timeouts"])]
-    whole += [_share(row[UTILIZATION])]
+    (seeds,) = result.by_seed
+    several = len(set(seeds)) > 1
+    counted = [_number(row["mean_srtt_ms"]), _count(row["retransmits"]), _count(row["timeouts"])]
+    counted += [_share(row[UTILIZATION])]
+    counts_of = ["RTT ms", "retransmits", "timeouts", "utilization"]
+    spread = ["min … max"] * several
     flows = result.shares[result.shares["seed"] == ALL].to_dict("records") if len(result.shares) else []
     if flows:
-        header = ["flow", "goodput", "std", "share", "Jain's index", "RTT ms", "retransmits", "timeouts", "utilization"]
+        header = ["flow", "goodput", *spread, "std", "share", "Jain's index", *counts_of]
         jain = "-" if math.isnan(flows[0]["jain_all"]) else f"{flows[0]['jain_all']:.3f}"
-        whole = ["all", whole[0], whole[2], "", jain, *whole[4:]]
+        whole = ["all", _number(row["mean_mbps"]), *[ends(seeds)] * several, _number(row["std_mbps"]), "", jain]
+        whole += counted
+    else:
+        header = ["goodput", "95% interval", *spread, "std", "median", *counts_of]
+        whole = [_number(row["mean_mbps"]), interval(row), *[ends(seeds)] * several]
+        whole += [_number(row["std_mbps"]), _number(row["q50_mbps"]), *counted]
     lines = [header]
     for one in flows:
         share = "-" if math.isnan(one["share_percent"]) else f"{one['share_percent']:.1f}%"
         jain = "-" if math.isnan(one["jain"]) else f"{one['jain']:.3f}"
-        cells = [one["flow"], _number(one["mean_mbps"]), _number(one["std_mbps"]), share, jain]
+        own = result.shares[(result.shares["seed"] != ALL) & (result.shares["flow"] == one["flow"])]["mean_mbps"]
+        cells = [one["flow"], _number(one["mean_mbps"]), *[ends(own.to_list())] * several, _number(one["std_mbps"])]
+        cells += [share, jain]
         lines.append([*cells, _number(one["mean_srtt_ms"]), _count(one["retransmits"]), _count(one["timeouts"]), ""])
     limit = [_ceiling(result)]
     if not flows and all(flow.bytes is not None for flow in result.study.points()[0].scenario.flows):
         # Over the whole run it has no rate: it ends.
-        lines, whole, limit = [header[4:]], whole[4:], []
+        lines, whole, limit = [counts_of], counted, []
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
-    notes = [line for line in (about, intervals(result.records), *limit) if line]
+    of = intervals(result.records)
+    if of and flows:
+        # A table of flows has no column for it.
+        of = f"all flows together: 95% interval {interval(row)}, {of.partition(': ')[2]}"
+    notes = [line for line in (about, of, *limit) if line]
     told = [*notes, "", *aligned([*lines, whole], [0] if flows else [], width, keys=1 if flows else 0), *_queue(row)]
     told += [*_completions(result, width), *_latency(result, [], [], width), *_applications(result, [], [], width)]
     return "\n".join([result.study.title or result.study.name, *told])

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sawtooth.stats.interval import t_quantile
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.observed import Observed
 from sawtooth.whatif.replay import Answer, Drawn, Replayed, Runs, draw
@@ -179,7 +180,5 @@ def beyond(goodput: NDArray[np.float64], part: float) -> float:
 
 
 def _student(logs: NDArray[np.float64]) -> tuple[float, float]:
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(logs.size - 1, 1 - PART)) * float(logs.std(ddof=1)) * math.sqrt(1 + 1 / logs.size)
+    reach = t_quantile(logs.size - 1, 1 - 2 * PART) * float(logs.std(ddof=1)) * math.sqrt(1 + 1 / logs.size)
     return math.exp(logs.mean() - reach), math.exp(logs.mean() + reach)
