@@ -134,6 +134,18 @@ const verbs = {
     return read((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), detailed);
   },
 
+  /** Of captures: what the core shows of their first connection's path, and what the page makes of it. */
+  async paths(captures) {
+    const [{ Core }, { estimate }] = await Promise.all(["core", "capture/estimate"].map(part));
+    const language = await spoken();
+    const told = [];
+    for (const capture of captures) {
+      const { shown } = await read(Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), 0);
+      told.push({ shown, told: estimate(shown, language) });
+    }
+    return told;
+  },
+
   /** A capture, read, and its segments taken from what is kept. */
   async kept({ capture, rows }) {
     return kept((await part("core")).Core, readFileSync(`${built}/sawtooth.wasm`), readFileSync(capture), rows);

@@ -52,8 +52,9 @@ export async function read(Core, bytes, capture, detailed) {
   let steps = 0;
   while (!analysis.advance(1_000)) steps += 1;
   const seen = analysis.bytes;
-  const { facts, tables } = analysis.finish();
-  return { facts, digests: await digested(tables), steps, seen, largest };
+  const { facts, tables, kept } = analysis.finish();
+  const shown = kept.path(detailed, facts.connections[detailed]);
+  return { facts, digests: await digested({ ...tables, ...kept.segments(detailed) }), steps, seen, largest, shown };
 }
 
 /** Of each connection of a capture what is told of its segments where so many rows are kept, twice: null where nothing is. */

@@ -18,6 +18,8 @@ from sawtooth.capture.identify.captured import identify_capture
 from sawtooth.capture.judgement import Judgement
 from sawtooth.capture.verdict import verdict
 from sawtooth.engines.sim import Sim
+from sawtooth.whatif import estimate, observe
+from sawtooth.whatif.replay import middle, scenario
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 NONE = "() => document.getElementById('capture-busy').hidden"
@@ -174,20 +176,17 @@ def test_the_file_is_read_once_whatever_connection_is_looked_at(page: Opened, ca
 
 def test_try_this_path_puts_what_it_shows_into_the_fields(page: Opened, capture: Path) -> None:
     drop(page, capture)
-    facts = sawtooth.read_capture(capture).facts
-    way = facts["connections"][0]["directions"][0]
+    seen = observe(capture)
+    found = estimate(seen)
     page.page.get_by_role("button", name="Try this path").click()
     page.finish()
     values = [page.page.get_by_label(name, exact=True).input_value() for name in ("Rate", "Round-trip time", "Loss")]
-    rate, rtt, loss = (float(one.rstrip("%").split()[0]) for one in values)
-    assert [value.split()[1] for value in values[:2]] == ["Mbit/s", "ms"]
-    # A lower bound of the path's rate, and near it: a queue stood.
-    assert 16 < rate <= 20.1
-    assert rtt == pytest.approx(way["rtt"]["whole"]["min_s"] * 1e3, rel=0.005)
-    assert loss == pytest.approx(100 * way["loss"]["rate"], rel=0.005)
+    asked = scenario(seen, found, middle(found), "cubic").path_table
+    ours = Scenario(path=dict(zip(("rate", "rtt", "loss"), values, strict=True))).path_table
+    assert (ours.rate, ours.rtt, ours.loss) == (asked.rate, asked.rtt, asked.loss)
     told = page.page.inner_text("#capture-path")
-    assert "a lower bound" in told
-    assert f"Rate {values[0]}" in told
+    for quantity in (found.rate, found.rtt, found.queue, found.loss):
+        assert quantity.how in told
     assert f"{values[2]} loss" in page.sentence
 
 

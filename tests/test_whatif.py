@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 from pathlib import Path
@@ -185,15 +186,15 @@ def test_a_round_trip_shows_no_standing_queue(rtt: str) -> None:
 
 def test_the_time_to_send_two_segments_is_no_queue_in_ss() -> None:
     # 2 * 1448 bytes take 7.2 ms at 3.2 Mbit/s, and 1.2 ms at 19 Mbit/s.
-    for rate, standing in (("3.2Mbps", None), ("19Mbps", pytest.approx(19e6))):
+    for rate, standing in (("3.2Mbps", 0), ("19Mbps", pytest.approx(0.77, abs=0.01))):
         look = SS.replace("94.5Mbps", rate).replace("rtt:61.5/1.2", "rtt:49/0.1")
-        assert from_ss(look).standing_bps == standing
+        assert from_ss(look).standing == standing
 
 
 def test_looks_whose_delivery_rates_differ_or_are_below_the_mean_show_no_busy_bottleneck() -> None:
     slower = SS.replace("delivery_rate 94.5Mbps", "delivery_rate 60Mbps")
-    assert from_ss(SS + SS).standing_bps == pytest.approx(94.5e6)
-    assert from_ss(slower + SS).standing_bps is None
+    assert (from_ss(SS + SS).standing_bps, from_ss(SS + SS).standing) == (pytest.approx(94.5e6), 1)
+    assert from_ss(slower + SS).standing == 0
     assert estimate(from_ss(slower)).rate.low == pytest.approx(118e6 * 8 / 10.4 * 1514 / 1448)
 
 
@@ -373,6 +374,113 @@ def test_losses_that_only_the_replay_can_place_are_fitted_and_called_so() -> Non
     test, answers = replay(seen, estimate(seen), draws=3)
     assert test.verdict == "fitted"
     assert len(answers[1].draws) == 3
+
+
+FAST = """\
+ESTAB 0 774680 10.99.1.1:46106 198.51.100.7:443
+\t cubic wscale:10,10 rto:264 rtt:{rtt}/{deviation} mss:1448 cwnd:40 bytes_acked:{acked} data_segs_out:{segments} \
+retrans:0/{again} busy:{busy}ms rwnd_limited:{closed}ms({share}%) delivery_rate {delivery}bps minrtt:{least} \
+snd_wnd:{window}
+"""
+LOOK: dict[str, float] = {
+    "rtt": 60.233,
+    "deviation": 0.4,
+    "acked": 6_250_000,
+    "segments": 4350,
+    "again": 10,
+    "busy": 10_000,
+    "closed": 0,
+    "share": 0,
+    "delivery": 4.995e6,
+    "least": 20.008,
+    "window": 2_310_144,
+}
+
+
+def look(**given: float) -> Observed:
+    """5 Mbit/s for 10 s, as ss prints it; what is not given is as in ``LOOK``."""
+    return from_ss(FAST.format(**LOOK | given))
+
+
+def steps(field: str, low: float, high: float) -> list[dict[str, float]]:
+    """One field in steps of 1%."""
+    count = math.ceil(math.log(high / low) / math.log(1.01))
+    return [{field: low * (high / low) ** (at / count)} for at in range(count + 1)]
+
+
+@pytest.mark.parametrize(
+    ("field", "low", "high"),
+    [
+        ("rtt", 21, 120),
+        ("deviation", 0.1, 30),
+        ("least", 10, 59),
+        ("delivery", 3e6, 9e6),
+        ("acked", 4e6, 9e6),
+        ("busy", 6000, 14000),
+        ("share", 5, 60),
+        ("window", 1e4, 1e6),
+    ],
+)
+def test_no_threshold_of_ss_flips_an_estimate(field: str, low: float, high: float) -> None:
+    # Around each other threshold, too: a queue that hardly stands, a bottleneck that is hardly the fastest.
+    for others in ({}, {"rtt": 23.7}, {"delivery": 4.3e6}, {"share": 20.0}):
+        asked = [LOOK | others | one for one in steps(field, low, high)]
+        # No smoothed round trip is below the least.
+        seen = [look(**one) for one in asked if one["least"] <= one["rtt"]]
+        found = [estimate(one) for one in seen]
+        for one, next_ in itertools.pairwise(found):
+            assert one.by_replay == next_.by_replay
+            for name in ("rate", "rtt", "queue", "loss", "window"):
+                before, after = one.quantities.get(name), next_.quantities.get(name)
+                if before is None or after is None:
+                    continue
+                slack = 0.011 * after.value
+                assert before.low - slack <= after.value <= before.high + slack, (name, before, after)
+                assert after.low - slack <= before.value <= after.high + slack, (name, before, after)
+
+
+@pytest.mark.parametrize("field", [name for name, value in LOOK.items() if value])
+def test_one_percent_of_any_field_of_ss_changes_no_answer_by_more_than_its_interval(field: str) -> None:
+    # The delivery rate is just below and just above goodput, where one comparison used to decide.
+    told = []
+    for part in (1.0, 0.99, 1.01):
+        seen = look(**{field: LOOK[field] * part if field != "again" else round(LOOK[field] * 10 * (part - 0.9))})
+        test, answers = replay(seen, estimate(seen), draws=5)
+        told.append((test.verdict, {one.cc: one for one in answers}))
+    (verdict, answers), *others = told
+    assert answers
+    for other, changed in others:
+        assert (other, changed.keys()) == (verdict, answers.keys())
+        for cc, one in answers.items():
+            assert one.low_bps * 0.99 <= changed[cc].median_bps <= one.high_bps * 1.01
+            assert changed[cc].open == one.open
+
+
+def test_a_delivery_rate_half_a_percent_apart_gives_the_same_answers() -> None:
+    below, above = (estimate(look(delivery=bps)) for bps in (4.9946e6, 5.021e6))
+    assert below.rate.value == pytest.approx(above.rate.value, rel=0.01)
+    assert below.rate.bound == above.rate.bound == ""
+
+
+def test_where_the_rate_is_only_a_lower_bound_what_follows_it_has_no_number() -> None:
+    # No queue stands, and it may be five times as fast.
+    seen = look(rtt=20.5, delivery=4e6, again=0)
+    found = estimate(seen)
+    test, answers = replay(seen, found, draws=6)
+    assert found.rate.bound == "at least"
+    said = words(seen, found, test, answers)
+    for one in answers:
+        assert one.open
+        assert one.describe()["goodput_bps"] is None
+        assert f"cannot tell: what {one.cc} gets" in said
+    assert "90% interval  sent again" not in said
+
+
+def test_a_fit_that_does_not_come_near_fails() -> None:
+    seen = look()
+    for median, verdict in ((5.2e6, "fitted"), (7.4e6, "fails")):
+        got = [answer("cubic", median, median * 0.98, median * 1.02)]
+        assert self_test(seen, got, fitted=True).verdict == verdict
 
 
 def answer(cc: str, median: float, low: float, high: float) -> Answer:

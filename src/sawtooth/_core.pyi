@@ -12,11 +12,15 @@ __all__ = [
     "Module",
     "Simulation",
     "__version__",
+    "capture_path",
     "compile_scenario",
     "congestion_controls",
     "describe_compiled",
     "event_names",
+    "host_limit",
+    "poisson_interval",
     "read_capture",
+    "refused_transfer",
     "replay",
     "share_watch",
     "transfers",
@@ -28,6 +32,14 @@ MODULE_HOOKS: list[str]
 """What of a module may run, by its number in the page of ``share_watch``; 0: nothing."""
 OVERRUN: str
 """What a panic says where a module wrote beyond its private memory."""
+
+def capture_path(facts: str, segments: dict[str, NDArray[Any]], sacks: dict[str, NDArray[Any]]) -> str:
+    """The path behind a connection, as JSON: ``{"Ok": {"seen": …, "path": {"Ok": …}}}``; in the place of what there is
+    not is ``{"Err": {"code", "message", "fix"}}``.
+
+    ``facts`` are the connection's own, as JSON, of ``read_capture``; ``segments`` and ``sacks`` its tables, each column
+    contiguous and of the type that it had. Other Python threads run meanwhile. Raises ValueError on anything else.
+    """
 
 def compile_scenario(
     tables: dict[str, Any], files: object
@@ -51,6 +63,14 @@ def congestion_controls() -> list[str]:
 def event_names() -> list[str]:
     """Names of what a watched simulation tells, by their numbers in its table ``events``."""
 
+def host_limit(bytes: float, share: float, limit: str, host: str, how: str) -> tuple[str, str] | None:
+    """What a window or a buffer of ``bytes`` let be in flight, as JSON, and what that leaves open, in a sentence; None
+    where it was the ``limit`` for too small a ``share`` of the time to matter.
+    """
+
+def poisson_interval(count: int) -> tuple[float, float]:
+    """The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2), with 0 at the low end of none."""
+
 def read_capture(
     path: str, details: int | None = None, progress: Callable[[int, int], object] | None = None
 ) -> tuple[str, dict[str, dict[str, NDArray[Any]]]]:
@@ -60,6 +80,18 @@ def read_capture(
     (tables ``segments`` and ``sacks``). ``progress`` is called with the bytes read and the bytes of the file (0: not
     known). Other Python threads run meanwhile. Raises ValueError, ``CODE: text``, where the file is no capture at all,
     and whatever ``progress`` raises.
+    """
+
+def refused_transfer(
+    duration_s: float | None,
+    segments: int | None,
+    rtt_min_s: float | None,
+    rtt_mean_s: float | None,
+    application: float,
+) -> tuple[str, str, str] | None:
+    """Why a transfer says too little of its path: a code, what is wrong, what to do. None where it says enough.
+
+    ``application`` is the share of the time that the sender's application had nothing to send.
     """
 
 def replay(

@@ -42,6 +42,7 @@ interface Exports {
   capture_bytes(handle: number): bigint;
   capture_finish(handle: number): number;
   capture_close(handle: number): void;
+  kept_path(handle: number, connection: number): number;
   kept_segments(handle: number, connection: number): number;
 }
 
@@ -143,14 +144,6 @@ export class Core {
     return { fine, answer: this.answer() };
   }
 
-  /** The text that the next call takes. */
-  private give(given: string): void {
-    const text = new TextEncoder().encode(given);
-    // Memory may grow, and then has another buffer.
-    const place = this.exports.input(text.length);
-    new Uint8Array(this.exports.memory.buffer, place, text.length).set(text);
-  }
-
   /** A run of a compiled scenario; watched, it tells what happens to senders and packets. */
   simulation(scenario: string, watched = false): Simulation {
     this.give(scenario);
@@ -180,6 +173,14 @@ export class Core {
       if (error instanceof WebAssembly.RuntimeError) throw new CoreError(this.answer() || error.message);
       throw error;
     }
+  }
+
+  /** Text for the next call. */
+  give(text: string): void {
+    const bytes = new TextEncoder().encode(text);
+    // Memory may grow, and then has another buffer.
+    const place = this.exports.input(bytes.length);
+    new Uint8Array(this.exports.memory.buffer, place, bytes.length).set(bytes);
   }
 
   /** The latest answer of the core. */
@@ -261,7 +262,7 @@ export class Capture {
     return Number(this.exports.capture_bytes(this.handle));
   }
 
-  /** Facts as docs/reference/capture.md has them, tables, and the segments that are kept. Nothing may be asked of it any more. */
+  /** Facts as docs/reference/capture.md has them, tables, and the segments that are kept, of the one that alone is wanted, too. Nothing may be asked of it any more. */
   finish(): { facts: unknown; tables: Tables; kept: Kept } {
     const told = this.core.safely(() => this.exports.capture_finish(this.handle)) !== 0;
     this.ended();
@@ -283,6 +284,13 @@ export class Kept {
     private readonly exports: Exports,
     private readonly handle: number,
   ) {}
+
+  /** What a connection, of those facts, shows of its path; undefined where its segments are not kept, or were handed out. */
+  path(connection: number, facts: unknown): unknown {
+    this.core.give(JSON.stringify(facts));
+    const told = this.core.safely(() => this.exports.kept_path(this.handle, connection)) !== 0;
+    return told ? JSON.parse(this.core.answer()) : undefined;
+  }
 
   /** The tables of a connection's segments, once; undefined where they are not kept. */
   segments(connection: number): Tables | undefined {

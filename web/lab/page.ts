@@ -177,11 +177,12 @@ async function main(): Promise<void> {
     ask({ ...question, scenario });
   }
 
-  /** What a capture shows of a path goes into the fields; what it does not show stays as it is there. */
-  function tryPath({ rate, rtt, loss }: Estimate): void {
-    const { name: _, ...scenario } = question.scenario;
-    const known = { rate, ...(rtt === undefined ? {} : { rtt }), ...(loss === undefined ? {} : { loss }) };
-    ask({ ...question, scenario: { ...scenario, path: { ...scenario.path, ...known } } }, true);
+  /** What a capture shows of a path goes into the fields. */
+  function tryPath({ path, receiveBuffer }: Estimate): void {
+    const { name: _, host, ...scenario } = question.scenario;
+    const { receive_buffer: __, ...others } = host ?? {};
+    const hosts = receiveBuffer === undefined ? others : { ...others, receive_buffer: receiveBuffer };
+    ask({ ...question, scenario: { ...scenario, path, ...(Object.keys(hosts).length > 0 ? { host: hosts } : {}) } }, true);
     fields[0]!.text.focus();
     at("ask").scrollIntoView();
   }

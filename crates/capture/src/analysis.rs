@@ -50,8 +50,8 @@ impl Analysis {
         self.reader.size()
     }
 
-    /// What was told, once the capture's end is reached: facts, the tables `series` and `losses`, with `segments` and `sacks`
-    /// where those of one connection are wanted, and what is kept of others.
+    /// What was told, once the capture's end is reached: facts, the tables `series` and `losses`, and the segments that are
+    /// kept.
     pub fn finish(mut self) -> (Facts, Vec<(&'static str, Table)>, Kept) {
         let counts = self.reader.counts();
         let mut connections = self.connections.take().unwrap_or_else(|| Connections::new(counts.first_ns, self.wanted));
@@ -74,9 +74,7 @@ impl Analysis {
             problems,
             connections: connections.all.iter().map(|one| ConnectionFacts::of(one, counts.first_ns)).collect(),
         };
-        let mut tables = tables::tables(&connections);
-        tables.extend(connections.kept.only().into_iter().flatten());
-        (facts, tables, connections.kept)
+        (facts, tables::tables(&connections), connections.kept)
     }
 }
 

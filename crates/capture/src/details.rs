@@ -1,6 +1,9 @@
 //! Every segment of one connection, as rows of the tables `segments` and `sacks`.
 
+use std::borrow::Cow;
+
 use crate::kind::Kind;
+use crate::path::Rows;
 use crate::segment::Segment;
 use crate::tables::{Column, Table};
 
@@ -20,7 +23,7 @@ pub struct Row {
 /// Columns; see the reference of captures.
 #[derive(Debug, Default)]
 pub struct Details {
-    /// With the columns that a picture does not need: timestamps, round-trip times and frames.
+    /// With the columns that neither a picture nor an estimate needs: round-trip times and frames.
     whole: bool,
     pub t_s: Vec<f64>,
     pub direction: Vec<u8>,
@@ -30,8 +33,9 @@ pub struct Details {
     pub window: Vec<u64>,
     pub flags: Vec<u8>,
     pub kind: Vec<u8>,
-    pub tsval: Vec<i64>,
-    pub tsecr: Vec<i64>,
+    /// Segments with timestamps, and these: value and echo.
+    pub stamped: Vec<bool>,
+    pub stamps: Vec<[u32; 2]>,
     pub rtt_s: Vec<f64>,
     pub frame: Vec<u64>,
     pub sack_segment: Vec<u64>,
@@ -59,15 +63,12 @@ impl Details {
         self.window.push(row.window);
         self.flags.push(segment.flags);
         self.kind.push(row.kind as u8);
+        self.stamped.push(segment.options.timestamps.is_some());
+        let (tsval, tsecr) = segment.options.timestamps.unwrap_or_default();
+        self.stamps.push([tsval, tsecr]);
         if !self.whole {
             return;
         }
-        let (tsval, tsecr) = match segment.options.timestamps {
-            Some((tsval, tsecr)) => (i64::from(tsval), i64::from(tsecr)),
-            None => (-1, -1),
-        };
-        self.tsval.push(tsval);
-        self.tsecr.push(tsecr);
         self.rtt_s.push(row.rtt_s);
         self.frame.push(segment.frame);
     }
@@ -87,8 +88,33 @@ impl Details {
         }
     }
 
+    /// Values (0) or echoes (1) of timestamps; -1 where a segment has none.
+    fn timestamps(&self, which: usize) -> Vec<i64> {
+        let told = |(&stamped, stamps): (&bool, &[u32; 2])| if stamped { i64::from(stamps[which]) } else { -1 };
+        self.stamped.iter().zip(&self.stamps).map(told).collect()
+    }
+
+    /// The rows, for an estimate of the path.
+    pub fn as_rows(&self) -> Rows<'_> {
+        Rows {
+            t_s: &self.t_s,
+            direction: &self.direction,
+            seq: &self.seq,
+            length: &self.length,
+            ack: &self.ack,
+            kind: &self.kind,
+            tsval: Cow::Owned(self.timestamps(0)),
+            tsecr: Cow::Owned(self.timestamps(1)),
+            sack_segment: &self.sack_segment,
+            sack_start: &self.sack_start,
+            sack_end: &self.sack_end,
+            sack_dsack: &self.sack_dsack,
+        }
+    }
+
     /// The tables `segments` and `sacks`.
     pub fn tables(self) -> Vec<(&'static str, Table)> {
+        let whole = self.whole.then(|| [0, 1].map(|which| self.timestamps(which)));
         let mut segments = vec![
             ("t_s", Column::Float(self.t_s)),
             ("direction", Column::Small(self.direction)),
@@ -99,10 +125,10 @@ impl Details {
             ("flags", Column::Small(self.flags)),
             ("kind", Column::Small(self.kind)),
         ];
-        if self.whole {
+        if let Some([tsval, tsecr]) = whole {
             segments.extend([
-                ("tsval", Column::Integer(self.tsval)),
-                ("tsecr", Column::Integer(self.tsecr)),
+                ("tsval", Column::Integer(tsval)),
+                ("tsecr", Column::Integer(tsecr)),
                 ("rtt_s", Column::Float(self.rtt_s)),
                 ("frame", Column::Unsigned(self.frame)),
             ]);

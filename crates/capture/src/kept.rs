@@ -1,6 +1,7 @@
 //! Whose every segment is kept while a capture is read, and the bound of the memory for it.
 
 use crate::details::Details;
+use crate::path::{self, Facts, Refused, Shown};
 use crate::tables::Table;
 
 /// Of which connections all segments are wanted as rows.
@@ -10,7 +11,7 @@ pub enum Wanted {
     /// Of this one, with all columns and without a bound.
     One(u32),
     /// Of as many as fit into so many rows, segments and SACK blocks together, none with more than half of them; with the
-    /// columns that a picture needs. Where not all fit, the longest stay, as far as they do.
+    /// columns that a picture and an estimate need. Where not all fit, the longest stay, as far as they do.
     Longest {
         rows: usize,
     },
@@ -71,6 +72,12 @@ impl Kept {
         if self.rows > most {
             self.give_up(most / 2);
         }
+    }
+
+    /// What a connection shows of its path, where its rows are kept; `facts` are its own.
+    pub fn path(&self, index: u32, facts: &Facts) -> Option<Result<Shown, Refused>> {
+        let details = self.all.get(index as usize)?.as_ref()?;
+        Some(path::shown(facts, &details.as_rows()))
     }
 
     /// Hands out the tables `segments` and `sacks` of a connection, once; None where its rows are not kept.

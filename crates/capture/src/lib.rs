@@ -39,6 +39,7 @@ mod link;
 mod loss_facts;
 mod losses;
 mod outstanding;
+pub mod path;
 mod pcap;
 mod pcapng;
 mod pieces;

@@ -154,6 +154,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(event_names, module)?)?;
     module.add_function(wrap_pyfunction!(transfers, module)?)?;
     module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::capture_path, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::host_limit, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::poisson_interval, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::refused_transfer, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(module::share_watch, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::compile_scenario, module)?)?;

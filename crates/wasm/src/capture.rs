@@ -3,6 +3,7 @@
 use crate::columns::{self, Values};
 use crate::handles::{self, Handles};
 use crate::text;
+use sawtooth_capture::path::Facts;
 use sawtooth_capture::tables::{Column, Table};
 use sawtooth_capture::{Analysis, Kept, Wanted};
 use std::cell::RefCell;
@@ -92,6 +93,18 @@ extern "C" fn capture_finish(handle: u32) -> bool {
         }
     }
     true
+}
+
+/// Answers with what a connection shows of its path, or why it shows none: `{"Ok": …}` or `{"Err": …}`. The input is the
+/// connection's facts. False: its segments are not kept.
+#[unsafe(no_mangle)]
+extern "C" fn kept_path(handle: u32, connection: u32) -> bool {
+    let facts: Facts = match serde_json::from_str(&text::given()) {
+        Ok(facts) => facts,
+        Err(why) => panic!("no facts of a connection: {why}"),
+    };
+    let shown = handles::with(&KEPT, handle, |kept| kept.path(connection, &facts));
+    shown.map(|shown| text::tell(serde_json::json!(shown).to_string())).is_some()
 }
 
 /// Hands out the tables of a connection's segments, once, and answers with where they are. False: they are not kept.

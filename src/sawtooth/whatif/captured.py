@@ -1,25 +1,25 @@
-"""What a capture says of one of its connections."""
+"""What a capture says of one of its connections, and the path behind it, as the core estimates it."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.capture.identify.captured import identify_capture
-from sawtooth.capture.judgement import Judgement
 from sawtooth.errors import InputError
-from sawtooth.whatif import tracing
+from sawtooth.whatif.estimate import Estimate
+from sawtooth.whatif.estimated import Estimated
 from sawtooth.whatif.identified import identified
 from sawtooth.whatif.observed import Observed
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from sawtooth.capture import Capture
 
-_BETWEEN = 0.1
-"""A capture point that is so far from both ends, of the whole round trip, is between them."""
 NO_DATA_FIX = "capture a bulk transfer over TCP, at either end or between them"
+_LIMITS = {"application": "application", "receive_window": "receive window"}
 
 
 def from_capture(path: str | Path, *, connection: int | None = None) -> Observed:
@@ -41,8 +41,7 @@ def from_capture(path: str | Path, *, connection: int | None = None) -> Observed
         message = "no TCP connection in this capture carries data"
         raise InputError("not-a-measurement", message, file=path, fix=NO_DATA_FIX)
     try:
-        capture = read_capture(path, connection=connection)
-        return dataclasses.replace(_observed(capture, connection), problems=tuple(capture.problems))
+        return _observed(read_capture(path, connection=connection), connection)
     except InputError as error:
         raise error.at(file=path) from None
 
@@ -52,57 +51,45 @@ def _bytes(told: dict[str, Any]) -> int:
 
 
 def _observed(capture: Capture, connection: int) -> Observed:
-    told = capture.facts["connections"][connection]
-    direction = max((0, 1), key=lambda at: told["directions"][at].get("payload_bytes", 0))
-    facts, shaken = told["directions"][direction], told["handshake"]
-    judged = Judgement(direction, facts)
-    data, acks = tracing.tables(capture.segments, capture.sacks, direction)
-    if not acks.ack.any():
-        message = "the acknowledgements of this connection are not in the capture"
-        raise InputError("not-a-measurement", message, fix="capture both directions")
-    mss = int(facts["mss"])
-    _, trips = tracing.round_trips(data, acks)
-    back = tracing.echoes(data, acks)
-    sender_side = not (back.size and trips.size) or back.min() < trips.min()
-    halves = [shaken.get("rtt_client_s"), shaken.get("rtt_server_s")]
-    beyond = halves[1 - direction] if shaken["seen"] else None
-    if sender_side:
-        trace = tracing.at_sender(data, acks, mss, math.inf if beyond is None else beyond)
-    else:
-        trace = tracing.at_receiver(data, acks, mss)
-    both = sum(halves) if shaken["seen"] and None not in halves else None
-    least = float(trips.min()) + (float(back.min()) if back.size else 0.0) if trips.size else facts["rtt"].get("base_s")
-    if least is None and both is None:
-        message = "this capture shows no round trip: neither the handshake nor data that is acknowledged"
-        raise InputError("not-a-measurement", message, fix=NO_DATA_FIX)
-    duration = float(facts["duration_s"])
-    # From the capture point to the receiver and back; the sender's part is never shorter than this.
-    nearer = float(back.min()) if back.size else 0.0
-    ends = (told["client"], told["server"])
-    where = "at the sender" if sender_side else "at the receiver"
-    if least and trips.size and min(nearer, float(trips.min())) > _BETWEEN * least:
-        where = f"between the ends, nearer {where[3:]}: losses behind that point may be missing"
-    limited = {"application": judged.application, "receive window": judged.receive_window}
+    from sawtooth import _core
+
+    facts = capture.facts["connections"][connection]
+    shown = json.loads(_core.capture_path(json.dumps(facts), _columns(capture.segments), _columns(capture.sacks)))
+    if "Err" in shown:
+        raise InputError(shown["Err"]["code"], shown["Err"]["message"], fix=shown["Err"]["fix"])
+    seen, path = shown["Ok"]["seen"], shown["Ok"]["path"]
+    ends = (facts["client"], facts["server"])
+    sender, receiver = ends if seen["direction"] == 0 else ends[::-1]
     cc, cc_how = identified(identify_capture(capture))
+    same = ("goodput_bps", "duration_s", "from_start", "mss", "timestamps", "segments", "retransmits", "window_bytes")
+    trips = ("rtt_handshake_s", "rtt_min_s", "rtt_mean_s", "rtt_max_s")
     return Observed(
         source="capture",
-        what=f"connection {connection}, {ends[direction]} → {ends[1 - direction]}, seen {where}",
-        goodput_bps=facts["goodput_bps"],
-        duration_s=duration,
-        from_start=bool(shaken["seen"]),
+        what=f"connection {connection}, {sender} → {receiver}, seen {seen['place']}",
         since_data=True,
         cc=cc,
         cc_how=cc_how,
-        mss=min(65400, max(48, mss)),
-        timestamps=bool(data.tsval.any()),
-        segments=judged.segments,
-        retransmits=judged.retransmits,
-        rtt_handshake_s=both,
-        rtt_min_s=least if judged.round_trip is None else judged.round_trip["min_s"],
-        rtt_full_s=least,
-        rtt_mean_s=None if judged.round_trip is None else judged.round_trip["mean_s"],
-        rtt_max_s=None if judged.round_trip is None else judged.round_trip["max_s"],
-        window_bytes=int(facts["window_max_bytes"]) if facts.get("window_max_bytes") else None,
-        limited={name: share for name, share in limited.items() if share > 0},
-        trace=trace,
+        limited={name: seen[field] for field, name in _LIMITS.items() if seen[field] > 0},
+        path=_estimate(path["Ok"]) if "Ok" in path else None,
+        problems=tuple(capture.problems),
+        **{name: seen[name] for name in (*same, *trips)},
+    )
+
+
+def _columns(table: DataFrame) -> dict[str, Any]:
+    import numpy as np
+
+    return {str(name): np.ascontiguousarray(column.to_numpy()) for name, column in table.items()}
+
+
+def _estimate(path: dict[str, Any]) -> Estimate:
+    quantities = {name: Estimated(**path[name]) for name in ("rate", "rtt", "queue", "loss", "burst", "ack_loss")}
+    return Estimate(
+        **quantities,
+        burst_loss=path["burst_loss"],
+        delayed_ack=path["delayed_ack"],
+        delayed_ack_how=path["delayed_ack_how"],
+        window=None if path["window"] is None else Estimated(**path["window"]),
+        by_replay=path["open_loss"],
+        cannot_tell=tuple(path["cannot_tell"]),
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from sawtooth.whatif.estimated import Estimated
 from sawtooth.whatif.observed import Observed
 
-LIMITED = 0.2
-"""A window or buffer that limited the transfer for a larger share of its time is part of what is replayed."""
 UNKNOWN_QUEUE_BDP = (0.2, 1.0, 4.0)
 FASTER = 5.0
 """How far above a lower bound the replay tries."""
@@ -71,34 +70,35 @@ def no_ack_loss(how: str) -> Estimated:
 
 def window_limit(observed: Observed) -> Estimated | None:
     """What the receive window or the send buffer let be in flight, where the transfer waited for it."""
-    share = observed.limited.get("receive window", 0.0)
-    if share >= LIMITED and observed.window_bytes is not None:
-        how = f"the largest window offered; it was the limit {share:.0%} of the time"
-        return Estimated.exact(observed.window_bytes, how)
-    share = observed.limited.get("send buffer", 0.0)
-    if share >= LIMITED and observed.goodput_bps is not None and observed.rtt_mean_s is not None:
-        flight = observed.goodput_bps * observed.rtt_mean_s / 8
-        how = f"throughput times RTT: the send buffer was the limit {share:.0%} of the time"
-        return Estimated.exact(flight, how)
-    return None
+    return next((limit for limit, _ in _hosts(observed)), None)
 
 
 def beyond_window(observed: Observed) -> tuple[str, ...]:
     """What stays open because hosts, not the path, held the transfer back."""
-    said = []
-    for limit, host in (("receive window", "receiver"), ("send buffer", "sender")):
+    return tuple(said for _, said in _hosts(observed))
+
+
+def _hosts(observed: Observed) -> list[tuple[Estimated, str]]:
+    """Of each host that held the transfer back: what it let be in flight, in bytes, and what that leaves open."""
+    from sawtooth import _core
+
+    flight = None
+    if observed.goodput_bps is not None and observed.rtt_mean_s is not None:
+        flight = observed.goodput_bps * observed.rtt_mean_s / 8
+    found = []
+    for limit, host, size, how in (
+        ("receive window", "receiver", observed.window_bytes, "the largest window offered; it"),
+        ("send buffer", "sender", flight, "goodput times RTT; the send buffer"),
+    ):
         share = observed.limited.get(limit, 0.0)
-        if share >= LIMITED:
-            said.append(
-                f"the {limit} limited the transfer {share:.0%} of the time: what the path gives with a larger one "
-                f"cannot be told from this; the answers are for this {host} as it is"
-            )
-    return tuple(said)
+        told = None if size is None else _core.host_limit(float(size), share, limit, host, how)
+        if told is not None:
+            found.append((Estimated(**json.loads(told[0])), told[1]))
+    return found
 
 
 def poisson_interval(count: int) -> tuple[float, float]:
     """The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2), with 0 at the low end of none."""
-    from scipy.special import gammaincinv
+    from sawtooth import _core
 
-    low = 0.0 if count == 0 else float(gammaincinv(count + 0.5, 0.05))
-    return low, float(gammaincinv(count + 0.5, 0.95))
+    return _core.poisson_interval(count)

@@ -57,6 +57,16 @@ class Estimated:
         end = self.high if z > 0 else self.low
         return max(0.0, self.value + abs(z) / Z90 * (end - self.value))
 
+    def toward(self, other: Estimated, part: float) -> Estimated:
+        """Between this and ``other``, each of its ends by its logarithm: this at 0, the other one at 1."""
+        if part <= 0 or part >= 1:
+            return other if part >= 1 else self
+        pairs = ((self.value, other.value), (self.low, other.low), (self.high, other.high))
+        value, low, high = (math.exp((1 - part) * math.log(one) + part * math.log(two)) for one, two in pairs)
+        return Estimated(
+            value, low, high, f"{other.how}, as far as that is certain ({part:.0%})", self.bound or other.bound
+        )
+
     def above(self, floor: float) -> Estimated:
         """The same where nothing of it may be below ``floor``."""
         return replace(self, value=max(self.value, floor), low=max(self.low, floor), high=max(self.high, floor))

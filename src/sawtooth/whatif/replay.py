@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sawtooth.scenario import GilbertElliott, Loss, LossPattern, Queue, Rate, Scenario, Size, Span
 from sawtooth.whatif.estimate import Estimate
+from sawtooth.whatif.estimated import NONE_COUNTED, Estimated
 from sawtooth.whatif.observed import CONTROLS, Observed
 from sawtooth.work import fan_out
 
@@ -29,6 +30,8 @@ MOMENTS = 10
 """At which a replay's round trip is looked at, as in a window of ``sawtooth watch``."""
 AGREES = 0.1
 ROUGHLY = 0.3
+OPEN = 2.0
+"""Beyond this factor, an interval follows the rate that is tried, where only a lower bound of it is known."""
 WIDEST = 10.0
 """An interval that spans more than this factor holds everything, and is no test."""
 WINDOW_SHARE = 162 / 256
@@ -39,7 +42,8 @@ WINDOW_SHARE = 162 / 256
 class Answer:
     """What one congestion control gets: medians over the draws, and the middle 90% of them.
 
-    Each draw is one run, so the interval holds what is not known of the path and the luck of one transfer.
+    Each draw is one run, so the interval holds what is not known of the path and the luck of one transfer. ``open``: it
+    follows the bottleneck's rate, of which only a lower bound is known, so that only ``low_bps`` is.
     """
 
     cc: str
@@ -48,14 +52,15 @@ class Answer:
     high_bps: float
     retransmitted: float
     draws: tuple[float, ...]
+    open: bool = False
 
     def describe(self) -> dict[str, Any]:
         """As JSON values."""
         return {
             "cc": self.cc,
-            "goodput_bps": self.median_bps,
+            "goodput_bps": None if self.open else self.median_bps,
             "low_bps": self.low_bps,
-            "high_bps": self.high_bps,
+            "high_bps": None if self.open else self.high_bps,
             "retransmitted": self.retransmitted,
             "draws_bps": list(self.draws),
         }
@@ -89,6 +94,7 @@ class Drawn:
     loss: float
     burst: float
     ack_loss: float
+    window: float | None = None
 
 
 class Replayed(NamedTuple):
@@ -114,7 +120,8 @@ def middle(estimate: Estimate, seed: int = 1) -> Drawn:
     """The path of the estimate's middle values."""
     values = estimate.quantities
     chosen = {name: values[name].value for name in ("queue", "loss", "burst", "ack_loss")}
-    return Drawn(seed=seed, rate_bps=estimate.rate.value, rtt_s=estimate.rtt.value, **chosen)
+    window = None if estimate.window is None else estimate.window.value
+    return Drawn(seed=seed, rate_bps=estimate.rate.value, rtt_s=estimate.rtt.value, window=window, **chosen)
 
 
 def _one(estimate: Estimate, rng: np.random.Generator, seed: int) -> Drawn:
@@ -126,6 +133,7 @@ def _one(estimate: Estimate, rng: np.random.Generator, seed: int) -> Drawn:
         loss=estimate.loss.draw(rng),
         burst=estimate.burst.draw(rng),
         ack_loss=estimate.ack_loss.draw(rng),
+        window=None if estimate.window is None else estimate.window.draw(rng),
     )
 
 
@@ -138,8 +146,8 @@ def scenario(observed: Observed, estimate: Estimate, drawn: Drawn, cc: str) -> S
         "timestamps": observed.timestamps,
         "delayed_ack": estimate.delayed_ack,
     }
-    if estimate.window is not None:
-        host["receive_buffer"] = _buffer(estimate.window.value / WINDOW_SHARE)
+    if drawn.window is not None:
+        host["receive_buffer"] = _buffer(drawn.window / WINDOW_SHARE)
     return Scenario(
         name=f"what if {cc}",
         topology="path",
@@ -199,6 +207,8 @@ def replay(
     """
     count = affordable(observed, estimate, draws, len(controls) + (CANDIDATES if estimate.by_replay else 0))
     paths = draw(estimate, count * (CANDIDATES if estimate.by_replay else 1), seed)
+    if estimate.by_replay:
+        paths = _rarer(paths, estimate.loss)
     runs = Runs(observed, estimate, len(paths) + count * len(controls), progress)
     fitted = estimate.by_replay and observed.cc in CONTROLS
     results: dict[str, list[Replayed]] = {}
@@ -214,8 +224,19 @@ def replay(
     answers = [_answer(cc, found) for cc, found in results.items()]
     test = self_test(observed, answers, fitted=fitted)
     # What does not reproduce the observation has no number to give.
-    kept = [answer for cc in controls for answer in answers if answer.cc == cc and test.verdict != "fails"]
-    return test, kept
+    told = [answer for cc in controls for answer in answers if answer.cc == cc and test.verdict != "fails"]
+    follows = estimate.rate.bound != "" and estimate.rate.high > OPEN * estimate.rate.low
+    return test, [replace(one, open=follows and one.high_bps > OPEN * one.low_bps) for one in told]
+
+
+def _rarer(paths: list[Drawn], loss: Estimated) -> list[Drawn]:
+    """Every second path with a loss that is drawn evenly by its logarithm, of which only the high end is known: a full
+    queue may have caused nearly all that was sent again, and one tenth of a loss is another window.
+    """
+    if loss.bound != "at most" or loss.low > 0 or loss.high <= 0:
+        return paths
+    rare = [replace(one, loss=loss.high * NONE_COUNTED ** (1 - one.loss / loss.high)) for one in paths]
+    return [rare[at] if at % 2 else one for at, one in enumerate(paths)]
 
 
 class Runs:
@@ -317,6 +338,10 @@ def self_test(observed: Observed, answers: Sequence[Answer], *, fitted: bool = F
             "none", math.nan, f"the congestion control is not known (--cc); {named} would explain the throughput"
         )
     ratio = of.median_bps / seen
+    near = abs(math.log(max(ratio, 1e-9))) <= math.log1p(ROUGHLY) or of.low_bps <= seen <= of.high_bps
+    if fitted and not near:
+        message = f"no path that the input allows lets {of.cc} get near what was observed: the nearest give {ratio:.0%}"
+        return SelfTest("fails", ratio, f"{message}; do not rely on the estimate")
     if fitted:
         aim = f"the loss was chosen so that {of.cc} comes near what was observed"
         return SelfTest("fitted", ratio, f"{aim}, and it gives {ratio:.0%} of that: no test")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from itertools import takewhile
@@ -10,7 +11,7 @@ from sawtooth.errors import InputError, suggestion
 from sawtooth.foreign import LONGEST_LINE, decimal
 from sawtooth.plain import plain
 from sawtooth.whatif.observed import Observed
-from sawtooth.whatif.standing import above
+from sawtooth.whatif.standing import SLACK, above, sure
 
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 # Each begins where a word does, and what is in brackets is short: a long line takes no longer for its length.
@@ -22,9 +23,6 @@ _STATES = ("ESTAB", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "LAST-ACK", "CLOSI
 _FLAGS = ("ts", "sack", "ecn", "ecnseen", "fastopen", "cookie")
 _AFTER_NAME = ("wscale:", "rto:")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_ALIKE = 1.1
-"""Largest by least of the delivery rates of looks at a bottleneck that was busy at each."""
-
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 _SHARE = re.compile(r"[0-9]+(?:\.[0-9]*)?%")
@@ -129,7 +127,7 @@ def _observed(seen: list[Look]) -> Observed:
     duration = busy / 1000 if busy else None
     rtts = [value for one in seen if (value := one.number("rtt")) is not None]
     minima = [value for one in seen if (value := one.number("minrtt")) is not None]
-    standing = [one.rates_bps["delivery_rate"] for one in seen if "delivery_rate" in one.rates_bps and _stands(one)]
+    standing_bps, standing = _standing(seen)
     delivery = [one.rates_bps["delivery_rate"] for one in seen if "delivery_rate" in one.rates_bps]
     names = {"rwnd_limited": "receive window", "sndbuf_limited": "send buffer"}
     limited = {names[name]: share for name, share in last.limits.items() if name in names}
@@ -154,15 +152,29 @@ def _observed(seen: list[Look]) -> Observed:
         window_bytes=int(window) if window else None,
         limited=limited,
         delivery_bps=max(delivery, default=None),
-        standing_bps=max(standing) if standing and max(standing) <= _ALIKE * min(standing) else None,
+        standing_bps=standing_bps,
+        standing=standing,
         bottleneck_bps=last.bbr_bps,
     )
 
 
-def _stands(look: Look) -> bool:
-    """Whether a queue stood at the bottleneck, whose rate is that of deliveries then."""
+def _standing(seen: list[Look]) -> tuple[float | None, float]:
+    """The delivery rate while a queue stood at the bottleneck, and how sure it is that it is the bottleneck's: that a
+    queue stood, and that the looks that show one agree on the rate.
+    """
+    told = [(one.rates_bps["delivery_rate"], _stands(one)) for one in seen if one.rates_bps.get("delivery_rate")]
+    weight = sum(stands for _, stands in told)
+    if not weight:
+        return None, 0.0
+    middle = sum(math.log(rate) * stands for rate, stands in told) / weight
+    apart = max(stands * abs(math.log(rate) - middle) for rate, stands in told)
+    return math.exp(middle), max(stands for _, stands in told) * sure(-apart, -SLACK)
+
+
+def _stands(look: Look) -> float:
+    """How sure it is that a queue stood at the bottleneck, whose rate is that of deliveries then."""
     rtt, deviation, least = look.number("rtt"), look.number("rtt", 1) or 0.0, look.number("minrtt")
-    if rtt is None or least is None:
-        return False
-    full = above(least / 1000, look.number("mss") or 0.0, look.rates_bps.get("delivery_rate", 0.0))
-    return bool((rtt - 2 * deviation) / 1000 > full)
+    if rtt is None or not least:
+        return 0.0
+    full = float(above(least / 1000, look.number("mss") or 0.0, look.rates_bps.get("delivery_rate", 0.0)))
+    return sure((rtt - 2 * deviation) / 1000 / full, 1 + SLACK)

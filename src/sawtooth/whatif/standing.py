@@ -1,4 +1,4 @@
-"""Standing: from which round trip on packets wait in a queue."""
+"""Standing: from which round trip on packets wait in a queue, and how sure a comparison is that has some slack."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+SLACK = 0.1
+"""A comparison is no more certain than to this share: over so much, what it decides goes over from one to the other."""
 STANDS = 1.1
 """Times the least round trip."""
 TOGETHER = 2
@@ -27,3 +29,8 @@ def above(least_s: ArrayLike, mss: ArrayLike, delivery_bps: ArrayLike) -> NDArra
     with np.errstate(invalid="ignore", divide="ignore"):
         sending = np.where(rate > 0, TOGETHER * np.asarray(mss, float) * 8 / rate, 0.0)
     return STANDS * np.asarray(least_s, float) + sending
+
+
+def sure(ratio: float, enough: float) -> float:
+    """How sure it is that ``ratio`` is ``enough``: 1 from there on, 0 a tenth below, in between in proportion."""
+    return min(1.0, max(0.0, (ratio - enough + SLACK) / SLACK))

@@ -18,6 +18,7 @@ from sawtooth.whatif.estimate import (
 )
 from sawtooth.whatif.estimated import Estimated
 from sawtooth.whatif.observed import Observed
+from sawtooth.whatif.standing import SLACK, sure
 
 STEADY, COMMON, FAST = 0.03, 0.4, 0.8
 """A plateau: so near each other, such a share of the intervals, and not much below the fastest of them."""
@@ -45,14 +46,9 @@ def from_sums(observed: Observed) -> Estimate:
     )
 
 
-def _rate(observed: Observed) -> tuple[Estimated, bool]:
-    """The bottleneck's rate, and whether it was seen full."""
+def _rate(observed: Observed) -> tuple[Estimated, float]:
+    """The bottleneck's rate, and how sure it is that it was seen full."""
     wire = observed.frame_bytes / observed.mss
-    if observed.bottleneck_bps:
-        value = observed.bottleneck_bps * wire
-        if (observed.goodput_bps or 0) < 1.02 * observed.bottleneck_bps:
-            how = "BBR's own filter: the largest delivery rate of its last ten round trips"
-            return Estimated(value, value * 0.95, value * 1.05, how), True
     candidates = [value for value in (observed.goodput_bps, observed.delivery_bps) if value]
     rates = observed.rates_bps
     if rates is not None and rates.size >= 5:
@@ -60,19 +56,30 @@ def _rate(observed: Observed) -> tuple[Estimated, bool]:
         if share >= COMMON and middle > FAST * np.quantile(rates, 0.9) and "receive window" not in observed.limited:
             half = max(0.01, half)
             how = f"the plateau: {share:.0%} of the intervals have this rate, to {STEADY:.0%}"
-            return Estimated(middle * wire, middle * wire * (1 - half), middle * wire * (1 + half), how), True
-    if not candidates:
+            return Estimated(middle * wire, middle * wire * (1 - half), middle * wire * (1 + half), how), 1.0
+    if not candidates and not observed.bottleneck_bps:
         message = "it says neither how long the transfer took nor how fast it was"
         raise InputError(
             "not-a-measurement", message, fix="look while data is sent: ss -tin prints busy: and delivery_rate then"
         )
-    if observed.standing_bps and observed.standing_bps >= max(candidates):
+    fastest, full = max(candidates, default=observed.bottleneck_bps or 0.0), 0.0
+    value = fastest * wire
+    how = "the fastest that was seen; no plateau, so the bottleneck may be faster"
+    rate = Estimated(value, value, value * FASTER, how, "at least")
+    if observed.standing_bps:
+        # What was delivered while a queue stood is the bottleneck's, unless something came faster.
+        full = observed.standing * sure(observed.standing_bps / fastest, 1 - SLACK)
         value = observed.standing_bps * wire
         how = "the delivery rate while a queue stood (rtt above minrtt)"
-        return Estimated(value, value * 0.9, value * 1.1, how), True
-    value = max(candidates) * wire
-    how = "the fastest that was seen; no plateau, so the bottleneck may be faster"
-    return Estimated(value, value, value * FASTER, how, "at least"), False
+        rate = rate.toward(Estimated(value, value * 0.9, value * 1.1, how), full)
+    if observed.bottleneck_bps:
+        found = sure(-(observed.goodput_bps or 0) / observed.bottleneck_bps, -1 - SLACK)
+        value = observed.bottleneck_bps * wire
+        how = "BBR's own filter: the largest delivery rate of its last ten round trips"
+        rate = rate.toward(Estimated(value, value * 0.95, value * 1.05, how), found)
+        full = max(full, found)
+    # No bottleneck is slower than what got through.
+    return rate.above((observed.goodput_bps or 0.0) * wire), full
 
 
 def _plateau(rates: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -85,7 +92,7 @@ def _plateau(rates: NDArray[np.float64]) -> tuple[float, float, float]:
     return middle, float(np.quantile(np.abs(chosen / middle - 1), 0.9)), float(inside[at] / logs.size)
 
 
-def _rtt(observed: Observed, rate: Estimated, full: bool) -> Estimated:
+def _rtt(observed: Observed, rate: Estimated, full: float) -> Estimated:
     seen = observed.rtt_min_s
     if seen is None:
         how = "not in this input (a receiver's report has none): 1 to 200 ms is tried"
@@ -93,25 +100,25 @@ def _rtt(observed: Observed, rate: Estimated, full: bool) -> Estimated:
     base = max(seen - observed.frame_bytes * 8 / rate.value, seen * 0.05)
     if not observed.rtt_smoothed:
         return Estimated(base, base * 0.97, base * 1.03, "the least round trip, less a frame's own time")
-    if not full:
-        return Estimated(base, base * 0.85, base * 1.05, "the least smoothed round trip, less a frame's own time")
+    empty = Estimated(base, base * 0.85, base * 1.05, "the least smoothed round trip, less a frame's own time")
     how = "the least smoothed round trip; a queue may have stood in it"
-    return Estimated(base, base * 0.4, base, how, "at most")
+    return empty.toward(Estimated(base, base * 0.4, base, how, "at most"), full)
 
 
-def _queue(observed: Observed, rate: Estimated, rtt: Estimated, full: bool) -> Estimated:
+def _queue(observed: Observed, rate: Estimated, rtt: Estimated, full: float) -> Estimated:
+    """What waited is a part of what may: the largest round trip is a lower bound."""
     bdp = max(1.0, rate.value * rtt.value / 8 / observed.frame_bytes)
-    largest = observed.rtt_max_s
-    if largest is None or not full:
-        low, middle, high = (max(2.0, part * bdp) for part in UNKNOWN_QUEUE_BDP)
-        how = "never seen full: between 0.2 and 4 bandwidth-delay products is tried"
-        return Estimated(middle, low, high, how, "at least")
-    seen = max(2.0, (largest - rtt.value) * rate.value / 8 / observed.frame_bytes)
-    how = "the largest round trip above the base, at the bottleneck's rate"
-    return Estimated(seen * 1.2, seen * 0.9, max(seen * 3, bdp * 0.5), how, "at least")
+    low, middle, high = (max(2.0, part * bdp) for part in UNKNOWN_QUEUE_BDP)
+    how = "never seen full: between 0.2 and 4 bandwidth-delay products is tried"
+    unknown = Estimated(middle, low, high, how, "at least")
+    if observed.rtt_max_s is None:
+        return unknown
+    seen = max(2.0, (observed.rtt_max_s - rtt.value) * rate.value / 8 / observed.frame_bytes)
+    how = "at least the largest round trip above the base, at the bottleneck's rate"
+    return unknown.toward(Estimated(seen * 1.2, seen * 0.9, max(seen * 3, bdp * 0.5), how, "at least"), full)
 
 
-def _loss(observed: Observed, full: bool) -> tuple[Estimated, bool]:
+def _loss(observed: Observed, full: float) -> tuple[Estimated, bool]:
     """The share lost at random, and whether only the replay can tell it from losses at a full queue."""
     share = observed.retransmitted
     if share is None:
@@ -119,13 +126,10 @@ def _loss(observed: Observed, full: bool) -> tuple[Estimated, bool]:
         return Estimated(0.001, 0.0, 0.01, how, "at most"), True
     count, segments = observed.retransmits or 0, observed.segments or 1
     low, high = poisson_interval(count)
-    if full:
-        how = (
-            f"{count} of {segments} segments sent again; the queue was full at times, so any part of them may be random"
-        )
-        return Estimated(share / 2, 0.0, high / segments, how, "at most"), True
-    if count and observed.from_start:
-        how = f"{count} of {segments} segments sent again; slow start may have lost any part of them at a full queue"
-        return Estimated(share / 2, 0.0, high / segments, how, "at most"), True
-    how = f"{count} of {segments} segments sent again, the queue never seen full"
-    return Estimated(share, low / segments, high / segments, how), False
+    again = f"{count} of {segments} segments sent again"
+    if full or observed.from_start:
+        where = "the queue was full at times, so any part of them may be random"
+        if not full:
+            where = "slow start may have lost any part of them at a full queue"
+        return Estimated(share / 2, 0.0, high / segments, f"{again}; {where}", "at most"), True
+    return Estimated(share, low / segments, high / segments, f"{again}, the queue never seen full"), False

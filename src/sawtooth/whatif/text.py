@@ -22,7 +22,13 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
     lines += [f"cannot tell: {one}" for one in estimate.cannot_tell]
     if not answers:
         return "\n".join([*lines, "", "expected goodput: none is told where the self-test fails"])
-    lines += ["", "expected goodput", *_indented(_table(observed, answers))]
+    lines += [
+        f"cannot tell: what {one.cc} gets, but that it is {rate(one.low_bps)} or more" for one in answers if one.open
+    ]
+    told = [one for one in answers if not one.open]
+    if not told:
+        return "\n".join([*lines, "", "expected goodput: not known, since only a lower bound of the rate is"])
+    lines += ["", "expected goodput", *_indented(_table(observed, told))]
     return "\n".join(lines)
 
 

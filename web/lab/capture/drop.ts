@@ -6,7 +6,7 @@ import { group, type Member } from "../../draw/group";
 import { made } from "../fields";
 import { module } from "../module";
 import type { Language } from "../language";
-import { estimate, type Estimate } from "./estimate";
+import { estimate, type Estimate, type Shown } from "./estimate";
 import { data, ends, type Connection } from "./facts";
 import { drawnOf, GROUP, overTime, timeSequence } from "./figures";
 import type { Answer, Curves, Drawn, Listed, Question } from "./protocol";
@@ -86,12 +86,16 @@ export class Drop {
       case "curves":
         this.curves(answer.connection, answer.curves);
         break;
+      case "path":
+        this.path(answer.shown);
+        break;
       case "segments":
         this.segments = answer;
         this.show();
         break;
       case "many":
         this.busy(undefined);
+        at("capture-path").textContent = "It has too many packets to estimate its path here: sawtooth whatif FILE does.";
         at("capture-drawn").textContent =
           `It has ${whole(answer.packets)} packets. The page draws each segment of up to ${whole(answer.most)}; the command line draws them all: sawtooth capture FILE --connection ${answer.connection} --html PAGE.`;
         break;
@@ -168,12 +172,17 @@ export class Drop {
         Object.assign(made("dd", ""), { textContent: told }),
       ]),
     );
-    const path = estimate(connection, curves, this.language);
+    at<HTMLButtonElement>("capture-try").disabled = true;
+    at("capture-path").textContent = "Its path is estimated once its segments are read.";
+    this.draw(overTime(curves, of.rtt.whole?.median_s ?? 0, connection.end_s - connection.start_s));
+  }
+
+  private path(shown: Shown): void {
+    const { how, path } = estimate(shown, this.language);
     const button = at<HTMLButtonElement>("capture-try");
     button.disabled = path === undefined;
     button.onclick = () => path !== undefined && this.tried(path);
-    at("capture-path").textContent = path?.how ?? "It shows too little to try its path.";
-    this.draw(overTime(curves, of.rtt.whole?.median_s ?? 0, connection.end_s - connection.start_s));
+    at("capture-path").textContent = how;
   }
 
   /** Asks for what is seen of the segments. */

@@ -1,90 +1,99 @@
-// A path to try: what a capture shows of rate, round-trip time and loss, each by one plain measure.
+// The path behind a connection, as the core estimates it for `sawtooth whatif` too (crates/capture/src/path): told in its words, and
+// put into the fields as `sawtooth whatif --scenario` writes it.
 
 import type { Language } from "../language";
-import { data, type Connection } from "./facts";
-import type { Curves } from "./protocol";
-import { limits, percent, quantity } from "./words";
 
-/** Shorter stretches show the bursts in which acknowledgements come. */
-const ROUND_TRIPS = 3;
-const LEAST_S = 0.1;
-/** Round trips before and after a retransmission in which a hole may stand open. */
-const REPAIRED = 1.5;
-/** What a frame has beside its segment: Ethernet, IPv4 and TCP. A scenario's rate counts it. */
-const HEADERS = 14 + 20 + 20;
-const TIMESTAMPS = 12;
-/** A queue that stood for this share of the time: the path was full. */
-const FULL = 0.25;
-
-export interface Estimate {
-  rate: string;
-  rtt?: string;
-  loss?: string;
-  /** By which measures, in sentences. */
+/** One quantity with its 90% interval; with a bound only one end of it was measured. */
+interface Estimated {
+  value: number;
+  low: number;
+  high: number;
   how: string;
+  bound: "" | "at least" | "at most";
 }
 
-/** Undefined where nothing was acknowledged or sent. */
-export function estimate(connection: Connection, curves: Curves, language: Language): Estimate | undefined {
-  const of = data(connection);
-  if (of === undefined) return undefined;
-  const headers = HEADERS + (connection.handshake.timestamps === false ? 0 : TIMESTAMPS);
-  const trip = of.rtt.whole;
-  const tripS = trip?.median_s ?? 0;
-  const mean = of.goodput_bps ?? 0;
-  const found = highest(curves, Math.max(LEAST_S, ROUND_TRIPS * tripS), tripS);
-  const higher = found !== undefined && found.bps > mean;
-  const bps = ((higher ? found.bps : mean) * (of.mss + headers)) / of.mss;
-  if (!(bps >= 1)) return undefined;
-  const rate = language.print("rate", rounded(bps));
-  const measure =
-    higher
-      ? `the highest goodput over ${quantity(found.overS, "s")} that begin with no loss being repaired`
-      : "the mean goodput, for no stretch of three round trips that begins with no loss being repaired has more";
-  const queued = limits(of).find(([name]) => name === "path")?.[1] ?? 0;
-  const bound =
-    queued >= FULL
-      ? `a lower bound: a queue stood for ${(100 * queued).toFixed(0)}% of the time, so it is near the path's rate unless others shared it`
-      : "a lower bound: the path may be much faster, for hardly any queue stood";
-  const how = [`Rate ${rate}: ${measure}, with headers; ${bound}.`];
-  const told: Estimate = { rate, how: "" };
-  if (trip !== null && trip.min_s > 0) {
-    told.rtt = language.print("span", rounded(trip.min_s * 1e6) * 1000);
-    how.push(`Round-trip time ${told.rtt}: the least that was seen.`);
-  } else how.push("No round trip was seen: that field stays.");
-  if (of.loss.rate !== null) {
-    told.loss = language.print("loss", rounded(of.loss.rate * 1e9));
-    const { lost, segments } = of.loss;
-    const queue = lost > 0 ? "; what a full queue dropped is among them" : "";
-    how.push(`Loss ${told.loss}: ${lost} of ${segments} segments (${percent(of.loss.rate)})${queue}.`);
-  } else how.push("Losses can't be told: that field stays.");
-  return { ...told, how: how.join(" ") };
+/** Rates in bit/s of frames, times in s, the queue in packets, losses as shares, the window in bytes. */
+interface Path {
+  rate: Estimated;
+  rtt: Estimated;
+  queue: Estimated;
+  loss: Estimated;
+  burst: Estimated;
+  ack_loss: Estimated;
+  window: Estimated | null;
+  cannot_tell: string[];
 }
 
-/** The highest mean of intervals in a row that last `leastS` together and begin where no loss was being repaired: what is
- *  acknowledged at once when a hole is filled has arrived before. Undefined without such a stretch.
- */
-function highest({ t, goodputBps, retransmits }: Curves, leastS: number, tripS: number): { bps: number; overS: number } | undefined {
-  if (t.length < 2) return undefined;
-  const length = (t.at(-1)! - t[0]!) / (t.length - 1);
-  const many = Math.ceil(leastS / length - 1e-9);
-  const near = Math.ceil((REPAIRED * tripS) / length);
-  const sums = (of: Float64Array): number[] => {
-    let sum = 0;
-    return [0, ...Array.from(of, (one) => (sum += one))];
+interface Refused {
+  code: string;
+  message: string;
+  fix: string;
+}
+
+type Result<A> = { Ok: A; Err?: undefined } | { Ok?: undefined; Err: Refused };
+
+/** What the core says of a connection. */
+export type Shown = Result<{ path: Result<Path> }>;
+
+/** Fields of a scenario. */
+export interface Estimate {
+  path: { rate: string; rtt: string; queue: string; loss: string; ack_loss: string };
+  receiveBuffer?: string;
+}
+
+/** Of a receive buffer that becomes window at full segments on Linux (src/sawtooth/whatif/replay.py). */
+const WINDOW_SHARE = 162 / 256;
+/** Bursts of losses that are longer are no chance. */
+const BURSTY = 1.05;
+
+/** What is told of it, and the path where there is one. */
+export function estimate(shown: Shown, language: Language): { how: string; path?: Estimate } {
+  const refused = shown.Err ?? shown.Ok.path.Err;
+  if (refused !== undefined) return { how: `No path is estimated: ${refused.message}. To get one: ${refused.fix}.` };
+  const found = shown.Ok!.path.Ok!;
+  const { rate, rtt, queue, loss, burst, ack_loss, window } = found;
+  const told = [
+    quantity("Rate", rate, bits),
+    quantity("Base RTT", rtt, seconds),
+    quantity("Queue", queue, (packets) => `${digits(packets)} packets`),
+    quantity("Random loss", loss, share),
+    quantity("ACK loss", ack_loss, share),
+    ...(window === null ? [] : [quantity("Window", window, (bytes) => `${digits(bytes / 1024)} KiB`)]),
+    ...found.cannot_tell.map((open) => `Cannot tell: ${open}.`),
+  ];
+  if (burst.value > BURSTY) told.push(`Losses come in bursts of ${burst.value.toFixed(2)} packets; here each packet is lost by itself.`);
+  const path: Estimate = {
+    path: {
+      rate: language.print("rate", rate.value),
+      rtt: language.print("span", Math.round(rtt.value * 1e6) * 1000),
+      queue: `${Math.max(1, Math.round(queue.value))} packets`,
+      loss: language.print("loss", loss.value * 1e9),
+      ack_loss: language.print("loss", ack_loss.value * 1e9),
+    },
   };
-  const [bits, again] = [sums(goodputBps), sums(retransmits)];
-  let most = 0;
-  for (let from = 0; from + many <= t.length; from += 1) {
-    const [before, after] = [Math.max(0, from - near), Math.min(t.length, from + near)];
-    const stood = from > 0 && bits[from] === bits[Math.max(0, from - Math.max(1, Math.floor(tripS / length)))];
-    if (stood || again[after]! > again[before]!) continue;
-    most = Math.max(most, (bits[from + many]! - bits[from]!) / many);
-  }
-  return most > 0 ? { bps: most, overS: many * length } : undefined;
+  if (window !== null) path.receiveBuffer = language.print("size", Math.min(2 ** 30, Math.max(4096, window.value / WINDOW_SHARE)));
+  return { how: told.join(" "), path };
 }
 
-/** Three digits that matter. */
-function rounded(value: number): number {
-  return Math.round(Number(value.toPrecision(3)));
+/** As `sawtooth whatif` prints it (src/sawtooth/whatif/text.py). */
+function quantity(name: string, { value, low, high, how, bound }: Estimated, shown: (value: number) => string): string {
+  let figure = low === high ? shown(value) : `${shown(value)} (${shown(low)} … ${shown(high)})`;
+  if (bound === "at least") figure = `at least ${shown(low)} (tried up to ${shown(high)})`;
+  if (bound === "at most") figure = `at most ${shown(high)} (tried from ${shown(low)})`;
+  return `${name} ${figure}: ${how}.`;
 }
+
+const RATES = [[1e12, "Tbit/s"], [1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]] as const;
+
+function bits(bps: number): string {
+  const [scale, unit] = RATES.find(([scale]) => bps >= scale) ?? RATES.at(-1)!;
+  return `${digits(bps / scale)} ${unit}`;
+}
+
+function seconds(s: number): string {
+  if (s >= 1) return `${digits(s)} s`;
+  return s >= 1e-3 ? `${digits(s * 1e3)} ms` : `${digits(s * 1e6)} us`;
+}
+
+const share = (part: number): string => `${Number((part * 100).toPrecision(part < 0.1 ? 2 : 3))}%`;
+const digits = (value: number): string => (value >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(4))));

@@ -1,5 +1,6 @@
 // What the page and the worker that reads captures say to each other.
 
+import type { Shown } from "./estimate";
 import type { Connection, Facts } from "./facts";
 
 /** First `open`, with the core; then `choose`, as often as wanted; `show` a stretch of the one that is chosen. The latest one counts. */
@@ -56,6 +57,7 @@ export type Answer =
   | { kind: "progress"; bytes: number; of: number }
   | { kind: "listed"; listed: Listed; tookMs: number }
   | { kind: "curves"; connection: Connection; curves: Curves }
+  | { kind: "path"; shown: Shown }
   | { kind: "segments"; connection: number; endS: number; highest: number }
   | { kind: "many"; connection: number; packets: number; most: number }
   | { kind: "drawn"; drawn: Drawn }

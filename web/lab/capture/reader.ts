@@ -3,6 +3,7 @@
 
 import { Core, CoreError, type Kept, type Of, type Reading, type Table, type Tables } from "../core";
 import { turn } from "../turn";
+import type { Shown } from "./estimate";
 import { busier, data, type Connection, type Facts } from "./facts";
 import type { Answer, Curves, Question } from "./protocol";
 import { Segments } from "./segments";
@@ -16,7 +17,7 @@ const TOLD_MS = 60;
 const LISTED = 200;
 /** Packets of a connection of which all are kept. */
 const MOST_PACKETS = 3_000_000;
-/** Rows that are kept while the file is read first, of the longest connections: 39 bytes each in the core, 40 here once it was chosen. */
+/** Rows that are kept while the file is read first, of the longest connections: 48 bytes each in the core, 40 here once it was chosen. */
 const MOST_ROWS = 2 * MOST_PACKETS;
 
 /** Of workers only; the libraries of pages have it not. */
@@ -32,7 +33,7 @@ let facts: Facts;
 let series: Table;
 let kept: Kept;
 /** Of the connections that were chosen so far, as far as they were kept. */
-let drawn = new Map<number, Segments>();
+let drawn = new Map<number, { segments: Segments; shown: Shown }>();
 let segments: Segments | undefined;
 let latest = 0;
 
@@ -72,18 +73,24 @@ async function choose(index: number, wanted: () => boolean): Promise<void> {
   answer({ kind: "curves", connection, curves: curves(connection, direction) });
   const packets = connection.directions.reduce((sum, one) => sum + one.packets, 0);
   if (packets > MOST_PACKETS) return answer({ kind: "many", connection: index, packets, most: MOST_PACKETS });
-  const known = drawn.get(index);
-  const held = known === undefined ? kept.segments(index) : undefined;
-  if (known !== undefined) segments = known;
-  else if (held !== undefined) {
-    segments = new Segments(held, direction, connection.start_s);
-    drawn.set(index, segments);
-  } else {
+  let known = drawn.get(index) ?? segmentsOf(kept, connection, direction);
+  if (known !== undefined) drawn.set(index, known);
+  else {
     const told = await pass(wanted, { detailed: index });
     if (told === undefined) return;
-    segments = new Segments(told.tables, direction, connection.start_s);
+    known = segmentsOf(told.kept, connection, direction)!;
   }
+  ({ segments } = known);
+  answer({ kind: "path", shown: known.shown });
   answer({ kind: "segments", connection: index, endS: segments.endS, highest: segments.highest });
+}
+
+/** What is kept of a connection; undefined where nothing is, or it was handed out. */
+function segmentsOf(from: Kept, connection: Connection, direction: 0 | 1): { segments: Segments; shown: Shown } | undefined {
+  const shown = from.path(connection.index, connection);
+  const tables = from.segments(connection.index);
+  if (shown === undefined || tables === undefined) return undefined;
+  return { segments: new Segments(tables, direction, connection.start_s), shown: shown as Shown };
 }
 
 /** Reads the file to its end; undefined where that is no longer wanted. The core's memory is given back with what it kept. */

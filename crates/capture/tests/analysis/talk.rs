@@ -195,7 +195,8 @@ impl Talk<'_> {
 pub fn check(file: &[u8]) -> String {
     let mut analysis = Analysis::new(Cursor::new(file.to_vec()), Wanted::One(0)).expect("a capture");
     while !analysis.advance(100) {}
-    let (facts, tables, _) = analysis.finish();
+    let (facts, mut tables, mut kept) = analysis.finish();
+    tables.extend(kept.only().expect("one is wanted"));
     let mut packets = facts.not_tcp + facts.fragments + facts.unreadable + facts.copies;
     let mut of_first = 0;
     for connection in &facts.connections {

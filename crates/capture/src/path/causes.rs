@@ -1,0 +1,171 @@
+//! What lost packets: a full queue, or the path whatever its queue.
+
+use super::gathered::overloaded;
+use super::numbers::{before, counts, quantile, sorted};
+use super::poisson::at_least;
+use super::trace::Trace;
+use super::trips::nearest;
+use sawtooth_units::width::Approx;
+
+/// Of the largest delay: above it a queue counts as nearly full.
+const NEAR_FULL: f64 = 0.8;
+/// Frames of waiting below which there was no queue to speak of.
+pub const LEAST_FRAMES: f64 = 2.0;
+/// Units of the delays below which a full queue cannot be told from an empty one.
+const FEWEST_GRAINS: f64 = 3.0;
+const SPARSE: f64 = 0.5;
+const CHANCE: f64 = 1e-3;
+/// Losses within this part of the mean time between them are near each other.
+const NEAR: f64 = 0.25;
+/// Runs a burst from which on they are no chance: a quarter of the mean time apart, 1.28 belong together at random.
+const BURSTY: f64 = 1.5;
+/// Times as dense as all losses are those within bursts: what is near at random is so four times, or a little more.
+const DENSER: f64 = 20.0;
+
+/// Losses by how long packets waited around them. Delays in s above the least; counts are of segments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Causes {
+    /// There are delays at all, fine enough.
+    pub known: bool,
+    /// Some were lost at a full queue.
+    pub full: bool,
+    /// The delay of a full queue, between the median and the most of what waited beside its losses; without losses there, the
+    /// largest delay seen.
+    pub full_s: f64,
+    pub full_low_s: f64,
+    pub full_high_s: f64,
+    /// Lost by the path itself, of those sent while the queue was not nearly full.
+    pub random: u64,
+    pub random_runs: u64,
+    pub random_sent: u64,
+    /// Lost at a full queue.
+    pub congestive: u64,
+    /// Which of the trace's runs of losses are random; empty: all.
+    pub random_at: Vec<bool>,
+    /// The random ones are so many bursts in time, which last for `burst_span` segments in all; 0: not known.
+    pub bursts: u64,
+    pub burst_span: u64,
+}
+
+impl Causes {
+    /// Losses when the queue was nearly full are congestion's, if there are more of them than of others by far.
+    ///
+    /// The others' share of the packets that met a queue not nearly full is the path's own: what is expected of it also near
+    /// the full queue decides, by the Poisson distribution, whether the excess there is chance. `used` is the share of the
+    /// bottleneck's rate that the transfer got: controls that lose only at a full queue get more than half.
+    pub fn of(trace: &Trace, frame_s: f64, used: f64) -> Self {
+        let (sent, lost) = (trace.sent(), trace.lost());
+        let all = |known: bool, span: f64| Causes {
+            known,
+            full_s: span,
+            full_low_s: span,
+            full_high_s: span,
+            random: lost,
+            random_runs: trace.lost.t_s.len() as u64,
+            random_sent: sent,
+            ..Causes::default()
+        };
+        let Some(least) = trace.least_s() else { return all(false, 0.0) };
+        let span = quantile(&sorted(trace.delay_s.clone()), 0.9995) - least;
+        let grains = FEWEST_GRAINS * trace.grain_s;
+        if 0.0 < span && span < grains && lost > 0 && used > SPARSE {
+            return all(false, span);
+        }
+        if span < grains.max(LEAST_FRAMES * frame_s) {
+            return all(true, span);
+        }
+        let near = NEAR_FULL * span - trace.grain_s;
+        let waited = |t: f64| trace.delay_s[nearest(&trace.delay_t_s, t)] - least;
+        let at_loss: Vec<f64> = trace.lost.t_s.iter().map(|&t| waited(t)).collect();
+        let top = |waits: &[f64], segments: &[u64]| {
+            waits.iter().zip(segments).filter(|&(wait, _)| *wait >= near).map(|(_, count)| count).sum::<u64>()
+        };
+        let at_sent: Vec<f64> = trace.sent_t_s.iter().map(|&t| waited(t)).collect();
+        let (top_lost, top_sent) = (top(&at_loss, &trace.lost.segments), top(&at_sent, &trace.sent_segments));
+        let (low_lost, low_sent) = (lost - top_lost, (sent - top_sent).max(1));
+        // Runs, not segments: a burst is one event.
+        let beside = sorted(at_loss.iter().copied().filter(|&wait| wait >= near).collect());
+        let apart = at_loss.len() - beside.len();
+        let expected = apart.max(1).approx() / low_sent.approx() * top_sent.approx();
+        let full = top_lost >= 2 && !beside.is_empty() && at_least(beside.len() as u64, expected) < CHANCE;
+        if !full {
+            return all(true, span);
+        }
+        // A queue that is full is never longer: neighbours that waited less were not right beside the loss.
+        let (low, high) = (quantile(&beside, 0.5), quantile(&beside, 1.0));
+        Causes {
+            known: true,
+            full: true,
+            full_s: low.max(span.min(high)),
+            full_low_s: low,
+            full_high_s: high,
+            random: low_lost,
+            random_runs: apart as u64,
+            random_sent: low_sent,
+            congestive: top_lost,
+            random_at: at_loss.iter().map(|&wait| wait < near).collect(),
+            ..Causes::default()
+        }
+    }
+
+    /// Where packets leave together, what they waited is no measure of the queue: a loss is congestion's where more was sent
+    /// around it than the bottleneck takes.
+    pub fn by_load(self, trace: &Trace, frame_s: f64, trip_s: f64) -> Self {
+        let random: Vec<bool> = overloaded(trace, frame_s, trip_s).into_iter().map(|one| !one).collect();
+        let apart: u64 =
+            random.iter().zip(&trace.lost.segments).filter(|(random, _)| **random).map(|(_, count)| count).sum();
+        let lost = trace.lost();
+        if apart == lost {
+            return self;
+        }
+        let longest_s = self.full_high_s;
+        Causes {
+            known: true,
+            full: true,
+            full_s: longest_s,
+            full_low_s: longest_s / 2.0,
+            full_high_s: longest_s,
+            random: apart,
+            random_runs: random.iter().filter(|&&one| one).count() as u64,
+            random_sent: trace.sent(),
+            congestive: lost - apart,
+            random_at: random,
+            ..Causes::default()
+        }
+    }
+
+    /// With the bursts in time of the random losses: those within a round trip of the one before, and within a quarter of the
+    /// mean time between them, so that what is lost at an even pace is no burst (as in docs/reference/capture.md).
+    pub fn by_time(self, trace: &Trace, trip_s: f64) -> Self {
+        let lost = &trace.lost;
+        let chosen: Vec<usize> =
+            (0..lost.t_s.len()).filter(|&at| self.random_at.get(at).copied().unwrap_or(true)).collect();
+        let ([begin, .., end], true) = (&trace.sent_t_s[..], self.known && chosen.len() >= 2) else { return self };
+        let near_s = trip_s.min(NEAR * (end - begin) / chosen.len().approx());
+        let total = counts(trace.sent_segments.iter().copied());
+        let passed = |t: f64| total[before(&trace.sent_t_s, t)];
+        // Of each burst its first loss, its last, and how many segments were lost.
+        let mut bursts: Vec<(usize, usize, u64)> = Vec::new();
+        for at in chosen {
+            match bursts.last_mut() {
+                Some((_, last, segments)) if lost.t_s[at] - lost.t_s[*last] <= near_s => {
+                    *last = at;
+                    *segments += lost.segments[at];
+                }
+                _ => bursts.push((at, at, lost.segments[at])),
+            }
+        }
+        let span = |&(first, last, segments): &(usize, usize, u64)| {
+            (passed(lost.t_s[last]) - passed(lost.t_s[first]) + lost.segments[last]).max(segments)
+        };
+        Causes { bursts: bursts.len() as u64, burst_span: bursts.iter().map(span).sum(), ..self }
+    }
+
+    /// Whether the path's own losses come near each other in time, more than by chance.
+    pub fn in_bursts(&self) -> bool {
+        let known = self.known && self.random_sent > 0 && self.bursts >= 2 && self.burst_span > 0;
+        known
+            && self.random_runs.approx() > BURSTY * self.bursts.approx()
+            && self.random_sent.approx() > DENSER * self.burst_span.approx()
+    }
+}

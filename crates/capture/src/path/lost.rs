@@ -1,0 +1,77 @@
+//! Losses out of segments: when, and how many packets in a row.
+
+use std::collections::BTreeMap;
+
+use super::numbers::{before, highest};
+use super::sides::{Data, RETRANSMITTED};
+use crate::kind::Kind;
+
+/// Runs of losses, in order of time: when, in s, and how many segments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lost {
+    pub t_s: Vec<f64>,
+    pub segments: Vec<u64>,
+}
+
+impl Lost {
+    fn of(mut runs: Vec<(f64, u64)>) -> Self {
+        runs.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (t_s, segments) = runs.into_iter().unzip();
+        Lost { t_s, segments }
+    }
+}
+
+/// Segments that so many bytes are cut into, at least one.
+pub fn segments(bytes: i64, mss: u32) -> u64 {
+    bytes.unsigned_abs().div_ceil(u64::from(mss.max(1))).max(1)
+}
+
+/// Seen where the sender is: for each retransmission the time at which its lost copy was sent. A run is of segments sent one
+/// after the other. Retransmissions that turned out to be needless do not count.
+pub fn at_sender(data: &Data) -> Lost {
+    let mut last = BTreeMap::new();
+    let mut lost = Vec::new();
+    let mut starts = data.seq.clone();
+    starts.sort_unstable();
+    for (at, &start) in data.seq.iter().enumerate() {
+        if RETRANSMITTED.contains(&data.kind[at]) {
+            // Cut out of a super-packet: the one that starts before it.
+            let below = || last.get(&starts[before(&starts, start).saturating_sub(1)]);
+            lost.extend(last.get(&start).or_else(below).copied());
+        }
+        last.insert(start, at);
+    }
+    lost.sort_unstable();
+    let mut runs: Vec<(f64, u64)> = Vec::new();
+    let mut previous = None;
+    for &at in &lost {
+        match runs.last_mut() {
+            Some((_, length)) if previous.is_some_and(|one| at <= one + 1) => *length += 1,
+            _ => runs.push((data.t_s[at], 1)),
+        }
+        previous = Some(at);
+    }
+    Lost::of(runs)
+}
+
+/// Seen behind the loss: for each hole the time at which the first segment beyond it passed, and its length.
+pub fn at_receiver(data: &Data, mss: u32) -> Lost {
+    let high = highest(&data.end);
+    let mut fills: Vec<(usize, i64, usize)> = (0..data.kind.len())
+        .filter(|&at| data.kind[at] == Kind::FillsHole as u8)
+        // Filled by the last segment of all: nothing passed beyond, as after the loss of a tail.
+        .map(|at| (before(&high, data.end[at]).min(at), data.seq[at], at))
+        .collect();
+    fills.sort_unstable();
+    let mut runs: Vec<(f64, u64)> = Vec::new();
+    let mut previous: Option<(usize, i64)> = None;
+    for (beyond, start, at) in fills {
+        let length = segments(data.end[at] - data.seq[at], mss);
+        match runs.last_mut() {
+            Some((_, run)) if previous == Some((beyond, start)) => *run += length,
+            _ => runs.push((data.t_s[beyond], length)),
+        }
+        previous = Some((beyond, data.end[at]));
+    }
+    Lost::of(runs)
+}

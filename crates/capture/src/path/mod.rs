@@ -1,0 +1,139 @@
+//! The path behind a transfer that a capture shows: rate from trains of deliveries, queue from delays at losses, loss apart
+//! from congestion. One estimate, for `sawtooth whatif` and for the page of the laboratory.
+
+mod causes;
+mod estimated;
+mod gathered;
+mod lost;
+mod numbers;
+mod poisson;
+mod quantities;
+mod rate;
+mod seen;
+mod sides;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod trips;
+
+use serde::Serialize;
+
+pub use estimated::{Bound, Estimated};
+pub use poisson::poisson_interval;
+pub use quantities::{beyond_host, host_limit};
+pub use seen::{Facts, Seen, refused};
+pub use sides::Rows;
+
+use causes::Causes;
+use trace::Trace;
+
+/// Why there is no estimate: a code of the reference of errors, what is wrong, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    pub code: &'static str,
+    pub message: String,
+    pub fix: &'static str,
+}
+
+impl Refused {
+    fn new(code: &'static str, message: impl Into<String>, fix: &'static str) -> Self {
+        Refused { code, message: message.into(), fix }
+    }
+}
+
+/// The path and what the hosts add to it.
+///
+/// `rate` in bit/s of Ethernet frames as Linux counts them, `rtt` (propagation only) in s, `queue` in packets, `loss` and
+/// `ack_loss` as shares; `burst` is the mean length of a burst of losses in packets, `burst_loss` the share of these that is
+/// lost. `window` is what the receiver lets be in flight, in bytes, where that was a limit. `open_loss`: what of the losses is
+/// random is not known.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Path {
+    pub rate: Estimated,
+    pub rtt: Estimated,
+    pub queue: Estimated,
+    pub loss: Estimated,
+    pub burst: Estimated,
+    pub ack_loss: Estimated,
+    pub burst_loss: f64,
+    pub delayed_ack: bool,
+    pub delayed_ack_how: String,
+    pub window: Option<Estimated>,
+    pub open_loss: bool,
+    pub cannot_tell: Vec<String>,
+}
+
+/// What a capture shows of a transfer, and the path behind it, or why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shown {
+    pub seen: Seen,
+    pub path: Result<Path, Refused>,
+}
+
+const BULK: &str = "capture a bulk transfer over TCP, at either end or between them";
+
+/// Of the direction with more data of a connection, whose every segment is in `rows`.
+pub fn shown(facts: &Facts, rows: &Rows<'_>) -> Result<Shown, Refused> {
+    let nothing = |message: &str| Refused::new("not-a-measurement", message, BULK);
+    let (direction, flow) = facts.busier().ok_or_else(|| nothing("no TCP connection in this capture carries data"))?;
+    let (data, acks) = sides::split(rows, direction);
+    seen::answered(&acks)?;
+    let trips = trips::round_trips(&trips::First::of(&data), &acks).1;
+    let back = trips::echoes(&data, &acks);
+    let seen = Seen::of(facts, (direction, flow), &data, [&trips, &back]);
+    if seen.least_s().is_none() {
+        return Err(nothing("this capture shows no round trip: neither the handshake nor data that is acknowledged"));
+    }
+    let trace = if facts.sender_side(direction, &trips, &back) {
+        Trace::at_sender(&data, &acks, seen.mss, facts.beyond_s(direction).unwrap_or(f64::INFINITY))
+    } else {
+        Trace::at_receiver(&data, &acks, seen.mss)
+    };
+    let lasted = (Some(seen.duration_s), Some(seen.segments));
+    let path = refused(lasted.0, lasted.1, seen.rtt_min_s, seen.rtt_mean_s, seen.application)
+        .and_then(|()| path(&seen, trace).ok_or_else(|| nothing("this capture shows no round trip")));
+    Ok(Shown { seen, path })
+}
+
+/// Each quantity from what the segments show; None without a round trip.
+fn path(seen: &Seen, mut trace: Trace) -> Option<Path> {
+    let least_s = seen.least_s()?;
+    let groups = gathered::gathered(&trace);
+    let gathers = groups.is_some();
+    trace.delivered = groups.unwrap_or(trace.delivered);
+    let rate = rate::bottleneck(&trace, seen, least_s).above(seen.got_bps() * seen.until_acknowledged());
+    let rtt = quantities::base_rtt(seen, &rate)?;
+    let frame_s = seen.frame_bytes() * 8.0 / rate.value;
+    let mut causes = Causes::of(&trace, frame_s, seen.got_bps() / rate.value);
+    if gathers {
+        causes = causes.by_load(&trace, frame_s, least_s);
+    }
+    let causes = causes.by_time(&trace, seen.rtt_mean_s.unwrap_or(least_s));
+    let (delayed_ack, delayed_ack_how) = quantities::delayed_acks(&trace);
+    let mut cannot_tell: Vec<String> =
+        beyond_host(seen.receive_window, "receive window", "receiver").into_iter().collect();
+    if rate.bound != Bound::None {
+        let open = "the bottleneck was never seen full: its rate is a lower bound, and so is what BBR gets of it";
+        cannot_tell.push(open.to_owned());
+    }
+    if !causes.known {
+        let open = "random losses from those at a full queue: this side of the capture shows no delays";
+        cannot_tell.push(open.to_owned());
+    }
+    Some(Path {
+        queue: quantities::queue_limit(&causes, &rate, &rtt, seen),
+        loss: quantities::random_loss(&causes),
+        burst: quantities::runs(&causes),
+        ack_loss: quantities::ack_loss(&trace),
+        burst_loss: quantities::burst_loss(&causes),
+        delayed_ack,
+        delayed_ack_how,
+        window: seen
+            .window()
+            .and_then(|bytes| quantities::host_limit(bytes, seen.receive_window, "the largest window offered; it")),
+        open_loss: !causes.known && !trace.lost.t_s.is_empty(),
+        cannot_tell,
+        rate,
+        rtt,
+    })
+}

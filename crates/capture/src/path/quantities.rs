@@ -1,0 +1,169 @@
+//! The other quantities of a path: base round trip, queue, losses, acknowledgements, the receiver's window.
+
+use super::causes::{Causes, LEAST_FRAMES};
+use super::estimated::Estimated;
+use super::numbers::{percent, quantile, sorted, three};
+use super::poisson::{Z90, poisson_interval};
+use super::rate::{FASTER, FEWEST_TRAINS};
+use super::seen::Seen;
+use super::trace::Trace;
+use sawtooth_units::width::Approx;
+
+/// Bandwidth-delay products that are tried where no queue was seen: the least, one, the most.
+const UNKNOWN_QUEUE_BDP: [f64; 3] = [0.2, 1.0, 4.0];
+const SYN_BYTES: f64 = 74.0;
+/// Shares of the time: from the first on a window may have held the transfer back, from the second on it did.
+const LIMITED: [f64; 2] = [0.1, 0.3];
+
+/// Propagation only: the bottleneck's own time for a frame is the transmitter's, in a scenario.
+pub fn base_rtt(seen: &Seen, rate: &Estimated) -> Option<Estimated> {
+    let full = seen.rtt_full_s.filter(|&one| one > 0.0).or(seen.rtt_min_s);
+    let sizes = [seen.rtt_handshake_s.map(|trip| (trip, SYN_BYTES)), full.map(|trip| (trip, seen.frame_bytes()))];
+    let (trip, size) = sizes.into_iter().flatten().reduce(|one, other| if other.0 < one.0 { other } else { one })?;
+    let base = (trip - size * 8.0 / rate.value).max(trip * 0.05);
+    let jitter = (base * 0.01).max(2e-5);
+    let how = "the least round trip seen, less its frame's time at the bottleneck";
+    Some(if seen.from_start {
+        let low = (base - jitter).max(base * 0.5);
+        Estimated::new(base, low, base + jitter, format!("{how}; the start was seen, with no queue"))
+    } else {
+        let how = format!("{how}; the start was not seen, so a queue may stand in it");
+        Estimated::new(base, base * 0.8, base + jitter, how)
+    })
+}
+
+/// Packets that may wait.
+pub fn queue_limit(causes: &Causes, rate: &Estimated, rtt: &Estimated, seen: &Seen) -> Estimated {
+    let bdp = seen.bdp(rate.value, rtt.value);
+    let packets = rate.value / 8.0 / seen.frame_bytes();
+    let waited = three(causes.full_s * 1e3);
+    if causes.full {
+        let middle = (causes.full_s * packets).max(1.0);
+        let low = (causes.full_low_s * packets).min(middle * 0.95).min(middle - 1.0).max(1.0);
+        let high = (causes.full_high_s * packets).max(middle * 1.05).max(middle + 1.0);
+        let how = format!("packets waited {waited} ms when others were lost, at the bottleneck's rate");
+        return Estimated::new(middle, low, high, how);
+    }
+    let most = (causes.full_s * packets).max(1.0);
+    if !causes.known || most < LEAST_FRAMES {
+        let [low, middle, high] = UNKNOWN_QUEUE_BDP.map(|part| (part * bdp).max(2.0));
+        let how = "no waiting was seen: 0.2 to 4 bandwidth-delay products are tried";
+        return Estimated::at_least(middle, low, high, how);
+    }
+    let how = format!("packets waited up to {waited} ms, and no loss marks that as full");
+    Estimated::at_least((most * 1.5).max(bdp), most, (most * 4.0).max(bdp * 2.0), how)
+}
+
+/// The share that the path loses whatever its queue.
+pub fn random_loss(causes: &Causes) -> Estimated {
+    let (count, of) = (causes.random, causes.random_sent.max(1));
+    let sent = of.approx();
+    if !causes.known {
+        let high = poisson_interval(count).1 / sent;
+        let how = format!("{count} segments lost of {of}, of which any part may be at a full queue");
+        return Estimated::at_most(high / 2.0, 0.0, high, how);
+    }
+    // What happens at once is one event, of which there may be more or fewer: a burst, or else a run.
+    let events = if causes.in_bursts() { causes.bursts } else { causes.random_runs };
+    let (low, high) = poisson_interval(events);
+    let length = if events > 0 { count.approx() / events.approx() } else { 1.0 };
+    let mut how = format!("{count} of {of} segments lost while the queue was not nearly full");
+    if causes.congestive > 0 {
+        how += &format!("; {} lost at a full queue are not counted", causes.congestive);
+    }
+    Estimated::new(count.approx() / sent, low * length / sent, high * length / sent, how)
+}
+
+/// The share of packets lost in a burst, from its first loss to its last; all of them where only runs are known.
+pub fn burst_loss(causes: &Causes) -> f64 {
+    if causes.in_bursts() { causes.random.approx() / causes.burst_span.approx() } else { 1.0 }
+}
+
+/// Mean length of a burst of losses that are the path's own, in packets: from the first lost to the last.
+pub fn runs(causes: &Causes) -> Estimated {
+    if causes.in_bursts() {
+        let (bursts, span) = (causes.bursts.approx(), causes.burst_span.approx());
+        let (few, many) = poisson_interval(causes.bursts);
+        let each = three(causes.random.approx() / bursts);
+        let how = format!("{} bursts in time, of {each} losses each among that many packets", causes.bursts);
+        return Estimated::new(span / bursts, (span / many).max(1.0), span / few, how);
+    }
+    if causes.random_runs < 10 || !causes.known {
+        return Estimated::exact(1.0, "each packet by itself: too few losses to tell");
+    }
+    let runs = causes.random_runs.approx();
+    let mean = causes.random.approx() / runs;
+    let share = causes.random.approx() / causes.random_sent.max(1).approx();
+    // Packets lost each by itself stand together now and then: 1 / (1 - p) in the mean.
+    if mean <= 1.0 / (1.0 - share) * 1.15 {
+        return Estimated::exact(1.0, format!("runs of {mean:.2} segments, as when each packet is lost by itself"));
+    }
+    let half = Z90 * (mean * (mean - 1.0) / runs).sqrt();
+    let how = format!("runs of {mean:.2} segments in the mean, longer than when each packet is lost by itself");
+    Estimated::new(mean, (mean - half).max(1.0), mean + half, how)
+}
+
+/// Whether the receiver acknowledges every second segment, or each one.
+pub fn delayed_acks(trace: &Trace) -> (bool, String) {
+    let steps = &trace.segments_an_ack;
+    if steps.len() < FEWEST_TRAINS {
+        return (true, "assumed: too few acknowledgements in order".to_owned());
+    }
+    let count = steps.len().approx();
+    let single = steps.iter().filter(|&&one| one <= 1.01).count().approx() / count;
+    let mean = steps.iter().sum::<f64>() / count;
+    (single < 0.8, format!("{} of acknowledgements are for one segment, {mean:.2} in the mean", percent(single, 0)))
+}
+
+/// Acknowledgements that never came make others cover more; receivers that join segments do the same.
+pub fn ack_loss(trace: &Trace) -> Estimated {
+    let none = |how: &str| Estimated::exact(0.0, how);
+    let steps = &trace.segments_an_ack;
+    if !trace.sender_side {
+        return none("not visible behind the path");
+    }
+    if steps.len() < FEWEST_TRAINS {
+        return none("too few acknowledgements in order");
+    }
+    let usual = quantile(&sorted(steps.clone()), 0.5).max(1.0);
+    if usual > 2.5 {
+        return none("the receiver joins segments, which hides lost acknowledgements");
+    }
+    let missing: f64 = steps.iter().map(|step| ((step / usual).round_ties_even() - 1.0).max(0.0)).sum();
+    let share = missing / (missing + steps.len().approx());
+    if share < 0.002 {
+        return none("nearly every acknowledgement covers what the usual one does");
+    }
+    let how = format!(
+        "{} of acknowledgements seem to be missing; a receiver that joins segments looks the same",
+        percent(share, 1)
+    );
+    Estimated::at_most(share / 2.0, 0.0, share, how)
+}
+
+/// What a receive window or a send buffer let be in flight, in bytes, where the transfer waited for it for that share of its
+/// time. Between two shares it is that, or more: the less it waited the more.
+pub fn host_limit(bytes: f64, share: f64, what: &str) -> Option<Estimated> {
+    let [from, to] = LIMITED;
+    if share <= from {
+        return None;
+    }
+    let sure = ((share - from) / (to - from)).min(1.0);
+    let how = format!("{what} was the limit {} of the time", percent(share, 0));
+    if sure >= 1.0 {
+        return Some(Estimated::exact(bytes, how));
+    }
+    let most = bytes * libm::pow(FASTER, 1.0 - sure);
+    Some(Estimated::at_least((bytes * most).sqrt(), bytes, most, how))
+}
+
+/// What stays open because a host, not the path, held the transfer back.
+pub fn beyond_host(share: f64, limit: &str, host: &str) -> Option<String> {
+    (share > LIMITED[0]).then(|| {
+        format!(
+            "the {limit} limited the transfer {} of the time: what the path gives with a larger one cannot be told from \
+             this; the answers are for this {host} as it is",
+            percent(share, 0)
+        )
+    })
+}

@@ -1,0 +1,263 @@
+//! What a capture says of one transfer as a whole, and when that is too little for an estimate of its path.
+
+use serde::{Deserialize, Serialize};
+
+use super::Refused;
+use super::numbers::{least, percent, three};
+use super::sides::{Acks, Data};
+use sawtooth_units::width::Approx;
+
+const SHORTEST_S: f64 = 2.0;
+const FEWEST_SEGMENTS: u64 = 100;
+/// A transfer whose application had nothing to send for a larger share of its time says little of the path.
+const MOST_IDLE: f64 = 0.25;
+/// A capture point that is so far from both ends, of the whole round trip, is between them.
+const BETWEEN: f64 = 0.1;
+/// What a frame has beside its segment: Ethernet, IPv4 and TCP, and the option of timestamps with the bytes that align it.
+const HEADERS: u32 = 14 + 20 + 20;
+const TIMESTAMPS: u32 = 12;
+
+/// A connection's facts, as far as they are needed; the reference of captures defines them.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Facts {
+    handshake: Handshake,
+    capture_point: Point,
+    directions: Vec<Direction>,
+}
+
+/// From the capture point to each end and back, at the shortest.
+#[derive(Clone, Debug, Deserialize)]
+struct Point {
+    to_client_s: Option<f64>,
+    to_server_s: Option<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Handshake {
+    seen: bool,
+    rtt_client_s: Option<f64>,
+    rtt_server_s: Option<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Direction {
+    #[serde(flatten)]
+    data: Option<Flow>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Flow {
+    pub mss: u32,
+    payload_bytes: u64,
+    data_packets: u64,
+    retransmits: u64,
+    duration_s: f64,
+    goodput_bps: Option<f64>,
+    window_max_bytes: u64,
+    rtt: Trips,
+    limits: Limits,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Trips {
+    base_s: Option<f64>,
+    whole: Option<Whole>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Whole {
+    min_s: f64,
+    mean_s: f64,
+    max_s: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Limits {
+    unknown_s: f64,
+    sender_s: f64,
+    receiver_window_s: f64,
+    congestion_window_s: f64,
+    path_s: f64,
+    idle_s: f64,
+}
+
+impl Facts {
+    /// The direction with more data, and what is told of it.
+    pub fn busier(&self) -> Option<(u8, &Flow)> {
+        let flows = self.directions.iter().map(|one| one.data.as_ref().filter(|flow| flow.payload_bytes > 0));
+        let of = (0..).zip(flows).filter_map(|(side, flow)| Some((side, flow?)));
+        of.reduce(|one, other| if other.1.payload_bytes > one.1.payload_bytes { other } else { one })
+    }
+
+    /// The handshake's round trip from the capture point to each end, client first; s.
+    fn halves(&self) -> [Option<f64>; 2] {
+        [self.handshake.rtt_client_s, self.handshake.rtt_server_s]
+    }
+
+    /// The handshake's round trip from the capture point to the end that gets the data of `direction`.
+    pub fn beyond_s(&self, direction: u8) -> Option<f64> {
+        self.halves()[usize::from(1 - direction)].filter(|_| self.handshake.seen)
+    }
+
+    /// Whether the capture point is nearer to the sender of `direction` than to the receiver: data and its answers have the
+    /// longer way then. Timestamps say it, else whatever else shows both halves of the round trip.
+    pub fn sender_side(&self, direction: u8, trips: &[f64], back: &[f64]) -> bool {
+        let Point { to_client_s, to_server_s } = self.capture_point;
+        match (least(back).zip(least(trips)), to_client_s.zip(to_server_s)) {
+            (Some((back, trip)), _) => back < trip,
+            (None, Some((client, server))) => (direction == 0) == (client <= server),
+            (None, None) => true,
+        }
+    }
+}
+
+/// One bulk transfer as the capture shows it. Times in s, rates in bit/s of payload over `duration_s`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Seen {
+    /// 0: the client sends.
+    pub direction: u8,
+    /// "at the sender", "at the receiver" or between them.
+    pub place: String,
+    pub goodput_bps: Option<f64>,
+    pub duration_s: f64,
+    /// Slow start is part of it.
+    pub from_start: bool,
+    pub mss: u32,
+    pub timestamps: bool,
+    pub segments: u64,
+    pub retransmits: u64,
+    pub rtt_handshake_s: Option<f64>,
+    pub rtt_min_s: Option<f64>,
+    pub rtt_full_s: Option<f64>,
+    pub rtt_mean_s: Option<f64>,
+    pub rtt_max_s: Option<f64>,
+    pub window_bytes: Option<u64>,
+    /// Shares of the time.
+    pub application: f64,
+    pub receive_window: f64,
+}
+
+impl Seen {
+    pub fn of(facts: &Facts, (direction, flow): (u8, &Flow), data: &Data, [trips, back]: [&[f64]; 2]) -> Self {
+        let halves = facts.halves();
+        let both = halves[0].zip(halves[1]).map(|(client, server)| client + server);
+        let rtt_handshake_s = both.filter(|_| facts.handshake.seen);
+        let nearer = least(back).unwrap_or(0.0);
+        let rtt_full_s = least(trips).map_or(flow.rtt.base_s, |trip| Some(trip + nearer));
+        let mut place =
+            if facts.sender_side(direction, trips, back) { "at the sender" } else { "at the receiver" }.to_owned();
+        if let (Some(trip), Some(whole)) = (least(trips), rtt_full_s)
+            && nearer.min(trip) > BETWEEN * whole
+        {
+            place = format!("between the ends, nearer {}: losses behind that point may be missing", &place[3..]);
+        }
+        let limits = &flow.limits;
+        let whole: f64 = [
+            limits.unknown_s,
+            limits.sender_s,
+            limits.receiver_window_s,
+            limits.congestion_window_s,
+            limits.path_s,
+            limits.idle_s,
+        ]
+        .iter()
+        .sum();
+        let share = |seconds: f64| if whole > 0.0 { seconds / whole } else { 0.0 };
+        Seen {
+            direction,
+            place,
+            goodput_bps: flow.goodput_bps,
+            duration_s: flow.duration_s,
+            from_start: facts.handshake.seen,
+            mss: flow.mss.clamp(48, 65_400),
+            timestamps: data.tsval.iter().any(|&one| one > 0),
+            segments: flow.data_packets,
+            retransmits: flow.retransmits,
+            rtt_handshake_s,
+            rtt_min_s: flow.rtt.whole.as_ref().map_or(rtt_full_s, |trips| Some(trips.min_s)),
+            rtt_full_s,
+            rtt_mean_s: flow.rtt.whole.as_ref().map(|trips| trips.mean_s),
+            rtt_max_s: flow.rtt.whole.as_ref().map(|trips| trips.max_s),
+            window_bytes: Some(flow.window_max_bytes).filter(|&bytes| bytes > 0),
+            application: share(limits.sender_s) + share(limits.idle_s),
+            receive_window: share(limits.receiver_window_s),
+        }
+    }
+
+    /// A full segment's Ethernet frame as Linux counts it: what a scenario's rate is counted in.
+    pub fn frame_bytes(&self) -> f64 {
+        f64::from(self.mss + HEADERS + if self.timestamps { TIMESTAMPS } else { 0 })
+    }
+
+    /// Bytes of frames for each byte of payload.
+    pub fn wire(&self) -> f64 {
+        self.frame_bytes() / f64::from(self.mss)
+    }
+
+    /// The least round trip of any kind.
+    pub fn least_s(&self) -> Option<f64> {
+        let full = self.rtt_full_s.filter(|&one| one > 0.0).or(self.rtt_min_s);
+        [self.rtt_handshake_s, full].into_iter().flatten().reduce(f64::min)
+    }
+}
+
+/// What no estimate can come from, whatever program saw the transfer: times in s, the share of the time that the application
+/// had nothing to send.
+pub fn refused(
+    duration_s: Option<f64>,
+    segments: Option<u64>,
+    rtt_min_s: Option<f64>,
+    rtt_mean_s: Option<f64>,
+    application: f64,
+) -> Result<(), Refused> {
+    const LONGER: &str = "measure a bulk transfer of ten seconds or more";
+    if let Some(lasted) = duration_s.filter(|&one| one < SHORTEST_S) {
+        let message = format!("the transfer lasted {} s; less than {SHORTEST_S} s is mostly slow start", three(lasted));
+        return Err(Refused::new("too-short", message, LONGER));
+    }
+    if let Some(few) = segments.filter(|&one| one < FEWEST_SEGMENTS) {
+        let message = format!("the transfer had {few} segments of data; fewer than {FEWEST_SEGMENTS} tell nothing");
+        return Err(Refused::new("too-short", message, LONGER));
+    }
+    if let Some((least, mean)) = rtt_min_s.zip(rtt_mean_s).filter(|(least, mean)| *mean < 0.99 * least) {
+        let (least, mean) = (three(1e3 * least), three(1e3 * mean));
+        let trips = format!("at least {least} ms, but {mean} ms in the mean");
+        let message = format!("the round trips contradict each other: {trips}; data was sent again too early");
+        return Err(Refused::new("not-a-measurement", message, "measure a bulk transfer, headers of both directions"));
+    }
+    if application > MOST_IDLE {
+        let share = percent(application, 0);
+        let message = format!("the application, not the path, limited the transfer {share} of the time");
+        return Err(Refused::new("application-limited", message, "measure a transfer that always has data to send"));
+    }
+    Ok(())
+}
+
+/// Both ways' data and answers are there.
+pub fn answered(acks: &Acks) -> Result<(), Refused> {
+    if acks.ack.iter().all(|&one| one == 0) {
+        let message = "the acknowledgements of this connection are not in the capture";
+        return Err(Refused::new("not-a-measurement", message, "capture both directions"));
+    }
+    Ok(())
+}
+
+impl Seen {
+    /// How much longer its data took than it was sent for, at most: until the last acknowledgement.
+    pub fn until_acknowledged(&self) -> f64 {
+        self.duration_s / (self.duration_s + self.rtt_max_s.unwrap_or(0.0))
+    }
+
+    /// The share of its frames' rate that it got of so many bit/s.
+    pub fn got_bps(&self) -> f64 {
+        self.goodput_bps.unwrap_or(0.0) * self.wire()
+    }
+
+    pub fn bdp(&self, bps: f64, rtt_s: f64) -> f64 {
+        (bps * rtt_s / 8.0 / self.frame_bytes()).max(1.0)
+    }
+
+    pub fn window(&self) -> Option<f64> {
+        self.window_bytes.map(Approx::approx)
+    }
+}

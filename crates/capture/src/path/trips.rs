@@ -1,0 +1,140 @@
+//! Round trips and delays out of segments.
+
+use std::cmp::Ordering;
+
+use super::numbers::{after, before, least};
+use super::sides::{Acks, Data};
+use sawtooth_units::width::{Approx, Whole};
+
+/// Units of TCP timestamps that are about, in s: Linux's first (`TCP_TS_HZ`), then others'.
+const TICKS_S: [f64; 5] = [1e-3, 1e-2, 4e-3, 1e-6, 1e-4];
+const SMOOTHED_TICKS: f64 = 2.0;
+const MOST_SMOOTHED: u64 = 33;
+/// An echo that is older is of no round trip.
+const LONGEST_ECHO_S: f64 = 10.0;
+
+/// Segments in order of sequence.
+#[derive(Debug, Default)]
+pub struct First {
+    /// Sent once.
+    pub once: Vec<bool>,
+    pub end: Vec<i64>,
+    /// The first time.
+    pub t_s: Vec<f64>,
+}
+
+impl First {
+    pub fn of(data: &Data) -> Self {
+        let mut order: Vec<usize> = (0..data.end.len()).collect();
+        order.sort_by(|&one, &other| {
+            data.end[one]
+                .cmp(&data.end[other])
+                .then(data.t_s[one].partial_cmp(&data.t_s[other]).unwrap_or(Ordering::Equal))
+        });
+        let mut first = First::default();
+        for at in order {
+            if first.end.last() == Some(&data.end[at]) {
+                if let Some(once) = first.once.last_mut() {
+                    *once = false;
+                }
+            } else {
+                first.once.push(true);
+                first.end.push(data.end[at]);
+                first.t_s.push(data.t_s[at]);
+            }
+        }
+        first
+    }
+
+    /// The place of the segment that ends there, where it was sent once.
+    pub fn once_at(&self, end: i64) -> Option<usize> {
+        self.end.binary_search(&end).ok().filter(|&at| self.once[at])
+    }
+}
+
+/// Times at which segments passed, and after how long the far end's answer did: each segment that was sent once (Karn) and
+/// whose arrival an acknowledgement reports at once, which one for two segments does and a SACK.
+pub fn round_trips(first: &First, acks: &Acks) -> (Vec<f64>, Vec<f64>) {
+    let (mut times, mut trips) = (Vec::new(), Vec::new());
+    let mut most = 0;
+    for at in 0..acks.ack.len() {
+        let (newest, known) = (acks.newest[at], most);
+        most = most.max(newest);
+        if newest <= known || acks.blind[at] {
+            continue;
+        }
+        let Some(place) = first.once_at(newest) else { continue };
+        // A single segment's acknowledgement may have waited for the delayed-ACK timer.
+        let several = after(&first.end, newest) - after(&first.end, known) >= 2;
+        if (several || newest > acks.ack[at]) && acks.t_s[at] >= first.t_s[place] {
+            times.push(first.t_s[place]);
+            trips.push(acks.t_s[at] - first.t_s[place]);
+        }
+    }
+    (times, trips)
+}
+
+/// Times from an acknowledgement that passes to the first data that echoes its timestamp: the way to the sender and back, with
+/// what the sender waited; s.
+pub fn echoes(data: &Data, acks: &Acks) -> Vec<f64> {
+    let firsts = |values: &[i64]| {
+        let mut found: Vec<(i64, usize)> = values.iter().copied().zip(0..).filter(|&(value, _)| value > 0).collect();
+        found.sort_unstable();
+        found.dedup_by_key(|&mut (value, _)| value);
+        found
+    };
+    let sent = firsts(&acks.tsval);
+    let trip = |(value, at): (i64, usize)| {
+        let place = sent.binary_search_by_key(&value, |&(value, _)| value).ok()?;
+        Some(data.t_s[at] - acks.t_s[sent[place].1])
+    };
+    firsts(&data.tsecr).into_iter().filter_map(trip).filter(|&s| s > 0.0 && s < LONGEST_ECHO_S).collect()
+}
+
+/// How late each data segment passes after the time in its timestamp, s above the least, and the timestamps' unit.
+///
+/// Empty without timestamps. The unit is found from the capture's own clock. Within it a segment's time is not known: the least
+/// of the neighbours within two units comes near.
+pub fn lateness(data: &Data) -> (Vec<f64>, f64) {
+    let none = (Vec::new(), 0.0);
+    let ([begin, .., end], [zero, .., last]) = (&data.t_s[..], &data.tsval[..]) else { return none };
+    let ticks = |tsval: i64| (tsval - zero + (1 << 31)).rem_euclid(1 << 32) - (1 << 31);
+    let (span, passed) = (end - begin, ticks(*last));
+    if span <= 0.0 || passed <= 0 || data.tsval.iter().all(|&one| one <= 0) {
+        return none;
+    }
+    let passed = passed.unsigned_abs().approx();
+    let off = |unit: f64| libm::log(passed * unit / span).abs();
+    let tick = TICKS_S.into_iter().reduce(|one, other| if off(other) < off(one) { other } else { one }).unwrap_or(1e-3);
+    if (passed * tick / span - 1.0).abs() > 0.02 {
+        return none;
+    }
+    let float = |ticks: i64| if ticks < 0 { -ticks.unsigned_abs().approx() } else { ticks.unsigned_abs().approx() };
+    let late: Vec<f64> =
+        data.t_s.iter().zip(&data.tsval).map(|(t, &tsval)| t - begin - float(ticks(tsval)) * tick).collect();
+    let width = (SMOOTHED_TICKS * tick * late.len().approx() / span).whole().clamp(1, MOST_SMOOTHED);
+    let width = usize::try_from(width).unwrap_or(1);
+    let smoothed: Vec<f64> = (0..late.len())
+        .map(|at| {
+            let from = at.saturating_sub(width / 2);
+            let until = (at + width - width / 2).min(late.len());
+            late[from..until].iter().copied().fold(f64::INFINITY, f64::min)
+        })
+        .collect();
+    let zero_s = least(&smoothed).unwrap_or(0.0);
+    (smoothed.into_iter().map(|one| one - zero_s).collect(), tick)
+}
+
+/// When the segments that end at `newest` were sent, s; NaN for what was sent twice, or where none ends.
+pub fn sent(first: &First, newest: i64) -> f64 {
+    first.once_at(newest).map_or(f64::NAN, |at| first.t_s[at])
+}
+
+/// Of each time the index of the nearest one in `among`, which is in order and not empty.
+pub fn nearest(among: &[f64], wanted: f64) -> usize {
+    let right = before(among, wanted).clamp(1, (among.len() - 1).max(1));
+    if among.len() == 1 {
+        return 0;
+    }
+    if wanted - among[right - 1] <= among[right] - wanted { right - 1 } else { right }
+}
