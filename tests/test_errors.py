@@ -33,6 +33,8 @@ def test_every_code_is_used_in_the_sources_and_every_code_in_the_sources_is_list
     for path in (ROOT / "src").rglob("*.py"):
         calls = re.findall(r'(?:SawtoothError|InputError|\bsay)\(\s*"([a-z]+(?:-[a-z]+)*)"', path.read_text())
         used.update(calls)
+    for path in (ROOT / "crates" / "capture" / "src").rglob("*.rs"):
+        used.update(re.findall(r'Refused::new\(\s*"([a-z]+(?:-[a-z]+)*)"', path.read_text()))
     assert used == CODES.keys()
 
 
