@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -221,21 +222,35 @@ def test_loss_of_super_packets_on_the_senders_own_link_is_not_loss_of_packets() 
 
 
 @pytest.mark.parametrize(
-    "tables",
+    ("tables", "within"),
     [
-        {"path": {**LAN, "loss": "1%"}, "duration": "6 s"},
-        {"path": {"rate": "20 Mbit/s", "rtt": "20 ms", "queue": "50 packets"}, "duration": "30 s"},
-        {"path": {**METRO, "loss": "1%"}, "duration": "60 s", "flows": [{"cc": "reno"}]},
-        {"path": {"rate": "50 Mbit/s", "rtt": "10 ms", "loss": "1%"}, "duration": "10 s", "flows": [{"cc": "bbr"}]},
+        # Seconds differ by 16 Mbit/s: two means of twelve by 2.8%, one standard deviation.
+        ({"path": {**LAN, "loss": "1%"}, "duration": "12 s"}, 0.06),
+        ({"path": {"rate": "20 Mbit/s", "rtt": "20 ms", "queue": "50 packets"}, "duration": "30 s"}, 0.02),
+        ({"path": {**METRO, "loss": "1%"}, "duration": "60 s", "flows": [{"cc": "reno"}]}, 0.02),
+        (
+            {"path": {"rate": "50 Mbit/s", "rtt": "10 ms", "loss": "1%"}, "duration": "10 s", "flows": [{"cc": "bbr"}]},
+            0.02,
+        ),
     ],
 )
-def test_iperf3_and_the_native_source_agree_within_2_percent(tables: dict[str, Any]) -> None:
+def test_iperf3_and_the_native_source_agree(tables: dict[str, Any], within: float) -> None:
     iperf3, native = run(**tables, traffic="iperf3"), run(**tables, traffic="native")
-    assert mean_mbps(iperf3) == pytest.approx(mean_mbps(native), rel=0.02)
+    assert mean_mbps(iperf3) == pytest.approx(mean_mbps(native), rel=within)
     (flow,) = iperf3.meta["iperf3"].values()
     assert flow["client"]["sender_congestion"] == next(iter(iperf3.meta["congestion_control_used"].values()))
     received = flow["server"]["received"]["bits_per_second"] / 1e6
     assert received == pytest.approx(mean_mbps(iperf3), rel=0.05)
+
+
+def test_iperf3_waits_for_its_first_and_last_messages_instead_of_asking_without_end() -> None:
+    """As after a burst of losses: each question took less than a microsecond, and a second some minutes."""
+    path = {"rate": "2 Mbit/s", "rtt": "1 s", "queue": "20 packets"}
+    begun = time.monotonic()
+    scenario = Scenario(path=path, duration="10 s", traffic="iperf3")
+    made = engines.get("kernel").run(scenario, stop=lambda: time.monotonic() - begun > 300)
+    assert made.meta["cpu_s"] < 60
+    assert made.tables["flows"]["segments_out"].sum() >= 10
 
 
 def test_several_connections_of_iperf3_are_told_apart() -> None:

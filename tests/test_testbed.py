@@ -332,7 +332,10 @@ def test_the_orders_name_every_flow_probe_queue_and_lossy_link(tmp_path: Any) ->
         "host": 1,
     }
     assert sending_hosts(compiled) == [0]
-    assert "iperf3\t-c\t10.0.0.5" in text
+    assert f"env\tLD_PRELOAD={tmp_path}/waits.so\tiperf3\t-c\t10.0.0.5" in text
+    real = orders(compiled, made, "iperf3", tmp_path, tmp_path, devices, capture=[], virtual=False)
+    assert "\tiperf3\t-c\t10.0.0.5" in real
+    assert "LD_PRELOAD" not in real
     assert "-C\tbbr" in text
     assert text.count("tcpdump\t") == 2
 

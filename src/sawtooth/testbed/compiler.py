@@ -1,4 +1,4 @@
-"""The traffic source, compiled at first use: statically, so that a guest starts it without a search for libraries."""
+"""What the testbed needs in C, compiled at first use: the traffic source, and what iperf3 needs in a guest."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from sawtooth.errors import SawtoothError
@@ -13,33 +14,44 @@ from sawtooth.storage import writing
 from sawtooth.temporary import cache
 
 _SOURCES = Path(__file__).with_name("source")
-_FLAGS = ("-O2", "-Wall", "-static", "-pthread")
+_ALWAYS = ("-O2", "-Wall")
 
 
 def source() -> Path:
-    """The program, from the cache or newly compiled.
+    """The traffic source, from the cache or newly compiled: statically, so that a guest starts it without a search
+    for libraries.
 
     Raises SawtoothError ``tool-missing`` without a C compiler, ``build-failed`` when it does not compile.
     """
-    files = sorted(_SOURCES.glob("*.[ch]"))
-    digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files) + " ".join(_FLAGS).encode()).hexdigest()
+    return _compiled(sorted(_SOURCES.glob("*.[ch]")), ("-static", "-pthread"), ("-lm",))
+
+
+def waits() -> Path:
+    """The library by which iperf3's client waits in a guest instead of asking without end. Raises as ``source``."""
+    return _compiled([_SOURCES / "beside" / "waits.c"], ("-shared", "-fPIC"), ("-ldl",))
+
+
+def _compiled(files: Sequence[Path], how: Sequence[str], libraries: Sequence[str]) -> Path:
+    flags = [*_ALWAYS, *how, *libraries]
+    digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files) + " ".join(flags).encode()).hexdigest()
     where = cache() / "source"
-    program = where / digest[:16]
-    if program.exists():
-        return program
+    made = where / digest[:16]
+    if made.exists():
+        return made
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         fix = "install a C compiler; on Debian: apt install gcc libc6-dev"
         raise SawtoothError("tool-missing", "the traffic source needs a C compiler", fix=fix)
     with writing(where):
         where.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=where) as aside:
-            made = Path(aside) / "source"
-            command = [compiler, *_FLAGS, "-o", str(made), *(str(file) for file in files if file.suffix == ".c"), "-lm"]
+        with tempfile.TemporaryDirectory(dir=where) as directory:
+            aside = Path(directory) / "made"
+            sources = [str(file) for file in files if file.suffix == ".c"]
+            command = [compiler, *_ALWAYS, *how, "-o", str(aside), *sources, *libraries]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
                 fix = "on Debian: apt install gcc libc6-dev"
                 raise SawtoothError("build-failed", f"the traffic source does not compile: {reason}", fix=fix)
-            made.rename(program)
-    return program
+            aside.rename(made)
+    return made

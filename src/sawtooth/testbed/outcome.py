@@ -18,9 +18,9 @@ from sawtooth.run import Run
 from sawtooth.storage import writing
 from sawtooth.testbed import remarks, tables
 from sawtooth.testbed.__main__ import ERROR, SOURCE, SYSTEM, TASK
-from sawtooth.testbed.compiler import source
+from sawtooth.testbed.compiler import source, waits
 from sawtooth.testbed.place import Place
-from sawtooth.testbed.traffic import transfers_file
+from sawtooth.testbed.traffic import WAITS, transfers_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,6 +69,8 @@ def prepare(
     }
     (directory / TASK).write_text(json.dumps(task), encoding="utf-8")
     shutil.copy(source(), directory / SOURCE)
+    if place.virtual and scenario.traffic == "iperf3":
+        shutil.copy(waits(), directory / WAITS)
 
 
 def transfers(compiled: Compiled, index: int, stream: int = 0) -> NDArray[np.uint64]:

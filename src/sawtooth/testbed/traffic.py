@@ -26,6 +26,8 @@ SNAP_BYTES = 20 + IPV4 + TCP_LONGEST
 GUEST_BUFFER_KIB, HOST_BUFFER_KIB = 4096, 65536
 """Of tcpdump. In virtual time it always keeps up, and every page of a buffer costs a guest a mapping."""
 LEAD_NS = 1_000_000_000
+WAITS = "waits.so"
+"""The library for iperf3's client in a guest, where the orders are."""
 MAX_FLOWS = 170
 """As many as have ports for iperf3."""
 
@@ -79,7 +81,7 @@ def orders(
         if flow.arrivals is not None:
             lines.append(f"arrivals {index} {flow.arrivals.open} {transfers_file(index)}")
         if traffic == "iperf3":
-            programs += iperf3(compiled, index, source, target)
+            programs += iperf3(compiled, index, source, target, directory / WAITS if virtual else None)
     for probe in compiled.probes:
         source, target = compiled.source(probe), compiled.target(probe)
         lines.append(
@@ -154,8 +156,11 @@ def sending_hosts(compiled: Compiled) -> list[int]:
     return sorted({compiled.source(flow) for flow in compiled.flows})
 
 
-def iperf3(compiled: Compiled, index: int, source: int, target: int) -> list[Program]:
-    """The server, started a little earlier, and the client of one flow; both report as JSON at the end."""
+def iperf3(compiled: Compiled, index: int, source: int, target: int, waits: Path | None) -> list[Program]:
+    """The server, started a little earlier, and the client of one flow; both report as JSON at the end.
+
+    ``waits``: the library that the client is given, in virtual time.
+    """
     flow = compiled.flows[index]
     port, first = FIRST_PORT + index, CLIENT_PORT + index * CLIENT_PORTS
     interval = f"{max(0.1, compiled.interval_ns / 1e9):g}"
@@ -168,6 +173,8 @@ def iperf3(compiled: Compiled, index: int, source: int, target: int) -> list[Pro
         left_ns = compiled.duration_ns - flow.start_ns
         # Whole seconds only; what is sent after the end of the run is not sampled.
         client += ["-t", str(-(-min(flow.duration_ns or left_ns, left_ns) // 10**9))]
+    if waits is not None:
+        client = ["env", f"LD_PRELOAD={waits}", *client]
     start_ns = flow.start_ns
     return [
         Program(target, start_ns - SERVER_LEAD_NS, f"iperf3-server-{index}.json", server),
