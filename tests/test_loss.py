@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jsonschema
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 from sawtooth import engines
+from sawtooth.errors import InputError
 from sawtooth.run import Run
 from sawtooth.scenario import GilbertElliott, LossPattern, Scenario
 from sawtooth.scenario.overrides import parse_assignment
@@ -17,6 +19,7 @@ from sawtooth.testbed import survey
 EVERY = {"every": 100}
 BURSTS = {"gilbert_elliott": {"p": "1%", "r": "30%"}}
 NOISY = {"gilbert_elliott": {"p": "1%", "r": "20%", "bad": "50%", "good": "0.1%"}}
+BY_MEAN = {"mean": "0.5%", "burst": "5 packets"}
 COMPILED = {
     "gilbert_elliott": {"p_ppb": 10_000_000, "r_ppb": 300_000_000, "bad_ppb": 1_000_000_000, "good_ppb": 0},
 }
@@ -88,10 +91,64 @@ def test_the_values_may_be_objects() -> None:
     assert patterns(path={"loss": loss}) == {"loss>delay": COMPILED}
 
 
+def test_a_mean_and_a_burst_are_the_chain_that_has_them() -> None:
+    chain = patterns(path={"loss": BY_MEAN})["loss>delay"]["gilbert_elliott"]
+    assert chain == {"p_ppb": 1_005_025, "r_ppb": 200_000_000, "bad_ppb": 10**9, "good_ppb": 0}
+    # p / (p + r) is the mean, 1 / r the burst.
+    assert patterns(path={"loss": {"mean": "50%", "burst": "1 packet"}})["loss>delay"]["gilbert_elliott"] == {
+        "p_ppb": 10**9,
+        "r_ppb": 10**9,
+        "bad_ppb": 10**9,
+        "good_ppb": 0,
+    }
+
+
+@pytest.mark.parametrize("burst", ["1 packet", "1.001 packets", "2.5 packets", "17 packets", "1000 packets"])
+@pytest.mark.parametrize("share", ["0.0002%", "0.03%", "1%", "12.3456789%", "49%"])
+def test_a_mean_is_kept_to_half_a_percent_of_itself(share: str, burst: str) -> None:
+    try:
+        scenario = Scenario(path={"loss": {"mean": share, "burst": burst}})
+    except InputError as error:
+        assert error.code == "out-of-range"
+        least = re.search(r'"([0-9.]+%)" or more', error.fix)
+        assert least is not None
+        scenario = Scenario(path={"loss": {"mean": least[1], "burst": burst}})
+        share = least[1]
+    link = scenario.compile().to_dict()["links"][2]
+    chain, wanted = link["loss_pattern"]["gilbert_elliott"], float(share[:-1]) / 100
+    assert chain["p_ppb"] / (chain["p_ppb"] + chain["r_ppb"]) == pytest.approx(wanted, rel=0.005)
+    assert link["loss_ppb"] == pytest.approx(wanted * 1e9, abs=0.5)
+
+
+@pytest.mark.parametrize(("share", "burst"), [("100%", "5 packets"), ("60%", "1 packet"), ("99%", "17.5 packets")])
+def test_the_fix_of_an_impossible_mean_works(share: str, burst: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Scenario(path={"loss": {"mean": share, "burst": burst}})
+    most = re.search(r'"([0-9.]+%)" or less', caught.value.fix)
+    assert most is not None
+    Scenario(path={"loss": {"mean": most[1], "burst": burst}}).compile()
+
+
+def test_a_mean_of_nothing_loses_nothing() -> None:
+    link = Scenario(path={"loss": {"mean": "0%", "burst": "5 packets"}}).compile().to_dict()["links"][2]
+    assert link["loss_ppb"] == 0
+    assert link["loss_pattern"]["gilbert_elliott"]["p_ppb"] == 0
+
+
+def test_a_mean_and_a_burst_are_set_and_written_like_other_fields() -> None:
+    changes = dict(parse_assignment(one) for one in ("path.loss.mean=0.5%", "path.loss.burst=5 packets"))
+    changed = Scenario().set(changes)
+    assert changed == Scenario(path={"loss": BY_MEAN})
+    assert changed.to_dict()["path"]["loss"] == BY_MEAN
+    assert changed.set({"path.loss.burst": "2 packets"}) == Scenario(path={"loss": {**BY_MEAN, "burst": "2 packets"}})
+    assert Scenario(path={"loss": LossPattern(mean="0.5%", burst="5.0 p")}) == changed
+
+
 @pytest.mark.parametrize(
     ("loss", "expected"),
     [
         (EVERY, 0.01),
+        (BY_MEAN, 0.005),
         ({"every": 1}, 1.0),
         (BURSTS, 1 / 31),
         (NOISY, 1 / 21 * 0.5 + 20 / 21 * 0.001),
@@ -109,7 +166,7 @@ def test_a_mean_too_small_to_be_told_is_not_no_loss() -> None:
 
 def test_the_json_schema_takes_text_and_tables_and_refuses_others() -> None:
     check = jsonschema.Draft202012Validator(Scenario.json_schema())
-    for loss in ("1%", EVERY, NOISY):
+    for loss in ("1%", EVERY, NOISY, BY_MEAN):
         assert check.is_valid({"path": {"loss": loss}}), loss
         assert check.is_valid({"links": [{"from": "a", "to": "b", "forward": {"loss": loss}}]}), loss
     for wrong in (1, {"every": 0}, {"often": 3}, {"gilbert_elliott": {"p": "1%"}}):
@@ -145,7 +202,7 @@ def test_of_every_hundred_packets_one_is_lost(engine: str) -> None:
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("engine", ["sim", "kernel"])
-@pytest.mark.parametrize("loss", [BURSTS, NOISY], ids=["all in bad", "some in both"])
+@pytest.mark.parametrize("loss", [BURSTS, NOISY, {"mean": "3%", "burst": "4 packets"}], ids=["all", "some", "mean"])
 def test_bursts_lose_their_mean(engine: str, loss: dict[str, Any]) -> None:
     found = run(engine, loss, duration="20 s")
     # Bursts of 3 to 5 packets: about four standard deviations of 4,000 losses that come together.

@@ -14,7 +14,7 @@ from sawtooth.scenario.jitter import Jitter
 from sawtooth.scenario.loss import GilbertElliott, LossPattern
 from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.scenario import Scenario
-from sawtooth.scenario.units import Loss, Quantity, Queue, Rate, Size, Span
+from sawtooth.scenario.units import Burst, Loss, Quantity, Queue, Rate, Size, Span
 from sawtooth.scenario.varying import Change, Reorder, Share
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "scenario.md"
@@ -36,8 +36,11 @@ RANGES = {
     Span: "0 s … 30 d, to 1 ns",
     Size: "whole bytes",
     Loss: "0% … 100%, to 1e-7 %",
+    Burst: "1 packet … 1000000 packets, to 0.001 packets",
     Queue: "1 packet … 1000000000 packets, one full frame … 1 TiB, 1 ns … 3600 s, 1e-9 bdp … 1000000 bdp",
 }
+
+KINDS = (("rate", Rate), ("time", Span), ("size", Size), ("loss", Loss), ("burst", Burst), ("queue", Queue))
 
 NOTES = """
 `bdp` is rate × base RTT of the first flow of the file that crosses the transmitter, in whole full frames, at least one.
@@ -177,7 +180,10 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
         "loss",
         LossPattern,
         'Written in one line, `loss = { every = 1000 }`, wherever text like `"1%"` may stand. Packets of every kind '
-        "count:\ndata, retransmissions, acknowledgements, probes. Each direction counts for itself.",
+        "count:\ndata, retransmissions, acknowledgements, probes. Each direction counts for itself.\n\n"
+        '`loss = { mean = "0.5%", burst = "5 packets" }` loses 0.5% of the packets, 5 in a row on average. It is the\n'
+        "chain `gilbert_elliott` with r = 1 / burst, p = r * mean / (1 - mean), and a bad state that loses all.\n"
+        "A mean up to burst / (1 + burst) is possible. Independent losses come in bursts of 1 / (1 - mean) packets.",
     ),
     (
         "loss.gilbert_elliott",
@@ -192,7 +198,7 @@ def page() -> str:
     """The whole page."""
     kinds = [
         f"| {name} | {kind.MEANING.partition(': ')[2]} | {RANGES[kind]} | {_codes(kind.EXAMPLES)} |"
-        for name, kind in (("rate", Rate), ("time", Span), ("size", Size), ("loss", Loss), ("queue", Queue))
+        for name, kind in KINDS
     ]
     sections = [_section(*table) for table in TABLES]
     return INTRODUCTION + "\n".join(kinds) + "\n" + NOTES + "\n" + "\n".join(sections) + OVERRIDES
@@ -224,6 +230,7 @@ def _kind(field: FieldInfo) -> str:
         Size: "size",
         LossPattern: "loss, or a [table](#loss)",
         Loss: "loss",
+        Burst: "burst",
         queue.Pfifo: "queue, or a [table](#queue-of-kind-pfifo)",
         Queue: "queue",
     }

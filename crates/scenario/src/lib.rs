@@ -51,5 +51,5 @@ pub use queue::Discipline;
 pub use scenario::Scenario;
 pub use table::{Declare, Field};
 pub use text::parse_toml;
-pub use units::{Loss, Quantity, Queue, Rate, Size, Span, Unit};
+pub use units::{Burst, Loss, Quantity, Queue, Rate, Size, Span, Unit};
 pub use value::{Table, Value};

@@ -3,7 +3,7 @@
 use crate::files::Files;
 use crate::problem::{Problem, Wrong};
 use crate::table::{At, Field, Rule, table};
-use crate::units::{Loss, PPB};
+use crate::units::{Burst, Loss, PPB};
 use crate::value::Value;
 use sawtooth_net::scenario as net;
 
@@ -21,26 +21,75 @@ table! {
 }
 
 table! {
-    /// Losses that depend on those before, instead of a share like `"1%"`. Exactly one of the fields is given.
+    /// Losses that depend on those before, instead of a share like `"1%"`.
     ///
+    /// Given is one of `every`, `gilbert_elliott`, and the pair `mean` and `burst`.
     /// Packets of every kind count: data, retransmissions, acknowledgements, probes.
     LossPattern check is_one {
         every: Option<u64>, Within(1, 1_000_000_000), Nothing, "of so many packets the last one is lost, always";
-        gilbert_elliott: Option<GilbertElliott>, Any, Nothing, "losses come in bursts";
+        gilbert_elliott: Option<GilbertElliott>, Any, Nothing, "losses come in bursts, by a chain of two states";
+        mean: Option<Loss>, Any, Nothing, "losses come in bursts: the share that is lost; needs `burst`";
+        burst: Option<Burst>, Any, Nothing, "mean number of packets that are lost one after the other; needs `mean`";
     }
 }
 
+/// A chance below this many in a billion is too coarse: rounding it would change the mean by more than 0.5%.
+const RAREST_PPB: u64 = 100;
+
 fn is_one(pattern: &LossPattern, _: &dyn Files) -> Result<(), Problem> {
-    match (&pattern.every, &pattern.gilbert_elliott) {
-        (None, None) => {
-            let fix = "write loss = { every = 1000 } or loss = { gilbert_elliott = { p = \"1%\", r = \"30%\" } }";
+    let by_mean = pattern.mean.is_some() || pattern.burst.is_some();
+    match (&pattern.every, &pattern.gilbert_elliott, by_mean) {
+        (None, None, false) => {
+            let fix = "write loss = { mean = \"1%\", burst = \"5 packets\" }, { every = 1000 } or { gilbert_elliott = \
+                       { p = \"1%\", r = \"30%\" } }";
             Err(Problem::new("missing-field", "this table does not say which packets are lost", fix))
         }
-        (Some(_), Some(_)) => {
+        (Some(_), Some(_), false) => {
             let message = "packets are lost at even distances or in bursts, not both";
             Err(Problem::new("conflict", message, "remove \"every\" or \"gilbert_elliott\""))
         }
-        _ => Ok(()),
+        (every, chain, true) if every.is_some() || chain.is_some() => {
+            let other = if every.is_some() { "every" } else { "gilbert_elliott" };
+            let message = format!("\"{other}\" and \"mean\" with \"burst\" are two ways to say which packets are lost");
+            let fix = format!("remove \"{other}\", or \"mean\" and \"burst\"");
+            Err(Problem::new("conflict", message, fix))
+        }
+        _ => match (pattern.mean, pattern.burst) {
+            (Some(mean), Some(burst)) => are_possible(mean, burst),
+            (Some(_), None) => {
+                Err(Problem::new("missing-field", "\"mean\" needs \"burst\"", "add burst = \"5 packets\""))
+            }
+            (None, Some(_)) => Err(Problem::new("missing-field", "\"burst\" needs \"mean\"", "add mean = \"1%\"")),
+            (None, None) => Ok(()),
+        },
+    }
+}
+
+/// Whether any chain of two states loses this share in bursts of this length.
+fn are_possible(mean: Loss, burst: Burst) -> Result<(), Problem> {
+    let (p, r) = chances(mean, burst);
+    if p > PPB {
+        // At least one packet gets through between two bursts.
+        let most = Loss { ppb: PPB * PPB / (r + PPB) };
+        let message = format!(
+            "a mean of {mean} with bursts of {burst} is impossible: one packet at least gets through after each"
+        );
+        return Err(Problem::new("out-of-range", message, format!("write mean = \"{most}\" or less")));
+    }
+    if 0 < mean.ppb && p < RAREST_PPB {
+        let least = Loss { ppb: RAREST_PPB * PPB / (r + RAREST_PPB) + 1 };
+        let message = format!("bursts of {burst} at a mean of {mean} are rarer than one in ten million packets");
+        return Err(Problem::new("out-of-range", message, format!("write mean = \"{least}\" or more, or \"0%\"")));
+    }
+    Ok(())
+}
+
+/// Chances of beginning a burst and of ending one, in parts per billion, so that `p / (p + r)` is the mean.
+fn chances(mean: Loss, burst: Burst) -> (u64, u64) {
+    let r = nearest(u128::from(PPB) * 1_000, burst.milli.into());
+    match PPB - mean.ppb {
+        0 => (u64::MAX, r),
+        others => (nearest(u128::from(mean.ppb) * u128::from(r), others.into()), r),
     }
 }
 
@@ -60,19 +109,24 @@ impl LossModel {
             LossModel::Share(share) => share.ppb,
             LossModel::Pattern(LossPattern { every: Some(every), .. }) => nearest(PPB.into(), (*every).into()).max(1),
             LossModel::Pattern(LossPattern { gilbert_elliott: Some(model), .. }) => model.ppb(),
-            LossModel::Pattern(_) => unreachable!("a pattern is one of the two"),
+            LossModel::Pattern(LossPattern { mean: Some(mean), .. }) => mean.ppb,
+            LossModel::Pattern(_) => unreachable!("a pattern is one of the three"),
         }
     }
 
     /// As the core has it. None: each packet by itself.
     pub fn compile(&self) -> Option<net::LossPattern> {
         let LossModel::Pattern(pattern) = self else { return None };
-        Some(match (&pattern.every, &pattern.gilbert_elliott) {
-            (Some(every), _) => net::LossPattern::Every(*every),
-            (_, Some(GilbertElliott { p, r, bad, good, .. })) => {
+        Some(match *pattern {
+            LossPattern { every: Some(every), .. } => net::LossPattern::Every(every),
+            LossPattern { gilbert_elliott: Some(GilbertElliott { p, r, bad, good, .. }), .. } => {
                 net::LossPattern::GilbertElliott { p_ppb: p.ppb, r_ppb: r.ppb, bad_ppb: bad.ppb, good_ppb: good.ppb }
             }
-            _ => unreachable!("a pattern is one of the two"),
+            LossPattern { mean: Some(mean), burst: Some(burst), .. } => {
+                let (p_ppb, r_ppb) = chances(mean, burst);
+                net::LossPattern::GilbertElliott { p_ppb, r_ppb, bad_ppb: PPB, good_ppb: 0 }
+            }
+            _ => unreachable!("a pattern is one of the three"),
         })
     }
 }

@@ -4,7 +4,7 @@
 use crate::files::Files;
 use crate::problem::{Found, Problem, What, Wrong, below, one};
 use crate::python;
-use crate::units::{Loss, Quantity, Queue, Rate, Size, Span, Unit};
+use crate::units::{Burst, Loss, Quantity, Queue, Rate, Size, Span, Unit};
 use crate::value::{Table, Value};
 use crate::words;
 
@@ -330,7 +330,7 @@ macro_rules! quantities {
     )+};
 }
 
-quantities!(Rate, Span, Size, Loss);
+quantities!(Rate, Span, Size, Loss, Burst);
 
 impl Field for Queue {
     fn read(given: &Value, rule: &Rule, _: At) -> Result<Queue, Wrong> {

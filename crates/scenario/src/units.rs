@@ -37,6 +37,12 @@ pub struct Loss {
     pub ppb: u64,
 }
 
+/// How many packets are lost one after the other, on average: in thousandths of a packet, from one packet on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Burst {
+    pub milli: u64,
+}
+
 /// The limit of a tail-drop queue: what may wait, not what is on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
@@ -317,6 +323,36 @@ impl fmt::Display for Loss {
     }
 }
 
+const PACKETS: [&str; 5] = ["p", "packet", "packets", "pkt", "pkts"];
+
+impl Quantity for Burst {
+    const MEANING: &'static str = "a mean number of packets: packets, 1 packet to 1000000 packets";
+    const EXAMPLES: &'static [&'static str] = &["5 packets", "2.5 packets"];
+
+    fn parse(given: &Value) -> Result<Burst, Problem> {
+        let (number, unit) = split(given, "a burst", "5 packets", &["packets"])?;
+        if !PACKETS.contains(&unit.to_lowercase().as_str()) {
+            return Err(unknown(unit, "a burst", units_here(&["packets"])));
+        }
+        let amount = whole(&number, 1_000, "a burst", "0.001 packets", given)?;
+        let limits = "1 packet … 1000000 packets";
+        Ok(Burst { milli: ranged(amount, 1_000, PPB, given, limits, "5 packets")? })
+    }
+
+    fn amount(self) -> u64 {
+        self.milli
+    }
+}
+
+impl fmt::Display for Burst {
+    fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        match self.milli {
+            1_000 => to.write_str("1 packet"),
+            milli => write!(to, "{} packets", decimal(milli.into(), 1_000)),
+        }
+    }
+}
+
 impl Quantity for Queue {
     const MEANING: &'static str =
         "a tail-drop queue's limit: packets, a size, a length of time at the link's rate, or bdp";
@@ -325,7 +361,7 @@ impl Quantity for Queue {
     fn parse(given: &Value) -> Result<Queue, Problem> {
         let (number, unit) = split(given, "a queue", "1000 packets", &["packets"])?;
         let lower = unit.to_lowercase();
-        let (kind, scale, finest, most) = if ["p", "packet", "packets", "pkt", "pkts"].contains(&lower.as_str()) {
+        let (kind, scale, finest, most) = if PACKETS.contains(&lower.as_str()) {
             (Unit::Packets, 1, "1 packet", 1_000_000_000)
         } else if lower == "bdp" {
             (Unit::Bdp, PPB, "1e-9 bdp", 1_000_000 * PPB)
@@ -391,6 +427,8 @@ mod tests {
         assert_eq!(said::<Size>("65536 B"), "64 KiB");
         assert_eq!(said::<Loss>("0.0000001%"), "0.0000001%");
         assert_eq!(said::<Queue>("0.25 bdp"), "0.25 bdp");
+        assert_eq!(said::<Burst>("2.50 pkts"), "2.5 packets");
+        assert_eq!(said::<Burst>("1 packets"), "1 packet");
     }
 
     #[test]

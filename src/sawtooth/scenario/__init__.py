@@ -17,11 +17,12 @@ from sawtooth.scenario.parts import (
 )
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.toml import read_toml
-from sawtooth.scenario.units import Loss, Queue, Rate, Size, Span
+from sawtooth.scenario.units import Burst, Loss, Queue, Rate, Size, Span
 
 __all__ = [
     "CONGESTION_CONTROLS",
     "LINUX_CONTROLS",
+    "Burst",
     "Card",
     "Chain",
     "Direction",

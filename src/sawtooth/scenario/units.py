@@ -270,6 +270,30 @@ class Loss(Quantity):
         return f"{_decimal(Fraction(self.ppb, 10**7))}%"
 
 
+@dataclass(frozen=True, order=True, repr=False)
+class Burst(Quantity):
+    """How many packets are lost one after the other, on average: in thousandths of a packet, from one packet on."""
+
+    milli: int
+
+    EXAMPLES = ("5 packets", "2.5 packets")
+    MEANING = "a mean number of packets: packets, 1 packet to 1000000 packets"
+
+    @classmethod
+    def parse(cls, value: object) -> Burst:
+        number, unit = _split(value, "a burst", "5 packets", "packets")
+        if unit.lower() not in ("packets", "packet", "p", "pkt", "pkts"):
+            raise InputError("unknown-unit", f'"{_shown(unit)}" is not a unit of a burst', fix="units here: packets")
+        milli = _whole(number, 1000, "a burst", "0.001 packets", value)
+        if not 1000 <= milli <= 10**9:
+            limits = "1 packet … 1000000 packets"
+            raise InputError("out-of-range", f'"{_shown(value)}" is outside {limits}', fix='write e.g. "5 packets"')
+        return cls(milli)
+
+    def __str__(self) -> str:
+        return "1 packet" if self.milli == 1000 else f"{_decimal(Fraction(self.milli, 1000))} packets"
+
+
 @dataclass(frozen=True, repr=False)
 class Queue(Quantity):
     """The limit of a tail-drop queue: what may wait, not what is on the wire.
