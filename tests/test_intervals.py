@@ -13,7 +13,7 @@ from sawtooth.stats import independent, of_runs
 from sawtooth.stats.interval import Mean
 from sawtooth.stats.outliers import outliers
 from sawtooth.study.attainable import most_mbps
-from sawtooth.study.means import Course, ends, outlying, unchanging
+from sawtooth.study.means import Course, ends, outlying
 
 
 def test_without_skewness_the_interval_is_students() -> None:
@@ -72,18 +72,3 @@ def test_the_ends_have_three_digits_or_all_before_the_point() -> None:
     assert ends([98.234, 184.95, 120.0]) == "98.2 … 185"
     assert ends([0.0, 12345.6]) == "0 … 12346"
     assert ends([5.2, 5.2]) == "-"
-
-
-def test_seeds_that_change_nothing_are_no_certainty_where_several_flows_start() -> None:
-    flows = Scenario.from_dict(
-        {
-            "duration": "10 s",
-            "path": {"rate": "10 Mbit/s", "rtt": "40 ms"},
-            "flows": [{"cc": "cubic"}, {"name": "b", "cc": "cubic"}],
-        }
-    ).flows
-    rows = [{"ci_of": "same", "ci_n": 3}]
-    (said,) = unchanging(rows, flows, [])
-    assert '--set flows.1.start="7 ms"' in said
-    assert "--set" not in unchanging(rows, flows[:1], [])[0]
-    assert unchanging([{"ci_of": "seeds", "ci_n": 3}], flows, []) == []

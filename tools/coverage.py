@@ -130,18 +130,24 @@ def wider(samples: Floats, most: float) -> Bounds:
 
 def bootstrap_t(samples: Floats, most: float, chance: np.random.Generator) -> Bounds:
     """The bootstrap of Student's t (Efron and Tibshirani 1993, chapter 12), without resamples of one value only."""
+    parts = [_bootstrap_t(part, chance) for part in np.array_split(samples, max(1, len(samples) // 50))]
+    return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
+
+
+def _bootstrap_t(samples: Floats, chance: np.random.Generator) -> Bounds:
+    draws, n = samples.shape
     mean, error, _ = _moments(samples)
-    n = samples.shape[-1]
-    low, high = mean.copy(), mean.copy()
-    for at, sample in enumerate(samples):
-        centre, deviation, _ = _moments(sample[chance.integers(0, n, (RESAMPLES, n))])
-        spread = deviation > 1e-9 * abs(error[at])
-        if spread.any():
-            first, last = np.quantile(
-                (centre[spread] - mean[at]) / deviation[spread], (LEVEL / 2, 1 - LEVEL / 2), method="lower"
-            )
-            low[at], high[at] = mean[at] - last * error[at], mean[at] - first * error[at]
-    return low, high
+    rows = np.arange(draws)[:, None]
+    again = samples[rows[..., None], chance.integers(0, n, (draws, RESAMPLES, n))]
+    centre = again.mean(axis=-1)
+    deviation = again.std(axis=-1, ddof=1) / math.sqrt(n)
+    spread = deviation > 1e-9 * error[:, None]
+    away = (centre - mean[:, None]) / np.where(spread, deviation, 1.0)
+    found = np.sort(np.where(spread, away, np.inf), axis=-1)
+    last = spread.sum(axis=-1) - 1
+    first, last = (found[rows[:, 0], np.maximum(0, (part * last)).astype(int)] for part in (LEVEL / 2, 1 - LEVEL / 2))
+    first, last = (np.where(spread.any(axis=-1), side, 0.0) for side in (first, last))
+    return mean - last * error, mean - first * error
 
 
 def on_logs(samples: Floats, most: float) -> Bounds:

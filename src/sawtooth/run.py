@@ -144,6 +144,12 @@ def is_saved(directory: Path) -> bool:
     return (directory / "run.json").is_file()
 
 
+def saved_checksum(directory: Path, table: str) -> str | None:
+    """The SHA-256 of a saved run's table; None: it has none, or is of format 1. Raises SawtoothError as ``load``."""
+    known = read_description(directory / "run.json", FORMAT).get("tables")
+    return known.get(table) if isinstance(known, dict) else None
+
+
 @functools.cache
 def versions() -> dict[str, str]:
     """Versions of what a result depends on. ``core`` is a digest of the simulator's very build."""

@@ -26,7 +26,7 @@ from sawtooth.storage import write_bytes, writing
 from sawtooth.study import application, estimates, store
 from sawtooth.study.axis import text
 from sawtooth.study.counts import COUNTS
-from sawtooth.study.means import COUNTED, THE_SAME, ends, interval, intervals, means
+from sawtooth.study.means import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
 from sawtooth.study.measures import RPM
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -129,7 +129,7 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
         "points": len(result.places),
         "duration": str(scenario.duration),
         "means": means(result.records),
-        "intervals": intervals(result.records),
+        "intervals": ". ".join(line for line in (intervals(result.records), by_start(result.moved)) if line),
         "several": any(len(set(means)) > 1 for means in result.by_seed),
         "interval": str(scenario.interval),
         "scenario": json.dumps(scenario.to_dict(), indent=2, ensure_ascii=False),
@@ -172,11 +172,11 @@ def _rows(result: StudyResult) -> list[dict[str, Any]]:
     keys = list(result.places[0].key)
     rows: list[dict[str, Any]] = []
     before = None
-    for row, seeds in zip(result.records, result.by_seed, strict=True):
+    for row, seeds, moved in zip(result.records, result.by_seed, result.moved, strict=True):
         group = [row[key] for key in keys if key != x]
         known = result.published.row({key: row[key] for key in keys}) if result.published is not None else None
         misprint = known["mean_mbps"] if known is not None and not known["trusted"] else None
-        shown_interval = interval(row, ",.2f").replace("-", "–")
+        shown_interval = interval(row, ",.2f", moved.means[ALL] if moved else ()).replace("-", "–")
         rows.append(
             {
                 **row,
@@ -195,14 +195,18 @@ def _shares(result: StudyResult) -> list[dict[str, Any]]:
     if result.shares.empty:
         return []
     keys = list(result.places[0].key)
+    moved = {tuple(row[key] for key in keys): one for row, one in zip(result.records, result.moved, strict=True) if one}
     rows: list[dict[str, Any]] = []
     before = None
     for found in result.shares[result.shares["seed"] == ALL].to_dict("records"):
         row = {str(name): value for name, value in found.items()}
         low, high = row["share_low_percent"], row["share_high_percent"]
         known_ends = "–" if math.isnan(low) else f"{number(low, 1)} … {number(high, 1)}"
-        row["interval"] = THE_SAME if low == high else known_ends
         point = [row[key] for key in keys]
+        if low == high and tuple(point) in moved:
+            row["interval"] = f"by start {ends(moved[tuple(point)].percent(row['flow'], ALL))}"
+        else:
+            row["interval"] = THE_SAME if low == high else known_ends
         rows.append({**row, "first": point != before, "gap": before not in (None, point)})
         before = point
     return rows

@@ -15,8 +15,6 @@ from sawtooth.stats.outliers import RULE, outliers
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from sawtooth.scenario.parts import Flow
-
 COUNTED = "counts are means per run"
 THE_SAME = "the same for every seed"
 
@@ -46,10 +44,13 @@ def intervals(rows: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
-def interval(row: Mapping[str, Any], form: str = ".2f") -> str:
-    """The 95% interval of a row: "5.11 … 6.71", that there is none to have, or "-"."""
+def interval(row: Mapping[str, Any], form: str = ".2f", by_start: Sequence[float] = ()) -> str:
+    """The 95% interval of a row: "5.11 … 6.71", that there is none to have, or "-".
+
+    ``by_start``, means in Mbit/s by other starts of the flows, are shown where seeds change nothing: "by start 5 … 6".
+    """
     if row["ci_of"] == SAME:
-        return THE_SAME
+        return f"by start {ends(by_start)}" if len(set(by_start)) > 1 else THE_SAME
     return "-" if _open(row) else f"{row['ci_low_mbps']:{form}} … {row['ci_high_mbps']:{form}}"
 
 
@@ -103,26 +104,63 @@ def outlying(courses: Sequence[Course]) -> list[str]:
     return [f"outliers at {len(found)} of {len(courses)} points, most at {course.name or 'all'}: {sentence}"]
 
 
-def unchanging(rows: Sequence[Mapping[str, Any]], flows: Sequence[Flow], varied: Sequence[str]) -> list[str]:
-    """A sentence where seeds change nothing at a point: that this is no certainty, and how to see what start times do.
+@dataclass(frozen=True)
+class Moved:
+    """What flows of one point get when they start at other times: means in Mbit/s, the result's own first, by flow."""
 
-    ``flows`` are those of such a point's scenario, ``varied`` the fields that the study varies.
+    point: str
+    """In words; empty where it is the only one."""
+    later_ms: float
+    means: Mapping[str, Sequence[float]]
+
+    def percent(self, flow: str, whole: str) -> list[float]:
+        """A flow's share of ``whole`` in each run, where that is not 0."""
+        pairs = zip(self.means[flow], self.means[whole], strict=True)
+        return [mean / total * 100 for mean, total in pairs if total > 0]
+
+    def most(self) -> tuple[str, float, float, float]:
+        """The flow that changes most, relative to its own mean: its name, lowest and highest mean, and the change."""
+        changes = {
+            flow: (max(means) - min(means)) / means[0] if means[0] > 0 else 0.0 for flow, means in self.means.items()
+        }
+        flow = max(changes, key=lambda name: changes[name])
+        return flow, min(self.means[flow]), max(self.means[flow]), changes[flow]
+
+
+def by_start(points: Sequence[Moved | None]) -> str:
+    """What the ranges "by start" in a table are of; empty where there are none."""
+    moved = [one for one in points if one is not None]
+    if not moved:
+        return ""
+    runs = max(len(means) for one in moved for means in one.means.values()) - 1
+    return (
+        f"by start: every seed gives the same, so {runs} more runs start the flows up to "
+        f"{max(one.later_ms for one in moved):g} ms later; lowest … highest mean"
+    )
+
+
+def unchanging(rows: Sequence[Mapping[str, Any]], several: bool, moved: Sequence[Moved]) -> list[str]:
+    """A sentence where seeds change nothing at a point: that this is no certainty, and what other starts change.
+
+    ``several``: such a point has several flows.
     """
     same = [row for row in rows if row["ci_of"] == SAME]
     if not same:
         return []
     where = "here" if len(same) == len(rows) else f"at {len(same)} of {len(rows)} points"
-    sentence = f"seeds change nothing {where}: nothing there is random, so {same[0]['ci_n']} seeds are one sample"
-    if len(flows) < 2 or any(field.partition(".")[0] == "flows" for field in varied):
-        return [sentence]
-    later = Span(flows[1].start.ns + _LATER_NS)
-    return [
-        f"{sentence}. Other start times of the flows may give other figures: to see how much, add "
-        f'--set flows.1.start="{later}" to the command, and try several times'
-    ]
-
-
-_LATER_NS = 7_000_000
+    sentence = f"seeds change nothing {where}: the runs have no randomness, so {same[0]['ci_n']} seeds are one sample"
+    if moved:
+        one = max(moved, key=lambda each: each.most()[-1])
+        flow, low, high, change = one.most()
+        starts = f"when flows start up to {one.later_ms:g} ms later"
+        if change < 0.01:
+            return [f"{sentence}. No flow's goodput changes by 1% {starts}"]
+        at = f" at {one.point}" if one.point else ""
+        return [
+            f"{sentence}. The result depends on when flows start: {flow} gets {_three(low)} … {_three(high)} Mbit/s"
+            f"{at} {starts}, a range of {100 * change:.0f}%; all such runs are in starts.csv"
+        ]
+    return [sentence + ("; other start times of the flows were not tried" if several else "")]
 
 
 def beginnings(courses: Sequence[Course]) -> list[str]:

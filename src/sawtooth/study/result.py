@@ -18,7 +18,6 @@ from sawtooth.published import Published
 from sawtooth.run import Run
 from sawtooth.scenario import Span
 from sawtooth.scenario.compiler import flow_names
-from sawtooth.scenario.parts import Flow
 from sawtooth.shown import Drawn
 from sawtooth.stats import (
     COUNTERS,
@@ -33,11 +32,11 @@ from sawtooth.stats import (
 from sawtooth.stats.application import TABLES as APPLICATIONS
 from sawtooth.stats.interval import SAME
 from sawtooth.storage import checksum, not_a_result, reason, write_bytes
-from sawtooth.study import measures, shares, store
+from sawtooth.study import measures, shares, starts, store
 from sawtooth.study.attainable import most_mbps
 from sawtooth.study.axis import text
 from sawtooth.study.counts import per_run
-from sawtooth.study.means import Course, beginnings, outlying, unchanging
+from sawtooth.study.means import Course, Moved, beginnings, outlying, unchanging
 from sawtooth.study.measures import Measured
 from sawtooth.study.shares import ALL
 from sawtooth.study.study import ALONE, Study
@@ -101,6 +100,8 @@ class StudyResult(Drawn):
     latency: DataFrame
     completions: DataFrame
     applications: DataFrame
+    moved: tuple[Moved | None, ...]
+    """For the rows of ``pooled``: what other starts of the flows change; None where they were not tried."""
     warnings: tuple[str, ...]
 
     @classmethod
@@ -135,16 +136,20 @@ class StudyResult(Drawn):
         _compare(rows, list(kept[0].key), study, published)
         details = pd.DataFrame(rows)
         details = details[measures.ordered(list(details.columns))]
+        tried = starts.read(directory)
+        moved = tuple(
+            starts.moved(tried, group[0].place.id, _name(group[0].place), mixed[key][0][1]) if key in mixed else None
+            for key, group in groups.items()
+        )
         columns = ["engine", *kept[0].key, "seed", *STATISTICS, "published_mean_mbps"]
         samples = pd.concat(frames, ignore_index=True)
         sentences = [_sentence(text, ids, len(kept)) for text, ids in warnings.values()]
         if not study.is_of_probes:
             courses = [_course(group) for group in groups.values()]
             pooled = [row for row in rows if row["seed"] == ALL]
-            first = zip(pooled, (group[0] for group in groups.values()), strict=True)
-            same = next((seen.flows for row, seen in first if row["ci_of"] == SAME), ())
+            several = any(row["ci_of"] == SAME and key in mixed for row, key in zip(pooled, groups, strict=True))
             sentences += beginnings(courses) + outlying(courses)
-            sentences += unchanging(pooled, same, [axis.field for axis in study.axes()])
+            sentences += unchanging(pooled, several, [one for one in moved if one is not None])
         changed = store.describe(directory)["overrides"]
         if changed and published is not None:
             fields = ", ".join(f"{field} = {text(value)}" for field, value in changed.items())
@@ -156,7 +161,7 @@ class StudyResult(Drawn):
             for rows_of in (measures.latency_rows, measures.completion_rows, measures.application_rows)
         )
         tables = details[columns], details, samples, shared, of_probes, of_transfers, of_applications
-        return cls(study, engine, directory, kept, published, *tables, tuple(sentences))
+        return cls(study, engine, directory, kept, published, *tables, moved, tuple(sentences))
 
     @classmethod
     def load(cls, directory: Path | str) -> StudyResult:
@@ -230,6 +235,7 @@ class StudyResult(Drawn):
         """As JSON values; what is not known is null. ``rows`` are those of table.csv."""
         tables = {"rows": self.details, "shares": self.shares, "latency": self.latency}
         tables |= {"completions": self.completions, "applications": self.applications}
+        tables |= {"starts": starts.read(self.directory)}
         return {
             "study": self.study.name,
             "title": self.study.title,
@@ -273,21 +279,11 @@ class _Seen:
     measured: Measured
     most_mbps: float
     """No mean is higher: what the line carries."""
-    flows: tuple[Flow, ...]
 
     @classmethod
     def of(cls, place: Place, run: Run, samples: Any) -> _Seen:
         most = most_mbps(run.scenario)
-        return cls(
-            place,
-            samples,
-            span(run),
-            run.scenario.interval,
-            counters(run),
-            Measured.of(run),
-            most,
-            tuple(run.scenario.flows),
-        )
+        return cls(place, samples, span(run), run.scenario.interval, counters(run), Measured.of(run), most)
 
 
 def rows_of(engine: str, runs: Sequence[tuple[int, Run]]) -> list[dict[str, Any]]:
@@ -306,9 +302,13 @@ def _sentence(text: str, ids: list[str], points: int) -> str:
     return f"{text} ({len(ids)} of {points} points; this one: {ids[0]})"
 
 
+def _name(place: Place) -> str:
+    """A point in words: "cc cubic, loss 1%"."""
+    return ", ".join(f"{name} {text(value)}" for name, value in place.key.items() if name != ALONE)
+
+
 def _course(group: list[_Seen]) -> Course:
-    first = group[0]
-    name = ", ".join(f"{name} {text(value)}" for name, value in first.place.key.items())
+    first, name = group[0], _name(group[0].place)
     seeds = [seen.place.seed for seen in group]
     return Course(name, [seen.samples for seen in group], first.span_s[0], first.interval, seeds)
 

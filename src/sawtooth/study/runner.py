@@ -17,6 +17,7 @@ from sawtooth.errors import InputError, SawtoothError
 from sawtooth.published import load as load_published
 from sawtooth.run import versions
 from sawtooth.storage import writing
+from sawtooth.study import starts
 from sawtooth.study.attainable import refuse_unattainable
 from sawtooth.study.progress import fractions
 from sawtooth.study.result import Place, StudyResult
@@ -91,6 +92,10 @@ def run_study(
         _run_tasks(tasks, len(points), directory, study.name, jobs, executor, quiet)
         places = [Place(point.id, point.key, point.seed) for point in points]
         try:
+            if not (directory / starts.FILE).exists():
+                _try_starts(
+                    starts.to_try(directory, points, engine), points, directory, study.name, jobs, executor, quiet
+                )
             result = StudyResult.build(study, chosen.name, directory, places, published)
             result.write_tables()
             computed(directory, {"warnings": list(result.warnings), "published": result.published_described()})
@@ -201,6 +206,41 @@ def _run_tasks(
             raise
         message = f"{error.message}; {kept()} of {points} points are finished and kept"
         raise SawtoothError(error.code, message, file=directory, fix=error.fix) from error
+
+
+def _try_starts(
+    tasks: list[starts.Task],
+    points: list[Point],
+    directory: Path,
+    name: str,
+    jobs: int | None,
+    executor: Executor | Workers | None,
+    quiet: bool,
+) -> None:
+    """Runs points again with other starts of their flows. One that fails is left out: the point itself has its run."""
+    if not tasks:
+        return
+    outcomes: dict[int, starts.Outcome] = {}
+    _log.info("%d runs with other starts of the flows, since all seeds gave the same", len(tasks))
+    with Bar(f"{name}, other starts", len(tasks), quiet=quiet) as bar:
+
+        def count(number: int, outcome: starts.Outcome) -> None:
+            outcomes[number] = outcome
+            bar.show(float(len(outcomes)))
+
+        fan_out(
+            starts.run_shifted,
+            tasks,
+            done=count,
+            poll=lambda: bar.show(float(len(outcomes))),
+            stop=lambda: _tell_to_stop(directory),
+            jobs=jobs,
+            executor=executor,
+        )
+    for one in outcomes.values():
+        if one.error is not None:
+            _log.info("point %s with other starts: %s", one.point, one.error)
+    starts.write(directory, points, [outcomes[number] for number in sorted(outcomes)])
 
 
 def _tell_to_stop(directory: Path) -> None:

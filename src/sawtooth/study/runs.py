@@ -14,6 +14,7 @@ from sawtooth.errors import InputError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.shown import Drawn
+from sawtooth.study.means import unchanging
 from sawtooth.study.measures import ordered
 from sawtooth.study.result import rows_of
 from sawtooth.study.shares import ALL
@@ -61,7 +62,8 @@ class Runs(Drawn):
     @property
     def warnings(self) -> list[str]:
         """Sentences that the reader of the figures must know, each once."""
-        return list(dict.fromkeys(warning for run in self.runs for warning in run.warnings))
+        said = dict.fromkeys(warning for run in self.runs for warning in run.warnings)
+        return [*said, *unchanging([dict(self.mean())], len(self.scenario.flows) > 1, [])]
 
 
 def run_seeds(

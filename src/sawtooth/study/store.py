@@ -6,6 +6,7 @@ OUT/NAME/20260131-101500/
     captures/ID/…             packet headers, where they were asked for
     progress/ID               fraction of a running point; gone when it is finished
     summary.csv  table.csv    the tables; shares.csv: of flows; published.csv: the figures that were compared with
+    starts.csv                what other starts of the flows change, where every seed gives the same
     report.html  plots/       written by sawtooth.report
 OUT/NAME/latest               link to the newest finished one
 """

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.columns import aligned
 from sawtooth.stats import ceiling
 from sawtooth.study import application, counts, estimates
-from sawtooth.study.means import COUNTED, ends, interval, intervals, means
+from sawtooth.study.means import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
 from sawtooth.study.measures import UTILIZATION
 from sawtooth.study.shares import ALL
 from sawtooth.wanted.amount import RATE
@@ -35,12 +35,14 @@ def table(result: StudyResult, width: int | None = None) -> str:
     lines = [header]
     x = result.study.roles().x
     before = None
-    for row, seeds in zip(result.records, result.by_seed, strict=True):
+    for row, seeds, moved in zip(result.records, result.by_seed, result.moved, strict=True):
         group = [row[key] for key in keys if key != x]
         if before is not None and group != before:
             lines.append([])
         before = group
-        cells = [*(plain(row[key]) for key in keys), _number(row["mean_mbps"]), interval(row), *[ends(seeds)] * several]
+        starts = moved.means[ALL] if moved else ()
+        cells = [*(plain(row[key]) for key in keys), _number(row["mean_mbps"]), interval(row, by_start=starts)]
+        cells += [ends(seeds)] * several
         cells += [_number(row["std_mbps"]), _number(row["q50_mbps"]), _percent(row["change_percent"])]
         if compared:
             cells += [_number(row["published_mean_mbps"]), _number(row["ratio"])]
@@ -49,7 +51,7 @@ def table(result: StudyResult, width: int | None = None) -> str:
     title = result.study.title or result.study.name
     about = f"throughput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
-    notes = [line for line in (about, intervals(result.records)) if line]
+    notes = [line for line in (about, intervals(result.records), by_start(result.moved)) if line]
     more = (
         *_shares(result, keys, words, width),
         *_latency(result, keys, words, width),
@@ -62,16 +64,18 @@ def _of_one(result: StudyResult, width: int | None) -> str:
     """A scenario by itself: each flow in a line, the bottleneck's queue, then what ends, asks or is probed."""
     (row,) = result.records
     (seeds,) = result.by_seed
+    (moved,) = result.moved
     several = len(set(seeds)) > 1
     counted = [_number(row["mean_srtt_ms"]), _count(row["retransmits"]), _count(row["timeouts"])]
     counted += [_share(row[UTILIZATION])]
     counts_of = ["RTT ms", "retransmits", "timeouts", "utilization"]
-    spread = ["min … max"] * several
+    spread = ["min … max"] * several or ["by start"] * (moved is not None)
     flows = result.shares[result.shares["seed"] == ALL].to_dict("records") if len(result.shares) else []
     if flows:
         header = ["flow", "goodput", *spread, "std", "share", "Jain's index", *counts_of]
         jain = "-" if math.isnan(flows[0]["jain_all"]) else f"{flows[0]['jain_all']:.3f}"
-        whole = ["all", _number(row["mean_mbps"]), *[ends(seeds)] * several, _number(row["std_mbps"]), "", jain]
+        apart = _apart(result, seeds if several else None)
+        whole = ["all", _number(row["mean_mbps"]), *apart(ALL), _number(row["std_mbps"]), "", jain]
         whole += counted
     else:
         header = ["goodput", "95% interval", *spread, "std", "median", *counts_of]
@@ -81,9 +85,7 @@ def _of_one(result: StudyResult, width: int | None) -> str:
     for one in flows:
         share = "-" if math.isnan(one["share_percent"]) else f"{one['share_percent']:.1f}%"
         jain = "-" if math.isnan(one["jain"]) else f"{one['jain']:.3f}"
-        own = result.shares[(result.shares["seed"] != ALL) & (result.shares["flow"] == one["flow"])]["mean_mbps"]
-        cells = [one["flow"], _number(one["mean_mbps"]), *[ends(own.to_list())] * several, _number(one["std_mbps"])]
-        cells += [share, jain]
+        cells = [one["flow"], _number(one["mean_mbps"]), *apart(one["flow"]), _number(one["std_mbps"]), share, jain]
         lines.append([*cells, _number(one["mean_srtt_ms"]), _count(one["retransmits"]), _count(one["timeouts"]), ""])
     limit = [_ceiling(result)]
     if not flows and all(flow.bytes is not None for flow in result.study.points()[0].scenario.flows):
@@ -91,13 +93,28 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         lines, whole, limit = [counts_of], counted, []
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     of = intervals(result.records)
-    if of and flows:
+    if flows and (of or interval(row) == THE_SAME):
         # A table of flows has no column for it.
-        of = f"all flows together: 95% interval {interval(row)}, {of.partition(': ')[2]}"
-    notes = [line for line in (about, of, *limit) if line]
+        of = f"all flows together: 95% interval {interval(row)}, {of.partition(': ')[2]}" if of else THE_SAME
+    notes = [line for line in (about, by_start(result.moved) or of, *limit) if line]
     told = [*notes, "", *aligned([*lines, whole], [0] if flows else [], width, keys=1 if flows else 0), *_queue(row)]
     told += [*_completions(result, width), *_latency(result, [], [], width), *_applications(result, [], [], width)]
     return "\n".join([result.study.title or result.study.name, *told])
+
+
+def _apart(result: StudyResult, seeds: Sequence[float] | None) -> Callable[[str], list[str]]:
+    """What gives the cell of a flow between its mean and its deviation: what ``seeds``, those of all flows together,
+    lie between, or where these change nothing, other starts. No cell where neither is known.
+    """
+    (moved,) = result.moved
+
+    def cell(flow: str) -> list[str]:
+        if seeds is not None:
+            own = result.shares[(result.shares["seed"] != ALL) & (result.shares["flow"] == flow)]["mean_mbps"]
+            return [ends(seeds if flow == ALL else own.to_list())]
+        return [ends(moved.means[flow])] if moved else []
+
+    return cell
 
 
 def _ceiling(result: StudyResult) -> str:
@@ -175,10 +192,19 @@ def _shares(result: StudyResult, keys: list[str], words: list[int], width: int |
     """What each flow of a point gets, where there are several."""
     if result.shares.empty:
         return []
-    lines = [[*keys, "flow", "mean", "std", "share", "Jain's index"]]
+    starts = {
+        tuple(row[key] for key in keys): moved.means
+        for row, moved in zip(result.records, result.moved, strict=True)
+        if moved is not None
+    }
+    lines = [[*keys, "flow", "mean", *["by start"] * bool(starts), "std", "share", "Jain's index"]]
     for row in result.shares[result.shares["seed"] == ALL].to_dict("records"):
         share = "-" if math.isnan(row["share_percent"]) else f"{row['share_percent']:.1f}%"
-        cells = [*(plain(row[key]) for key in keys), row["flow"], _number(row["mean_mbps"]), _number(row["std_mbps"])]
+        cells = [*(plain(row[key]) for key in keys), row["flow"], _number(row["mean_mbps"])]
+        if starts:
+            means_of = starts.get(tuple(row[key] for key in keys))
+            cells.append(ends(means_of[row["flow"]]) if means_of else "-")
+        cells.append(_number(row["std_mbps"]))
         lines.append([*cells, share, "-" if math.isnan(row["jain"]) else f"{row['jain']:.3f}"])
     return [
         "",
