@@ -286,7 +286,7 @@ def test_a_search_finds_what_it_finds_here(two: Cluster) -> None:
 )
 def test_commands_that_fan_out_take_a_cluster(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of([*command, "--cluster", "nonsense"]) == 2
-    assert '"nonsense" is no scheduler' in " ".join(capsys.readouterr().err.split())
+    assert '"nonsense" is not the address of a scheduler' in " ".join(capsys.readouterr().err.split())
     assert status_of([*command, "--cluster", "local", "--jobs", "2"]) == 2
     assert "a cluster has its own workers" in " ".join(capsys.readouterr().err.split())
 

@@ -346,7 +346,7 @@ def test_what_a_dataset_has_no_rows_of_is_refused_before_anything_runs(tmp_path,
     file = tmp_path / "gate.toml"
     file.write_text(f"{SCENARIO}gate = \"share_percent(flow='cubic') > 50%\"\n")
     assert status_of(["run", str(file), "-q", "--out", f"file://{tmp_path}/out"]) == 2
-    assert "error[unsupported]: expect.gate: a dataset has rows of whole points" in capsys.readouterr().err
+    assert "error[unsupported]: expect.gate: a dataset keeps whole points only" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

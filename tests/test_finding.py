@@ -477,15 +477,15 @@ def test_a_question_is_one_whatever_is_given_twice_is_refused(
     assert status_of(["find", "office.toml", "--vary", "path.loss=1%..5%", *twice]) == 2
     said = capsys.readouterr().err
     assert f"error[bad-usage]: --{option}: is given 2 times" in said
-    assert "one question at a time" in said
+    assert "fix: give it once" in said
 
 
 @pytest.mark.parametrize("text", ["0", "10", "none"])
 def test_how_near_is_a_share_above_0_and_nothing_is_said_of_losses(text: str) -> None:
-    with pytest.raises(InputError, match="is no share of the answer") as told:
+    with pytest.raises(InputError, match="is not a precision") as told:
         find(CHAIN, vary=VARY, want="goodput > 1 Mbit/s", within=text, engine=Fake())
     assert told.value.field == "within"
-    assert told.value.fix == "give one above 0 in percent, like 10%"
+    assert told.value.fix == "write a percentage above 0, like 10%"
 
 
 @pytest.mark.parametrize(

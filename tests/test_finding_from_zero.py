@@ -71,7 +71,7 @@ def test_a_place_and_its_value_are_one(text: str) -> None:
 
 
 def test_below_0_a_logarithmic_scale_has_no_place() -> None:
-    with pytest.raises(InputError, match="no place below 0"):
+    with pytest.raises(InputError, match="cannot go below 0"):
         parse("path.loss=-1%..5%", "log")
 
 

@@ -191,7 +191,7 @@ def test_the_queue_s_field_is_its_kind_s_limit(page: Opened) -> None:
     assert page.page.evaluate(asked) == {"kind": "fq_codel", "ecn": False, "ce_threshold": "2 ms"}
     kind.select_option("tbf")
     page.page.get_by_label("Queue, longest wait", exact=True).fill("")
-    assert "needs the one of latency and limit" in page.page.inner_text(
+    assert "needs exactly one of latency and limit" in page.page.inner_text(
         "#f-path-queue-wrong"
     ) or "latency" in page.page.inner_text("#f-path-queue-wrong")
     kind.select_option("")

@@ -293,7 +293,7 @@ def _lives(stat: Path) -> bool:
     [
         ("tp->snd_cwndd = 1;", 9, "did you mean snd_cwnd?"),
         ("tcp_reno_cong_avoidd(sk, ack, acked);", 9, '"tcp_reno_cong_avoid"'),
-        ("tp->snd_cwnd = 1", 9, "mend the source"),
+        ("tp->snd_cwnd = 1", 9, "correct the source"),
     ],
 )
 def test_what_a_compiler_refuses_is_told_with_its_line_and_what_there_is(

@@ -167,7 +167,7 @@ def test_a_result_is_found_by_its_directory_its_name_and_its_studys_name(made: P
     study_name = newest.name.partition("/")[0]
     for name in (newest.directory, newest.name, study_name, f"{study_name}/latest"):
         assert os.path.samefile(place(name, made), newest.directory)
-    with pytest.raises(SawtoothError, match="sawtooth results lists"):
+    with pytest.raises(SawtoothError, match="list results: sawtooth results"):
         place("nothing-of-the-kind", made)
     with pytest.raises(SawtoothError, match="not-a-result"):
         place(made, made)

@@ -276,7 +276,7 @@ def test_a_difference_may_be_negative_which_is_remarked_on() -> None:
     near = series(series().rtt_s + 0.1)
     told = check(difference(series(np.random.default_rng(3).gamma(2, 0.003, 1000) + 0.02), near))
     assert "negative-difference" in codes(told)
-    with pytest.raises(SawtoothError, match="difference is no series"):
+    with pytest.raises(SawtoothError, match="is not a series of probes"):
         told.save("never.csv")
 
 

@@ -289,7 +289,7 @@ def test_csv_is_read_by_the_units_in_its_header(
 def test_csv_without_units_is_refused_with_the_fix(tmp_path: Path) -> None:
     error = refused(tmp_path, "sent_s,rtt\n0,20\n")
     assert (error.code, error.field) == ("missing-unit", "rtt")
-    assert error.fix == 'name its unit: "rtt_ms" or "rtt_s"'
+    assert error.fix == 'rename it with its unit: "rtt_ms" or "rtt_s"'
 
 
 def test_csv_without_times_needs_the_pace(tmp_path: Path) -> None:

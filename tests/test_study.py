@@ -317,7 +317,7 @@ def test_long_values_are_cut_and_need_labels_where_they_become_the_same():
 
 @pytest.mark.parametrize("values", [["1%", "1 %"], ["0.5%", "0.50%", "1%"], ["1e0%", "1%"]])
 def test_a_value_written_twice_in_two_ways_is_there_twice(values):
-    with pytest.raises(SawtoothError, match="asks the same as") as caught:
+    with pytest.raises(SawtoothError, match="is the same point as") as caught:
         small(vary={"chain.loss": values}, columns={}).points()
     assert caught.value.code == "duplicate-name"
 

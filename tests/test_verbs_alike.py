@@ -175,6 +175,6 @@ def test_a_reader_that_has_seen_enough_hears_no_complaint() -> None:
     ],
 )
 def test_an_answer_is_printed_in_one_form(command: list[str]) -> None:
-    with pytest.raises(SawtoothError, match="leave out one of them") as caught:
+    with pytest.raises(SawtoothError, match="remove --csv or --json") as caught:
         sawtooth.main(command, standalone_mode=False)
     assert (caught.value.code, caught.value.field) == ("bad-usage", "--csv")

@@ -53,7 +53,9 @@ def read_bytes(path: str | PathLike[str], most: int) -> bytes:
         raise
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise InputError("file-unreadable", f"cannot read it: {why}", file=path, fix="give a readable file") from None
+        raise InputError(
+            "file-unreadable", f"cannot read it: {why}", file=path, fix="make it readable, or give another file"
+        ) from None
 
 
 def regular(path: str | PathLike[str]) -> None:
@@ -66,7 +68,7 @@ def regular(path: str | PathLike[str]) -> None:
     except (OSError, ValueError):
         return
     if not stat.S_ISREG(mode):
-        fix = "give a regular file, or - for standard input where that is read"
+        fix = "give a regular file, or - for standard input where the command reads it"
         raise InputError("file-unreadable", f"it is {_kind(mode)}, not a file", file=path, fix=fix)
 
 

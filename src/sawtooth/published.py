@@ -122,7 +122,7 @@ def _table(text: str, origin: str) -> DataFrame:
             if table[name].dtype.kind not in "iufb":
                 table[name] = table[name].map(plain, na_action="ignore")
     except (ValueError, pd.errors.ParserWarning) as error:
-        fix = "write a line of column names, then a line a point, with commas between"
+        fix = "write a line of column names, then one line per point, with commas between"
         raise InputError("bad-published", f"is not a CSV table: {error}", file=origin, fix=fix) from error
     if "mean_mbps" not in table.columns:
         fix = "name the column of means mean_mbps, in Mbit/s"
@@ -140,8 +140,8 @@ def _table(text: str, origin: str) -> DataFrame:
     if "trusted" in table.columns:
         words = table["trusted"].astype(str).str.strip().str.lower()
         if not words.isin(["yes", "no"]).all():
-            fix = 'write "no" for a misprint, else "yes"'
-            raise InputError("bad-published", 'is "yes" or "no"', file=origin, field="trusted", fix=fix)
+            fix = 'write "yes", or "no" for a misprint'
+            raise InputError("bad-published", 'must be "yes" or "no"', file=origin, field="trusted", fix=fix)
         table["trusted"] = words == "yes"
     else:
         table["trusted"] = True

@@ -198,7 +198,7 @@ def _digest(content: dict[str, Any]) -> str:
 
 def not_a_result(message: str, path: Path) -> SawtoothError:
     """The error for a file of a result that is absent, damaged or another one."""
-    fix = "name the directory of a finished result, or make it again: the same command writes a new one"
+    fix = "name the directory of a finished result, or run the same command again: it writes a new one"
     return SawtoothError("not-a-result", message, file=path, fix=fix)
 
 

@@ -113,8 +113,8 @@ def run(
             raise _not_runnable(what)
         return run_study(what, engine=engine, overrides=overrides, quiet=quiet, seeds=seeds, jobs=jobs, **options)
     if options:
-        fix = "leave it out, or run a study"
-        raise InputError("bad-usage", "a scenario does not take it", field=next(iter(options)), fix=fix)
+        fix = "remove it, or run a study"
+        raise InputError("bad-usage", "a scenario does not take this option", field=next(iter(options)), fix=fix)
     from sawtooth import engines
 
     scenario = what.set(overrides or {})
@@ -123,8 +123,8 @@ def run(
         from sawtooth.study.runs import run_seeds
 
         if "seed" in (overrides or {}):
-            message = "the override seed says that it is another one"
-            raise InputError("bad-usage", message, field="seeds", fix="leave out one of them")
+            message = "the override of seed also sets the seed"
+            raise InputError("bad-usage", message, field="seeds", fix="remove seeds, or the override of seed")
         return run_seeds(scenario, seeds, chosen, jobs=jobs, quiet=quiet)
     from sawtooth.bar import Bar
 
@@ -135,7 +135,9 @@ def run(
 
 def _not_runnable(what: object) -> InputError:
     message = f"run takes a Scenario, a Study, a file or a study's name, not a {type(what).__name__}"
-    fix = "of tables make one: Scenario.from_dict(tables)" if isinstance(what, Mapping) else "give one of these"
+    fix = (
+        "make a scenario of it first: Scenario.from_dict(tables)" if isinstance(what, Mapping) else "give one of these"
+    )
     return InputError("wrong-type", message, fix=fix)
 
 

@@ -51,14 +51,14 @@ export function shaped(told: unknown): Scenario {
     flows.forEach((flow, at) => table(flow, `flows.${at}`));
   }
   if (name !== undefined && (typeof name !== "string" || !/^[^\x00-\x1f\x7f]{1,100}$/.test(name))) {
-    throw new InputError("bad-name", "that is not a name that can be used here", "1 to 100 characters on one line", "name");
+    throw new InputError("bad-name", "that is not a name that can be used here", "use 1 to 100 characters on one line", "name");
   }
   return given as Scenario;
 }
 
 function table(given: unknown, field: string | undefined): Record<string, unknown> {
   if (typeof given === "object" && given !== null && !Array.isArray(given)) return given as Record<string, unknown>;
-  throw new InputError("wrong-type", "a table is needed", `write [${field ?? "path"}] and its fields below`, field);
+  throw new InputError("wrong-type", "a table is needed", `write it as a table: ${field ?? "path"} = { FIELD = VALUE }`, field);
 }
 
 /** What the page has of a scenario; the command line has the rest. */

@@ -60,31 +60,39 @@ fn agrees(arrivals: &Arrivals, files: &dyn Files) -> Result<(), Problem> {
     let all =
         [("every", arrivals.every.is_some()), ("load", arrivals.load.is_some()), ("times", arrivals.times.is_some())];
     let given: Vec<&str> = all.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
-    let fix = "give one of every = \"20 ms\", load = \"30%\", times = \"transfers.csv\"";
     match given.as_slice() {
         [_] => {}
-        [] => return Err(Problem::new("missing-field", "nothing says when transfers come", fix).of("every")),
+        [] => {
+            let fix = "add one of every = \"20 ms\", load = \"30%\" or times = \"transfers.csv\"";
+            return Err(Problem::new("missing-field", "this source does not say when transfers start", fix).of("every"));
+        }
         [_, second, ..] => {
-            let message = format!("{} exclude each other", given.join(" and "));
+            let both = given.join(" and ");
+            let (message, fix) = (format!("{both} exclude each other"), format!("remove all but one of {both}"));
             return Err(Problem::new("conflict", message, fix).of(*second));
         }
     }
     if let Some(name) = &arrivals.times {
         let listed = files.transfers(name).map_err(|wrong| wrong.of("times"))?;
         if !listed.bytes.is_empty() && arrivals.sizes.is_some() {
-            let message = "the file says how large transfers are, too";
-            return Err(Problem::new("conflict", message, "remove one of the two").of("sizes"));
+            let message = "the file in times has the size of each transfer, so sizes would be ignored";
+            return Err(Problem::new("conflict", message, "remove sizes").of("sizes"));
         }
         if !listed.bytes.is_empty() {
             return Ok(());
         }
     }
     if arrivals.sizes.is_none() {
-        let message = "nothing says how large transfers are";
-        return Err(Problem::new("missing-field", message, "give sizes = \"100 kB\"").of("sizes"));
+        let message = "this source does not say how large transfers are";
+        return Err(Problem::new("missing-field", message, "add sizes = \"100 kB\"").of("sizes"));
     }
     if arrivals.load == Some(Load::Share(Loss { ppb: 0 })) {
-        return Err(Problem::new("out-of-range", "no load at all", "leave the flow out").of("load"));
+        return Err(Problem::new(
+            "out-of-range",
+            "a load of 0% sends nothing",
+            "write load = \"30%\", or remove the flow",
+        )
+        .of("load"));
     }
     Ok(())
 }
@@ -114,8 +122,8 @@ impl Arrivals {
             (Load::Rate(rate), _) => u128::from(rate.bps) * u128::from(PPB),
             (Load::Share(share), Some(bps)) => u128::from(bps) * u128::from(share.ppb),
             (Load::Share(_), None) => {
-                let message = format!("no transmitter is on the way, of whose rate \"{load}\" could be the share");
-                return Err(Problem::new("conflict", message, "give it as a rate: load = \"30 Mbit/s\"").of("load"));
+                let message = format!("\"{load}\" is a share of a link's rate, and no link on this way has a rate");
+                return Err(Problem::new("conflict", message, "write it as a rate: load = \"30 Mbit/s\"").of("load"));
             }
         };
         let mean_ns = quotient(sizes.mean_bytes(files)?, load_ppb);
@@ -124,8 +132,9 @@ impl Arrivals {
             _ => {
                 let seconds = mean_ns.map_or(f64::INFINITY, |ns| ns as f64) / 1e9;
                 let every = python::general(seconds, 3);
-                let message = format!("\"{load}\" by these sizes is a transfer each {every} s");
-                Err(Problem::new("out-of-range", message, "choose 1 us … 30 d from one to the next").of("load"))
+                let message = format!("\"{load}\" with these sizes starts a transfer every {every} s");
+                Err(Problem::new("out-of-range", message, "choose a load that starts a transfer every 1 us … 30 d")
+                    .of("load"))
             }
         }
     }

@@ -133,12 +133,12 @@ table! {
 
 fn video_agrees(video: &Video, _: &dyn Files) -> Result<(), Problem> {
     if !video.rates.is_sorted_by(|low, high| low < high) {
-        let message = "rates are not in order, each higher than the last";
-        return Err(Problem::new("out-of-range", message, "sort them").of("rates"));
+        let message = "each rate must be higher than the one before it";
+        return Err(Problem::new("out-of-range", message, "write the rates in rising order, each once").of("rates"));
     }
     if video.segment > video.buffer {
-        let message = format!("a segment of \"{}\" does not fit \"{}\"", video.segment, video.buffer);
-        return Err(Problem::new("out-of-range", message, "hold at least one segment").of("buffer"));
+        let message = format!("a segment of \"{}\" does not fit into a buffer of \"{}\"", video.segment, video.buffer);
+        return Err(Problem::new("out-of-range", message, "choose a buffer of at least one segment").of("buffer"));
     }
     Ok(())
 }

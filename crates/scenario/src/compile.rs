@@ -113,7 +113,7 @@ fn steps(wire: &Wire, scenario: &Scenario) -> Result<Steps, Problem> {
     if !found.losses.is_empty() && matches!(wire.loss, LossModel::Pattern(_)) {
         let message = format!("the losses of \"{}\" are a pattern, and change", wire.name);
         let field = format!("{}.loss", wire.place);
-        return Err(Problem::new("conflict", message, "give the loss as a share").of(field));
+        return Err(Problem::new("conflict", message, "write it as a share, like \"1%\"").of(field));
     }
     Ok(found)
 }
@@ -147,7 +147,7 @@ fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Pa
         if given.iter().filter(|one| **one).count() > 1 {
             let message =
                 format!("of \"{}\", changes of the rate, a trace and opportunities exclude each other", wire.name);
-            return conflict(message, "leave one of them out");
+            return conflict(message, &format!("remove {}, or the others", names[place]));
         }
         let is_shared = |index: usize| {
             let users = network.wires.iter().filter(|other| other.transmitter == Some(index)).count();
@@ -155,7 +155,7 @@ fn paces(network: &Network, varying: &[Steps]) -> Result<BTreeMap<usize, net::Pa
         };
         let Some(index) = wire.transmitter.filter(|index| !is_shared(*index)) else {
             let message = format!("\"{}\" has no rate of its own to change", wire.name);
-            return conflict(message, "give the link a rate, and its host no card");
+            return conflict(message, "add a rate to the link, and remove its host's card");
         };
         let pace = match traced {
             Some(trace) => net::Pace::Trace(trace.clone()),
@@ -179,8 +179,12 @@ fn kernel(network: &Network, settings: &[Host]) -> Result<Option<String>, Proble
         kernel.as_ref().map_or("Linux without additions".to_string(), |name| format!("\"{name}\""))
     };
     let (one, other) = (&network.hosts[0], &network.hosts[place]);
-    let message = format!("a run has one kernel, and {one} runs {}, {other} {}", shown(all[0]), shown(all[place]));
-    let fix = "name it for all hosts: [host] kernel = \"NAME\"";
+    let message = format!(
+        "all hosts of a run share one kernel, but {one} asks for {}, and {other} for {}",
+        shown(all[0]),
+        shown(all[place])
+    );
+    let fix = "remove kernel from each [hosts.NAME], and set it once: [host] kernel = \"NAME\"";
     Err(Problem::new("conflict", message, fix).of(format!("hosts.{other}.kernel")))
 }
 
@@ -311,8 +315,8 @@ impl Whole<'_> {
         };
         let compiled = of(queue_bytes.unwrap_or(0))?;
         if matches!(discipline, Some(Discipline::Tbf(_))) && pace.is_some() {
-            let message = format!("the rate of \"{}\" varies, and its queue is a token bucket", given.name);
-            let fix = "put a host between: one on each link";
+            let message = format!("the rate of \"{}\" varies, and a token bucket needs a constant one", given.name);
+            let fix = "split the link in two with a host between them, and give the token bucket to the other one";
             return Err(Problem::new("conflict", message, fix).of(&given.place));
         }
         Ok(net::Transmitter {
@@ -348,7 +352,11 @@ impl Whole<'_> {
                 let packets = frames(limit.amount, given.rate_bps, rtt_ns, frame);
                 if packets > MOST_QUEUE_PACKETS {
                     let message = format!("\"{limit}\" is {packets} packets, more than {MOST_QUEUE_PACKETS}");
-                    return refused("out-of-range", message, "choose a smaller queue".into());
+                    return refused(
+                        "out-of-range",
+                        message,
+                        format!("choose at most \"{MOST_QUEUE_PACKETS} packets\""),
+                    );
                 }
                 Ok((Some((packets as u64).max(1)), None))
             }
@@ -399,8 +407,9 @@ impl Whole<'_> {
         let Some(Source::Arrivals(arrivals)) = source else { return Ok(None) };
         let at = format!("flows.{}", placed.index);
         if placed.count > 1 {
-            let message = "transfers come by themselves, so they are not counted";
-            let fix = "leave it out, and say how many come by their load; for s*, give at most the number of pairs";
+            let message = "a source of arrivals opens its own connections, so count does not apply";
+            let fix =
+                "remove count, and set how many start with load or every; for s*, count is at most the number of pairs";
             return Err(Problem::new("conflict", message, fix).of(format!("{at}.count")));
         }
         let Network { wires, transmitters, .. } = self.network;

@@ -84,7 +84,7 @@ impl Control {
         match self {
             Control::Named(name) if kernel.is_none() && !CONGESTION_CONTROLS.contains(&name.as_str()) => {
                 let near = suggestion(name, CONGESTION_CONTROLS.iter().copied());
-                let fix = format!("{near} or name the kernel that has it: host.kernel");
+                let fix = format!("{near} or set host.kernel to a kernel that has it");
                 let message = format!("no congestion control is named \"{}\"", shown(name));
                 Err(Problem::new("unknown-name", message, fix).of("cc"))
             }
@@ -137,11 +137,11 @@ impl Field for Control {
                     return Ok(Control::Named(name.clone()));
                 }
                 let message = format!("\"{}\" is not a name that can be used here", shown(name));
-                Err(one(Problem::new("bad-name", message, "letters, digits, \"-\" and \"_\", at most 15")))
+                Err(one(Problem::new("bad-name", message, "use letters, digits, \"-\" and \"_\", at most 15")))
             }
             _ => {
                 let fix = "write it in quotes, cc = \"cubic\", or as a module: cc = { source = \"tcp_mine.c\" }";
-                wrong_type("text is needed, or a table", fix)
+                wrong_type("text or a table is needed", fix)
             }
         }
     }
@@ -166,7 +166,7 @@ impl Field for Sources {
             return wrong_type("a source is the name of a C file, or a list", fix);
         };
         if names.contains(&"") {
-            return Err(one(Problem::new("bad-name", "a source has no name", fix)));
+            return Err(one(Problem::new("bad-name", "the name of a source file is empty", fix)));
         }
         names.iter().try_for_each(|name| one_line(name)).map_err(one)?;
         if let Rule::Count(least, most) = *rule {
@@ -186,7 +186,7 @@ impl Field for Sources {
 impl Field for Parameters {
     fn read(given: &Value, _: &Rule, at: At) -> Result<Parameters, Wrong> {
         let Value::Table(table) = given else {
-            return wrong_type("a table is needed", format!("write [{}.NAME] and its fields below", at.name));
+            return wrong_type("a table is needed", format!("write tables by name: [{}.NAME]", at.name));
         };
         let mut wrong = Vec::new();
         for (name, value) in table.iter() {
@@ -211,21 +211,23 @@ impl Field for Parameters {
 
 fn parameter(value: &Value) -> Result<(), Problem> {
     match value {
-        Value::Text(text) if text.chars().count() > 1000 || text.contains('\0') => {
-            Err(Problem::new("out-of-range", "a parameter is at most 1000 characters", "shorten it"))
-        }
+        Value::Text(text) if text.chars().count() > 1000 || text.contains('\0') => Err(Problem::new(
+            "out-of-range",
+            "a parameter has at most 1000 characters",
+            "shorten it to 1000 characters",
+        )),
         Value::Whole(number) if !(-(1 << 63)..1 << 64).contains(number) => {
-            let message = "no type of a parameter holds this number";
-            Err(Problem::new("out-of-range", message, "choose a smaller one"))
+            let message = "no type of parameter can hold this number";
+            Err(Problem::new("out-of-range", message, "choose a smaller number"))
         }
         Value::Huge(_) => {
-            let message = "no type of a parameter holds this number";
-            Err(Problem::new("out-of-range", message, "choose a smaller one"))
+            let message = "no type of parameter can hold this number";
+            Err(Problem::new("out-of-range", message, "choose a smaller number"))
         }
         Value::Text(_) | Value::Whole(_) | Value::Bool(_) => Ok(()),
         _ => {
-            let fix = "write it as the module's type: a whole number, true or false, or text";
-            Err(Problem::new("wrong-type", "a module has no parameters of such a type", fix))
+            let fix = "write a whole number, true or false, or text, as the module declares it";
+            Err(Problem::new("wrong-type", "a parameter of a module cannot have a value of this type", fix))
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn custom(scenario: &Scenario, files: &dyn Files) -> Result<Network, 
     let Scenario { hosts, cards, links, .. } = scenario;
     if hosts.is_empty() || links.is_empty() {
         let missing = if hosts.is_empty() { "hosts" } else { "links" };
-        let fix = "add [hosts.a], [hosts.b] and [[links]] with from and to";
+        let fix = "add [hosts.a], [hosts.b] and [[links]] with from = \"a\" and to = \"b\"";
         return Err(Problem::new("missing-field", format!("a custom topology needs {missing}"), fix).of(missing));
     }
     let mut network = Network::of(hosts.iter().map(|(name, _)| name.to_string()));
@@ -46,7 +46,7 @@ pub(crate) fn custom(scenario: &Scenario, files: &dyn Files) -> Result<Network, 
         let name = link.called();
         if !names.insert(name.clone()) {
             let message = format!("two links are named \"{name}\"");
-            let fix = format!("name this one, e.g. \"{name}-2\"");
+            let fix = format!("name this one, like \"{name}-2\"");
             return Err(Problem::new("duplicate-name", message, fix).of(format!("{at}.name")));
         }
         drawing.queue_has_a_rate(link, &at)?;
@@ -130,8 +130,8 @@ impl Drawing {
             return Ok(());
         }
         let fix = match self.card_of.is_empty() {
-            true => "give the link a rate",
-            false => "give the link a rate, or the queue to the card",
+            true => "add rate = \"50 Mbit/s\" to the link, or remove the queue",
+            false => "add rate = \"50 Mbit/s\" to the link, or move the queue to the card",
         };
         let message = "a link without a rate of its own sends at once: its queue would never fill";
         Err(Problem::new("conflict", message, fix).of(format!("{at}.queue")))
@@ -167,7 +167,8 @@ impl Drawing {
                 return Ok(None);
             }
             let message = "a link without a rate sends at once: its queue would never fill";
-            return Err(Problem::new("conflict", message, "give the link a rate").of(format!("{below}.queue")));
+            return Err(Problem::new("conflict", message, "add rate = \"50 Mbit/s\" to the link, or remove the queue")
+                .of(format!("{below}.queue")));
         };
         let usual = QueueModel::USUAL;
         let queue = own.queue.as_ref().or(link.queue.as_ref()).unwrap_or(&usual);
@@ -190,8 +191,8 @@ fn opportunity(
     }
     let is_links = own.opportunity.is_none() && own.rate.is_none() && link.rate.is_none();
     let place = if is_links { at } else { below };
-    let message = "opportunities are a rate's, and this direction has no rate of its own";
-    let fix = "give the link a rate, or leave it out";
+    let message = "opportunity needs a rate, and this direction has none of its own";
+    let fix = "add rate = \"50 Mbit/s\" to the link, or remove opportunity";
     Err(Problem::new("conflict", message, fix).of(format!("{place}.opportunity")))
 }
 

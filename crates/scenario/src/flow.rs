@@ -68,7 +68,7 @@ table! {
 
 fn agrees(flow: &Flow, _: &dyn Files) -> Result<(), Problem> {
     if flow.is_datagrams() && flow.gives("cc") {
-        return Err(Problem::new("conflict", "datagrams have no congestion control", "leave it out").of("cc"));
+        return Err(Problem::new("conflict", "datagrams have no congestion control", "remove cc").of("cc"));
     }
     Ok(())
 }
@@ -94,26 +94,33 @@ impl Flow {
 
     /// What of a flow does not go together. Fields are the flow's.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        let conflict =
-            |message: &str, field: &str| Err(Problem::new("conflict", message, "remove one of the two").of(field));
+        let conflict = |message: &str, fix: &str, field: &str| Err(Problem::new("conflict", message, fix).of(field));
         if self.bytes.is_some() && self.duration.is_some() {
-            return conflict("a flow ends after its bytes or after its duration, not both", "bytes");
+            return conflict(
+                "a flow ends after its bytes or after its duration, not both",
+                "remove bytes or duration",
+                "bytes",
+            );
         }
         if self.bytes.is_some() && self.source.is_some() {
-            let message = "a source has no end, so its flow ends after its duration, not after its bytes";
-            return conflict(message, "source");
+            let message = "a flow with a source ends after its duration, not after its bytes";
+            return conflict(message, "remove source or bytes", "source");
         }
         if self.replace.is_some() && (self.is_arrivals() || self.is_datagrams()) {
-            let message = "transfers that come by themselves end when they are done, and datagrams have no connection";
-            return conflict(message, "replace");
+            let message = "transfers end when they are done, and datagrams have no connection to replace";
+            return conflict(message, "remove replace or source", "replace");
         }
         self.check_reader()?;
         let Some(replace) = &self.replace else { return Ok(()) };
         if self.is_asked() {
-            return conflict("who reads opens and closes the connections", "replace");
+            return conflict("this source opens and closes its own connections", "remove replace or source", "replace");
         }
         if self.bytes.is_some() {
-            return conflict("a replaced flow ends with its lifetime, not after its bytes", "replace");
+            return conflict(
+                "a replaced flow ends with its lifetime, not after its bytes",
+                "remove replace or bytes",
+                "replace",
+            );
         }
         let Lifetime(low, high) = &replace.lifetime;
         if low > high {
@@ -132,8 +139,8 @@ impl Flow {
         match all.iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
             Some((name, _)) => {
-                let message = format!("a reader leaves something unread when {name} ends a connection");
-                let fix = format!("remove it or {name}; a flow with a reader ends with its duration");
+                let message = format!("a reader may leave data unread when {name} ends a connection");
+                let fix = format!("remove reader or {name}; a flow with a reader ends with its duration");
                 Err(Problem::new("conflict", message, fix).of("reader"))
             }
         }

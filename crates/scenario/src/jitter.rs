@@ -29,13 +29,15 @@ impl Short for Jitter {}
 fn agrees(jitter: &Jitter, files: &dyn Files) -> Result<(), Problem> {
     let is_table = jitter.distribution == "table";
     let Some(name) = &jitter.table else {
-        let lacking =
-            || Problem::new("missing-field", "it is in no file", "write table = \"measured.dist\"").of("table");
+        let lacking = || {
+            Problem::new("missing-field", "distribution = \"table\" needs a file", "write table = \"measured.dist\"")
+                .of("table")
+        };
         return if is_table { Err(lacking()) } else { Ok(()) };
     };
     if !is_table {
-        let message = format!("a file tells another distribution than \"{}\"", jitter.distribution);
-        let fix = "leave it out, or write distribution = \"table\"";
+        let message = format!("a table replaces the distribution, so it conflicts with \"{}\"", jitter.distribution);
+        let fix = "remove table, or write distribution = \"table\"";
         return Err(Problem::new("conflict", message, fix).of("table"));
     }
     files.deviations(name).map(|_| ()).map_err(|wrong| wrong.of("table"))

@@ -30,7 +30,7 @@ pub(crate) fn of_kind<A>(
 ) -> Result<A, Wrong> {
     let kind = match given.get("kind") {
         None | Some(Value::Null) => {
-            let fix = format!("name one of {}: {example}", kinds.join(", "));
+            let fix = format!("add kind, one of {}: {example}", kinds.join(", "));
             return Err(one(Problem::new("missing-field", format!("a {noun} needs a kind"), fix).of("kind")));
         }
         Some(kind) => kind,

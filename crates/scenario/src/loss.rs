@@ -40,18 +40,18 @@ fn is_one(pattern: &LossPattern, _: &dyn Files) -> Result<(), Problem> {
     let by_mean = pattern.mean.is_some() || pattern.burst.is_some();
     match (&pattern.every, &pattern.gilbert_elliott, by_mean) {
         (None, None, false) => {
-            let fix = "write loss = { mean = \"1%\", burst = \"5 packets\" }, { every = 1000 } or { gilbert_elliott = \
+            let fix = "write { mean = \"1%\", burst = \"5 packets\" }, { every = 1000 } or { gilbert_elliott = \
                        { p = \"1%\", r = \"30%\" } }";
             Err(Problem::new("missing-field", "this table does not say which packets are lost", fix))
         }
         (Some(_), Some(_), false) => {
             let message = "packets are lost at even distances or in bursts, not both";
-            Err(Problem::new("conflict", message, "remove \"every\" or \"gilbert_elliott\""))
+            Err(Problem::new("conflict", message, "remove every or gilbert_elliott"))
         }
         (every, chain, true) if every.is_some() || chain.is_some() => {
             let other = if every.is_some() { "every" } else { "gilbert_elliott" };
             let message = format!("\"{other}\" and \"mean\" with \"burst\" are two ways to say which packets are lost");
-            let fix = format!("remove \"{other}\", or \"mean\" and \"burst\"");
+            let fix = format!("remove {other}, or mean and burst");
             Err(Problem::new("conflict", message, fix))
         }
         _ => match (pattern.mean, pattern.burst) {

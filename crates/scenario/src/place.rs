@@ -52,7 +52,7 @@ pub(crate) fn flows(scenario: &Scenario, network: &Network, router: &mut Router)
     }
     if placed.iter().map(|one| one.count).sum::<u64>() > MAX_CONNECTIONS {
         let message = format!("more than {MAX_CONNECTIONS} connections in all");
-        return Err(Problem::new("out-of-range", message, "lower the counts").of("flows"));
+        return Err(Problem::new("out-of-range", message, "lower the count of the flows").of("flows"));
     }
     Ok(placed)
 }
@@ -84,7 +84,7 @@ fn probe_count(probe: &Probe, duration: Span, at: &str) -> Result<u64, Problem> 
         return Ok(count);
     }
     let message = format!("{count} probes are more than {MAX_SAMPLES}");
-    let fix = "probe less often, or give a count";
+    let fix = "choose a longer interval, or add count = 1000";
     Err(Problem::new("out-of-range", message, fix).of(format!("{at}.interval")))
 }
 
@@ -105,9 +105,10 @@ fn names(table: &str, items: Vec<(Option<&str>, String)>) -> Result<Vec<String>,
     if used.len() < given.len() {
         let is_twice = |name: &&str| given.iter().filter(|one| *one == name).count() > 1;
         let index = items.iter().position(|(name, _)| name.as_ref().is_some_and(is_twice)).expect("one is there twice");
-        let message = format!("two {table} are named \"{}\"", items[index].0.unwrap_or_default());
+        let name = items[index].0.unwrap_or_default();
+        let message = format!("two {table} are named \"{name}\"");
         let field = format!("{table}.{index}.name");
-        return Err(Problem::new("duplicate-name", message, "name one of them otherwise").of(field));
+        return Err(Problem::new("duplicate-name", message, format!("name this one, like \"{name}-2\"")).of(field));
     }
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let name = |(own, base): (Option<&str>, String)| {
@@ -136,8 +137,10 @@ fn ends(
         (None, Some(source), Some(target)) => (source.clone(), target.clone()),
         (None, from, _) => {
             let field = if from.is_none() { "from" } else { "to" };
-            let message = "a custom topology has no ends of its own";
-            return Err(Problem::new("missing-field", message, "name the host").of(format!("{at}.{field}")));
+            let message = "a custom topology has no default sender and receiver";
+            let hosts: Vec<&str> = network.hosts.iter().take(20).map(String::as_str).collect();
+            let fix = format!("add {field} = \"{}\", or another of: {}", hosts[0], hosts.join(", "));
+            return Err(Problem::new("missing-field", message, fix).of(format!("{at}.{field}")));
         }
         (Some(ends), None, None) => ends.clone(),
         (Some(ends), from, to) if is_dumbbell => {
@@ -156,8 +159,9 @@ fn ends(
     for (end, field) in [(&chosen.0, "from"), (&chosen.1, "to")] {
         let field = format!("{at}.{field}");
         if is_dumbbell && (end == "s*" || end == "r*") {
-            let message =
-                format!("\"{end}\" is every host of one side, so the other end is every host of the other side");
+            let message = format!(
+                "\"{end}\" means every host of one side, so the other end must be every host of the other side"
+            );
             return Err(Problem::new("conflict", message, "write from = \"s*\" and to = \"r*\"").of(field));
         }
         if network.host(end).is_none() {

@@ -86,8 +86,8 @@ pub(crate) fn first(wrong: Wrong) -> Problem {
         What::NotAName(given) => {
             let message = format!("\"{}\" is not a name that can be used here", crate::words::shown(&given));
             let fix = match steps.as_slice() {
-                [only] if only == "name" => "1 to 100 characters on one line",
-                _ => "letters, digits, \"-\", \"_\" and \"+\", at most 40",
+                [only] if only == "name" => "use 1 to 100 characters on one line",
+                _ => "use letters, digits, \"-\", \"_\" and \"+\", at most 40",
             };
             Problem::new("bad-name", message, fix)
         }

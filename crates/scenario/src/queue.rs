@@ -90,12 +90,12 @@ table! {
 
 fn red_agrees(red: &Red, _: &dyn Files) -> Result<(), Problem> {
     if red.probability.ppb == 0 {
-        let wrong = Problem::new("out-of-range", "of nothing, nothing is dropped", "write \"2%\"");
+        let wrong = Problem::new("out-of-range", "a probability of 0% drops nothing", "write \"2%\"");
         return Err(wrong.of("probability"));
     }
     for (name, given) in [("min", red.min), ("max", red.max)] {
         if given.is_some_and(|given| given.unit != red.limit.unit) {
-            let message = format!("{name} and limit are a size and a time");
+            let message = format!("{name} and limit must both be sizes or both be times");
             return Err(
                 Problem::new("conflict", message, format!("write it like the limit, \"{}\"", red.limit)).of(name)
             );
@@ -116,8 +116,8 @@ impl Red {
         if 0 < least && least < most && most <= limit {
             return Ok((least, most));
         }
-        let message = format!("min, max and limit do not follow each other: {least}, {most}, {limit} bytes");
-        Err(Problem::new("conflict", message, "leave min and max out, or set min < max < limit"))
+        let message = format!("min < max < limit does not hold: {least}, {most}, {limit} bytes");
+        Err(Problem::new("conflict", message, "remove min and max, or choose min < max < limit"))
     }
 
     fn compile(&self, limit: u64) -> Result<net::Discipline, Problem> {
@@ -214,13 +214,13 @@ table! {
 fn sfq_is_tcs(sfq: &Sfq, _: &dyn Files) -> Result<(), Problem> {
     let refused = |message: String, fix: &str, field: &str| Err(Problem::new("out-of-range", message, fix).of(field));
     if !sfq.perturb.ns.is_multiple_of(1_000_000_000) {
-        return refused("tc counts whole seconds".into(), "write e.g. \"10 s\"", "perturb");
+        return refused("tc takes whole seconds only".into(), "write e.g. \"10 s\"", "perturb");
     }
     if !sfq.divisor.is_power_of_two() {
-        return refused(format!("{} is no power of two", sfq.divisor), "choose e.g. 1024", "divisor");
+        return refused(format!("{} is not a power of two", sfq.divisor), "choose e.g. 1024", "divisor");
     }
     if sfq.limit.unit == Unit::Packets && sfq.limit.amount < 2 {
-        return refused("sfq takes two packets at least".into(), "write \"2 packets\"", "limit");
+        return refused("sfq needs a limit of at least 2 packets".into(), "write \"2 packets\"", "limit");
     }
     Ok(())
 }
@@ -240,18 +240,21 @@ table! {
 
 fn tbf_agrees(tbf: &Tbf, _: &dyn Files) -> Result<(), Problem> {
     if tbf.latency.is_none() == tbf.limit.is_none() {
-        let code = if tbf.limit.is_none() { "missing-field" } else { "conflict" };
-        let message = "a token bucket needs the one of latency and limit";
-        return Err(Problem::new(code, message, "write latency = \"50 ms\", or limit = \"100 kB\"").of("latency"));
+        let (code, fix) = match tbf.limit {
+            None => ("missing-field", "add latency = \"50 ms\" or limit = \"100 kB\""),
+            Some(_) => ("conflict", "remove latency or limit"),
+        };
+        let message = "a token bucket needs exactly one of latency and limit";
+        return Err(Problem::new(code, message, fix).of("latency"));
     }
     match tbf.peakrate {
         Some(peak) if peak <= tbf.rate => {
             let message = format!("a peak rate of \"{peak}\" is not above the rate");
-            Err(Problem::new("out-of-range", message, "leave it out, or choose a higher one").of("peakrate"))
+            Err(Problem::new("out-of-range", message, "remove peakrate, or choose a higher one").of("peakrate"))
         }
         None if tbf.minburst.is_some() => {
-            let message = "minburst is of a peak rate, and there is none";
-            Err(Problem::new("conflict", message, "leave it out, or give peakrate").of("minburst"))
+            let message = "minburst needs peakrate, which is missing";
+            Err(Problem::new("conflict", message, "remove minburst, or add peakrate").of("minburst"))
         }
         _ => Ok(()),
     }
@@ -272,8 +275,8 @@ impl Tbf {
         if self.rate.bps >= line_bps {
             let line = Rate { bps: line_bps };
             let message =
-                format!("a rate of \"{}\" is not below the transmitter's, \"{line}\", and shapes nothing", self.rate);
-            return Err(Problem::new("out-of-range", message, "choose a lower one, or leave the table out").of("rate"));
+                format!("a rate of \"{}\" is not below the transmitter's, \"{line}\", so it limits nothing", self.rate);
+            return Err(Problem::new("out-of-range", message, "choose a lower rate, or remove the queue").of("rate"));
         }
         check_burst(self.burst, frame, "burst")?;
         let least = self.minburst.unwrap_or(Size { bytes: frame });
@@ -385,7 +388,7 @@ fn dualpi2_is_tcs(dualpi2: &DualPi2, _: &dyn Files) -> Result<(), Problem> {
     if dualpi2.classic_protection.ppb.is_multiple_of(10_000_000) {
         return Ok(());
     }
-    let message = format!("\"{}\" is no whole percentage", dualpi2.classic_protection);
+    let message = format!("\"{}\" is not a whole percentage", dualpi2.classic_protection);
     Err(Problem::new("out-of-range", message, "write e.g. \"10%\"").of("classic_protection"))
 }
 

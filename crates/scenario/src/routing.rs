@@ -34,7 +34,7 @@ impl<'a> Router<'a> {
     pub fn way(&mut self, source: usize, target: usize, field: &str) -> Result<Vec<usize>, Problem> {
         if source == target {
             let message = format!("\"{}\" cannot send to itself", self.network.hosts[source]);
-            return Err(Problem::new("route-loop", message, "name two different hosts").of(field));
+            return Err(Problem::new("route-loop", message, "choose two different hosts").of(field));
         }
         if let Some(way) = self.network.routes.get(&(source, target)) {
             return Ok(way.clone());
@@ -64,8 +64,9 @@ impl<'a> Router<'a> {
             let tree = self.tree.insert(tree);
             let Some(rest) = tree.way(target, self.network, &self.leaving) else {
                 let hosts = &self.network.hosts;
-                let message = format!("there is no way from \"{}\" to \"{}\"", hosts[source], hosts[target]);
-                return Err(Problem::new("no-route", message, "add the link that is missing").of(field));
+                let message = format!("there is no route from \"{}\" to \"{}\"", hosts[source], hosts[target]);
+                let fix = format!("add a link: from = \"{}\", to = \"{}\"", hosts[source], hosts[target]);
+                return Err(Problem::new("no-route", message, fix).of(field));
             };
             way.extend(rest);
         }
@@ -133,8 +134,9 @@ fn is_survived(way: &[usize], source: &str, target: &str, field: &str) -> Result
     if way.len() <= MOST_HOPS {
         return Ok(());
     }
-    let message =
-        format!("the way from \"{source}\" to \"{target}\" has more than {MOST_HOPS} hops, which no packet survives");
+    let message = format!(
+        "the way from \"{source}\" to \"{target}\" has more than {MOST_HOPS} hops, and no packet survives that many"
+    );
     Err(Problem::new("no-route", message, "join them by fewer links").of(field))
 }
 
@@ -149,11 +151,11 @@ pub(crate) fn explicit(routes: &[Route], network: &Network) -> Result<BTreeMap<(
         let target = steps.host(&route.to, &format!("{at}.to"))?;
         if source == target {
             let message = format!("a route from \"{0}\" to itself", route.to);
-            return Err(Problem::new("route-loop", message, "name two different hosts").of(format!("{at}.to")));
+            return Err(Problem::new("route-loop", message, "choose two different hosts").of(format!("{at}.to")));
         }
         if found.contains_key(&(source, target)) {
-            let message = format!("there already is a route from \"{}\" to \"{}\"", route.from_, route.to);
-            return Err(Problem::new("conflict", message, "remove one of the two").of(at));
+            let message = format!("there is already a route from \"{}\" to \"{}\"", route.from_, route.to);
+            return Err(Problem::new("conflict", message, "remove this route or the other").of(at));
         }
         found.insert((source, target), steps.follow(route, source, &at)?);
     }
@@ -230,8 +232,10 @@ impl<'a> Steps<'a> {
                 return Err(Problem::new("unknown-name", format!("no link is named \"{link}\""), fix).of(field));
             }
             return self.by_link.get(&(here, link)).copied().ok_or_else(|| {
-                let fix =
-                    format!("links that leave it: {}", listed(leaving().map(|wire| wire.link.as_str()).collect()));
+                let fix = format!(
+                    "choose a link that leaves it, as link:NAME: {}",
+                    listed(leaving().map(|wire| wire.link.as_str()).collect())
+                );
                 Problem::new("no-route", format!("link \"{link}\" does not leave \"{name}\""), fix).of(field)
             });
         }

@@ -37,7 +37,7 @@ impl<A> Named<A> {
 impl<A: Field> Field for Named<A> {
     fn read(given: &Value, _: &Rule, at: At) -> Result<Named<A>, Wrong> {
         let Value::Table(table) = given else {
-            return wrong_type("a table is needed", format!("write [{}.NAME] and its fields below", at.name));
+            return wrong_type("a table is needed", format!("write tables by name: [{}.NAME]", at.name));
         };
         let (mut items, mut wrong) = (Vec::with_capacity(table.len()), Vec::new());
         for (name, one) in table.iter() {
@@ -99,7 +99,7 @@ impl Scenario {
     /// Reads the tables of a file, checks what they say, and compiles it. What is wrong is told of its field.
     pub fn read(tables: &Value, files: &dyn Files) -> Result<(Scenario, Compiled), Problem> {
         if !matches!(tables, Value::Table(_)) {
-            return Err(Problem::new("wrong-type", "a scenario is a table", "give a table of fields by name"));
+            return Err(Problem::new("wrong-type", "a scenario is a table", "write a table of fields"));
         }
         let at = At { name: "", files };
         let scenario = <Scenario as Field>::read(tables, &Rule::Any, at).map_err(first)?;
@@ -163,43 +163,45 @@ impl Scenario {
         let drawn =
             [("cards", !self.cards.is_empty()), ("links", !self.links.is_empty()), ("routes", !self.routes.is_empty())];
         if let (Some(own), Some((name, _))) = (own, drawn.iter().find(|(_, is_given)| *is_given)) {
-            let message = format!("topology \"{}\" draws its own network", self.topology);
+            let message = format!("topology \"{}\" has a fixed network, and does not read this table", self.topology);
             let fix = format!("set topology = \"custom\", or use the fields of [{own}]");
             return Err(Problem::new("conflict", message, fix).of(*name));
         }
         if self.flows.is_empty() && self.probes.is_empty() {
             let message = "there is neither a flow nor a probe";
-            return Err(Problem::new("missing-field", message, "leave flows out for one cubic flow").of("flows"));
+            return Err(Problem::new("missing-field", message, "remove flows to get one cubic flow").of("flows"));
         }
         Ok(())
     }
 
     fn check_times(&self) -> Result<(), Problem> {
         let refused =
-            |message: String, fix: &str, field: &str| Err(Problem::new("out-of-range", message, fix).of(field));
+            |message: String, fix: String, field: &str| Err(Problem::new("out-of-range", message, fix).of(field));
         let Scenario { duration, warmup, interval, .. } = self;
         if warmup >= duration {
             let message = format!("\"{warmup}\" leaves nothing of the duration, \"{duration}\"");
-            return refused(message, "shorten it", "warmup");
+            return refused(message, format!("choose a warmup shorter than \"{duration}\", like \"0 s\""), "warmup");
         }
         let whole = warmup.ns.div_ceil(interval.ns) + 1;
         if warmup.ns > 0 && u128::from(whole) * u128::from(interval.ns) > duration.ns.into() {
             let message = format!("\"{warmup}\" leaves no whole interval of \"{interval}\"");
-            return refused(message, "shorten it, or the interval", "warmup");
+            return refused(message, "choose a shorter warmup, like \"0 s\", or a shorter interval".into(), "warmup");
         }
         if interval > duration {
             let message = format!("\"{interval}\" is longer than the duration, \"{duration}\"");
-            return refused(message, "shorten it", "interval");
+            return refused(message, format!("choose at most \"{duration}\""), "interval");
         }
         if duration.ns / interval.ns > MAX_SAMPLES {
-            return refused(format!("more than {MAX_SAMPLES} samples"), "choose a longer interval", "interval");
+            let fix = "choose a longer interval, or a shorter duration";
+            return refused(format!("more than {MAX_SAMPLES} samples"), fix.into(), "interval");
         }
         let flows = self.flows.iter().enumerate().map(|(index, flow)| ("flows", index, flow.start));
         let probes = self.probes.iter().enumerate().map(|(index, probe)| ("probes", index, probe.start));
         match flows.chain(probes).find(|(.., start)| start >= duration) {
             Some((table, index, start)) => {
                 let message = format!("\"{start}\" is not before the end, \"{duration}\"");
-                refused(message, "start earlier", &format!("{table}.{index}.start"))
+                let fix = format!("choose a start before \"{duration}\", like \"0 s\"");
+                refused(message, fix, &format!("{table}.{index}.start"))
             }
             None => Ok(()),
         }

@@ -36,7 +36,7 @@ fn pareto_agrees(pareto: &Pareto, _: &dyn Files) -> Result<(), Problem> {
         return Ok(());
     }
     let message = format!("\"{}\" is more than the most, \"{}\"", pareto.least, pareto.most);
-    Err(Problem::new("out-of-range", message, "swap them").of("least"))
+    Err(Problem::new("out-of-range", message, "swap least and most").of("least"))
 }
 
 table! {

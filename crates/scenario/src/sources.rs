@@ -43,8 +43,8 @@ fn writes(rate: Rate, write: Size) -> Result<(), Problem> {
     if !is_too_often(rate, write) {
         return Ok(());
     }
-    let message = format!("\"{rate}\" by \"{write}\" is more than a write in a microsecond");
-    Err(Problem::new("out-of-range", message, "write more at a time").of("write"))
+    let message = format!("\"{rate}\" by \"{write}\" is more than one write per microsecond");
+    Err(Problem::new("out-of-range", message, "choose a larger write").of("write"))
 }
 
 fn steady_agrees(one: &Steady, _: &dyn Files) -> Result<(), Problem> {
@@ -71,18 +71,18 @@ table! {
 
 fn udp_agrees(udp: &Udp, _: &dyn Files) -> Result<(), Problem> {
     if is_too_often(udp.rate, udp.size) {
-        let message = format!("\"{}\" by \"{}\" is more than a datagram in a microsecond", udp.rate, udp.size);
+        let message = format!("\"{}\" by \"{}\" is more than one datagram per microsecond", udp.rate, udp.size);
         return Err(Problem::new("out-of-range", message, "lower the rate").of("rate"));
     }
     let is_on_off = udp.pattern == "on-off";
     for (name, time) in [("on", udp.on), ("off", udp.off)] {
         if is_on_off && time.is_none() {
-            let message = "a source that is on and off by turns needs both times";
-            return Err(Problem::new("missing-field", message, format!("give {name} = \"1 s\"")).of(name));
+            let message = "pattern = \"on-off\" needs both on and off";
+            return Err(Problem::new("missing-field", message, format!("add {name} = \"1 s\"")).of(name));
         }
         if !is_on_off && time.is_some() {
-            let message = format!("a source that is \"{}\" has no such time", udp.pattern);
-            return Err(Problem::new("conflict", message, "set pattern = \"on-off\", or leave it out").of(name));
+            let message = format!("a source that is \"{}\" does not use this time", udp.pattern);
+            return Err(Problem::new("conflict", message, "set pattern = \"on-off\", or remove this field").of(name));
         }
     }
     Ok(())
@@ -119,13 +119,13 @@ table! {
 fn reader_agrees(reader: &Reader, _: &dyn Files) -> Result<(), Problem> {
     if reader.on.is_none() != reader.off.is_none() {
         let (given, lacking) = if reader.off.is_none() { ("on", "off") } else { ("off", "on") };
-        let message = format!("a reader that pauses has both times, and {lacking} is missing");
+        let message = format!("a reader that pauses needs both on and off: {lacking} is missing");
         let fix = format!("add {lacking} = \"1 s\", or remove {given}");
         return Err(Problem::new("missing-field", message, fix).of(given));
     }
     if is_too_often(reader.rate, reader.read) {
-        let message = format!("\"{}\" by \"{}\" is more than a read in a microsecond", reader.rate, reader.read);
-        return Err(Problem::new("out-of-range", message, "read more at a time").of("read"));
+        let message = format!("\"{}\" by \"{}\" is more than one read per microsecond", reader.rate, reader.read);
+        return Err(Problem::new("out-of-range", message, "choose a larger read").of("read"));
     }
     Ok(())
 }

@@ -217,7 +217,7 @@ pub(crate) struct Reading<'a> {
 impl<'a> Reading<'a> {
     pub fn begin<A: Declare>(given: &'a Value, at: At<'a>) -> Result<Reading<'a>, Wrong> {
         let Value::Table(table) = given else {
-            let fix = format!("write [{}] and its fields below", at.name);
+            let fix = format!("write it as a table: {} = {{ FIELD = VALUE }}", at.name);
             return Err(one(Problem::new("wrong-type", "a table is needed", fix)));
         };
         Ok(Reading { fields: A::FIELDS, table, files: at.files, place: 0, given: 0, wrong: Vec::new() })
@@ -233,8 +233,8 @@ impl<'a> Reading<'a> {
         let read = match (given, field.otherwise) {
             (Some(given), _) => A::read(given, &field.rule, at),
             (None, Otherwise::Needed) => {
-                let fix = format!("give \"{}\"", field.name);
-                Err(one(Problem::new("missing-field", "this field is needed and missing", fix)))
+                let fix = format!("add the field \"{}\"", field.name);
+                Err(one(Problem::new("missing-field", "this field is required", fix)))
             }
             (None, otherwise) => A::read(&otherwise.value(), &field.rule, at),
         };
@@ -269,7 +269,10 @@ impl<A: Field> Field for Option<A> {
 impl<A: Field> Field for Vec<A> {
     fn read(given: &Value, rule: &Rule, at: At) -> Result<Vec<A>, Wrong> {
         let Value::List(list) = given else {
-            return wrong_type("a list is needed", format!("write [[{}]] for a list of tables, or [ … ]", at.name));
+            return wrong_type(
+                "a list is needed",
+                format!("write it as a list: {} = [ … ], or [[{0}]] for a list of tables", at.name),
+            );
         };
         let (mut read, mut wrong) = (Vec::with_capacity(list.len()), Vec::new());
         for (number, one) in list.iter().enumerate() {
@@ -371,7 +374,7 @@ impl Field for u64 {
             Value::Huge(number) if number.starts_with('-') => i128::MIN,
             Value::Huge(_) => i128::MAX,
             _ => {
-                let fix = format!("write it without quotes, unit or decimals: {} = 10", at.name);
+                let fix = format!("write it without quotes, unit or decimals, like {} = 10", at.name);
                 return wrong_type("a whole number is needed", fix);
             }
         };
@@ -445,8 +448,8 @@ impl Field for String {
             return Err(vec![Found { steps: Vec::new(), what: What::NotAName(text.clone()) }]);
         }
         if matches!(rule, Rule::Name(_)) && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            let message = format!("a name made of digits only, \"{text}\", reads as a position");
-            let fix = "begin it with a letter: flows.0 means the first one";
+            let message = format!("a name made of digits only, \"{text}\", would be read as a position");
+            let fix = format!("begin it with a letter, like \"n{text}\": flows.0 means the first flow");
             return Err(one(Problem::new("bad-name", message, fix)));
         }
         if matches!(rule, Rule::Line) {

@@ -34,7 +34,11 @@ fn deep(depth: usize) -> Result<(), Problem> {
     if depth <= DEEPEST {
         return Ok(());
     }
-    Err(Problem::new("not-toml", format!("it is nested more than {DEEPEST} deep"), "use plain tables"))
+    Err(Problem::new(
+        "not-toml",
+        format!("it is nested more than {DEEPEST} deep"),
+        "write fewer tables inside each other",
+    ))
 }
 
 fn table(given: &DeTable, depth: usize) -> Result<Table, Problem> {

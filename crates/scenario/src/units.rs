@@ -382,7 +382,7 @@ impl Quantity for Queue {
         match u64::try_from(amount) {
             Ok(amount) if amount <= most => Ok(Queue { unit: kind, amount }),
             _ => {
-                let message = format!("\"{}\" is outside what a queue may be", shown(&python::text(given)));
+                let message = format!("\"{}\" is outside the limits of a queue", shown(&python::text(given)));
                 let limits = "\"1 packet\" … \"1000000000 packets\", \"1 TiB\", \"3600 s\" or \"1000000 bdp\"";
                 Err(Problem::new("out-of-range", message, format!("choose within {limits}")))
             }

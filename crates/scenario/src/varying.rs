@@ -63,8 +63,8 @@ where
             }
             [low, high] => Ok(Drawn { low, high, is_two: true }),
             _ => {
-                let message = "one value is needed, or the lowest and the highest";
-                Err(one(Problem::new("wrong-type", message, "write one, or two")))
+                let message = "one value, or a list of the lowest and the highest, is needed";
+                Err(one(Problem::new("wrong-type", message, "write one value, or [LOWEST, HIGHEST]")))
             }
         }
     }
@@ -89,7 +89,7 @@ table! {
 fn says_something(change: &Change, _: &dyn Files) -> Result<(), Problem> {
     if change.rate.is_none() && change.delay.is_none() && change.loss.is_none() {
         let fix = "write e.g. { at = \"10 s\", rate = \"5 Mbit/s\" }";
-        return Err(Problem::new("missing-field", "nothing changes", fix));
+        return Err(Problem::new("missing-field", "this change sets no field", fix));
     }
     if change.every == Some(Span { ns: 0 }) {
         let message = "a change cannot come every 0 s";
@@ -107,7 +107,7 @@ pub fn steps_of(changes: &[Change], duration_ns: u64, seed: u64, salt: &str, pla
         if count > MOST_STEPS {
             let message = format!("{count} changes are more than {MOST_STEPS}");
             let field = format!("{place}.changes.{number}.every");
-            return Err(Problem::new("out-of-range", message, "change less often").of(field));
+            return Err(Problem::new("out-of-range", message, "choose a longer every, or fewer changes").of(field));
         }
         let ends = [
             change.rate.as_ref().map(|one| (one.low.bps, one.high.bps)),

@@ -20,8 +20,8 @@ def read_busiest(path: str | PathLike[str], *, progress: Callable[[int, int], ob
     if busiest == 0:
         return capture
     if os.fspath(path) == "-":
-        fix = f"--connection {busiest}"
-        message = "standard input can be read once only, and connection 0 is not the one with the most data"
+        fix = f"add --connection {busiest}"
+        message = "connection 0 does not carry the most data, and standard input can be read only once"
         raise InputError("unsupported", message, field="connection", fix=fix)
     return read_capture(path, busiest, progress=progress)
 

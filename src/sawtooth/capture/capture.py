@@ -91,13 +91,13 @@ def read_capture(
         text, tables = _core().read_capture(name, connection, progress)
     except OverflowError as error:
         message = f"there is no connection {connection}: they are counted from 0"
-        raise InputError("no-such-connection", message, file=name, fix="sawtooth capture FILE lists them") from error
+        raise InputError("no-such-connection", message, file=name, fix=f"list them: sawtooth capture {name}") from error
     except ValueError as error:
         raise _refused(error, name) from error
     facts = json.loads(text)
     if connection is not None and connection >= (found := len(facts["connections"])):
         message = f"there is no connection {connection}: the capture has {found}, counted from 0"
-        raise InputError("no-such-connection", message, file=name, fix="sawtooth capture FILE lists them")
+        raise InputError("no-such-connection", message, file=name, fix=f"list them: sawtooth capture {name}")
     frames = {kind: pd.DataFrame(tables.get(kind, {})) for kind in ("series", "losses", "segments", "sacks")}
     return Capture(name, facts, connection=connection, **frames)
 

@@ -43,7 +43,12 @@ def read_csv(path: Path | str) -> Segments:
     source = Path(path)
     content = read_bytes(source, _LARGEST)
     if len(content) > _LARGEST:
-        raise InputError("not-a-capture", f"it is larger than {_LARGEST >> 20} MiB", file=source, fix="cut it")
+        raise InputError(
+            "not-a-capture",
+            f"it is larger than {_LARGEST >> 20} MiB",
+            file=source,
+            fix=f"split it into files of at most {_LARGEST >> 20} MiB",
+        )
     if content[: content.find(b"\n") if b"\n" in content else len(content)].count(b",") >= _MOST_COLUMNS:
         raise InputError("not-a-capture", f"it has more than {_MOST_COLUMNS} columns", file=source, fix=_FIX)
     try:
@@ -62,7 +67,7 @@ def read_csv(path: Path | str) -> Segments:
     pair = ports.min(axis=1) * 65536 + ports.max(axis=1)
     carried = numbers["tcp.len"].groupby(pair).sum()
     if carried.empty or carried.max() <= 0:
-        raise InputError("not-a-capture", "no TCP data is in it", file=source, fix=_FIX)
+        raise InputError("not-a-capture", "it has no TCP data", file=source, fix=_FIX)
     own = (pair == carried.idxmax()).to_numpy()
     numbers, table, ports = numbers[own], table[own], ports[own]
 

@@ -45,7 +45,7 @@ class View:
         segments, index = capture.segments, capture.connection
         sent = {} if index is None else segments.groupby("direction")["length"].sum().to_dict()
         if index is None or not any(sent.values()):
-            fix = "read it with the index of a connection that carries data"
+            fix = "choose the connection that carries data by its index"
             raise InputError("conflict", "there is no data to draw", file=capture.path, fix=fix)
         direction = max((0, 1), key=lambda one: sent.get(one, 0))
         facts = capture.facts["connections"][index]

@@ -25,7 +25,7 @@ class Zoom:
         """
         start, comma, end = text.partition(",")
         if not comma:
-            fix = 'write the start and the end of what is to be seen, e.g. "0s,0.75s"'
+            fix = 'write the start and the end to show, like "0s,0.75s"'
             raise InputError("bad-quantity", f'"{text}" is not two times with a comma between', field="zoom", fix=fix)
         try:
             zoom = cls(
@@ -35,6 +35,6 @@ class Zoom:
         except InputError as error:
             raise error.at(field="zoom") from error
         if zoom.end_s <= zoom.start_s:
-            fix = 'write the earlier time first, e.g. "0s,0.75s"'
+            fix = 'write the earlier time first, like "0s,0.75s"'
             raise InputError("out-of-range", f'"{text}" ends before it starts', field="zoom", fix=fix)
         return zoom

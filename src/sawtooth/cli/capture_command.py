@@ -72,7 +72,7 @@ def capture(
         raise click.UsageError("--zoom needs --pictures or --html")
     part = None if zoom is None else Zoom.parse(zoom)
     if html is not None and any(_is_same(file, html) for file in files):
-        fix = "name another file for the page"
+        fix = "name another file after --html"
         raise InputError("conflict", "is the capture itself, which the page would overwrite", file=html, fix=fix)
     captures = []
     with _Progress() as progress:

@@ -58,7 +58,9 @@ def check(
     from sawtooth.study import Dataset, Study, StudyResult
 
     if given and file is not None:
-        raise InputError("bad-usage", "--study says what to expect", field="--expect", fix="leave out one of them")
+        raise InputError(
+            "bad-usage", "--study has expectations of its own", field="--expect", fix="remove --expect or --study"
+        )
     wanted, source = {text: text for text in given} or None, None
     if file is not None:
         wanted, source = Study.load(file).expect or {}, file

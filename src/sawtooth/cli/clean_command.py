@@ -35,6 +35,6 @@ def clean(as_json: bool) -> None:
         say(f"ended {len(ended)} processes")
     if refused:
         message = f"removing namespaces needs root: {', '.join(refused)}"
-        raise SawtoothError("tool-missing", message, fix="run it as root")
+        raise SawtoothError("tool-missing", message, fix="run as root: sudo sawtooth clean")
     if not removed and not as_json:
         say("nothing to remove")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sawtooth.expect import Judgement
     from sawtooth.study import Dataset, Study, StudyResult
 
+_ADD_EXPECT = 'add the table to its file: expect = { goodput = "mean_mbps > 1 Mbit/s" }'
+
 
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
@@ -128,15 +130,17 @@ def run(
     overrides = dict(parse_assignment(setting) for setting in settings)
     if omit is not None:
         if "warmup" in overrides:
-            raise InputError("bad-usage", "--set warmup says the same", field="--omit", fix="leave out one of them")
+            raise InputError(
+                "bad-usage", "--set warmup sets the same field", field="--omit", fix="remove --omit or --set warmup"
+            )
         overrides["warmup"] = omit
     if seeds is not None and "seed" in overrides:
-        message = "--set seed says that it is another one"
-        raise InputError("bad-usage", message, field="--seeds", fix="leave out one of them")
+        message = "--set seed also sets the seed"
+        raise InputError("bad-usage", message, field="--seeds", fix="remove --seeds or --set seed")
     study, overrides = _study(file, overrides)
     if not study.expect and (junit is not None or github):
         name = "--github" if junit is None else "--junit"
-        raise InputError("bad-usage", "the study expects nothing", field=name, fix="add a table [expect] to it")
+        raise InputError("bad-usage", "the study has no table [expect]", field=name, fix=_ADD_EXPECT)
     statuses: list[int] = []
     unread: list[BrokenPipeError] = []
 
@@ -167,7 +171,7 @@ def run(
     options |= {"seeds": None if seeds is None else range(1, seeds + 1), "quiet": is_quiet()}
     if "://" in out:
         if capture or capture_at:
-            fix = "leave it out, or give a directory"
+            fix = "remove --capture, or give --out a directory"
             raise InputError("bad-usage", "a dataset has no captures", field="--capture", fix=fix)
         if study.expect:
             refuse_parts(study.expect, study.points(full=full, seeds=options["seeds"], overrides=overrides))

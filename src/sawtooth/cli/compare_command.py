@@ -72,16 +72,21 @@ def compare(
     if grid is None:
         for name, value in options.items():
             if value:
-                raise InputError("bad-usage", "needs --grid", field=f"--{name}", fix="add --grid FILE, or leave it out")
+                raise InputError(
+                    "bad-usage", "needs --grid", field=f"--{name}", fix=f"add --grid FILE, or remove --{name}"
+                )
         status = _runs(runs, within, omit, out, form)
     else:
         if runs:
             raise InputError(
-                "bad-usage", "a grid is not compared with runs", field=runs[0], fix="leave out one of them"
+                "bad-usage",
+                "--grid compares engines, not runs",
+                field=runs[0],
+                fix="remove --grid, or the names of runs",
             )
         if omit is not None:
-            fix = "leave it out: a grid's scenarios say what is left out"
-            raise InputError("bad-usage", "is not for --grid", field="--omit", fix=fix)
+            fix = "remove --omit: the warmup of each scenario of the grid applies"
+            raise InputError("bad-usage", "does not apply to --grid", field="--omit", fix=fix)
         status = DIFFERS if _grid(Path(grid), within, out, form, **options) else 0
     if status:
         context.exit(status)

@@ -19,7 +19,7 @@ def form_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def called(*arguments: Any, as_json: bool, as_csv: bool, **options: Any) -> Any:
         if as_json and as_csv:
-            raise InputError("bad-usage", "--json prints it otherwise", field="--csv", fix="leave out one of them")
+            raise InputError("bad-usage", "--json asks for another format", field="--csv", fix="remove --csv or --json")
         return command(*arguments, form="json" if as_json else "csv" if as_csv else None, **options)
 
     return called

@@ -93,8 +93,10 @@ def build(
 def _pair(text: str) -> tuple[str, str]:
     ours, between, theirs = text.partition("=")
     if not between:
-        fix = "write it like --as bbr3=bbr: what scenarios say, and what this kernel calls it"
-        raise InputError("bad-usage", f'"{plain(text, 60)}" is not two names', field="--as", fix=fix)
+        fix = "write it like --as bbr3=bbr: the name in scenarios = the name in this kernel"
+        raise InputError(
+            "bad-usage", f'"{plain(text, 60)}" is not two names with = between them', field="--as", fix=fix
+        )
     return ours, theirs
 
 
@@ -178,7 +180,11 @@ def remove(name: str | None, trees: bool) -> None:
     from sawtooth.kernel.build import remove_trees
 
     if name is None and not trees:
-        raise InputError("bad-usage", "names nothing", fix="give a kernel's name, or --trees")
+        raise InputError(
+            "bad-usage",
+            "this command needs a kernel or --trees",
+            fix="name a kernel that sawtooth kernel list shows, or add --trees",
+        )
     for kernel in _called(name) if name is not None else []:
         kernel.remove()
         say(f"removed {where(kernel.path.parent)}")

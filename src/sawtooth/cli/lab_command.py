@@ -69,8 +69,8 @@ def serve(page: Site, port: int, *, results: Path | None = None, browser: bool, 
     try:
         server = Server(page, port, results)
     except OSError as error:
-        message = f"port {port} cannot be had: {error.strerror}"
-        raise SawtoothError("port-taken", message, fix="leave --port out for a free one") from error
+        message = f"port {port} cannot be opened: {error.strerror}"
+        raise SawtoothError("port-taken", message, fix="remove --port to get a free port") from error
     with server:
         address = server.opened
         say(json.dumps({"address": address}) if as_json else f"the laboratory is at {address} (Ctrl-C ends it)")

@@ -19,6 +19,6 @@ class Once(click.Option):
         """The one value, or None."""
         found = super().process_value(ctx, value)
         if found and len(found) > 1:
-            fix = "ask one question at a time: leave out all but one"
+            fix = "give it once"
             raise InputError("bad-usage", f"is given {len(found)} times", field=self.opts[0], fix=fix)
         return found[0] if found else None

@@ -134,7 +134,9 @@ def _measure(
         if any(counts["answered"] + counts["lost"] for counts in measured.counts.values()):
             recording.finish()
         elif not measured.whole:
-            raise SawtoothError("interrupted", "interrupted before a probe was answered", fix="give the command again")
+            raise SawtoothError(
+                "interrupted", "interrupted before a probe was answered", fix="give the same command again"
+            )
     told = [_told(one) for one in read_series(path)]
     if as_json:
         say(json.dumps(_described(path, found, transport.kind, measured, told), indent=2, ensure_ascii=False))
@@ -142,14 +144,16 @@ def _measure(
         say_folded(_text(found, transport.kind, measured, told))
         say(f"series: {where(path)}")
     if measured.silent:
-        message = f"none of the first {SILENT} probes to {' and '.join(measured.silent)} was answered: it ended early"
-        fix = "choose another TARGET or --hops, or --protocol udp: some routers answer one only; --insist goes on"
+        message = (
+            f"none of the first {SILENT} probes to {' and '.join(measured.silent)} was answered, so probing stopped"
+        )
+        fix = "add --protocol udp, since some routers answer one only, or choose another TARGET; --insist probes on"
         raise SawtoothError("all-lost", message, file=path, fix=fix)
     if not measured.whole:
-        fix = f"what was measured is in {path}; the same command begins another"
+        fix = f"the probes so far are in {path}; the same command starts a new series"
         raise SawtoothError("interrupted", "interrupted", fix=fix)
     if not any(series.answered.any() for series, _, _ in told):
-        fix = "choose another TARGET or --hops, or --protocol udp: some routers answer one only"
+        fix = "add --protocol udp, since some routers answer one only, or choose another TARGET or --hops"
         raise SawtoothError("all-lost", "no probe was answered", file=path, fix=fix)
 
 
@@ -164,7 +168,9 @@ def _seconds(given: str, option: str) -> float:
 
 def _probes(count: int | None, duration: str | None, pace_s: float) -> int:
     if count is not None and duration is not None:
-        raise InputError("bad-usage", "--count says how long already", field="--duration", fix="give one of them")
+        raise InputError(
+            "bad-usage", "--count also says how long to probe", field="--duration", fix="remove --duration or --count"
+        )
     if duration is None:
         return count or _PROBES
     return max(1, math.ceil(_seconds(duration, "--duration") / max(pace_s, 1e-9)))

@@ -33,7 +33,7 @@ def prepared() -> Iterator[None]:
     os.close(descriptor)
     with prepared_messages():
         if sys.stdout is None:
-            fix = "redirect it: > /dev/null"
+            fix = "redirect it: add > /dev/null"
             raise SawtoothError("unwritable-output", "standard output is closed", fix=fix)
         output: Any = _Output(sys.stdout)
         with contextlib.redirect_stdout(output), _ended_by_signals():
@@ -120,7 +120,7 @@ class _Output(_Messages):
         if isinstance(error, BrokenPipeError):
             return error
         code = "disk-full" if error.errno in FULL else "unwritable-output"
-        fix = "send it to where there is room; what was finished is kept"
+        fix = "write to a disk with free space; finished work is kept"
         return SawtoothError(code, f"cannot write to standard output: {error.strerror}", fix=fix)
 
 

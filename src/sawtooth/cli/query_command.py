@@ -49,10 +49,10 @@ def query(sql: str | None, directory: str, latest: bool, out: str | None, form: 
     ending = "" if out is None else out.rpartition(".")[2].lower()
     if out is not None and ending not in _ENDINGS:
         fix = "end it in .parquet, .csv or .json"
-        raise InputError("bad-usage", "the ending says which format", field="--out", fix=fix)
+        raise InputError("bad-usage", "the ending of the file must be one of a format", field="--out", fix=fix)
     if sql is None:
         if out is not None:
-            raise InputError("bad-usage", "needs a query", field="--out", fix='give one, "SELECT * FROM results"')
+            raise InputError("bad-usage", "needs a query", field="--out", fix='add a query: "SELECT * FROM results"')
         _list(views(directory), form)
         return
     found = ask(sql, directory, latest=latest)

@@ -96,13 +96,15 @@ def watch(
     between_s = 1.0 if interval is None else interval
     check_interval(between_s, "--interval")
     if once and count is not None:
-        raise InputError("bad-usage", "--once is one", field="--count", fix="leave out one of them")
+        raise InputError("bad-usage", "--once means --count 1", field="--count", fix="remove --once or --count")
     if replayed is not None:
         live = {"--once": once or None, "--interval": interval, "--netns": netns, "--record": recorded}
         for name, value in (live | {"--prometheus": port}).items():
             if value is not None:
-                fix = "leave one of them out; --count 1 shows the first look of a recording, --speed is its pace"
-                raise InputError("bad-usage", "a recording has been looked at already", field=name, fix=fix)
+                fix = (
+                    f"remove {name} or --replay; --count 1 shows the first sample of a recording, --speed sets its pace"
+                )
+                raise InputError("bad-usage", "does not apply to --replay", field=name, fix=fix)
         view = _View(sort, top, as_json=as_json)
         with _left(count is None), contextlib.ExitStack() as open_:
             recording = open_.enter_context(_recording(replayed, " ".join(words)))
@@ -119,7 +121,7 @@ def watch(
                 view.show(moment, told)
         return
     if speed is not None:
-        raise InputError("bad-usage", "it is of --replay", field="--speed", fix="see --interval")
+        raise InputError("bad-usage", "requires --replay", field="--speed", fix="remove --speed, or add --replay FILE")
     # A recording that was left is what was asked for; the same command again would be another one.
     with _left(recorded is not None or not (once or count)), contextlib.ExitStack() as open_:
         source = open_.enter_context(Connections(netns))
@@ -187,8 +189,8 @@ def _take(takers: Sequence[Callable[[Seen], None]], seen: Seen) -> None:
 def _metrics(port: str) -> Metrics:
     digits = port.removeprefix(":")
     if not (digits.isascii() and digits.isdecimal() and int(digits[:6]) <= 65535 and len(digits) <= 5):
-        fix = "write :9090; it is served to this machine only"
-        raise InputError("bad-usage", f'"{plain(port, 40)}" is no port', field="--prometheus", fix=fix)
+        fix = "write it like --prometheus :9090; only this machine can read it"
+        raise InputError("bad-usage", f'"{plain(port, 40)}" is not a port', field="--prometheus", fix=fix)
     try:
         from sawtooth.watch.metrics import Metrics
     except ImportError as error:
@@ -198,7 +200,7 @@ def _metrics(port: str) -> Metrics:
 
 def _extra(what: str, error: ImportError) -> SawtoothError:
     message = f"{what} needs {plain((error.name or 'a package').partition('.')[0], 40)}"
-    fix = "pip install 'sawtooth[watch]'; --lines, --once and --json go without"
+    fix = "pip install 'sawtooth[watch]'; --lines, --once and --json work without it"
     return SawtoothError("tool-missing", message, fix=fix)
 
 
@@ -226,7 +228,7 @@ def _run(screen: Screen) -> None:
     if screen.failed is not None:
         raise screen.failed
     if screen.return_code:
-        fix = "this is a defect of sawtooth: please report it; --lines, --once and --json go without the view"
+        fix = "this is a defect of sawtooth: please report it; --lines, --once and --json work without the view"
         raise SawtoothError("internal", "the live view failed", fix=fix)
     if screen.interrupted:
         raise KeyboardInterrupt

@@ -102,14 +102,16 @@ def _observed(file: str | None, connection: str | None, cc: str | None, numbers:
     if file is None:
         missing = [name for name in _NUMBERS if name not in given]
         if missing:
-            fix = "give a file, or --rate, --rtt and --loss"
-            what = "there is no INPUT" if len(missing) == len(_NUMBERS) else "it is needed where there is no INPUT"
+            fix = "add a file, or --rate, --rtt and --loss"
+            what = "there is no INPUT" if len(missing) == len(_NUMBERS) else "is required where there is no INPUT"
             raise InputError("bad-usage", what, field=f"--{missing[0]}", fix=fix)
         if connection is not None:
-            raise InputError("bad-usage", "there is no INPUT to choose from", field="--connection", fix="leave it out")
+            raise InputError("bad-usage", "requires INPUT", field="--connection", fix="remove --connection")
         return from_numbers(**given, cc=cc)
     if given:
-        message = "the INPUT says what the path is"
-        raise InputError("bad-usage", message, field=f"--{next(iter(given))}", fix="give INPUT or numbers, not both")
+        message = "INPUT already describes the path"
+        raise InputError(
+            "bad-usage", message, field=f"--{next(iter(given))}", fix="remove INPUT, or --rate, --rtt and --loss"
+        )
     seen = observe(file, connection=connection)
     return seen if cc is None else dataclasses.replace(seen, cc=cc, cc_how="given")

@@ -48,7 +48,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         files = (cluster_ca, cluster_certificate, cluster_key)
         if cluster is None and any(files):
-            fix = "add --cluster tls://HOST:PORT, or leave certificates out"
+            fix = "add --cluster tls://HOST:PORT, or remove the certificates"
             raise InputError("bad-usage", "certificates are for a cluster", field="--cluster", fix=fix)
         where = None if cluster is None else Where(cluster, *files)
         return command(*arguments, cluster=where, **options)
@@ -61,7 +61,9 @@ def workers(where: Where | None, jobs: int | None) -> AbstractContextManager[Clu
     if where is None:
         return nullcontext()
     if jobs is not None:
-        raise InputError("bad-usage", "a cluster has its own workers", field="--jobs", fix="leave it out, or local:N")
+        raise InputError(
+            "bad-usage", "a cluster has its own workers", field="--jobs", fix="remove --jobs, or use --cluster local:N"
+        )
     from sawtooth.cluster import Cluster
 
     return Cluster(where.cluster, ca=where.ca, certificate=where.certificate, key=where.key)

@@ -73,13 +73,15 @@ class Cluster:
             found = _LOCAL.fullmatch(given)
             self._own.enter_context(_silent())
             if found is not None and security is not None:
-                fix = "leave out the files of certificates, or give tls://HOST:PORT of your scheduler"
+                fix = "remove the certificates, or give tls://HOST:PORT of your scheduler"
                 raise InputError("bad-usage", "local makes a certificate of its own", field="cluster", fix=fix)
             if found is not None:
                 count = int(found[1]) if found[1] else cores()
                 if not 1 <= count <= _MOST_WORKERS:
                     fix = f"write local, or local:N with N from 1 to {_MOST_WORKERS}"
-                    raise InputError("bad-usage", f"{count} workers on this machine", field="cluster", fix=fix)
+                    raise InputError(
+                        "bad-usage", f"local:{count} is not a possible number of workers", field="cluster", fix=fix
+                    )
                 self._local = self._own.enter_context(Local(count))
                 given, security = self._local.address, self._local.security
             self.client = self._own.enter_context(self._connected(distributed, given, security))
@@ -134,9 +136,9 @@ class Cluster:
         except Exception as error:
             # Whatever listens there: distributed has no one error for it.
             message = f"no Dask scheduler answers: {type(error).__name__}: {plain(str(error), 200)}"
-            fix = "start one (dask scheduler), and give the address that it says; or --cluster local"
+            fix = "start one (dask scheduler), and give the address that it prints; or use --cluster local"
             if security is not None:
-                fix = "give the address that the scheduler says, and a certificate that its authority signed"
+                fix = "give the address that the scheduler prints, and a certificate that its authority signed"
             raise SawtoothError("cluster-unreachable", message, field=plain(given, 100), fix=fix) from error
         try:
             yield client
@@ -149,7 +151,7 @@ def needed(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        message = f"{module} is not installed, which work on a cluster needs"
+        message = f"{module} is not installed, and --cluster needs it"
         fix = "install it: pip install 'sawtooth[cluster]'"
         raise SawtoothError("tool-missing", message, fix=fix) from error
 
@@ -158,15 +160,17 @@ def _of_file(given: str) -> str:
     """The address in the file that ``dask scheduler --scheduler-file`` writes."""
     fix = "give tcp://HOST:PORT, the scheduler's JSON file, local, or local:N"
     if not given.endswith(".json"):
-        raise InputError("bad-usage", f'"{plain(given, 60)}" is no scheduler', field="cluster", fix=fix)
+        raise InputError(
+            "bad-usage", f'"{plain(given, 60)}" is not the address of a scheduler', field="cluster", fix=fix
+        )
     try:
         address = json.loads(Path(given).read_text(encoding="utf-8"))["address"]
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise InputError(
-            "bad-usage", "this is no file of a Dask scheduler", file=given, field="cluster", fix=fix
+            "bad-usage", "this is not a file of a Dask scheduler", file=given, field="cluster", fix=fix
         ) from error
     if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
-        raise InputError("bad-usage", "the address in it is none", file=given, field="cluster", fix=fix)
+        raise InputError("bad-usage", "this file has no valid address", file=given, field="cluster", fix=fix)
     return address
 
 

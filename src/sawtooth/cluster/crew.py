@@ -52,7 +52,7 @@ class Crew:
         self.alive = {address: there[address] for address in self.alive if address in there}
         if self.refused and not self.alive:
             message = f"none of {len(self.refused)} workers can be used: {self._reasons()}"
-            fix = "install the same sawtooth with the same packages at the workers, and start them anew"
+            fix = "install the same sawtooth with the same packages at the workers, and start them again"
             raise SawtoothError("no-workers", message, fix=fix)
         if there:
             self._since = time.monotonic()

@@ -151,7 +151,7 @@ class Flight:
             self._refusals += 1
             if self._refusals > _REFUSALS:
                 message = f"{_REFUSALS} groups of tasks in a row came back undone"
-                fix = "look at the logs of the workers; the same command goes on"
+                fix = "look at the logs of the workers; the same command continues"
                 raise SawtoothError("worker-died", message, fix=fix)
             if future in self._under_way:
                 self._again(future)
@@ -187,7 +187,7 @@ class Flight:
                 return None
             task = getattr(self._tasks[group.numbers[0]], "point", f"task {group.numbers[0]}")
             message = f"{task}: workers that ran it died, one after the other: {plain(str(error), 200)}"
-            fix = "give workers more memory, or look at their logs; the same command goes on"
+            fix = "give workers more memory, or look at their logs; the same command continues"
             raise SawtoothError("worker-died", message, fix=fix) from error
         except (ImportError, AttributeError):
             # A worker that nobody has looked at yet has other modules.

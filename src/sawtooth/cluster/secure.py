@@ -47,7 +47,7 @@ class Files(NamedTuple):
         except (OSError, ValueError) as error:
             why = error.reason if isinstance(error, ssl.SSLError) and error.reason else str(error)
             fix = "give the authority's certificate, your certificate and its key, each as PEM and not encrypted"
-            message = f"these files are no TLS certificate with its key: {why}"
+            message = f"these files are not a TLS certificate with its key: {why}"
             raise InputError("bad-usage", message, file=certificate, field="cluster", fix=fix) from error
         return found
 

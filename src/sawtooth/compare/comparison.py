@@ -129,12 +129,12 @@ def compare(
     reference = subjects[0]
     for other in subjects[1:]:
         if other.kind != reference.kind:
-            message = f"one is a {other.kind}, the reference is a {reference.kind}"
-            fix = "compare runs, or scenarios with their repetitions, with such, and studies with studies"
+            message = f"this is a {other.kind}, and the reference is a {reference.kind}"
+            fix = "compare runs with runs, and studies with studies"
             raise InputError("conflict", message, file=other.directory, fix=fix)
         if not reference.cells.keys() & other.cells.keys():
             message = f"has no point in common with {reference.directory}"
-            raise InputError("conflict", message, file=other.directory, fix="compare answers to the same study")
+            raise InputError("conflict", message, file=other.directory, fix="compare results of the same study")
     labels = _labels(subjects)
     rows = [
         {"against": label, "point": name, **_row(reference.cells[name], other.cells[name], limit)}

@@ -214,7 +214,7 @@ def make(
             )
     except KeyboardInterrupt:
         message = f"interrupted; {done} of {len(measurements)} measurements are finished and kept in {directory}"
-        fix = "run the same command again: it takes up where this one stopped"
+        fix = "run the same command again: it continues where this one stopped"
         raise SawtoothError("interrupted", message, fix=fix) from None
     except BrokenExecutor as error:
         fix = "run the same command again to go on, with fewer --jobs if memory is short"
@@ -317,7 +317,7 @@ def read(directory: Path) -> Iterator[Measured]:
                 # Measurements of earlier versions have no more, and need none.
                 link_bps = float(kept["link_bps"]) if "link_bps" in kept else math.nan
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-            fix = "remove it: it is made again"
+            fix = "remove the file, and run the same command again"
             raise InputError("not-a-series", f"no measurement: {error}", file=file, fix=fix) from None
         yield Measured(one, tuple(streams), goodput_bps / one.flows if one.flows else math.nan, link_bps)
 

@@ -236,12 +236,12 @@ def _check_assumed(model: CongestionModel, rtt_s: float | None, rate_bps: float 
             message = (
                 f"{value * scale:g} {unit}, and the model was trained on {low * scale:g} … {high * scale:g} {unit}"
             )
-            fix = "leave it out; or make a model for it: sawtooth congestion calibrate"
+            fix = "remove it; or make a model for it: sawtooth congestion calibrate"
             raise InputError("out-of-range", message, field=field, fix=fix)
     if not model.covers(rtt_s, rate_bps):
         link = "" if rate_bps is None else f" of about {rate_bps / 1e6:g} Mbit/s"
         flows = "" if rtt_s is None else f" with flows of about {rtt_s * 1e3:g} ms"
-        fix = "leave one of both out; or make a model for it: sawtooth congestion calibrate"
+        fix = "remove one of the two; or make a model for it: sawtooth congestion calibrate"
         raise InputError("out-of-range", f"the model was not trained on a link{link}{flows}", field="rtt_s", fix=fix)
 
 

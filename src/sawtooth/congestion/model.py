@@ -318,7 +318,7 @@ class CongestionModel:
             model = cls(kept["level"])
             keys = [_name(unknown) for unknown in _unknowns(("loss", "rtt", "rate"))]
             if kept["columns"] != [*COLUMNS, "throughput_bps", *(f"score {key}" for key in keys)]:
-                raise InputError("not-a-result", "its features are others", file=name, fix=fix)
+                raise InputError("not-a-result", "it was trained on other features", file=name, fix=fix)
             series, others = np.array(kept["series"], dtype=float), np.array(kept["others"], dtype=float)
             width = len(COLUMNS)
             padded = np.zeros((len(others), width))
@@ -326,7 +326,7 @@ class CongestionModel:
             model._keep(series[:, :width], series[:, width], padded, [str(one) for one in kept["other_states"]])
             model.control_ = [str(one) for one in kept["control"]]
             if len(model.control_) not in (0, len(series)) or len(model.other_states_) != len(others):
-                raise InputError("not-a-result", "its lists are not one a series", file=name, fix=fix)
+                raise InputError("not-a-result", "its lists have different lengths", file=name, fix=fix)
             model._read_processes(kept, series[:, width + 1 :], keys)
             model.held_out_, model.trained_on_ = kept["held_out"], kept["trained_on"]
             model.unit_ = {str(key): float(one) for key, one in kept["unit"].items()}

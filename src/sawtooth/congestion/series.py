@@ -170,11 +170,11 @@ def save_series(path: Path | str, series: Sequence[RttSeries]) -> Path:
     target = Path(path)
     labels = [one.label for one in series]
     if len(set(labels)) < len(labels):
-        fix = "give each a label of its own"
+        fix = "give each series a different label"
         raise InputError("not-a-series", "two series have the same label", file=target, fix=fix)
     if any(one.difference for one in series):
-        fix = "save the series to the far and the near end"
-        raise InputError("not-a-series", "a difference is no series of probes", file=target, fix=fix)
+        fix = "save the series of the far end and of the near end instead"
+        raise InputError("not-a-series", "a difference of two series is not a series of probes", file=target, fix=fix)
     text = io.StringIO()
     text.write(",".join(COLUMNS) + "\n")
     for one in series:
@@ -257,7 +257,7 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _wrong(message: str, name: str) -> InputError:
-    fix = "times in s, one value a probe; NaN for the RTT of a lost one"
+    fix = "give times in seconds, one value per probe, and NaN for the RTT of a lost probe"
     return InputError("not-a-series", message, field=name, fix=fix)
 
 

@@ -43,7 +43,7 @@ def plot(value: Any) -> Figure:
 def _drawn(figure: PanelFigure | LineFigure | None) -> Figure:
     if figure is None:
         message = "there is nothing to draw: no interval is whole, or nothing varies"
-        raise SawtoothError("too-short", message, fix="let it run longer, or vary something")
+        raise SawtoothError("too-short", message, fix="choose a longer duration, or vary a field")
     return on_canvas(figure)
 
 

@@ -149,7 +149,7 @@ def _called(compiled: Compiled, found: Installed) -> dict[str, str]:
         chosen = [name for name in names if flow.module.name in (None, name)]
         if len(chosen) != 1 or called.get(flow.cc, chosen[0]) != chosen[0]:
             message = f"{', '.join(flow.module.sources)} registers {', '.join(names) or 'nothing'}"
-            fix = f'say which, and under different names: cc = {{ source = "{flow.module.sources[0]}", name = "NAME" }}'
+            fix = f'name one of them: cc = {{ source = "{flow.module.sources[0]}", name = "NAME" }}'
             raise InputError("unsupported", message, field=at, fix=fix)
         called[flow.cc] = chosen[0]
     return called
@@ -169,7 +169,7 @@ def _words(compiled: Compiled) -> tuple[str, ...]:
         sources, at = flow.module.sources, f"flows.{index}.cc.parameters"
         first, before = wanted.setdefault(sources, (index, flow.module.parameters))
         if dict(before) != dict(flow.module.parameters):
-            message = f"other parameters than those of flows.{first}, which has the same module in the same kernel"
+            message = f"other parameters than those of flows.{first}, which uses the same module"
             raise InputError("conflict", message, field=at, fix="give both the same, or use --engine sim")
         for name, value in flow.module.parameters:
             if '"' in value or not value.isprintable():

@@ -30,7 +30,7 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
             message = f"the engine {engine} runs no C source"
             raise InputError("unsupported", message, field=f"flows.{index}.cc", fix="use --engine sim, or kernel")
         if flow.variant is not None and engine != "sim":
-            message = f"the engine {engine} has no {flow.cc} as the {flow.variant} has it"
+            message = f"the engine {engine} does not have the variant {flow.variant} of {flow.cc}"
             raise InputError("unsupported", message, field=f"flows.{index}.cc.variant", fix="use --engine sim")
         if flow.module is None and flow.datagrams is None and flow.cc not in controls:
             what = f"closed form for {flow.cc}, only for" if engine == "model" else f"{flow.cc}, only"
@@ -45,15 +45,15 @@ def check(compiled: Compiled, engine: str, controls: Collection[str]) -> None:
         return
     for transmitter in compiled.transmitters:
         if transmitter.discipline is not None:
-            message = f'the queue of "{transmitter.name}" is not text, and the engine {engine} knows tail drop only'
+            message = f'the queue of "{transmitter.name}" is not tail drop, and the engine {engine} has only tail drop'
             raise InputError("unsupported", message, field="queue", fix="use --engine sim, kernel or netns")
         if transmitter.pace is not None:
-            message = f'the rate of "{transmitter.name}" varies, and the engine {engine} knows constant ones'
+            message = f'the rate of "{transmitter.name}" varies, and the engine {engine} has only constant ones'
             raise InputError("unsupported", message, field="links", fix=_FIX)
     for link in compiled.links:
         if link.policer is not None:
-            message = f'the link "{link.name}" has a policer, and the engine {engine} knows none'
+            message = f'the link "{link.name}" has a policer, and the engine {engine} has none'
             raise InputError("unsupported", message, field="policer", fix="use --engine sim, kernel or netns")
         if link.varies or link.losses or link.aggregation_ns:
-            message = f'the link "{link.name}" varies, and the engine {engine} knows constant ones'
+            message = f'the link "{link.name}" varies, and the engine {engine} has only constant ones'
             raise InputError("unsupported", message, field="links", fix=_FIX)

@@ -158,9 +158,13 @@ def predict(
     if asked.rtt_s == 0:
         raise InputError("out-of-range", "a round trip of 0 s has no window", field="rtt", fix='write e.g. "0.1 ms"')
     if not 1 <= mss <= 65400:
-        raise InputError("out-of-range", f"{mss} bytes", field="mss", fix="choose 1 … 65400 bytes")
+        raise InputError(
+            "out-of-range", f"a segment of {mss} bytes is not possible", field="mss", fix="choose 1 … 65400 bytes"
+        )
     if not 1 <= hz <= 10_000:
-        raise InputError("out-of-range", f"{hz} ticks a second", field="hz", fix="choose 100, 250, 300 or 1000")
+        raise InputError(
+            "out-of-range", f"{hz} is not a timer tick of Linux", field="hz", fix="choose 100, 250, 300 or 1000"
+        )
     if cc in CONGESTION_CONTROLS and cc not in CONTROLS:
         raise _unsupported("cc", cc, f"choose one of: {', '.join(CONTROLS)}; or simulate it, sawtooth run")
     if cc is not None and cc not in CONTROLS:
@@ -180,7 +184,7 @@ class Model:
 
     def capturing(self, directory: Path, at: Sequence[str] = ()) -> Model:
         """Raises SawtoothError ``unsupported``: there are no packets."""
-        fix = "leave it out, or use the engine sim, kernel or netns"
+        fix = "remove --capture, or use --engine sim, kernel or netns"
         raise InputError("unsupported", "the engine model writes no captures", field="capture", fix=fix)
 
     def check(self, scenario: Scenario) -> None:

@@ -65,7 +65,9 @@ class Sim:
         for index, flow in enumerate(compiled.flows):
             if self.capture is not None and flow.count > _PORTS:
                 message = f"{flow.count} connections: a capture has ports for {_PORTS} of each flow"
-                raise InputError("unsupported", message, field=f"flows.{index}.count", fix="leave the capture out")
+                raise InputError(
+                    "unsupported", message, field=f"flows.{index}.count", fix="remove --capture, or lower the count"
+                )
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """Simulates to the end. The tables depend on the scenario and its seed only.

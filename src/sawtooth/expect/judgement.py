@@ -96,8 +96,8 @@ def judge(
     seen = Seen.of(result)
     given = seen.study.expect if wanted is None else wanted
     if not given:
-        fix = 'add a table [expect] to the study, or give e.g. "mean_mbps > 50 Mbit/s"'
-        raise InputError("missing-field", "the study expects nothing", field="expect", fix=fix)
+        fix = 'add --expect "mean_mbps > 50 Mbit/s", or a table [expect] to the study'
+        raise InputError("missing-field", "the study has no table [expect]", field="expect", fix=fix)
     verdicts = [one for expected in read(given) for one in _verdicts(expected, seen)]
     origin = source if source is not None or wanted is not None else seen.study.origin
     return Judgement(seen.study.name, None if origin is None else str(origin), tuple(verdicts))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _TABLES = ("shares", "latency", "completions", "applications")
-_WHOLE = "give --out a directory, or expect something of whole points"
+_WHOLE = "give --out a directory, or expect a measure of whole points"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,11 @@ class Seen:
         table = self.parts[having[0]] if having else self.details
         column = column_of(measure)
         if column not in table.columns:
-            raise InputError("unknown-name", f"this study's table has no column {column}", fix="see table.csv")
+            raise InputError(
+                "unknown-name",
+                f"this study's table has no column {column}",
+                fix="choose a column in the first line of table.csv",
+            )
         rows = _rows(table, key | parts, str(measure))
         rows = rows[rows["seed"] != ALL]
         amount = Amount.of_column(column, rows[column].to_numpy(dtype=float))
@@ -141,7 +145,7 @@ def refuse_parts(expect: Mapping[str, str] | None, points: Sequence[Point]) -> N
 
 
 def _without_parts(measure: Measure) -> InputError:
-    return InputError("unsupported", f"a dataset has rows of whole points, not {measure}", fix=_WHOLE)
+    return InputError("unsupported", f"a dataset keeps whole points only, not {measure}", fix=_WHOLE)
 
 
 def _is_only_flow(parts: Mapping[str, Any], scenario: Scenario) -> bool:
@@ -157,11 +161,11 @@ def _rows(table: DataFrame, wanted: Mapping[str, Any], measure: str) -> DataFram
         chosen = chosen[chosen[name] == value]
         if chosen.empty:
             known = sorted({text(one) for one in table[name].dropna()})
-            fix = f"it is one of: {', '.join(known[:20])}"
-            raise InputError("unknown-name", f"{name} never is {text(value)} in these results", fix=fix)
+            fix = f"choose one of: {', '.join(known[:20])}"
+            raise InputError("unknown-name", f"{name} is never {text(value)} in these results", fix=fix)
     if chosen["seed"].duplicated().any():
-        fix = "set more: flow, probe, bytes_from, or another axis"
-        raise InputError("conflict", f"{measure} is of several rows of the table", fix=fix)
+        fix = "name more in its brackets: flow, probe, bytes_from, or another axis"
+        raise InputError("conflict", f"{measure} matches several rows of the table", fix=fix)
     return chosen
 
 

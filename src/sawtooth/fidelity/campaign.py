@@ -101,7 +101,7 @@ class Campaign:
                 message = (
                     f"interrupted; {finished} of {len(points)} points are finished, and every finished run is kept"
                 )
-                fix = "run the same command again: it takes up where this one stopped"
+                fix = "run the same command again: it continues where this one stopped"
                 raise SawtoothError("interrupted", message, fix=fix) from None
         if self.failures:
             name, first = next(iter(self.failures.items()))

@@ -43,7 +43,7 @@ def find(
     given |= {name: value for name, value in stated.items() if value not in (None, (), [])}
     for name, example in (("vary", "path.loss=0.0001%..5%"), ("want", "goodput >= 90% of path.rate")):
         if name not in given:
-            raise InputError("missing-field", "is missing", field=name, fix=f'give it, like "{example}"')
+            raise InputError("missing-field", "is missing", field=name, fix=f'add --{name} "{example}"')
     points: list[tuple[dict[str, Any], Scenario]] = (
         [({}, what.set(overrides or {}))]
         if isinstance(what, Scenario)

@@ -13,9 +13,11 @@ def lacking(name: str, scenario: Scenario) -> InputError | None:
     kind = next((kind for kind, told in KINDS.items() if name in told.columns), None)
     kinds = {flow.source.kind for flow in scenario.flows if flow.source is not None}
     if kind is not None and kind not in kinds:
-        fix = f'give one a source = {{ kind = "{kind}", … }}, or ask for what the scenario has'
-        return InputError("unknown-name", f"no flow of this scenario is of kind {kind}, of which {name} is", fix=fix)
+        fix = f'give a flow source = {{ kind = "{kind}" }}, or ask for another measure'
+        return InputError(
+            "unknown-name", f"{name} needs a flow with a source of kind {kind}, and this scenario has none", fix=fix
+        )
     if name in (*LATENCY, *RPM) and not scenario.probes:
-        fix = 'add probes = [{ interval = "100 ms" }], or ask for what the scenario has'
-        return InputError("unknown-name", f"this scenario has no probe, of which {name} is", fix=fix)
+        fix = 'add probes = [{ interval = "100 ms" }], or ask for another measure'
+        return InputError("unknown-name", f"{name} needs a probe, and this scenario has none", fix=fix)
     return None

@@ -62,16 +62,16 @@ def asked(measure: Measure, scenario: Scenario) -> Asked:
     where = f"at character {measure.at}: "
     if "." in measure.name:
         if flow is not None:
-            raise InputError("bad-expression", f"{where}a field is of no flow", fix="leave flow out")
+            raise InputError("bad-expression", f"{where}a field does not take flow", fix="remove flow")
         return Asked(measure.name, tuple(changes), place=tuple(measure.name.split(".")))
     name = ALIASES.get(measure.name, measure.name)
     if name not in NAMES:
-        message = f"{where}nothing is measured that is called {plain(measure.name, 60)}"
+        message = f"{where}there is no measure called {plain(measure.name, 60)}"
         fix = suggestion(measure.name, [*ALIASES, *NAMES])
         raise InputError("unknown-name", message, fix=fix)
     if flow is not None:
         if name != "mean_mbps":
-            raise InputError("bad-expression", f"{where}of one flow there is mean_mbps", fix="leave flow out")
+            raise InputError("bad-expression", f"{where}only mean_mbps takes flow", fix="remove flow")
         known = flow_names(scenario)
         if flow not in known:
             message = f"{where}no flow is named {plain(flow, 60)}"
@@ -97,7 +97,7 @@ def of_field(place: Sequence[str], scenario: Scenario) -> Amount:
         else:
             known = here if isinstance(here, dict) else {}
             if step not in known:
-                message = f"the scenario has no field {plain('.'.join(place), 80)} that is set"
+                message = f"the scenario does not set the field {plain('.'.join(place), 80)}"
                 raise InputError("unknown-name", message, fix=suggestion(step, known))
             here = known[step]
     if isinstance(here, (int, float)) and not isinstance(here, bool):
@@ -108,7 +108,7 @@ def of_field(place: Sequence[str], scenario: Scenario) -> Amount:
             return Amount.of_unit(float(number), "%" if here.endswith("%") else unit)
         except (ValueError, InputError):
             pass
-    message = f"{plain('.'.join(place), 80)} is {plain(here, 40)}, which is no amount that could be compared"
+    message = f"{plain('.'.join(place), 80)} is {plain(here, 40)}, which is not an amount"
     raise InputError("wrong-type", message, fix="compare with a rate, a time, a size, a share or a number")
 
 
@@ -173,7 +173,7 @@ class Measuring:
         self.want.sides(resolve)
         if not any(not one.place for one in self.asked.values()):
             fix = 'write it like "goodput >= 90% of path.rate"'
-            raise InputError("bad-expression", "nothing in it is measured", fix=fix)
+            raise InputError("bad-expression", "it names no measure", fix=fix)
         self._refuse_unattainable()
 
     def _refuse_unattainable(self) -> None:
@@ -217,8 +217,8 @@ class Measuring:
             self.sides[value, seed] = float(left.value), float(right.value)
             margin = float(left.value - right.value) * (1 if self.want.sign.startswith(">") else -1)
             if math.isnan(margin):
-                message = f"it cannot be worked out at {self.unknown.named(value)}, seed {seed}"
-                fix = "ask for what this scenario has: a probe, a call, transfers; or a narrower range"
+                message = f"it cannot be computed at {self.unknown.named(value)}, seed {seed}"
+                fix = "ask for a measure that this scenario has, choose a longer duration, or narrow the range"
                 raise InputError("too-short", message, field="want", fix=fix)
             found.append(margin or (_INCLUSIVE if self.want.sign.endswith("=") else -_INCLUSIVE))
         return found

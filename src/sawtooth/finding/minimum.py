@@ -41,7 +41,7 @@ class Cost:
         fields = [one.field for one in space.unknowns]
         if not any(measure.name in fields for measure in expression.measures):
             fix = f"name one of {', '.join(fields)}"
-            raise InputError("bad-expression", "none of the unknowns is in it", fix=fix)
+            raise InputError("bad-expression", "it names none of the fields that vary", fix=fix)
         cost = cls(text.strip(), expression, scenario, space)
         for corner in space.corners:
             cost.at(corner)

@@ -53,13 +53,13 @@ class Question:
         want = at("want", lambda: parse(given["want"]))
         within = at("within", lambda: _share(given.get("within", WITHIN)))
         if not 0.001 <= within <= MOST_WITHIN:
-            raise InputError("out-of-range", "is not between 0.1% and 50%", field="within", fix="give e.g. 10%")
+            raise InputError("out-of-range", "is not between 0.1% and 50%", field="within", fix="write --within 10%")
         vary = given["vary"]
         texts = (vary,) if isinstance(vary, str) else tuple(vary)
         minimize = given.get("minimize")
         if minimize is not None and len(texts) == 1:
-            message = "one unknown has one answer, of which nothing is the least"
-            raise InputError("bad-usage", message, field="minimize", fix="leave it out, or give --vary twice")
+            message = "with one --vary there is one answer, and nothing to minimize"
+            raise InputError("bad-usage", message, field="minimize", fix="remove --minimize, or give --vary twice")
         return cls(name, scenario, texts, want, given.get("scale"), within, given.get("most"), minimize, **how)
 
     @property
@@ -86,8 +86,8 @@ class Question:
         """Margins that may be asked for."""
         most = usual if self.most is None else self.most
         if most < least:
-            message = f"{most} runs are fewer than the first look takes"
-            raise InputError("out-of-range", message, field="runs", fix=f"give {least} or more")
+            message = f"{most} runs are too few to begin the search"
+            raise InputError("out-of-range", message, field="runs", fix=f"write --runs {least} or more")
         return most // self.variants
 
     def checked(self, unknown: Unknown | Space, values: Sequence[Any]) -> tuple[Check, ...]:
@@ -113,8 +113,8 @@ def _share(written: object) -> float:
     try:
         return Loss.parse(written).probability
     except SawtoothError as error:
-        message = f'"{plain(str(written), 40)}" is no share of the answer'
-        raise InputError(error.code, message, fix="give one above 0 in percent, like 10%") from None
+        message = f'"{plain(str(written), 40)}" is not a precision'
+        raise InputError(error.code, message, fix="write a percentage above 0, like 10%") from None
 
 
 def at(field: str, what: Callable[[], Any]) -> Any:

@@ -32,12 +32,14 @@ class Space:
         unknowns = tuple(Unknown.parse(text, scale, scenario) for text in texts)
         fields = [one.field for one in unknowns]
         if len(unknowns) > MOST:
-            message = f"{len(unknowns)} unknowns; at most {MOST}"
-            raise InputError("out-of-range", message, field="vary", fix="fix some of them by --set")
+            message = f"{len(unknowns)} fields vary; at most {MOST} can"
+            raise InputError(
+                "out-of-range", message, field="vary", fix="remove --vary of some, and give those a value by --set"
+            )
         for field in fields:
             if fields.count(field) > 1:
-                message = f"{plain(field, 80)} is unknown twice"
-                raise InputError("duplicate-name", message, field="vary", fix="give one range for it")
+                message = f"{plain(field, 80)} is given to --vary twice"
+                raise InputError("duplicate-name", message, field="vary", fix="give one --vary for it")
         return cls(unknowns)
 
     @property

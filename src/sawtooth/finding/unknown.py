@@ -63,10 +63,10 @@ class Unknown:
         """
         found = _RANGE.fullmatch(text)
         if found is None:
-            raise InputError("bad-override", f'"{plain(text, 80)}" is no range of a field', fix=_EXAMPLE)
+            raise InputError("bad-override", f'"{plain(text, 80)}" is not FIELD=LOW..HIGH', fix=_EXAMPLE)
         field = found[1].strip()
         if field == "seed":
-            fix = "vary another field: each value is asked with several seeds"
+            fix = "vary another field: find runs several seeds for each value anyway"
             raise InputError("conflict", "find sets the seed of each run itself", field=field, fix=fix)
         (low, low_unit), (high, unit) = _end(found[2], field), _end(found[3], field)
         unit, low_unit = unit or low_unit, low_unit or unit
@@ -74,7 +74,8 @@ class Unknown:
             low = low * _factor(low_unit, unit, field)
         if not low < high:
             message = f"the range {plain(found[2], 30)} .. {plain(found[3], 30)} is empty"
-            raise InputError("empty-axis", message, field=field, fix="give the smaller end first")
+            turned = f"{plain(field, 80)}={plain(found[3], 30)}..{plain(found[2], 30)}"
+            raise InputError("empty-axis", message, field=field, fix=f"write the smaller end first: {turned}")
         whole = not unit and low.is_integer() and high.is_integer() and "." not in found[2] + found[3]
         step = 1.0 if whole else _step(unit, field)
         if scale is not None and scale not in SCALES:
@@ -82,7 +83,7 @@ class Unknown:
         chosen: Scale = scale or ("log" if field.split(".")[-1] in _LOG and low >= 0 else "linear")
         if chosen == "log" and low < 0:
             fix = "begin at 0 or above, or give --scale linear"
-            raise InputError("out-of-range", "a logarithmic scale has no place below 0", field=field, fix=fix)
+            raise InputError("out-of-range", "a logarithmic scale cannot go below 0", field=field, fix=fix)
         if low > 0:
             return cls(field, low, high, unit, chosen, step)
         smallest, of = (1.0, "one") if whole else least(scenario, field, unit, high)
@@ -191,18 +192,18 @@ class Unknown:
 def _end(text: str, field: str) -> tuple[float, str]:
     found = _END.fullmatch(text.strip())
     if found is None:
-        raise InputError("bad-quantity", f'"{plain(text, 40)}" is no end of a range', field=field, fix=_EXAMPLE)
+        raise InputError("bad-quantity", f'"{plain(text, 40)}" is not an end of a range', field=field, fix=_EXAMPLE)
     return float(found[1]), (found[2] or "").strip()
 
 
 def _factor(unit: str, into: str, field: str) -> float:
     if unit in _QUANTA or into in _QUANTA:
-        fix = "give both in one unit"
+        fix = "write both ends in one unit"
         raise InputError("bad-quantity", f"the ends are in {plain(unit)} and {plain(into)}", field=field, fix=fix)
     one, other = _amount(unit, field), _amount(into, field)
     if one.dimension != other.dimension:
         message = f"the ends are {one.dimension} and {other.dimension}"
-        raise InputError("bad-quantity", message, field=field, fix="give both in one unit")
+        raise InputError("bad-quantity", message, field=field, fix="write both ends in one unit")
     return float(one.value) / float(other.value)
 
 

@@ -126,7 +126,7 @@ class Additions:
             done = subprocess.run(command, cwd=tree, input=file.content, capture_output=True)
             if done.returncode:
                 said = (done.stdout + done.stderr).decode(errors="replace")
-                fix = "make the patch for the very source that is built (sawtooth kernel build --source)"
+                fix = "make the patch for the source that is built, or name its source: sawtooth kernel build --source"
                 raise InputError("patch-failed", _rejected(said), file=file.path, fix=fix)
 
     def lay(self, tree: Path) -> None:
@@ -164,14 +164,14 @@ class Additions:
             message = f"{files}: registered {', '.join(sorted(fresh)) or 'no congestion control'} at the boot"
             if taken := {name for file in self.programs for name in _named(file.content)} & linux:
                 message += f"; {', '.join(sorted(taken))} is Linux's own"
-            fix = "register each in module_init, under a name (.name, at most 15 characters) that Linux has not"
+            fix = "register each in module_init, under a name (.name, at most 15 characters) that Linux does not use"
             raise SawtoothError("build-failed", message, fix=fix)
         for ours, theirs in self.names:
             if theirs not in found:
                 message = f"{ours}={theirs}: this kernel has no {theirs}"
                 raise InputError("unknown-name", message, field="names", fix=f"name one of: {', '.join(found)}")
             if ours in found and ours not in dict(self.names).values():
-                message = f"{ours}={theirs}: this kernel has a {ours} of its own, which nothing could ask for"
+                message = f"{ours}={theirs}: this kernel has a {ours} of its own, which no scenario could name"
                 raise InputError("conflict", message, field="names", fix="choose another name")
         modules = [
             file.describe() | {"controls": sorted(fresh.intersection(_named(file.content)))} for file in self.modules

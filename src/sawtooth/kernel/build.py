@@ -264,15 +264,15 @@ def _failure(log: Path, status: int, added: Additions) -> SawtoothError:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-400:]
     wrong = [line.strip() for line in lines if re.search(r"\berror\b|fatal|No space left", line)]
     if any("No space left" in line for line in wrong):
-        fix = "free some space, then run the same command again: it goes on where it stopped"
+        fix = "free some space, then run the same command again: it continues where it stopped"
         return SawtoothError("disk-full", "no space is left on the disk", file=log, fix=fix)
     for file in added.modules:
         about = [line.removeprefix(f"{FOLDER}/") for line in wrong if line.startswith(f"{FOLDER}/{file.path.name}:")]
         if about:
-            fix = f"mend it and give the same command again; all that the compiler said is in {log}"
+            fix = f"correct it and run the same command again; the full output of the compiler is in {log}"
             return InputError("bad-module", f"does not compile: {about[0][:200]}", file=file.path, fix=fix)
     first = f": {wrong[0][:200]}" if wrong else ""
-    fix = "the file has all that was printed; the same command goes on where it stopped"
+    fix = "the file has the full output; the same command continues where it stopped"
     return SawtoothError("build-failed", f"make ended with status {status}{first}", file=log, fix=fix)
 
 
@@ -289,7 +289,7 @@ def _algorithms(binary: Path) -> list[str]:
     finally:
         shutil.rmtree(share)
     if not found:
-        message = "the kernel boots, and names no congestion control"
+        message = "the kernel boots, but lists no congestion control"
         raise SawtoothError("build-failed", message, fix=f"use the package {source.PACKAGE}")
     return found
 

@@ -134,7 +134,7 @@ def find(hz: int = DEFAULT_HZ, name: str | None = None) -> Kernel:
     if name is None:
         fix = f"build it, a few minutes: {command}"
     elif any(kernel.name == name for kernel in everything()):
-        fix = f"build it again with the options that it was built with, and this: {command} --name {name}"
+        fix = f"build it again with its other options, and these: {command} --name {name}"
     else:
         names = sorted({kernel.name for kernel in installed() if kernel.name})
         has = f"there is {', '.join(names)}; or " if names else ""

@@ -198,7 +198,9 @@ def unpack(source: Source, tree: Path, hz: int, patch: Callable[[Path], None] | 
         else:
             _extract(source.path, aside)
             if _tarball(source.path) != source:
-                raise InputError("bad-source", "changed while it was unpacked", file=source.path, fix="start again")
+                raise InputError(
+                    "bad-source", "changed while it was unpacked", file=source.path, fix="run the same command again"
+                )
         _check(aside, source.path)
         if patch is not None:
             patch(aside)
@@ -268,7 +270,7 @@ def _apply(edit: Edit, tree: Path, shown: Path, hz: int) -> None:
     if not count and edit.for_speed:
         return
     if not count:
-        message = f"{edit.file} has not the place that sawtooth has to edit: this kernel is not supported"
+        message = f"{edit.file} cannot be edited as sawtooth needs: this kernel is not supported"
         raise InputError("bad-source", message, file=shown, fix=f"use Debian's package {PACKAGE}")
     path.write_text(after, encoding="utf-8")
 

@@ -49,9 +49,11 @@ def _json(text: str) -> dict[str, Any]:
     try:
         told = json_value(text)
     except ValueError as error:
-        raise InputError("wrong-type", f"that is no scenario: {error}", fix="send what a link holds") from error
+        raise InputError(
+            "wrong-type", f"that is not a scenario: {error}", fix="send the JSON that a link to the page holds"
+        ) from error
     if not isinstance(told, dict):
-        raise InputError("wrong-type", "a scenario is a table", fix="send what a link holds")
+        raise InputError("wrong-type", "a scenario is a table", fix="send the JSON that a link to the page holds")
     return told
 
 
@@ -59,7 +61,7 @@ def _only_known(told: dict[str, Any]) -> None:
     _known(told, "", "")
     topology = told.get("topology", "path")
     if topology != "path":
-        raise InputError("unsupported", "the laboratory has the topology path only", field="topology", fix=_HERE)
+        raise InputError("unsupported", "the laboratory has only the topology path", field="topology", fix=_HERE)
     for name in ("path", "host"):
         if isinstance(told.get(name), dict):
             _known(told[name], name, name)
@@ -70,7 +72,7 @@ def _only_known(told: dict[str, Any]) -> None:
         _known(flow, "flows", f"flows.{at}")
         cc = flow.get("cc", "")
         if not isinstance(cc, str) and not (isinstance(cc, dict) and cc.keys() <= {"name", "variant"}):
-            message = "the laboratory has controls by name, and their variants"
+            message = "the laboratory has only controls by name, and their variants"
             raise InputError("unsupported", message, field=f"flows.{at}.cc", fix=_HERE)
 
 

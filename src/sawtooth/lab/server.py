@@ -275,7 +275,7 @@ class _Handler(BaseHTTPRequestHandler):
         kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
         if kind not in (asked.JSON, asked.TOML):
             fix = f"send {asked.TOML}, or {asked.JSON}"
-            raise InputError("wrong-type", "that is no scenario", field="Content-Type", fix=fix)
+            raise InputError("wrong-type", "that is not a scenario", field="Content-Type", fix=fix)
         length = self.headers.get("Content-Length") or ""
         size = int(length) if length.isascii() and length.isdigit() and len(length) < 13 else None
         if size is None or size > LARGEST:

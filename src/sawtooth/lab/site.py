@@ -42,8 +42,8 @@ class Site:
         home = Path(directory)
         index = home / "index.html"
         if index.exists() and b"<title>sawtooth lab</title>" not in index.read_bytes()[:4096]:
-            fix = "name a directory without one"
-            raise InputError("conflict", "there is another page of that name", file=index, fix=fix)
+            fix = "name another directory"
+            raise InputError("conflict", "this directory has another page named index.html", file=index, fix=fix)
         with writing(home):
             home.mkdir(parents=True, exist_ok=True)
             written = {home / name: content for name, content in self.files.items() if name not in SERVED}

@@ -34,7 +34,7 @@ def told(directory: Path, most_rows: int) -> dict[str, Any]:
     """Of a finished study. Raises SawtoothError ``not-a-result``."""
     found = store.describe(directory)
     if found["finished"] is None:
-        fix = "run the same command again: it goes on where it stopped"
+        fix = "run the same command again: it continues where it stopped"
         raise SawtoothError("not-a-result", "the study is not finished", file=directory, fix=fix)
     study = found["study"]
     words = {name: _text(study.get(name)) for name in ("title", "name", "question")}

@@ -222,7 +222,7 @@ class Apart:
             return InputError("unknown-name", message, file=file, field=field, fix=suggestion(name, known))
         if kind == "bad-value":
             name, value, of, _ = words
-            message = f'the parameter {name}, of type {of}, does not take "{plain(value, 60)}"'
+            message = f'the parameter {name}, of type {of}, does not accept "{plain(value, 60)}"'
             field = self._at(wanted, "parameters", name)
             return InputError("module-refused", message, file=file, field=field, fix=f"give a value of type {of}")
         if kind == "no-control":
@@ -235,8 +235,8 @@ class Apart:
             field = self._at(wanted, "name")
             return InputError("unknown-name", message, file=file, field=field, fix=suggestion(name, known))
         if kind == "refused":
-            message = f"the module does not begin: {words[0]}"
-            fix = "its module_init is to register it with tcp_register_congestion_control, and to return 0"
+            message = f"the module does not start: {words[0]}"
+            fix = "let its module_init register it with tcp_register_congestion_control, and return 0"
             return InputError("module-refused", message, file=file, field=self._at(wanted), fix=fix)
         message = f"the module cannot be loaded: {plain(words[0], 200)}"
         return SawtoothError("module-failed", message, file=file, field=self._at(wanted), fix=_REPORT_IT)
@@ -264,7 +264,7 @@ class Apart:
             where = f"in its {_core.MODULE_HOOKS[hook]}" + (f", {line}" if line else "")
             message = f"the module {why}, {where}"
             return SawtoothError(
-                "module-failed", message, file=wanted.sources[0], field=self._at(wanted), fix="mend the module"
+                "module-failed", message, file=wanted.sources[0], field=self._at(wanted), fix="correct the module"
             )
         files = ", ".join(wanted.file for wanted in self._distinct)
         message = f"the process that ran {files} {why}, outside of a hook"

@@ -122,7 +122,7 @@ def _run(command: Sequence[str], given: Sequence[str]) -> bytes:
         )
     except subprocess.TimeoutExpired as error:
         message = f"the compiler did not end within {_TIMEOUT_S:.0f} s"
-        raise InputError("compile-failed", message, file=given[0], fix="mend the source") from error
+        raise InputError("compile-failed", message, file=given[0], fix="correct the source") from error
     except OSError as error:
         raise SawtoothError("tool-missing", f"the C compiler cannot be run: {error}", fix="install gcc") from error
     if done.returncode:

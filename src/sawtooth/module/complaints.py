@@ -30,11 +30,11 @@ def refused(said: str, sources: Sequence[str]) -> InputError:
     if not found:
         symbol = _NO_SYMBOL.search(said)
         if symbol:
-            message = f"nothing defines {symbol[1]}, which it uses"
-            fix = f'if another file of it does, name both: source = ["{Path(sources[0]).name}", "…"]; {_OWN}'
+            message = f"it uses {symbol[1]}, which is not defined"
+            fix = f'if another of its files defines it, name both: source = ["{Path(sources[0]).name}", "…"]; {_OWN}'
             return InputError("compile-failed", message, file=sources[0], fix=fix)
         words = plain(said.strip().splitlines()[-1] if said.strip() else "it said nothing", 200)
-        return InputError("compile-failed", f"the compiler failed: {words}", file=sources[0], fix="mend the source")
+        return InputError("compile-failed", f"the compiler failed: {words}", file=sources[0], fix="correct the source")
     file, line, text = found[0]
     message = f"line {line}: {plain(text, 200)}"
     others = [f"line {line}: {plain(text, 80)}" for other, line, text in found[1:] if other == file]
@@ -57,7 +57,7 @@ def _fix(text: str) -> str:
         near = nearest(missing_name, interface.everything())
         has = f'the nearest that the interface has is "{near}"' if near else "the interface has nothing like it"
         return f"{has}; {_OWN}"
-    return "mend the source"
+    return "correct the source"
 
 
 def _fields(structure: str, field: str) -> str:

@@ -16,7 +16,7 @@ def check(sources: Sequence[str]) -> None:
             fix = "a source is named beside the scenario file, or by its whole path"
             raise InputError("file-not-found", "there is no such file", file=source, fix=fix)
         if not path.is_file():
-            raise InputError("file-unreadable", "this is no file", file=source, fix="name the C file of the module")
+            raise InputError("file-unreadable", "this is not a file", file=source, fix="name the C file of the module")
         try:
             path.read_bytes()
         except OSError as error:

@@ -82,7 +82,7 @@ def listing(
             if word not in known:
                 raise InputError("unknown-name", f'there is no "{word}" here', fix=suggestion(word, known))
     if not root.is_dir():
-        fix = "name the directory that results are in: the one that run was given with --out"
+        fix = "name the directory of results, which sawtooth run --out was given"
         raise InputError("file-not-found", "there is no such directory", file=root, fix=fix)
     found = [entry(root, where, verify) for where in results_below(root)]
     found = [

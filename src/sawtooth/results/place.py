@@ -20,7 +20,7 @@ def place(name: Path | str, home: Path | str = HOME) -> Path:
     given = Path(name)
     found = next((one for one in (given, Path(home) / given) if one.exists()), None)
     if found is None:
-        fix = "check the name: sawtooth results lists those that there are"
+        fix = "check the name; list results: sawtooth results"
         raise InputError("file-not-found", "there is no such directory", file=given, fix=fix)
     if is_result(found):
         return found

@@ -54,14 +54,14 @@ def query(sql: str, directory: Path | str = HOME, *, names: Iterable[str] = (), 
     """
     duckdb = _duckdb()
     if len(sql) > LONGEST:
-        raise InputError("bad-query", f"{len(sql)} characters; at most {LONGEST}", fix="ask for less at once")
+        raise InputError("bad-query", f"{len(sql)} characters; at most {LONGEST}", fix="write a shorter one")
     found = Views(listing(directory, names=tuple(names), latest=latest))
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
         raise _wrong(error, found) from None
     if len(statements) != 1 or not _reads(duckdb, statements[0]):
-        message = "is not one question: SELECT, DESCRIBE, SUMMARIZE or EXPLAIN"
+        message = "is not a single query: SELECT, DESCRIBE, SUMMARIZE or EXPLAIN"
         raise InputError("bad-query", message, field="SQL", fix='write it like "SELECT * FROM results"')
     with _connection(duckdb) as connection:
         try:
@@ -185,11 +185,15 @@ def _lay_files(connection: Any, name: str, files: dict[Path, Place]) -> None:
 def _wrong(error: Exception, found: Views) -> SawtoothError:
     """DuckDB's own words, without the part that shows the place by signs below it."""
     words = str(error).strip().split("\n\nLINE ")[0]
-    told = InputError("bad-query", words, field="SQL", fix=f"there are: {', '.join(found.there())}")
     if ".parquet'" in words:
-        fix = "sawtooth results --verify says which result is damaged"
-        told = InputError("bad-query", words, field="SQL", fix=fix)
-    return told
+        fix = "find the damaged result: sawtooth results --verify"
+    elif words.startswith("Catalog Error"):
+        fix = f"choose one of: {', '.join(found.there())}"
+    elif words.startswith("Binder Error"):
+        fix = "list the tables and their columns: sawtooth query"
+    else:
+        fix = f'write it like "SELECT * FROM results"; the tables are: {", ".join(found.there())}'
+    return InputError("bad-query", words, field="SQL", fix=fix)
 
 
 def _name(text: str) -> str:

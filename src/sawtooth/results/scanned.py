@@ -29,7 +29,7 @@ def scanned(files: Sequence[Path], number: str) -> FileSystemDataset:
         try:
             schemas.append(_plain(fragment.physical_schema))
         except (pa.ArrowException, OSError) as error:
-            fix = "sawtooth results --verify says which result is damaged"
+            fix = "find the damaged result: sawtooth results --verify"
             raise InputError("bad-query", f"cannot be read: {error}", file=path, field="SQL", fix=fix) from None
         fragments.append(fragment)
     schema = _together(schemas).append(pa.field(number, pa.int32()))

@@ -58,25 +58,33 @@ class Arrivals(Part):
     def _agrees(self) -> Self:
         given = [name for name in ("every", "load", "times") if getattr(self, name) is not None]
         if len(given) != 1:
-            what = f"{' and '.join(given)} exclude each other" if given else "nothing says when transfers come"
-            code = "conflict" if given else "missing-field"
-            fix = 'give one of every = "20 ms", load = "30%", times = "transfers.csv"'
-            raise InputError(code, what, field=given[1] if given else "every", fix=fix)
+            if given:
+                both = " and ".join(given)
+                fix = f"remove all but one of {both}"
+                raise InputError("conflict", f"{both} exclude each other", field=given[1], fix=fix)
+            message = "this source does not say when transfers start"
+            fix = 'add one of every = "20 ms", load = "30%" or times = "transfers.csv"'
+            raise InputError("missing-field", message, field="every", fix=fix)
         if self.times is not None:
             try:
                 listed = read_transfers(self.times)
             except InputError as error:
                 raise InputError(error.code, error.message, file=error.file, field="times", fix=error.fix) from None
             if listed.bytes and self.sizes is not None:
-                message = "the file says how large transfers are, too"
-                raise InputError("conflict", message, field="sizes", fix="remove one of the two")
+                message = "the file in times has the size of each transfer, so sizes would be ignored"
+                raise InputError("conflict", message, field="sizes", fix="remove sizes")
             if listed.bytes:
                 return self
         if self.sizes is None:
-            message = "nothing says how large transfers are"
-            raise InputError("missing-field", message, field="sizes", fix='give sizes = "100 kB"')
+            message = "this source does not say how large transfers are"
+            raise InputError("missing-field", message, field="sizes", fix='add sizes = "100 kB"')
         if isinstance(self.load, Loss) and not self.load.ppb:
-            raise InputError("out-of-range", "no load at all", field="load", fix="leave the flow out")
+            raise InputError(
+                "out-of-range",
+                "a load of 0% sends nothing",
+                field="load",
+                fix='write load = "30%", or remove the flow',
+            )
         return self
 
     def compile(self, bottleneck_bps: int | None) -> compiled.Arrivals:
@@ -104,12 +112,14 @@ class Arrivals(Part):
         elif bottleneck_bps is not None:
             load_bps = Fraction(bottleneck_bps) * self.load.ppb / 10**9
         else:
-            message = f'no transmitter is on the way, of whose rate "{self.load}" could be the share'
-            raise InputError("conflict", message, field="load", fix='give it as a rate: load = "30 Mbit/s"')
+            message = f'"{self.load}" is a share of a link\'s rate, and no link on this way has a rate'
+            raise InputError("conflict", message, field="load", fix='write it as a rate: load = "30 Mbit/s"')
         mean_ns = round(Fraction(mean_bytes(self.sizes)) * 8 * 10**9 / load_bps)
         if not _SHORTEST_NS <= mean_ns <= _LONGEST_S * 10**9:
-            message = f'"{self.load}" by these sizes is a transfer each {mean_ns / 1e9:.3g} s'
-            raise InputError("out-of-range", message, field="load", fix="choose 1 us … 30 d from one to the next")
+            message = f'"{self.load}" with these sizes starts a transfer every {mean_ns / 1e9:.3g} s'
+            raise InputError(
+                "out-of-range", message, field="load", fix="choose a load that starts a transfer every 1 us … 30 d"
+            )
         return mean_ns
 
 

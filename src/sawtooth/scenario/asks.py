@@ -127,11 +127,14 @@ class Video(Part):
     def _agrees(self) -> Self:
         if any(low >= high for low, high in zip(self.rates, self.rates[1:], strict=False)):
             raise InputError(
-                "out-of-range", "rates are not in order, each higher than the last", field="rates", fix="sort them"
+                "out-of-range",
+                "each rate must be higher than the one before it",
+                field="rates",
+                fix="write the rates in rising order, each once",
             )
         if self.segment > self.buffer:
-            message = f'a segment of "{self.segment}" does not fit "{self.buffer}"'
-            raise InputError("out-of-range", message, field="buffer", fix="hold at least one segment")
+            message = f'a segment of "{self.segment}" does not fit into a buffer of "{self.buffer}"'
+            raise InputError("out-of-range", message, field="buffer", fix="choose a buffer of at least one segment")
         return self
 
     @property

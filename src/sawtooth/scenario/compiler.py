@@ -155,7 +155,7 @@ def _steps(wire: Wire, scenario: Scenario) -> Steps:
     )
     if found.losses and isinstance(wire.loss, LossPattern):
         message = f'the losses of "{wire.name}" are a pattern, and change'
-        raise InputError("conflict", message, field=f"{wire.where}.loss", fix="give the loss as a share")
+        raise InputError("conflict", message, field=f"{wire.where}.loss", fix='write it as a share, like "1%"')
     return found
 
 
@@ -180,7 +180,7 @@ def _paces(
             continue
         what = next(name for name, one in zip(("changes", "trace", "opportunity"), given, strict=True) if one)
         if sum(given) > 1:
-            fix = "leave one of them out"
+            fix = f"remove {what}, or the others"
             message = f'of "{wire.name}", changes of the rate, a trace and opportunities exclude each other'
             raise InputError("conflict", message, field=f"{wire.where}.{what}", fix=fix)
         index = wire.transmitter
@@ -191,7 +191,10 @@ def _paces(
         ):
             message = f'"{wire.name}" has no rate of its own to change'
             raise InputError(
-                "conflict", message, field=f"{wire.where}.{what}", fix="give the link a rate, and its host no card"
+                "conflict",
+                message,
+                field=f"{wire.where}.{what}",
+                fix="add a rate to the link, and remove its host's card",
             )
         rate_bps = network.transmitters[index].rate_bps
         if traced is not None:
@@ -211,8 +214,8 @@ def _kernel(scenario: Scenario, network: Network) -> str | None:
     for host in others:
         if names[host] != names[first]:
             ours, theirs = (f'"{one}"' if one else "Linux without additions" for one in (names[host], names[first]))
-            message = f"a run has one kernel, and {first} runs {theirs}, {host} {ours}"
-            fix = 'name it for all hosts: [host] kernel = "NAME"'
+            message = f"all hosts of a run share one kernel, but {first} asks for {theirs}, and {host} for {ours}"
+            fix = 'remove kernel from each [hosts.NAME], and set it once: [host] kernel = "NAME"'
             raise InputError("conflict", message, field=f"hosts.{host}.kernel", fix=fix)
     return names[first]
 
@@ -247,7 +250,7 @@ def place_flows(scenario: Scenario, network: Network, router: Router) -> list[Pl
         taken += used
     if sum(one.count for one in placed) > MAX_CONNECTIONS:
         message = f"more than {MAX_CONNECTIONS} connections in all"
-        raise InputError("out-of-range", message, field="flows", fix="lower the counts")
+        raise InputError("out-of-range", message, field="flows", fix="lower the count of the flows")
     return placed
 
 
@@ -271,7 +274,9 @@ def _probe_count(probe: Probe, duration: Span, at: str) -> int:
     count = -(-(duration.ns - probe.start.ns) // probe.interval.ns)
     if count > MAX_SAMPLES:
         message = f"{count} probes are more than {MAX_SAMPLES}"
-        raise InputError("out-of-range", message, field=f"{at}.interval", fix="probe less often, or give a count")
+        raise InputError(
+            "out-of-range", message, field=f"{at}.interval", fix="choose a longer interval, or add count = 1000"
+        )
     return count
 
 
@@ -283,7 +288,8 @@ def _names(table: str, items: Sequence[Flow | Probe], bases: Sequence[str]) -> l
         counted = Counter(given)
         index = next(i for i, item in enumerate(items) if item.name is not None and counted[item.name] > 1)
         message = f'two {table} are named "{items[index].name}"'
-        raise InputError("duplicate-name", message, field=f"{table}.{index}.name", fix="name one of them otherwise")
+        fix = f'name this one, like "{items[index].name}-2"'
+        raise InputError("duplicate-name", message, field=f"{table}.{index}.name", fix=fix)
     names: list[str] = []
     numbers: dict[str, int] = {}
     for item, base in zip(items, bases, strict=True):
@@ -314,8 +320,10 @@ def _ends(
     if network.ends is None:
         for end, field in ((source, "from"), (target, "to")):
             if end is None:
-                message = "a custom topology has no ends of its own"
-                raise InputError("missing-field", message, field=f"{at}.{field}", fix="name the host")
+                message = "a custom topology has no default sender and receiver"
+                hosts = list(network.hosts)[:20]
+                fix = f'add {field} = "{hosts[0]}", or another of: {", ".join(hosts)}'
+                raise InputError("missing-field", message, field=f"{at}.{field}", fix=fix)
     elif source is None and target is None:
         source, target = network.ends
     elif scenario.topology == "dumbbell":
@@ -327,7 +335,7 @@ def _ends(
         return source, target
     for end, field in ((source, "from"), (target, "to")):
         if end in ("s*", "r*") and scenario.topology == "dumbbell":
-            message = f'"{end}" is every host of one side, so the other end is every host of the other side'
+            message = f'"{end}" means every host of one side, so the other end must be every host of the other side'
             raise InputError("conflict", message, field=f"{at}.{field}", fix='write from = "s*" and to = "r*"')
         if end not in network.known:
             message = f'no host is named "{end}"'
@@ -375,8 +383,13 @@ def _transmitter(
         with _within(transmitter.where):
             shaped = given.compile(frame, transmitter.rate_bps)
         if pace is not None:
-            message = f'the rate of "{transmitter.name}" varies, and its queue is a token bucket'
-            raise InputError("conflict", message, field=transmitter.where, fix="put a host between: one on each link")
+            message = f'the rate of "{transmitter.name}" varies, and a token bucket needs a constant one'
+            raise InputError(
+                "conflict",
+                message,
+                field=transmitter.where,
+                fix="split the link in two with a host between them, and give the token bucket to the other one",
+            )
         waiting = given.waiting_bytes(frame)
         return compiled.Transmitter(transmitter.name, transmitter.rate_bps, None, waiting, shaped)
     if isinstance(given, Cake):
@@ -395,7 +408,8 @@ def _transmitter(
         packets = max(1, int(queue.amount * bits / 8 / frame + Fraction(1, 2)))
         if packets > _MAX_QUEUE_PACKETS:
             message = f'"{queue}" is {packets} packets, more than {_MAX_QUEUE_PACKETS}'
-            raise InputError("out-of-range", message, field=transmitter.where, fix="choose a smaller queue")
+            fix = f'choose at most "{_MAX_QUEUE_PACKETS} packets"'
+            raise InputError("out-of-range", message, field=transmitter.where, fix=fix)
     elif queue.unit == "ns":
         limit = max(frame, int(transmitter.rate_bps * queue.amount / 8 / 10**9))
     else:
@@ -463,8 +477,8 @@ def _flow(placed: Placed, flow: Flow, network: Network) -> compiled.Flow:
 
 def _arrivals(placed: Placed, source: Arrivals, network: Network) -> compiled.Arrivals:
     if placed.count > 1:
-        message = "transfers come by themselves, so they are not counted"
-        fix = "leave it out, and say how many come by their load; for s*, give at most the number of pairs"
+        message = "a source of arrivals opens its own connections, so count does not apply"
+        fix = "remove count, and set how many start with load or every; for s*, count is at most the number of pairs"
         raise InputError("conflict", message, field=f"flows.{placed.index}.count", fix=fix)
     crossed = [network.wires[index].transmitter for index in placed.forward]
     rates = [network.transmitters[index].rate_bps for index in crossed if index is not None]

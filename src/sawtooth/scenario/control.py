@@ -52,7 +52,7 @@ def check_control(name: str, kernel: str | None) -> None:
     Raises InputError ``unknown-name``.
     """
     if name not in CONGESTION_CONTROLS and kernel is None:
-        fix = f"{suggestion(name, CONGESTION_CONTROLS)} or name the kernel that has it: host.kernel"
+        fix = f"{suggestion(name, CONGESTION_CONTROLS)} or set host.kernel to a kernel that has it"
         raise InputError("unknown-name", f'no congestion control is named "{plain(name, 60)}"', fix=fix)
 
 
@@ -61,20 +61,22 @@ def _sources(value: object) -> object:
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError("wrong-type", "a source is the name of a C file, or a list", fix='write source = "tcp_mine.c"')
     if not all(names):
-        raise InputError("bad-name", "a source has no name", fix='write source = "tcp_mine.c"')
+        raise InputError("bad-name", "the name of a source file is empty", fix='write source = "tcp_mine.c"')
     return tuple(one_line(str(name)) for name in names)
 
 
 def _parameter(value: object) -> object:
     if isinstance(value, str):
         if len(value) > 1000 or "\0" in value:
-            raise InputError("out-of-range", "a parameter is at most 1000 characters", fix="shorten it")
+            raise InputError(
+                "out-of-range", "a parameter has at most 1000 characters", fix="shorten it to 1000 characters"
+            )
         return value
     if not isinstance(value, int):
-        fix = "write it as the module's type: a whole number, true or false, or text"
-        raise InputError("wrong-type", "a module has no parameters of such a type", fix=fix)
+        fix = "write a whole number, true or false, or text, as the module declares it"
+        raise InputError("wrong-type", "a parameter of a module cannot have a value of this type", fix=fix)
     if not -(2**63) <= value < 2**64:
-        raise InputError("out-of-range", "no type of a parameter holds this number", fix="choose a smaller one")
+        raise InputError("out-of-range", "no type of parameter can hold this number", fix="choose a smaller number")
     return value
 
 
@@ -151,8 +153,8 @@ def told_control(value: object) -> object:
             raise first_problem(error, kind, None) from None
     if not isinstance(value, str):
         fix = 'write it in quotes, cc = "cubic", or as a module: cc = { source = "tcp_mine.c" }'
-        raise InputError("wrong-type", "text is needed, or a table", fix=fix)
+        raise InputError("wrong-type", "text or a table is needed", fix=fix)
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,15}", value):
-        fix = 'letters, digits, "-" and "_", at most 15'
+        fix = 'use letters, digits, "-" and "_", at most 15'
         raise InputError("bad-name", f'"{plain(value, 60)}" is not a name that can be used here', fix=fix)
     return value

@@ -34,15 +34,15 @@ class Udp(Part):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.rate.bps > self.size.bytes * 8 * _A_SECOND:
-            message = f'"{self.rate}" by "{self.size}" is more than a datagram in a microsecond'
+            message = f'"{self.rate}" by "{self.size}" is more than one datagram per microsecond'
             raise InputError("out-of-range", message, field="rate", fix="lower the rate")
         for name in ("on", "off"):
             if self.pattern == "on-off" and getattr(self, name) is None:
-                message = "a source that is on and off by turns needs both times"
-                raise InputError("missing-field", message, field=name, fix=f'give {name} = "1 s"')
+                message = 'pattern = "on-off" needs both on and off'
+                raise InputError("missing-field", message, field=name, fix=f'add {name} = "1 s"')
             if self.pattern != "on-off" and getattr(self, name) is not None:
-                message = f'a source that is "{self.pattern}" has no such time'
-                raise InputError("conflict", message, field=name, fix='set pattern = "on-off", or leave it out')
+                message = f'a source that is "{self.pattern}" does not use this time'
+                raise InputError("conflict", message, field=name, fix='set pattern = "on-off", or remove this field')
         return self
 
     def compile(self) -> compiled.Datagrams:

@@ -30,8 +30,13 @@ def as_custom(scenario: Scenario) -> Scenario:
     if scenario.topology == "custom":
         return scenario
     if scenario.topology == "path" and scenario.path_table.trace is not None:
-        message = "a trace of a path is for three links, and a file of a custom topology has one a link"
-        raise InputError("unsupported", message, field="path.trace", fix="leave the trace out, and add it to a link")
+        message = "path.trace describes three links at once, and a custom topology has one trace per link"
+        raise InputError(
+            "unsupported",
+            message,
+            field="path.trace",
+            fix="remove path.trace, draw the topology, then add the trace to a link",
+        )
     network = build(scenario)
     router = Router(network)
     flows, probes = place_flows(scenario, network, router), place_probes(scenario, network, router)

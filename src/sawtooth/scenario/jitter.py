@@ -47,12 +47,17 @@ class Jitter(Short):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.distribution == "table" and self.table is None:
-            raise InputError("missing-field", "it is in no file", field="table", fix='write table = "measured.dist"')
+            raise InputError(
+                "missing-field",
+                'distribution = "table" needs a file',
+                field="table",
+                fix='write table = "measured.dist"',
+            )
         if self.table is None:
             return self
         if self.distribution != "table":
-            message = f'a file tells another distribution than "{self.distribution}"'
-            raise InputError("conflict", message, field="table", fix='leave it out, or write distribution = "table"')
+            message = f'a table replaces the distribution, so it conflicts with "{self.distribution}"'
+            raise InputError("conflict", message, field="table", fix='remove table, or write distribution = "table"')
         try:
             read_deviations(self.table)
         except InputError as error:

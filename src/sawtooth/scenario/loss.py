@@ -61,15 +61,15 @@ class LossPattern(Part):
         by_mean = self.mean is not None or self.burst is not None
         given = sum((self.every is not None, self.gilbert_elliott is not None, by_mean))
         if not given:
-            fix = 'write loss = { mean = "1%", burst = "5 packets" }, { every = 1000 } or { gilbert_elliott = '
+            fix = 'write { mean = "1%", burst = "5 packets" }, { every = 1000 } or { gilbert_elliott = '
             fix += '{ p = "1%", r = "30%" } }'
             raise InputError("missing-field", "this table does not say which packets are lost", fix=fix)
         if given > 1 and by_mean:
             message = f'"{other}" and "mean" with "burst" are two ways to say which packets are lost'
-            raise InputError("conflict", message, fix=f'remove "{other}", or "mean" and "burst"')
+            raise InputError("conflict", message, fix=f"remove {other}, or mean and burst")
         if given > 1:
             message = "packets are lost at even distances or in bursts, not both"
-            raise InputError("conflict", message, fix='remove "every" or "gilbert_elliott"')
+            raise InputError("conflict", message, fix="remove every or gilbert_elliott")
         if self.mean is not None and self.burst is not None:
             _are_possible(self.mean, self.burst)
         elif self.mean is not None:

@@ -12,8 +12,8 @@ from sawtooth.plain import is_plain, plain
 
 def _not_a_number(value: str) -> str:
     if value.isdigit():
-        fix = "begin it with a letter: flows.0 means the first one"
-        raise InputError("bad-name", f'a name made of digits only, "{value}", reads as a position', fix=fix)
+        fix = f'begin it with a letter, like "n{value}": flows.0 means the first flow'
+        raise InputError("bad-name", f'a name made of digits only, "{value}", would be read as a position', fix=fix)
     return value
 
 

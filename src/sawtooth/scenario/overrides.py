@@ -25,7 +25,10 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(
-            "bad-override", f'"{plain(text, 80)}" sets nothing', field="--set", fix='write path.rtt="140 ms"'
+            "bad-override",
+            f'"{plain(text, 80)}" is not FIELD=VALUE',
+            field="--set",
+            fix='write it like path.rtt="140 ms"',
         )
     return key.strip(), parse_value(value.strip())
 
@@ -55,7 +58,7 @@ def apply(tables: Mapping[str, Any], changes: Mapping[str, Any], names: Mapping[
                 "bad-override", f'"{plain(key)}" is not a field', field=key or None, fix="write it like path.rtt"
             )
         if len(steps) > DEEPEST:
-            message = f"no field is {len(steps)} tables deep"
+            message = f"no field is {len(steps)} levels deep"
             raise InputError("bad-override", message, field=key, fix="write it like path.rtt")
         if steps[0] in LISTS and len(steps) > 1:
             _set_in_list(changed, key, steps, value, named.get(steps[0], ()))
@@ -78,8 +81,13 @@ def _set_in_list(tables: dict[str, Any], key: str, steps: list[str], value: Any,
         raise InputError("bad-override", f"there are no {steps[0]} to set", field=key, fix=fix)
     if steps[1].isdigit() and len(steps[1]) < 10:
         if int(steps[1]) >= len(items):
-            message = f"there are {len(items)} {steps[0]}; the first is 0"
-            raise InputError("bad-override", message, field=key, fix=f"choose 0 … {len(items) - 1}")
+            message = f"the scenario has {len(items)} of these {steps[0]}, counted from 0"
+            raise InputError(
+                "bad-override",
+                message,
+                field=key,
+                fix="choose 0" if len(items) == 1 else f"choose 0 … {len(items) - 1}",
+            )
         chosen, rest = [items[int(steps[1])]], steps[2:]
     elif steps[1] in names:
         chosen, rest = [items[list(names).index(steps[1])]], steps[2:]
@@ -115,8 +123,8 @@ def _set(table: Any, key: str, steps: Sequence[str], value: Any) -> None:
             table[step] = {}
         table = table.setdefault(step, {})
     if not isinstance(table, dict):
-        fix = "name a field of a table"
+        fix = "write it like path.rtt"
         raise InputError(
-            "bad-override", f'"{plain(key)}" goes on below a field that is not a table', field=key, fix=fix
+            "bad-override", f'"{plain(key)}" names a field below one that is not a table', field=key, fix=fix
         )
     table[steps[-1]] = value

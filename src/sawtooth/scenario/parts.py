@@ -365,7 +365,7 @@ class Flow(Part):
     def _agrees(self) -> Self:
         if isinstance(self.source, Udp) and "cc" in self.model_fields_set:
             message = "datagrams have no congestion control"
-            raise InputError("conflict", message, field="cc", fix="leave it out")
+            raise InputError("conflict", message, field="cc", fix="remove cc")
         return self
 
     @model_serializer(mode="wrap")

@@ -17,13 +17,13 @@ Model = TypeVar("Model", bound=BaseModel)
 
 # For each of pydantic's types of problem: what is needed, and how it is written.
 _TYPES = {
-    "int_type": ("a whole number is needed", "write it without quotes, unit or decimals: {last} = 10"),
+    "int_type": ("a whole number is needed", "write it without quotes, unit or decimals, like {last} = 10"),
     "int_from_float": ("a whole number is needed", "write it without decimals"),
     "bool_type": ("true or false is needed", "write {last} = true or {last} = false"),
     "string_type": ("text is needed", 'write it in quotes: {last} = "…"'),
-    "tuple_type": ("a list is needed", "write [[{last}]] for a list of tables, or [ … ]"),
-    "model_type": ("a table is needed", "write [{last}] and its fields below"),
-    "dict_type": ("a table is needed", "write [{last}.NAME] and its fields below"),
+    "tuple_type": ("a list is needed", "write it as a list: {last} = [ … ], or [[{last}]] for a list of tables"),
+    "model_type": ("a table is needed", "write it as a table: {last} = {{ FIELD = VALUE }}"),
+    "dict_type": ("a table is needed", "write tables by name: [{last}.NAME]"),
 }
 
 _LENGTHS = {
@@ -59,7 +59,7 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         fix = elsewhere(location, fields) or fix
         return say("unknown-field", "there is no such field", fix)
     if kind == "missing":
-        return say("missing-field", "this field is needed and missing", f'give "{location[-1]}"')
+        return say("missing-field", "this field is required", f'add the field "{location[-1]}"')
     if kind == "literal_error":
         known = _literals(str(context.get("expected", "")))
         given = plain(problem["input"], 60)
@@ -77,9 +77,9 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         message, fix = (text.format_map(context) for text in _LENGTHS[kind])
         return say("out-of-range", message, fix)
     if kind == "string_pattern_mismatch":
-        fix = 'letters, digits, "-", "_" and "+", at most 40'
+        fix = 'use letters, digits, "-", "_" and "+", at most 40'
         if location == ("name",):
-            fix = "1 to 100 characters on one line"
+            fix = "use 1 to 100 characters on one line"
         return say("bad-name", f'"{plain(problem["input"], 60)}" is not a name that can be used here', fix)
     message, fix = _TYPES.get(kind, (problem["msg"], "see docs/reference/scenario.md"))
     return say("wrong-type", message, fix.format(last=location[-1] if location else ""))
@@ -92,7 +92,7 @@ def of_kind(given: Mapping[str, Any], kinds: Mapping[str, type[Model]], noun: st
     """
     kind = given.get("kind")
     if kind is None:
-        fix = f"name one of {', '.join(kinds)}: {example}"
+        fix = f"add kind, one of {', '.join(kinds)}: {example}"
         raise InputError("missing-field", f"a {noun} needs a kind", field="kind", fix=fix)
     if not isinstance(kind, str) or kind not in kinds:
         named = plain(str(kind), 60)

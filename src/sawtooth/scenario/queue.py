@@ -158,12 +158,14 @@ class Red(Part):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.probability.ppb == 0:
-            raise InputError("out-of-range", "of nothing, nothing is dropped", field="probability", fix='write "2%"')
+            raise InputError("out-of-range", "a probability of 0% drops nothing", field="probability", fix='write "2%"')
         for name in ("min", "max"):
             given = getattr(self, name)
             if given is not None and given.unit != self.limit.unit:
                 fix = f'write it like the limit, "{self.limit}"'
-                raise InputError("conflict", f"{name} and limit are a size and a time", field=name, fix=fix)
+                raise InputError(
+                    "conflict", f"{name} and limit must both be sizes or both be times", field=name, fix=fix
+                )
         return self
 
     def sizes(self, limit: int) -> tuple[int, int]:
@@ -172,8 +174,8 @@ class Red(Part):
         most = limit // 4 if self.max is None else int(self.max.amount * scale)
         least = most // 3 if self.min is None else int(self.min.amount * scale)
         if not 0 < least < most <= limit:
-            message = f"min, max and limit do not follow each other: {least}, {most}, {limit} bytes"
-            raise InputError("conflict", message, fix="leave min and max out, or set min < max < limit")
+            message = f"min < max < limit does not hold: {least}, {most}, {limit} bytes"
+            raise InputError("conflict", message, fix="remove min and max, or choose min < max < limit")
         return least, most
 
     def compile(self, limit: int) -> compiled.Discipline:
@@ -281,12 +283,14 @@ class Sfq(Part):
     @model_validator(mode="after")
     def _is_tcs(self) -> Self:
         if self.perturb.ns % 10**9:
-            raise InputError("out-of-range", "tc counts whole seconds", field="perturb", fix='write e.g. "10 s"')
+            raise InputError("out-of-range", "tc takes whole seconds only", field="perturb", fix='write e.g. "10 s"')
         if self.divisor & (self.divisor - 1):
-            message = f"{self.divisor} is no power of two"
+            message = f"{self.divisor} is not a power of two"
             raise InputError("out-of-range", message, field="divisor", fix="choose e.g. 1024")
         if self.limit.unit == "packets" and self.limit.amount < 2:
-            raise InputError("out-of-range", "sfq takes two packets at least", field="limit", fix='write "2 packets"')
+            raise InputError(
+                "out-of-range", "sfq needs a limit of at least 2 packets", field="limit", fix='write "2 packets"'
+            )
         return self
 
     def compile(self) -> compiled.Discipline:
@@ -308,15 +312,17 @@ class Tbf(Part):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if (self.latency is None) == (self.limit is None):
-            message = "a token bucket needs the one of latency and limit"
-            fix = 'write latency = "50 ms", or limit = "100 kB"'
-            raise InputError("missing-field" if self.limit is None else "conflict", message, field="latency", fix=fix)
+            message = "a token bucket needs exactly one of latency and limit"
+            if self.limit is not None:
+                raise InputError("conflict", message, field="latency", fix="remove latency or limit")
+            fix = 'add latency = "50 ms" or limit = "100 kB"'
+            raise InputError("missing-field", message, field="latency", fix=fix)
         if self.peakrate is not None and self.peakrate <= self.rate:
             message = f'a peak rate of "{self.peakrate}" is not above the rate'
-            raise InputError("out-of-range", message, field="peakrate", fix="leave it out, or choose a higher one")
+            raise InputError("out-of-range", message, field="peakrate", fix="remove peakrate, or choose a higher one")
         if self.minburst is not None and self.peakrate is None:
-            message = "minburst is of a peak rate, and there is none"
-            raise InputError("conflict", message, field="minburst", fix="leave it out, or give peakrate")
+            message = "minburst needs peakrate, which is missing"
+            raise InputError("conflict", message, field="minburst", fix="remove minburst, or add peakrate")
         return self
 
     def waiting_bytes(self, frame: int) -> int:
@@ -331,8 +337,10 @@ class Tbf(Part):
     def compile(self, frame: int, line_bps: int) -> compiled.Discipline:
         """As engines take it, but for the limit. Raises InputError ``out-of-range``."""
         if self.rate.bps >= line_bps:
-            message = f'a rate of "{self.rate}" is not below the transmitter\'s, "{Rate(line_bps)}", and shapes nothing'
-            raise InputError("out-of-range", message, field="rate", fix="choose a lower one, or leave the table out")
+            message = (
+                f'a rate of "{self.rate}" is not below the transmitter\'s, "{Rate(line_bps)}", so it limits nothing'
+            )
+            raise InputError("out-of-range", message, field="rate", fix="choose a lower rate, or remove the queue")
         check_burst(self.burst, frame, "burst")
         least = self.minburst or Size(frame)
         check_burst(least, frame, "minburst")
@@ -400,7 +408,7 @@ class DualPi2(Part):
     @model_validator(mode="after")
     def _is_tcs(self) -> Self:
         if self.classic_protection.ppb % 10**7:
-            message = f'"{self.classic_protection}" is no whole percentage'
+            message = f'"{self.classic_protection}" is not a whole percentage'
             raise InputError("out-of-range", message, field="classic_protection", fix='write e.g. "10%"')
         return self
 

@@ -33,11 +33,11 @@ class Reader(Part):
     def _agrees(self) -> Self:
         if (self.on is None) != (self.off is None):
             given, lacking = ("on", "off") if self.off is None else ("off", "on")
-            message = f"a reader that pauses has both times, and {lacking} is missing"
+            message = f"a reader that pauses needs both on and off: {lacking} is missing"
             raise InputError("missing-field", message, field=given, fix=f'add {lacking} = "1 s", or remove {given}')
         if self.rate.bps > self.read.bytes * 8 * _READS_PER_SECOND:
-            message = f'"{self.rate}" by "{self.read}" is more than a read in a microsecond'
-            raise InputError("out-of-range", message, field="read", fix="read more at a time")
+            message = f'"{self.rate}" by "{self.read}" is more than one read per microsecond'
+            raise InputError("out-of-range", message, field="read", fix="choose a larger read")
         return self
 
     def compile(self) -> compiled.Paced:

@@ -35,7 +35,7 @@ class Router:
         most 255 hops.
         """
         if source == target:
-            fix = "name two different hosts"
+            fix = "choose two different hosts"
             raise InputError("route-loop", f'"{source}" cannot send to itself', field=field, fix=fix)
         if (source, target) not in self._found:
             self._found[source, target] = self._fewest_hops(source, target, field)
@@ -53,8 +53,9 @@ class Router:
                 self._tree = _Tree(here, self._wires, self._leaving)
             rest = self._tree.way(target)
             if rest is None:
-                message = f'there is no way from "{source}" to "{target}"'
-                raise InputError("no-route", message, field=field, fix="add the link that is missing")
+                message = f'there is no route from "{source}" to "{target}"'
+                fix = f'add a link: from = "{source}", to = "{target}"'
+                raise InputError("no-route", message, field=field, fix=fix)
             way += rest
         _is_survived(way, source, target, field)
         return tuple(way)
@@ -101,7 +102,9 @@ class _Tree:
 
 def _is_survived(way: Sequence[int], source: str, target: str, field: str) -> None:
     if len(way) > MOST_HOPS:
-        message = f'the way from "{source}" to "{target}" has more than {MOST_HOPS} hops, which no packet survives'
+        message = (
+            f'the way from "{source}" to "{target}" has more than {MOST_HOPS} hops, and no packet survives that many'
+        )
         raise InputError("no-route", message, field=field, fix="join them by fewer links")
 
 
@@ -121,11 +124,11 @@ def explicit(
         for end, field in ((route.from_, f"{at}.from"), (route.to, f"{at}.to")):
             steps.known_host(end, field)
         if route.from_ == route.to:
-            fix = "name two different hosts"
+            fix = "choose two different hosts"
             raise InputError("route-loop", f'a route from "{route.to}" to itself', field=f"{at}.to", fix=fix)
         if (route.from_, route.to) in found:
-            message = f'there already is a route from "{route.from_}" to "{route.to}"'
-            raise InputError("conflict", message, field=at, fix="remove one of the two")
+            message = f'there is already a route from "{route.from_}" to "{route.to}"'
+            raise InputError("conflict", message, field=at, fix="remove this route or the other")
         found[route.from_, route.to] = steps.follow(route, at)
     return found
 
@@ -176,7 +179,7 @@ class _Steps:
                 raise InputError("unknown-name", f'no link is named "{link}"', field=field, fix=fix)
             if (here, link) in self._by_link:
                 return self._by_link[here, link]
-            fix = f"links that leave it: {self._leaving(here, 'link')}"
+            fix = f"choose a link that leaves it, as link:NAME: {self._leaving(here, 'link')}"
             raise InputError("no-route", f'link "{link}" does not leave "{here}"', field=field, fix=fix)
         self.known_host(step, field)
         if (here, step) in self._by_target:

@@ -158,7 +158,7 @@ class Scenario(Part):
     def from_dict(cls, tables: Mapping[str, Any], *, source: str | None = None) -> Self:
         """From the tables of a file; ``source`` is the name of that file in messages. Raises SawtoothError."""
         if not isinstance(tables, Mapping) or not all(isinstance(key, str) for key in tables):
-            fix = "give a table of fields by name"
+            fix = "write a table of fields"
             raise InputError("wrong-type", "a scenario is a table", file=source, fix=fix)
         try:
             scenario = cls(**tables)
@@ -306,53 +306,63 @@ class Scenario(Part):
         for table in _DRAWN:
             if own is not None and getattr(self, table):
                 fix = f'set topology = "custom", or use the fields of [{own}]'
-                message = f'topology "{self.topology}" draws its own network'
+                message = f'topology "{self.topology}" has a fixed network, and does not read this table'
                 raise InputError("conflict", message, field=table, fix=fix)
         if not self.flows and not self.probes:
             message = "there is neither a flow nor a probe"
-            raise InputError("missing-field", message, field="flows", fix="leave flows out for one cubic flow")
+            raise InputError("missing-field", message, field="flows", fix="remove flows to get one cubic flow")
 
     def _check_times(self) -> None:
         if self.warmup >= self.duration:
             message = f'"{self.warmup}" leaves nothing of the duration, "{self.duration}"'
-            raise InputError("out-of-range", message, field="warmup", fix="shorten it")
+            fix = f'choose a warmup shorter than "{self.duration}", like "0 s"'
+            raise InputError("out-of-range", message, field="warmup", fix=fix)
         whole = -(-self.warmup.ns // self.interval.ns) + 1
         if self.warmup.ns and whole * self.interval.ns > self.duration.ns:
             message = f'"{self.warmup}" leaves no whole interval of "{self.interval}"'
-            raise InputError("out-of-range", message, field="warmup", fix="shorten it, or the interval")
+            raise InputError(
+                "out-of-range",
+                message,
+                field="warmup",
+                fix='choose a shorter warmup, like "0 s", or a shorter interval',
+            )
         if self.interval > self.duration:
             message = f'"{self.interval}" is longer than the duration, "{self.duration}"'
-            raise InputError("out-of-range", message, field="interval", fix="shorten it")
+            fix = f'choose at most "{self.duration}"'
+            raise InputError("out-of-range", message, field="interval", fix=fix)
         if self.duration.ns // self.interval.ns > MAX_SAMPLES:
             message = f"more than {MAX_SAMPLES} samples"
-            raise InputError("out-of-range", message, field="interval", fix="choose a longer interval")
+            raise InputError(
+                "out-of-range", message, field="interval", fix="choose a longer interval, or a shorter duration"
+            )
         starts = [(f"flows.{index}.start", flow.start) for index, flow in enumerate(self.flows)]
         starts += [(f"probes.{index}.start", probe.start) for index, probe in enumerate(self.probes)]
         for field, start in starts:
             if start >= self.duration:
                 message = f'"{start}" is not before the end, "{self.duration}"'
-                raise InputError("out-of-range", message, field=field, fix="start earlier")
+                fix = f'choose a start before "{self.duration}", like "0 s"'
+                raise InputError("out-of-range", message, field=field, fix=fix)
 
     @staticmethod
     def _check_flow(flow: Flow, at: str) -> None:
         if flow.bytes is not None and flow.duration is not None:
             message = "a flow ends after its bytes or after its duration, not both"
-            raise InputError("conflict", message, field=f"{at}.bytes", fix="remove one of the two")
+            raise InputError("conflict", message, field=f"{at}.bytes", fix="remove bytes or duration")
         if flow.bytes is not None and flow.source is not None:
-            message = "a source has no end, so its flow ends after its duration, not after its bytes"
-            raise InputError("conflict", message, field=f"{at}.source", fix="remove one of the two")
+            message = "a flow with a source ends after its duration, not after its bytes"
+            raise InputError("conflict", message, field=f"{at}.source", fix="remove source or bytes")
         if flow.replace is not None and isinstance(flow.source, (Arrivals, Udp)):
-            message = "transfers that come by themselves end when they are done, and datagrams have no connection"
-            raise InputError("conflict", message, field=f"{at}.replace", fix="remove one of the two")
+            message = "transfers end when they are done, and datagrams have no connection to replace"
+            raise InputError("conflict", message, field=f"{at}.replace", fix="remove replace or source")
         _check_reader(flow, at)
         if flow.replace is not None and isinstance(flow.source, Asking):
-            message = "who reads opens and closes the connections"
-            raise InputError("conflict", message, field=f"{at}.replace", fix="remove one of the two")
+            message = "this source opens and closes its own connections"
+            raise InputError("conflict", message, field=f"{at}.replace", fix="remove replace or source")
         if flow.replace is None:
             return
         if flow.bytes is not None:
             message = "a replaced flow ends with its lifetime, not after its bytes"
-            raise InputError("conflict", message, field=f"{at}.replace", fix="remove one of the two")
+            raise InputError("conflict", message, field=f"{at}.replace", fix="remove replace or bytes")
         low, high = flow.replace.lifetime
         if low > high:
             message = f'the shortest, "{low}", is longer than the longest, "{high}"'
@@ -369,6 +379,6 @@ def _check_reader(flow: Flow, at: str) -> None:
         "source": arrives,
     }.items():
         if given:
-            message = f"a reader leaves something unread when {name} ends a connection"
-            fix = f"remove it or {name}; a flow with a reader ends with its duration"
+            message = f"a reader may leave data unread when {name} ends a connection"
+            fix = f"remove reader or {name}; a flow with a reader ends with its duration"
             raise InputError("conflict", message, field=f"{at}.reader", fix=fix)

@@ -60,7 +60,7 @@ class Pareto(Part):
     def _agrees(self) -> Self:
         if self.least > self.most:
             message = f'"{self.least}" is more than the most, "{self.most}"'
-            raise InputError("out-of-range", message, field="least", fix="swap them")
+            raise InputError("out-of-range", message, field="least", fix="swap least and most")
         return self
 
     @property

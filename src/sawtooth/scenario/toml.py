@@ -55,7 +55,7 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
         near = _near_file(Path(path)) if error.code == "file-not-found" else None
         raise InputError(error.code, error.message, file=path, fix=near or error.fix) from None
     if len(data) > LARGEST:
-        fix = "is it really a scenario or study?"
+        fix = "check that it is a scenario or a study"
         raise InputError("file-unreadable", f"it is larger than {LARGEST >> 20} MiB", file=path, fix=fix)
     try:
         return parse_toml(data.removeprefix(codecs.BOM_UTF8).decode())
@@ -121,7 +121,9 @@ def _value(value: Any) -> str:
 
 def _too_deep(line: int | None = None) -> InputError:
     where = "" if line is None else f" (line {line})"
-    return InputError("not-toml", f"it is nested more than {DEEPEST} deep{where}", fix="use plain tables")
+    return InputError(
+        "not-toml", f"it is nested more than {DEEPEST} deep{where}", fix="write fewer tables inside each other"
+    )
 
 
 def _check(text: str) -> None:
@@ -137,7 +139,7 @@ def _check(text: str) -> None:
             if token.end() - token.start() > LONGEST_WORD:
                 line = text.count("\n", 0, token.start()) + 1
                 message = f"a word of more than {LONGEST_WORD} characters (line {line})"
-                raise InputError("not-toml", message, fix='text is quoted: name = "…"; no number is that long')
+                raise InputError("not-toml", message, fix='put text in quotes: name = "…"')
         elif kind == "broken":
             return
         else:

@@ -182,7 +182,7 @@ def custom(
     """
     if not hosts or not links:
         missing = "hosts" if not hosts else "links"
-        fix = "add [hosts.a], [hosts.b] and [[links]] with from and to"
+        fix = 'add [hosts.a], [hosts.b] and [[links]] with from = "a" and to = "b"'
         raise InputError("missing-field", f"a custom topology needs {missing}", field=missing, fix=fix)
     transmitters: list[Transmitter] = []
     card_of: dict[str, int] = {}
@@ -203,7 +203,7 @@ def custom(
         name = link_name(link)
         if name in names:
             message = f'two links are named "{name}"'
-            raise InputError("duplicate-name", message, field=f"{at}.name", fix=f'name this one, e.g. "{name}-2"')
+            raise InputError("duplicate-name", message, field=f"{at}.name", fix=f'name this one, like "{name}-2"')
         names.add(name)
         _queue_has_a_rate(link, card_of, at)
         twin = joined[frozenset((link.from_, link.to))] > 1
@@ -270,7 +270,8 @@ def _queue_has_a_rate(link: Link, card_of: Mapping[str, int], at: str) -> None:
         for source, own in ((link.from_, link.forward), (link.to, link.backward))
     ):
         return
-    fix = "give the link a rate" if not card_of else "give the link a rate, or the queue to the card"
+    other = "move the queue to the card" if card_of else "remove the queue"
+    fix = f'add rate = "50 Mbit/s" to the link, or {other}'
     message = "a link without a rate of its own sends at once: its queue would never fill"
     raise InputError("conflict", message, field=f"{at}.queue", fix=fix)
 
@@ -301,7 +302,8 @@ def _transmitter(
     if rate is None:
         if own.queue is not None:
             message = "a link without a rate sends at once: its queue would never fill"
-            raise InputError("conflict", message, field=f"{at}.{way}.queue", fix="give the link a rate")
+            fix = 'add rate = "50 Mbit/s" to the link, or remove the queue'
+            raise InputError("conflict", message, field=f"{at}.{way}.queue", fix=fix)
         return None
     queue = own.queue or link.queue or _DEFAULT_QUEUE
     where = f"{at}.{way}.queue" if own.queue is not None else f"{at}.queue"
@@ -315,8 +317,9 @@ def _opportunity(link: Link, own: Direction, transmitter: int | None, card: bool
     if size.bytes and (transmitter is None or card):
         if own.opportunity is None and own.rate is None and link.rate is None:
             at = at.rsplit(".", 1)[0]
-        message = "opportunities are a rate's, and this direction has no rate of its own"
-        raise InputError("conflict", message, field=f"{at}.opportunity", fix="give the link a rate, or leave it out")
+        message = "opportunity needs a rate, and this direction has none of its own"
+        fix = 'add rate = "50 Mbit/s" to the link, or remove opportunity'
+        raise InputError("conflict", message, field=f"{at}.opportunity", fix=fix)
     return size.bytes
 
 

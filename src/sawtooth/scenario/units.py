@@ -330,7 +330,7 @@ class Queue(Quantity):
             limits = '"1 packet" … "1000000000 packets", "1 TiB", "3600 s" or "1000000 bdp"'
             raise InputError(
                 "out-of-range",
-                f'"{_shown(value)}" is outside what a queue may be',
+                f'"{_shown(value)}" is outside the limits of a queue',
                 fix=f"choose within {limits}",
             )
         return cls(kind, amount)

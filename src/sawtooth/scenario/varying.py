@@ -40,7 +40,9 @@ def _drawn_or_fixed(kind: Any) -> Any:
         values = tuple(parse(one) for one in value) if isinstance(value, (list, tuple)) else (parse(value),)
         if not values or len(values) > 2:
             raise InputError(
-                "wrong-type", "one value is needed, or the lowest and the highest", fix="write one, or two"
+                "wrong-type",
+                "one value, or a list of the lowest and the highest, is needed",
+                fix="write one value, or [LOWEST, HIGHEST]",
             )
         if len(values) == 2 and values[0] > values[1]:
             raise InputError("out-of-range", f'"{values[0]}" is above "{values[1]}"', fix="swap them")
@@ -71,7 +73,7 @@ class Change(Part):
     def _says_something(self) -> Change:
         if self.rate is None and self.delay is None and self.loss is None:
             fix = 'write e.g. { at = "10 s", rate = "5 Mbit/s" }'
-            raise InputError("missing-field", "nothing changes", fix=fix)
+            raise InputError("missing-field", "this change sets no field", fix=fix)
         if self.every is not None and self.every.ns == 0:
             raise InputError("out-of-range", "a change cannot come every 0 s", field="every", fix='write e.g. "15 s"')
         return self
@@ -97,7 +99,12 @@ def steps_of(changes: Sequence[Change], duration_ns: int, seed: int, salt: str, 
         times = range(change.at.ns, duration_ns, change.every.ns if change.every is not None else duration_ns)
         if len(times) > MOST_STEPS:
             message = f"{len(times)} changes are more than {MOST_STEPS}"
-            raise InputError("out-of-range", message, field=f"{where}.changes.{number}.every", fix="change less often")
+            raise InputError(
+                "out-of-range",
+                message,
+                field=f"{where}.changes.{number}.every",
+                fix="choose a longer every, or fewer changes",
+            )
         for what, steps in found.items():
             if (values := getattr(change, what)) is None:
                 continue

@@ -31,8 +31,8 @@ class _Paced(Part):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.rate.bps > self.write.bytes * 8 * _WRITES_PER_SECOND:
-            message = f'"{self.rate}" by "{self.write}" is more than a write in a microsecond'
-            raise InputError("out-of-range", message, field="write", fix="write more at a time")
+            message = f'"{self.rate}" by "{self.write}" is more than one write per microsecond'
+            raise InputError("out-of-range", message, field="write", fix="choose a larger write")
         return self
 
 

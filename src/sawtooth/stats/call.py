@@ -51,7 +51,7 @@ def call(run: Run, flow: int, *, robustness: float = CONCEALED) -> DataFrame:
     """
     table = run.tables.get("datagrams")
     if table is None or not (table["flow"] == flow).any():
-        fix = 'give one of source = { kind = "udp" }'
+        fix = 'name a flow with source = { kind = "udp" }'
         raise InputError("unknown-name", f"flow {flow} sends no datagrams", fix=fix)
     own = table[table["flow"] == flow]
     late = np.where(own["delay_max_s"] > own["delay_p99_s"] * (1 + _BIN), own["received"] // 100, 0)

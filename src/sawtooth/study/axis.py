@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from sawtooth.errors import InputError
+from sawtooth.errors import InputError, suggestion
 from sawtooth.plain import plain
 from sawtooth.scenario.names import one_line
 from sawtooth.scenario.units import Loss, Rate, Size, Span
@@ -89,14 +89,16 @@ def expand(given: Any, field: str) -> tuple[Any, ...]:
         fix = 'write a list, ["0%", "1%"], or {from = "0%", to = "10%", step = "1%"}'
         raise InputError("wrong-type", "an axis is a list of values or a range", field=field, fix=fix)
     if not given:
-        raise InputError("empty-axis", "an axis without values has no points", field=field, fix="give one at least")
+        raise InputError(
+            "empty-axis", "this list of values is empty", field=field, fix='add at least one value, like ["1%"]'
+        )
     if len(given) > MAX_VALUES:
         message = f"{len(given)} values; at most {MAX_VALUES}"
-        raise InputError("too-many-points", message, field=field, fix="take fewer values")
+        raise InputError("too-many-points", message, field=field, fix="remove values")
     for at, value in enumerate(given):
         if value in given[:at]:
             raise InputError(
-                "duplicate-name", f'the value "{text(value)}" is there twice', field=field, fix="remove one"
+                "duplicate-name", f'the value "{text(value)}" is listed twice', field=field, fix="remove one"
             )
     return tuple(given)
 
@@ -121,31 +123,42 @@ def in_unit(value: Any, unit: str, field: str) -> float:
         except InputError as error:
             raise error.at(field=field) from error
         return int(number) if number == int(number) else float(number)
-    raise InputError("unknown-unit", f'"{unit}" is not a unit known here', field=field, fix='write e.g. "%", "ms"')
+    raise InputError(
+        "unknown-unit", f'"{unit}" is not a unit known here', field=field, fix='write one like "%" or "ms"'
+    )
+
+
+_LIKE = {"from": "0%", "to": "10%", "step": "1%"}
+"""Fields of a range, with an example of each."""
 
 
 def _range(given: Mapping[str, Any], field: str) -> list[str | int]:
     for name in given:
-        if name not in ("from", "to", "step"):
-            fix = 'write {from = "0%", to = "10%", step = "1%"}'
-            raise InputError("unknown-field", "a range has no such field", field=f"{field}.{name}", fix=fix)
+        if name not in _LIKE:
+            raise InputError(
+                "unknown-field", "a range has no such field", field=f"{field}.{name}", fix=suggestion(name, _LIKE)
+            )
     ends: list[tuple[Decimal, str]] = []
-    for name in ("from", "to", "step"):
+    for name, like in _LIKE.items():
         if name not in given:
-            fix = 'write {from = "0%", to = "10%", step = "1%"}'
-            raise InputError("missing-field", "a range needs it", field=f"{field}.{name}", fix=fix)
+            fix = f'add {name}, like {name} = "{like}"'
+            raise InputError("missing-field", "a range needs this field", field=f"{field}.{name}", fix=fix)
         ends.append(_amount(given[name], f"{field}.{name}"))
     (low, unit), (high, _), (step, _) = ends
     if len({unit for _, unit in ends}) > 1:
-        raise InputError("bad-quantity", "from, to and step have different units", field=field, fix="use one unit")
+        raise InputError(
+            "bad-quantity", "from, to and step have different units", field=field, fix="write all three in one unit"
+        )
     if step <= 0:
-        raise InputError("out-of-range", "the step is not above 0", field=f"{field}.step", fix="give one above 0")
+        raise InputError(
+            "out-of-range", "the step is not above 0", field=f"{field}.step", fix='write a step above 0, like "1%"'
+        )
     if high < low:
         raise InputError("empty-axis", "the range ends before it begins", field=field, fix="swap from and to")
     with localcontext(prec=_DIGITS):
         if (high - low) / step >= MAX_VALUES:
             message = f"more than {MAX_VALUES} values"
-            raise InputError("too-many-points", message, field=field, fix="take larger steps")
+            raise InputError("too-many-points", message, field=field, fix="choose a larger step")
         values = [low + step * at for at in range(int((high - low) / step) + 1)]
     if not unit and all(value == int(value) for value in values):
         return [int(value) for value in values]

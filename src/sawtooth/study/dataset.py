@@ -83,7 +83,7 @@ class Dataset:
         try:
             self._store, self._path = core.url_to_fs(self.url, use_listings_cache=False)
         except ImportError as error:
-            fix = "install what it names, with pip, here"
+            fix = "install the package that it names, with pip"
             raise SawtoothError("tool-missing", plain(str(error), 200), file=url, fix=fix) from error
         except ValueError as error:
             fix = "give a directory, or an address like s3://BUCKET/PREFIX"
@@ -121,8 +121,10 @@ class Dataset:
                     part = opened(io.BytesIO(content)).read(columns=wanted, use_threads=False)
                     frames.append(part.to_pandas())
                 except pa.ArrowException as error:
-                    fix = "remove it: its points are computed again"
-                    raise SawtoothError("not-a-result", "is no whole part of a dataset", file=path, fix=fix) from error
+                    fix = "remove the file, and run the study again: only its points are computed again"
+                    raise SawtoothError(
+                        "not-a-result", "this part of the dataset is damaged", file=path, fix=fix
+                    ) from error
         if not frames:
             return pd.DataFrame(columns=list(columns or ["digest"]))
         whole: DataFrame = pd.concat(frames, ignore_index=True)
@@ -143,12 +145,12 @@ class Dataset:
         except (ValueError, TypeError, LookupError) as error:
             if isinstance(error, SawtoothError):
                 raise
-            fix = "name a dataset as sawtooth run --out prints it"
+            fix = "name a dataset by the address that sawtooth run --out was given"
             raise SawtoothError("not-a-result", f"has no readable {_ABOUT}", file=self.url, fix=fix) from error
         rows = self.read().set_index("digest")
         there = sum(digest in rows.index for digest, _ in points)
         if there < len(points):
-            fix = "run the same command again: it goes on where it stopped"
+            fix = "run the same command again: it continues where it stopped"
             message = f"the study is not finished: {there} of {len(points)} points are there"
             raise SawtoothError("not-a-result", message, file=self.url, fix=fix)
         keys = {name: [key[name] for _, key in points] for name in columns}

@@ -150,7 +150,7 @@ def axis_of(name: str, axes: Sequence[Axis]) -> Axis:
             fix = f"write {' or '.join(axis.column for axis in found)}"
             raise InputError("conflict", f"{name} is more than one axis", fix=fix)
     columns = [*(axis.column for axis in axes), *PARTS]
-    raise InputError("unknown-name", f"nothing called {plain(name, 40)} varies here", fix=suggestion(name, columns))
+    raise InputError("unknown-name", f'this study does not vary "{plain(name, 40)}"', fix=suggestion(name, columns))
 
 
 def field_of(scenario: Scenario, name: str) -> Amount:
@@ -189,7 +189,9 @@ def _name_of(value: Any, axis: Axis) -> Any:
         if value in (name, one) or str(value) in (text(name), text(one)) or _is_same(value, one):
             return name
     shown = [text(name) for name in axis.names]
-    raise InputError("unknown-name", f"{axis.column} never is {text(value)}", fix=suggestion(text(value), shown))
+    raise InputError(
+        "unknown-name", f"{axis.column} is never {text(value)} in this study", fix=suggestion(text(value), shown)
+    )
 
 
 def _is_same(left: Any, right: Any) -> bool:

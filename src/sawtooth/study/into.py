@@ -52,7 +52,7 @@ def run_into(
         message = f"{error.message}; {done} of {len(points)} points are finished and kept in {dataset.url}"
         return SawtoothError(error.code, message, file=error.file, field=error.field, fix=error.fix)
 
-    again = "run the same command again: it takes up where this one stopped"
+    again = "run the same command again: it continues where this one stopped"
     with dataset.adding(points) as rows, Bar(study.name, len(points), done=done, quiet=quiet) as bar:
 
         def add(number: int, answer: dict[str, Any] | SawtoothError | None) -> None:

@@ -63,7 +63,7 @@ def finished(directory: Path) -> tuple[Study, list[Place], dict[str, Any]]:
     """A finished study, where its runs are, and study.json; no run is read. Raises SawtoothError ``not-a-result``."""
     found = store.describe(directory)
     if found["finished"] is None:
-        fix = "run the same command again: it goes on where it stopped"
+        fix = "run the same command again: it continues where it stopped"
         raise SawtoothError("not-a-result", "the study is not finished", file=directory, fix=fix)
     path = directory / store.DESCRIPTION
     try:

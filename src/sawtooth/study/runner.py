@@ -61,7 +61,9 @@ def run_study(
     if not isinstance(study, Study):
         study = Study.load(study)
     if jobs is not None and jobs < 1:
-        raise SawtoothError("bad-usage", f"{jobs} worker processes", field="jobs", fix="give 1 or more")
+        raise SawtoothError(
+            "bad-usage", f"a study needs at least 1 worker process, not {jobs}", field="jobs", fix="give 1 or more"
+        )
     chosen = get(engine) if isinstance(engine, str) else engine
     if not isinstance(executor, Executor) and type(chosen).__module__ == "__main__":
         message = f"worker processes can't find the engine {chosen.name}: the script itself defines it"
@@ -195,7 +197,7 @@ def _run_tasks(
             )
     except KeyboardInterrupt:
         message = f"interrupted; {kept()} of {points} points are finished and kept in {directory}"
-        fix = "run the same command again: it takes up where this one stopped"
+        fix = "run the same command again: it continues where this one stopped"
         raise SawtoothError("interrupted", message, fix=fix) from None
     except BrokenExecutor as error:
         message = f"a worker process died (killed, or out of memory); {kept()} of {points} points are finished and kept"

@@ -76,11 +76,16 @@ def run_seeds(
     """
     chosen = tuple(seeds)
     if not 1 <= len(chosen) <= MOST_SEEDS:
-        raise InputError("out-of-range", f"{len(chosen)} seeds", field="seeds", fix="give 1 … 10000 of them: [1, 2, 3]")
+        raise InputError(
+            "out-of-range",
+            f"a run takes 1 … 10000 seeds, not {len(chosen)}",
+            field="seeds",
+            fix="give 1 … 10000 of them: [1, 2, 3]",
+        )
     if len(set(chosen)) < len(chosen):
-        raise InputError("conflict", "a seed comes twice", field="seeds", fix="give each once: [1, 2, 3]")
+        raise InputError("conflict", "a seed is listed twice", field="seeds", fix="give each once: [1, 2, 3]")
     if jobs is not None and jobs < 1:
-        raise InputError("bad-usage", f"{jobs} threads", field="jobs", fix="give 1 or more")
+        raise InputError("bad-usage", f"a run needs at least 1 thread, not {jobs}", field="jobs", fix="give 1 or more")
     scenarios = [scenario.set({"seed": seed}) for seed in chosen]
     for one in scenarios:
         engine.check(one)

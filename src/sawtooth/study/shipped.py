@@ -32,7 +32,7 @@ def found(file: str | PathLike[str]) -> str | PathLike[str]:
             return named[path.name]
         message = "there is no such file, and no study of that name is shipped"
         raise InputError("file-not-found", message, file=file, fix=suggestion(path.name, named))
-    if path.stem in named and path.parent.name == "studies":
+    if path.stem in named and path.suffix == ".toml" and path.parent.name in ("studies", ""):
         fix = f"a study of that name comes with sawtooth: give its name alone, {path.stem}"
         raise InputError("file-not-found", "there is no such file", file=file, fix=fix)
     return file

@@ -234,7 +234,7 @@ class Study(Shown, _Table):
         axes = self.axes(wanted)
         chosen = list(seeds) if seeds is not None else self._seeds(full)
         if not chosen or len(set(chosen)) != len(chosen):
-            message = "needs different seeds, one at least"
+            message = "seeds must be a list of one or more different numbers"
             raise InputError("bad-override", message, field="seeds", fix="write e.g. seeds = [1, 2, 3]")
         count = len(chosen)
         for axis in axes:
@@ -255,8 +255,8 @@ class Study(Shown, _Table):
                 here = base.set(settings)
                 digest = here.digest()
                 if digest in asked:
-                    fix = "remove one: it is the same value, written otherwise"
-                    raise InputError("duplicate-name", f"asks the same as {asked[digest]}", field="vary", fix=fix)
+                    fix = "remove one of them: they are one value, written in two ways"
+                    raise InputError("duplicate-name", f"is the same point as {asked[digest]}", field="vary", fix=fix)
                 asked[digest] = shown
                 for seed in chosen:
                     slug = "-".join([*(_slug(value) for value in values), f"seed{seed}"])
@@ -345,18 +345,18 @@ class Study(Shown, _Table):
         self._base()
         for name, column in self.columns.items():
             if _is_reserved(name):
-                fix = "choose another name"
-                raise InputError("conflict", "every table has such a column", field=f"columns.{name}", fix=fix)
+                fix = f'rename it, like "{name}_2"'
+                raise InputError("conflict", "every table has a column of this name", field=f"columns.{name}", fix=fix)
             if column.field not in self.vary:
                 fix = suggestion(column.field, self.vary)
-                message = f"{column.field} does not vary"
+                message = f"{column.field} does not vary in this study"
                 raise InputError("unknown-name", message, field=f"columns.{name}.field", fix=fix)
         for table, place in (("scenario", "repeat"), ("vary", "repeat"), ("full", "full")):
             given = getattr(self, table)
             # A scenario that is repeated with just its own seed, as saved ones are, says the same twice.
             if "seed" in given and not (table == "scenario" and self.repeat.seeds == [given["seed"]]):
                 message = "a study sets the seed of each run itself"
-                fix = f"leave it out, and write e.g. seeds = [1, 2, 3] below [{place}]"
+                fix = f"remove it, and write seeds = [1, 2, 3] below [{place}]"
                 raise InputError("conflict", message, field=f"{table}.seed", fix=fix)
         axes = self.axes()
         for axis in axes:
@@ -366,7 +366,9 @@ class Study(Shown, _Table):
         self._check_expectations(axes)
         seeds = self.full.get("seeds", [1])
         if not isinstance(seeds, list) or not seeds or not all(type(seed) is int and seed >= 0 for seed in seeds):
-            raise InputError("wrong-type", "seeds is a list of whole numbers", field="full.seeds", fix="write [1]")
+            raise InputError(
+                "wrong-type", "seeds is a list of whole numbers", field="full.seeds", fix="write seeds = [1]"
+            )
 
     def _check_expectations(self, axes: list[Axis]) -> None:
         for one in read(self.expect):
@@ -379,13 +381,15 @@ class Study(Shown, _Table):
         """Figures of probes need probes, those of applications some, and both flows that are there."""
         scenario = self._base()
         if {*get_args(ProbePlot), *get_args(LatencyPlot)} & set(self.report.plots) and not scenario.probes:
-            fix = "add [[scenario.probes]], or leave out the figures of probes"
-            raise InputError("missing-field", "the scenario has no probes to be shown", field="report.plots", fix=fix)
+            fix = "add [[scenario.probes]], or remove the figures of probes from report.plots"
+            raise InputError(
+                "missing-field", "the report shows probes, and the scenario has none", field="report.plots", fix=fix
+            )
         for plot, kind in (("response-cdf", "requests"), ("page-cdf", "pages")):
             has = any(flow.source is not None and flow.source.kind == kind for flow in scenario.flows)
             if plot in self.report.plots and not has and not any(one.startswith("flows") for one in self.vary):
-                message = f'no flow has a source of kind "{kind}", which the figure {plot} is of'
-                fix = f'give one of source = {{ kind = "{kind}" … }}, or leave the figure out'
+                message = f'the figure {plot} needs a flow with a source of kind "{kind}"'
+                fix = f'give a flow source = {{ kind = "{kind}" }}, or remove "{plot}" from report.plots'
                 raise InputError("missing-field", message, field="report.plots", fix=fix)
         known = flow_names(scenario)
         for name in self.report.flows or []:
@@ -403,25 +407,30 @@ class Study(Shown, _Table):
             for column in getattr(self.report, role):
                 if column not in TITLES:
                     fix = suggestion(column, TITLES)
-                    message = f"no figure shows a column {column}"
+                    message = f"no figure can show the column {column}"
                     raise InputError("unknown-name", message, field=f"report.{role}", fix=fix)
         headline = self.report.headline
         if headline is not None and headline not in (*TITLES, SHARE):
             fix = suggestion(headline, (*TITLES, SHARE))
-            message = f"no report compares a column {headline}"
+            message = f"no report can compare the column {headline}"
             raise InputError("unknown-name", message, field="report.headline", fix=fix)
         roles = self.roles()
         if roles.x == roles.series:
-            raise InputError("conflict", "is x already", field="report.series", fix="leave it out, or name another")
+            raise InputError(
+                "conflict",
+                "this column is report.x already",
+                field="report.series",
+                fix="remove series, or name another column",
+            )
         for role in ("baseline", "detail"):
             wanted = getattr(self.report, role)
             if wanted is not None and getattr(roles, role) is None:
                 values = [text(name) for axis in self.axes() if axis.column == roles.x for name in axis.names]
-                message = f"{roles.x} never is {text(wanted)}"
+                message = f"{roles.x} is never {text(wanted)} in this study"
                 raise InputError("unknown-name", message, field=f"report.{role}", fix=suggestion(text(wanted), values))
         if roles.detail is not None and roles.detail == roles.baseline:
-            fix = "leave it out, or name another value"
-            raise InputError("conflict", "is the baseline already", field="report.detail", fix=fix)
+            fix = "remove detail, or name another value"
+            raise InputError("conflict", "this value is report.baseline already", field="report.detail", fix=fix)
 
 
 @dataclass(frozen=True)
@@ -466,7 +475,7 @@ def _is_reserved(column: str) -> bool:
 def _check_axis(axis: Axis, axes: list[Axis]) -> None:
     """Its column is its own, and so is the name of each value in it."""
     field, column = f"vary.{axis.field}", axis.column
-    fix = f'give it a name of its own: [columns] NAME = {{ field = "{axis.field}" }}'
+    fix = f'give the column another name: [columns] NAME = {{ field = "{axis.field}" }}'
     if _is_reserved(column):
         raise InputError("conflict", f"every table has a column {column}", field=field, fix=fix)
     if [one.column for one in axes].count(column) > 1:

@@ -73,7 +73,7 @@ def _run_apart(task: Task) -> Outcome:
     """On a machine that does not see the directory: the run travels back."""
     try:
         if task.captures:
-            fix = "give workers a disk that they share with this machine, or leave out --capture"
+            fix = "give the workers a disk that they share with this machine, or remove --capture"
             message = "captures are written to the results, which a worker does not see"
             raise SawtoothError("unsupported", message, field="capture", fix=fix)
         with temporary() as place:

@@ -106,10 +106,10 @@ def check(directory: Path, status: int) -> None:
     if reason.exists():
         why = reason.read_text(encoding="utf-8")
         if (named := _OF_A_FLOW.search(why)) is not None:
-            fix = "let fewer connections be open at once, or raise the hard limit of open files (ulimit -Hn)"
+            fix = "lower the count of the flows, or raise the hard limit of open files (ulimit -Hn)"
             raise SawtoothError("testbed-failed", named[2], field=named[1], fix=fix)
         message = f"the testbed could not run it: {why}"
-        fix = "sawtooth doctor shows what is lacking here; if nothing is, report it with this message"
+        fix = "find what is missing: sawtooth doctor; if nothing is, report this message"
         raise SawtoothError("testbed-failed", message, fix=fix)
     if status:
         said = (directory / STDERR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
@@ -139,7 +139,7 @@ def run(
     try:
         found = tables.read(directory, compiled, (int(version[1]), int(version[2])))
     except (OSError, KeyError, ValueError) as error:
-        message = f"the testbed left no whole result: {error}"
+        message = f"the testbed left an incomplete result: {error}"
         raise SawtoothError("testbed-failed", message, fix=_AGAIN) from error
     theirs, both_ends = _ends(directory, scenario, compiled)
     asked = {flow.name: flow.cc for flow in compiled.flows}

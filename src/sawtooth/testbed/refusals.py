@@ -171,7 +171,7 @@ def _flows(compiled: Compiled, traffic: str, where: str) -> None:
         raise _no("flows.count", f"{where} takes at most {MAX_CONNECTIONS} connections", "lower the counts")
     for index, flow in enumerate(flows):
         if flow.variant is not None:
-            message = f"{where} has no {flow.cc} as the {flow.variant} has it"
+            message = f"{where} does not have the variant {flow.variant} of {flow.cc}"
             raise _no(f"flows.{index}.cc.variant", message, "use --engine sim")
     if traffic != "iperf3":
         return

@@ -131,9 +131,9 @@ def _alike(left: Amount, right: Amount, at: int, sign: str) -> tuple[Amount, Amo
                 return replace(left, dimension=other.dimension), replace(right, dimension=other.dimension)
             unit = EXAMPLE.get(other.dimension)
             message = f"at character {at}: beside {sign}, {one.value:.6g} has no unit, but the other side is "
-            fix = f'write "{one.value:.6g} {unit}"' if unit else "give it one"
+            fix = f'write "{one.value:.6g} {unit}"' if unit else "add a unit"
             raise InputError("missing-unit", message + str(other.dimension), fix=fix)
-    message = f"at character {at}: {left.dimension} and {right.dimension} cannot be on the two sides of {sign}"
+    message = f"at character {at}: {left.dimension} and {right.dimension} cannot stand on the two sides of {sign}"
     raise InputError("bad-expression", message, fix="compare what has the same unit")
 
 

@@ -71,7 +71,7 @@ class _Reader:
             raise InputError("wrong-type", f"a comparison is text, not a {type(text).__name__}", fix=_EXAMPLE)
         if len(text) > LONGEST:
             message = f"{len(text)} characters; at most {LONGEST}"
-            raise InputError("bad-expression", message, fix="ask for less at once")
+            raise InputError("bad-expression", message, fix="write a shorter one")
         self.text = text
         self.tokens = list(_tokens(text))
         self.next = 0
@@ -105,7 +105,7 @@ class _Reader:
         token = self.here
         self.depth += 1
         if self.depth > DEEPEST:
-            raise InputError("bad-expression", f"brackets are more than {DEEPEST} deep", fix="use fewer of them")
+            raise InputError("bad-expression", f"brackets are more than {DEEPEST} deep", fix="use fewer brackets")
         found: Expression
         if token.kind == "number":
             found = self.number(self.take())
@@ -210,7 +210,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         if found is None:
             at += len(text[at:]) - len(text[at:].lstrip())
             fix = "write text in quotes, numbers with a point, and nothing but names, numbers, units and + - * / < >"
-            message = f"at character {at + 1}: {plain(text[at : at + 10])} means nothing here"
+            message = f"at character {at + 1}: {plain(text[at : at + 10])} is not part of an expression"
             raise InputError("bad-expression", message, fix=fix)
         kind = str(found.lastgroup)
         yield _Token(kind, found[kind], found.start(kind) + 1)

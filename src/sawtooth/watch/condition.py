@@ -45,7 +45,7 @@ _MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 """IPv4 in IPv6."""
 _JOINS = ("and", "&", "&&", "or", "|", "||")
 _MOST_WORDS = 200
-_FIX = "in ss's words: dst 192.0.2.0/24, dport = :443, port 443, process NAME, cc cubic, and, or, not, ( )"
+_FIX = "use the words of ss: dst 192.0.2.0/24, dport = :443, port 443, process NAME, cc cubic, and, or, not, ( )"
 
 
 def condition(text: str) -> Condition:
@@ -121,7 +121,10 @@ class _Reader:
         if word in (*_JOINS, ")"):
             raise _wrong(f'a condition is missing before "{word}"')
         raise InputError(
-            "unknown-name", f'"{plain(word, 40)}" is no word of a filter', field="FILTER", fix=suggestion(word, WORDS)
+            "unknown-name",
+            f'"{plain(word, 40)}" is not a word of a filter',
+            field="FILTER",
+            fix=suggestion(word, WORDS),
         )
 
 
@@ -150,7 +153,7 @@ def _address(end: str, text: str) -> Condition:
     try:
         network = ipaddress.ip_network(address, strict=False)
     except ValueError:
-        message = f'"{plain(address, 60)}" is no address or prefix; names are not looked up'
+        message = f'"{plain(address, 60)}" is not an address or prefix; names are not resolved'
         raise InputError(
             "bad-usage", message, field="FILTER", fix="write it as 192.0.2.0/24 or 2001:db8::/32"
         ) from None
@@ -191,14 +194,14 @@ def _port(word: str, compare: Callable[[NDArray[np.int64], int], NDArray[np.bool
         try:
             number = socket.getservbyname(digits, "tcp")
         except (OSError, ValueError):
-            message = f'"{plain(text, 40)}" is no port'
+            message = f'"{plain(text, 40)}" is not a port'
             raise InputError(
                 "bad-usage", message, field="FILTER", fix="write :443, or a name of /etc/services"
             ) from None
     else:
         number = int(digits)
     if number > 65535:
-        raise InputError("out-of-range", f"{number} is no port", field="FILTER", fix="ports are 0 … 65535")
+        raise InputError("out-of-range", f"{number} is not a port", field="FILTER", fix="choose a port from 0 to 65535")
     ends = ("sport", "dport") if word == "port" else (word,)
 
     def having(look: Look, _: Holders) -> NDArray[np.bool_]:
@@ -223,6 +226,6 @@ def _state(name: str) -> Condition:
     known = {state.lower(): number for number, state in STATES.items()} | {"established": 1, "connected": 1}
     number = known.get(name.lower())
     if number is None:
-        message = f'"{plain(name, 40)}" is no state of a connection'
+        message = f'"{plain(name, 40)}" is not a state of a connection'
         raise InputError("unknown-name", message, field="FILTER", fix=suggestion(name, known))
     return lambda look, _: look.sockets["state"] == number

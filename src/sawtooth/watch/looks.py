@@ -23,8 +23,8 @@ SHORTEST_S = 0.1
 def check_interval(interval_s: float, field: str) -> None:
     """Raises SawtoothError ``out-of-range``."""
     if not SHORTEST_S <= interval_s <= 3600:
-        message = f"{interval_s:g} s between two looks is not possible"
-        raise InputError("out-of-range", message, field=field, fix=f"take {SHORTEST_S:g} to 3600")
+        message = f"{interval_s:g} s is not a possible interval"
+        raise InputError("out-of-range", message, field=field, fix=f"choose {SHORTEST_S:g} to 3600")
 
 
 def looks(watcher: Watcher, interval_s: float, count: int | None) -> Iterator[Seen]:
@@ -51,12 +51,12 @@ def describing(
     """Each look as JSON values. What is wrong with what is asked is raised at once, not with the first look."""
     check_interval(interval_s, "interval")
     if sort not in SORTS:
-        raise InputError("unknown-name", f'"{sort}" is no order', field="sort", fix=suggestion(sort, SORTS))
+        raise InputError("unknown-name", f'"{sort}" is not a sort order', field="sort", fix=suggestion(sort, SORTS))
     for name, value in {"count": count, "top": top}.items():
         if value is not None and value < 1:
-            raise InputError("out-of-range", f"{value}", field=name, fix="give 1 or more")
+            raise InputError("out-of-range", f"{value} is not possible", field=name, fix="choose 1 or more")
     if replay is not None and netns is not None:
-        raise InputError("bad-usage", "a recording has been looked at already", field="netns", fix="leave it out")
+        raise InputError("bad-usage", "a recording has no network namespace", field="netns", fix="remove netns")
     condition(filter)
     stack = contextlib.ExitStack()
     if replay is not None:

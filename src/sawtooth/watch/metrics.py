@@ -32,8 +32,8 @@ class Metrics:
         try:
             self._server, self._thread = start_http_server(port, addr=LOOPBACK, registry=self._registry)
         except OSError as error:
-            message = f"port {port} cannot be had: {error.strerror}"
-            raise SawtoothError("port-taken", message, field="--prometheus", fix="give another port") from error
+            message = f"port {port} cannot be opened: {error.strerror}"
+            raise SawtoothError("port-taken", message, field="--prometheus", fix="choose another port") from error
 
     def __enter__(self) -> Metrics:
         return self

@@ -130,7 +130,7 @@ class Connections:
 
 def _untold(why: str) -> SawtoothError:
     fix = "use a Linux kernel with CONFIG_INET_TCP_DIAG (modprobe tcp_diag)"
-    return SawtoothError("unsupported", f"the kernel does not tell its connections: {why}", fix=fix)
+    return SawtoothError("unsupported", f"the kernel does not report its connections: {why}", fix=fix)
 
 
 def _open() -> socket.socket:
@@ -172,7 +172,10 @@ def _within(namespace: str | None) -> Iterator[None]:
             what = "process" if namespace.isdecimal() else "namespace"
             message = f'there is no {what} "{plain(namespace, 60)}"'
             raise InputError(
-                "unknown-name", message, field="--netns", fix="ip netns lists names; or give a process's number"
+                "unknown-name",
+                message,
+                field="--netns",
+                fix="list the names: ip netns; or give the number of a process",
             )
         with entered(str(path)):
             yield

@@ -67,8 +67,8 @@ class Recorder:
             try:
                 self.parts.mkdir()
             except FileExistsError:
-                fix = f"--replay {where(self.parts)} shows it; give another name, or remove it"
-                message = "a recording of that name goes on, or was cut off"
+                fix = f"show it with --replay {where(self.parts)}; give another name, or remove it"
+                message = "a recording of that name is running, or was cut off"
                 raise SawtoothError("unwritable-output", message, file=self.parts, fix=fix) from None
 
     def __enter__(self) -> Recorder:
@@ -143,7 +143,7 @@ class Recorder:
         except SawtoothError as error:
             if error.code != "disk-full":
                 raise
-            fix = f"free some space; --replay {where(self.parts)} shows what was recorded until then"
+            fix = f"free some space; show what was recorded with --replay {where(self.parts)}"
             raise SawtoothError("disk-full", error.message, file=self.path, fix=fix) from error
 
 

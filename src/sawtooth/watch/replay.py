@@ -131,7 +131,7 @@ class Recorded:
 def damaged(path: Path, why: str) -> InputError:
     """The error for what no recording has."""
     fix = "give a file that sawtooth watch --record has written to its end"
-    return InputError("not-a-recording", f"it is no recording of watch: {why}", file=path, fix=fix)
+    return InputError("not-a-recording", f"it is not a recording of watch: {why}", file=path, fix=fix)
 
 
 class Recording:
@@ -261,7 +261,7 @@ class Recording:
             fix = cut if parts.is_dir() else "check the name and the directory"
             raise InputError("file-not-found", "there is no such file", file=self._path, fix=fix) from None
         except PermissionError as error:
-            fix = "give a readable file"
+            fix = "make it readable, or give another file"
             raise InputError("file-unreadable", f"cannot read it: {error}", file=self._path, fix=fix) from None
         except (pa.ArrowException, OSError, ValueError, EOFError) as error:
             raise damaged(self._path, plain(str(error).partition("\n")[0], 120)) from None

@@ -94,7 +94,7 @@ def in_order(
     if sort == "peer":
         return np.lexsort((sockets["dport"], *(sockets["dst"][:, at] for at in range(15, -1, -1)), sockets["family"]))
     if sort not in of:
-        raise InputError("unknown-name", f'"{sort}" is no order', field="--sort", fix=suggestion(sort, SORTS))
+        raise InputError("unknown-name", f'"{sort}" is not a sort order', field="--sort", fix=suggestion(sort, SORTS))
     return np.lexsort((-np.nan_to_num(carried), -np.nan_to_num(of[sort], nan=-1.0)))
 
 

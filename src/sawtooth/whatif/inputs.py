@@ -48,7 +48,7 @@ def observe(path: str | Path, *, connection: str | None = None) -> Observed:
                 raise
             why = getattr(error, "strerror", None) or str(error)
             raise InputError(
-                "file-unreadable", f"cannot read it: {why}", file=path, fix="give a readable file"
+                "file-unreadable", f"cannot read it: {why}", file=path, fix="make it readable, or give another file"
             ) from None
         if len(content) > LARGEST_TEXT:
             raise InputError("not-a-measurement", "it is text of more than 64 MiB", file=path, fix=_FIX)
@@ -66,7 +66,7 @@ def _text(content: str, connection: str | None) -> Observed:
         return from_ss(content, connection=connection)
     if connection is not None:
         message = "an iperf3 report is of one test: there is no connection to choose"
-        raise InputError("bad-usage", message, field="connection", fix="leave it out")
+        raise InputError("bad-usage", message, field="connection", fix="remove --connection")
     return from_iperf3(_json(content))
 
 
@@ -84,7 +84,9 @@ def _capture(path: str, connection: str | None) -> Observed:
 
     if connection is not None and not (connection.isdecimal() and len(connection) < 10):
         message = f'"{plain(connection, 60)}" is not the index of a connection'
-        raise InputError("bad-usage", message, field="connection", fix="give its index: 0 is the first")
+        raise InputError(
+            "bad-usage", message, field="connection", fix="give its index, like --connection 0 for the first"
+        )
     return from_capture(path, connection=None if connection is None else int(connection))
 
 

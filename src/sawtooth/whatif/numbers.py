@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 
+from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Loss, Queue, Rate, Span
 from sawtooth.whatif.estimated import Estimated
 from sawtooth.whatif.observed import Observed
@@ -22,15 +25,25 @@ def from_numbers(
     duration: str = "30 s",
     cc: str | None = None,
 ) -> Observed:
-    """Text with units, as in a scenario file. Raises SawtoothError as their parsing does."""
-    bps, base, share = Rate.parse(rate).bps, Span.parse(rtt).seconds, Loss.parse(loss).probability
+    """Text with units, as in a scenario file. Raises SawtoothError as their parsing does, with the field."""
+    with _of("rate"):
+        bps = Rate.parse(rate).bps
+    with _of("rtt"):
+        base = Span.parse(rtt).seconds
+    with _of("loss"):
+        share = Loss.parse(loss).probability
+    with _of("throughput"):
+        goodput_bps = None if throughput is None else Rate.parse(throughput).bps
+    with _of("duration"):
+        duration_s = Span.parse(duration).seconds
     frame = Observed("numbers", "").frame_bytes
     bdp = max(1.0, bps * base / 8 / frame)
     if queue is None:
         low, middle, high = (max(1.0, bdp * part) for part in ASSUMED_QUEUE_BDP)
         packets = Estimated(middle, low, high, "not given: between 0.3 and 3 bandwidth-delay products")
     else:
-        packets = Estimated.exact(_packets(Queue.parse(queue), bps, base, frame), _TOLD)
+        with _of("queue"):
+            packets = Estimated.exact(_packets(Queue.parse(queue), bps, base, frame), _TOLD)
     given = {
         "rate": Estimated.exact(bps, _TOLD),
         "rtt": Estimated.exact(base, _TOLD),
@@ -40,12 +53,21 @@ def from_numbers(
     return Observed(
         source="numbers",
         what=f"a path of {rate}, {rtt}, {loss} loss",
-        goodput_bps=None if throughput is None else Rate.parse(throughput).bps,
-        duration_s=Span.parse(duration).seconds,
+        goodput_bps=goodput_bps,
+        duration_s=duration_s,
         cc=cc,
         cc_how="given" if cc else "",
         given=given,
     )
+
+
+@contextmanager
+def _of(field: str) -> Iterator[None]:
+    """What is wrong in it is wrong with this field."""
+    try:
+        yield
+    except SawtoothError as error:
+        raise error.at(field=field) from None
 
 
 def _packets(queue: Queue, bps: int, rtt_s: float, frame_bytes: int) -> float:

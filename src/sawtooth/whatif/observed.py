@@ -96,7 +96,7 @@ class Observed:
             value = getattr(self, name)
             if value is not None and not 0 <= value <= most:
                 message = f"{name} is {value:.6g}: no transfer has less than 0 or more than {most:g}"
-                raise InputError("not-a-measurement", message, fix="give what was measured, as it was printed")
+                raise InputError("not-a-measurement", message, fix="give the numbers as they were measured")
         told = _core.refused_transfer(
             self.duration_s,
             None if self.segments is None else int(self.segments),

@@ -58,9 +58,9 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
             how = f"the plateau: {share:.0%} of the intervals have this rate, to {STEADY:.0%}"
             return Estimated(middle * wire, middle * wire * (1 - half), middle * wire * (1 + half), how), 1.0
     if not candidates and not observed.bottleneck_bps:
-        message = "it says neither how long the transfer took nor how fast it was"
+        message = "it shows neither how long the transfer took nor how fast it was"
         raise InputError(
-            "not-a-measurement", message, fix="look while data is sent: ss -tin prints busy: and delivery_rate then"
+            "not-a-measurement", message, fix="run ss -tin while data is sent: it then prints busy: and delivery_rate"
         )
     fastest, full = max(candidates, default=observed.bottleneck_bps or 0.0), 0.0
     value = fastest * wire

@@ -216,14 +216,18 @@ pub fn refused(
         return Err(Refused::new("too-short", message, LONGER));
     }
     if let Some(few) = segments.filter(|&one| one < FEWEST_SEGMENTS) {
-        let message = format!("the transfer had {few} segments of data; fewer than {FEWEST_SEGMENTS} tell nothing");
+        let message = format!("the transfer had {few} segments of data; at least {FEWEST_SEGMENTS} are needed");
         return Err(Refused::new("too-short", message, LONGER));
     }
     if let Some((least, mean)) = rtt_min_s.zip(rtt_mean_s).filter(|(least, mean)| *mean < 0.99 * least) {
         let (least, mean) = (three(1e3 * least), three(1e3 * mean));
         let trips = format!("at least {least} ms, but {mean} ms in the mean");
         let message = format!("the round trips contradict each other: {trips}; data was sent again too early");
-        return Err(Refused::new("not-a-measurement", message, "measure a bulk transfer, headers of both directions"));
+        return Err(Refused::new(
+            "not-a-measurement",
+            message,
+            "capture a bulk transfer with the headers of both directions",
+        ));
     }
     if application > MOST_IDLE {
         let share = percent(application, 0);

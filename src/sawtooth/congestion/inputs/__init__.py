@@ -28,7 +28,9 @@ def read_series(path: str | Path, *, pace_s: float | None = None) -> list[RttSer
     for a column of CSV without one, ``missing-field`` where a pace must be given, ``not-a-result`` for a directory.
     """
     if pace_s is not None and not 0 < pace_s < 1e6:
-        raise InputError("out-of-range", f"a pace of {pace_s} s", field="pace", fix='give one like "100 ms"')
+        raise InputError(
+            "out-of-range", f"a pace of {pace_s:g} s is not possible", field="pace", fix='write one like "100 ms"'
+        )
     if str(path) != "-" and Path(path).is_dir():
         return run.read(Path(path))
     text = _text(path)
@@ -46,7 +48,7 @@ def load_series(path: str | Path) -> RttSeries:
     found = read_series(path)
     if len(found) > 1:
         labels = ", ".join(one.label for one in found[:8])
-        fix = "use read_series, and choose"
+        fix = "call read_series, and choose one of them"
         raise InputError("not-a-series", f"it has {len(found)} series: {labels}", file=path, fix=fix)
     return found[0]
 
@@ -74,7 +76,7 @@ def _text(path: str | Path) -> str:
     if len(content) > LARGEST:
         raise bad("it is larger than 1 GiB").at(file=path)
     if str(path).endswith(ASIDE):
-        fix = "wait until its prober has ended; after a crash, cut its last line if it is not whole, and rename it"
+        fix = "wait until its prober has ended; after a crash, remove its last line if it is incomplete, and rename it"
         raise InputError("not-a-series", "it is not finished", file=path, fix=fix)
     if b"\0" in content:
         raise bad("it is not text").at(file=path)

@@ -113,7 +113,7 @@ def _columns(names: list[str], line: int) -> tuple[dict[int, tuple[str, float]],
         if found and time:
             known[index] = (time, _UNITS[found[2]])
         elif time and not word:
-            fix = f'name its unit: "{bare}_ms" or "{bare}_s"'
+            fix = f'rename it with its unit: "{bare}_ms" or "{bare}_s"'
             raise InputError("missing-unit", f"line {line}: the column has no unit", field=name[:80], fix=fix)
         elif word:
             known[index] = (word, 0.0)
@@ -209,6 +209,6 @@ def _pace_s(told_s: float, sent_s: list[float] | None, given_s: float | None, li
         return float(np.median(forward))
     if sent_s is not None and len(sent_s) == 1:
         return 1.0
-    message = "nothing says how long it is from a probe to the next"
-    fix = "add a column sent_s, or give the pace"
+    message = "the file does not say how long it is from one probe to the next"
+    fix = 'add a column sent_s, or say it: --pace "100 ms"'
     raise InputError("missing-field", message, field="sent_s", fix=fix)

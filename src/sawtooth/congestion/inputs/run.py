@@ -36,6 +36,6 @@ def read(directory: Path) -> list[RttSeries]:
             for index, one in enumerate(compiled)
         ]
     except KeyError as error:
-        fix = "make it again: the same command writes a new one"
+        fix = "run the same command again: it writes a new one"
         path = directory / "probes.parquet"
         raise InputError("not-a-series", f"it has no column {error}", file=path, fix=fix) from None

@@ -25,8 +25,8 @@ def open_transport(target: Target, protocol: str = "icmp", *, sockets: Sequence[
     """
     nonce = secrets.randbits(32)
     if protocol not in PROTOCOLS:
-        fix = f"one of: {', '.join(PROTOCOLS)}"
-        raise InputError("bad-usage", f"there is no protocol {protocol!r} here", field="protocol", fix=fix)
+        fix = f"choose one of: {', '.join(PROTOCOLS)}"
+        raise InputError("bad-usage", f"there is no protocol {protocol!r}", field="protocol", fix=fix)
     kinds: dict[str, type[Ping] | type[Raw] | type[Udp]] = {"ping": Ping, "raw": Raw, "udp": Udp}
     wanted = ("udp",) if protocol == "udp" else tuple(sockets)
     refusals = []

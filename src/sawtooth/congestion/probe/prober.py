@@ -297,8 +297,8 @@ class Prober:
 
 def _limit(name: str, value: float, least: float, most: float, unit: str) -> None:
     if not least <= value <= most:
-        fix = f"from {least:g} to {most:,.10g} {unit}"
-        raise InputError("out-of-range", f"{value:g} {unit}", field=name, fix=fix)
+        fix = f"choose {least:g} to {most:,.10g} {unit}"
+        raise InputError("out-of-range", f"{value:g} {unit} is not possible", field=name, fix=fix)
 
 
 def _seconds(nanoseconds: int, digits: int) -> str:

@@ -94,7 +94,7 @@ def resolve(name: str, version: int | None = None) -> Target:
 
 def failed(error: OSError, target: Target) -> SawtoothError:
     """The error for a probe that could not be sent at all."""
-    fix = "see whether this machine has a route there: ip route get"
+    fix = f"check the route: ip route get {target.address}"
     message = f"cannot send to {target.address}: {error.strerror or error}"
     return SawtoothError("probe-failed", message, field="TARGET", fix=fix)
 

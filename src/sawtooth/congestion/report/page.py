@@ -43,7 +43,7 @@ def write_report(
     exists), ``disk-full``, ``too-many-points`` for more than 50 links, and as ``estimate`` does.
     """
     if len(series) > MOST:
-        fix = "give fewer files, or take those apart that hold many series"
+        fix = "give fewer files, or split files that hold many series"
         raise InputError("too-many-points", f"{len(series)} series, at most {MOST} are in one report", fix=fix)
     with new_directory(directory) as aside:
         plots = aside / "plots"
