@@ -107,7 +107,7 @@ def test_copies_of_several_devices_are_set_aside_and_told(transfer: bytes, tmp_p
     assert (found.facts["copies"], one.facts["copies"]) == (44, 0)
     assert found.connections["retransmits"].tolist() == one.connections["retransmits"].tolist() == [1]
     assert found.facts["connections"] == one.facts["connections"]
-    assert "; 44 copies of packets that several devices saw, set aside" in describe(found.facts)
+    assert "; 44 packets captured on several devices; the copies are ignored" in describe(found.facts)
     assert "set aside" not in describe(one.facts)
 
 

@@ -388,10 +388,10 @@ def test_the_page_s_figures_are_the_capture_s_facts_and_what_is_drawn_is_counted
     told = {"duration_s": 2.0, "acknowledged_bytes": 4_321_000, "goodput_bps": 17_284_000.0, "data_packets": 1800}
     capture.facts["connections"][0]["directions"][1] |= told | {"retransmits": 45, "filled_holes": 3}
     text = " ".join(write_page(capture, tmp_path / "page.html").read_text().split())
-    assert "4.32 MB in 2 s, 17.28 Mbit/s, at a round-trip time of 20 ms and more" in text
-    assert "45 of 1,800 segments were sent again" in text
-    assert "of them sent again to fill holes</td><td>3</td>" in text
-    assert "captured with data (joined ones are 1,800 on the wire)</td><td>600</td>" in text
+    assert "4.32 MB in 2 s, 17.28 Mbit/s, with a minimum RTT of 20 ms" in text
+    assert "45 of 1,800 segments were retransmitted" in text
+    assert "of these, retransmitted to fill holes</td><td>3</td>" in text
+    assert "captured segments with data ( 1,800 on the wire, before offload joined them)</td><td>600</td>" in text
 
 
 def test_a_name_cannot_leave_its_place_in_the_page(tmp_path: Path) -> None:

@@ -28,11 +28,11 @@ def test_each_question_is_answered_in_a_sentence() -> None:
         *("What did it get?", "What limited it?", "What was lost, and where?", "Which congestion control?"),
     ]
     assert found["What limited it?"] == (
-        "For 75% of the time a queue stood at the bottleneck: the path gave no more; nothing to send for 25%."
+        "For 75% of the time the path was full: packets waited in the bottleneck's queue; nothing to send for 25%."
     )
     assert found["What was lost, and where?"] == (
         "7 of 400 segments, 1.75%, were lost between the capture point and the receiver (exact); "
-        "7 of 400 segments were sent again, 2 of them after timeouts."
+        "7 of 400 segments were retransmitted, 2 of them after timeouts."
     )
     assert found["Which congestion control?"] == "CUBIC or htcp, as the sender's windows tell: 83% sure."
 
@@ -42,9 +42,9 @@ def test_each_question_is_answered_in_a_sentence() -> None:
     [
         ("sender", "the application had nothing to send"),
         ("receiver_window", "its application reads too slowly"),
-        ("congestion_window", "congestion window was full while no queue stood"),
+        ("congestion_window", "congestion window was full while the bottleneck"),
         ("idle", "nothing was in flight"),
-        ("unknown", "it is not known"),
+        ("unknown", "the limit is unknown"),
     ],
 )
 def test_what_limits_most_of_the_time_is_said_in_words(limit: str, words: str) -> None:
@@ -56,13 +56,11 @@ def test_what_limits_most_of_the_time_is_said_in_words(limit: str, words: str) -
 def test_what_is_not_known_is_said_to_be_not_known() -> None:
     found = told(UNKNOWN, limits={}, loss={"rate": None}, rtt={"whole": None})
     assert found["What did it get?"].endswith("no round trip was seen.")
-    assert found["What limited it?"] == "All was sent at once, so nothing limited it."
-    assert found["What was lost, and where?"].startswith("It can't be told")
-    assert found["Which congestion control?"] == (
-        "Not known: it lasts less than 10 s. Likeliest, if it must be: BBR, 40%."
-    )
+    assert found["What limited it?"] == "All data was sent at once, so nothing limited it."
+    assert found["What was lost, and where?"].startswith("Unknown")
+    assert found["Which congestion control?"] == ("Unknown: it lasts less than 10 s. Best guess: BBR, 40%.")
 
 
 def test_where_nothing_was_lost_that_is_said() -> None:
     nothing = told(loss={"rate": 0.0, "lost": 0}, retransmits=0)["What was lost, and where?"]
-    assert nothing == "Nothing was lost, and nothing was sent again."
+    assert nothing == "Nothing was lost or retransmitted."

@@ -100,13 +100,13 @@ def test_the_verdict_goes_by_the_whole_interval_of_the_difference() -> None:
     assert verdict(Interval(-3, -4, -2.1, 10), 2) == "outside"
     assert verdict(Interval(3, 2.1, 4, 10), 2) == "outside"
     for low, high in ((-1, 2.1), (-2.1, 1), (1, 9), (-9, 9), (math.nan, math.nan)):
-        assert verdict(Interval(0, low, high, 10), 2) == "can't tell"
+        assert verdict(Interval(0, low, high, 10), 2) == "inconclusive"
 
 
 def test_so_many_seeds_would_tell_and_one_less_would_not() -> None:
     reference, other = Interval(7.89, 6.5, 9.28, 10, "run"), Interval(6.07, 4.9, 7.24, 10, "run")
     limit = 0.3 * reference.mean
-    assert verdict(difference(reference, other), limit) == "can't tell"
+    assert verdict(difference(reference, other), limit) == "inconclusive"
     seeds = seeds_to_decide(reference, other, limit)
     spread = math.hypot(*((one.high - one.low) / 2 / 2.2621571628 for one in (reference, other)))
     margin = abs(1.82 - limit)
@@ -165,13 +165,13 @@ def test_the_words_say_how_many_seeds_would_tell(tmp_path: Path, capsys: pytest.
     assert 2 <= seeds <= MOST_SEEDS
     assert call(*runs, "--within", "3.9%") == 4
     told = " ".join(capsys.readouterr().out.split())
-    assert f"1 can't tell with these runs; about {seeds:g} seeds on each side would" in told
+    assert f"1 inconclusive with these runs; you need about {seeds:g} seeds on each side" in told
 
 
 def test_the_quantiles_say_that_they_are_differences(tmp_path: Path) -> None:
     told = words(compare([saved(tmp_path / "a", 100), saved(tmp_path / "bb", 104)]))
     assert "Δ q25  Δ q50  Δ q75" in told
-    assert "the 95% interval and Δ q25 … are of the difference" in told
+    assert "the 95% interval and Δ q25 … Δ q75 are those of the difference" in told
 
 
 def test_what_is_omitted_is_left_out_of_both_as_a_warm_up_is(tmp_path: Path) -> None:

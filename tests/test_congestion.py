@@ -342,7 +342,7 @@ def test_the_command_answers_in_words_and_json(
     assert status_of(["congestion", "estimate", str(good), str(short), "--rate", "100 Mbit/s"]) == 0
     text = capsys.readouterr().out
     assert "persistently congested" in text
-    assert "can't tell (too-few-probes)" in text
+    assert "inconclusive (too-few-probes)" in text
     assert status_of(["congestion", "estimate", str(good), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["estimates"][0]["low_bps"] < truth < told["estimates"][0]["high_bps"]

@@ -146,7 +146,7 @@ def test_the_table_beside_the_estimates_is_what_estimate_says(
 ) -> None:
     said = estimate(mixed(congested), model, rate_bps=1e8)
     drawn = table(whole.parent, "estimates")
-    assert drawn["state"].tolist() == ["congested", "idle", "can't tell", "can't tell"]
+    assert drawn["state"].tolist() == ["congested", "idle", "inconclusive", "inconclusive"]
     assert drawn["reason"].fillna("").tolist() == [one.reason or "" for one in said]
     for name in ("start_s", "end_s", "throughput_bps", "low_bps", "high_bps", "distance"):
         values = [np.nan if getattr(one, name) is None else getattr(one, name) for one in said]
@@ -177,7 +177,7 @@ def test_the_verdict_comes_first_with_units_and_what_was_assumed(
 
 def test_several_windows_are_counted_by_state_and_reason(congested: RttSeries, model: CongestionModel) -> None:
     told = verdict(Link.of(mixed(congested), model, ASSUMED), model.level)
-    assert told.startswith("Of 4 windows of 100 s: congested in 1, idle in 1; can't tell in 2 (")
+    assert told.startswith("In 4 windows of 100 s: congested in 1, idle in 1; inconclusive in 2 (")
     assert told.split("(")[1].startswith(("level-shift: 1, all-lost: 1)", "all-lost: 1, level-shift: 1)"))
 
 
@@ -298,7 +298,7 @@ def test_a_series_shorter_than_a_day_says_so_and_draws_no_hours(whole: Path) -> 
 
 def test_a_slow_series_of_days_has_its_hours_and_no_number(tmp_path: Path, model: CongestionModel) -> None:
     file = write_report([idle(720, pace_s=240)], tmp_path / "out", model, ASSUMED)
-    assert "Can't tell (too-few-probes)" in words(file)
+    assert "Inconclusive (too-few-probes)" in words(file)
     assert (table(file.parent, "hours")["probes"] == 30).all()
     assert not (file.parent / "plots" / "estimates.csv").exists()
 
@@ -323,7 +323,7 @@ def test_a_bad_series_has_a_page_that_says_what_estimate_says(
     [said] = estimate(bad(kind), model, rate_bps=1e8)
     told = words(file)
     assert said.reason == kind
-    assert f"Can't tell ({kind}): {said.text}." in told
+    assert f"Inconclusive ({kind}): {said.text}." in told
     assert told.count("a TCP flow gets") == told.count("What a TCP flow gets, over time")
     drawn = {path.stem for path in (file.parent / "plots").glob("*.csv")}
     shown = {"too-few-probes": {"rtt", "distribution"}, "constant-series": {"rtt"}}

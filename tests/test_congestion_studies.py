@@ -144,7 +144,7 @@ def test_the_headline_of_a_study_of_probes_is_what_a_flow_gets_and_how_the_estim
 def test_a_study_with_other_figures_too_keeps_the_throughput_of_all_flows_as_its_headline(tmp_path):
     report = {"x": "fast_count", "plots": ["mean", "probe-curves"]}
     told = made(tmp_path, report=report)
-    assert "throughput in Mbit/s, means of 100 s" in told.table()
+    assert "goodput in Mbit/s, means of 100 s" in told.table()
     assert "Estimate and truth" not in (told.directory / "report.html").read_text()
 
 
@@ -180,7 +180,7 @@ def test_the_fit_counts_errors_intervals_and_windows_without_an_estimate():
     assert (fit.windows, fit.told, fit.inside, fit.silent) == (3, 2, 1, {"idle": 1})
     assert (fit.median_error, fit.worst_error) == pytest.approx((0.3, 0.5))
     assert fit.words == (
-        "2 of 3 have an estimate, off by 30.0% in the median and 50% at worst; 1 of 2 intervals hold the truth; "
+        "2 of 3 have an estimate, with an error of 30.0% in the median and 50% at worst; 1 of 2 intervals contain the true value; "
         "without one: 1 idle"
     )
 

@@ -162,7 +162,7 @@ def test_one_seed_has_the_interval_within_its_run_where_throughput_is_asked_and_
     assert (found.verdict, found.seeds) == (HOLDS, 1)
     counted = only(one, "mean_srtt_ms(cc='bbr', loss=1%) < 1 s")
     assert counted.verdict == UNKNOWN
-    assert counted.reason == "one seed has no interval: run the study with several"
+    assert counted.reason == "one seed gives no confidence interval: run the study with several"
     # Where it is asked from a terminal, and from pytest.
     assert "run the study with several, --seeds 5" in said(counted)
     with pytest.raises(
@@ -230,10 +230,10 @@ def made(verdict: str, name: str = "it", text: str = KEEPS, source: str | None =
 
 def test_people_read_both_sides_with_intervals_and_how_many_seeds_would_tell() -> None:
     told = words(made(UNKNOWN))
-    assert "can't tell  it (path a,b)" in told
+    assert "inconclusive  it (path a,b)" in told
     assert "1 Mbit/s [900 kbit/s, 1.1 Mbit/s] against 1 Mbit/s" in told
-    assert "about 12 seeds would tell" in told
-    assert told.endswith("expectations: 0 hold, 1 can't tell")
+    assert "you need about 12 seeds" in told
+    assert told.endswith("expectations: 0 hold, 1 inconclusive")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_what_is_off_has_a_row_and_the_sums_stand_beside_the_bars() -> None:
     rows = [line for line in told.splitlines() if line.startswith("| one.csv")]
     assert len(rows) == 3
     assert "300%, outside" in rows[0]
-    assert "can't tell (unlike-training)" in rows[2]
+    assert "inconclusive (unlike-training)" in rows[2]
     assert "| wrong states | 1 of 4 | none |" in told
     assert "| congested links that are answered | 2 of 3 | 80% |" in told
 

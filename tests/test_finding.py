@@ -353,10 +353,10 @@ class Fewer(Whole):
 def test_another_engine_that_says_otherwise_is_told_in_a_sentence() -> None:
     want = "goodput >= 80% of chain.rate"
     other: Any = find(CHAIN, vary=VARY, want=want, engine=Fixed(), check=Lossier(name="other"))
-    assert "other says otherwise: there it does not hold at " in repr(other)
+    assert "other disagrees: there the condition does not hold at " in repr(other)
     assert other.describe()["contradicted"]
     more: Any = find(CHAIN, vary=VARY, want=want, engine=Lossier(), check=Fixed(name="other"))
-    assert "other says otherwise: there it holds at " in repr(more)
+    assert "other disagrees: there the condition holds at " in repr(more)
     same: Any = find(CHAIN, vary=VARY, want=want, engine=Fixed(), check=Fixed(name="other"))
     assert "otherwise" not in repr(same)
     assert not same.describe()["contradicted"]
@@ -372,7 +372,7 @@ def test_of_whole_numbers_the_next_is_asked_that_does_not_hold() -> None:
     assert [(one.value, one.holds) for one in same.checks] == [(5, "yes"), (6, "no")]
     assert same.contradictions == ()
     other: Any = find(CHAIN, check=Fewer(name="other"), **asked)
-    assert "other says otherwise: there it does not hold at 5" in repr(other)
+    assert "other disagrees: there the condition does not hold at 5" in repr(other)
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def test_ctrl_c_says_how_far_it_was() -> None:
     with pytest.raises(SawtoothError) as told:
         find(CHAIN, vary=VARY, want="goodput >= 80% of chain.rate", engine=Interrupted(), within="0.2%", jobs=1)
     assert told.value.code == "interrupted"
-    assert "so far the answer is between" in told.value.message
+    assert "the answer so far: between" in told.value.message
 
 
 def test_the_command_answers_in_words_and_as_json(tmp_path: Any, capsys: Any) -> None:
@@ -421,7 +421,7 @@ def test_the_command_answers_in_words_and_as_json(tmp_path: Any, capsys: Any) ->
     assert status_of([*asked, "--out", str(tmp_path / "out")]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "answer: path.queue up to" in told
-    assert "by factors (logarithmic)" in told
+    assert "on a logarithmic scale" in told
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *("find.json", "find.csv", "find.png", "find.svg", "report.html")
     }

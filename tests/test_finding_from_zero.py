@@ -77,9 +77,9 @@ def test_below_0_a_logarithmic_scale_has_no_place() -> None:
 
 def test_the_scale_says_where_it_turns() -> None:
     assert parse("path.loss=0%..5%").told() == (
-        "path.loss, 0% … 5%, by factors (logarithmic) above 0.004%, which is one packet of the run"
+        "path.loss, 0% … 5%, on a logarithmic scale above 0.004%, which is one packet of the run"
     )
-    assert parse("path.queue=0..4 bdp").told().endswith("0 cannot be run, so it begins at one packet")
+    assert parse("path.queue=0..4 bdp").told().endswith("0 cannot be run, so the range begins at one packet")
     assert parse("path.rtt=0..500 ms").told().endswith("linear")
 
 
@@ -211,4 +211,4 @@ def test_an_answer_below_what_is_told_from_0_is_said() -> None:
     found: Any = find(small, want=f"goodput >= {lossless - 0.03:.9f} Mbit/s", **asked)
     assert found.enough
     assert found.value < found.unknown.least
-    assert any("hardly told from 0" in one for one in found.remarks)
+    assert any("hardly distinguishable from 0" in one for one in found.remarks)

@@ -201,7 +201,7 @@ def test_the_least_of_a_cost_along_the_frontier() -> None:
     assert least.values[0] == 600
     assert least.low <= 6 - loss(600) <= least.high
     assert least.as_good[0][0] == 600
-    assert found.answer.startswith("chain.rate / 100 Mbit/s - chain.loss / 1% is least at chain.rate = 600 Mbit/s")
+    assert found.answer.startswith("chain.rate / 100 Mbit/s - chain.loss / 1% is lowest at chain.rate = 600 Mbit/s")
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_a_capture_of_no_data_or_of_few_round_trips_shows_too_little() -> None:
 
 def test_less_than_ten_seconds_is_unknown() -> None:
     assert "too short" in (identify(transfer([20] * 60)).unknown or "")
-    assert identify(transfer([20] * 60)).helps == "a transfer of 30 s more"
+    assert identify(transfer([20] * 60)).helps == "a transfer that is 30 s longer"
     assert "too short" not in (identify(transfer([20] * 120)).unknown or "")
 
 
@@ -289,7 +289,7 @@ def test_the_text_names_groups_with_their_probabilities() -> None:
     names = (("cubic", 0.75), ("reno", 0.2), ("bbr", 0.05))
     told = Identification(((("cubic", "dctcp", "lp", "reno"), 0.95), (("bbr",), 0.05)), names, helps="a longer one")
     said = "congestion control: cubic or dctcp or lp or reno, 95%"
-    assert told.text().splitlines() == [said, "what would tell more: a longer one", *alone]
+    assert told.text().splitlines() == [said, "what would help: a longer one", *alone]
     assert told.best == ("cubic", "dctcp", "lp", "reno")
     sure = replace(told, ranked=((("dctcp", "lp", "reno"), 0.999),), names=(("reno", 0.999),))
     assert sure.text().splitlines() == [
@@ -299,7 +299,7 @@ def test_the_text_names_groups_with_their_probabilities() -> None:
     doubtful = replace(told, unknown="it is too short")
     assert doubtful.text().splitlines()[:2] == [
         "congestion control: unknown, it is too short",
-        "what would tell more: a longer one",
+        "what would help: a longer one",
     ]
     assert doubtful.best is None
 
@@ -341,7 +341,7 @@ def test_a_group_is_the_likeliest_controls_that_reach_the_level_together(
 
 def test_evidence_that_fits_too_many_controls_is_unknown_and_says_what_would_tell_more() -> None:
     answer = classifier(0.9, 2).identify(transfer(GROWING))
-    assert answer.unknown == "what is seen fits more than 2 controls"
+    assert answer.unknown == "more than 2 controls explain what the capture shows"
     assert "a transfer of" in (answer.helps or "")
     assert "for 5 losses" in (answer.helps or "")
 

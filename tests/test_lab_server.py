@@ -281,7 +281,7 @@ def test_a_study_is_shown_from_what_it_stored_and_nothing_is_computed_anew(serve
     shutil.rmtree(directory / "points")
     identity = rows(server)[directory.relative_to(results).as_posix()]["id"]
     told = known(server, f"/api/result/{identity}")
-    assert told["lines"][-1].startswith("As it was stored on ")
+    assert told["lines"][-1].startswith("Stored on ")
     means = told["tables"][0]
     shown = [dict(zip(means["columns"], row, strict=True)) for row in means["rows"]]
     stored = [row for row in csv.DictReader((directory / "table.csv").open()) if row["seed"] == "all"]
@@ -331,7 +331,7 @@ def test_results_are_compared_in_the_words_of_the_command(server: Server) -> Non
     ids = ",".join(found[place]["id"] for place in ("runs/one", "runs/other"))
     told = known(server, f"/api/compare?ids={ids}")
     assert told["heading"] == "other against one"
-    assert "throughput in Mbit/s" in told["words"]
+    assert "goodput in Mbit/s" in told["words"]
     assert len(told["tables"][0]["rows"]) == 1
     assert [one["name"] for one in told["figures"][0]["panels"][0]["series"]] == ["one", "other"]
     assert "within 300%" in known(server, f"/api/compare?ids={ids}&within=300%25")["words"]

@@ -76,11 +76,11 @@ def test_the_interval_over_seeds_is_of_their_means_and_that_of_one_seed_is_withi
 
 def test_the_table_says_what_its_means_and_intervals_are_of(result, tmp_path):
     told = result.table()
-    assert "means of 30 s from the start, slow start included; engine fake; 2 seeds a point" in told
-    assert "95% interval and min … max: of the means of 2 seeds" in told
+    assert "means of 30 s from the start, slow start included; engine fake; 2 seeds per point" in told
+    assert "95% interval and min … max: over the means of 2 seeds" in told
     assert "min … max" in told.splitlines()[4]
     told = quick(out=tmp_path, seeds=[1], overrides={"warmup": "5 s"}).table()
-    assert "means of 25 s, the first 5 s omitted; engine fake; 1 seed a point" in told
+    assert "means of 25 s, the first 5 s omitted; engine fake; 1 seed per point" in told
     assert "95% interval: from batch means within one run; use --seeds to see the spread between runs" in told
     assert "min … max" not in told
 

@@ -254,7 +254,8 @@ def test_what_limits_a_connection(expected: str, now: Fields, about: dict[str, A
 
 
 @pytest.mark.parametrize(
-    ("limit", "said", "acked"), [("path", "95% of the rate", 118_750), ("congestion window", "comes and goes", 80_000)]
+    ("limit", "said", "acked"),
+    [("path", "95% of the bottleneck's rate", 118_750), ("congestion window", "sometimes has a queue", 80_000)],
 )
 def test_behind_a_short_queue_the_path_limits_what_uses_its_rate(limit: str, said: str, acked: int) -> None:
     """A queue at three of ten looks, whose packets leave at 1 Mbit/s; of that ``acked`` bytes a second."""
@@ -481,7 +482,7 @@ def test_a_heading_that_counts_short_connections_is_folded() -> None:
     seen = SimpleNamespace(time="2026-11-23T16:40:18.179+00:00", matching=1, total=3, short=1588)
     told = lines(seen, [], 60)
     assert all(len(line) <= 60 for line in told)
-    assert "1588 began and ended since the last look" in " ".join(" ".join(told).split())
+    assert "1588 opened and closed since the last sample" in " ".join(" ".join(told).split())
 
 
 @pytest.mark.parametrize(

@@ -208,8 +208,8 @@ def identification(*ranked: tuple[str, float], unknown: str | None = None) -> Id
         (identification(("cubic", 0.72), ("htcp", 0.28)), "cubic", "identified, 89%"),
         (identification(("bbr", 0.9999)), "bbr", "identified, over 99%"),
         (identification(("reno", 0.6)), "reno", "identified as dctcp, lp or reno, 82%"),
-        (identification(("htcp", 0.4), ("cubic", 0.3)), None, "not identified: cubic is likeliest, 56%"),
-        (identification(("yeah", 0.95)), None, "not identified: yeah is likeliest, 95%"),
+        (identification(("htcp", 0.4), ("cubic", 0.3)), None, "not identified; best guess: cubic, 56%"),
+        (identification(("yeah", 0.95)), None, "not identified; best guess: yeah, 95%"),
         (identification(("cubic", 0.99), unknown="too short"), None, "not identified: too short"),
     ],
 )
@@ -224,7 +224,7 @@ def test_the_text_says_how_the_control_is_known_or_why_it_is_not() -> None:
     found, test = estimate(seen), self_test(seen, [])
     for cc, how, said in (
         ("bbr", "identified, 97%", "bbr (identified, 97%)"),
-        (None, "not identified: too short", "not known (not identified: too short)"),
+        (None, "not identified: too short", "unknown (not identified: too short)"),
     ):
         assert said in words(dataclasses.replace(seen, cc=cc, cc_how=how), found, test, [answer("reno", 9, 9, 9)])
 

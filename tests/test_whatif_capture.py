@@ -75,7 +75,7 @@ def test_goodput_duration_and_segments_are_the_capture_s_in_text_page_json_and_w
     assert f" s, {goodput}, " in describe(capture.facts)
     assert f"retransmitted {facts['retransmits']} of {facts['data_packets']} segments" in describe(capture.facts)
     page = write_page(capture, tmp_path / "page.html").read_text()
-    assert f", {goodput}, at a round-trip time" in page
+    assert f", {goodput}, with a minimum RTT" in page
     assert f"{facts['retransmits']:,} of {facts['data_packets']:,} segments were sent again" in page
     words = CliRunner().invoke(whatif, [str(tmp_path / "capture-receiver.pcap"), "--draws", "2"]).output
     assert f"{goodput} over " in words

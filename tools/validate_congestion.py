@@ -162,7 +162,7 @@ def states(found: dict[str, Sequence[tuple[str, RttSeries]]], model: CongestionM
     yield "| series, not trained on | called |"
     yield "|---|---|"
     for name, series in found.items():
-        called = Counter((said := estimate(one, model)[0]).state or f"can't tell: {said.reason}" for _, one in series)
+        called = Counter((said := estimate(one, model)[0]).state or f"inconclusive: {said.reason}" for _, one in series)
         yield f"| {name} ({len(series)}) | {', '.join(f'{state}: {count}' for state, count in called.most_common())} |"
 
 
@@ -188,7 +188,7 @@ def state_series(found: Sequence[Measured]) -> dict[str, Sequence[tuple[str, Rtt
 
 def unrecorded(found: Sequence[Measured], model: CongestionModel) -> Iterator[str]:
     """Of congested links, only the answers, one after the other as if none were missing."""
-    yield "| lost probes | told with them | without, and missed | without, and not missed | without: can't tell |"
+    yield "| lost probes | told with them | without, and missed | without, and not missed | without: inconclusive |"
     yield "|---|---|---|---|---|"
     rows: dict[str, list[tuple[Trial, Trial]]] = {"up to 1%": [], "1 to 5%": [], "above 5%": []}
     for one in found:
@@ -211,7 +211,7 @@ def unrecorded(found: Sequence[Measured], model: CongestionModel) -> Iterator[st
 
 def question(found: Sequence[Measured], model: CongestionModel) -> Iterator[str]:
     """1 or 100 Mbit/s: on which side of 10 the estimate is."""
-    yield "| a flow gets | rate given: right | wrong | can't tell | no rate: right | wrong | can't tell |"
+    yield "| a flow gets | rate given: right | wrong | inconclusive | no rate: right | wrong | inconclusive |"
     yield "|---|---|---|---|---|---|---|"
     for name in ("slow", "fast"):
         chosen = [one for one in found if one.one.name.startswith(name)]
@@ -291,7 +291,7 @@ def picture(model: CongestionModel, found: dict[str, list[Measured]], out: Path)
         spread = [np.maximum(middle - low, 0), np.maximum(high - middle, 0)]
         axis.errorbar(truth, middle, spread, fmt=mark, ms=4, lw=0.8, color=colour, label=label)
     axis.plot([0.3, 150], [0.3, 150], color="black", lw=0.8)
-    axis.set(xscale="log", yscale="log", xlabel="true throughput of a flow, Mbit/s", ylabel="estimate, Mbit/s")
+    axis.set(xscale="log", yscale="log", xlabel="true goodput of a flow, Mbit/s", ylabel="estimate, Mbit/s")
     axis.set_title("Links that were not trained on, rate given, 90% intervals")
     axis.grid(alpha=0.3)
     axis.legend()

@@ -153,5 +153,5 @@ def _truth(one: Judged) -> str:
 
 def _said(one: Judged) -> str:
     if one.said.state is None:
-        return f"can't tell ({one.said.reason})"
+        return f"inconclusive ({one.said.reason})"
     return f"{one.said.state}, {one.said.gets} ({one.said.within})" if one.said.gets else one.said.state

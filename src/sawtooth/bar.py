@@ -10,8 +10,8 @@ from typing import Any, Self
 from sawtooth.plain import plain
 
 SHOWN_AFTER_S = 2.0
-_FORMAT = "{desc} {percentage:3.0f}% |{bar}| {n:.1f}/{total} points, {elapsed} gone, {remaining} to go"
-_FORMAT_ONE = "{desc} {percentage:3.0f}% |{bar}| {elapsed} gone, {remaining} to go"
+_FORMAT = "{desc} {percentage:3.0f}% |{bar}| {n:.1f}/{total} points, {elapsed} elapsed, {remaining} left"
+_FORMAT_ONE = "{desc} {percentage:3.0f}% |{bar}| {elapsed} elapsed, {remaining} left"
 
 
 class Bar:

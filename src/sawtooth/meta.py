@@ -51,7 +51,7 @@ def idle(scenario: Scenario) -> list[str]:
         at = f"links.{index}"
         tables |= {at: drawn, f"{at}.forward": drawn.forward, f"{at}.backward": drawn.backward}
     found = [
-        f'{field}.changes.{number} comes at "{change.at}" and does nothing: the run ends at "{scenario.duration}"'
+        f'{field}.changes.{number} is at "{change.at}" and has no effect: the run ends at "{scenario.duration}"'
         for field, table in tables.items()
         for number, change in enumerate(table.changes or ())
         if change.at >= scenario.duration
@@ -59,7 +59,9 @@ def idle(scenario: Scenario) -> list[str]:
     for link in scenario.compile().links:
         delayed = link.delay_ns or link.jitter or any(delay_ns for _, delay_ns in link.delays)
         if link.reorder is not None and not delayed:
-            found.append(f'reorder does nothing on the link "{link.name}": without a delay no packet can be overtaken')
+            found.append(
+                f'reorder has no effect on the link "{link.name}": a packet can only be overtaken on a link with a delay'
+            )
     return found
 
 
@@ -70,8 +72,8 @@ def _unlimited(compiled: Compiled) -> list[str]:
         if not compiled.transmitters_of(flow.forward):
             ends = f"{compiled.hosts[compiled.source(flow)].name} to {compiled.hosts[compiled.target(flow)].name}"
             found.append(
-                f'flow "{flow.name}" sends from {ends}, where no link has a rate: its throughput is no path\'s '
-                "(path.reverse_rate limits the way back of a path, rate a link)"
+                f'flow "{flow.name}" sends from {ends}, and no link on the way has a rate, so its goodput '
+                "says nothing about a path: set path.reverse_rate, or the rate of a link"
             )
     return found
 
@@ -79,8 +81,8 @@ def _unlimited(compiled: Compiled) -> list[str]:
 def _unmarked(compiled: Compiled) -> list[str]:
     """Flows whose control needs ECN, to which the receiving host does not agree (``tcp_ecn`` 0)."""
     return [
-        f'flow "{flow.name}": without ECN {flow.cc} comes down only after losses, because the receiving host does not '
-        "take part in it: set host.ecn = 2, Linux's default"
+        f'flow "{flow.name}": without ECN, {flow.cc} slows down only after losses. The receiving host '
+        "does not negotiate ECN: set host.ecn = 2, Linux's default"
         for flow in compiled.flows
         if (flow.cc, flow.variant) in _BY_MARKS and compiled.hosts[compiled.target(flow)].ecn == 0
     ]
@@ -101,7 +103,7 @@ def _limited(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
             if share >= _LIMITED_SHARE:
                 name = given.name
                 found.append(
-                    f'the {buffer} buffer limited flow "{name}" {share:.0%} of the time: see host.{buffer}_buffer'
+                    f'the {buffer} buffer limited flow "{name}" {share:.0%} of the time; change host.{buffer}_buffer'
                 )
     return found
 
@@ -122,6 +124,6 @@ def _offloaded(compiled: Compiled) -> list[str]:
         if compiled.hosts[first.source].offload and first.loss_ppb:
             found.append(
                 f'flow "{flow.name}": with segmentation offload, loss on the sending host\'s own link drops whole '
-                "super-packets, not single ones"
+                "super-packets, not single packets"
             )
     return found

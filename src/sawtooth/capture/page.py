@@ -73,11 +73,11 @@ def write_page(
 
 
 def _caption(shown: Sequence[View]) -> str:
-    begins = "Shaded by what limits the transfer"
+    begins = "The shading shows what limits the transfer"
     if len(shown) > 1:
-        begins = "All captures on the same axes, each from its first segment on"
-    told = "the mean goodput, the largest flight, and the smallest to the largest RTT"
-    return f"{begins}; of each interval {told}, without a few that are many times the others."
+        begins = "All captures on the same axes; time starts at each first segment"
+    told = "mean goodput, most bytes in flight, and minimum to maximum RTT"
+    return f"{begins}. Each interval shows {told}; a few extreme values are cut off."
 
 
 def _look() -> dict[str, Any]:

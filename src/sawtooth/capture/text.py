@@ -16,9 +16,9 @@ _LIMITS = {
     "sender_s": "the application had nothing to send",
     "receiver_window_s": "the receiver's window",
     "congestion_window_s": "the congestion window",
-    "path_s": "the path: a queue stood at the bottleneck",
+    "path_s": "the path: the bottleneck's queue was not empty",
     "idle_s": "idle: nothing in flight",
-    "unknown_s": "not known: no round trip seen yet",
+    "unknown_s": "unknown: no round trip seen yet",
 }
 
 _SHORT = {
@@ -27,15 +27,15 @@ _SHORT = {
     "congestion_window": "congestion window",
     "path": "path",
     "idle": "idle",
-    "unknown": "not known",
+    "unknown": "unknown",
 }
 """The same in a column."""
 
 _PLACES = {
-    "data before": "of data, between the sender and the capture point",
-    "data after": "of data, between the capture point and the receiver",
-    "data both": "of data, on both sides of the capture point",
-    "acknowledgements": "of acknowledgements",
+    "data before": "data lost between the sender and the capture point",
+    "data after": "data lost between the capture point and the receiver",
+    "data both": "data lost on both sides of the capture point",
+    "acknowledgements": "acknowledgements lost",
 }
 
 
@@ -57,7 +57,7 @@ def describe(facts: dict[str, Any], connection: int | None = None, width: int | 
             lines.append(f"… and {len(transfers) - LISTED} more; --json has all")
         ways = sum(one is transfers[0][0] for one, _ in transfers)
         both = ", both ways" if ways > 1 else ""
-        lines += ["", f"one connection in full{both}: --connection {transfers[0][0]['index']}"]
+        lines += ["", f"to see one connection in full{both}: --connection {transfers[0][0]['index']}"]
     else:
         for one, way in transfers:
             lines += ["", *_page(one, way)]
@@ -66,9 +66,9 @@ def describe(facts: dict[str, Any], connection: int | None = None, width: int | 
 
 def _capture(facts: dict[str, Any]) -> str:
     connections, copies = len(facts["connections"]), facts["copies"]
-    passed = [f"; {count} packets of {name} are not looked into" for name, count in facts["not_looked_into"].items()]
+    passed = [f"; {count} packets of {name} are not analyzed" for name, count in facts["not_looked_into"].items()]
     if not facts["packets"]:
-        return f"{plain.where(facts['file'])}: no packet in it"
+        return f"{plain.where(facts['file'])}: contains no packets"
     if not connections:
         packets = f"{facts['packets']} packet{'' if facts['packets'] == 1 else 's'}"
         kinds = ", ".join(facts["link_types"])
@@ -77,7 +77,7 @@ def _capture(facts: dict[str, Any]) -> str:
         f"{plain.where(facts['file'])}: {facts['packets']} packets, {_size(facts['bytes'])} "
         f"on {', '.join(facts['link_types'])}, "
         f"{facts['last_s'] - facts['first_s']:.3f} s, {connections} TCP connection{'' if connections == 1 else 's'}"
-        + (f"; {copies} copies of packets that several devices saw, set aside" if copies else "")
+        + (f"; {copies} packets captured on several devices; the copies are ignored" if copies else "")
         + "".join(passed)
     )
 
@@ -133,20 +133,20 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
     if (trip := rtt["whole"]) is not None:
         lines.append(
             f"  round trip    at least {_time(trip['min_s'])}, median {_time(trip['median_s'])}, at most "
-            f"{_time(trip['max_s'])}: {trip['samples']} samples from here to the {rtt['far']} and back, and "
-            f"{_time(rtt['near_s'])} on the other side"
+            f"{_time(trip['max_s'])}: {trip['samples']} samples from the capture point to the {rtt['far']} and back, plus "
+            f"{_time(rtt['near_s'])} on the other side of it"
         )
     lines += [
-        f"  in flight     at most {_size(way['in_flight_max_bytes'])}; the receiver offered at most "
+        f"  in flight     at most {_size(way['in_flight_max_bytes'])}; largest receive window "
         f"{_size(way['window_max_bytes'])}",
         f"  retransmitted {way['retransmits']} of {way['data_packets']} segments: {way['fast']} fast, "
-        f"{way['timeout_retransmits']} after {way['timeouts']} timeouts, {way['tail_probes']} tail probes; "
-        f"{way['spurious']} were not needed",
+        f"{way['timeout_retransmits']} after {way['timeouts']} timeouts, {way['tail_probes']} tail loss probes; "
+        f"{way['spurious']} spurious",
         f"  receiver      {way['duplicate_acks']} duplicate ACKs, {way['sack_blocks']} SACK blocks, "
         f"{way['dsacks']} DSACKs, {way['zero_windows']} zero windows for {way['zero_window_s']:.3f} s",
         f"  reordering    {way['out_of_order']} segments out of order"
         + (f", by at most {_time(way['reordering_s'])}" if way["out_of_order"] else "")
-        + (f"; {way['duplicated_packets']} packets captured once more" if way["duplicated_packets"] else ""),
+        + (f"; {way['duplicated_packets']} packets captured twice" if way["duplicated_packets"] else ""),
     ]
     if loss["rate"] is not None:
         where = f", {_PLACES[loss['where']]} ({loss['sure']})" if loss["where"] in _PLACES else ""
@@ -157,8 +157,8 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
         lines.append(f"  as a scenario {loss['scenario']}")
     if way["ce_marks"] or way["ecn_echoes"] or way["window_reductions"]:
         lines.append(
-            f"  marked        {way['ce_marks']} segments seen with CE; {way['ecn_echoes']} acknowledgements echo it "
-            f"(ECE), {way['window_reductions']} segments answer by a smaller window (CWR)"
+            f"  marked        {way['ce_marks']} segments seen with CE; {way['ecn_echoes']} acknowledgements with ECE, "
+            f"{way['window_reductions']} segments with CWR (the sender reduced its window)"
         )
     spent = sorted(((seconds, _LIMITS[name]) for name, seconds in way["limits"].items() if seconds > 0), reverse=True)
     lines += [f"  {'limited by' if place == 0 else '':<13} {s:8.3f} s  {what}" for place, (s, what) in enumerate(spent)]
@@ -183,13 +183,13 @@ def _handshake(shaken: dict[str, Any], way: dict[str, Any]) -> str:
     options = [name for name in ("sack", "timestamps", "ecn") if shaken[name]]
     scales = [shaken[end]["window_scale"] for end in ("client", "server")]
     scaling = f"window scale {scales[0]} and {scales[1]}" if None not in scales else "no window scale"
-    return f"segments of {way['mss']} bytes, {scaling}, {', '.join(options) or 'no further options'}"
+    return f"segments of {way['mss']} bytes, {scaling}, {', '.join(options) or 'no other options'}"
 
 
 def _point(one: dict[str, Any]) -> str:
     point = one["capture_point"]
     if point["at"] == "unknown":
-        return "not known: no round trip to both ends seen"
+        return "unknown: no round trip to both ends seen"
     halves = f"{_time(point['to_client_s'])} to the client and back, {_time(point['to_server_s'])} to the server"
     return f"{'between the ends' if point['at'] == 'middle' else 'at the ' + point['at']}: {halves}"
 

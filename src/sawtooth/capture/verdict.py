@@ -13,18 +13,18 @@ from sawtooth.draw.palette import shown
 _LIMITED = {
     "sender": "the application had nothing to send",
     "receiver_window": "the receiver's window was full: its application reads too slowly, or its buffer is too small",
-    "congestion_window": "the sender's congestion window was full while no queue stood",
-    "path": "a queue stood at the bottleneck: the path gave no more",
+    "congestion_window": "the sender's congestion window was full while the bottleneck's queue was empty",
+    "path": "the path was full: packets waited in the bottleneck's queue",
     "idle": "nothing was in flight",
-    "unknown": "no round trip had been seen yet, so it is not known",
+    "unknown": "the limit is unknown, because no round trip had been seen yet",
 }
 _SHORT = {
     "sender": "nothing to send",
     "receiver_window": "the receiver's window",
     "congestion_window": "the congestion window",
     "path": "the path",
-    "idle": "idleness",
-    "unknown": "something not known",
+    "idle": "idle",
+    "unknown": "unknown",
 }
 _PLACES = {
     "data before": "between the sender and the capture point",
@@ -53,12 +53,12 @@ def _got(judged: Judgement) -> str:
     if trip is None:
         return f"{told}; no round trip was seen."
     least, median = quantity(trip["min_s"], "s"), quantity(trip["median_s"], "s")
-    return f"{told}, at a round-trip time of {least} and more, {median} in the median."
+    return f"{told}, with a minimum RTT of {least} and a median of {median}."
 
 
 def _limited(limits: Mapping[str, float]) -> str:
     if not limits:
-        return "All was sent at once, so nothing limited it."
+        return "All data was sent at once, so nothing limited it."
     (first, share), *others = limits.items()
     told = f"For {share:.0%} of the time {_LIMITED[first]}"
     more = [f"{_SHORT[name]} for {part:.0%}" for name, part in others if part >= _TOLD]
@@ -68,12 +68,12 @@ def _limited(limits: Mapping[str, float]) -> str:
 def _lost(judged: Judgement) -> str:
     facts = judged.facts
     loss, again = facts["loss"], judged.retransmits
-    sent = f"{again:,} of {judged.segments:,} segments were sent again"
+    sent = f"{again:,} of {judged.segments:,} segments were retransmitted"
     if loss["rate"] is None:
-        return f"It can't be told; {sent}."
+        return f"Unknown; {sent}."
     if not loss["lost"]:
-        return f"Nothing was lost; {sent}." if again else "Nothing was lost, and nothing was sent again."
-    where = f" {_PLACES[loss['where']]} ({loss['sure']})" if loss["where"] in _PLACES else ", where is not known"
+        return f"Nothing was lost; {sent}." if again else "Nothing was lost or retransmitted."
+    where = f" {_PLACES[loss['where']]} ({loss['sure']})" if loss["where"] in _PLACES else ", it is unknown where"
     told = f"{loss['lost']:,} of {loss['segments']:,} segments, {_percent(loss['rate'])}, were lost{where}"
     bursts = f", in {loss['bursts']:,} bursts" if loss["largest_burst"] > loss["longest_run"] else ""
     return f"{told}{bursts}; {sent}, {facts['timeout_retransmits']:,} of them after timeouts."
@@ -85,17 +85,17 @@ def _marked(facts: Mapping[str, Any]) -> str:
     if not echoes:
         return ""
     return (
-        f" {echoes:,} acknowledgements echoed congestion (ECN), and {reductions:,} segments told of a smaller window."
+        f" {echoes:,} acknowledgements echoed an ECN mark, and {reductions:,} segments reported a reduced window (CWR)."
     )
 
 
 def _control(identified: Identification) -> str:
     if identified.best is None:
         guess = identified.names[0] if identified.names else None
-        likeliest = f" Likeliest, if it must be: {shown(guess[0])}, {guess[1]:.0%}." if guess else ""
-        return f"Not known: {identified.unknown}.{likeliest}"
+        likeliest = f" Best guess: {shown(guess[0])}, {guess[1]:.0%}." if guess else ""
+        return f"Unknown: {identified.unknown}.{likeliest}"
     group, share = identified.ranked[0]
-    return f"{' or '.join(map(shown, group))}, as the sender's windows tell: {share:.0%} sure."
+    return f"{' or '.join(map(shown, group))} with {share:.0%} probability, from the sender's window over time."
 
 
 def _percent(part: float) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sawtooth.expect import Judgement
 
 FAILED, CANNOT_TELL = 3, 4
-"""Exit status when an expectation fails, and when none does, but these runs can't tell of one."""
+"""Exit status when an expectation fails, and when none does, but the runs are inconclusive about one."""
 
 junit_option = click.option(
     "--junit", type=str, metavar="FILE", help="Also write the expectations to FILE as JUnit XML."

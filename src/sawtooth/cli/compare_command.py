@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sawtooth.fidelity.record import Measuring
 
 DIFFERS, CANNOT_TELL = 3, 4
-"""Exit status when a mean is outside the tolerance, and when none is, but these runs can't tell of one."""
+"""Exit status when a mean is outside the tolerance, and when none is, but the runs are inconclusive about one."""
 
 
 @click.command(cls=Command, short_help="Compare runs or studies, or sim with the kernel.")

@@ -116,7 +116,7 @@ def estimate(assumed_rtt: str | None, rate: str | None, as_json: bool, **given: 
 
     SERIES is a file from sawtooth probe, output of ping, results of scamper or RIPE Atlas, CSV, or a saved run. A file
     from probe link is one link: its far series minus its near one. If a series does not allow an answer, the command
-    says "can't tell" and why.
+    says "inconclusive" and why.
 
     \b
       sawtooth congestion estimate far.csv --near near.csv --rate "1 Gbit/s"
@@ -314,7 +314,7 @@ def _seconds(value_s: float) -> str:
 
 def _answer(one: Estimate) -> str:
     if one.state is None:
-        return f"can't tell ({one.reason}): {one.text}"
+        return f"inconclusive ({one.reason}): {one.text}"
     if one.throughput_bps is None:
         return f"{one.state}: {one.text}"
     return f"{one.text}: {one.gets} a flow ({one.within})"

@@ -14,7 +14,7 @@ from sawtooth.cli.terminal import is_quiet, say, say_folded, width
 from sawtooth.cli.workers import Where, cluster_options, workers
 
 UNCLEAR = 4
-"""Exit status when an interval is wider than was asked for, or these runs can't tell."""
+"""Exit status when an interval is wider than was asked for, or these runs are inconclusive."""
 
 
 @click.command(cls=Command)

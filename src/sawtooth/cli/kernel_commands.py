@@ -121,7 +121,7 @@ def info(name: str | None, as_json: bool) -> None:
         say(f"version     {kernel.version}\nHZ          {kernel.hz}")
         say(f"algorithms  {' '.join(kernel.algorithms)}")
         for ours, theirs in kernel.names.items():
-            say(f"asked for   {ours}, which is this kernel's {theirs}")
+            say(f"alias       {ours} is this kernel's {theirs}")
         say(f"path        {where(kernel.path)}\ndigest      {kernel.digest}\nsource      {where(kernel.source)}")
         if kernel.source_sha256:
             say(f"SHA-256     {kernel.source_sha256}")

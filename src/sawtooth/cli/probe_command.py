@@ -261,12 +261,12 @@ def _text(target: Target, kind: str, measured: Measured, told: _Told) -> str:
         )
         if answered:
             least, median, largest = (f"{value * 1e3:.3f}" for value in _rtts(series) if value is not None)
-            lines.append(f"  RTT {least} ms at least, median {median} ms, {largest} ms at most")
+            lines.append(f"  RTT: minimum {least} ms, median {median} ms, maximum {largest} ms")
         lines += [f"  {one.code}: {one.text}" for one in remarks]
         if error is not None:
             lines.append(f"  {error.code}: {error.message}")
     lines += [f"{one.code}: {one.text}" for one in measured.remarks]
-    lines.append(f"no probe left more than {measured.longest_late_s * 1e3:.2f} ms late")
+    lines.append(f"every probe was sent within {measured.longest_late_s * 1e3:.2f} ms of its time")
     return "\n".join(lines)
 
 

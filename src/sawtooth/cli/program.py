@@ -1,7 +1,7 @@
 """All commands, and one clear message and status for whatever goes wrong.
 
 Exit status: 0 done, 1 it failed, 2 the input is wrong, 3 runs that were compared differ too much or an expectation
-fails, 4 they can't tell, 5 answered, but of a part of a damaged capture, 130 Ctrl-C.
+fails, 4 the runs are inconclusive, 5 answered, but of a part of a damaged capture, 130 Ctrl-C.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def _traces(scenario: Scenario) -> list[str]:
     for number, link in enumerate(scenario.links):
         at = f"links.{number}"
         given |= {at: link.trace, f"{at}.forward": link.forward.trace, f"{at}.backward": link.backward.trace}
-    return [f"{at}: by the trace {Path(name).name}" for at, name in given.items() if name is not None]
+    return [f"{at}: rate from the trace {Path(name).name}" for at, name in given.items() if name is not None]
 
 
 def _who(flow: Flow) -> str:
@@ -81,14 +81,14 @@ def _time(flow: Flow) -> str:
         ends += f", each for {Span(low)} to {Span(high)}, then replaced"
     if flow.arrivals is not None:
         (times, when), (sizes, _) = flow.arrivals.times, flow.arrivals.sizes
-        each = f"one every {Span(when)} on average" if times == "poisson_ns" else f"{len(when)} of a list"
+        each = f"one every {Span(when)} on average" if times == "poisson_ns" else f"{len(when)} at listed times"
         ends += f"; {each}, sizes {sizes}"
     if flow.asks is not None:
-        ends += f"; asked for by the receiver: {_asks(flow.asks)}"
+        ends += f"; requested by the receiver: {_asks(flow.asks)}"
     if flow.writes is not None:
         ends += f"; {_paced(flow.writes)}"
     if flow.datagrams is not None:
-        ends += f"; {_paced(flow.datagrams)}{', by chance' if flow.datagrams.poisson else ''}"
+        ends += f"; {_paced(flow.datagrams)}{', at random times' if flow.datagrams.poisson else ''}"
     if flow.reads is not None:
         ends += f"; read {_paced(flow.reads)}"
     return f"from {Span(flow.start_ns)}, {ends}"
@@ -112,7 +112,7 @@ def _asks(asks: Asks) -> str:
     if isinstance(asks, Pages):
         again = "kept" if asks.keep else "new ones for each"
         return f"pages of {asks.objects} objects {drawn} over {asks.connections} connections, {again}, {after}"
-    return f"answers {drawn}, {after}"
+    return f"responses {drawn}, {after}"
 
 
 class _Ways:
@@ -139,7 +139,7 @@ def _ways(item: Flow | Probe, compiled: Compiled) -> list[str]:
         bdp = min(rates) * rtt_ns // 8 // 10**9
         lines[-1] += f", bottleneck {Rate(min(rates))}, bandwidth-delay product {Size(bdp)}"
     else:
-        lines[-1] += ", no transmitter on the way: the rate is not limited"
+        lines[-1] += ", no rate limit on the way"
     return lines
 
 

@@ -1,7 +1,7 @@
 """Comparison: differences of throughput between subjects, with intervals, and whether they stay within a tolerance.
 
 The interval is that of a difference of independent means (``stats.interval``). Against a tolerance it is read as a test
-of equivalence reads it (Schuirmann 1987): all of it inside, all of it outside, or these runs can't tell.
+of equivalence reads it (Schuirmann 1987): all of it inside, all of it outside, or these runs are inconclusive.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-INSIDE, OUTSIDE, UNKNOWN = "inside", "outside", "can't tell"
+INSIDE, OUTSIDE, UNKNOWN = "inside", "outside", "inconclusive"
 
 DEFAULT_TOLERANCE = "10%"
 
@@ -47,7 +47,7 @@ class Comparison(Shown):
 
     @property
     def unknown(self) -> int:
-        """Rows of which these runs can't tell: the interval reaches across the tolerance."""
+        """Rows about which these runs are inconclusive: the interval reaches across the tolerance."""
         return self._count(UNKNOWN)
 
     @property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAME = "comparison"
-_THROUGHPUT = "throughput, Mbit/s"
+_THROUGHPUT = "goodput, Mbit/s"
 
 
 def draw(found: Comparison, directory: Path) -> list[Path]:

@@ -24,7 +24,7 @@ def words(found: Comparison, width: int | None = None) -> str:
     """
     lines = [
         f"reference: {plain(found.labels[0])} ({where(found.subjects[0].directory)})",
-        f"throughput in Mbit/s, {_times(found)}; the 95% interval and Δ q25 … are of the difference",
+        f"goodput in Mbit/s, {_times(found)}; the 95% interval and Δ q25 … Δ q75 are those of the difference",
     ]
     for label, subject in zip(found.labels[1:], found.subjects[1:], strict=True):
         rows = found.table[found.table["against"] == label].to_dict("records")
@@ -45,7 +45,7 @@ def _times(found: Comparison) -> str:
     if len(set(found.spans)) == 1:
         return f"means of {of_time(*found.spans[0])}"
     each = (f"{label} of {of_time(*one)}" for label, one in zip(found.labels, found.spans, strict=True))
-    return f"means NOT of the same time ({'; '.join(each)}: --omit makes them so)"
+    return f"means over DIFFERENT times ({'; '.join(each)}); use --omit to make them equal"
 
 
 def _verdict(found: Comparison) -> str:
@@ -60,9 +60,9 @@ def _verdict(found: Comparison) -> str:
         return told
     needed = found.table.loc[found.table["verdict"] == UNKNOWN, "seeds_to_decide"]
     if needed.isna().all():
-        return f"{told}; the difference is about as large, or runs are too short for an interval"
+        return f"{told}: the difference is close to the limit, or runs are too short for a confidence interval"
     some = "" if needed.notna().all() else f", for {needed.notna().sum()} of them"
-    return f"{told}; about {int(needed.max())} seeds on each side would{some}"
+    return f"{told}; you need about {int(needed.max())} seeds on each side{some}"
 
 
 def _cells(row: dict[Hashable, Any]) -> tuple[str, ...]:

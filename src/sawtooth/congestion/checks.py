@@ -116,11 +116,11 @@ def _in_order(series: RttSeries) -> RttSeries:
             message = f"the clock was set back by {back_s:.4g} s before probe {first} ({run} probes lie before others)"
             fix = "cut the file there, and use the parts by themselves"
             raise say("clock-step", series, message, fix)
-        text = f"{int(behind.sum())} probes are not in order of sending: sorted"
+        text = f"{int(behind.sum())} probes were not in order of sending; they are sorted now"
         series = series.part(np.argsort(series.sent_s, kind="stable")).remarked(Remark("reordered-rows", text))
     twice = np.concatenate([[False], np.diff(series.sent_s) == 0])
     if twice.any():
-        text = f"{int(twice.sum())} probes have the time of the one before: left out"
+        text = f"{int(twice.sum())} probes have the same time as the previous one; they are left out"
         series = series.part(~twice).remarked(Remark("duplicate-rows", text))
     return series
 
@@ -139,7 +139,7 @@ def _on_pace(series: RttSeries) -> Iterator[Remark]:
     if len(gaps):
         largest = gaps[np.argmax(steps_s[gaps])]
         count = f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''}"
-        text = f"{count}, the longest of {steps_s[largest]:.4g} s: nothing was sent, or the clock was set forward"
+        text = f"{count}, the longest of {steps_s[largest]:.4g} s: no probe was sent then, or the clock was set forward"
         yield Remark("gap", text, at_s=float(series.sent_s[largest]))
     if odd.mean() > 0.1:
         usual = f"the median distance is {np.median(steps_s):.4g} s"
@@ -151,26 +151,24 @@ def _on_values(series: RttSeries) -> Iterator[Remark]:
     rtt_s = series.rtt_s[series.answered]
     different = len(np.unique(rtt_s))
     if different <= max(10, len(rtt_s) // 50):
-        text = (
-            f"{len(rtt_s)} RTTs have {different} different values: they are rounded, and small changes cannot be seen"
-        )
+        text = f"{len(rtt_s)} RTTs have {different} different values: they are rounded, which hides small changes"
         yield Remark("coarse", text, doubt=different <= 10)
     if not series.difference and rtt_s.max() < _LOCAL_S:
-        text = f"no RTT is above {rtt_s.max() * 1e6:.3g} µs: true within a building; elsewhere these are s read as ms"
+        text = f"no RTT is above {rtt_s.max() * 1e6:.3g} µs: plausible inside a building; otherwise s were read as ms"
         yield Remark("tiny-rtt", text)
     if not series.difference and rtt_s.min() > 1.0:
         yield Remark(
-            "huge-rtt", f"no RTT is below {rtt_s.min():.3g} s: true over satellites; elsewhere the unit is wrong"
+            "huge-rtt", f"no RTT is below {rtt_s.min():.3g} s: plausible over a satellite; otherwise the unit is wrong"
         )
     if series.difference and (rtt_s < 0).mean() > 0.05:
         share = f"{(rtt_s < 0).mean():.0%} of the differences are negative"
-        text = f"{share}: the near router is slow to answer, or its answers take another way"
+        text = f"{share}: the near router answers slowly, or its answers take another path"
         yield Remark("negative-difference", text)
 
 
 def _on_answers(series: RttSeries) -> Iterator[Remark]:
     if rate_limited(series):
-        text = f"{series.loss:.0%} of the probes were lost in a regular pattern: a limit on answers; probe slower"
+        text = f"{series.loss:.0%} of the probes were lost in a regular pattern: the router limits its answers; probe slower"
         yield Remark("rate-limited", text, doubt=True)
     elif series.loss > _HIGH_LOSS:
         yield Remark("high-loss", f"{series.loss:.0%} of the probes were lost")
@@ -179,11 +177,11 @@ def _on_answers(series: RttSeries) -> Iterator[Remark]:
     if overtaken and not series.difference:
         yield Remark("reordered", f"{overtaken} answers came after that of a later probe")
     if series.duplicates is not None and (more := int(series.duplicates.sum())):
-        yield Remark("duplicates", f"{more} answers came twice: the first counts")
+        yield Remark("duplicates", f"{more} answers came twice; the first one counts")
     if series.late_s is not None and len(series):
         late = float((np.nan_to_num(series.late_s) > series.pace_s / 10).mean())
         if late > 0.01:
-            text = f"{late:.1%} of the probes left more than a tenth of the pace late: a busy machine"
+            text = f"{late:.1%} of the probes were sent more than a tenth of the interval late: the machine is busy"
             yield Remark("late-probes", text)
 
 
@@ -193,7 +191,7 @@ def _on_routes(series: RttSeries) -> Iterator[Remark]:
         changes = np.flatnonzero(series.address[told][1:] != series.address[told][:-1])
         if len(changes):
             first = told[changes[0] + 1]
-            text = f"{len(set(series.address[told]))} routers answered, {len(changes)} changes: the path is not one"
+            text = f"{len(set(series.address[told]))} routers answered, {len(changes)} changes: the probes took several paths"
             yield Remark("path-changed", text, doubt=True, at_s=float(series.sent_s[first]))
     yield from (shift.remark() for shift in level_shifts(series))
 

@@ -87,7 +87,7 @@ class Estimate(Shown):
         if self.bound is None or self.edge_bps is None:
             return f"{self.low_bps / 1e6:.3g} … {_mbps(self.high_bps)}"
         below = self.bound == "at-most"
-        known = f"the model knows no {'less' if below else 'more'} than {_mbps(self.edge_bps)}"
+        known = f"the model was trained on no {'less' if below else 'more'} than {_mbps(self.edge_bps)}"
         inside = self.throughput_bps > self.edge_bps if below else self.throughput_bps < self.edge_bps
         return f"about {_mbps(self.throughput_bps)}; {known}" if inside else known
 
@@ -115,13 +115,15 @@ def estimate(
     except SawtoothError as error:
         return [_cannot(series, name, error.code, error.message)]
     if len(whole) < PROBES:
-        text = f"{len(whole)} probes, {PROBES} are needed: probe longer"
+        text = f"{len(whole)} probes, but an estimate needs {PROBES}: probe longer"
         return [_cannot(series, name, "too-few-probes", text)]
     for remark in whole.remarks:
         if remark.code == "target-reached":
             return [_cannot(series, name, remark.code, remark.text)]
     if abs(whole.pace_s / PACE_S - 1) > _PACE_WITHIN:
-        text = f"a probe every {span_text(whole.pace_s)}, the model knows {span_text(PACE_S)}: probe at that pace"
+        text = (
+            f"a probe every {span_text(whole.pace_s)}, but the model needs {span_text(PACE_S)}: probe at that interval"
+        )
         return [_cannot(series, name, "pace", text)]
     found = []
     for part in whole.windows(PROBES):
@@ -175,22 +177,22 @@ def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name:
     found: dict[str, Any] = {"distance": distance, "measured": values}
     text = ""
     if state == "none":
-        text = "RTTs that change as those of no queue do: are they RTTs, in the order of sending?"
+        text = "the RTTs do not change like those of a queue: are they RTTs, in the order of sending?"
         return _cannot(part, name, "not-a-queue", text, **found)
     if sure < 1:
-        text = f"between what the model knows as {state} and as something else"
+        text = f"between {state} and another state of the training data"
     elif state != "congested" and values["loss"] > _MOST_LOSS:
-        text = f"{values['loss']:.1%} of the probes were lost, and yet no queue stands as the model knows it"
+        text = f"{values['loss']:.1%} of the probes were lost, but no standing queue is visible"
     elif state == "congested" and distance > FARTHEST:
-        text = f"unlike anything that the model was trained on: {distance:.1f} times the usual distance"
+        text = f"unlike the training data: {distance:.1f} times the usual distance"
     if text:
         return _cannot(part, name, "unlike-training", text, **found)
     if state != "congested":
-        text = "no traffic" if state == "idle" else "traffic, and no standing queue"
+        text = "no traffic" if state == "idle" else "traffic, but no standing queue"
         return Estimate(name, *_ends(part), len(part), state, text=text, **found)
     text = "persistently congested"
     if not losses:
-        text += f" (no probe is missing where queues like this lose {usual[1]:.1%}: losses seem not to be recorded)"
+        text += f" (no probe is lost, but queues like this lose {usual[1]:.1%}: losses seem not to be recorded)"
         found["losses_known"] = False
     throughput_bps = float(model.predict(row)[0])
     low_bps, high_bps = (float(end) for end in model.predict_interval(row)[0])
@@ -199,13 +201,13 @@ def _judged(part: RttSeries, checked: RttSeries, values: dict[str, float], name:
     if changed and not 1 / _OTHER < sides[0][0] / sides[1][0] < _OTHER:
         low_bps, high_bps = min(low_bps, *(one[1] for one in sides)), max(high_bps, *(one[2] for one in sides))
         at_s = changed.at_s - float(part.sent_s[0])
-        text += f", not steadily: the queue is another from {at_s:.0f} s on"
-        text += f", about {_mbps(sides[0][0])} a flow before and {_mbps(sides[1][0])} after"
+        text += f"; the queue changes at {at_s:.0f} s"
+        text += f"; a flow gets about {_mbps(sides[0][0])} before and {_mbps(sides[1][0])} after"
         found["changes_s"] = changed.at_s
     least_bps, most_bps = model.ends(known.rtt_s, known.rate_bps)
     below, above = low_bps <= _EDGE * least_bps, high_bps >= most_bps / _EDGE
     if (below and above) or ("changes_s" not in found and high_bps > _WIDEST * low_bps):
-        text = f"anything from {_mbps(low_bps)} to {_mbps(high_bps)} a flow"
+        text = f"anything from {_mbps(low_bps)} to {_mbps(high_bps)} per flow is possible"
         return _cannot(part, name, "unlike-training", text, **found)
     found |= {"throughput_bps": throughput_bps, "low_bps": low_bps, "high_bps": high_bps}
     if below:

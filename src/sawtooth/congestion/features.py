@@ -40,8 +40,8 @@ FEATURES: dict[str, str] = {
     "empty": "share of probes within 5% of range_s above the 1st percentile, or below it",
     "full": "share of probes within 5% of range_s below the 99th percentile, or above it",
     "loss": "share of probes that were lost",
-    "clump": "share of lost probes after which the next is lost too, drawn towards loss where few were lost",
-    "near_loss": "mean rank (0 … 1) of RTTs just before and after a lost probe, drawn towards ½ where few were lost",
+    "clump": "share of lost probes followed by another loss, shrunk towards the loss rate if few were lost",
+    "near_loss": "mean rank (0 … 1) of the RTTs just before and after a lost probe, shrunk towards ½ if few were lost",
 }
 """In the order of the columns of a model. Names that end in _s are in seconds, the others have no unit."""
 

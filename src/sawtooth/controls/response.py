@@ -63,9 +63,9 @@ class Response:
         if table["formula_mbps"].notna().any():
             formula = list(table["formula_mbps"])
             lines.append(Line(0, "closed form", MUTED, losses, formula, look=1, marked=False))
-        title = f"{shown(self.name)}: throughput by loss"
+        title = f"{shown(self.name)}: goodput by loss"
         caption = f"One flow, {RATE}, {RTT}, queue {QUEUE}, {DURATION}; mean and range of {self.seeds} seeds."
-        panel = Panel("", "loss, %", "throughput, Mbit/s", log_x=True, log_y=True)
+        panel = Panel("", "loss, %", "goodput, Mbit/s", log_x=True, log_y=True)
         figure = LineFigure(f"response-{self.name}", title, caption, table, (panel,), tuple(lines), across=1)
         with writing(directory):
             directory.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ def parts(estimate: Estimate) -> tuple[str, list[str], list[str], list[str]]:
     """What ``page`` puts together."""
     import pandas as pd
 
-    state = estimate.state or f"nothing can be told ({estimate.reason})"
+    state = estimate.state or f"inconclusive ({estimate.reason})"
     heading = f"Estimate of {estimate.source}: {state}"
     said = []
     if estimate.gets:

@@ -34,7 +34,7 @@ def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
     heading, said = told(run)
     found = summary(run)
     made = figure(run)
-    words = f"throughput and smoothed round-trip time of {heading}"
+    words = f"goodput and smoothed round-trip time of {heading}"
     pictures = [] if made is None else [picture(lambda aside: draw(made, aside), words)]
     after = said[min(len(found), _MOST + 1) :]
     return heading, after, pictures, [table(found.dropna(axis="columns", how="all"))]
@@ -89,7 +89,7 @@ def figure(run: Run) -> LineFigure | None:
         Line(0, names[flow], colour(names[flow], at), *_xy(rates[flow].iloc[::step]), marked=False)
         for at, flow in enumerate(shown)
     ]
-    panels = [Panel("throughput", "time, s", "Mbit/s", from_zero=True)]
+    panels = [Panel("goodput", "time, s", "Mbit/s", from_zero=True)]
     tables: list[DataFrame] = [rates[shown]]
     if "tcp_info" in run.tables and len(run.tables["tcp_info"]):
         panels.append(Panel("smoothed round-trip time", "time, s", "ms", from_zero=True))

@@ -26,7 +26,7 @@ def parts(runs: Runs) -> tuple[str, list[str], list[str], list[str]]:
     """What ``page`` puts together."""
     heading, said = told(runs)
     made = figure(runs)
-    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), f"throughput of {heading}")]
+    pictures = [] if made is None else [picture(lambda aside: draw(made, aside), f"goodput of {heading}")]
     return heading, said, pictures, [table(runs.table[list(_COLUMNS)].dropna(axis="columns", how="all"))]
 
 
@@ -45,7 +45,7 @@ def figure(runs: Runs) -> LineFigure | None:
     series = {seed: throughput(run) for seed, run in zip(runs.seeds[:_MOST], runs.runs, strict=False)}
     if all(one.empty for one in series.values()):
         return None
-    panel = Panel("throughput", "time, s", "Mbit/s", from_zero=True)
+    panel = Panel("goodput", "time, s", "Mbit/s", from_zero=True)
     lines = tuple(
         Line(0, f"seed {seed}", colour(None, at), one.index.tolist(), one.tolist(), look=at % 4, marked=False)
         for at, (seed, one) in enumerate(series.items())

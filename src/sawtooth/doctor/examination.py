@@ -83,7 +83,7 @@ def _tracing() -> dict[str, Any]:
     command = [sys.executable, "-I", "-S", str(Path(tracing.__file__))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1:] or ["it could not be tried"]
+        reason = done.stderr.strip().splitlines()[-1:] or ["unknown: it could not be tested"]
         return {"ptrace": reason[0], "xstate_bytes": None}
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -151,9 +151,9 @@ def _enable_bbr(control: dict[str, Any], able: dict[str, dict[str, bool | str]])
     if able["qdiscs"]["fq"] == MODULE:
         commands.insert(0, "modprobe sch_fq")
     elif str(able["qdiscs"]["fq"]).startswith(probe.NO_NAMESPACE):
-        notes.append("whether this kernel has fq could not be tried; since Linux 4.13 BBR paces without it")
+        notes.append("it is unknown whether this kernel has fq; BBR paces without it from Linux 4.13 on")
     elif able["qdiscs"]["fq"] is not True:
-        notes.append("this kernel has no fq: leave its line out; since Linux 4.13 BBR paces without it")
+        notes.append("this kernel has no fq; omit the line for it, since BBR paces without it from Linux 4.13 on")
     if "bbr" in control["modules"]:
         commands.insert(0, "modprobe tcp_bbr")
     elif "bbr" not in control["available"]:
@@ -166,16 +166,20 @@ def _warnings(found: dict[str, Any]) -> list[str]:
     large = [name for name, states in found["offloads"].items() if states.get("TSO") or states.get("GSO")]
     if large:
         warnings.append(
-            f"segmentation offload is on for {', '.join(large)}: a sending host hands its qdisc super-packets of up to "
-            "64 KiB, so netem on the sender drops whole ones, not single packets. Put the loss on a forwarding host"
+            f"segmentation offload is on for {', '.join(large)}: a sending host passes super-packets of up to 64 KiB "
+            "to its qdisc, so netem on the sender drops whole super-packets. Put the loss on a forwarding host"
         )
     able = found["netns_able"]
     if able and not able["netem"]:
-        loss = "loss comes from nftables" if able["nftables"] else "no loss, for want of nftables too"
-        warnings.append(f"this kernel has no netem: the engine netns can give no delay, and {loss}")
+        loss = (
+            "loss comes from nftables"
+            if able["nftables"]
+            else "it cannot drop them either, because there is no nftables"
+        )
+        warnings.append(f"this kernel has no netem: the engine netns cannot delay packets, and {loss}")
     hz = found["clock"]["hz"]
     if hz != 250:
-        warnings.append(f"HZ is {hz} here, 250 in Debian and Ubuntu LTS: TCP's timers have another grain")
+        warnings.append(f"HZ is {hz} here, 250 in Debian and Ubuntu LTS: TCP's timers have a different resolution")
     maximum = found["buffers"]["tcp_rmem"]
     if isinstance(maximum, list) and maximum[-1] < 12 * 1024 * 1024:
         mib = maximum[-1] / 1024 / 1024

@@ -60,8 +60,8 @@ def _tracing(found: dict[str, Any]) -> str:
     allowed = "ptrace works" if found["ptrace"] is True else f"need ptrace, which does not work: {found['ptrace']}"
     length = found["xstate_bytes"]
     if length is None:
-        return f"{allowed}; the length of the processor's state is not told"
-    wide = ", longer than Linux up to 6.12 sets by itself: kernels built here ask for it" if length > _FIXED else ""
+        return f"{allowed}; the size of the processor's state is unknown"
+    wide = ", more than Linux up to 6.12 expects; kernels built here allow for it" if length > _FIXED else ""
     return f"{allowed}; the processor's state (XSAVE) is {length:,} bytes{wide}"
 
 

@@ -45,7 +45,7 @@ CUBIC_BETA = 0.7
 """RFC 9438, sections 5 and 4.6."""
 RENO_BETA = 0.5
 RTO_MIN_S = 0.2
-_MEAN_ONLY = "a closed form gives a mean only: there is no distribution, and no deviation to be read here"
+_MEAN_ONLY = "a closed form gives only a mean; ignore the distribution and the standard deviation"
 BBR_CLIFF = 1 - 1 / 1.25
 """Loss above which probing at 1.25 times the estimate delivers less than the estimate: 20%."""
 
@@ -292,7 +292,7 @@ def _rows(cc: str, asked: _Asked) -> list[dict[str, Any]]:
 def _bursts(compiled: Compiled) -> list[str]:
     """Evenly spaced losses need no warning: Mathis and RFC 9438 derive their formulas from them."""
     return [
-        f'the link "{link.name}" loses packets in bursts: the formula takes their mean, {Loss(link.loss_ppb)}, '
+        f'the link "{link.name}" loses packets in bursts: the formula uses their mean, {Loss(link.loss_ppb)}, '
         "for independent losses"
         for link in _way(compiled)[0]
         if link.gilbert_elliott is not None

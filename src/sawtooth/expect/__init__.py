@@ -1,4 +1,4 @@
-"""Expect: whether a study found what it was expected to find, by intervals: holds, fails, or these runs can't tell."""
+"""Expect: whether a study found what it was expected to find, by intervals: holds, fails, or these runs are inconclusive."""
 
 from __future__ import annotations
 

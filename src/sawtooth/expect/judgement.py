@@ -19,9 +19,9 @@ from sawtooth.wanted import NUMBER, Amount, Comparison, Dimension, Measure
 if TYPE_CHECKING:
     from sawtooth.study import Dataset, StudyResult
 
-HOLDS, FAILS, UNKNOWN, ABSENT = "holds", "fails", "can't tell", "not asked"
+HOLDS, FAILS, UNKNOWN, ABSENT = "holds", "fails", "inconclusive", "not asked"
 """The last: ``--set`` left its points out of the study, so nothing was run that it is of."""
-ONE_SEED = "one seed has no interval: run the study with several"
+ONE_SEED = "one seed gives no confidence interval: run the study with several"
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ def said(one: Verdict) -> str:
 def sides(one: Verdict, several: str = "--seeds 5") -> str:
     """Both sides; of what can't be told why, and what would tell. ``several`` is how seeds are asked for here."""
     if math.isnan(one.margin.mean):
-        return sentence(one.reason or "nothing to tell it by")
+        return sentence(one.reason or "no value to judge by")
     told = f"{amount(one.left, one.dimension)} against {amount(one.right, one.dimension)}"
     if one.verdict == UNKNOWN:
-        why = one.reason or f"the margin's interval is {bounds(one.margin, one.dimension)}"
+        why = one.reason or f"the confidence interval of the margin is {bounds(one.margin, one.dimension)}"
         why += f", {several}" if one.reason == ONE_SEED else ""
         return f"{told}; {sentence(why)}{needed(one)}"
     return told
@@ -38,7 +38,7 @@ def sides(one: Verdict, several: str = "--seeds 5") -> str:
 
 def needed(one: Verdict) -> str:
     """How many seeds would tell, as the end of a sentence; empty where that is not known."""
-    return "" if one.seeds_to_decide is None else f"; about {one.seeds_to_decide} seeds would tell"
+    return "" if one.seeds_to_decide is None else f"; you need about {one.seeds_to_decide} seeds"
 
 
 def amount(one: Interval, dimension: Dimension) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 @dataclass(frozen=True)
 class Check:
     """What another engine says at one value, or at one of each unknown: means of both sides over ``seeds``, and whether
-    it clearly holds there ("yes", "no", or "unclear": these seeds can't tell)."""
+    it clearly holds there ("yes", "no", or "unclear": these seeds are inconclusive)."""
 
     engine: str
     value: Any

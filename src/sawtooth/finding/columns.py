@@ -17,7 +17,7 @@ from sawtooth.finding.search import SCAN, WINDOW, Verdict
 from sawtooth.finding.space import Space, Values
 
 _UNCLEAR = 4 * FIRST
-"""Seeds of a value that can't tell, before the surface is asked."""
+"""Seeds of a value that are inconclusive, before the surface is asked."""
 
 
 @dataclass(frozen=True)

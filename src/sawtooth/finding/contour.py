@@ -10,7 +10,7 @@ from sawtooth.draw.palette import ACCENT, MUTED, colour
 if TYPE_CHECKING:
     from sawtooth.finding.frontier import Frontier
 
-_LOOKED = (("yes", "holds", "#009e73"), ("no", "does not hold", "#d55e00"), ("unclear", "can't tell", MUTED))
+_LOOKED = (("yes", "holds", "#009e73"), ("no", "does not hold", "#d55e00"), ("unclear", "inconclusive", MUTED))
 
 
 def contour(found: Frontier) -> LineFigure:

@@ -79,11 +79,11 @@ class Found(Shown):
         unknown = self.unknown
         low, high = unknown.text(unknown.low), unknown.text(unknown.high)
         if self.verdict == "always":
-            return f"holds everywhere from {low} to {high}"
+            return f"the condition holds everywhere from {low} to {high}"
         if self.verdict == "never":
-            return f"holds nowhere from {low} to {high}"
+            return f"the condition holds nowhere from {low} to {high}"
         if self.verdict == "unclear":
-            return f"these runs can't tell where it holds from {low} to {high}"
+            return f"inconclusive: these runs do not show where the condition holds from {low} to {high}"
         ends = " … ".join(unknown.text(rounded(one)) for one in self.interval)
         side = "up to" if self.holds == "below" else "from"
         more = "" if self.holds == "below" else " on"

@@ -89,8 +89,8 @@ class Frontier(Shown):
         over = " and ".join(f"{one.field} {one.text(one.low)} … {one.text(one.high)}" for one in self.unknowns.given)
         if self.verdict != "found":
             low, high = answered.text(answered.low), answered.text(answered.high)
-            said = {"always": "holds everywhere", "never": "holds nowhere"}
-            begun = said.get(self.verdict, "these runs can't tell where it holds")
+            said = {"always": "the condition holds everywhere", "never": "the condition holds nowhere"}
+            begun = said.get(self.verdict, "inconclusive: these runs do not show where the condition holds")
             return f"{begun} from {low} to {high} of {answered.field}, over {over}"
         if self.minimum is not None:
             return self.least()
@@ -108,7 +108,7 @@ class Frontier(Shown):
         places = space.named(tuple(rounded(one) for one in found.values))
         ends = " … ".join(space.answered.text(rounded(one)) for one in found.interval)
         cost, low, high = (found.dimension.show(one) for one in (found.cost, found.low, found.high))
-        return f"{found.expression} is least at {places} (95% interval {ends}): {cost} ({low} … {high})"
+        return f"{found.expression} is lowest at {places} (95% interval {ends}): {cost} ({low} … {high})"
 
     @property
     def remarks(self) -> list[str]:

@@ -74,5 +74,5 @@ def _so_far(search: Search, unknown: Unknown, runs: int) -> str:
     for one, other in pairwise(clear):
         if one.sign != other.sign:
             between = f"between {unknown.text(one.value)} and {unknown.text(other.value)}"
-            return f"interrupted after {runs} runs; so far the answer is {plain(between)}"
+            return f"interrupted after {runs} runs; the answer so far: {plain(between)}"
     return f"interrupted after {runs} runs"

@@ -50,7 +50,7 @@ class Probed(Generic[V]):
 
     @property
     def sign(self) -> int:
-        """1: it clearly holds, -1: it clearly does not, 0: these seeds can't tell."""
+        """1: it clearly holds, -1: it clearly does not, 0: these seeds are inconclusive."""
         error = math.sqrt(max(self.variance, self.floor) / self.n)
         if error and abs(self.mean) <= t_quantile(self.n - 1, CLEAR) * error:
             return 0
@@ -107,7 +107,7 @@ class Probing(Generic[V]):
 
 
 def grown(n: int) -> int:
-    """Seeds of a place whose seeds can't tell."""
+    """Seeds of a place whose seeds are inconclusive."""
     return min(MOST, math.ceil(1.5 * n))
 
 

@@ -24,19 +24,21 @@ def remarks(found: Found) -> list[str]:
     unknown = found.unknown
     if not found.monotone:
         pairs = "; ".join(" and ".join(unknown.text(one) for one in pair) for pair in found.changes)
-        said.append(f"not monotone: it begins or ends to hold between {pairs}; the answer is the first of these")
+        said.append(
+            f"not monotone: the condition starts or stops holding between {pairs}; the answer is the first of these"
+        )
     if found.contradictions:
         told = (
             f"{'holds' if one.holds == 'yes' else 'does not hold'} at {unknown.text(rounded(one.value))}"
             for one in found.contradictions
         )
-        said.append(f"{found.checks[0].engine} says otherwise: there it {' and '.join(told)}")
+        said.append(f"{found.checks[0].engine} disagrees: there the condition {' and '.join(told)}")
     if found.verdict == "found" and abs(found.value) < unknown.least and not unknown.is_whole:
         said.append(
-            f"the answer is below {unknown.text(unknown.least)}, {unknown.least_of}, which is hardly told from 0: "
+            f"the answer is below {unknown.text(unknown.least)}, {unknown.least_of}. That is hardly distinguishable from 0: "
             f"the interval is within {found.within * 100:g}% of {unknown.text(unknown.least)}, not of the answer"
             if found.enough
-            else f"the answer is below {unknown.text(unknown.least)}, {unknown.least_of}, which is hardly told from 0"
+            else f"the answer is below {unknown.text(unknown.least)}, {unknown.least_of}. That is hardly distinguishable from 0"
         )
     if not found.enough:
         said.append(f"{_missed(found)}; {_advice(found)}")
@@ -48,15 +50,17 @@ def remarks_of_several(found: Frontier) -> list[str]:
     said = []
     if found.minimum is not None and found.verdict == "found":
         ends = zip(found.unknowns.given, found.minimum.as_good, strict=True)
-        said += [f"as good: {', '.join(f'{one.field} {_range(one, pair)}' for one, pair in ends)}"]
+        said += [
+            f"equally good within the confidence intervals: {', '.join(f'{one.field} {_range(one, pair)}' for one, pair in ends)}"
+        ]
     if not found.carries:
-        missed = f"means that are left out are missed by {math.sqrt(found.misfit):.1f} times their error"
-        said.append(f"the surface does not carry these means: {missed}; intervals are as much wider")
+        missed = f"leaving a mean out, it misses that mean by {math.sqrt(found.misfit):.1f} times its error"
+        said.append(f"the fitted surface does not match the means: {missed}; the intervals are widened by that factor")
     if not found.enough:
         short = int((~found.frontier["enough"].astype(bool)).sum())
         said.append(
-            f"{short} of {len(found.frontier)} rows have a wider interval than the {found.within * 100:g}% of "
-            f"--within, or none, after {found.runs} of at most {found.most} runs; give --runs "
+            f"{short} of {len(found.frontier)} rows have no confidence interval or one wider than --within ({found.within * 100:g}%), "
+            f"after {found.runs} of at most {found.most} runs; give --runs "
             f"{_rounded(2 * found.most)} or a wider --within"
         )
     return said
@@ -65,18 +69,22 @@ def remarks_of_several(found: Frontier) -> list[str]:
 def _missed(found: Found) -> str:
     """What is not as it was asked for, and why."""
     runs = f"{found.runs} of at most {found.most} runs"
-    why = f"after {runs}" if found.spent else f"no further seed of the values that were run tells more ({runs})"
+    why = f"after {runs}" if found.spent else f"more seeds at the values that were run would not help ({runs})"
     if found.verdict != "found":
-        return f"the seeds of some values can't tell whether it holds there: {why}"
+        return f"at some values the seeds are inconclusive: {why}"
     return (
-        f"the interval is wider than --within: an end is {_share(found.reached)} from the answer, where "
-        f"{found.within * 100:g}% was asked for: {why}"
+        f"the confidence interval is wider than --within: one end is {_share(found.reached)} from the answer, not "
+        f"{found.within * 100:g}% ({why})"
     )
 
 
 def _advice(found: Found) -> str:
     if found.verdict != "found":
-        return f"give --runs {_rounded(2 * found.most)}" if found.spent else "ask for a clearer difference in --want"
+        return (
+            f"give --runs {_rounded(2 * found.most)}"
+            if found.spent
+            else "choose a value in --want that is further from the results"
+        )
     wider = f"--within {_share(found.reached)}"
     if found.reached >= MOST_WITHIN:
         low, high = (found.unknown.text(rounded(one)) for one in found.interval)

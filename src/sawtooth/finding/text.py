@@ -11,8 +11,8 @@ from sawtooth.finding.found import Found
 from sawtooth.finding.frontier import Frontier
 from sawtooth.study.terminal import plain
 
-_EVERYWHERE = {"always": "any", "never": "none", "unclear": "can't tell"}
-_SHORT = {"found": "", "always": "always", "never": "never", "unclear": "can't tell"}
+_EVERYWHERE = {"always": "any", "never": "none", "unclear": "inconclusive"}
+_SHORT = {"found": "", "always": "always", "never": "never", "unclear": "inconclusive"}
 
 
 def words(found: Found | Frontier | Answers, width: int | None = None) -> str:
@@ -51,7 +51,7 @@ def frontier(found: Frontier) -> list[list[str]]:
         known = row["verdict"] == "found"
         value = text(rounded(row["value"])) if known else _EVERYWHERE[row["verdict"]]
         ends = " … ".join(text(rounded(row[end])) for end in ("low", "high")) if known else ""
-        remark = "" if row["enough"] else "wider than --within" if known else "can't tell"
+        remark = "" if row["enough"] else "wider than --within" if known else "inconclusive"
         lines.append([*(one.text(row[one.field]) for one in space.given), value, ends, remark])
     return lines
 
@@ -95,7 +95,7 @@ def _answers(found: Answers, width: int | None) -> str:
     side = {"below": "up to", "above": "from"}[
         next((one.holds for one in found.found if one.verdict == "found"), "below")
     ]
-    told = [first.want, f"{unknowns(first)}; engine {first.engine}; it holds {side} the value", ""]
+    told = [first.want, f"{unknowns(first)}; engine {first.engine}; the condition holds {side} the value", ""]
     told += aligned(summed(found), [*range(keys), keys + 3], width, keys=keys)
     return "\n".join([*told, "", cost(found)])
 
@@ -114,16 +114,16 @@ def summed(found: Answers) -> list[list[str]]:
             monotone, carries = row.get("monotone", True), row.get("carries", True)
             remark = "not monotone" if not monotone else "wider than --within" if not row["enough"] else ""
             if isinstance(one, Found) and one.contradictions:
-                remark = ", ".join(part for part in (remark, f"{one.checks[0].engine} says otherwise") if part)
+                remark = ", ".join(part for part in (remark, f"{one.checks[0].engine} disagrees") if part)
             cells = [*(plain(key[name]) for name in key), *(axis.text(row[axis.field]) for axis in given)]
-            lines.append([*cells, value, ends, str(one.runs), remark or ("" if carries else "surface does not carry")])
+            lines.append([*cells, value, ends, str(one.runs), remark or ("" if carries else "surface does not fit")])
     return lines
 
 
 def cost(found: Found | Frontier | Answers) -> str:
     """In runs and work; of several unknowns beside a grid's."""
-    told = f"cost: {found.runs} runs, {found.seconds:.1f} s of work"
+    told = f"cost: {found.runs} runs, {found.seconds:.1f} s of computation"
     each = found.found if isinstance(found, Answers) else (found,)
     grid = sum(one.grid_runs for one in each if isinstance(one, Frontier))
     within = f"{each[0].within * 100:g}%"
-    return f"{told}; a grid of these rows in steps of {within}, 8 seeds each: {grid} runs" if grid else told
+    return f"{told}; a grid with the same rows, steps of {within} and 8 seeds would take {grid} runs" if grid else told

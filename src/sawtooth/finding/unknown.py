@@ -181,11 +181,11 @@ class Unknown:
     def told(self) -> str:
         """The range in words."""
         ends = f"{self.text(self.low)} … {self.text(self.high)}"
-        how = "by factors (logarithmic)" if self.scale == "log" else "linear"
+        how = "on a logarithmic scale" if self.scale == "log" else "on a linear scale"
         if self.least and self.scale == "log":
-            how = f"by factors (logarithmic) above {self.text(self.least)}, which is {self.least_of}"
+            how = f"on a logarithmic scale above {self.text(self.least)}, which is {self.least_of}"
         elif self.from_zero:
-            how = f"{how}; 0 cannot be run, so it begins at {self.least_of}"
+            how = f"{how}; 0 cannot be run, so the range begins at {self.least_of}"
         return f"{self.field}, {ends}, {how}"
 
 

@@ -15,7 +15,7 @@ from sawtooth.page import Axis, Figure, Mark, Panel, Series
 from sawtooth.page.figure import SYMBOLS
 from sawtooth.report.drawn import extremes
 
-_THROUGHPUT = "throughput, Mbit/s"
+_THROUGHPUT = "goodput, Mbit/s"
 _MOST = 4000
 """Points of a line."""
 
@@ -48,8 +48,8 @@ def _runs(found: Comparison) -> Figure:
         Panel(Axis("time", "s"), Axis.of(_THROUGHPUT, zero=True), over_time, "Over time"),
         Panel(Axis.of(_THROUGHPUT), Axis("at or below", "%", zero=True), distribution, "Distribution of the intervals"),
     ]
-    sentence = "throughput of all flows together, over time, and the share of intervals at or below each value"
-    return Figure("comparison", "Throughput of all flows", sentence, panels, across=2)
+    sentence = "goodput of all flows together, over time, and the share of intervals at or below each value"
+    return Figure("comparison", "Goodput of all flows", sentence, panels, across=2)
 
 
 def _studies(found: Comparison) -> Figure:
@@ -79,5 +79,5 @@ def _studies(found: Comparison) -> Figure:
         Panel(axis, Axis.of(f"mean {_THROUGHPUT}", zero=True), means, "Means"),
         Panel(axis, Axis("difference", "%"), apart, f"Difference from {found.labels[0]}, 95% intervals", marks=marks),
     ]
-    sentence = "mean throughput of each point, and its difference from the reference's with its interval"
+    sentence = "mean goodput of each point, and its difference from the reference with its confidence interval"
     return Figure("comparison", "Means and their differences", sentence, panels, across=2)

@@ -51,7 +51,7 @@ def told(directory: Path, most_rows: int) -> dict[str, Any]:
         tables += [shown] * (shown["all"] > 0)
     figures, missing = _figures(directory)
     lines += [f"{missing}: `sawtooth report {directory}` draws them from the runs."] * bool(missing)
-    lines.append(f"As it was stored on {found['finished']}, in {where(directory)}")
+    lines.append(f"Stored on {found['finished']}, in {where(directory)}")
     heading = f"{words['title'] or words['name']}, engine {_text(found['engine'])}"
     return {"heading": heading, "lines": lines, "figures": figures, "tables": tables}
 

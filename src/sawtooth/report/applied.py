@@ -41,7 +41,7 @@ def distribution(kind: str, result: StudyResult, layout: Layout) -> LineFigure:
     spread = [line.x[-1] / line.x[0] for line in lines if line.x[0] > 0]
     panel = Panel("", f"{time} time, ms", f"{things}, %", log_x=max(spread, default=1) > 10)
     found = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-    caption = f"How many {things} took no longer, all seeds together; what had not come whole by the end is left out."
+    caption = f"Share of the {things} that took at most that long, all seeds together; unfinished ones are left out."
     return LineFigure(f"{time}-cdf", title, caption, found, (panel,), tuple(lines), across=1)
 
 

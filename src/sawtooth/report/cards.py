@@ -108,7 +108,7 @@ def _told(result: StudyResult, row: dict[str, Any]) -> tuple[str, ...]:
     told = []
     if most is not None:
         share = percent(row["mean_mbps"] * 1e6 / most.rate_bps)
-        told.append(f"{share} of the bottleneck's rate, of which headers leave {percent(most.share)}")
+        told.append(f"{share} of the bottleneck's rate; at most {percent(most.share)} is possible, because of headers")
     waited = (
         f", of which {short(row['queue_delay_mean_ms'])} ms in the queue" if known([row], "queue_delay_mean_ms") else ""
     )
@@ -142,7 +142,9 @@ def _completed(result: StudyResult) -> list[Card]:
             if known([row], column)
         ]
         told += [", ".join(tails)] * bool(tails)
-        told += [f"{short(row['slowdown_p50'])} times as long as on the empty path"] * known([row], "slowdown_p50")
+        told += [f"{short(row['slowdown_p50'])} times the completion time on an idle path"] * known(
+            [row], "slowdown_p50"
+        )
         found.append(Card(str(row["flow"]), f"{short(row['fct_ms_p50'])} ms", tuple(told)))
     return found[:_MOST]
 
@@ -159,10 +161,10 @@ def _fits(result: StudyResult) -> list[Card]:
             continue
         fit = estimates.Fit.of(rows)
         told = (
-            f"median error of the estimate; at worst {percent(fit.worst_error)}",
+            f"median error of the estimates; the worst is {percent(fit.worst_error)}",
             f"a flow got {short(float(rows['true_mbps'].min()))} to {short(float(rows['true_mbps'].max()))} Mbit/s",
             f"{fit.told} of {fit.windows} windows of probes have an estimate",
-            f"{fit.inside} of {fit.told} intervals hold the truth",
+            f"{fit.inside} of {fit.told} intervals contain the true value",
         )
         name = ", ".join(_said(result, name, value) for name, value in zip(names, values, strict=True))
         found.append(Card(name or result.study.name, percent(fit.median_error), told))

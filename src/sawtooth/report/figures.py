@@ -18,8 +18,8 @@ from sawtooth.study.study import Roles
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-THROUGHPUT = "throughput, Mbit/s"
-SHARE = "share of the sum, %"
+THROUGHPUT = "goodput, Mbit/s"
+SHARE = "share of the total goodput, %"
 MOST_POINTS = 20_000
 """Of a line over time: more than any screen shows apart, and few enough for a page to draw."""
 
@@ -85,8 +85,8 @@ def _time(result: StudyResult, layout: Layout) -> PanelFigure:
     after = f", after the first {omitted:g} s" if omitted else ""
     table, together = _thinned(table, _keys(layout))
     each = "each sampling interval" if together == 1 else f"sampling intervals ({together} together)"
-    caption = f"Throughput at the receiver in {each}, {against}; seed {seed}{after}."
-    return PanelFigure("throughput-over-time", "Throughput over time", caption, table, layout)
+    caption = f"Goodput at the receiver in {each}, {against}; seed {seed}{after}."
+    return PanelFigure("throughput-over-time", "Goodput over time", caption, table, layout)
 
 
 def _thinned(samples: DataFrame, keys: list[str]) -> tuple[DataFrame, int]:
@@ -106,10 +106,10 @@ def _thinned(samples: DataFrame, keys: list[str]) -> tuple[DataFrame, int]:
 def _distribution(result: StudyResult, layout: Layout) -> PanelFigure:
     columns = [*_keys(layout), "count", "min_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "max_mbps", "mean_mbps"]
     caption = (
-        "Boxes span the middle half of all intervals of all seeds, the line in a box is the median, whiskers reach the "
-        "smallest and the largest."
+        "Boxes span the middle half of all sampling intervals of all seeds. The line in a box is the median; whiskers "
+        "reach the minimum and maximum."
     )
-    return PanelFigure("distribution", "How throughput is distributed", caption, result.pooled[columns], layout)
+    return PanelFigure("distribution", "Distribution of goodput", caption, result.pooled[columns], layout)
 
 
 def _means(result: StudyResult, layout: Layout) -> DataFrame:
@@ -137,7 +137,7 @@ def _mean_caption(result: StudyResult) -> str:
     if result.published is not None:
         caption += " Hollow marks are the published means"
         untrusted = not result.published.figures["trusted"].all()
-        caption += "; crosses are published misprints, shown and not compared with." if untrusted else "."
+        caption += "; crosses are misprints in the source, which are not compared." if untrusted else "."
     return caption
 
 
@@ -147,12 +147,12 @@ def _quantity(layout: Layout) -> str:
 
 def _mean(result: StudyResult, layout: Layout) -> PanelFigure:
     caption = _mean_caption(result)
-    return PanelFigure("mean", f"Mean throughput against {_quantity(layout)}", caption, _means(result, layout), layout)
+    return PanelFigure("mean", f"Mean goodput against {_quantity(layout)}", caption, _means(result, layout), layout)
 
 
 def _mean_log(result: StudyResult, layout: Layout) -> PanelFigure:
     caption = _mean_caption(result) + " Logarithmic scale."
-    title = f"Mean throughput against {_quantity(layout)}, logarithmic"
+    title = f"Mean goodput against {_quantity(layout)}, logarithmic"
     return PanelFigure("mean-log", title, caption, _means(result, layout), layout)
 
 
@@ -175,7 +175,7 @@ def _share(result: StudyResult, layout: Layout) -> PanelFigure:
     own = _layout_of(result, table, roles)
     title = f"Each flow's share against {_quantity(layout)}"
     caption = (
-        "What each flow gets of the sum of all, mean over all seeds; bars are the 95% interval of the seeds' shares."
+        "Share of the total goodput per flow, mean over all seeds; bars are the 95% confidence interval over seeds."
     )
     return PanelFigure("share", title, caption, table, own)
 

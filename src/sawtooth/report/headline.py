@@ -113,7 +113,7 @@ def goodput(result: StudyResult, before: dict[str, Any], after: dict[str, Any]) 
     ways = directions(result)
     if len(set(ways.values())) < 2:
         ends = " → ".join(number(row["mean_mbps"], 1) for row in (before, after))
-        return f"throughput {ends} Mbit/s"
+        return f"goodput {ends} Mbit/s"
     told = []
     for way in dict.fromkeys(ways.values()):
         sums = [
@@ -122,7 +122,7 @@ def goodput(result: StudyResult, before: dict[str, Any], after: dict[str, Any]) 
         ]
         names = " + ".join(name for name, its in ways.items() if its == way)
         told.append(f"{names} {' → '.join(number(one, 1) for one in sums)}")
-    return f"throughput {', '.join(told)} Mbit/s"
+    return f"goodput {', '.join(told)} Mbit/s"
 
 
 def directions(result: StudyResult) -> dict[str, int]:

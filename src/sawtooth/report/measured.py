@@ -68,11 +68,11 @@ def over_time(result: StudyResult, layout: Layout) -> LineFigure:
     steep = any(spread > 10 for _, spread in panels)
     boxes = tuple(Panel(name, "time, s", "round-trip time, ms", log_y=steep) for name, _ in panels)
     caption = (
-        "Round trips of the first probe while flows send: the line is the median, the band reaches from the 5th to the "
-        "95th percentile, all seeds together; the thin line is the empty path."
+        "RTTs of the first probe while flows send. The line is the median, the band the 5th to 95th percentile, all seeds "
+        "together; the thin line is the idle path."
     )
     if len(frames) > len(panels):
-        caption += f" The first {len(panels)} of {len(frames)} points; the table has all."
+        caption += f" The figure has the first {len(panels)} of {len(frames)} points; the table has all."
     found = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
     across = min(ACROSS, len(boxes) or 1)
     return LineFigure("latency", "Latency under load", caption, found, boxes, tuple(lines), across, alike=True)
@@ -96,8 +96,8 @@ def distribution(result: StudyResult, layout: Layout) -> LineFigure:
     spread = [line.x[-1] / line.x[0] for line in lines]
     panel = Panel("", "round-trip time, ms", "answered probes, %", log_x=max(spread, default=1) > 10)
     found = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-    caption = "How many of the first probe's round trips took no longer, all seeds together; lost ones are left out."
-    title = "How latency under load is distributed"
+    caption = "Share of the first probe's RTTs that are at most the value, all seeds together, without lost probes."
+    title = "Distribution of latency under load"
     return LineFigure("latency-cdf", title, caption, found, (panel,), tuple(lines), across=1)
 
 
@@ -121,8 +121,8 @@ def completion(result: StudyResult, layout: Layout) -> LineFigure:
             lines.append(Line(panel, name, tint, sizes, part[column].tolist(), look=look))
     panels = tuple(Panel("", "size of the transfer, kB", TITLES[one], log_x=True, log_y=True) for one in names)
     caption = (
-        "Of transfers that ended, all seeds together. The slowdown is against a sender that knows the empty path. A "
-        "percentile that the transfers are too few for is left out."
+        "Finished transfers of all seeds. Slowdown is the completion time divided by that of a sender that knows the idle "
+        "path. A percentile is missing if there are too few transfers."
     )
     title = "Completion times by size"
     return LineFigure("completion", title, caption, table, panels, tuple(lines), across=len(names) // 2)
@@ -153,7 +153,7 @@ def harmed(result: StudyResult, layout: Layout) -> LineFigure:
             title = ", ".join(part for part in (layout.name(series, ""), *map(shown, panel)) if part)
             panels.append(Panel(title, layout.x_title, "harm, %", log_x=layout.geometric, names=names))
     table = table[[*keys, "flow", "harm", "mean_mbps"]] if len(table) else table
-    caption = "How much of the throughput that a flow has alone it loses beside the other one, all seeds together."
+    caption = "Share of its goodput alone that a flow loses when it competes with the other one, all seeds together."
     across = min(ACROSS, len(panels) or 1)
     return LineFigure("harm", "Harm", caption, table, tuple(panels), tuple(lines), across, alike=True)
 
@@ -177,7 +177,7 @@ def along(result: StudyResult, layout: Layout) -> LineFigure:
         at = wanted.index(THROUGHPUT)
         wanted[at : at + 1] = [f"{THROUGHPUT}_{whose}" for whose in ways]
         for whose, sums in ways.items():
-            titles[f"{THROUGHPUT}_{whose}"] = f"throughput of {whose}, Mbit/s"
+            titles[f"{THROUGHPUT}_{whose}"] = f"goodput of {whose}, Mbit/s"
             columns = {
                 name: f"{THROUGHPUT}_{whose}{end}" for name, end in (("mean", ""), ("min", "_low"), ("max", "_high"))
             }
@@ -203,7 +203,7 @@ def along(result: StudyResult, layout: Layout) -> LineFigure:
         for title, _ in rows
         for one in wanted
     )
-    caption = "All seeds together; bars reach from the seed with the least to the one with the most."
+    caption = "All seeds together; bars reach from the lowest to the highest seed."
     title = f"Measures against {layout.x_title.rpartition(', ')[0] or layout.x_title}"
     across = len(wanted) if len(rows) > 1 else min(ACROSS, len(panels))
     return LineFigure("measures", title, caption, table, panels, tuple(lines), across)
@@ -251,9 +251,9 @@ def trade(result: StudyResult, layout: Layout) -> LineFigure:
         panels.append(Panel(title, TITLES[across], TITLES[up], log_x=logs[across], log_y=logs[up]))
     if not layout.series:
         lines = [_one(result, layout, table, at, (across, up)) for at in range(len(layout.x_values))]
-    caption = f"A mark is a point, all seeds together; lines go along {layout.x_title}."
+    caption = f"Each mark is a point, all seeds together; lines follow {layout.x_title}."
     if not (layout.series and layout.numeric):
-        caption = "A mark is a point, all seeds together."
+        caption = "Each mark is a point, all seeds together."
     what = [TITLES[name].partition(", ")[0] for name in (up, across)]
     across_panels = min(ACROSS, len(panels))
     return LineFigure(

@@ -18,7 +18,7 @@ from sawtooth.study.result import StudyResult
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_TRUE = "true throughput of a flow, Mbit/s"
+_TRUE = "true goodput of a flow, Mbit/s"
 _CURVES = {
     "probe_rtt_ms": "mean RTT of the probes, ms",
     "probe_std_ms": "standard deviation, ms",
@@ -91,7 +91,7 @@ def curves(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigure:
             lines += _through_means(panel, group, rows, layout.x, name)
     panels = tuple(Panel("", _TRUE, title, log_x=True) for title in _CURVES.values())
     caption = "Each mark is 1,000 probes of one run; lines go through the means over seeds."
-    return LineFigure("probe-curves", "What probes see of flows", caption, _plain(table), panels, tuple(lines))
+    return LineFigure("probe-curves", "What probes show about flows", caption, _plain(table), panels, tuple(lines))
 
 
 def _through_means(panel: int, group: _Group, rows: DataFrame, x: str, name: str) -> list[Line]:
@@ -129,20 +129,18 @@ def estimates(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigu
         f"{count} {reason}" for reason, count in (silent["probe_reason"] + silent["probe_state"]).value_counts().items()
     )
     caption = (
-        "The shipped model's estimate for 1,000 probes with its 90% interval, against what a flow got; on the line "
-        "they are the same."
+        "The shipped model's estimate from 1,000 probes with its 90% confidence interval, against the flow's true goodput. "
+        "On the line they are equal."
     )
     if (table["probe_bound"] != "").any():
-        caption += (
-            f" An interval without an end on one side is drawn to {_OPEN:g} times or 1/{_OPEN:g} of the estimate."
-        )
+        caption += f" A one-sided interval is drawn to {_OPEN:g} times or 1/{_OPEN:g} of the estimate."
     if told:
-        caption += f" Without a number, of {len(refused)}: {told}."
+        caption += f" Without an estimate, out of {len(refused)} windows: {told}."
     panels = (
         Panel("", _TRUE, "estimate, Mbit/s", log_x=True, log_y=True, same=_itself),
         Panel("", _TRUE, "estimate / truth", log_x=True, log_y=True, same=_one),
     )
-    title = "Estimated and true throughput of a flow"
+    title = "Estimated and true goodput of a flow"
     return LineFigure("probe-estimates", title, caption, _plain(table), panels, tuple(lines), across=2)
 
 
@@ -181,8 +179,8 @@ def assumed_rtt(result: StudyResult, layout: Layout, table: DataFrame) -> LineFi
         Panel("", "assumed base RTT of the flows, ms", "error, median, %", log_x=True, log_y=True),
     )
     caption = (
-        "The shipped model asked with each RTT, also with those for which the command refuses to answer; medians over "
-        "all points and seeds of a line."
+        "The shipped model's answer for each assumed RTT, even where the command would refuse it. Medians over all points "
+        "and seeds of a line."
     )
     title = "A wrong assumed RTT"
     found = pd.DataFrame(rows)
@@ -218,7 +216,7 @@ def over_time(result: StudyResult, layout: Layout, table: DataFrame) -> LineFigu
             panels.append(Panel(f"{name}: {true_mbps:.3g} Mbit/s a flow", "time, s", "RTT, ms"))
     caption = f"RTTs of the probes, seed {result.places[0].seed}; gaps are lost probes."
     if len(frames) > len(panels):
-        caption += f" The first {len(panels)} of {len(frames)} points; the table has all."
+        caption += f" The figure has the first {len(panels)} of {len(frames)} points; the table has all."
     return LineFigure(
         "probe-rtts",
         "RTTs over time",

@@ -35,15 +35,15 @@ def figure(result: StudyResult, layout: Layout) -> LineFigure:
             if apart or number == 0:
                 of = [layout.panel_titles[place], shown(series) if apart else ""]
                 title = ", ".join(part for part in of if part)
-                panels.append(Panel(title, layout.x_title, "throughput, Mbit/s", log_x=True, log_y=True))
+                panels.append(Panel(title, layout.x_title, "goodput, Mbit/s", log_x=True, log_y=True))
             if apart:
                 others = [layout.part(table, one, panel) for one in layout.series_values if one != series]
                 lines.append(_behind(len(panels) - 1, layout, others))
             lines += _lines(len(panels) - 1, layout, series, number, layout.part(table, series, panel), apart)
-    caption = "Mean over all seeds, bars its 95% interval; the thin lines are closed forms, where there is one."
+    caption = "Mean over all seeds with its 95% confidence interval; thin lines are closed forms, if there is one."
     if apart:
-        caption += " Grey: the means of the others."
-    title = f"Throughput against {layout.x_title.rpartition(', ')[0] or layout.x_title}, with closed forms"
+        caption += " Gray: the means of the others."
+    title = f"Goodput against {layout.x_title.rpartition(', ')[0] or layout.x_title}, with closed forms"
     return LineFigure("response", title, caption, table, tuple(panels), tuple(lines), min(ACROSS, len(panels)), True)
 
 

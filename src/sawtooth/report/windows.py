@@ -177,15 +177,15 @@ def _line(panel: int, name: str, tint: str, table: DataFrame, column: str, look:
 def _caption(result: StudyResult, layout: Layout, runs: list[_Run], several: bool) -> str:
     told = [f"At the end of each sampling interval, seed {result.places[0].seed}."]
     if several:
-        told.append("Window and round-trip time are of a flow's first connection; the queue is the bottleneck's.")
+        told.append("Window and RTT are those of a flow's first connection; the queue is the bottleneck's.")
     count = len({tuple(place.key.values()) for place in result.places})
     if len(runs) < count:
         at = {run.place.key[layout.x] for run in runs}
         where = f": {layout.x_text(*at)}" if len(at) == 1 else ""
-        told.append(f"{len(runs)} of {count} points are drawn{where}.")
+        told.append(f"The figure has {len(runs)} of {count} points{where}.")
     most = max(run.count for run in runs)
     if most > LINES:
-        told.append(f"Of {most} flows the first {LINES} are drawn.")
+        told.append(f"The figure has the first {LINES} of {most} flows.")
     if max((len(one.table) for run in runs for one in run.flows), default=0) >= MOST:
-        told.append("Of many intervals every n-th is taken.")
+        told.append("Only every n-th interval is drawn.")
     return " ".join(told)

@@ -38,7 +38,7 @@ KINDS = {
     "requests": Told("response times in ms", _times("responses", "response_ms")),
     "pages": Told("page times in ms", _times("pages", "page_ms")),
     "video": Told(
-        "segments of a video: their mean rate, how long until it plays, how often and how long it stands still then",
+        "video: mean rate of its segments, time until it plays, number and share of time of stalls",
         {
             "video_segments": ("segments", 0),
             "video_mbps": ("Mbit/s", 2),
@@ -48,7 +48,7 @@ KINDS = {
         },
     ),
     "udp": Told(
-        "datagrams one way, delays and jitter in ms; of a call the mean opinion score, and what a tenth is below",
+        "datagrams: one-way delays and jitter in ms; for a call the mean opinion score and its 10th percentile",
         {
             "udp_delay_mean_ms": ("mean", 2),
             **{
@@ -73,7 +73,7 @@ TITLES = {
     "video_mbps": "mean rate of the video, Mbit/s",
     "video_startup_s": "startup of the video, s",
     "video_stalls": "stalls of the video per run",
-    "video_stalled_percent": "time that the video stands still, %",
+    "video_stalled_percent": "time that the video is stalled, %",
     "udp_delay_mean_ms": "one-way delay, mean, ms",
     "udp_delay_p50_ms": "one-way delay, median, ms",
     "udp_delay_p95_ms": "one-way delay, 95th percentile, ms",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 COUNTED = "counts are means per run"
-THE_SAME = "the same for every seed"
+THE_SAME = "same for every seed"
 
 
 def of_time(from_s: float, to_s: float) -> str:
@@ -30,7 +30,7 @@ def means(rows: Sequence[Mapping[str, Any]]) -> str:
     """The same of rows of a study's table: "means of 60 s …"."""
     spans = {(row["from_s"], row["to_s"]) for row in rows}
     if len(spans) > 1:
-        return "means of different times: from_s to to_s in table.csv"
+        return "means over different times: see from_s and to_s in table.csv"
     return f"means of {of_time(*spans.pop())}"
 
 
@@ -38,7 +38,7 @@ def intervals(rows: Sequence[Mapping[str, Any]]) -> str:
     """What the 95% intervals in rows of a study's table are of; empty where there are none."""
     of = {row["ci_of"]: row["ci_n"] for row in rows if not _open(row)}
     if SEEDS in of:
-        return f"95% interval and min … max: of the means of {of[SEEDS]} seeds"
+        return f"95% interval and min … max: over the means of {of[SEEDS]} seeds"
     if WITHIN in of:
         return "95% interval: from batch means within one run; use --seeds to see the spread between runs"
     return ""
@@ -174,13 +174,15 @@ def beginnings(courses: Sequence[Course]) -> list[str]:
     if course.from_s:
         first += f" after {course.from_s:g} s"
     sentence = (
-        f"the {first} differ from the rest (slow start, or a flow that begins late): the mean is {most.whole:.4g} "
-        f'Mbit/s with them, {most.rest:.4g} without; --omit "{until}" leaves them out of all statistics'
+        f"the {first} differ from the rest (slow start, or a flow that starts late): the mean is {most.whole:.4g} "
+        f'Mbit/s with them, {most.rest:.4g} without; --omit "{until}" discards them'
     )
     if len(courses) == 1:
         return [sentence]
     points = f"{len(found)} of {len(courses)} points"
-    return [f"the beginning changes the mean by 1% or more at {points}, most at {course.name or 'all'}: {sentence}"]
+    return [
+        f"the start of the run changes the mean by 1% or more at {points}, most at {course.name or 'all'}: {sentence}"
+    ]
 
 
 def _open(row: Mapping[str, Any]) -> bool:

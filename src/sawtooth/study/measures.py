@@ -56,7 +56,7 @@ MEASURES = tuple(
 )
 """Columns of a study's table; NaN where a run has nothing to measure them by."""
 TITLES = {
-    "mean_mbps": "throughput, Mbit/s",
+    "mean_mbps": "goodput, Mbit/s",
     "retransmits": "retransmissions per run",
     "timeouts": "timeouts per run",
     "mean_srtt_ms": "mean smoothed RTT, ms",

@@ -49,7 +49,7 @@ def table(result: StudyResult, width: int | None = None) -> str:
         cells += [_share(row[UTILIZATION])]
         lines.append(cells)
     title = result.study.title or result.study.name
-    about = f"throughput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
+    about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
     notes = [line for line in (about, intervals(result.records), by_start(result.moved)) if line]
     more = (
@@ -124,7 +124,7 @@ def _ceiling(result: StudyResult) -> str:
     if most is None:
         return ""
     rate, left = (RATE.show(bps) for bps in (most.rate_bps, most.goodput_bps))
-    return f"of the rate of {rate} headers leave {left} to goodput ({100 * most.share:.1f}%)"
+    return f"goodput is at most {left}, {100 * most.share:.1f}% of the rate of {rate}; headers take the rest"
 
 
 def _queue(row: Mapping[str, Any]) -> list[str]:
@@ -138,7 +138,7 @@ def _queue(row: Mapping[str, Any]) -> list[str]:
     early = f" ({_count(row['queue_early_drops'])} of them early)" if row["queue_early_drops"] > 0 else ""
     told += [f"{_count(row['queue_drops'])} drops{early}"] * (not math.isnan(row["queue_drops"]))
     told += [f"{_count(row['queue_marks'])} marks"] * (row["queue_marks"] > 0)
-    return ["", f"the bottleneck's queue: {', '.join(told)}"]
+    return ["", f"queue at the bottleneck: {', '.join(told)}"]
 
 
 def _completions(result: StudyResult, width: int | None) -> list[str]:
@@ -151,7 +151,7 @@ def _completions(result: StudyResult, width: int | None) -> list[str]:
         cells = [row["flow"], f"{low:.0f}" if low == high else f"{low:.0f} … {high:.0f}", _count(row["transfers"])]
         lines.append([*cells, *(_short(row[f"fct_ms_{name}"]) for name in ("p50", "p90", "p95", "p99"))])
         lines[-1].append(_short(row["slowdown_p50"]))
-    about = "completion times in ms, and the median of how many times as long as on the empty path"
+    about = "completion times in ms; slowdown is the median ratio to the completion time on an idle path"
     return ["", about, "", *aligned(lines, [0], width)]
 
 
@@ -166,8 +166,8 @@ def _of_probes(result: StudyResult, width: int | None) -> str:
         cells += [_short(row["true_mbps"]), _short(row["estimate_mbps"]), estimates.interval(row)]
         lines.append([*cells, _number(row["ratio"])])
     about = (
-        "throughput of one flow in Mbit/s, mean over its life while 1,000 probes were sent, beside what the shipped "
-        f"model says of those; engine {result.engine}; {_seeds(result)}"
+        "goodput of one flow in Mbit/s, mean over its life while 1,000 probes were sent, and the shipped model's estimate "
+        f"from those probes; engine {result.engine}; {_seeds(result)}"
     )
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]
     words += range(len(keys), len(keys) + len(names))
@@ -181,7 +181,7 @@ def _seeds(result: StudyResult) -> str:
     seeds = len({place.seed for place in result.places})
     if len(result.records) == 1:
         return f"{seeds} seeds{_counted(result)}" if seeds > 1 else f"seed {result.places[0].seed}"
-    return f"{seeds} seed{'s' if seeds > 1 else ''} a point"
+    return f"{seeds} seed{'s' if seeds > 1 else ''} per point"
 
 
 def _counted(result: StudyResult) -> str:
@@ -226,7 +226,7 @@ def _latency(result: StudyResult, keys: list[str], words: list[int], width: int 
         cells = [*(plain(row[key]) for key in keys), *(_number(row[column]) for column in columns)]
         lines.append([*cells, _share(lost), _short(row["rpm"])])
     first = result.latency["probe"].iloc[0]
-    about = f"latency under load in ms, of {first}; responsiveness in round trips a minute"
+    about = f"latency under load in ms, from {first}; responsiveness (RPM) in round trips per minute"
     return ["", about, "", *aligned(lines, words, width, keys=len(keys))]
 
 

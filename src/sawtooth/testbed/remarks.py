@@ -23,7 +23,7 @@ def warnings(scenario: Scenario, tables: dict[str, DataFrame], controls: dict[st
     for flow in compiled.flows:
         name, used = flow.name, controls.get(flow.name)
         if used and used != flow.cc:
-            found.append(f'flow "{name}" asked for {flow.cc} and got {used}')
+            found.append(f'flow "{name}" asked for {flow.cc}, but the kernel used {used}')
     senders = sending_hosts(compiled)
     for index, transmitter in enumerate(compiled.transmitters):
         starts = {link.source for link in compiled.links if link.transmitter == index}
@@ -39,14 +39,14 @@ def busy(share: float) -> list[str]:
     """For real time: the share of this host's processors that was in use."""
     if share < _BUSY:
         return []
-    return [f"this host's processors were {share:.0%} busy: they, not TCP, may have been the limit"]
+    return [f"this host's processors were {share:.0%} busy, so the host rather than TCP may have been the limit"]
 
 
 def real_time(place: Place, compiled: Compiled) -> list[str]:
     """How a measurement in real time on this kernel differs from the scenario."""
     found = []
     if not place.netem:
-        found.append("this kernel has no netem: losses come from nftables and do not follow the seed")
+        found.append("this kernel has no netem, so nftables drops packets, which do not follow the seed")
         if compiled.transmitters:
-            found.append("this kernel has no netem: a token bucket sends up to 0.5 ms of its rate at once")
+            found.append("this kernel has no netem, so a token bucket shapes the rate and sends bursts of up to 0.5 ms")
     return found

@@ -45,10 +45,10 @@ PACKETS = 60e6
 MOST = 256
 """Answers that are kept."""
 HELD = {
-    "application": "application-limited: the network is not what holds it",
+    "application": "application-limited: the network is not the limit",
     "idle": "idle: nothing was sent",
-    "unknown": "not yet: it takes two looks",
-    "pacing": "paced by its application: the network is not what holds it",
+    "unknown": "not yet: needs two samples",
+    "pacing": "paced by its application: the network is not the limit",
 }
 
 
@@ -88,11 +88,11 @@ def why_not(one: Connection) -> str | None:
     if one.limit in HELD:
         return HELD[one.limit]
     if one.window_s is None or one.window_s < SHORTEST_S:
-        return f"not yet: it takes {SHORTEST_S:g} s of looks"
+        return f"not yet: needs {SHORTEST_S:g} s of samples"
     if one.cc not in CONTROLS:
         return f"the simulator has no {one.cc}"
     if max(one.delivery_bps or 0, one.mean_bps or 0) > FASTEST_BPS:
-        return "too fast to be simulated beside the screen: use sawtooth whatif"
+        return "too fast to simulate live: use sawtooth whatif"
     return None
 
 
@@ -150,7 +150,7 @@ def _expect(seen: Observed, path: Estimate, draws: int, seed: int) -> Expected:
     found = {cc: runs.of(paths, cc) for cc in CONTROLS}
     test = self_test(seen, [predicted(seen.cc, found[seen.cc])])
     if test.verdict == "fails":
-        return Expected(reason=f"no number is told: {test.words}", test=test.verdict)
+        return Expected(reason=f"no estimate: {test.words}", test=test.verdict)
     ranges = tuple(_range(runs, path, paths, cc, found[cc]) for cc in CONTROLS)
     clean = [replace(one, loss=0.0) for one in paths]
     without = _range(runs, path, clean, seen.cc, runs.of(clean, seen.cc))
@@ -217,7 +217,7 @@ class Expectations:
         if (known := self._known.get(one.cookie)) is not None:
             return known
         now = self._running is not None and self._running[0] == one.cookie
-        return Expected(reason="being simulated" if now else "not yet: others come first")
+        return Expected(reason="being simulated" if now else "not yet: other connections come first")
 
     def ask(self, shown: Iterable[Connection]) -> None:
         """Takes what is ready, and begins with the first of ``shown`` that has no answer, or an old one."""

@@ -80,33 +80,33 @@ def why(changes: Changes, at: int, limit: int) -> str:
     """In a sentence, of one connection."""
     busy, waiting = float(changes.busy[at]), float(changes.waiting[at])
     if limit == UNKNOWN:
-        return "seen once: it takes two looks, and a kernel that tells how much was sent"
+        return "unknown: needs two samples, and a kernel that counts the bytes sent"
     if limit == IDLE:
         return "nothing was sent"
     if limit == APPLICATION:
         if busy < BUSY:
-            return f"data was under way {busy:.0%} of the time"
-        return f"nothing was left to send at {waiting:.0%} of the looks"
+            return f"data was in flight only {busy:.0%} of the time"
+        return f"the send buffer was empty in {waiting:.0%} of the samples"
     if limit == RECEIVE_WINDOW:
         return f"the peer's window was closed {float(changes.receive_window[at]):.0%} of the time"
     if limit == SEND_BUFFER:
         clock, looks = float(changes.send_buffer[at]), float(changes.filled[at])
         if looks > clock:
-            return f"the send buffer was full, and all of it under way, at {looks:.0%} of the looks"
+            return f"the send buffer was full and all of it in flight in {looks:.0%} of the samples"
         return f"the send buffer was too small {clock:.0%} of the time"
     if limit == PACING:
-        return "it is as fast as the application allows (SO_MAX_PACING_RATE)"
+        return "it sends at the maximum that the application set (SO_MAX_PACING_RATE)"
     if limit == PATH:
         if changes.standing[at] >= MOSTLY:
-            return f"a queue stands: the round trip is {_times(changes, at)} its least"
+            return f"the path has a queue: the RTT is {_times(changes, at)} its minimum"
         if _used(changes)[at]:
             used = min(1.0, float(changes.mean_bps[at] / changes.standing_bps[at]))
-            return f"a queue comes and goes, and {used:.0%} of the rate at which packets leave it is used"
-        return "BBR has found the rate of the bottleneck, and sends at it"
-    queue = "no queue stands" if changes.standing[at] == 0 else "a queue comes and goes"
+            return f"the path sometimes has a queue, and the connection uses {used:.0%} of the bottleneck's rate"
+        return "BBR sends at its estimate of the bottleneck's rate"
+    queue = "the path has no queue" if changes.standing[at] == 0 else "the path sometimes has a queue"
     if changes.lost[at] > 0:
-        return f"losses keep it small; {queue}"
-    return f"it grows: nothing was lost lately, and {queue}"
+        return f"losses keep the window small; {queue}"
+    return f"the window is growing: no recent losses, and {queue}"
 
 
 def _used(changes: Changes) -> NDArray[np.bool_]:

@@ -24,7 +24,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         labels = ("cc", "limit")
         self._count = self._gauge("connections", "TCP connections", labels)
-        self._goodput = self._gauge("goodput_bits_per_second", "Acknowledged since the look before", labels)
+        self._goodput = self._gauge("goodput_bits_per_second", "Acknowledged since the previous sample", labels)
         self._segments = self._gauge("window_segments", "Data segments sent in the window", labels)
         self._lost = self._gauge("window_lost_segments", "Of these, lost", labels)
         self._total = self._gauge("connections_total", "All connections, before the filter", ())

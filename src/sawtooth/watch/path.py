@@ -50,12 +50,16 @@ def _rate(observed: Observed) -> Estimated:
     least = (observed.goodput_bps or 0.0) * wire
     if not full(observed):
         value = max(observed.delivery_bps or 0.0, observed.goodput_bps or 0.0) * wire
-        how = "the fastest that was seen; no queue stood, so the bottleneck may be faster"
+        how = "the highest rate seen; the path had no queue, so the bottleneck may be faster"
         return Estimated(value, value, value * FASTER, how, "at least")
     told = observed.bottleneck_bps or max(observed.standing_bps or 0.0, observed.delivery_bps or 0.0)
     value = max(told * wire, least)
     flight = max(ACKNOWLEDGED, value * (observed.rtt_mean_s or 0.0) / 8 / observed.frame_bytes)
-    how = "BBR's own filter" if observed.bottleneck_bps else "the fastest deliveries, while a queue stood"
+    how = (
+        "BBR's estimate of the bottleneck"
+        if observed.bottleneck_bps
+        else "the highest delivery rate while the path had a queue"
+    )
     return Estimated(value, max(least, value * (1 - SAMPLE)), value * (1 + ACKNOWLEDGED / flight), how, "at least")
 
 
@@ -64,7 +68,7 @@ def _rtt(observed: Observed, rate: Estimated) -> Estimated:
     seen = observed.rtt_min_s or MILLISECOND
     low = max(seen - observed.frame_bytes * 8 / rate.value, seen * 0.05)
     high = seen + (MILLISECOND if in_milliseconds(seen) else 0.0)
-    return Estimated((low + high) / 2, low, high, "the least round trip", "at most")
+    return Estimated((low + high) / 2, low, high, "the minimum RTT", "at most")
 
 
 def in_milliseconds(least_s: float) -> bool:
@@ -75,11 +79,11 @@ def in_milliseconds(least_s: float) -> bool:
 def _queue(observed: Observed, rate: Estimated, rtt: Estimated) -> Estimated:
     bdp = max(1.0, rate.value * rtt.value / 8 / observed.frame_bytes)
     low, _, high = (part * bdp for part in UNKNOWN_QUEUE_BDP)
-    how = "between 0.2 and 4 bandwidth-delay products"
+    how = "unknown; 0.2 to 4 bandwidth-delay products are tried"
     if full(observed) and observed.rtt_max_s is not None:
         seen = (observed.rtt_max_s - rtt.high) * rate.low / 8 / observed.frame_bytes
         low, high = seen, max(high, 3 * seen)
-        how = "at least the largest round trip above the base, at the bottleneck's rate"
+        how = "at least the largest queue delay, times the bottleneck's rate"
     low, high = max(2.0, low), max(4.0, high)
     return Estimated((low * high) ** 0.5, low, high, how, "at least")
 
@@ -87,5 +91,5 @@ def _queue(observed: Observed, rate: Estimated, rtt: Estimated) -> Estimated:
 def _loss(observed: Observed) -> Estimated:
     count, segments = observed.retransmits or 0, observed.segments or 1
     most = min(0.5, poisson_interval(count)[1] / segments)
-    how = f"{count} of {segments} segments sent again; any part of them may be a full queue's"
+    how = f"{count} of {segments} segments retransmitted; any part of them may be drops of a full queue"
     return Estimated(most / 2, 0.0, most, how, "at most")

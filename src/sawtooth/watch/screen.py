@@ -187,9 +187,9 @@ class Screen(App[None]):
     def _details(self, cookie: str) -> list[str]:
         past = [one for _, one in self._past.get(cookie, ())]
         if not past:
-            return ["This connection is gone."]
+            return ["This connection is closed."]
         one = past[-1]
-        gone = "" if cookie in self._shown else " (gone, or not among the first)"
+        gone = "" if cookie in self._shown else " (closed, or not among those shown)"
         said = [f"{one.begins} to {one.ends}, {one.cc}, {one.state}{gone}"]
         said += [f"process: {one.process or 'not seen'}, user {one.uid}", f"limit: {one.limit}: {one.why}"]
         if one.segments is not None:

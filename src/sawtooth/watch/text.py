@@ -88,7 +88,7 @@ def heading(seen: Moment, shown: int, time: str | None = None) -> str:
     if shown < matching:
         said += f", {shown} shown"
     if seen.short:
-        said += f"; {seen.short} began and ended since the last look"
+        said += f"; {seen.short} opened and closed since the last sample"
     return said
 
 
@@ -110,7 +110,7 @@ def expected_lines(one: Connection, told: Expected) -> list[str]:
 def between(told: Range) -> str:
     """The median and the 90% interval, or the end of it that is known."""
     if told.goodput_bps is None or told.high_bps is None:
-        return f"at least {rate(told.low_bps)}: the bottleneck was never seen full"
+        return f"at least {rate(told.low_bps)}: the bottleneck was never full"
     return f"{rate(told.goodput_bps)} ({rate(told.low_bps)} … {rate(told.high_bps)})"
 
 

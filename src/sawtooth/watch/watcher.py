@@ -189,13 +189,11 @@ class Watcher:
     def _untold(self, look: Look, missed: bool) -> tuple[str, ...]:
         said = []
         if not self._source.tells_ends:
-            said.append("connections shorter than the time between two looks: this kernel does not tell their end")
+            said.append("connections shorter than one interval: this kernel does not report closed connections")
         elif missed:
-            said.append(
-                "some connections shorter than the time between two looks: more ended than the kernel could tell"
-            )
+            said.append("some connections shorter than one interval: the kernel could not report them all")
         if look.partly:
-            said.append("connections that changed while they were told: one may be missing, or old")
+            said.append("some connections may be missing or outdated: they changed during the dump")
         if look.damaged:
             said.append(f"{look.damaged} messages of the kernel that make no sense here")
         return tuple(said)

@@ -61,7 +61,7 @@ class Estimate:
 
 
 def single_losses() -> Estimated:
-    return Estimated.exact(1.0, "each packet by itself: nothing is known of runs")
+    return Estimated.exact(1.0, "each packet lost independently, because the input does not show runs")
 
 
 def no_ack_loss(how: str) -> Estimated:
@@ -87,7 +87,7 @@ def _hosts(observed: Observed) -> list[tuple[Estimated, str]]:
         flight = observed.goodput_bps * observed.rtt_mean_s / 8
     found = []
     for limit, host, size, how in (
-        ("receive window", "receiver", observed.window_bytes, "the largest window offered; it"),
+        ("receive window", "receiver", observed.window_bytes, "the largest receive window; it"),
         ("send buffer", "sender", flight, "goodput times RTT; the send buffer"),
     ):
         share = observed.limited.get(limit, 0.0)

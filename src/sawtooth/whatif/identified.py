@@ -22,7 +22,7 @@ def identified(found: Identification) -> tuple[str | None, str]:
     probability /= 1.0 + sum(share for share, _ in weighed) - sum(share for _, share in found.names)
     alike = _either(like(control))
     if control not in CONTROLS or probability < LIKELY:
-        return None, f"not identified: {alike} is likeliest, {probability:.0%}"
+        return None, f"not identified; best guess: {alike}, {probability:.0%}"
     sure = "over 99%" if probability > 0.99 else f"{probability:.0%}"
     return control, f"identified{'' if alike == control else f' as {alike}'}, {sure}"
 

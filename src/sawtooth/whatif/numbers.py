@@ -40,7 +40,7 @@ def from_numbers(
     bdp = max(1.0, bps * base / 8 / frame)
     if queue is None:
         low, middle, high = (max(1.0, bdp * part) for part in ASSUMED_QUEUE_BDP)
-        packets = Estimated(middle, low, high, "not given: between 0.3 and 3 bandwidth-delay products")
+        packets = Estimated(middle, low, high, "not given; 0.3 to 3 bandwidth-delay products are tried")
     else:
         with _of("queue"):
             packets = Estimated.exact(_packets(Queue.parse(queue), bps, base, frame), _TOLD)

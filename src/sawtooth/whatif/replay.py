@@ -323,19 +323,21 @@ def self_test(observed: Observed, answers: Sequence[Answer], *, fitted: bool = F
     """Whether the replay of what was observed gives what was observed."""
     seen = observed.goodput_bps
     if seen is None:
-        return SelfTest("none", math.nan, "the input has no throughput: the estimate could not be tested")
+        return SelfTest("none", math.nan, "not possible, because the input does not say the goodput")
     of = next((answer for answer in answers if answer.cc == observed.cc), None)
     if of is None:
         if observed.cc is not None:
-            return SelfTest("none", math.nan, f"the simulator has no {observed.cc}: the estimate could not be tested")
+            return SelfTest("none", math.nan, f"not possible, because the simulator has no {observed.cc}")
         narrow = [one for one in answers if one.high_bps < WIDEST * one.low_bps]
         fits = [one.cc for one in narrow if one.low_bps * (1 - AGREES) <= seen <= one.high_bps * (1 + AGREES)]
         if not fits:
-            message = "no control replayed explains the throughput: the estimate misses something; do not rely on it"
+            message = "no control explains the goodput on the estimated path: the estimate is wrong somewhere; do not rely on it"
             return SelfTest("fails", math.nan, message)
         named = " and ".join(fits)
         return SelfTest(
-            "none", math.nan, f"the congestion control is not known (--cc); {named} would explain the throughput"
+            "none",
+            math.nan,
+            f"not possible, because the congestion control is unknown (give it with --cc); {named} would explain the goodput",
         )
     ratio = of.median_bps / seen
     near = abs(math.log(max(ratio, 1e-9))) <= math.log1p(ROUGHLY) or of.low_bps <= seen <= of.high_bps
@@ -343,13 +345,17 @@ def self_test(observed: Observed, answers: Sequence[Answer], *, fitted: bool = F
         message = f"no path that the input allows lets {of.cc} get near what was observed: the nearest give {ratio:.0%}"
         return SelfTest("fails", ratio, f"{message}; do not rely on the estimate")
     if fitted:
-        aim = f"the loss was chosen so that {of.cc} comes near what was observed"
-        return SelfTest("fitted", ratio, f"{aim}, and it gives {ratio:.0%} of that: no test")
-    apart = f"{of.cc} replayed gives {ratio:.0%} of what was observed"
+        aim = f"none: the loss was chosen so that {of.cc} gets the observed goodput"
+        return SelfTest("fitted", ratio, f"{aim}; it gets {ratio:.0%} of it")
+    apart = f"{of.cc} on the estimated path gets {ratio:.0%} of the observed goodput"
     if abs(ratio - 1) <= AGREES:
-        return SelfTest("agrees", ratio, f"{apart}: the estimate reproduces the observation")
+        return SelfTest("agrees", ratio, f"{apart}: the estimate agrees")
     if of.low_bps <= seen <= of.high_bps and of.high_bps < WIDEST * of.low_bps:
-        return SelfTest("agrees", ratio, f"{apart}, whose interval holds that: the luck of one transfer explains it")
+        return SelfTest(
+            "agrees",
+            ratio,
+            f"{apart}, and its interval contains the observation: chance in one transfer explains the rest",
+        )
     if abs(math.log(max(ratio, 1e-9))) <= math.log1p(ROUGHLY):
-        return SelfTest("roughly", ratio, f"{apart}, outside the interval: take the answers with that error")
-    return SelfTest("fails", ratio, f"{apart}: the estimate misses something of this path; do not rely on the answers")
+        return SelfTest("roughly", ratio, f"{apart}, outside its interval: expect the answers to be off by as much")
+    return SelfTest("fails", ratio, f"{apart}: the estimate is wrong somewhere; do not rely on the answers")

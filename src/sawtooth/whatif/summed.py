@@ -32,7 +32,7 @@ def from_sums(observed: Observed) -> Estimate:
     loss, by_replay = _loss(observed, full)
     cannot = list(beyond_window(observed))
     if rate.bound:
-        cannot.append("the bottleneck was never seen full: its rate is a lower bound, and so is what BBR gets of it")
+        cannot.append("the bottleneck's rate: it was never full, so its rate and BBR's goodput are lower bounds")
     return Estimate(
         rate=rate,
         rtt=rtt,
@@ -55,7 +55,7 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
         middle, half, share = _plateau(rates)
         if share >= COMMON and middle > FAST * np.quantile(rates, 0.9) and "receive window" not in observed.limited:
             half = max(0.01, half)
-            how = f"the plateau: {share:.0%} of the intervals have this rate, to {STEADY:.0%}"
+            how = f"{share:.0%} of the intervals have this rate within {STEADY:.0%}"
             return Estimated(middle * wire, middle * wire * (1 - half), middle * wire * (1 + half), how), 1.0
     if not candidates and not observed.bottleneck_bps:
         message = "it shows neither how long the transfer took nor how fast it was"
@@ -64,18 +64,18 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
         )
     fastest, full = max(candidates, default=observed.bottleneck_bps or 0.0), 0.0
     value = fastest * wire
-    how = "the fastest that was seen; no plateau, so the bottleneck may be faster"
+    how = "the highest rate seen; the rate was not steady, so the bottleneck may be faster"
     rate = Estimated(value, value, value * FASTER, how, "at least")
     if observed.standing_bps:
         # What was delivered while a queue stood is the bottleneck's, unless something came faster.
         full = observed.standing * sure(observed.standing_bps / fastest, 1 - SLACK)
         value = observed.standing_bps * wire
-        how = "the delivery rate while a queue stood (rtt above minrtt)"
+        how = "the delivery rate while the path had a queue (rtt above minrtt)"
         rate = rate.toward(Estimated(value, value * 0.9, value * 1.1, how), full)
     if observed.bottleneck_bps:
         found = sure(-(observed.goodput_bps or 0) / observed.bottleneck_bps, -1 - SLACK)
         value = observed.bottleneck_bps * wire
-        how = "BBR's own filter: the largest delivery rate of its last ten round trips"
+        how = "BBR's estimate: the highest delivery rate of its last ten round trips"
         rate = rate.toward(Estimated(value, value * 0.95, value * 1.05, how), found)
         full = max(full, found)
     # No bottleneck is slower than what got through.
@@ -95,13 +95,13 @@ def _plateau(rates: NDArray[np.float64]) -> tuple[float, float, float]:
 def _rtt(observed: Observed, rate: Estimated, full: float) -> Estimated:
     seen = observed.rtt_min_s
     if seen is None:
-        how = "not in this input (a receiver's report has none): 1 to 200 ms is tried"
+        how = "unknown, because a receiver's report has none; 1 to 200 ms is tried"
         return Estimated(0.02, 0.001, 0.2, how, "at most")
     base = max(seen - observed.frame_bytes * 8 / rate.value, seen * 0.05)
     if not observed.rtt_smoothed:
-        return Estimated(base, base * 0.97, base * 1.03, "the least round trip, less a frame's own time")
-    empty = Estimated(base, base * 0.85, base * 1.05, "the least smoothed round trip, less a frame's own time")
-    how = "the least smoothed round trip; a queue may have stood in it"
+        return Estimated(base, base * 0.97, base * 1.03, "the minimum RTT minus the time to send a frame")
+    empty = Estimated(base, base * 0.85, base * 1.05, "the minimum smoothed RTT minus the time to send a frame")
+    how = "the minimum smoothed RTT; it may include queue delay"
     return empty.toward(Estimated(base, base * 0.4, base, how, "at most"), full)
 
 
@@ -109,12 +109,12 @@ def _queue(observed: Observed, rate: Estimated, rtt: Estimated, full: float) -> 
     """What waited is a part of what may: the largest round trip is a lower bound."""
     bdp = max(1.0, rate.value * rtt.value / 8 / observed.frame_bytes)
     low, middle, high = (max(2.0, part * bdp) for part in UNKNOWN_QUEUE_BDP)
-    how = "never seen full: between 0.2 and 4 bandwidth-delay products is tried"
+    how = "unknown, because it was never full; 0.2 to 4 bandwidth-delay products are tried"
     unknown = Estimated(middle, low, high, how, "at least")
     if observed.rtt_max_s is None:
         return unknown
     seen = max(2.0, (observed.rtt_max_s - rtt.value) * rate.value / 8 / observed.frame_bytes)
-    how = "at least the largest round trip above the base, at the bottleneck's rate"
+    how = "at least the largest queue delay times the bottleneck's rate"
     return unknown.toward(Estimated(seen * 1.2, seen * 0.9, max(seen * 3, bdp * 0.5), how, "at least"), full)
 
 
@@ -122,14 +122,14 @@ def _loss(observed: Observed, full: float) -> tuple[Estimated, bool]:
     """The share lost at random, and whether only the replay can tell it from losses at a full queue."""
     share = observed.retransmitted
     if share is None:
-        how = "not in this input (only a sender counts what it sends again): 0 to 1% is tried"
+        how = "unknown, because only a sender counts retransmissions; 0 to 1% is tried"
         return Estimated(0.001, 0.0, 0.01, how, "at most"), True
     count, segments = observed.retransmits or 0, observed.segments or 1
     low, high = poisson_interval(count)
-    again = f"{count} of {segments} segments sent again"
+    again = f"{count} of {segments} segments retransmitted"
     if full or observed.from_start:
-        where = "the queue was full at times, so any part of them may be random"
+        where = "the queue was sometimes full, so any part of them may be random loss"
         if not full:
-            where = "slow start may have lost any part of them at a full queue"
+            where = "any part of them may be drops of a full queue in slow start"
         return Estimated(share / 2, 0.0, high / segments, f"{again}; {where}", "at most"), True
-    return Estimated(share, low / segments, high / segments, f"{again}, the queue never seen full"), False
+    return Estimated(share, low / segments, high / segments, f"{again}; the queue was never full"), False

@@ -19,15 +19,15 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
     lines = [*problems, "observed", *_indented(_seen(observed)), "", "estimate of the path (90% interval)"]
     lines += _indented(_path(estimate))
     lines += ["", f"self-test: {test.words}"]
-    lines += [f"cannot tell: {one}" for one in estimate.cannot_tell]
+    lines += [f"not answered: {one}" for one in estimate.cannot_tell]
     if not answers:
-        return "\n".join([*lines, "", "expected goodput: none is told where the self-test fails"])
+        return "\n".join([*lines, "", "expected goodput: not shown, because the self-test fails"])
     lines += [
         f"cannot tell: what {one.cc} gets, but that it is {rate(one.low_bps)} or more" for one in answers if one.open
     ]
     told = [one for one in answers if not one.open]
     if not told:
-        return "\n".join([*lines, "", "expected goodput: not known, since only a lower bound of the rate is"])
+        return "\n".join([*lines, "", "expected goodput: unknown, because only a lower bound of the rate is known"])
     lines += ["", "expected goodput", *_indented(_table(observed, told))]
     return "\n".join(lines)
 
@@ -60,7 +60,7 @@ def _seen(observed: Observed) -> list[tuple[str, str]]:
         over = f" over {span(observed.duration_s)}" if observed.duration_s else ""
         rows.append(("goodput", f"{rate(observed.goodput_bps)}{over}"))
     why = f" ({observed.cc_how})" if observed.cc_how else ""
-    rows.append(("control", f"{observed.cc or 'not known'}{why}"))
+    rows.append(("control", f"{observed.cc or 'unknown'}{why}"))
     retransmitted = observed.retransmitted
     if retransmitted is not None:
         rows.append(
@@ -69,9 +69,9 @@ def _seen(observed: Observed) -> list[tuple[str, str]]:
     trips = [
         f"{name} {span(value)}"
         for name, value in (
-            ("least", observed.rtt_min_s),
+            ("minimum", observed.rtt_min_s),
             ("mean", observed.rtt_mean_s),
-            ("most", observed.rtt_max_s),
+            ("maximum", observed.rtt_max_s),
         )
         if value is not None
     ]
@@ -112,7 +112,7 @@ def _quantity(value: Estimated, shown: object) -> str:
 
 
 def _table(observed: Observed, answers: Sequence[Answer]) -> list[tuple[str, str]]:
-    header = ("", "median", "90% interval", "sent again", "")
+    header = ("", "median", "90% interval", "retransmitted", "")
     rows = [header]
     if observed.goodput_bps is not None:
         again = "-" if observed.retransmitted is None else share(observed.retransmitted)

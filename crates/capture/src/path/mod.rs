@@ -113,11 +113,11 @@ fn path(seen: &Seen, mut trace: Trace) -> Option<Path> {
     let mut cannot_tell: Vec<String> =
         beyond_host(seen.receive_window, "receive window", "receiver").into_iter().collect();
     if rate.bound != Bound::None {
-        let open = "the bottleneck was never seen full: its rate is a lower bound, and so is what BBR gets of it";
+        let open = "the bottleneck's rate: it was never full, so its rate and BBR's goodput are lower bounds";
         cannot_tell.push(open.to_owned());
     }
     if !causes.known {
-        let open = "random losses from those at a full queue: this side of the capture shows no delays";
+        let open = "which losses are random and which are drops of a full queue: this capture point shows no delays";
         cannot_tell.push(open.to_owned());
     }
     Some(Path {
@@ -130,7 +130,7 @@ fn path(seen: &Seen, mut trace: Trace) -> Option<Path> {
         delayed_ack_how,
         window: seen
             .window()
-            .and_then(|bytes| quantities::host_limit(bytes, seen.receive_window, "the largest window offered; it")),
+            .and_then(|bytes| quantities::host_limit(bytes, seen.receive_window, "the largest receive window; it")),
         open_loss: !causes.known && !trace.lost.t_s.is_empty(),
         cannot_tell,
         rate,

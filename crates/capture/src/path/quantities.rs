@@ -22,12 +22,12 @@ pub fn base_rtt(seen: &Seen, rate: &Estimated) -> Option<Estimated> {
     let (trip, size) = sizes.into_iter().flatten().reduce(|one, other| if other.0 < one.0 { other } else { one })?;
     let base = (trip - size * 8.0 / rate.value).max(trip * 0.05);
     let jitter = (base * 0.01).max(2e-5);
-    let how = "the least round trip seen, less its frame's time at the bottleneck";
+    let how = "the minimum RTT minus the time to send a frame at the bottleneck";
     Some(if seen.from_start {
         let low = (base - jitter).max(base * 0.5);
-        Estimated::new(base, low, base + jitter, format!("{how}; the start was seen, with no queue"))
+        Estimated::new(base, low, base + jitter, format!("{how}; the capture has the start, with an empty queue"))
     } else {
-        let how = format!("{how}; the start was not seen, so a queue may stand in it");
+        let how = format!("{how}; the capture lacks the start, so it may include queue delay");
         Estimated::new(base, base * 0.8, base + jitter, how)
     })
 }
@@ -41,16 +41,16 @@ pub fn queue_limit(causes: &Causes, rate: &Estimated, rtt: &Estimated, seen: &Se
         let middle = (causes.full_s * packets).max(1.0);
         let low = (causes.full_low_s * packets).min(middle * 0.95).min(middle - 1.0).max(1.0);
         let high = (causes.full_high_s * packets).max(middle * 1.05).max(middle + 1.0);
-        let how = format!("packets waited {waited} ms when others were lost, at the bottleneck's rate");
+        let how = format!("packets waited {waited} ms when others were dropped, times the bottleneck's rate");
         return Estimated::new(middle, low, high, how);
     }
     let most = (causes.full_s * packets).max(1.0);
     if !causes.known || most < LEAST_FRAMES {
         let [low, middle, high] = UNKNOWN_QUEUE_BDP.map(|part| (part * bdp).max(2.0));
-        let how = "no waiting was seen: 0.2 to 4 bandwidth-delay products are tried";
+        let how = "unknown, because no packet waited; 0.2 to 4 bandwidth-delay products are tried";
         return Estimated::at_least(middle, low, high, how);
     }
-    let how = format!("packets waited up to {waited} ms, and no loss marks that as full");
+    let how = format!("packets waited up to {waited} ms; no drop shows that the queue was full");
     Estimated::at_least((most * 1.5).max(bdp), most, (most * 4.0).max(bdp * 2.0), how)
 }
 
@@ -60,7 +60,7 @@ pub fn random_loss(causes: &Causes) -> Estimated {
     let sent = of.approx();
     if !causes.known {
         let high = poisson_interval(count).1 / sent;
-        let how = format!("{count} segments lost of {of}, of which any part may be at a full queue");
+        let how = format!("{count} of {of} segments lost; any part of them may be drops of a full queue");
         return Estimated::at_most(high / 2.0, 0.0, high, how);
     }
     // What happens at once is one event, of which there may be more or fewer: a burst, or else a run.
@@ -69,7 +69,7 @@ pub fn random_loss(causes: &Causes) -> Estimated {
     let length = if events > 0 { count.approx() / events.approx() } else { 1.0 };
     let mut how = format!("{count} of {of} segments lost while the queue was not nearly full");
     if causes.congestive > 0 {
-        how += &format!("; {} lost at a full queue are not counted", causes.congestive);
+        how += &format!("; {} drops of a full queue are not counted", causes.congestive);
     }
     Estimated::new(count.approx() / sent, low * length / sent, high * length / sent, how)
 }
@@ -85,21 +85,21 @@ pub fn runs(causes: &Causes) -> Estimated {
         let (bursts, span) = (causes.bursts.approx(), causes.burst_span.approx());
         let (few, many) = poisson_interval(causes.bursts);
         let each = three(causes.random.approx() / bursts);
-        let how = format!("{} bursts in time, of {each} losses each among that many packets", causes.bursts);
+        let how = format!("{} bursts, on average {each} losses within that many packets", causes.bursts);
         return Estimated::new(span / bursts, (span / many).max(1.0), span / few, how);
     }
     if causes.random_runs < 10 || !causes.known {
-        return Estimated::exact(1.0, "each packet by itself: too few losses to tell");
+        return Estimated::exact(1.0, "each packet lost independently, assumed because there are few losses");
     }
     let runs = causes.random_runs.approx();
     let mean = causes.random.approx() / runs;
     let share = causes.random.approx() / causes.random_sent.max(1).approx();
     // Packets lost each by itself stand together now and then: 1 / (1 - p) in the mean.
     if mean <= 1.0 / (1.0 - share) * 1.15 {
-        return Estimated::exact(1.0, format!("runs of {mean:.2} segments, as when each packet is lost by itself"));
+        return Estimated::exact(1.0, format!("mean run of {mean:.2} segments, as if each packet were lost independently"));
     }
     let half = Z90 * (mean * (mean - 1.0) / runs).sqrt();
-    let how = format!("runs of {mean:.2} segments in the mean, longer than when each packet is lost by itself");
+    let how = format!("mean run of {mean:.2} segments, longer than if each packet were lost independently");
     Estimated::new(mean, (mean - half).max(1.0), mean + half, how)
 }
 
@@ -112,7 +112,7 @@ pub fn delayed_acks(trace: &Trace) -> (bool, String) {
     let count = steps.len().approx();
     let single = steps.iter().filter(|&&one| one <= 1.01).count().approx() / count;
     let mean = steps.iter().sum::<f64>() / count;
-    (single < 0.8, format!("{} of acknowledgements are for one segment, {mean:.2} in the mean", percent(single, 0)))
+    (single < 0.8, format!("{} of acknowledgements cover one segment; the mean is {mean:.2}", percent(single, 0)))
 }
 
 /// Acknowledgements that never came make others cover more; receivers that join segments do the same.
@@ -120,22 +120,22 @@ pub fn ack_loss(trace: &Trace) -> Estimated {
     let none = |how: &str| Estimated::exact(0.0, how);
     let steps = &trace.segments_an_ack;
     if !trace.sender_side {
-        return none("not visible behind the path");
+        return none("not visible at this capture point");
     }
     if steps.len() < FEWEST_TRAINS {
         return none("too few acknowledgements in order");
     }
     let usual = quantile(&sorted(steps.clone()), 0.5).max(1.0);
     if usual > 2.5 {
-        return none("the receiver joins segments, which hides lost acknowledgements");
+        return none("unknown: the receiver's GRO hides lost acknowledgements");
     }
     let missing: f64 = steps.iter().map(|step| ((step / usual).round_ties_even() - 1.0).max(0.0)).sum();
     let share = missing / (missing + steps.len().approx());
     if share < 0.002 {
-        return none("nearly every acknowledgement covers what the usual one does");
+        return none("nearly every acknowledgement covers the usual number of segments");
     }
     let how = format!(
-        "{} of acknowledgements seem to be missing; a receiver that joins segments looks the same",
+        "{} of acknowledgements seem to be missing, which GRO at the receiver may also cause",
         percent(share, 1)
     );
     Estimated::at_most(share / 2.0, 0.0, share, how)

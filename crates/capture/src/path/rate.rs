@@ -114,7 +114,7 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
         let apart = |bps: f64| middle > bps * APART || bps > middle * APART;
         if chosen.is_none_or(|length| apart(found[&length].bps)) {
             let how =
-                format!("deliveries while packets waited for others, at {} times: the rate is not steady", busy.len());
+                format!("deliveries while packets were queued, {} samples; the rate is not steady", busy.len());
             return Estimated::new(middle * wire, low * wire, high * wire, how);
         }
     }
@@ -123,7 +123,7 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
         let Cluster { bps, half, share, .. } = found[&length];
         let (value, half) = (bps * wire, half.max(JITTER));
         if seen.receive_window >= WINDOWED && value < NEAR_GOODPUT * seen.got_bps() && !stands(trace, bps) {
-            let how = format!("deliveries {place} have the pace that the receive window allows, and no queue stands");
+            let how = format!("segments {place} have the rate that the receive window allows, and the path has no queue");
             return Estimated::at_least(
                 value,
                 value,
@@ -132,7 +132,7 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
             );
         }
         let how = format!(
-            "{} of trains of {} deliveries {place} have this rate, to {}",
+            "{} of the trains of {} segments {place} have this rate within {}",
             percent(share, 0),
             length + 1,
             percent(TIGHT, 0)
@@ -141,7 +141,7 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
     }
     let fastest = LONG.iter().map(|length| found[length].bps).fold(seen.goodput_bps.unwrap_or(0.0), f64::max) * wire;
     let how =
-        format!("the fastest long trains of deliveries {place}; they share no rate, so the bottleneck may be faster");
+        format!("the fastest long trains of segments {place}; their rates differ, so the bottleneck may be faster");
     Estimated::at_least(fastest, fastest, fastest * FASTER, how)
 }
 

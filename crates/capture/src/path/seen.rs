@@ -149,7 +149,7 @@ impl Seen {
         if let (Some(trip), Some(whole)) = (least(trips), rtt_full_s)
             && nearer.min(trip) > BETWEEN * whole
         {
-            place = format!("between the ends, nearer {}: losses behind that point may be missing", &place[3..]);
+            place = format!("between the ends, nearer {}; losses beyond that point may be missing", &place[3..]);
         }
         let limits = &flow.limits;
         let whole: f64 = [

@@ -30,7 +30,7 @@ and 100, BIC and Illinois in back-off too, and HighSpeed is Reno up to 38 (``tcp
 ``tcp_scalable.c``, ``tcp_highspeed.c``)."""
 ENOUGH = 5
 """Back-offs: with fewer, what is between them is not seen often enough."""
-LONGER = "a transfer of 30 s more"
+LONGER = "a transfer that is 30 s longer"
 _LIMITED_SHARE = 0.5
 """Of the data: sent so often into a full receive window, or after all had been acknowledged, it shows no window."""
 
@@ -63,8 +63,8 @@ class Identification:
             return None
         likeliest = self.replayed[0]
         return (
-            f"what was sent is less likely of each than 95 in 100 transfers of its own; likeliest {likeliest.control}, "
-            f"with windows off by {_off(likeliest.off)}"
+            f"each explains what was sent worse than 95% of the transfers that it did send; closest is "
+            f"{likeliest.control}, with windows off by {_off(likeliest.off)}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,22 +78,22 @@ class Identification:
     def text(self) -> str:
         """The group, each of its controls, and what would tell more; of "unknown" the reason and the likeliest."""
         alone = [f"{share:4.0%}  {_either(like(name))}" for name, share in self.names if share >= 0.01]
-        help_line = [] if self.helps is None else [f"what would tell more: {self.helps}"]
+        help_line = [] if self.helps is None else [f"what would help: {self.helps}"]
         if self.unknown is not None:
-            guess = ["if it must be:", *alone[:5]] if alone else []
-            return "\n".join([f"congestion control: unknown, {self.unknown}", *help_line, *guess])
+            guess = ["best guess:", *alone[:5]] if alone else []
+            return "\n".join([f"congestion control: unknown: {self.unknown}", *help_line, *guess])
         group, share = self.ranked[0]
         lines = [f"congestion control: {_either(group)}, {_percent(share)}"]
         return "\n".join([*lines, *([] if len(_distinct(group)) == 1 else help_line), *alone, *self._replay_lines()])
 
     def _replay_lines(self) -> list[str]:
         told = [
-            f"  {one.control:5} {'fits    ' if one.fits else 'does not'}  log-likelihood {one.log_likelihood:5.2f} a "
+            f"  {one.control:5} {'fits    ' if one.fits else 'does not'}  log-likelihood {one.log_likelihood:5.2f} per "
             f"round trip, windows off by {_off(one.off)}"
             for one in self.replayed
         ]
-        none = [] if self.none is None else [f"  none of them: {self.none}"]
-        return ["told the same as the sender:", *told, *none] if told else []
+        none = [] if self.none is None else [f"  none of them fits: {self.none}"]
+        return ["controls replayed on the ACKs and losses that the sender saw:", *told, *none] if told else []
 
 
 def like(name: str) -> tuple[str, ...]:
@@ -168,14 +168,18 @@ class Classifier:
         # Where the window is not what limits, more of the same would not help.
         helps = would_help(seen, found) if unknown is None else LONGER if seen.duration_s < SHORTEST_S else None
         if unknown is None and few > self.widest:
-            unknown = f"what is seen fits more than {self.widest} controls"
+            unknown = f"more than {self.widest} controls explain what the capture shows"
         return Identification(ranked, tuple(names), unknown, path_class(found), helps, replayed(seen))
 
     def _strange(self, values: Floats) -> str | None:
         shown = values != MISSING
         outside = (values < self.limits[0]) | (values > self.limits[1])
         share = float(outside[shown].mean())
-        return f"it is like nothing in training: {share:.0%} of its features are" if share > self.strange else None
+        return (
+            f"it is unlike the training data: {share:.0%} of its features are outside its range"
+            if share > self.strange
+            else None
+        )
 
 
 def vector(found: dict[str, float]) -> Floats:
@@ -205,18 +209,20 @@ def would_help(seen: Trace, found: dict[str, float]) -> str | None:
     if backoffs < ENOUGH:
         each_s = seen.duration_s / max(backoffs, 1.0)
         more_s = 30 * int(np.ceil(min(each_s * (ENOUGH - backoffs), 300.0) / 30))
-        helps.append(f"a transfer of {more_s} s more, for {ENOUGH} losses")
+        helps.append(f"a transfer that is {more_s} s longer, to see {ENOUGH} losses")
     if found["flight_0.95"] < np.log(_UP_TO[0]):
-        helps.append(f"a path, or a queue, that holds more than {_UP_TO[0]} segments, as many controls are Reno below")
+        helps.append(
+            f"a path or queue that holds more than {_UP_TO[0]} segments, because below that many controls behave like Reno"
+        )
     return "; ".join(helps) or None
 
 
 def too_little(seen: Trace) -> str | None:
     """Why a trace shows no congestion window, whatever limits the transfer; None where it may."""
     if seen.duration_s < SHORTEST_S:
-        return f"{seen.duration_s:.1f} s are too short: it takes {SHORTEST_S:g} s of a bulk transfer"
+        return f"{seen.duration_s:.1f} s is too short: identification needs {SHORTEST_S:g} s of a bulk transfer"
     if seen.hidden:
-        return "a capture nearer the receiver shows the sender's window by timestamps only, and it has none"
+        return "away from the sender, a capture shows the window only with TCP timestamps, and this connection has none"
     return None
 
 

@@ -49,7 +49,7 @@ def with_lost(series: RttSeries, numbers: NDArray[np.float64] | None = None) -> 
         if values is not None:
             kept[name] = _spread(values, rows, total, empty)
     count = int(missing.sum())
-    text = f"{count} of {total} probes are not in the file: taken for lost"
+    text = f"{count} of {total} probes are missing in the file; they count as lost"
     return replace(series, **kept).remarked(Remark("silent-losses", text))
 
 

@@ -273,21 +273,21 @@ class Prober:
             yield Remark("clock-set", text)
         for end, counts in self._counts.items():
             if counts["unreachable"]:
-                text = f"{end}: {counts['unreachable']} probes were refused as unreachable: counted as lost"
+                text = f"{end}: {counts['unreachable']} probes were answered as unreachable; they count as lost"
                 yield Remark("unreachable", text)
         near = self._counts.get("near", Counter())
         if near["echo-reply"] or near["port-unreachable"]:
             text = (
-                f"the target itself answered: it is no more than {self._ends['near']} hops away, and ends no link there"
+                f"the target itself answered: it is no more than {self._ends['near']} hops away, so no link ends there"
             )
             yield Remark("target-reached", text, doubt=True)
         if self._unattributed:
             text = f"{self._unattributed} answers quote too little to say which probe they answer: use ICMP"
             yield Remark("unattributed", text)
         if self._late_answers:
-            yield Remark("late-answers", f"{self._late_answers} answers came after the timeout: counted as lost")
+            yield Remark("late-answers", f"{self._late_answers} answers came after the timeout; they count as lost")
         if self._skipped:
-            yield Remark("skipped", f"{self._skipped} probes were left out: the machine stood still")
+            yield Remark("skipped", f"{self._skipped} probes were skipped: the machine was suspended or stalled")
         for end in self._silent():
             text = f"{end}: none of the first {self._counts[end]['lost'] + self._refused[end]} probes was answered"
             yield Remark("silent", f"{text}: ended early")

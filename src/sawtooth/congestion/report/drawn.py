@@ -177,7 +177,7 @@ def _calibration(figure: LinkFigure) -> tuple[list[Panel], dict[str, Any]]:
     far, near = table[group == "trained, other links"], table[group == "trained, as assumed"]
     own = table[group.str.startswith("this link")]
     told, untold = own[own["throughput_bps"].notna()], own[own["throughput_bps"].isna()]
-    throughput = Axis("throughput of a flow", "Mbit/s", "log")
+    throughput = Axis("goodput of a flow", "Mbit/s", "log")
     panels = []
     for name, (title, scale) in CALIBRATION.items():
         series = []

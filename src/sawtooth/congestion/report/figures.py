@@ -36,8 +36,8 @@ CALIBRATION = {
     "skew": ("skewness", 1.0),
 }
 """The features that are drawn, with what they are called and the factor to that unit."""
-STATES = ("congested", "busy", "idle", "can't tell")
-ONE_SIDED = "A bar that goes to the edge is one-sided, at most or at least: the model knows nothing beyond."
+STATES = ("congested", "busy", "idle", "inconclusive")
+ONE_SIDED = "A bar that reaches the edge is one-sided (at most, or at least): the model was not trained beyond it."
 ALIKE = 1.65
 """Factor within which RTT and rate of a trained series are near those assumed, as the model itself counts."""
 
@@ -77,7 +77,7 @@ def is_long(link: Link) -> bool:
 
 def state_of(one: Estimate) -> str:
     """In words."""
-    return one.state or "can't tell"
+    return one.state or "inconclusive"
 
 
 def _rtt(link: Link) -> LinkFigure:
@@ -102,11 +102,11 @@ def _rtt(link: Link) -> LinkFigure:
             "remarks": _remarks(link, starts),
         }
     )
-    each = f"The band reaches from the smallest to the largest RTT of {size:,} probes, the line is their median."
+    each = f"The band is the range of the RTTs of {size:,} probes; the line is their median."
     caption = "Each answered probe." if size == 1 else each
     lost = int(probes.sum() - answered.sum())
     caption += f" {lost:,} of {len(series):,} probes were lost; they are shown below." if lost else " None was lost."
-    title = "Delay of the link (far less near)" if series.difference else "Round-trip times"
+    title = "Delay of the link (far minus near)" if series.difference else "Round-trip times"
     return LinkFigure("rtt", title, caption, table, link)
 
 
@@ -141,9 +141,9 @@ def _distribution(link: Link) -> LinkFigure:
     table = pd.DataFrame({"from_ms": starts, "to_ms": ends, "probes": counts, "share_percent": share})
     table["cumulative_percent"] = 100 * counts.cumsum() / len(delay_ms)
     what = "difference" if link.series.difference else "RTT"
-    caption = f"Of {len(delay_ms):,} answered probes, above the smallest {what} of {link.least_s * 1e3:.4g} ms."
+    caption = f"Delay of {len(delay_ms):,} answered probes above the smallest {what}, {link.least_s * 1e3:.4g} ms."
     if above:
-        caption += f" The table goes on to the largest, {most:.3g} ms: {above:,} of them are above what is drawn."
+        caption += f" {above:,} of them are above the range of the figure; the largest is {most:.3g} ms."
     return LinkFigure("distribution", "Distribution of the queueing delay", caption, table, link)
 
 
@@ -179,7 +179,7 @@ def _hours(link: Link) -> LinkFigure:
             "the windows were called."
         )
         if any(one.bound for one in link.windows):
-            caption += " An answer of at most or at least so much counts with the number that the model gave."
+            caption += " One-sided answers count with the model's number."
     return LinkFigure("hours", "Over the hours of the day", caption, pd.DataFrame(rows), link)
 
 
@@ -205,8 +205,8 @@ def _estimates(link: Link, level: float) -> LinkFigure:
     for name in names[6:]:
         table[name] = table[name].astype(float)
     caption = (
-        f"A window is {PROBES:,} probes, {PROBES * PACE_S:g} s at the pace that the model knows. Bars are "
-        f"{level:.0%} intervals. Only congested windows have a number; the colours say what the others are."
+        f"A window is {PROBES:,} probes, {PROBES * PACE_S:g} s at the interval of the model. Bars are "
+        f"{level:.0%} intervals. Only congested windows have a number; colors show the state of the others."
     )
     if table["bound"].notna().any():
         caption += f" {ONE_SIDED}"
@@ -234,9 +234,9 @@ def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> LinkFi
     rate = "of any rate" if assumed.rate_bps is None else f"of about {assumed.rate_bps / 1e6:g} Mbit/s"
     flows = "any RTT" if assumed.rtt_s is None else f"about {assumed.rtt_s * 1e3:g} ms"
     caption = (
-        f"Coloured: the series that the model was trained on, links {rate} with flows of {flows}; pale grey: its other "
-        "links. Diamonds: this link's windows, at the throughput that "
-        "was estimated for them. Dashed lines: median of its windows that have no number, with what they are."
+        f"Colored: training series of links {rate} and flows of {flows}. Pale gray: other "
+        "training series. Diamonds: this link's windows at their estimated goodput. Dashed lines: median of its windows "
+        "without a number, by state."
     )
     return LinkFigure(
         "calibration", "Where the link sits on the calibration curves", caption, table.reset_index(drop=True), link

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TINT = "#0072b2"
 LOST = "#d55e00"
 PALE = "#cfd6dd"
-STATE_TINTS = {"congested": "#d55e00", "busy": "#e69f00", "idle": "#009e73", "can't tell": BASELINE}
+STATE_TINTS = {"congested": "#d55e00", "busy": "#e69f00", "idle": "#009e73", "inconclusive": BASELINE}
 _WIDTH = 10.0
 _BARS = 120
 """Windows up to which each has a mark with caps; more get a line each."""
@@ -256,7 +256,7 @@ def _calibration(figure: LinkFigure) -> Canvas:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set_title(title)
     for axes in grid[-1]:
-        axes.set_xlabel("throughput of a flow, Mbit/s")
+        axes.set_xlabel("goodput of a flow, Mbit/s")
     handles, labels = grid[0][0].get_legend_handles_labels()
     place = (0.003, 1 - 0.36 / canvas.get_figheight())
     canvas.legend(

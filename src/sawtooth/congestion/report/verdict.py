@@ -16,15 +16,15 @@ from sawtooth.congestion.series import span_text
 _LOOKED_AT = {
     "clock": (
         ("clock-step", "gap", "reordered-rows", "duplicate-rows"),
-        "no step back, no gap, no probe out of order or there twice",
+        "no step back, no gap, no probe out of order or duplicated",
     ),
     "pace": (("irregular-pace", "late-probes"), ""),
     "level shifts": (("level-shift",), "none found"),
     "route": (("path-changed",), ""),
-    "losses": (("all-lost", "rate-limited", "high-loss"), "no regular pattern, as a limit on answers would make"),
+    "losses": (("all-lost", "rate-limited", "high-loss"), "no regular pattern, so no rate limit on answers"),
     "values": (
         ("wrong-unit", "constant-series", "coarse", "tiny-rtt", "huge-rtt", "negative-difference"),
-        "fit their unit, are not rounded",
+        "plausible for their unit, not rounded",
     ),
 }
 """What is checked, the codes that belong to it, and what is said where none of them came up."""
@@ -51,10 +51,10 @@ def verdict(link: Link, level: float) -> str:
     length = f"{len(windows)} windows of {PROBES * PACE_S:g} s"
     parts = [f"{state} in {counts[state]}" for state in STATES[:3] if counts[state]]
     if not parts:
-        return f"Can't tell, in any of {length}: {_reasons(windows)}."
-    text = f"Of {length}: {', '.join(parts)}"
+        return f"Inconclusive in all of {length}: {_reasons(windows)}."
+    text = f"In {length}: {', '.join(parts)}"
     if counts[STATES[3]]:
-        text += f"; can't tell in {counts[STATES[3]]} ({_reasons(windows)})"
+        text += f"; inconclusive in {counts[STATES[3]]} ({_reasons(windows)})"
     return f"{text}. {_throughput(link)}".rstrip()
 
 
@@ -68,7 +68,7 @@ def _one(window: Estimate, level: float) -> str:
 
 
 def _untold(window: Estimate) -> str:
-    return f"Can't tell ({window.reason}): {window.text}."
+    return f"Inconclusive ({window.reason}): {window.text}."
 
 
 def _reasons(windows: tuple[Estimate, ...]) -> str:
@@ -79,10 +79,10 @@ def _reasons(windows: tuple[Estimate, ...]) -> str:
 def _throughput(link: Link) -> str:
     told = sorted(link.numbers, key=lambda one: one.throughput_bps or 0.0)
     if not told:
-        return "Nothing is congested, so there is no throughput to tell."
+        return "No window is congested, so there is no goodput to estimate."
     middle = told[len(told) // 2]
     interval = "its interval " if middle.bound is None else ""
-    ends = f"from {told[0].gets} to {told[-1].gets} over all of them"
+    ends = f"over all congested windows, {told[0].gets} to {told[-1].gets}"
     return f"In the median congested window a TCP flow gets {middle.gets} ({interval}{middle.within}); {ends}."
 
 
@@ -94,20 +94,20 @@ def assumption(assumed: Assumed, model: CongestionModel) -> str:
     flows = "TCP flows of any base RTT"
     if assumed.rtt_s is not None:
         flows = f"TCP flows with a base RTT of {assumed.rtt_s * 1e3:g} ms"
-    return f"Assumed: {flows}, {rate}, one FIFO queue with tail drop. A wrong rate or RTT makes a wrong answer."
+    return f"Assumed: {flows}, {rate}, one FIFO queue with tail drop. If the rate or RTT is wrong, so is the answer."
 
 
 def training(link: Link, model: CongestionModel) -> str:
     """What the model knows, and how far from that the link is."""
     known = model.trained_on_
     text = (
-        f"The model was trained on {known['series']} congested series: {_ends(known['throughput_bps'])} Mbit/s a flow, "
+        f"The model was trained on {known['series']} congested series: {_ends(known['throughput_bps'])} Mbit/s per flow, "
         f"rates of {_ends(known['rate_bps'])} Mbit/s, base RTTs of {_ends(known['rtt_s'], 1e-3)} ms."
     )
     asked = [one for one in link.windows if one.state in ("congested", None)]
     distances = sorted(one.distance for one in asked if one.distance is not None)
     if not distances:
-        return f"{text} No window was taken for congested, so none has a distance to them."
+        return f"{text} No window is congested, so none is compared with them."
     middle, most = distances[len(distances) // 2], distances[-1]
     told = f"{middle:.2g} times the usual distance from the nearest of them"
     if len(distances) > 1:
@@ -115,9 +115,9 @@ def training(link: Link, model: CongestionModel) -> str:
         refused = sum(distance > FARTHEST for distance in distances)
         told += f" (median; at most {most:.2g}): {usual} of {len(distances)} within the usual distance"
         told += f", {len(distances) - usual - refused} at up to {FARTHEST:g} times that"
-        told += f", and {refused} farther, which are refused" if refused else ""
-        return f"{text} The link's windows lie at {told}."
-    return f"{text} This link lies at {told}; beyond {FARTHEST:g} the answer is refused."
+        told += f"; {refused} are further, and have no estimate" if refused else ""
+        return f"{text} Distance of this link's windows: {told}."
+    return f"{text} Distance of this link: {told}; beyond {FARTHEST:g} there is no answer."
 
 
 def _ends(values: list[float], unit: float = 1e6) -> str:
@@ -142,11 +142,11 @@ def checks(link: Link) -> list[Checked]:
             found.append(Checked(what, _told(texts), odd=True))
         elif link.problem is None:
             # All but the pace and the route are said alike of every series.
-            own = {"pace": f"a probe every {span_text(series.pace_s)}, kept", "route": _route(link)}
+            own = {"pace": f"a probe every {span_text(series.pace_s)}, regular", "route": _route(link)}
             found.append(Checked(what, own.get(what, fine), odd=what == "pace" and link.estimates[0].reason == "pace"))
     found += [Checked("more", remark.text, odd=True) for remark in left]
     if link.problem:
-        found.append(Checked("the rest", "not looked at: the series allows no answer", odd=True))
+        found.append(Checked("the rest", "not checked: the series allows no estimate", odd=True))
     return found
 
 
@@ -158,7 +158,7 @@ def _told(texts: list[str]) -> str:
 def _route(link: Link) -> str:
     told = link.series.address is not None and (link.series.address != "").any()
     if not told:
-        return "the source does not say who answered: only a level shift would show a change"
+        return "the source does not say which router answered; only a level shift would show a change"
     return "one router answered throughout"
 
 
@@ -167,25 +167,23 @@ def notes(link: Link) -> list[str]:
     series = link.series
     found = []
     if link.problem is not None and not link.drawable:
-        why = "a picture of them would mislead" if series.answered.any() else "there are none"
+        why = "they would mislead" if series.answered.any() else "no probe was answered"
         found.append(f"The RTTs are not drawn: {why}.")
     if not is_long(link) and link.problem is None:
         found.append(
             "The pattern over the hours of the day is not drawn: the series is too short, "
-            f"{span_text(series.duration_s)} where {DAY_S / 3600:g} h are needed."
+            f"{span_text(series.duration_s)} and the figure needs {DAY_S / 3600:g} h."
         )
     if left := len(series) - PROBES * len(link.windows):
         if link.windows:
-            found.append(f"The last {left:,} probes are less than a window and have no estimate.")
+            found.append(f"The last {left:,} probes do not fill a window and have no estimate.")
         else:
-            found.append(
-                "No window could be asked: there is no estimate to draw, nor a place on the calibration curves."
-            )
+            found.append("There is no whole window, so there is no estimate and no place on the calibration curves.")
     if link.windows and not any(one.measured for one in link.windows):
-        found.append("No window has features that could be set beside the calibration curves.")
+        found.append("No window has features to compare with the calibration curves.")
     if any(remark.code in ("level-shift", "path-changed") for remark in series.remarks):
         found.append(
-            "The series goes over more than one path: queueing delays, which count from the smallest RTT of all, hold "
-            "the paths' differences too. Estimates do not: a window over a shift has none."
+            "The series crosses more than one path. Queue delays count from the smallest RTT of all, so they include "
+            "the difference between paths. Estimates do not: a window with a level shift has none."
         )
     return found
