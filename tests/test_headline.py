@@ -59,7 +59,7 @@ def test_cards_have_the_headline_and_each_way_by_itself(both_ways: Any) -> None:
     one = cards(both_ways)[0]
     assert re.fullmatch(r"[\d.]+ → [\d.]+ ms", one.number)
     down, up = (float(part) for part in re.findall(r"→ ([\d.]+)", one.lines[-1]))
-    assert one.lines[-1].startswith("throughput down ")
+    assert one.lines[-1].startswith("goodput down ")
     assert down < 10
     assert up < 5
 
@@ -67,7 +67,7 @@ def test_cards_have_the_headline_and_each_way_by_itself(both_ways: Any) -> None:
 def test_no_figure_adds_up_what_goes_both_ways(both_ways: Any) -> None:
     (drawn,) = [figure for figure in figures(both_ways) if figure.name == "measures"]
     titles = [panel.y_title for panel in drawn.panels]
-    assert titles == ["latency under load, median, ms", "throughput of down, Mbit/s", "throughput of up, Mbit/s"]
+    assert titles == ["latency under load, median, ms", "goodput of down, Mbit/s", "goodput of up, Mbit/s"]
     assert drawn.table["mean_mbps_down"].max() < 10
     assert drawn.table["mean_mbps_up"].max() < 5
     assert "mean_mbps" not in drawn.table

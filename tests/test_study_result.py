@@ -91,22 +91,22 @@ def test_seeds_that_all_gave_the_same_are_said_to_have_and_get_no_interval(tmp_p
     row = result.records[0]
     assert (row["ci_of"], row["ci_n"]) == ("same", 2)
     assert pd.isna(row["ci_low_mbps"])
-    assert result.table().count("the same for every seed") == 4
+    assert result.table().count("same for every seed") == 4
     assert "95% interval:" not in result.table()
-    assert write_report(result).read_text().count("the same for every seed") == 4
+    assert write_report(result).read_text().count("same for every seed") == 4
 
 
 @pytest.mark.usefixtures("patience")
 def test_a_beginning_that_changes_the_mean_is_told_with_what_leaves_it_out(tmp_path):
     result = quick(out=tmp_path, engine=Late())
-    (told,) = (warning for warning in result.warnings if "beginning" in warning)
+    (told,) = (warning for warning in result.warnings if "start of the run" in warning)
     assert told.startswith(
-        "the beginning changes the mean by 1% or more at 4 of 4 points, most at cc cubic, path symmetric, loss"
+        "the start of the run changes the mean by 1% or more at 4 of 4 points, most at cc cubic, path symmetric, loss"
     )
-    assert '--omit "3 s" leaves them out' in told
+    assert '--omit "3 s" discards them' in told
     assert told.replace('"', "&#34;") in write_report(result).read_text()
     later = quick(out=tmp_path, engine=Late(), overrides={"warmup": "3 s"}).warnings
-    assert not [warning for warning in later if "beginning" in warning]
+    assert not [warning for warning in later if "start of the run" in warning]
 
 
 def test_the_table_for_a_terminal_sets_the_published_means_beside_ours(result):

@@ -60,7 +60,8 @@ def idle(scenario: Scenario) -> list[str]:
         delayed = link.delay_ns or link.jitter or any(delay_ns for _, delay_ns in link.delays)
         if link.reorder is not None and not delayed:
             found.append(
-                f'reorder has no effect on the link "{link.name}": a packet can only be overtaken on a link with a delay'
+                f'reorder has no effect on the link "{link.name}": a packet can only be overtaken on a link '
+                "with a delay"
             )
     return found
 

@@ -168,7 +168,10 @@ def _on_values(series: RttSeries) -> Iterator[Remark]:
 
 def _on_answers(series: RttSeries) -> Iterator[Remark]:
     if rate_limited(series):
-        text = f"{series.loss:.0%} of the probes were lost in a regular pattern: the router limits its answers; probe slower"
+        text = (
+            f"{series.loss:.0%} of the probes were lost in a regular pattern: the router limits its "
+            "answers; probe slower"
+        )
         yield Remark("rate-limited", text, doubt=True)
     elif series.loss > _HIGH_LOSS:
         yield Remark("high-loss", f"{series.loss:.0%} of the probes were lost")
@@ -191,7 +194,10 @@ def _on_routes(series: RttSeries) -> Iterator[Remark]:
         changes = np.flatnonzero(series.address[told][1:] != series.address[told][:-1])
         if len(changes):
             first = told[changes[0] + 1]
-            text = f"{len(set(series.address[told]))} routers answered, {len(changes)} changes: the probes took several paths"
+            text = (
+                f"{len(set(series.address[told]))} routers answered, {len(changes)} changes: the probes "
+                "took several paths"
+            )
             yield Remark("path-changed", text, doubt=True, at_s=float(series.sent_s[first]))
     yield from (shift.remark() for shift in level_shifts(series))
 

@@ -23,7 +23,8 @@ class Facts:
 FACTS: dict[str, Facts] = {
     "bbr": Facts(
         "BBR version 1",
-        "Paces at the highest delivery rate of the last ten round trips, sometimes 25% above or below it. The window is "
+        "Paces at the highest delivery rate of the last ten round trips, sometimes 25% above or below it. "
+        "The window is "
         "twice that rate times the smallest RTT of ten seconds. Losses do not change its estimate.",
         "Cardwell et al., BBR, ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
     ),
@@ -35,7 +36,8 @@ FACTS: dict[str, Facts] = {
     ),
     "bic": Facts(
         "BIC",
-        "After a loss the window falls to 80%. It then searches the window at the loss by halving the distance, by at most "
+        "After a loss the window falls to 80%. It then searches the window at the loss by halving the "
+        "distance, by at most "
         "16 segments per round trip, and grows faster and faster beyond it.",
         "Xu, Harfoush, Rhee, Binary Increase Congestion Control, INFOCOM 2004",
         "beta 819/1024, fast_convergence 1, max_increment 16, low_window 14, smooth_part 20, initial_ssthresh 0",
@@ -50,7 +52,8 @@ FACTS: dict[str, Facts] = {
     ),
     "cubic": Facts(
         "CUBIC",
-        "After a loss the window falls to 70%. It then follows a cubic function of time, flat near the window at the loss "
+        "After a loss the window falls to 70%. It then follows a cubic function of time, flat near the "
+        "window at the loss "
         "and never below Reno's window. Linux's default.",
         "RFC 9438; HyStart: Ha, Rhee, Taming the Elephants, 2008",
         "beta 717/1024, bic_scale 41, fast_convergence 1, tcp_friendliness 1, hystart 1, hystart_detect 3, "
@@ -71,21 +74,24 @@ FACTS: dict[str, Facts] = {
     ),
     "htcp": Facts(
         "H-TCP",
-        "Adds more segments per round trip the longer ago the last loss was, after one second. A loss cuts the window to "
+        "Adds more segments per round trip the longer ago the last loss was, after one second. A loss cuts "
+        "the window to "
         "the ratio of smallest to largest RTT, between 50 and 80%.",
         "Leith, Shorten, H-TCP: TCP for High-Speed and Long-Distance Networks, PFLDnet 2004",
         "use_rtt_scaling 1, use_bandwidth_switch 1",
     ),
     "hybla": Facts(
         "Hybla",
-        "Grows as Reno would on a path of 25 ms, whatever the RTT: growth per round trip is proportional to its square. "
+        "Grows as Reno would on a path of 25 ms, whatever the RTT: growth per round trip is proportional to "
+        "its square. "
         "Halves at a loss.",
         "Caini, Firrincieli, TCP Hybla, Int. J. Satellite Communications and Networking 22, 2004",
         "rtt0 25",
     ),
     "illinois": Facts(
         "Illinois",
-        "Adds 10 segments per round trip while the queue is short, down to 0.3 as it grows. A loss cuts the window by an "
+        "Adds 10 segments per round trip while the queue is short, down to 0.3 as it grows. A loss cuts the "
+        "window by an "
         "eighth to a half: the longer the queue, the more.",
         "Liu, Başar, Srikant, TCP-Illinois, Performance Evaluation 65, 2008",
         "win_thresh 15, theta 5",
@@ -139,7 +145,8 @@ FACTS: dict[str, Facts] = {
     ),
     "yeah": Facts(
         "YeAH",
-        "Grows like Scalable TCP while its queue is below 80 segments, otherwise like Reno, and empties the queue. A loss "
+        "Grows like Scalable TCP while its queue is below 80 segments, otherwise like Reno, and empties the "
+        "queue. A loss "
         "cuts an eighth to a half, depending on the queue.",
         "Baiocchi, Castellani, Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007",
     ),

@@ -1,4 +1,5 @@
-"""Expect: whether a study found what it was expected to find, by intervals: holds, fails, or these runs are inconclusive."""
+"""Expect: whether a study found what it was expected to find, by intervals: holds, fails, or these runs are "
+"inconclusive."""
 
 from __future__ import annotations
 

@@ -35,10 +35,12 @@ def remarks(found: Found) -> list[str]:
         said.append(f"{found.checks[0].engine} disagrees: there the condition {' and '.join(told)}")
     if found.verdict == "found" and abs(found.value) < unknown.least and not unknown.is_whole:
         said.append(
-            f"the answer is below {unknown.text(unknown.least)}, {unknown.least_of}. That is hardly distinguishable from 0: "
+            f"the answer is below {unknown.text(unknown.least)}, {unknown.least_of}. That is hardly "
+            "distinguishable from 0: "
             f"the interval is within {found.within * 100:g}% of {unknown.text(unknown.least)}, not of the answer"
             if found.enough
-            else f"the answer is below {unknown.text(unknown.least)}, {unknown.least_of}. That is hardly distinguishable from 0"
+            else f"the answer is below {unknown.text(unknown.least)}, {unknown.least_of}. "
+            "That is hardly distinguishable from 0"
         )
     if not found.enough:
         said.append(f"{_missed(found)}; {_advice(found)}")
@@ -51,7 +53,8 @@ def remarks_of_several(found: Frontier) -> list[str]:
     if found.minimum is not None and found.verdict == "found":
         ends = zip(found.unknowns.given, found.minimum.as_good, strict=True)
         said += [
-            f"equally good within the confidence intervals: {', '.join(f'{one.field} {_range(one, pair)}' for one, pair in ends)}"
+            "equally good within the confidence intervals: "
+            f"{', '.join(f'{one.field} {_range(one, pair)}' for one, pair in ends)}"
         ]
     if not found.carries:
         missed = f"leaving a mean out, it misses that mean by {math.sqrt(found.misfit):.1f} times its error"
@@ -59,7 +62,8 @@ def remarks_of_several(found: Frontier) -> list[str]:
     if not found.enough:
         short = int((~found.frontier["enough"].astype(bool)).sum())
         said.append(
-            f"{short} of {len(found.frontier)} rows have no confidence interval or one wider than --within ({found.within * 100:g}%), "
+            f"{short} of {len(found.frontier)} rows have no confidence interval or one wider than --within "
+            f"({found.within * 100:g}%), "
             f"after {found.runs} of at most {found.most} runs; give --runs "
             f"{_rounded(2 * found.most)} or a wider --within"
         )

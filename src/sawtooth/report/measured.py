@@ -68,7 +68,8 @@ def over_time(result: StudyResult, layout: Layout) -> LineFigure:
     steep = any(spread > 10 for _, spread in panels)
     boxes = tuple(Panel(name, "time, s", "round-trip time, ms", log_y=steep) for name, _ in panels)
     caption = (
-        "RTTs of the first probe while flows send. The line is the median, the band the 5th to 95th percentile, all seeds "
+        "RTTs of the first probe while flows send. The line is the median, the band the 5th to 95th "
+        "percentile, all seeds "
         "together; the thin line is the idle path."
     )
     if len(frames) > len(panels):
@@ -121,7 +122,8 @@ def completion(result: StudyResult, layout: Layout) -> LineFigure:
             lines.append(Line(panel, name, tint, sizes, part[column].tolist(), look=look))
     panels = tuple(Panel("", "size of the transfer, kB", TITLES[one], log_x=True, log_y=True) for one in names)
     caption = (
-        "Finished transfers of all seeds. Slowdown is the completion time divided by that of a sender that knows the idle "
+        "Finished transfers of all seeds. Slowdown is the completion time divided by that of a sender that "
+        "knows the idle "
         "path. A percentile is missing if there are too few transfers."
     )
     title = "Completion times by size"

@@ -54,7 +54,8 @@ class Fit:
             return f"no estimate of {self.windows} ({without})"
         rest = f"; without one: {without}" if without else ""
         return (
-            f"{self.told} of {self.windows} have an estimate, with an error of {self.median_error:.1%} in the median and "
+            f"{self.told} of {self.windows} have an estimate, with an error of {self.median_error:.1%} in the "
+            "median and "
             f"{self.worst_error:.0%} at worst; {self.inside} of {self.told} intervals contain the true value{rest}"
         )
 

@@ -166,7 +166,8 @@ def _of_probes(result: StudyResult, width: int | None) -> str:
         cells += [_short(row["true_mbps"]), _short(row["estimate_mbps"]), estimates.interval(row)]
         lines.append([*cells, _number(row["ratio"])])
     about = (
-        "goodput of one flow in Mbit/s, mean over its life while 1,000 probes were sent, and the shipped model's estimate "
+        "goodput of one flow in Mbit/s, mean over its life while 1,000 probes were sent, and the shipped "
+        "model's estimate "
         f"from those probes; engine {result.engine}; {_seeds(result)}"
     )
     words = [at for at, key in enumerate(keys) if isinstance(result.places[0].key[key], str)]

@@ -28,7 +28,7 @@ def assert_holds(result: StudyResult | str | PathLike[str], *expectations: str |
     """Whether comparisons hold for a study's result, given itself, its directory or its name; without any, whether
     those of its study's ``[expect]`` do. A comparison is a text, or several by names of their own.
 
-    Raises AssertionError where one fails or these runs are inconclusive, which shows both sides with their 95% intervals and
+    Raises AssertionError if one fails or the runs are inconclusive; it shows both sides with their 95% intervals and
     how many seeds would tell; SawtoothError where a comparison cannot be asked of the study.
     """
     __tracebackhide__ = True

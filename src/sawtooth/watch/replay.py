@@ -30,7 +30,8 @@ from sawtooth.watch.watcher import in_order
 MOST_ROWS, LARGEST_GROUP = 4_000_000, 1 << 30
 """Of a part of a file, which comes into memory at once; in bytes as well."""
 _OLDER = (
-    "recorded in format 1: it lacks the number of other connections, the short connections, and the rate while the path "
+    "recorded in format 1: it lacks the number of other connections, the short connections, and the rate "
+    "while the path "
     "had a queue"
 )
 _UNENDED = "the end of the recording: it was cut off, or still goes on"

@@ -331,13 +331,17 @@ def self_test(observed: Observed, answers: Sequence[Answer], *, fitted: bool = F
         narrow = [one for one in answers if one.high_bps < WIDEST * one.low_bps]
         fits = [one.cc for one in narrow if one.low_bps * (1 - AGREES) <= seen <= one.high_bps * (1 + AGREES)]
         if not fits:
-            message = "no control explains the goodput on the estimated path: the estimate is wrong somewhere; do not rely on it"
+            message = (
+                "no control explains the goodput on the estimated path: the estimate is wrong somewhere; "
+                "do not rely on it"
+            )
             return SelfTest("fails", math.nan, message)
         named = " and ".join(fits)
         return SelfTest(
             "none",
             math.nan,
-            f"not possible, because the congestion control is unknown (give it with --cc); {named} would explain the goodput",
+            f"not possible, because the congestion control is unknown (give it with --cc); {named} would "
+            "explain the goodput",
         )
     ratio = of.median_bps / seen
     near = abs(math.log(max(ratio, 1e-9))) <= math.log1p(ROUGHLY) or of.low_bps <= seen <= of.high_bps

@@ -96,7 +96,10 @@ pub fn runs(causes: &Causes) -> Estimated {
     let share = causes.random.approx() / causes.random_sent.max(1).approx();
     // Packets lost each by itself stand together now and then: 1 / (1 - p) in the mean.
     if mean <= 1.0 / (1.0 - share) * 1.15 {
-        return Estimated::exact(1.0, format!("mean run of {mean:.2} segments, as if each packet were lost independently"));
+        return Estimated::exact(
+            1.0,
+            format!("mean run of {mean:.2} segments, as if each packet were lost independently"),
+        );
     }
     let half = Z90 * (mean * (mean - 1.0) / runs).sqrt();
     let how = format!("mean run of {mean:.2} segments, longer than if each packet were lost independently");

@@ -113,8 +113,7 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
         let [low, middle, high] = [0.1, 0.5, 0.9].map(|part| quantile(&busy, part));
         let apart = |bps: f64| middle > bps * APART || bps > middle * APART;
         if chosen.is_none_or(|length| apart(found[&length].bps)) {
-            let how =
-                format!("deliveries while packets were queued, {} samples; the rate is not steady", busy.len());
+            let how = format!("deliveries while packets were queued, {} samples; the rate is not steady", busy.len());
             return Estimated::new(middle * wire, low * wire, high * wire, how);
         }
     }
@@ -123,7 +122,8 @@ pub fn bottleneck(trace: &Trace, seen: &Seen, base_s: f64) -> Estimated {
         let Cluster { bps, half, share, .. } = found[&length];
         let (value, half) = (bps * wire, half.max(JITTER));
         if seen.receive_window >= WINDOWED && value < NEAR_GOODPUT * seen.got_bps() && !stands(trace, bps) {
-            let how = format!("segments {place} have the rate that the receive window allows, and the path has no queue");
+            let how =
+                format!("segments {place} have the rate that the receive window allows, and the path has no queue");
             return Estimated::at_least(
                 value,
                 value,

@@ -212,7 +212,8 @@ def would_help(seen: Trace, found: dict[str, float]) -> str | None:
         helps.append(f"a transfer that is {more_s} s longer, to see {ENOUGH} losses")
     if found["flight_0.95"] < np.log(_UP_TO[0]):
         helps.append(
-            f"a path or queue that holds more than {_UP_TO[0]} segments, because below that many controls behave like Reno"
+            f"a path or queue that holds more than {_UP_TO[0]} segments, because below that many controls "
+            "behave like Reno"
         )
     return "; ".join(helps) or None
 

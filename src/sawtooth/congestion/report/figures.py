@@ -235,7 +235,8 @@ def _calibration(link: Link, model: CongestionModel, assumed: Assumed) -> LinkFi
     flows = "any RTT" if assumed.rtt_s is None else f"about {assumed.rtt_s * 1e3:g} ms"
     caption = (
         f"Colored: training series of links {rate} and flows of {flows}. Pale gray: other "
-        "training series. Diamonds: this link's windows at their estimated goodput. Dashed lines: median of its windows "
+        "training series. Diamonds: this link's windows at their estimated goodput. Dashed lines: median of "
+        "its windows "
         "without a number, by state."
     )
     return LinkFigure(

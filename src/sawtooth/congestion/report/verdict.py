@@ -101,7 +101,8 @@ def training(link: Link, model: CongestionModel) -> str:
     """What the model knows, and how far from that the link is."""
     known = model.trained_on_
     text = (
-        f"The model was trained on {known['series']} congested series: {_ends(known['throughput_bps'])} Mbit/s per flow, "
+        f"The model was trained on {known['series']} congested series: {_ends(known['throughput_bps'])} "
+        "Mbit/s per flow, "
         f"rates of {_ends(known['rate_bps'])} Mbit/s, base RTTs of {_ends(known['rtt_s'], 1e-3)} ms."
     )
     asked = [one for one in link.windows if one.state in ("congested", None)]
