@@ -34,7 +34,9 @@ def test_each_question_is_answered_in_a_sentence() -> None:
         "7 of 400 segments, 1.75%, were lost between the capture point and the receiver (exact); "
         "7 of 400 segments were retransmitted, 2 of them after timeouts."
     )
-    assert found["Which congestion control?"] == "CUBIC or htcp, as the sender's windows tell: 83% sure."
+    assert (
+        found["Which congestion control?"] == "CUBIC or htcp with 83% probability, from the sender's window over time."
+    )
 
 
 @pytest.mark.parametrize(

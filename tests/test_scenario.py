@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
+import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 import sawtooth
 from sawtooth.errors import InputError, SawtoothError
@@ -289,6 +291,32 @@ def test_the_reference_page_is_written_from_the_model() -> None:
     import reference
 
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run tools/reference.py"
+
+
+def test_each_example_of_the_reference_page_is_a_scenario(tmp_path: Path) -> None:
+    import reference
+
+    assert set(reference.EXAMPLES) <= {title for title, _, _ in reference.TABLES}
+    (tmp_path / "transfers.cdf").write_text("1000 0.5\n100000 1\n", encoding="utf-8")
+    for title, text in reference.EXAMPLES.items():
+        file = tmp_path / "example.toml"
+        file.write_text(text, encoding="utf-8")
+        assert Scenario.load(file).compile(), title
+
+
+def test_each_field_of_the_reference_page_has_an_example_that_fits() -> None:
+    import reference
+
+    for title, model, _ in reference.TABLES:
+        if model is None:
+            continue
+        examples = {name: reference.example(model, name) for name in model.model_fields}
+        values = {
+            name: tomllib.loads(f"value = {text}")["value"] for name, text in examples.items() if text is not None
+        }
+        for name, value in values.items():
+            accepts = TypeAdapter(Annotated[model.model_fields[name].annotation, model.model_fields[name]])
+            assert accepts.validate_python(value) is not None, (title, name)
 
 
 def test_a_run_has_one_kernel() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 import typing
 from pathlib import Path
 
@@ -17,15 +19,18 @@ from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.units import Burst, Loss, Quantity, Queue, Rate, Size, Span
 from sawtooth.scenario.varying import Change, Reorder, Share
 
+WIDTH = 100
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "scenario.md"
 
 INTRODUCTION = """# Scenario files
 
 <!-- Written by tools/reference.py from the model; a test compares. Do not edit. -->
 
-A scenario file is TOML. Quantities are text with a unit; a bare number where a unit belongs is an error that shows the
-fix. Names of units are read in any case. `sawtooth show FILE` says what a file means, `sawtooth schema scenario` prints
-its JSON Schema.
+A scenario file describes one experiment in TOML. This page has every table and field. `sawtooth show FILE` explains a
+file. `sawtooth schema scenario` prints its JSON Schema.
+
+A quantity is text with a unit. A bare number where a unit belongs is an error that shows the fix. Upper and lower case
+of units do not matter.
 
 | kind | units | range | examples |
 |---|---|---|---|
@@ -43,153 +48,443 @@ RANGES = {
 KINDS = (("rate", Rate), ("time", Span), ("size", Size), ("loss", Loss), ("burst", Burst), ("queue", Queue))
 
 NOTES = """
-`bdp` is rate × base RTT of the first flow of the file that crosses the transmitter, in whole full frames, at least one.
-A queue in time is the bytes that its transmitter sends in that time, at least one full frame. `50Mbit`, `1gbit`, `20ms`
-and `1000p`, as tc writes them, are read too; `Mbps` is refused, because tc means bytes by it and others mean bits.
+- One `bdp` is the rate times the base RTT of the first flow in the file that uses this transmitter, in whole full
+  frames, at least one.
+- A queue in time holds the bytes that its transmitter sends in that time, at least one full frame.
+- tc's `50Mbit`, `1gbit`, `20ms` and `1000p` are accepted. `Mbps` is refused, because it means bytes to tc and bits to
+  others.
 """
 
 OVERRIDES = """
 ## Overrides
 
-`--set K=V` and the axes of a study set fields by dotted path.
+`--set K=V` and the axes of a study set fields by a dotted path:
 
 | path | sets |
 |---|---|
 | `path.rtt` | a field of a table |
 | `host.hz` | a setting of every host |
-| `hosts.h1.hz` | of one host |
-| `flows.cc` | of every flow |
-| `flows.0.cc` | of the first flow |
-| `flows.NAME.cc` | of the flow of that name |
-| `links.NAME.loss` | of a link (topology `custom`) |
+| `hosts.h1.hz` | a setting of one host |
+| `flows.cc` | a field of every flow |
+| `flows.0.cc` | a field of the first flow |
+| `flows.NAME.cc` | a field of the flow with that name |
+| `links.NAME.loss` | a field of a link (topology `custom`) |
 
-A value is TOML, or the text itself: `--set path.rtt="140 ms"`, `--set 'path.loss={every=1000}'`,
-`--set path.loss.gilbert_elliott.p=2%` where the file has the rest of that table.
+A value is TOML or plain text: `--set path.rtt="140 ms"`, `--set 'path.loss={every=1000}'`. If the file has the rest of
+the table, you can set one field of it: `--set path.loss.gilbert_elliott.p=2%`.
 
 ## Names
 
-A flow without a name has its congestion control's, numbered from the second on: `cubic`, `cubic-2`. A flow between
-`s*` and `r*` of a dumbbell is spread over the pairs in turn, and each pair's part is called `cubic@s1`. One direction
-of a link is called `a>b`, or `NAME:a>b` where two links join the same hosts; a card has its host's name.
+| what | name |
+|---|---|
+| a flow without a name | its congestion control's, numbered from the second on: `cubic`, `cubic-2` |
+| the part of a flow between `s*` and `r*` of a dumbbell that uses the first pair | `cubic@s1` |
+| one direction of a link | `a>b`, or `NAME:a>b` if two links join the same hosts |
+| a card | its host's name |
 """
 
-QUEUE = """Queues are text, the limit of a tail-drop queue, or a table, `queue = { kind = "codel", target = "5 ms" }`,
-with tc's names, parameters and defaults; [what they do](../explanation/queues.md). A table of kind `pfifo` or `bfifo`
-drops what the text drops, and tells percentiles of the delay as other kinds do, which takes the simulator more time."""
+QUEUE = """Text sets the limit of a tail-drop queue. A table chooses another kind, with tc's names, parameters and
+defaults; [what they do](../explanation/queues.md). A table of kind `pfifo` or `bfifo` drops the same packets as text.
+It also records percentiles of the delay, like other kinds, and takes the simulator more time."""
 
-TBF = """The transmitter's rate is the line's; the token bucket holds packets back before it, and drops what comes when
-its queue is full. Of a lower rate without a burst `rate` on the link is enough."""
+TBF = """The transmitter's rate is that of the line. The token bucket holds packets back before it, and drops packets
+that arrive at its full queue. For a lower rate without bursts, set `rate` of the link instead."""
 
 QUEUES = {"pfifo": QUEUE, "tbf": TBF}
 
-READER = """On a flow, `reader = { rate = "5 Mbit/s", read = "64 kB" }`. What could not be read in time is read as
-soon as it has come, and what is not read yet fills the receive buffer, up to `host.receive_buffer`; then the window
-closes, and the sender probes it. `goodput_bps` counts what was read. `sim`, and `kernel` and `netns` with `traffic =
-"native"`."""
+READER = """Data that the reader cannot read in time fills the receive buffer, up to `host.receive_buffer`. Then the
+window closes, and the sender probes it. `goodput_bps` counts data that was read. Engines: `sim`; `kernel` and `netns`
+with `traffic = "native"`."""
 
 SOURCES = {
-    "rate": """On a flow, `source = { kind = "rate", rate = "5 Mbit/s" }`. What a connection could not send in time
-waits and is sent as soon as it can. `sim`, and `kernel` and `netns` with `traffic = "native"`.""",
-    "arrivals": """On a flow, `source = { kind = "arrivals", load = "30%", sizes = "100 kB" }`. When one is over and how
-long it took is in table `flows`, where `generation` is its number. The same seed gives the same transfers on every
-engine. A flow's `duration` is how long they come; `count` is 1, or with `s*` the number of pairs, each with transfers
-of its own.""",
-    "udp": """On a flow, `source = { kind = "udp", rate = "5 Mbit/s", size = "1200 bytes" }`; `{ kind = "udp" }` is a
-call. Such a flow has no `cc`. What its receivers count is in table `datagrams`; its `count` is of senders, who send by
-turns.""",
-    "requests": """On a flow, `source = { kind = "requests", sizes = "100 kB", think = "1 s" }`. What this kind,
-`pages` and `video` send the receiving host asks for: [how](../explanation/readers.md). `sim`, and `kernel` and `netns`
-with `traffic = "native"`.""",
-    "pages": """On a flow, `source = { kind = "pages", objects = 30, sizes = "30 kB" }`. `count` is the number of
-readers, each with connections of its own.""",
-    "video": """On a flow, `source = { kind = "video", rates = ["1 Mbit/s", "3 Mbit/s", "6 Mbit/s"] }`.""",
+    "rate": """Data that a connection cannot send in time waits, and is sent as soon as possible. Engines: `sim`;
+`kernel` and `netns` with `traffic = "native"`.""",
+    "arrivals": """The table `flows` has the completion time of each transfer, and its number as `generation`. The same
+seed gives the same transfers on every engine. A flow's `duration` is the time in which transfers arrive. `count` is 1,
+or with `s*` the number of pairs, each with independent transfers.""",
+    "udp": """`{ kind = "udp" }` is a call. A flow with datagrams has no `cc`. The table `datagrams` has what its
+receivers count. `count` is the number of senders, which take turns.""",
+    "requests": """The receiving host requests what this kind, `pages` and `video` send:
+[how](../explanation/readers.md). Engines: `sim`; `kernel` and `netns` with `traffic = "native"`.""",
+    "pages": """`count` is the number of readers. Each has separate connections.""",
+    "video": "",
 }
 
-SIZES = """On a source, `sizes = { kind = "lognormal", mean = "100 kB", sigma = 1.5 }`."""
+CDF = """The file has two numbers per line, as in simulators of data centers: bytes, and the share of transfers that are
+no larger, 0 to 1 or 0 to 100, in increasing order. Sizes between two lines are uniformly distributed. The first line's
+share has exactly its size. Text after `#` is ignored."""
 
-CDF = """Lines of two numbers, as simulators of data centres have them: bytes, and the share of transfers that are no
-larger, 0 to 1 or 0 to 100, in order. Between two lines sizes are even; the first line's share has exactly its size.
-What follows `#` is not read."""
+POLICER = """Like tc-police with `action drop`: bytes are those of frames and the link's overhead. A shaper, which
+queues packets instead, is a [queue](#queue-of-kind-tbf)."""
 
-POLICER = """`policer = { rate = "10 Mbit/s", burst = "64 KiB" }`, as tc-police with `action drop`: bytes are those of
-frames and the link's overhead. A shaper, which lets packets wait instead, is a [queue](#queue-of-kind-tbf)."""
+CHANGES = """Times count from the start of the run. Two values are the bounds of a random one, drawn uniformly from the
+scenario's seed; every engine draws the same. A frame in transmission continues at the new rate. Among changes at the
+same time, the last in the list counts. A change after the end of the run has no effect, and the run warns."""
 
-CHANGES = """A list of tables, `changes = [{ at = "10 s", rate = "5 Mbit/s" }, …]`. Times are those of the run.
-Two values, `rate = ["5 Mbit/s", "50 Mbit/s"]`, are the bounds of one that is drawn evenly, with the scenario's seed;
-the same on every engine. A frame that is on its way out when the rate changes goes on at the new one. Of changes at
-one time the last in the list holds. One whose time comes when the run is over does nothing, and the run warns."""
+TRACE = """The rate over time from a file beside the scenario, or from a shipped trace: `lte-like.down`, `lte-like.up`,
+`starlink-like.csv`, `wifi-like.csv` (synthetic, by `tools/traces.py`). It replaces `rate`; `bdp` uses its mean. Two
+formats:
 
-TRACE = """A file beside the scenario, or one that is shipped: `lte-like.down`, `lte-like.up`, `starlink-like.csv`,
-`wifi-like.csv`, which `tools/traces.py` drew. It takes the place of `rate`; `bdp` goes by its mean. Two formats:
+- Mahimahi's packet-delivery times: one whole number per line, in order. Each is a time in ms at which 1,500 bytes of IP
+  can leave. An opportunity without waiting packets is lost. A packet that does not fit continues in the next one. After
+  the last line, the trace starts again.
+- CSV: `t_s` from 0 on, and any of `rate_bps`, `delay_s` (one way) and `loss` (a share). A row holds until the next one,
+  the last until the end.
 
-- Mahimahi's packet-delivery times: one whole number a line, in order, the ms at which 1,500 bytes of IP can leave. An
-  opportunity that nothing waits for is lost; what does not fit goes on in the next. After the last line it begins anew.
-- CSV: `t_s` from 0 on, and `rate_bps`, `delay_s` (one way), `loss` (a share), any of them; a row holds until the next,
-  the last to the end."""
+```toml
+[path]
+trace = "lte-like.down"
+```"""
+
+CUSTOM = """
+topology = "custom"
+
+[hosts.a]
+[hosts.b]
+
+[[flows]]
+from = "a"
+to = "b"
+
+[[links]]
+from = "a"
+to = "b"
+rate = "100 Mbit/s"
+delay = "10 ms"
+"""
+
+EXAMPLES = {
+    "top level": """
+name = "office"
+duration = "30 s"
+warmup = "5 s"
+seed = 1""",
+    "[path]": """
+[path]
+rate = "50 Mbit/s"
+rtt = "20 ms"
+queue = "1 bdp"
+loss = "0.1%\"""",
+    "[chain]": """
+topology = "chain"
+
+[chain]
+rate = "1 Gbit/s"
+loss = "1%\"""",
+    "[dumbbell]": """
+topology = "dumbbell"
+
+[dumbbell]
+rtt = ["10 ms", "100 ms"]
+
+[[flows]]
+from = "s*"
+to = "r*"
+count = 2""",
+    "[home]": """
+topology = "home"
+
+[home]
+down = "50 Mbit/s"
+up = "10 Mbit/s"
+queue = "250 ms\"""",
+    "[parking-lot]": """
+topology = "parking-lot"
+
+[parking-lot]
+hops = 2
+
+[[flows]]
+
+[[flows]]
+from = "c2"
+to = "d2\"""",
+    "[host] and [hosts.NAME]": """
+[host]
+receive_buffer = "6 MiB"
+
+[hosts.sender]
+ecn = 1""",
+    "[[flows]]": """
+[[flows]]
+name = "download"
+cc = "bbr"
+count = 4
+start = "2 s\"""",
+    "[flows.replace]": """
+[[flows]]
+count = 100
+replace = { lifetime = ["1 s", "5 s"] }""",
+    "source of kind rate": """
+[[flows]]
+source = { kind = "rate", rate = "5 Mbit/s" }""",
+    "source of kind on-off": """
+[[flows]]
+source = { kind = "on-off", rate = "5 Mbit/s", on = "2 s", off = "3 s" }""",
+    "source of kind arrivals": """
+[[flows]]
+source = { kind = "arrivals", load = "30%", sizes = "100 kB" }""",
+    "source of kind udp": """
+[[flows]]
+source = { kind = "udp", rate = "5 Mbit/s", size = "1200 bytes" }""",
+    "source of kind requests": """
+[[flows]]
+source = { kind = "requests", sizes = "100 kB", think = "1 s" }""",
+    "source of kind pages": """
+[[flows]]
+source = { kind = "pages", objects = 30, sizes = "30 kB", think = "5 s" }""",
+    "source of kind video": """
+[[flows]]
+source = { kind = "video", rates = ["1 Mbit/s", "3 Mbit/s", "6 Mbit/s"] }""",
+    "sizes of kind lognormal": """
+[[flows]]
+source = { kind = "arrivals", load = "30%", sizes = { kind = "lognormal", mean = "100 kB", sigma = 1.5 } }""",
+    "sizes of kind pareto": """
+[[flows]]
+source = { kind = "arrivals", load = "30%", sizes = { kind = "pareto", least = "10 kB", most = "1 GB" } }""",
+    "sizes of kind cdf": """
+[[flows]]
+source = { kind = "arrivals", load = "30%", sizes = { kind = "cdf", file = "transfers.cdf" } }""",
+    "reader": """
+[[flows]]
+reader = { rate = "5 Mbit/s", read = "64 kB" }""",
+    "think of kind exponential": """
+[[flows]]
+source = { kind = "requests", sizes = "100 kB", think = { kind = "exponential", mean = "1 s" } }""",
+    "[[probes]]": """
+[[probes]]
+interval = "100 ms"
+count = 600""",
+    "[cards.NAME]": CUSTOM
+    + """
+[cards.a]
+rate = "1 Gbit/s"
+queue = "1000 packets\"""",
+    "[[links]]": CUSTOM,
+    "[links.forward] and [links.backward]": CUSTOM
+    + """
+[links.forward]
+loss = "1%\"""",
+    "changes": """
+[path]
+changes = [{ at = "10 s", rate = "5 Mbit/s" }, { at = "20 s", rate = ["5 Mbit/s", "50 Mbit/s"] }]""",
+    "jitter": """
+[path]
+jitter = { deviation = "2 ms", distribution = "normal" }""",
+    "reorder": """
+[path]
+reorder = "1%\"""",
+    "duplicate and corrupt": """
+[path]
+duplicate = "0.1%"
+corrupt = { share = "0.01%", correlation = "25%" }""",
+    "policer": """
+[path]
+policer = { rate = "10 Mbit/s", burst = "64 KiB" }""",
+    "[[routes]]": """
+topology = "custom"
+hosts = { a = {}, b = {}, c = {} }
+links = [{ from = "a", to = "b" }, { from = "b", to = "c" }, { from = "a", to = "c" }]
+routes = [{ from = "a", to = "c", via = ["b"] }]
+flows = [{ from = "a", to = "c" }]""",
+    "loss": """
+[path]
+loss = { every = 1000 }""",
+    "loss.gilbert_elliott": """
+[path]
+loss = { gilbert_elliott = { p = "1%", r = "30%" } }""",
+    "queue of kind pfifo": """
+[path]
+queue = { kind = "pfifo", limit = "1000 packets" }""",
+    "queue of kind bfifo": """
+[path]
+queue = { kind = "bfifo", limit = "64 KiB" }""",
+    "queue of kind codel": """
+[path]
+queue = { kind = "codel", target = "5 ms" }""",
+    "queue of kind red": """
+[path]
+queue = { kind = "red", limit = "400 kB", adaptive = true }""",
+    "queue of kind tbf": """
+[path]
+queue = { kind = "tbf", rate = "20 Mbit/s", burst = "16 kB", latency = "50 ms" }""",
+    "queue of kind cake": """
+[path]
+queue = { kind = "cake", bandwidth = "45 Mbit/s" }""",
+    "queue of kind dualpi2": """
+[path]
+queue = { kind = "dualpi2", target = "15 ms" }
+
+[[flows]]
+cc = "prague\"""",
+    **{
+        f"queue of kind {kind}": f'\n[path]\nqueue = {{ kind = "{kind}" }}'
+        for kind in ("fq_codel", "pie", "fq_pie", "fq", "sfq")
+    },
+}
+"""An example of each table: a scenario by itself."""
+
+VALUES = {
+    "Scenario.name": '"office"',
+    "Scenario.duration": '"30 s"',
+    "Scenario.warmup": '"5 s"',
+    "Scenario.interval": '"1 s"',
+    "Scenario.ip": "6",
+    "Path.changes": '[{ at = "10 s", rate = "5 Mbit/s" }]',
+    "changes": '[{ at = "10 s", rate = "5 Mbit/s" }]',
+    "trace": '"lte-like.down"',
+    "jitter": '"2 ms"',
+    "reorder": '"1%"',
+    "duplicate": '"0.1%"',
+    "corrupt": '"0.01%"',
+    "policer": '{ rate = "10 Mbit/s", burst = "64 KiB" }',
+    "overhead": '"24 bytes"',
+    "opportunity": '"15 kB"',
+    "aggregation": '"2 ms"',
+    "Dumbbell.pairs": "2",
+    "Dumbbell.rtt": '["10 ms", "100 ms"]',
+    "Dumbbell.access_rate": '"1 Gbit/s"',
+    "Host.kernel": '"bbr3"',
+    "Host.hz": "1000",
+    "Host.mss": "1440",
+    "Host.ecn": "1",
+    "Host.gro": '"20 us"',
+    "Flow.name": '"download"',
+    "Flow.cc": '"bbr"',
+    "Flow.count": "4",
+    "Flow.bytes": '"10 MB"',
+    "Flow.from_": '"sender"',
+    "Flow.to": '"receiver"',
+    "Flow.start": '"2 s"',
+    "Flow.duration": '"20 s"',
+    "Flow.replace": '{ lifetime = ["1 s", "5 s"] }',
+    "Flow.source": '{ kind = "rate", rate = "5 Mbit/s" }',
+    "Flow.reader": '{ rate = "5 Mbit/s" }',
+    "lifetime": '["1 s", "5 s"]',
+    "write": '"64 kB"',
+    "read": '"64 kB"',
+    "Arrivals.load": '"30%"',
+    "Arrivals.times": '"transfers.csv"',
+    "sizes": '"100 kB"',
+    "think": '"1 s"',
+    "Udp.size": '"1200 bytes"',
+    "Udp.on": '"1 s"',
+    "Udp.off": '"1 s"',
+    "rates": '["1 Mbit/s", "3 Mbit/s"]',
+    "Video.segment": '"4 s"',
+    "Video.buffer": '"30 s"',
+    "mean": '"100 kB"',
+    "Exponential.mean": '"1 s"',
+    "sigma": "1.5",
+    "least": '"10 kB"',
+    "most": '"1 GB"',
+    "shape": "1.2",
+    "Cdf.file": '"transfers.cdf"',
+    "Probe.name": '"ping"',
+    "Probe.from_": '"sender"',
+    "Probe.to": '"receiver"',
+    "Probe.count": "600",
+    "from_": '"a"',
+    "to": '"b"',
+    "Link.name": '"access"',
+    "via": '["c"]',
+    "Change.at": '"10 s"',
+    "Change.every": '"15 s"',
+    "Jitter.table": '"my.dist"',
+    "Jitter.distribution": '"pareto"',
+    "correlation": '"25%"',
+    "Reorder.gap": "5",
+    "Policer.burst": '"64 KiB"',
+    "Pfifo.limit": '"1000 packets"',
+    "Bfifo.limit": '"64 KiB"',
+    "Codel.limit": '"1000 packets"',
+    "FqCodel.limit": '"10240 packets"',
+    "Pie.limit": '"1000 packets"',
+    "FqPie.limit": '"10240 packets"',
+    "Fq.limit": '"10000 packets"',
+    "Sfq.limit": '"127 packets"',
+    "DualPi2.limit": '"10000 packets"',
+    "DualPi2.step_thresh": '"1 ms"',
+    "Red.limit": '"400 kB"',
+    "Red.min": '"30 kB"',
+    "Red.max": '"90 kB"',
+    "Red.avpkt": '"1000 bytes"',
+    "Red.burst": "55",
+    "target": '"5 ms"',
+    "quantum": '"1514 bytes"',
+    "initial_quantum": '"15140 bytes"',
+    "minburst": '"1514 bytes"',
+    "Tbf.rate": '"20 Mbit/s"',
+    "perturb": '"10 s"',
+    "Cake.rtt": '"regional"',
+    "LossPattern.every": "1000",
+    "LossPattern.mean": '"0.5%"',
+    "burst": '"5 packets"',
+    "Tbf.burst": '"16 kB"',
+    "gilbert_elliott": '{ p = "1%", r = "30%" }',
+}
+"""Values of fields as TOML writes them, where those of the kind say too little; by table and field, or by field."""
 
 TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
     ("top level", Scenario, ""),
     ("[path]", parts.Path, ""),
     ("[chain]", parts.Chain, ""),
     ("[dumbbell]", parts.Dumbbell, ""),
-    ("[home]", parts.Home, "A flow goes from server to device where nothing else is said."),
+    ("[home]", parts.Home, "By default, a flow goes from the server to the device."),
     (
         "[parking-lot]",
         parts.ParkingLot,
-        "A flow goes from a to b where nothing else is said; one from c2 to d2 crosses the second bottleneck only.",
+        "By default, a flow goes from a to b. A flow from c2 to d2 crosses only the second bottleneck.",
     ),
     (
         "[host] and [hosts.NAME]",
         parts.Host,
-        "`[host]` is for every host; `[hosts.NAME]` changes single fields for one.",
+        "`[host]` is for every host. `[hosts.NAME]` overrides single fields for one host.",
     ),
-    ("[[flows]]", parts.Flow, "`duration` and `bytes` exclude each other, and so do `replace` and `bytes`."),
+    ("[[flows]]", parts.Flow, "`bytes` excludes `duration` and `replace`."),
     ("[flows.replace]", parts.Replace, ""),
     *((f"source of kind {kind}", model, SOURCES.get(kind, "")) for kind, model in writer.KINDS.items()),
-    *(
-        (f"sizes of kind {kind}", model, SIZES if kind == "lognormal" else CDF if kind == "cdf" else "")
-        for kind, model in sizes.KINDS.items()
-    ),
+    *((f"sizes of kind {kind}", model, CDF if kind == "cdf" else "") for kind, model in sizes.KINDS.items()),
     ("reader", reader.Reader, READER),
-    *(
-        (f"think of kind {kind}", model, 'On a source, `think = { kind = "exponential", mean = "1 s" }`.')
-        for kind, model in asks.THINK_KINDS.items()
-    ),
+    *((f"think of kind {kind}", model, "") for kind, model in asks.THINK_KINDS.items()),
     ("[[probes]]", parts.Probe, ""),
     ("[cards.NAME]", parts.Card, ""),
     ("[[links]]", parts.Link, ""),
-    ("[links.forward] and [links.backward]", parts.Direction, "Absent: what the link says."),
+    ("[links.forward] and [links.backward]", parts.Direction, "Fields that are absent have the link's values."),
     ("changes", Change, CHANGES),
     ("trace", None, TRACE),
     (
         "jitter",
         Jitter,
-        'Text is the deviation: `jitter = "2 ms"`. What follows the transmitter: jitter, and the three below, '
-        "as tc-netem has them.",
+        'Text is the deviation: `jitter = "2 ms"`. Jitter and the next three act after the transmitter (tc-netem).',
     ),
     (
         "reorder",
         Reorder,
-        'Text is the share: `reorder = "1%"`. It needs a delay to overtake: a run warns where there is none.',
+        'Text is the share: `reorder = "1%"`. Packets overtake only on a link with a delay; without one, a run warns.',
     ),
-    ("duplicate and corrupt", Share, "Text is the share. A packet with a wrong checksum takes the transmitter's time."),
+    (
+        "duplicate and corrupt",
+        Share,
+        "Text is the share. A packet with a wrong checksum uses the transmitter like any other.",
+    ),
     ("policer", Policer, POLICER),
     ("[[routes]]", parts.Route, ""),
     *((f"queue of kind {kind}", model, QUEUES.get(kind, "")) for kind, model in queue.KINDS.items()),
     (
         "loss",
         LossPattern,
-        'Written in one line, `loss = { every = 1000 }`, wherever text like `"1%"` may stand. Packets of every kind '
-        "count:\ndata, retransmissions, acknowledgements, probes. Each direction counts for itself.\n\n"
-        '`loss = { mean = "0.5%", burst = "5 packets" }` loses 0.5% of the packets, 5 in a row on average. It is the\n'
-        "chain `gilbert_elliott` with r = 1 / burst, p = r * mean / (1 - mean), and a bad state that loses all.\n"
-        "A mean up to burst / (1 + burst) is possible. Independent losses come in bursts of 1 / (1 - mean) packets.",
+        'It takes the place of text like `"1%"`. Packets of every kind count: data, retransmissions, acknowledgements, '
+        "probes. Each direction counts separately.\n\n"
+        '`loss = { mean = "0.5%", burst = "5 packets" }` loses 0.5% of the packets, 5 in a row on average. It is the '
+        "chain `gilbert_elliott` with r = 1 / burst, p = r * mean / (1 - mean), and a bad state that loses everything. "
+        "The mean can be at most burst / (1 + burst). Independent losses have bursts of 1 / (1 - mean) packets.",
     ),
     (
         "loss.gilbert_elliott",
         GilbertElliott,
-        "As in Linux, a packet may change the state, but is lost with the chance of the state that it finds; the first "
-        "one\nfinds the good state. In the long run p / (p + r) of the packets find the bad one.",
+        "As in Linux, a packet may change the state, but it is lost with the probability of the state before that. The "
+        "first packet finds the good state. In the long run p / (p + r) of the packets find the bad one.",
     ),
 ]
 
@@ -201,7 +496,27 @@ def page() -> str:
         for name, kind in KINDS
     ]
     sections = [_section(*table) for table in TABLES]
-    return INTRODUCTION + "\n".join(kinds) + "\n" + NOTES + "\n" + "\n".join(sections) + OVERRIDES
+    return _filled(INTRODUCTION + "\n".join(kinds) + "\n" + NOTES + "\n" + "\n".join(sections) + OVERRIDES)
+
+
+def _filled(page: str) -> str:
+    """Its prose in lines of 100 columns; code, tables and headings as they are."""
+    blocks = re.split(r"\n\n(?=\S)", page.rstrip("\n"))
+    return "\n\n".join(block if re.match(r"```|\||#|<|\w+ =|\[", block) else _lines(block) for block in blocks) + "\n"
+
+
+def _lines(block: str) -> str:
+    parts = re.split(r"\n(?=- )", block)
+    return "\n".join(
+        textwrap.fill(
+            " ".join(part.split()),
+            WIDTH,
+            subsequent_indent="  " if part.startswith("- ") else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for part in parts
+    )
 
 
 def _section(title: str, model: type[BaseModel] | None, note: str) -> str:
@@ -215,9 +530,18 @@ def _section(title: str, model: type[BaseModel] | None, note: str) -> str:
     lines = [f"## {heading}", "", (model.__doc__ or "").strip().splitlines()[0].replace("``", "`"), ""]
     if note:
         lines += [note, ""]
-    lines += ["| field | kind | default | meaning |", "|---|---|---|---|"]
+    if title in EXAMPLES:
+        lines += ["```toml", EXAMPLES[title].strip(), "```", ""]
+    lines += ["| field | kind | default | meaning | example |", "|---|---|---|---|---|"]
     for name, field in model.model_fields.items():
-        lines.append(f"| `{field.alias or name}` | {_kind(field)} | {_default(field)} | {field.description} |")
+        cells = (
+            f"`{field.alias or name}`",
+            _kind(field),
+            _default(field),
+            field.description,
+            _example(model, name, field),
+        )
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -248,6 +572,37 @@ def _kind(field: FieldInfo) -> str:
         return "true or false"
     texts = [f"`{leaf}`" for leaf in found if isinstance(leaf, str)]
     return ", ".join(texts) if texts else "list of text" if typing.get_origin(field.annotation) is tuple else "text"
+
+
+def example(model: type[BaseModel], name: str) -> str | None:
+    """A value of the field as TOML writes it; None where its table has an example by itself."""
+    field = model.model_fields[name]
+    given = VALUES.get(f"{model.__name__}.{name}", VALUES.get(name))
+    if given is not None:
+        return given
+    found = _leaves(field.annotation)
+    for kind, value in (
+        (Rate, '"50 Mbit/s"'),
+        (Span, '"100 ms"'),
+        (Size, '"64 KiB"'),
+        (Loss, '"1%"'),
+        (Queue, '"1 bdp"'),
+    ):
+        if kind in found:
+            return value
+    if any(isinstance(leaf, type) and issubclass(leaf, BaseModel) for leaf in found):
+        return None
+    if bool in found:
+        return "false" if field.default is True else "true"
+    words = [leaf for leaf in found if isinstance(leaf, str)]
+    if words:
+        return f'"{words[-1]}"'
+    return str(field.default) if isinstance(field.default, (int, float)) else "2"
+
+
+def _example(model: type[BaseModel], name: str, field: FieldInfo) -> str:
+    value = example(model, name)
+    return "see below" if value is None else f"`{field.alias or name} = {value}`"
 
 
 def _leaves(annotation: object) -> list[object]:

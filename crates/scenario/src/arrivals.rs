@@ -42,17 +42,17 @@ impl Field for Load {
 }
 
 table! {
-    /// Transfers that come by themselves, each a connection of its own.
+    /// Transfers that arrive over time, each over a new connection.
     Arrivals check agrees {
         kind: Kind, Any, Needed, "`arrivals`";
         every: Option<Span>, Between("1 us", "1 h"), Nothing,
-            "mean time from one to the next; when they come is drawn (Poisson)";
+            "mean time between transfers; arrival times are random (Poisson)";
         load: Option<Load>, Any, Nothing,
-            "instead: what they offer on average, as a rate of the payload, or as a share, `30%`, of the slowest transmitter on their way; drawn as well";
-        times: Option<String>, Any, Nothing, "instead: a CSV file of them, with `t_s` and, without `sizes`, `bytes`";
-        sizes: Option<Sizes>, Any, Nothing, "of a transfer: `10 kB`, or a table";
-        open: u64, Within(1, 100_000), Whole(10_000),
-            "at most so many at once; others wait until one ends, in their order";
+            "instead of `every`: mean offered load, as a payload rate, or as a share such as `30%` of the slowest rate on the path; arrival times are random as well";
+        times: Option<String>, Any, Nothing,
+            "instead of `every`: a CSV file with the column `t_s`, and `bytes` if `sizes` is absent";
+        sizes: Option<Sizes>, Any, Nothing, "size of a transfer: `10 kB`, or a table";
+        open: u64, Within(1, 100_000), Whole(10_000), "most transfers open at once; later ones wait in order";
     }
 }
 

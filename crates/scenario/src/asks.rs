@@ -28,10 +28,10 @@ const LADDER: &[&str] = &[
 ];
 
 table! {
-    /// Times that are drawn, each independent of the others.
+    /// Exponentially distributed times, independent of each other.
     Exponential {
         kind: Kind, Any, Needed, "`exponential`";
-        mean: Span, Between("1 us", "1 h"), Needed, "of the times";
+        mean: Span, Between("1 us", "1 h"), Needed, "mean time";
     }
 }
 
@@ -80,11 +80,11 @@ impl Field for Think {
 }
 
 table! {
-    /// One answer after the other over one connection; the next is asked for a think time after all of it has come.
+    /// Responses over one connection. The client requests the next one a think time after the last byte.
     Requests {
         kind: Kind, Any, Needed, "`requests`";
-        sizes: Sizes, Any, Needed, "of an answer: `100 kB`, or a table";
-        think: Think, Any, Text("0 s"), "from an answer's last byte to the next request: a time, or a table";
+        sizes: Sizes, Any, Needed, "size of a response: `100 kB`, or a table";
+        think: Think, Any, Text("0 s"), "time from the last byte of a response to the next request: a time, or a table";
     }
 }
 
@@ -95,14 +95,14 @@ impl Requests {
 }
 
 table! {
-    /// Pages of so many objects, each asked for when one of the reader's connections is free.
+    /// Web pages of several objects. The reader requests each object when a connection is free.
     Pages {
         kind: Kind, Any, Needed, "`pages`";
-        objects: u64, Within(1, 100_000), Needed, "of a page";
-        sizes: Sizes, Any, Needed, "of an object: `20 kB`, or a table";
-        think: Think, Any, Text("1 s"), "from a page's last byte to the next page: a time, or a table";
-        connections: u64, Within(1, 256), Whole(6), "in parallel; browsers open 6 to a host";
-        keep: bool, Any, Flag(false), "the next page uses the same connections; otherwise each opens its own";
+        objects: u64, Within(1, 100_000), Needed, "number of objects on a page";
+        sizes: Sizes, Any, Needed, "size of an object: `20 kB`, or a table";
+        think: Think, Any, Text("1 s"), "time from the last byte of a page to the next page: a time, or a table";
+        connections: u64, Within(1, 256), Whole(6), "parallel connections of one reader; browsers open 6 to a host";
+        keep: bool, Any, Flag(false), "use the same connections for the next page; false: each page opens new ones";
     }
 }
 
@@ -119,15 +119,15 @@ impl Pages {
 }
 
 table! {
-    /// Segments of a video into a playback buffer; the next is asked for when there is room for it.
+    /// Segments of a video. The player requests the next one when its playback buffer has room.
     Video check video_agrees {
         kind: Kind, Any, Needed, "`video`";
         rates: Vec<Rate>, Count(1, 100), Texts(LADDER),
-            "a list of those that it is offered in, the lowest first; absent: the ten of Netflix's ladder of 2015, 235 kbit/s to 5.8 Mbit/s";
-        segment: Span, Between("100 ms", "60 s"), Text("4 s"), "length of a segment";
-        buffer: Span, Between("100 ms", "1 h"), Text("30 s"), "video that is held at most";
+            "list of the video's rates, lowest first; absent: Netflix's ten rates of 2015, 235 kbit/s to 5.8 Mbit/s";
+        segment: Span, Between("100 ms", "60 s"), Text("4 s"), "playing time of a segment";
+        buffer: Span, Between("100 ms", "1 h"), Text("30 s"), "most video held in the playback buffer, as playing time";
         rule: String, OneOf(&["buffer", "throughput"]), Text("buffer"),
-            "of the next rate: `buffer` is BBA-0 (Huang and others 2014), `throughput` the highest within 90% of the mean of the last four segments";
+            "choice of the next rate: `buffer` is BBA-0 (Huang and others 2014); `throughput` takes the highest rate within 90% of the mean of the last four segments";
     }
 }
 

@@ -39,30 +39,31 @@ impl Lifetime {
 }
 
 table! {
-    /// A new connection starts at once when one ends.
+    /// A new connection starts when one ends.
     Replace {
-        lifetime: Lifetime, Any, Needed, "shortest and longest life; each connection draws its own uniformly";
+        lifetime: Lifetime, Any, Needed, "shortest and longest life of a connection; each draws its own, uniformly";
     }
 }
 
 table! {
     /// Bulk transfers from one host to another; `from` sends the data.
     Flow check agrees {
-        name: Option<String>, NAME, Nothing, "absent: the congestion control's name, numbered when taken";
-        "from" from_: Option<String>, End, Nothing, "the host that sends the data; optional on a topology";
-        to: Option<String>, End, Nothing, "the host that receives it; optional on a topology";
+        name: Option<String>, NAME, Nothing, "name; absent: the congestion control's name, numbered if taken";
+        "from" from_: Option<String>, End, Nothing, "host that sends the data; optional on a ready topology";
+        to: Option<String>, End, Nothing, "host that receives the data; optional on a ready topology";
         cc: Control, Any, Text("cubic"),
-            "congestion control; `sim` has `reno`, `cubic`, `bbr`, `dctcp`, `bbr3`, `prague`; `bbr3` as the draft has it, `{ name = \"bbr3\", variant = \"draft\" }`, or with low-latency ECN, `variant = \"ecn\"`; or a module from its C source, `{ source = \"tcp_mine.c\" }`";
-        count: u64, Within(1, MAX_CONNECTIONS), Whole(1), "connections";
-        start: Span, Any, Text("0 s"), "when it starts";
+            "congestion control; `sim` has `reno`, `cubic`, `bbr`, `dctcp`, `bbr3`, `prague`; also `{ name = \"bbr3\", variant = \"draft\" }` as the draft describes it, `variant = \"ecn\"` with low-latency ECN, or a module in C, `{ source = \"tcp_mine.c\" }`";
+        count: u64, Within(1, MAX_CONNECTIONS), Whole(1), "number of connections";
+        start: Span, Any, Text("0 s"), "start time";
         duration: Option<Span>, LIFETIME, Nothing,
-            "how long it sends, all replaced connections together; absent: to the end";
+            "length of time it sends, including all replaced connections; absent: to the end of the run";
         bytes: Option<Size>, Between("1 byte", "1000 TB"), Nothing,
-            "what each connection sends, instead of a duration";
-        replace: Option<Replace>, Any, Nothing, "short connections, each replaced by a new one";
-        source: Option<Source>, Any, Nothing, "what an application writes, and when; absent: without end";
+            "data that each connection sends, instead of a duration";
+        replace: Option<Replace>, Any, Nothing, "short connections: a new one starts when one ends";
+        source: Option<Source>, Any, Nothing,
+            "application that decides what is sent and when; absent: there is always data to send";
         reader: Option<Reader>, Any, Nothing,
-            "how fast the other end's application reads; absent: whatever comes, at once";
+            "rate at which the receiving application reads; absent: it reads everything at once";
     }
 }
 
@@ -148,13 +149,13 @@ impl Flow {
 }
 
 table! {
-    /// Small packets there and back, like ping, through the same queues.
+    /// Small packets and their answers, like ping, through the same queues.
     Probe {
-        name: Option<String>, NAME, Nothing, "absent: \"probe\", numbered when taken";
-        "from" from_: Option<String>, NAME, Nothing, "the host that asks; optional on a topology";
-        to: Option<String>, NAME, Nothing, "the host that answers; optional on a topology";
-        interval: Span, Between("100 us", "3600 s"), Text("1 s"), "between two";
-        count: Option<u64>, Within(1, MAX_SAMPLES), Nothing, "absent: until the end";
-        start: Span, Any, Text("0 s"), "when the first is sent";
+        name: Option<String>, NAME, Nothing, "name; absent: \"probe\", numbered if taken";
+        "from" from_: Option<String>, NAME, Nothing, "host that sends the probes; optional on a ready topology";
+        to: Option<String>, NAME, Nothing, "host that answers; optional on a ready topology";
+        interval: Span, Between("100 us", "3600 s"), Text("1 s"), "time between two probes";
+        count: Option<u64>, Within(1, MAX_SAMPLES), Nothing, "number of probes; absent: to the end of the run";
+        start: Span, Any, Text("0 s"), "time of the first probe";
     }
 }

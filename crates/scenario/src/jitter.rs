@@ -12,15 +12,15 @@ const DEVIATIONS: u32 = 4096;
 const SCALE: f64 = 8192.0;
 
 table! {
-    /// How each packet's delay deviates from the link's (tc-netem's `delay TIME JITTER`); never below none at all.
+    /// Random deviation of each packet's delay (tc-netem's `delay TIME JITTER`), never below no delay.
     Jitter check agrees {
-        deviation: Span, Any, Needed, "standard deviation; of `uniform` the furthest";
+        deviation: Span, Any, Needed, "standard deviation; for `uniform`, the largest deviation";
         distribution: String, OneOf(&["uniform", "normal", "pareto", "paretonormal", "table"]), Text("uniform"),
-            "pareto has long tails; paretonormal is a quarter normal, three quarters pareto";
+            "`pareto` has a long tail; `paretonormal` is a quarter normal and three quarters pareto";
         table: Option<String>, Any, Nothing,
-            "of distribution `table`, its file as tc-netem's `.dist`: whole numbers, deviations of equal chances in 1/8192 of `deviation`";
-        correlation: Loss, Any, Text("0%"), "of each draw with the last one";
-        ordered: bool, Any, Flag(true), "whether packets keep their order; false: each has its own delay, as netem";
+            "for distribution `table`: a file like tc-netem's `.dist`, whole numbers in 1/8192 of `deviation` with equal probability";
+        correlation: Loss, Any, Text("0%"), "correlation of each draw with the previous one";
+        ordered: bool, Any, Flag(true), "keep the packets in order; false: each has an independent delay, as in netem";
     }
 }
 

@@ -8,28 +8,28 @@ use crate::value::Value;
 use sawtooth_net::scenario as net;
 
 table! {
-    /// Loss in bursts: a good and a bad state, and at each packet a chance of going to the other (tc-netem's `gemodel`).
+    /// Loss in bursts: a good and a bad state, with a probability per packet of changing state (tc-netem's `gemodel`).
     ///
     /// As in Linux (`loss_gilb_ell`), a packet may change the state, but is lost with the chance of the state that it
     /// finds; the first one finds the good state.
     GilbertElliott {
-        p: Loss, Any, Needed, "chance that a packet takes the link from the good state to the bad one";
-        r: Loss, Any, Needed, "chance that it takes it from the bad state to the good one";
+        p: Loss, Any, Needed, "probability that a packet moves the link from the good state to the bad one";
+        r: Loss, Any, Needed, "probability that it moves the link from the bad state to the good one";
         bad: Loss, Any, Text("100%"), "loss in the bad state; tc calls it 1-h";
         good: Loss, Any, Text("0%"), "loss in the good state; tc calls it 1-k";
     }
 }
 
 table! {
-    /// Losses that depend on those before, instead of a share like `"1%"`.
+    /// Losses in a pattern, instead of a share like `"1%"`.
     ///
-    /// Given is one of `every`, `gilbert_elliott`, and the pair `mean` and `burst`.
+    /// Give one of `every`, `gilbert_elliott`, and the pair `mean` and `burst`.
     /// Packets of every kind count: data, retransmissions, acknowledgements, probes.
     LossPattern check is_one {
-        every: Option<u64>, Within(1, 1_000_000_000), Nothing, "of so many packets the last one is lost, always";
-        gilbert_elliott: Option<GilbertElliott>, Any, Nothing, "losses come in bursts, by a chain of two states";
-        mean: Option<Loss>, Any, Nothing, "losses come in bursts: the share that is lost; needs `burst`";
-        burst: Option<Burst>, Any, Nothing, "mean number of packets that are lost one after the other; needs `mean`";
+        every: Option<u64>, Within(1, 1_000_000_000), Nothing, "drop every n-th packet";
+        gilbert_elliott: Option<GilbertElliott>, Any, Nothing, "losses in bursts, from a chain of two states";
+        mean: Option<Loss>, Any, Nothing, "losses in bursts: the share of packets lost; requires `burst`";
+        burst: Option<Burst>, Any, Nothing, "mean number of packets lost in a row; requires `mean`";
     }
 }
 

@@ -22,37 +22,40 @@ pub(crate) const NAME: Rule = Rule::Name(40);
 table! {
     /// One bottleneck between two hosts; topology "path".
     Path {
-        rate: Rate, Any, Text("100 Mbit/s"), "of the bottleneck, sender to receiver";
+        rate: Rate, Any, Text("100 Mbit/s"), "rate of the bottleneck, sender to receiver";
         reverse_rate: Option<Rate>, Any, Nothing,
-            "of the bottleneck, receiver to sender: of acknowledgements and reverse flows; absent: unlimited";
-        rtt: Span, DELAY, Text("20 ms"), "base round-trip time, half each way";
+            "rate of the bottleneck, receiver to sender, for acknowledgements and reverse flows; absent: unlimited";
+        rtt: Span, DELAY, Text("20 ms"), "base RTT, half in each direction";
         queue: QueueModel, Any, Text("1 bdp"),
-            "of the bottleneck, each direction that has a rate; a time or bdp is of that direction's rate";
-        loss: LossModel, Any, Text("0%"), "in the direction of the data, after the bottleneck";
-        ack_loss: LossModel, Any, Text("0%"), "in the direction of the acknowledgements, before the bottleneck";
+            "queue of the bottleneck, in each direction that has a rate; a time or bdp is relative to that direction's rate";
+        loss: LossModel, Any, Text("0%"), "loss of data, after the bottleneck";
+        ack_loss: LossModel, Any, Text("0%"), "loss of acknowledgements, before the bottleneck";
         changes: Option<Vec<Change>>, Any, Nothing,
-            "other rates of the bottleneck, delays and losses of the way out, from given times on";
-        trace: Option<String>, Any, Nothing, "of the way out, as of a link: its rates are the bottleneck's";
-        jitter: Option<TextOr<Jitter>>, Any, Nothing, "deviation of the way out's delay, as text or as a table";
-        reorder: Option<TextOr<Reorder>>, Any, Nothing, "share that overtakes on the way out, after the bottleneck";
-        duplicate: Option<TextOr<Share>>, Any, Nothing, "share that comes twice, after the bottleneck";
-        corrupt: Option<TextOr<Share>>, Any, Nothing, "share with a wrong checksum, after the bottleneck";
-        policer: Option<Policer>, Any, Nothing, "drops what leaves the bottleneck faster than a rate";
+            "changes of the bottleneck's rate, and of delay and loss in the data direction, at given times";
+        trace: Option<String>, Any, Nothing,
+            "trace of the data direction, as for a link; its rates are the bottleneck's";
+        jitter: Option<TextOr<Jitter>>, Any, Nothing,
+            "standard deviation of the delay in the data direction, as text or as a table";
+        reorder: Option<TextOr<Reorder>>, Any, Nothing,
+            "share of packets that overtake others in the data direction, after the bottleneck";
+        duplicate: Option<TextOr<Share>>, Any, Nothing, "share of packets duplicated, after the bottleneck";
+        corrupt: Option<TextOr<Share>>, Any, Nothing, "share of packets with a wrong checksum, after the bottleneck";
+        policer: Option<Policer>, Any, Nothing, "drops packets that leave the bottleneck above a rate";
     }
 }
 
 table! {
     /// Five hosts in a row, one network card each; topologies "chain" and "chain-asymmetric".
     Chain {
-        rate: Rate, Any, Text("1 Gbit/s"), "of each host's card";
+        rate: Rate, Any, Text("1 Gbit/s"), "rate of each host's card";
         rtt: Span, DELAY, Text("0.4 ms"),
-            "round-trip propagation time from h1 to h5 and back; frames add 50 µs on idle 1 Gbit/s cards";
-        queue: QueueModel, Any, Text("1000 packets"), "of each host's card";
-        loss: LossModel, Any, Text("0%"), "on the link from h3 to h4";
+            "round-trip propagation time from h1 to h5; full segments add 50 µs on idle 1 Gbit/s cards";
+        queue: QueueModel, Any, Text("1000 packets"), "queue of each host's card";
+        loss: LossModel, Any, Text("0%"), "loss on the link from h3 to h4";
         reverse_rate: Option<Rate>, Any, Nothing,
-            "of each host's card towards h1, another one then; absent: one card both ways";
+            "rate of a second card per host, for packets toward h1; absent: one card for both directions";
         ack_loss: Option<LossModel>, Any, Nothing,
-            "on the way back: the link from h4 to h3, or from h5 to h1; absent: none";
+            "loss in the reverse direction, on the link from h4 to h3 or from h5 to h1; absent: none";
     }
 }
 
@@ -95,16 +98,16 @@ impl Field for Times {
 table! {
     /// Pairs of hosts around one bottleneck; topology "dumbbell".
     Dumbbell {
-        pairs: u64, Within(1, 10_000), Whole(1), "senders s1 … and receivers r1 …; at least as many as RTTs";
-        rate: Rate, Any, Text("100 Mbit/s"), "of the bottleneck, both directions";
+        pairs: u64, Within(1, 10_000), Whole(1),
+            "number of senders s1 … and receivers r1 …; at least the number of RTTs";
+        rate: Rate, Any, Text("100 Mbit/s"), "rate of the bottleneck, both directions";
         rtt: Times, Any, Text("20 ms"),
-            "base round-trip time, all of it on the bottleneck link; or a list, of which the pairs take one in turn: the shortest is on the bottleneck link, what a pair has more on its receiver's";
-        queue: QueueModel, Any, Text("1 bdp"), "of the bottleneck, each direction";
-        loss: LossModel, Any, Text("0%"), "on the bottleneck, in the direction of the data";
-        access_rate: Option<Rate>, Any, Nothing, "of each access link; absent: unlimited";
-        reverse_rate: Option<Rate>, Any, Nothing, "of the bottleneck, receivers to senders; absent: `rate`";
-        ack_loss: Option<LossModel>, Any, Nothing,
-            "on the bottleneck, in the direction of the acknowledgements; absent: none";
+            "base RTT, all of it on the bottleneck; or a list that the pairs cycle through: the bottleneck has the shortest, and each receiver's link has the rest";
+        queue: QueueModel, Any, Text("1 bdp"), "queue of the bottleneck, each direction";
+        loss: LossModel, Any, Text("0%"), "loss of data on the bottleneck";
+        access_rate: Option<Rate>, Any, Nothing, "rate of each access link; absent: unlimited";
+        reverse_rate: Option<Rate>, Any, Nothing, "rate of the bottleneck, receivers to senders; absent: `rate`";
+        ack_loss: Option<LossModel>, Any, Nothing, "loss of acknowledgements on the bottleneck; absent: none";
     }
 }
 
@@ -116,32 +119,31 @@ impl Dumbbell {
 }
 
 table! {
-    /// Bottlenecks in a row, which one path crosses and others one each; topology "parking-lot".
+    /// Several bottlenecks in a row. One path crosses all, others cross one each; topology "parking-lot".
     ParkingLot {
         hops: u64, Within(1, 100), Whole(3),
-            "bottlenecks, from n0 to n1, n1 to n2 …; the n-th is crossed from cn to dn";
-        rate: Rate, Any, Text("100 Mbit/s"), "of each bottleneck, both directions";
-        reverse_rate: Option<Rate>, Any, Nothing, "of each bottleneck, towards the senders; absent: `rate`";
-        rtt: Span, DELAY, Text("60 ms"), "base round-trip time from a to b, the same share on each";
-        queue: QueueModel, Any, Text("1 bdp"), "of each bottleneck, each direction";
-        loss: LossModel, Any, Text("0%"), "on the first bottleneck, in the direction of the data";
-        ack_loss: Option<LossModel>, Any, Nothing,
-            "on the first bottleneck, in the direction of the acknowledgements; absent: none";
+            "number of bottlenecks, n0 to n1, n1 to n2 …; the path from cn to dn crosses the n-th";
+        rate: Rate, Any, Text("100 Mbit/s"), "rate of each bottleneck, both directions";
+        reverse_rate: Option<Rate>, Any, Nothing, "rate of each bottleneck toward the senders; absent: `rate`";
+        rtt: Span, DELAY, Text("60 ms"), "base RTT from a to b, spread evenly over the bottlenecks";
+        queue: QueueModel, Any, Text("1 bdp"), "queue of each bottleneck, each direction";
+        loss: LossModel, Any, Text("0%"), "loss of data on the first bottleneck";
+        ack_loss: Option<LossModel>, Any, Nothing, "loss of acknowledgements on the first bottleneck; absent: none";
     }
 }
 
 table! {
-    /// A device on Wi-Fi, an access line with a long queue, a server; topology "home". Data goes to the device.
+    /// A device on Wi-Fi behind an access line with a long queue; topology "home". Data goes to the device.
     Home {
-        down: Rate, Any, Text("50 Mbit/s"), "of the access line, to the home";
-        up: Rate, Any, Text("10 Mbit/s"), "of the access line, from the home";
-        rtt: Span, DELAY, Text("20 ms"), "base round-trip time of the access line and beyond";
+        down: Rate, Any, Text("50 Mbit/s"), "rate of the access line toward the home";
+        up: Rate, Any, Text("10 Mbit/s"), "rate of the access line from the home";
+        rtt: Span, DELAY, Text("20 ms"), "base RTT of the access line and the network beyond it";
         queue: QueueModel, Any, Text("250 ms"),
-            "of the access line, each direction; a time or bdp is of that direction's rate";
-        wifi: Rate, Any, Text("150 Mbit/s"), "of the Wi-Fi, each direction, with 1000 packets of queue";
-        aggregation: Span, AGGREGATION, Text("2 ms"), "of the Wi-Fi: packets leave together, so far apart";
-        loss: LossModel, Any, Text("0%"), "on the Wi-Fi, in the direction of the data";
-        ack_loss: Option<LossModel>, Any, Nothing, "on the Wi-Fi, from the device; absent: none";
+            "queue of the access line, each direction; a time or bdp is relative to that direction's rate";
+        wifi: Rate, Any, Text("150 Mbit/s"), "rate of the Wi-Fi link, each direction, with a queue of 1000 packets";
+        aggregation: Span, AGGREGATION, Text("2 ms"), "interval at which the Wi-Fi link sends waiting packets together";
+        loss: LossModel, Any, Text("0%"), "loss of data on the Wi-Fi link";
+        ack_loss: Option<LossModel>, Any, Nothing, "loss on the Wi-Fi link from the device; absent: none";
     }
 }
 
@@ -188,21 +190,22 @@ table! {
     /// Settings of a host's TCP.
     Host {
         kernel: Option<String>, NAME, Nothing,
-            "which kernel the engine `kernel` boots, by the name that it was built with, one for all hosts; absent: Linux without additions. The others have no such choice and ignore it";
+            "name of the user-mode kernel that the engine `kernel` boots, one for all hosts; absent: Linux without additions. Other engines ignore it";
         hz: u64, OneOfNumbers(&[100, 250, 300, 1000]), Whole(250),
-            "timer tick of its kernel: 100, 250, 300 or 1000";
-        mss: u64, Within(48, 65_400), Whole(1448), "payload bytes of a full segment";
-        initial_window: u64, Within(1, 1000), Whole(10), "segments";
-        receive_buffer: Size, BUFFER, Text("64 MiB"), "maximum, as tcp_rmem[2]";
-        send_buffer: Size, BUFFER, Text("64 MiB"), "maximum, as tcp_wmem[2]";
-        delayed_ack: bool, Any, Flag(true), "whether the receiver delays acknowledgements";
-        sack: bool, Any, Flag(true), "selective acknowledgements";
-        timestamps: bool, Any, Flag(true), "12 bytes of TCP option in each segment";
+            "timer ticks of its kernel per second: 100, 250, 300 or 1000";
+        mss: u64, Within(48, 65_400), Whole(1448), "payload of a full segment, in bytes";
+        initial_window: u64, Within(1, 1000), Whole(10), "initial congestion window, in segments";
+        receive_buffer: Size, BUFFER, Text("64 MiB"), "maximum receive buffer, as tcp_rmem[2]";
+        send_buffer: Size, BUFFER, Text("64 MiB"), "maximum send buffer, as tcp_wmem[2]";
+        delayed_ack: bool, Any, Flag(true), "delay acknowledgements";
+        sack: bool, Any, Flag(true), "use selective acknowledgements";
+        timestamps: bool, Any, Flag(true), "use TCP timestamps, 12 bytes in each segment";
         ecn: Ecn, Any, Whole(0),
-            "explicit congestion notification, as tcp_ecn: true or 1 asks for it and agrees, 2 agrees, false or 0 neither; `dctcp` and `prague` ask by themselves";
-        ecn_fallback: bool, Any, Flag(true), "asks with the first SYN only, as tcp_ecn_fallback";
+            "explicit congestion notification, as tcp_ecn: true or 1 requests and accepts it, 2 accepts it, false or 0 does neither; `dctcp` and `prague` always request it";
+        ecn_fallback: bool, Any, Flag(true),
+            "request ECN only in the first SYN, not when it is retransmitted, as tcp_ecn_fallback";
         gro: Merging, Any, Nothing,
-            "its cards merge segments that they receive (generic receive offload): a time, for which a card waits for more since the last one, or true: what comes at once; false: none";
+            "merge received segments (generic receive offload): a time, for how long the card waits for the next packet; or true, to merge what arrives together; false: no merging";
         offload: bool, Any, Flag(false),
             "segmentation offload: loss on a link that leaves the sending host drops whole super-packets";
     }
@@ -227,62 +230,60 @@ impl Host {
 table! {
     /// A physical transmitter that all links leaving a host share.
     Card {
-        rate: Rate, Any, Needed, "of the card";
-        queue: QueueModel, Any, Text("1000 packets"), "of the card";
+        rate: Rate, Any, Needed, "rate of the card";
+        queue: QueueModel, Any, Text("1000 packets"), "queue of the card";
     }
 }
 
 table! {
-    /// What one direction of a link does otherwise than the link says.
+    /// Settings of one direction of a link, which override the link's.
     Direction {
-        rate: Option<Rate>, Any, Nothing, "of the transmitter";
-        delay: Option<Span>, DELAY, Nothing, "propagation";
-        queue: Option<QueueModel>, Any, Nothing, "before the transmitter";
-        loss: Option<LossModel>, Any, Nothing, "before the queue";
-        overhead: Option<Size>, OVERHEAD, Nothing, "bytes a frame that the wire carries and Linux does not count";
-        aggregation: Option<Span>, AGGREGATION, Nothing, "packets leave together, so far apart";
-        opportunity: Option<Size>, OPPORTUNITY, Nothing, "the rate is so many bytes at a time";
-        changes: Option<Vec<Change>>, Any, Nothing,
-            "other rates, delays, losses from given times on: a list of tables";
+        rate: Option<Rate>, Any, Nothing, "rate of the transmitter";
+        delay: Option<Span>, DELAY, Nothing, "one-way propagation delay";
+        queue: Option<QueueModel>, Any, Nothing, "queue before the transmitter";
+        loss: Option<LossModel>, Any, Nothing, "loss before the queue";
+        overhead: Option<Size>, OVERHEAD, Nothing, "bytes per frame that the wire carries and Linux does not count";
+        aggregation: Option<Span>, AGGREGATION, Nothing, "interval at which waiting packets leave together";
+        opportunity: Option<Size>, OPPORTUNITY, Nothing, "bytes that leave at a time at that rate";
+        changes: Option<Vec<Change>>, Any, Nothing, "list of tables with changes of rate, delay or loss at given times";
         trace: Option<String>, Any, Nothing,
-            "a file of Mahimahi's packet-delivery times, or CSV of time, rate, delay, loss: instead of those; or the name of one that is shipped";
-        jitter: Option<TextOr<Jitter>>, Any, Nothing, "deviation of the delay, as text or as a table";
-        reorder: Option<TextOr<Reorder>>, Any, Nothing, "share of packets that overtake, as text or as a table";
-        duplicate: Option<TextOr<Share>>, Any, Nothing, "share of packets that come twice, as text or as a table";
+            "file with Mahimahi packet-delivery times, or CSV with time, rate, delay and loss; or the name of a shipped trace. Instead of `rate` and `changes`";
+        jitter: Option<TextOr<Jitter>>, Any, Nothing, "standard deviation of the delay, as text or as a table";
+        reorder: Option<TextOr<Reorder>>, Any, Nothing, "share of packets that overtake others, as text or as a table";
+        duplicate: Option<TextOr<Share>>, Any, Nothing, "share of packets that are duplicated, as text or as a table";
         corrupt: Option<TextOr<Share>>, Any, Nothing,
-            "share of packets that nobody takes, since their checksum is wrong, as text or as a table";
+            "share of packets with a wrong checksum, which the receiver discards, as text or as a table";
         policer: Option<Policer>, Any, Nothing,
-            "drops what comes faster than a rate, after the transmitter, before the delay";
+            "drops packets above a rate, after the transmitter and before the delay";
     }
 }
 
 table! {
     /// Two hosts joined, both directions; forward is `from` to `to`.
     Link {
-        "from" from_: String, NAME, Needed, "a host";
-        to: String, NAME, Needed, "a host";
-        name: Option<String>, NAME, Nothing, "absent: \"FROM-TO\"";
-        rate: Option<Rate>, Any, Nothing, "absent: unlimited, or the card's";
-        delay: Span, DELAY, Text("0 s"), "propagation, one way";
-        queue: Option<QueueModel>, Any, Nothing, "absent: \"1000 packets\" where there is a rate";
-        loss: LossModel, Any, Text("0%"), "before the queue";
-        overhead: Size, OVERHEAD, Text("0 bytes"), "bytes a frame that the wire carries and Linux does not count";
-        aggregation: Span, AGGREGATION, Text("0 s"), "packets leave together, so far apart, as on Wi-Fi";
+        "from" from_: String, NAME, Needed, "host at one end";
+        to: String, NAME, Needed, "host at the other end";
+        name: Option<String>, NAME, Nothing, "name; absent: \"FROM-TO\"";
+        rate: Option<Rate>, Any, Nothing, "rate; absent: unlimited, or the card's";
+        delay: Span, DELAY, Text("0 s"), "one-way propagation delay";
+        queue: Option<QueueModel>, Any, Nothing, "queue; absent: \"1000 packets\" if there is a rate";
+        loss: LossModel, Any, Text("0%"), "loss before the queue";
+        overhead: Size, OVERHEAD, Text("0 bytes"), "bytes per frame that the wire carries and Linux does not count";
+        aggregation: Span, AGGREGATION, Text("0 s"), "interval at which waiting packets leave together, as on Wi-Fi";
         opportunity: Size, OPPORTUNITY, Text("0 bytes"),
-            "the rate is so many bytes at a time, as of cellular lines";
-        changes: Option<Vec<Change>>, Any, Nothing,
-            "other rates, delays, losses from given times on: a list of tables";
+            "bytes that leave at a time at that rate, as on cellular links";
+        changes: Option<Vec<Change>>, Any, Nothing, "list of tables with changes of rate, delay or loss at given times";
         trace: Option<String>, Any, Nothing,
-            "a file of Mahimahi's packet-delivery times, or CSV of time, rate, delay, loss: instead of those; or the name of one that is shipped";
-        jitter: Option<TextOr<Jitter>>, Any, Nothing, "deviation of the delay, as text or as a table";
-        reorder: Option<TextOr<Reorder>>, Any, Nothing, "share of packets that overtake, as text or as a table";
-        duplicate: Option<TextOr<Share>>, Any, Nothing, "share of packets that come twice, as text or as a table";
+            "file with Mahimahi packet-delivery times, or CSV with time, rate, delay and loss; or the name of a shipped trace. Instead of `rate` and `changes`";
+        jitter: Option<TextOr<Jitter>>, Any, Nothing, "standard deviation of the delay, as text or as a table";
+        reorder: Option<TextOr<Reorder>>, Any, Nothing, "share of packets that overtake others, as text or as a table";
+        duplicate: Option<TextOr<Share>>, Any, Nothing, "share of packets that are duplicated, as text or as a table";
         corrupt: Option<TextOr<Share>>, Any, Nothing,
-            "share of packets that nobody takes, since their checksum is wrong, as text or as a table";
+            "share of packets with a wrong checksum, which the receiver discards, as text or as a table";
         policer: Option<Policer>, Any, Nothing,
-            "drops what comes faster than a rate, after the transmitter, before the delay";
-        forward: Direction, Any, EmptyTable, "what differs from `from` to `to`";
-        backward: Direction, Any, EmptyTable, "what differs from `to` to `from`";
+            "drops packets above a rate, after the transmitter and before the delay";
+        forward: Direction, Any, EmptyTable, "settings of the direction from `from` to `to`";
+        backward: Direction, Any, EmptyTable, "settings of the direction from `to` to `from`";
     }
 }
 
@@ -294,10 +295,10 @@ impl Link {
 }
 
 table! {
-    /// The way that packets from one host to another take, when it is not the one with the fewest hops.
+    /// A route between two hosts, if it should not be the one with the fewest hops.
     Route {
-        "from" from_: String, NAME, Needed, "a host";
-        to: String, NAME, Needed, "a host";
-        via: Vec<String>, Via, EmptyList, "the hosts between, in order; \"link:NAME\" for one of two links";
+        "from" from_: String, NAME, Needed, "host at the start";
+        to: String, NAME, Needed, "host at the end";
+        via: Vec<String>, Via, EmptyList, "hosts in between, in order; \"link:NAME\" chooses one of two links";
     }
 }

@@ -6,10 +6,11 @@ use crate::units::{Rate, Size};
 use sawtooth_net::scenario as net;
 
 table! {
-    /// Drops what comes faster than a rate, beyond a burst; nothing waits (tc-police).
+    /// Drops packets above a rate and a burst, without a queue (tc-police).
     Policer {
-        rate: Rate, Any, Needed, "of what passes in the long run";
-        burst: Size, Between("1 byte", "1 GiB"), Needed, "what passes at once after silence; at least one full frame";
+        rate: Rate, Any, Needed, "long-term rate";
+        burst: Size, Between("1 byte", "1 GiB"), Needed,
+            "bytes that pass at once after silence; at least one full frame";
     }
 }
 

@@ -28,10 +28,10 @@ const ISOLATIONS: &[&str] =
     &["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"];
 
 table! {
-    /// First in, first out; what comes to a full queue is dropped.
+    /// First in, first out; drops what arrives at a full queue.
     Pfifo {
         kind: Kind, Any, Needed, "`pfifo`";
-        limit: Queue, PACKETS, Text("1000 packets"), "waiting packets";
+        limit: Queue, PACKETS, Text("1000 packets"), "most packets that wait";
     }
 }
 
@@ -39,52 +39,54 @@ table! {
     /// First in, first out, with a limit in bytes.
     Bfifo {
         kind: Kind, Any, Needed, "`bfifo`";
-        limit: Option<Queue>, BYTES, Nothing, "waiting bytes; absent: 1000 full frames";
+        limit: Option<Queue>, BYTES, Nothing, "most bytes that wait; absent: 1000 full frames";
     }
 }
 
 table! {
-    /// CoDel, RFC 8289: drops when packets have waited longer than the target for an interval, then ever more often.
+    /// CoDel, RFC 8289: drops once packets have waited longer than the target for an interval, then ever more often.
     Codel {
         kind: Kind, Any, Needed, "`codel`";
-        limit: Queue, PACKETS, Text("1000 packets"), "waiting packets";
-        target: Span, TIME, Text("5 ms"), "the delay that is accepted";
-        interval: Span, TIME, Text("100 ms"), "about the longest round trip through the queue";
-        ecn: bool, Any, Flag(false), "marks packets of connections that agreed on ECN, instead of dropping them";
+        limit: Queue, PACKETS, Text("1000 packets"), "most packets that wait";
+        target: Span, TIME, Text("5 ms"), "acceptable queue delay";
+        interval: Span, TIME, Text("100 ms"), "about the longest RTT through the queue";
+        ecn: bool, Any, Flag(false), "mark packets of connections that negotiated ECN, instead of dropping them";
         ce_threshold: Option<Span>, TIME, Nothing,
-            "those that waited longer are marked, whatever else; absent: none for that";
+            "mark every ECN packet that waited longer than this; absent: no such threshold";
     }
 }
 
 table! {
-    /// FQ-CoDel, RFC 8290: flows by turns, and CoDel on each.
+    /// FQ-CoDel, RFC 8290: flows take turns, each with CoDel.
     FqCodel {
         kind: Kind, Any, Needed, "`fq_codel`";
-        limit: Queue, PACKETS, Text("10240 packets"), "waiting packets of all flows together";
-        target: Span, TIME, Text("5 ms"), "the delay that is accepted";
-        interval: Span, TIME, Text("100 ms"), "about the longest round trip through the queue";
-        flows: u64, Within(1, 65_536), Whole(1024), "queues that flows are hashed to";
-        quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow's turn; absent: one full frame";
-        ecn: bool, Any, Flag(true), "marks packets of connections that agreed on ECN, instead of dropping them";
+        limit: Queue, PACKETS, Text("10240 packets"), "most packets that wait, all flows together";
+        target: Span, TIME, Text("5 ms"), "acceptable queue delay";
+        interval: Span, TIME, Text("100 ms"), "about the longest RTT through the queue";
+        flows: u64, Within(1, 65_536), Whole(1024), "number of queues that flows are hashed to";
+        quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow per round; absent: one full frame";
+        ecn: bool, Any, Flag(true), "mark packets of connections that negotiated ECN, instead of dropping them";
         ce_threshold: Option<Span>, TIME, Nothing,
-            "those that waited longer are marked, whatever else; absent: none for that";
+            "mark every ECN packet that waited longer than this; absent: no such threshold";
     }
 }
 
 table! {
-    /// Random early detection: drops at the tail by chance, the more the longer the queue is on average, in bytes.
+    /// Random early detection: drops arriving packets with a probability that grows with the average queue, in bytes.
     Red check red_agrees {
         kind: Kind, Any, Needed, "`red`";
-        limit: Queue, BYTES, Needed, "waiting bytes";
-        min: Option<Queue>, BYTES, Nothing, "of the average: below it nothing is dropped; absent: `max` / 3";
-        max: Option<Queue>, BYTES, Nothing, "of the average: from it on all is dropped; absent: `limit` / 4";
-        avpkt: Size, PACKET, Text("1000 bytes"), "an average packet, from which the average's weight is reckoned";
+        limit: Queue, BYTES, Needed, "most bytes that wait";
+        min: Option<Queue>, BYTES, Nothing, "average queue below which nothing is dropped; absent: `max` / 3";
+        max: Option<Queue>, BYTES, Nothing, "average queue from which on everything is dropped; absent: `limit` / 4";
+        avpkt: Size, PACKET, Text("1000 bytes"),
+            "size of an average packet, from which the weight of the average is computed";
         burst: Option<u64>, Within(1, 1_000_000), Nothing,
-            "so many of them may come at once; absent: (2 `min` + `max`) / (3 `avpkt`)";
-        probability: Loss, Any, Text("2%"), "of a drop, where the average is near `max`";
-        adaptive: bool, Any, Flag(false), "the probability changes, 1 to 50%, to keep the average halfway";
-        ecn: bool, Any, Flag(false), "marks packets of connections that agreed on ECN, instead of dropping them";
-        harddrop: bool, Any, Flag(false), "with `ecn`: drops, not marks, above `max`; without it that is so anyway";
+            "number of average packets that may arrive at once; absent: (2 `min` + `max`) / (3 `avpkt`)";
+        probability: Loss, Any, Text("2%"), "drop probability at an average near `max`";
+        adaptive: bool, Any, Flag(false), "adjust the probability between 1 and 50% to keep the average halfway";
+        ecn: bool, Any, Flag(false), "mark packets of connections that negotiated ECN, instead of dropping them";
+        harddrop: bool, Any, Flag(false),
+            "with `ecn`, drop instead of marking above `max`; without `ecn` this is always so";
     }
 }
 
@@ -154,60 +156,62 @@ fn weight(min_packets: f64, burst: f64) -> Option<u8> {
 }
 
 table! {
-    /// PIE, RFC 8033: drops at the tail by a probability that follows the delay and how it changes.
+    /// PIE, RFC 8033: drops arriving packets with a probability that follows the queue delay and its change.
     Pie {
         kind: Kind, Any, Needed, "`pie`";
-        limit: Queue, PACKETS, Text("1000 packets"), "waiting packets";
-        target: Span, TIME, Text("15 ms"), "the delay that is aimed at";
-        tupdate: Span, TIME, Text("15 ms"), "between two changes of the probability, in whole ticks of the host's kernel";
-        alpha: u64, Within(0, 32), Whole(2), "weight of the delay's distance from the target, in sixteenths";
-        beta: u64, Within(0, 32), Whole(20), "weight of the delay's change, in sixteenths";
-        bytemode: bool, Any, Flag(false), "small packets are dropped less";
-        ecn: bool, Any, Flag(false), "marks packets of connections that agreed on ECN, instead of dropping them";
+        limit: Queue, PACKETS, Text("1000 packets"), "most packets that wait";
+        target: Span, TIME, Text("15 ms"), "target queue delay";
+        tupdate: Span, TIME, Text("15 ms"),
+            "interval between updates of the drop probability, in whole ticks of the host's kernel";
+        alpha: u64, Within(0, 32), Whole(2), "weight of the difference between delay and target, in sixteenths";
+        beta: u64, Within(0, 32), Whole(20), "weight of the change of the delay, in sixteenths";
+        bytemode: bool, Any, Flag(false), "drop small packets less often";
+        ecn: bool, Any, Flag(false), "mark packets of connections that negotiated ECN, instead of dropping them";
     }
 }
 
 table! {
-    /// FQ-PIE: flows by turns, and PIE on each.
+    /// FQ-PIE: flows take turns, each with PIE.
     FqPie {
         kind: Kind, Any, Needed, "`fq_pie`";
-        limit: Queue, PACKETS, Text("10240 packets"), "waiting packets of all flows together";
-        flows: u64, Within(1, 65_536), Whole(1024), "queues that flows are hashed to";
-        target: Span, TIME, Text("15 ms"), "the delay that is aimed at";
-        tupdate: Span, TIME, Text("15 ms"), "between two changes of the probability, in whole ticks of the host's kernel";
-        alpha: u64, Within(0, 32), Whole(2), "weight of the delay's distance from the target, in sixteenths";
-        beta: u64, Within(0, 32), Whole(20), "weight of the delay's change, in sixteenths";
-        quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow's turn; absent: one full frame";
-        bytemode: bool, Any, Flag(false), "small packets are dropped less";
-        ecn: bool, Any, Flag(false), "marks packets of connections that agreed on ECN, instead of dropping them";
+        limit: Queue, PACKETS, Text("10240 packets"), "most packets that wait, all flows together";
+        flows: u64, Within(1, 65_536), Whole(1024), "number of queues that flows are hashed to";
+        target: Span, TIME, Text("15 ms"), "target queue delay";
+        tupdate: Span, TIME, Text("15 ms"),
+            "interval between updates of the drop probability, in whole ticks of the host's kernel";
+        alpha: u64, Within(0, 32), Whole(2), "weight of the difference between delay and target, in sixteenths";
+        beta: u64, Within(0, 32), Whole(20), "weight of the change of the delay, in sixteenths";
+        quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow per round; absent: one full frame";
+        bytemode: bool, Any, Flag(false), "drop small packets less often";
+        ecn: bool, Any, Flag(false), "mark packets of connections that negotiated ECN, instead of dropping them";
     }
 }
 
 table! {
-    /// Flow queueing: flows by turns, each with a limit; of tc-fq what a router uses, not the pacing of sockets.
+    /// Flow queueing: flows take turns, each with a limit. The part of tc-fq that a router uses, without pacing.
     Fq {
         kind: Kind, Any, Needed, "`fq`";
-        limit: Queue, PACKETS, Text("10000 packets"), "waiting packets of all flows together";
-        flow_limit: u64, Within(1, 1_000_000_000), Whole(100), "waiting packets of a flow";
-        quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow's turn; absent: two full frames";
-        initial_quantum: Option<Size>, QUANTUM, Nothing, "of a flow's first turn; absent: ten full frames";
-        refill_delay: Span, TIME, Text("40 ms"), "after so long without a packet, credit is a turn again";
+        limit: Queue, PACKETS, Text("10000 packets"), "most packets that wait, all flows together";
+        flow_limit: u64, Within(1, 1_000_000_000), Whole(100), "most packets of one flow that wait";
+        quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow per round; absent: two full frames";
+        initial_quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow in its first round; absent: ten full frames";
+        refill_delay: Span, TIME, Text("40 ms"), "silence after which a flow gets a new quantum";
         orphan_mask: u64, Within(0, 65_535), Whole(1023),
-            "which bits of their hash tell flows apart, where the host only forwards them";
+            "mask of the hash bits that distinguish flows that the host only forwards";
     }
 }
 
 table! {
-    /// Stochastic fairness queueing: hashed flows by turns; a full queue drops the last packet of the longest.
+    /// Stochastic fairness queueing: hashed flows take turns; a full queue drops the last packet of the longest flow.
     Sfq check sfq_is_tcs {
         kind: Kind, Any, Needed, "`sfq`";
-        limit: Queue, PACKETS, Text("127 packets"), "waiting packets of all flows together";
-        quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow's turn; absent: one full frame";
-        perturb: Span, Any, Text("0 s"), "flows are hashed anew so often, in whole seconds; \"0 s\": never";
-        flows: u64, Within(1, 65_408), Whole(128), "queues";
-        divisor: u64, Within(1, 65_536), Whole(1024), "values of the hash, a power of two";
-        depth: u64, Within(1, 127), Whole(127), "waiting packets of a queue";
-        headdrop: bool, Any, Flag(false), "drops the first packet of the longest queue instead of the last";
+        limit: Queue, PACKETS, Text("127 packets"), "most packets that wait, all flows together";
+        quantum: Option<Size>, QUANTUM, Nothing, "bytes of a flow per round; absent: one full frame";
+        perturb: Span, Any, Text("0 s"), "interval at which flows are hashed anew, in whole seconds; \"0 s\": never";
+        flows: u64, Within(1, 65_408), Whole(128), "number of queues";
+        divisor: u64, Within(1, 65_536), Whole(1024), "number of hash values, a power of two";
+        depth: u64, Within(1, 127), Whole(127), "most packets of one queue that wait";
+        headdrop: bool, Any, Flag(false), "drop the first packet of the longest queue instead of the last";
     }
 }
 
@@ -229,12 +233,12 @@ table! {
     /// A token bucket before the transmitter: shapes to a rate below the transmitter's, with a queue in bytes.
     Tbf check tbf_agrees {
         kind: Kind, Any, Needed, "`tbf`";
-        rate: Rate, Any, Needed, "of tokens: what leaves in the long run";
-        burst: Size, BURST, Needed, "what leaves at the transmitter's rate after silence; at least one full frame";
-        latency: Option<Span>, TIME, Nothing, "the longest wait for tokens; instead of `limit`";
-        limit: Option<Size>, BURST, Nothing, "waiting bytes; instead of `latency`";
-        peakrate: Option<Rate>, Any, Nothing, "at which a burst leaves; absent: the transmitter's";
-        minburst: Option<Size>, BURST, Nothing, "what leaves at once at `peakrate`; absent: one full frame";
+        rate: Rate, Any, Needed, "long-term rate";
+        burst: Size, BURST, Needed, "bytes that leave at the transmitter's rate after silence; at least one full frame";
+        latency: Option<Span>, TIME, Nothing, "longest time that a packet waits for tokens; instead of `limit`";
+        limit: Option<Size>, BURST, Nothing, "most bytes that wait; instead of `latency`";
+        peakrate: Option<Rate>, Any, Nothing, "rate of a burst; absent: the transmitter's";
+        minburst: Option<Size>, BURST, Nothing, "bytes that leave at once at `peakrate`; absent: one full frame";
     }
 }
 
@@ -296,16 +300,16 @@ fn sent(bps: u64, ns: u64) -> u64 {
 }
 
 table! {
-    /// CAKE: a shaper, flows and hosts by turns, and COBALT, which is CoDel and BLUE, on each flow.
+    /// CAKE: a shaper, fair sharing among hosts and flows, and COBALT (CoDel and BLUE) on each flow.
     Cake {
         kind: Kind, Any, Needed, "`cake`";
         bandwidth: Option<Rate>, Between("1 kbit/s", "10 Tbit/s"), Nothing,
-            "of its shaper; absent: the transmitter's rate alone limits";
+            "rate of its shaper; absent: no shaper, only the transmitter's rate";
         rtt: RoundTrip, Between("1 us", "3600 s"), Text("100 ms"),
-            "about the longest round trip through the queue, or a name that tc has for one: `datacentre`, `lan`, `metro`, `regional`, `internet`, `oceanic`, `satellite`, `interplanetary`";
-        isolation: String, OneOf(ISOLATIONS), Text("triple-isolate"), "what gets equal shares, by tc's words";
+            "about the longest RTT through the queue, or tc's name for one: `datacentre`, `lan`, `metro`, `regional`, `internet`, `oceanic`, `satellite`, `interplanetary`";
+        isolation: String, OneOf(ISOLATIONS), Text("triple-isolate"), "what gets equal shares, in tc's words";
         memlimit: Option<Size>, Between("4 KiB", "1 GiB"), Nothing,
-            "memory of a kernel that waiting packets take; absent: 4 `bandwidth` × `rtt`, at least 4 MiB, at most 10240 full frames";
+            "kernel memory for waiting packets; absent: 4 `bandwidth` × `rtt`, at least 4 MiB, at most 10240 full frames";
     }
 }
 
@@ -361,26 +365,28 @@ impl Cake {
 }
 
 table! {
-    /// DualPI2, RFC 9332: a queue of low latency for ECT(1), beside a classic one, and one controller for both.
+    /// DualPI2, RFC 9332: a low-latency queue for ECT(1), a classic queue, and one controller for both.
     DualPi2 check dualpi2_is_tcs {
         kind: Kind, Any, Needed, "`dualpi2`";
-        limit: Queue, PACKETS, Text("10000 packets"), "waiting packets of both queues together";
-        target: Span, TIME, Text("15 ms"), "the classic queue's delay that is aimed at";
-        tupdate: Span, UPDATE, Text("16 ms"), "between two changes of the probability";
-        alpha: f64, Decimal(0.004, 8e6), Real(0.16), "weight of the delay's distance from the target, in Hz";
-        beta: f64, Decimal(0.004, 8e6), Real(3.2), "weight of the delay's change, in Hz";
+        limit: Queue, PACKETS, Text("10000 packets"), "most packets that wait, both queues together";
+        target: Span, TIME, Text("15 ms"), "target delay of the classic queue";
+        tupdate: Span, UPDATE, Text("16 ms"), "interval between updates of the drop probability";
+        alpha: f64, Decimal(0.004, 8e6), Real(0.16), "weight of the difference between delay and target, in Hz";
+        beta: f64, Decimal(0.004, 8e6), Real(3.2), "weight of the change of the delay, in Hz";
         coupling_factor: u64, Within(1, 255), Whole(2),
-            "a mark of low latency is so much likelier than the root of a classic one";
+            "ratio of the low-latency marking probability to the square root of the classic one";
         step_thresh: Queue, STEP, Text("1 ms"),
-            "all of low latency is marked that waited longer, or that more packets wait behind";
+            "delay, or number of packets, above which every low-latency packet is marked";
         min_qlen_step: u64, Within(0, 1_000_000_000), Whole(0),
-            "packets that one must have found in its queue, for the step to mark it";
+            "packets that must wait in the low-latency queue before the step marks";
         classic_protection: Loss, Any, Text("10%"),
-            "the classic queue's share of turns where both wait, in whole percents";
+            "share of the classic queue if both queues have packets, in whole percent";
         drop_on_overload: bool, Any, Flag(true),
-            "drops from both once all of low latency is marked; else only where there is no room";
-        drop_enqueue: bool, Any, Flag(false), "marks and drops what comes; else what leaves (tc's `drop_dequeue`)";
-        any_ect: bool, Any, Flag(false), "ECT(0) is of low latency, too; else ECT(1) alone is (tc's `l4s_ect`)";
+            "drop from both queues once every low-latency packet is marked; false: drop only when the queue is full";
+        drop_enqueue: bool, Any, Flag(false),
+            "mark and drop arriving packets; false: departing packets (tc's `drop_dequeue`)";
+        any_ect: bool, Any, Flag(false),
+            "ECT(0) packets use the low-latency queue too; false: only ECT(1) (tc's `l4s_ect`)";
     }
 }
 

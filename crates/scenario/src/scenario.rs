@@ -64,31 +64,31 @@ impl<A: Field> Field for Named<A> {
 table! {
     /// One experiment: a network, its flows and how long to watch them.
     Scenario {
-        name: String, Line, Text("scenario"), "for people and directories; absent: the file's, without .toml";
+        name: String, Line, Text("scenario"), "name of the results; absent: the file's name without .toml";
         topology: String, OneOf(TOPOLOGIES), Text("path"),
             "path, chain, chain-asymmetric, dumbbell, parking-lot, home or custom";
-        duration: Span, LONG, Text("60 s"), "how long is simulated";
-        warmup: Span, Any, Text("0 s"), "left out of the statistics, never of the tables; 0 s: slow start counts";
+        duration: Span, LONG, Text("60 s"), "length of the run";
+        warmup: Span, Any, Text("0 s"),
+            "first part of the run that the statistics discard; the tables keep it. 0 s: slow start counts";
         interval: Span, LONG, Text("1 s"), "sampling interval of the tables";
-        seed: u64, Within(0, LARGEST_SEED), Whole(1), "of all randomness";
+        seed: u64, Within(0, LARGEST_SEED), Whole(1), "seed for every random generator";
         traffic: String, OneOf(&["iperf3", "native"]), Text("iperf3"),
-            "who sends on the engines kernel and netns: iperf3, or sawtooth's own lighter source (native); the others have no such choice and ignore it";
-        ip: Option<Version>, Any, Nothing,
-            "6: every frame is 20 bytes longer, as with IPv6's header, wherever one is sent; absent: 4";
+            "traffic source on the engines kernel and netns: iperf3, or sawtooth's lighter source (native); other engines ignore it";
+        ip: Option<Version>, Any, Nothing, "IP version; 6 makes every frame 20 bytes longer; absent: 4";
         queue_delays: bool, Any, Flag(false),
-            "percentiles of queue delays of tail drop, too, on the engine sim: they change no other result, and cost some 2% of the time; the others ignore it";
-        path: Option<Path>, Any, Nothing, "of topology \"path\"";
-        chain: Option<Chain>, Any, Nothing, "of topologies \"chain\" and \"chain-asymmetric\"";
-        dumbbell: Option<Dumbbell>, Any, Nothing, "of topology \"dumbbell\"";
-        "parking-lot" parking_lot: Option<ParkingLot>, Any, Nothing, "of topology \"parking-lot\"";
-        home: Option<Home>, Any, Nothing, "of topology \"home\"";
+            "also record percentiles of the queue delay of tail-drop queues, on the engine sim; no other result changes, and runs take about 2% longer. Other engines ignore it";
+        path: Option<Path>, Any, Nothing, "network of topology \"path\"";
+        chain: Option<Chain>, Any, Nothing, "network of topologies \"chain\" and \"chain-asymmetric\"";
+        dumbbell: Option<Dumbbell>, Any, Nothing, "network of topology \"dumbbell\"";
+        "parking-lot" parking_lot: Option<ParkingLot>, Any, Nothing, "network of topology \"parking-lot\"";
+        home: Option<Home>, Any, Nothing, "network of topology \"home\"";
         host: Host, Any, EmptyTable, "settings of every host";
-        hosts: Named<Host>, Any, EmptyTable, "what one host sets otherwise; all hosts of a custom topology";
+        hosts: Named<Host>, Any, EmptyTable, "settings of single hosts; in a custom topology, all hosts";
         cards: Named<Card>, Any, EmptyTable, "network cards of topology \"custom\", by host";
-        links: Vec<Link>, Any, EmptyList, "of topology \"custom\"";
-        routes: Vec<Route>, Any, EmptyList, "of topology \"custom\"; absent: fewest hops";
-        flows: Vec<Flow>, Any, OneTable, "absent: one cubic flow from end to end";
-        probes: Vec<Probe>, Any, EmptyList, "absent: none";
+        links: Vec<Link>, Any, EmptyList, "links of topology \"custom\"";
+        routes: Vec<Route>, Any, EmptyList, "routes of topology \"custom\"; absent: fewest hops";
+        flows: Vec<Flow>, Any, OneTable, "flows; absent: one cubic flow from end to end";
+        probes: Vec<Probe>, Any, EmptyList, "probes; absent: none";
     }
 }
 

@@ -13,21 +13,21 @@ const BYTES: Rule = Rule::Between("1 byte", "1000 TB");
 const LARGEST: u64 = 1_000_000_000_000_000;
 
 table! {
-    /// Sizes whose logarithm is normal.
+    /// Log-normal sizes.
     Lognormal {
         kind: Kind, Any, Needed, "`lognormal`";
-        mean: Size, BYTES, Needed, "of the sizes";
-        sigma: f64, Decimal(0.0, 5.0), Needed, "deviation of the natural logarithm; 0: all are the mean";
+        mean: Size, BYTES, Needed, "mean size";
+        sigma: f64, Decimal(0.0, 5.0), Needed, "standard deviation of the natural logarithm; 0: every size is the mean";
     }
 }
 
 table! {
-    /// Sizes with a long tail, a Pareto distribution that is cut at both ends.
+    /// Sizes with a long tail: a Pareto distribution cut at both ends.
     Pareto check pareto_agrees {
         kind: Kind, Any, Needed, "`pareto`";
-        least: Size, BYTES, Needed, "no transfer is smaller";
-        most: Size, BYTES, Needed, "no transfer is larger";
-        shape: f64, Decimal(0.01, 100.0), Needed, "the smaller, the longer the tail";
+        least: Size, BYTES, Needed, "smallest size";
+        most: Size, BYTES, Needed, "largest size";
+        shape: f64, Decimal(0.01, 100.0), Needed, "shape parameter; the smaller, the longer the tail";
     }
 }
 
@@ -40,10 +40,10 @@ fn pareto_agrees(pareto: &Pareto, _: &dyn Files) -> Result<(), Problem> {
 }
 
 table! {
-    /// Sizes by a file of their cumulative distribution.
+    /// Sizes from a file with their cumulative distribution.
     Cdf check cdf_can_be_read {
         kind: Kind, Any, Needed, "`cdf`";
-        file: String, Any, Needed, "a size in bytes and the share of transfers that are no larger, a line each";
+        file: String, Any, Needed, "file with one line per size: bytes, and the share of transfers that are no larger";
     }
 }
 

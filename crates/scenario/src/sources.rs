@@ -15,22 +15,22 @@ const AMOUNT: Rule = Rule::Between("1 byte", "1 GB");
 const TIME: Rule = Rule::Between("1 us", "3600 s");
 
 table! {
-    /// An application that writes at a rate on average, from when its connection is established.
+    /// An application that writes at a mean rate once its connection is established.
     Steady check steady_agrees {
         kind: Kind, Any, Needed, "`rate`";
-        rate: Rate, Any, Needed, "of the payload";
-        write: Size, AMOUNT, Text("16000 bytes"), "bytes at a time";
+        rate: Rate, Any, Needed, "mean payload rate";
+        write: Size, AMOUNT, Text("16000 bytes"), "size of one write";
     }
 }
 
 table! {
-    /// An application that writes at a rate for a time, then is silent for a time, again and again.
+    /// An application that alternately writes at a rate and is silent.
     OnOff check on_off_agrees {
         kind: Kind, Any, Needed, "`on-off`";
-        rate: Rate, Any, Needed, "of the payload, while on";
-        write: Size, AMOUNT, Text("16000 bytes"), "bytes at a time";
-        on: Span, TIME, Needed, "how long it writes; it begins with a write";
-        off: Span, TIME, Needed, "how long it does not";
+        rate: Rate, Any, Needed, "payload rate while it writes";
+        write: Size, AMOUNT, Text("16000 bytes"), "size of one write";
+        on: Span, TIME, Needed, "time that it writes; it starts with a write";
+        off: Span, TIME, Needed, "time that it is silent";
     }
 }
 
@@ -56,16 +56,17 @@ fn on_off_agrees(one: &OnOff, _: &dyn Files) -> Result<(), Problem> {
 }
 
 table! {
-    /// Datagrams that are sent at their times, whatever becomes of them; as it is, one side of a call by G.711.
+    /// Datagrams on a schedule, without congestion control. The defaults are one side of a G.711 call.
     Udp check udp_agrees {
         kind: Kind, Any, Needed, "`udp`";
-        rate: Rate, Any, Text("68.8 kbit/s"), "of the payload, while it sends; of a call 50 datagrams a second";
+        rate: Rate, Any, Text("68.8 kbit/s"),
+            "payload rate while it sends; the default is that of a call, 50 datagrams per second";
         size: Size, Between("16 bytes", "1472 bytes"), Text("172 bytes"),
-            "payload of a datagram; of a call 20 ms of speech and RTP's header";
+            "payload of a datagram; the default is 20 ms of speech and the RTP header";
         pattern: String, OneOf(&["constant", "poisson", "on-off"]), Text("constant"),
-            "evenly; each independent of the others; or evenly for a time and not for a time";
-        on: Option<Span>, TIME, Nothing, "of `on-off`: how long it sends; it begins with a datagram";
-        off: Option<Span>, TIME, Nothing, "of `on-off`: how long it does not";
+            "`constant`: at equal distances; `poisson`: independently at random; `on-off`: at equal distances, with pauses";
+        on: Option<Span>, TIME, Nothing, "with `on-off`: time that it sends; it starts with a datagram";
+        off: Option<Span>, TIME, Nothing, "with `on-off`: time that it is silent";
     }
 }
 
@@ -105,14 +106,14 @@ fn by_turns(on: Option<Span>, off: Option<Span>) -> Option<[u64; 2]> {
 }
 
 table! {
-    /// An application that reads at a rate on average, from when it has accepted the connection; by turns, if it pauses.
+    /// An application that reads at a mean rate once it has accepted the connection, with or without pauses.
     ///
     /// What it has not read fills the receive buffer, and closes the window.
     Reader check reader_agrees {
-        rate: Rate, Any, Needed, "of the payload; of a reader that pauses, while it does not";
-        read: Size, AMOUNT, Text("64000 bytes"), "bytes at a time; it sleeps until they have come";
-        on: Option<Span>, TIME, Nothing, "how long it reads; it begins with a read; absent: always";
-        off: Option<Span>, TIME, Nothing, "how long it does not, then; needed with `on`";
+        rate: Rate, Any, Needed, "mean payload rate; for a reader with pauses, the rate while it reads";
+        read: Size, AMOUNT, Text("64000 bytes"), "size of one read; the reader sleeps until that much has arrived";
+        on: Option<Span>, TIME, Nothing, "time that it reads; it starts with a read; absent: always";
+        off: Option<Span>, TIME, Nothing, "time that it pauses; required with `on`";
     }
 }
 

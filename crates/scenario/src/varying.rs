@@ -76,13 +76,13 @@ where
 }
 
 table! {
-    /// From a time on a direction has another rate, delay or loss; of two values one between is drawn, each time.
+    /// A change of rate, delay or loss at a time. Two values are the bounds of a random one, drawn each time.
     Change check says_something {
-        at: Span, Any, Text("0 s"), "when";
-        every: Option<Span>, Any, Nothing, "and again so long after each time, to the end";
-        rate: Option<Drawn<Rate>>, Any, Nothing, "of the transmitter; \"0 bit/s\": nothing leaves";
-        delay: Option<Drawn<Span>>, Any, Nothing, "propagation, one way; nobody overtakes";
-        loss: Option<Drawn<Loss>>, Any, Nothing, "before the queue";
+        at: Span, Any, Text("0 s"), "time of the change";
+        every: Option<Span>, Any, Nothing, "repeat the change at this interval until the end";
+        rate: Option<Drawn<Rate>>, Any, Nothing, "rate of the transmitter; \"0 bit/s\" stops it";
+        delay: Option<Drawn<Span>>, Any, Nothing, "one-way propagation delay; packets keep their order";
+        loss: Option<Drawn<Loss>>, Any, Nothing, "loss before the queue";
     }
 }
 
@@ -152,19 +152,19 @@ pub(crate) trait Short: Declare + Sized {
 }
 
 table! {
-    /// Packets that overtake all that are on their way: they have no delay (tc-netem's `reorder`).
+    /// Packets without delay, which overtake all those on the way (tc-netem's `reorder`).
     Reorder {
-        share: Loss, Any, Needed, "of the packets";
-        gap: u64, Within(1, 1_000_000_000), Whole(1), "of so many packets the last one may overtake";
-        correlation: Loss, Any, Text("0%"), "of each draw with the last one";
+        share: Loss, Any, Needed, "share of the packets";
+        gap: u64, Within(1, 1_000_000_000), Whole(1), "only every n-th packet may overtake others";
+        correlation: Loss, Any, Text("0%"), "correlation of each draw with the previous one";
     }
 }
 
 table! {
-    /// A share of the packets, drawn packet by packet.
+    /// A share of the packets, chosen at random.
     Share {
-        share: Loss, Any, Needed, "of the packets";
-        correlation: Loss, Any, Text("0%"), "of each draw with the last one";
+        share: Loss, Any, Needed, "share of the packets";
+        correlation: Loss, Any, Text("0%"), "correlation of each draw with the previous one";
     }
 }
 

@@ -39,20 +39,20 @@ Load = Annotated[Rate | Loss, PlainValidator(_load, json_schema_input_type=Rate 
 
 
 class Arrivals(Part):
-    """Transfers that come by themselves, each a connection of its own."""
+    """Transfers that arrive over time, each over a new connection."""
 
     kind: Literal["arrivals"] = Field(description="`arrivals`")
-    every: Every | None = Field(None, description="mean time from one to the next; when they come is drawn (Poisson)")
+    every: Every | None = Field(None, description="mean time between transfers; arrival times are random (Poisson)")
     load: Load | None = Field(
         None,
-        description="instead: what they offer on average, as a rate of the payload, or as a share, `30%`, of the "
-        "slowest transmitter on their way; drawn as well",
+        description="instead of `every`: mean offered load, as a payload rate, or as a share such as `30%` of the "
+        "slowest rate on the path; arrival times are random as well",
     )
-    times: str | None = Field(None, description="instead: a CSV file of them, with `t_s` and, without `sizes`, `bytes`")
-    sizes: Sizes | None = Field(None, description="of a transfer: `10 kB`, or a table")
-    open: int = Field(
-        10_000, ge=1, le=100_000, description="at most so many at once; others wait until one ends, in their order"
+    times: str | None = Field(
+        None, description="instead of `every`: a CSV file with the column `t_s`, and `bytes` if `sizes` is absent"
     )
+    sizes: Sizes | None = Field(None, description="size of a transfer: `10 kB`, or a table")
+    open: int = Field(10_000, ge=1, le=100_000, description="most transfers open at once; later ones wait in order")
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

@@ -31,10 +31,10 @@ Buffer = Annotated[Span, between("100 ms", "1 h", Span)]
 
 
 class Exponential(Part):
-    """Times that are drawn, each independent of the others."""
+    """Exponentially distributed times, independent of each other."""
 
     kind: Literal["exponential"] = Field(description="`exponential`")
-    mean: Annotated[Span, between("1 us", "1 h", Span)] = Field(description="of the times")
+    mean: Annotated[Span, between("1 us", "1 h", Span)] = Field(description="mean time")
 
 
 THINK_KINDS: Mapping[str, type[Exponential]] = {"exponential": Exponential}
@@ -71,11 +71,13 @@ def _compiled_sizes(sizes: Any) -> compiled.Tagged:
 
 
 class Requests(Part):
-    """One answer after the other over one connection; the next is asked for a think time after all of it has come."""
+    """Responses over one connection. The client requests the next one a think time after the last byte."""
 
     kind: Literal["requests"] = Field(description="`requests`")
-    sizes: Sizes = Field(description="of an answer: `100 kB`, or a table")
-    think: Think = Field(Span(0), description="from an answer's last byte to the next request: a time, or a table")
+    sizes: Sizes = Field(description="size of a response: `100 kB`, or a table")
+    think: Think = Field(
+        Span(0), description="time from the last byte of a response to the next request: a time, or a table"
+    )
 
     @property
     def connections(self) -> int:
@@ -88,14 +90,18 @@ class Requests(Part):
 
 
 class Pages(Part):
-    """Pages of so many objects, each asked for when one of the reader's connections is free."""
+    """Web pages of several objects. The reader requests each object when a connection is free."""
 
     kind: Literal["pages"] = Field(description="`pages`")
-    objects: int = Field(ge=1, le=100_000, description="of a page")
-    sizes: Sizes = Field(description="of an object: `20 kB`, or a table")
-    think: Think = Field(Span.parse("1 s"), description="from a page's last byte to the next page: a time, or a table")
-    connections: int = Field(6, ge=1, le=256, description="in parallel; browsers open 6 to a host")
-    keep: bool = Field(False, description="the next page uses the same connections; otherwise each opens its own")
+    objects: int = Field(ge=1, le=100_000, description="number of objects on a page")
+    sizes: Sizes = Field(description="size of an object: `20 kB`, or a table")
+    think: Think = Field(
+        Span.parse("1 s"), description="time from the last byte of a page to the next page: a time, or a table"
+    )
+    connections: int = Field(
+        6, ge=1, le=256, description="parallel connections of one reader; browsers open 6 to a host"
+    )
+    keep: bool = Field(False, description="use the same connections for the next page; false: each page opens new ones")
 
     def compile(self) -> compiled.Pages:
         """As engines take it."""
@@ -104,7 +110,7 @@ class Pages(Part):
 
 
 class Video(Part):
-    """Segments of a video into a playback buffer; the next is asked for when there is room for it."""
+    """Segments of a video. The player requests the next one when its playback buffer has room."""
 
     kind: Literal["video"] = Field(description="`video`")
     rates: tuple[Rate, ...] = Field(
@@ -112,15 +118,16 @@ class Video(Part):
         strict=False,
         min_length=1,
         max_length=_MOST_RATES,
-        description="a list of those that it is offered in, the lowest first; absent: the ten of Netflix's ladder of "
-        "2015, 235 kbit/s to 5.8 Mbit/s",
+        description="list of the video's rates, lowest first; absent: Netflix's ten rates of 2015, 235 "
+        "kbit/s to 5.8 Mbit/s",
     )
-    segment: Length = Field(Span.parse("4 s"), description="length of a segment")
-    buffer: Buffer = Field(Span.parse("30 s"), description="video that is held at most")
+    segment: Length = Field(Span.parse("4 s"), description="playing time of a segment")
+    buffer: Buffer = Field(Span.parse("30 s"), description="most video held in the playback buffer, as playing time")
     rule: Literal["buffer", "throughput"] = Field(
         "buffer",
-        description="of the next rate: `buffer` is BBA-0 (Huang and others 2014), `throughput` the highest "
-        "within 90% of the mean of the last four segments",
+        description="choice of the next rate: `buffer` is BBA-0 (Huang and others 2014); `throughput` "
+        "takes the highest "
+        "rate within 90% of the mean of the last four segments",
     )
 
     @model_validator(mode="after")

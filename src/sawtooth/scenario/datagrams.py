@@ -20,16 +20,22 @@ Time = Annotated[Span, between("1 us", "3600 s", Span)]
 
 
 class Udp(Part):
-    """Datagrams that are sent at their times, whatever becomes of them; as it is, one side of a call by G.711."""
+    """Datagrams on a schedule, without congestion control. The defaults are one side of a G.711 call."""
 
     kind: Literal["udp"] = Field(description="`udp`")
-    rate: Rate = Field(Rate(68_800), description="of the payload, while it sends; of a call 50 datagrams a second")
-    size: Payload = Field(Size(172), description="payload of a datagram; of a call 20 ms of speech and RTP's header")
-    pattern: Literal["constant", "poisson", "on-off"] = Field(
-        "constant", description="evenly; each independent of the others; or evenly for a time and not for a time"
+    rate: Rate = Field(
+        Rate(68_800), description="payload rate while it sends; the default is that of a call, 50 datagrams per second"
     )
-    on: Time | None = Field(None, description="of `on-off`: how long it sends; it begins with a datagram")
-    off: Time | None = Field(None, description="of `on-off`: how long it does not")
+    size: Payload = Field(
+        Size(172), description="payload of a datagram; the default is 20 ms of speech and the RTP header"
+    )
+    pattern: Literal["constant", "poisson", "on-off"] = Field(
+        "constant",
+        description="`constant`: at equal distances; `poisson`: independently at random; `on-off`: at equal distances, "
+        "with pauses",
+    )
+    on: Time | None = Field(None, description="with `on-off`: time that it sends; it starts with a datagram")
+    off: Time | None = Field(None, description="with `on-off`: time that it is silent")
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

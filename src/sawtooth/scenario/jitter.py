@@ -30,19 +30,21 @@ _LOWEST, _HIGHEST = -(2**15), 2**15 - 1
 
 
 class Jitter(Short):
-    """How each packet's delay deviates from the link's (tc-netem's `delay TIME JITTER`); never below none at all."""
+    """Random deviation of each packet's delay (tc-netem's `delay TIME JITTER`), never below no delay."""
 
-    deviation: Span = Field(description="standard deviation; of `uniform` the furthest")
+    deviation: Span = Field(description="standard deviation; for `uniform`, the largest deviation")
     distribution: Literal["uniform", "normal", "pareto", "paretonormal", "table"] = Field(
-        "uniform", description="pareto has long tails; paretonormal is a quarter normal, three quarters pareto"
+        "uniform", description="`pareto` has a long tail; `paretonormal` is a quarter normal and three quarters pareto"
     )
     table: str | None = Field(
         None,
-        description="of distribution `table`, its file as tc-netem's `.dist`: whole numbers, deviations of equal "
-        "chances in 1/8192 of `deviation`",
+        description="for distribution `table`: a file like tc-netem's `.dist`, whole numbers in 1/8192 of `deviation` "
+        "with equal probability",
     )
-    correlation: Loss = Field(NONE, description="of each draw with the last one")
-    ordered: bool = Field(True, description="whether packets keep their order; false: each has its own delay, as netem")
+    correlation: Loss = Field(NONE, description="correlation of each draw with the previous one")
+    ordered: bool = Field(
+        True, description="keep the packets in order; false: each has an independent delay, as in netem"
+    )
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

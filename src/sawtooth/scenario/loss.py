@@ -21,14 +21,14 @@ RAREST_PPB = 100
 
 
 class GilbertElliott(Part):
-    """Loss in bursts: a good and a bad state, and at each packet a chance of going to the other (tc-netem's `gemodel`).
+    """Loss in bursts: a good and a bad state, with a probability per packet of changing state (tc-netem's `gemodel`).
 
     As in Linux (``loss_gilb_ell``), a packet may change the state, but is lost with the chance of the state that it
     finds; the first one finds the good state.
     """
 
-    p: Loss = Field(description="chance that a packet takes the link from the good state to the bad one")
-    r: Loss = Field(description="chance that it takes it from the bad state to the good one")
+    p: Loss = Field(description="probability that a packet moves the link from the good state to the bad one")
+    r: Loss = Field(description="probability that it moves the link from the bad state to the good one")
     bad: Loss = Field(Loss.parse("100%"), description="loss in the bad state; tc calls it 1-h")
     good: Loss = Field(Loss.parse("0%"), description="loss in the good state; tc calls it 1-k")
 
@@ -42,18 +42,16 @@ class GilbertElliott(Part):
 
 
 class LossPattern(Part):
-    """Losses that depend on those before, instead of a share like `"1%"`.
+    """Losses in a pattern, instead of a share like `"1%"`.
 
-    Given is one of `every`, `gilbert_elliott`, and the pair `mean` and `burst`.
+    Give one of `every`, `gilbert_elliott`, and the pair `mean` and `burst`.
     Packets of every kind count: data, retransmissions, acknowledgements, probes.
     """
 
-    every: int | None = Field(None, ge=1, le=PPB, description="of so many packets the last one is lost, always")
-    gilbert_elliott: GilbertElliott | None = Field(None, description="losses come in bursts, by a chain of two states")
-    mean: Loss | None = Field(None, description="losses come in bursts: the share that is lost; needs `burst`")
-    burst: Burst | None = Field(
-        None, description="mean number of packets that are lost one after the other; needs `mean`"
-    )
+    every: int | None = Field(None, ge=1, le=PPB, description="drop every n-th packet")
+    gilbert_elliott: GilbertElliott | None = Field(None, description="losses in bursts, from a chain of two states")
+    mean: Loss | None = Field(None, description="losses in bursts: the share of packets lost; requires `burst`")
+    burst: Burst | None = Field(None, description="mean number of packets lost in a row; requires `mean`")
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:

@@ -24,10 +24,10 @@ def check_burst(burst: Size, frame: int, field: str) -> None:
 
 
 class Policer(Part):
-    """Drops what comes faster than a rate, beyond a burst; nothing waits (tc-police)."""
+    """Drops packets above a rate and a burst, without a queue (tc-police)."""
 
-    rate: Rate = Field(description="of what passes in the long run")
-    burst: Burst = Field(description="what passes at once after silence; at least one full frame")
+    rate: Rate = Field(description="long-term rate")
+    burst: Burst = Field(description="bytes that pass at once after silence; at least one full frame")
 
     def compile(self) -> compiled.Policer:
         """As engines take it."""

@@ -82,10 +82,10 @@ _CE_THRESHOLD = "those that waited longer are marked, whatever else; absent: non
 
 
 class Pfifo(Part):
-    """First in, first out; what comes to a full queue is dropped."""
+    """First in, first out; drops what arrives at a full queue."""
 
     kind: Literal["pfifo"] = Field(description="`pfifo`")
-    limit: Packets = Field(Queue.parse("1000 packets"), description="waiting packets")
+    limit: Packets = Field(Queue.parse("1000 packets"), description="most packets that wait")
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
@@ -96,7 +96,7 @@ class Bfifo(Part):
     """First in, first out, with a limit in bytes."""
 
     kind: Literal["bfifo"] = Field(description="`bfifo`")
-    limit: Bytes | None = Field(None, description="waiting bytes; absent: 1000 full frames")
+    limit: Bytes | None = Field(None, description="most bytes that wait; absent: 1000 full frames")
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
@@ -104,14 +104,16 @@ class Bfifo(Part):
 
 
 class Codel(Part):
-    """CoDel, RFC 8289: drops when packets have waited longer than the target for an interval, then ever more often."""
+    """CoDel, RFC 8289: drops once packets have waited longer than the target for an interval, then ever more often."""
 
     kind: Literal["codel"] = Field(description="`codel`")
-    limit: Packets = Field(Queue.parse("1000 packets"), description="waiting packets")
-    target: Time = Field(Span.parse("5 ms"), description="the delay that is accepted")
-    interval: Time = Field(Span.parse("100 ms"), description="about the longest round trip through the queue")
-    ecn: bool = Field(False, description=_ECN)
-    ce_threshold: Time | None = Field(None, description=_CE_THRESHOLD)
+    limit: Packets = Field(Queue.parse("1000 packets"), description="most packets that wait")
+    target: Time = Field(Span.parse("5 ms"), description="acceptable queue delay")
+    interval: Time = Field(Span.parse("100 ms"), description="about the longest RTT through the queue")
+    ecn: bool = Field(False, description="mark packets of connections that negotiated ECN, instead of dropping them")
+    ce_threshold: Time | None = Field(
+        None, description="mark every ECN packet that waited longer than this; absent: no such threshold"
+    )
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
@@ -119,16 +121,18 @@ class Codel(Part):
 
 
 class FqCodel(Part):
-    """FQ-CoDel, RFC 8290: flows by turns, and CoDel on each."""
+    """FQ-CoDel, RFC 8290: flows take turns, each with CoDel."""
 
     kind: Literal["fq_codel"] = Field(description="`fq_codel`")
-    limit: Packets = Field(Queue.parse("10240 packets"), description="waiting packets of all flows together")
-    target: Time = Field(Span.parse("5 ms"), description="the delay that is accepted")
-    interval: Time = Field(Span.parse("100 ms"), description="about the longest round trip through the queue")
-    flows: int = Field(1024, ge=1, le=65536, description=_FLOWS)
-    quantum: Quantum | None = Field(None, description=_QUANTUM)
-    ecn: bool = Field(True, description=_ECN)
-    ce_threshold: Time | None = Field(None, description=_CE_THRESHOLD)
+    limit: Packets = Field(Queue.parse("10240 packets"), description="most packets that wait, all flows together")
+    target: Time = Field(Span.parse("5 ms"), description="acceptable queue delay")
+    interval: Time = Field(Span.parse("100 ms"), description="about the longest RTT through the queue")
+    flows: int = Field(1024, ge=1, le=65536, description="number of queues that flows are hashed to")
+    quantum: Quantum | None = Field(None, description="bytes of a flow per round; absent: one full frame")
+    ecn: bool = Field(True, description="mark packets of connections that negotiated ECN, instead of dropping them")
+    ce_threshold: Time | None = Field(
+        None, description="mark every ECN packet that waited longer than this; absent: no such threshold"
+    )
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
@@ -137,23 +141,29 @@ class FqCodel(Part):
 
 
 class Red(Part):
-    """Random early detection: drops at the tail by chance, the more the longer the queue is on average, in bytes."""
+    """Random early detection: drops arriving packets with a probability that grows with the average queue, in bytes."""
 
     kind: Literal["red"] = Field(description="`red`")
-    limit: Bytes = Field(description="waiting bytes")
-    min: Bytes | None = Field(None, description="of the average: below it nothing is dropped; absent: `max` / 3")
-    max: Bytes | None = Field(None, description="of the average: from it on all is dropped; absent: `limit` / 4")
-    avpkt: Packet = Field(Size(1000), description="an average packet, from which the average's weight is reckoned")
+    limit: Bytes = Field(description="most bytes that wait")
+    min: Bytes | None = Field(None, description="average queue below which nothing is dropped; absent: `max` / 3")
+    max: Bytes | None = Field(
+        None, description="average queue from which on everything is dropped; absent: `limit` / 4"
+    )
+    avpkt: Packet = Field(
+        Size(1000), description="size of an average packet, from which the weight of the average is computed"
+    )
     burst: int | None = Field(
         None,
         ge=1,
         le=10**6,
-        description="so many of them may come at once; absent: (2 `min` + `max`) / (3 `avpkt`)",
+        description="number of average packets that may arrive at once; absent: (2 `min` + `max`) / (3 `avpkt`)",
     )
-    probability: Loss = Field(Loss.parse("2%"), description="of a drop, where the average is near `max`")
-    adaptive: bool = Field(False, description="the probability changes, 1 to 50%, to keep the average halfway")
-    ecn: bool = Field(False, description=_ECN)
-    harddrop: bool = Field(False, description="with `ecn`: drops, not marks, above `max`; without it that is so anyway")
+    probability: Loss = Field(Loss.parse("2%"), description="drop probability at an average near `max`")
+    adaptive: bool = Field(False, description="adjust the probability between 1 and 50% to keep the average halfway")
+    ecn: bool = Field(False, description="mark packets of connections that negotiated ECN, instead of dropping them")
+    harddrop: bool = Field(
+        False, description="with `ecn`, drop instead of marking above `max`; without `ecn` this is always so"
+    )
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -207,16 +217,19 @@ def _weight(min_packets: float, burst: int) -> int | None:
 
 
 class Pie(Part):
-    """PIE, RFC 8033: drops at the tail by a probability that follows the delay and how it changes."""
+    """PIE, RFC 8033: drops arriving packets with a probability that follows the queue delay and its change."""
 
     kind: Literal["pie"] = Field(description="`pie`")
-    limit: Packets = Field(Queue.parse("1000 packets"), description="waiting packets")
-    target: Time = Field(Span.parse("15 ms"), description="the delay that is aimed at")
-    tupdate: Time = Field(Span.parse("15 ms"), description=_TUPDATE)
-    alpha: int = Field(2, ge=0, le=32, description="weight of the delay's distance from the target, in sixteenths")
-    beta: int = Field(20, ge=0, le=32, description="weight of the delay's change, in sixteenths")
-    bytemode: bool = Field(False, description="small packets are dropped less")
-    ecn: bool = Field(False, description=_ECN)
+    limit: Packets = Field(Queue.parse("1000 packets"), description="most packets that wait")
+    target: Time = Field(Span.parse("15 ms"), description="target queue delay")
+    tupdate: Time = Field(
+        Span.parse("15 ms"),
+        description="interval between updates of the drop probability, in whole ticks of the host's kernel",
+    )
+    alpha: int = Field(2, ge=0, le=32, description="weight of the difference between delay and target, in sixteenths")
+    beta: int = Field(20, ge=0, le=32, description="weight of the change of the delay, in sixteenths")
+    bytemode: bool = Field(False, description="drop small packets less often")
+    ecn: bool = Field(False, description="mark packets of connections that negotiated ECN, instead of dropping them")
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
@@ -224,18 +237,21 @@ class Pie(Part):
 
 
 class FqPie(Part):
-    """FQ-PIE: flows by turns, and PIE on each."""
+    """FQ-PIE: flows take turns, each with PIE."""
 
     kind: Literal["fq_pie"] = Field(description="`fq_pie`")
-    limit: Packets = Field(Queue.parse("10240 packets"), description="waiting packets of all flows together")
-    flows: int = Field(1024, ge=1, le=65536, description=_FLOWS)
-    target: Time = Field(Span.parse("15 ms"), description="the delay that is aimed at")
-    tupdate: Time = Field(Span.parse("15 ms"), description=_TUPDATE)
-    alpha: int = Field(2, ge=0, le=32, description="weight of the delay's distance from the target, in sixteenths")
-    beta: int = Field(20, ge=0, le=32, description="weight of the delay's change, in sixteenths")
-    quantum: Quantum | None = Field(None, description=_QUANTUM)
-    bytemode: bool = Field(False, description="small packets are dropped less")
-    ecn: bool = Field(False, description=_ECN)
+    limit: Packets = Field(Queue.parse("10240 packets"), description="most packets that wait, all flows together")
+    flows: int = Field(1024, ge=1, le=65536, description="number of queues that flows are hashed to")
+    target: Time = Field(Span.parse("15 ms"), description="target queue delay")
+    tupdate: Time = Field(
+        Span.parse("15 ms"),
+        description="interval between updates of the drop probability, in whole ticks of the host's kernel",
+    )
+    alpha: int = Field(2, ge=0, le=32, description="weight of the difference between delay and target, in sixteenths")
+    beta: int = Field(20, ge=0, le=32, description="weight of the change of the delay, in sixteenths")
+    quantum: Quantum | None = Field(None, description="bytes of a flow per round; absent: one full frame")
+    bytemode: bool = Field(False, description="drop small packets less often")
+    ecn: bool = Field(False, description="mark packets of connections that negotiated ECN, instead of dropping them")
 
     def compile(self) -> compiled.Discipline:
         """As engines take it, but for the limit."""
@@ -248,18 +264,18 @@ def _ns(span: Span | None) -> int | None:
 
 
 class Fq(Part):
-    """Flow queueing: flows by turns, each with a limit; of tc-fq what a router uses, not the pacing of sockets."""
+    """Flow queueing: flows take turns, each with a limit. The part of tc-fq that a router uses, without pacing."""
 
     kind: Literal["fq"] = Field(description="`fq`")
-    limit: Packets = Field(Queue.parse("10000 packets"), description="waiting packets of all flows together")
-    flow_limit: int = Field(100, ge=1, le=10**9, description="waiting packets of a flow")
-    quantum: Quantum | None = Field(None, description="bytes of a flow's turn; absent: two full frames")
-    initial_quantum: Quantum | None = Field(None, description="of a flow's first turn; absent: ten full frames")
-    refill_delay: Time = Field(
-        Span.parse("40 ms"), description="after so long without a packet, credit is a turn again"
+    limit: Packets = Field(Queue.parse("10000 packets"), description="most packets that wait, all flows together")
+    flow_limit: int = Field(100, ge=1, le=10**9, description="most packets of one flow that wait")
+    quantum: Quantum | None = Field(None, description="bytes of a flow per round; absent: two full frames")
+    initial_quantum: Quantum | None = Field(
+        None, description="bytes of a flow in its first round; absent: ten full frames"
     )
+    refill_delay: Time = Field(Span.parse("40 ms"), description="silence after which a flow gets a new quantum")
     orphan_mask: int = Field(
-        1023, ge=0, le=65535, description="which bits of their hash tell flows apart, where the host only forwards them"
+        1023, ge=0, le=65535, description="mask of the hash bits that distinguish flows that the host only forwards"
     )
 
     def compile(self) -> compiled.Discipline:
@@ -269,16 +285,18 @@ class Fq(Part):
 
 
 class Sfq(Part):
-    """Stochastic fairness queueing: hashed flows by turns; a full queue drops the last packet of the longest."""
+    """Stochastic fairness queueing: hashed flows take turns; a full queue drops the last packet of the longest flow."""
 
     kind: Literal["sfq"] = Field(description="`sfq`")
-    limit: Packets = Field(Queue.parse("127 packets"), description="waiting packets of all flows together")
-    quantum: Quantum | None = Field(None, description=_QUANTUM)
-    perturb: Span = Field(Span(0), description='flows are hashed anew so often, in whole seconds; "0 s": never')
-    flows: int = Field(128, ge=1, le=65408, description="queues")
-    divisor: int = Field(1024, ge=1, le=65536, description="values of the hash, a power of two")
-    depth: int = Field(127, ge=1, le=127, description="waiting packets of a queue")
-    headdrop: bool = Field(False, description="drops the first packet of the longest queue instead of the last")
+    limit: Packets = Field(Queue.parse("127 packets"), description="most packets that wait, all flows together")
+    quantum: Quantum | None = Field(None, description="bytes of a flow per round; absent: one full frame")
+    perturb: Span = Field(
+        Span(0), description='interval at which flows are hashed anew, in whole seconds; "0 s": never'
+    )
+    flows: int = Field(128, ge=1, le=65408, description="number of queues")
+    divisor: int = Field(1024, ge=1, le=65536, description="number of hash values, a power of two")
+    depth: int = Field(127, ge=1, le=127, description="most packets of one queue that wait")
+    headdrop: bool = Field(False, description="drop the first packet of the longest queue instead of the last")
 
     @model_validator(mode="after")
     def _is_tcs(self) -> Self:
@@ -302,12 +320,14 @@ class Tbf(Part):
     """A token bucket before the transmitter: shapes to a rate below the transmitter's, with a queue in bytes."""
 
     kind: Literal["tbf"] = Field(description="`tbf`")
-    rate: Rate = Field(description="of tokens: what leaves in the long run")
-    burst: Burst = Field(description="what leaves at the transmitter's rate after silence; at least one full frame")
-    latency: Time | None = Field(None, description="the longest wait for tokens; instead of `limit`")
-    limit: Burst | None = Field(None, description="waiting bytes; instead of `latency`")
-    peakrate: Rate | None = Field(None, description="at which a burst leaves; absent: the transmitter's")
-    minburst: Burst | None = Field(None, description="what leaves at once at `peakrate`; absent: one full frame")
+    rate: Rate = Field(description="long-term rate")
+    burst: Burst = Field(
+        description="bytes that leave at the transmitter's rate after silence; at least one full frame"
+    )
+    latency: Time | None = Field(None, description="longest time that a packet waits for tokens; instead of `limit`")
+    limit: Burst | None = Field(None, description="most bytes that wait; instead of `latency`")
+    peakrate: Rate | None = Field(None, description="rate of a burst; absent: the transmitter's")
+    minburst: Burst | None = Field(None, description="bytes that leave at once at `peakrate`; absent: one full frame")
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -350,20 +370,22 @@ class Tbf(Part):
 
 
 class Cake(Part):
-    """CAKE: a shaper, flows and hosts by turns, and COBALT, which is CoDel and BLUE, on each flow."""
+    """CAKE: a shaper, fair sharing among hosts and flows, and COBALT (CoDel and BLUE) on each flow."""
 
     kind: Literal["cake"] = Field(description="`cake`")
-    bandwidth: Bandwidth | None = Field(None, description="of its shaper; absent: the transmitter's rate alone limits")
+    bandwidth: Bandwidth | None = Field(
+        None, description="rate of its shaper; absent: no shaper, only the transmitter's rate"
+    )
     rtt: RoundTrip = Field(
         Span.parse("100 ms"),
-        description="about the longest round trip through the queue, or a name that tc has for one: "
+        description="about the longest RTT through the queue, or tc's name for one: "
         + ", ".join(f"`{name}`" for name in PRESETS),
     )
-    isolation: Isolation = Field("triple-isolate", description="what gets equal shares, by tc's words")
+    isolation: Isolation = Field("triple-isolate", description="what gets equal shares, in tc's words")
     memlimit: Memory | None = Field(
         None,
-        description="memory of a kernel that waiting packets take; absent: 4 `bandwidth` × `rtt`, at least 4 MiB, "
-        "at most 10240 full frames",
+        description="kernel memory for waiting packets; absent: 4 `bandwidth` × `rtt`, at least 4 MiB, at most 10240 "
+        "full frames",
     )
 
     def compile(self, frame: int) -> compiled.Discipline:
@@ -378,32 +400,41 @@ class Cake(Part):
 
 
 class DualPi2(Part):
-    """DualPI2, RFC 9332: a queue of low latency for ECT(1), beside a classic one, and one controller for both."""
+    """DualPI2, RFC 9332: a low-latency queue for ECT(1), a classic queue, and one controller for both."""
 
     kind: Literal["dualpi2"] = Field(description="`dualpi2`")
-    limit: Packets = Field(Queue.parse("10000 packets"), description="waiting packets of both queues together")
-    target: Time = Field(Span.parse("15 ms"), description="the classic queue's delay that is aimed at")
-    tupdate: Update = Field(Span.parse("16 ms"), description="between two changes of the probability")
-    alpha: float = Field(0.16, ge=0.004, le=8e6, description="weight of the delay's distance from the target, in Hz")
-    beta: float = Field(3.2, ge=0.004, le=8e6, description="weight of the delay's change, in Hz")
+    limit: Packets = Field(Queue.parse("10000 packets"), description="most packets that wait, both queues together")
+    target: Time = Field(Span.parse("15 ms"), description="target delay of the classic queue")
+    tupdate: Update = Field(Span.parse("16 ms"), description="interval between updates of the drop probability")
+    alpha: float = Field(0.16, ge=0.004, le=8e6, description="weight of the difference between delay and target, in Hz")
+    beta: float = Field(3.2, ge=0.004, le=8e6, description="weight of the change of the delay, in Hz")
     coupling_factor: int = Field(
-        2, ge=1, le=255, description="a mark of low latency is so much likelier than the root of a classic one"
+        2,
+        ge=1,
+        le=255,
+        description="ratio of the low-latency marking probability to the square root of the classic one",
     )
     step_thresh: Step = Field(
         Queue.parse("1 ms"),
-        description="all of low latency is marked that waited longer, or that more packets wait behind",
+        description="delay, or number of packets, above which every low-latency packet is marked",
     )
     min_qlen_step: int = Field(
-        0, ge=0, le=10**9, description="packets that one must have found in its queue, for the step to mark it"
+        0, ge=0, le=10**9, description="packets that must wait in the low-latency queue before the step marks"
     )
     classic_protection: Loss = Field(
-        Loss.parse("10%"), description="the classic queue's share of turns where both wait, in whole percents"
+        Loss.parse("10%"), description="share of the classic queue if both queues have packets, in whole percent"
     )
     drop_on_overload: bool = Field(
-        True, description="drops from both once all of low latency is marked; else only where there is no room"
+        True,
+        description="drop from both queues once every low-latency packet is marked; false: drop only when "
+        "the queue is full",
     )
-    drop_enqueue: bool = Field(False, description="marks and drops what comes; else what leaves (tc's `drop_dequeue`)")
-    any_ect: bool = Field(False, description="ECT(0) is of low latency, too; else ECT(1) alone is (tc's `l4s_ect`)")
+    drop_enqueue: bool = Field(
+        False, description="mark and drop arriving packets; false: departing packets (tc's `drop_dequeue`)"
+    )
+    any_ect: bool = Field(
+        False, description="ECT(0) packets use the low-latency queue too; false: only ECT(1) (tc's `l4s_ect`)"
+    )
 
     @model_validator(mode="after")
     def _is_tcs(self) -> Self:

@@ -19,15 +19,15 @@ Time = Annotated[Span, between("1 us", "3600 s", Span)]
 
 
 class Reader(Part):
-    """An application that reads at a rate on average, from when it has accepted the connection; by turns, if it pauses.
+    """An application that reads at a mean rate once it has accepted the connection, with or without pauses.
 
     What it has not read fills the receive buffer, and closes the window.
     """
 
-    rate: Rate = Field(description="of the payload; of a reader that pauses, while it does not")
-    read: Amount = Field(Size(64_000), description="bytes at a time; it sleeps until they have come")
-    on: Time | None = Field(None, description="how long it reads; it begins with a read; absent: always")
-    off: Time | None = Field(None, description="how long it does not, then; needed with `on`")
+    rate: Rate = Field(description="mean payload rate; for a reader with pauses, the rate while it reads")
+    read: Amount = Field(Size(64_000), description="size of one read; the reader sleeps until that much has arrived")
+    on: Time | None = Field(None, description="time that it reads; it starts with a read; absent: always")
+    off: Time | None = Field(None, description="time that it pauses; required with `on`")
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

@@ -94,42 +94,46 @@ class Scenario(Part):
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,100}$"), AfterValidator(one_line)] = Field(
-        "scenario", description="for people and directories; absent: the file's, without .toml"
+        "scenario", description="name of the results; absent: the file's name without .toml"
     )
     topology: Topology = Field("path", description=f"{', '.join(get_args(Topology)[:-1])} or custom")
     duration: Annotated[Span, between("1 ms", "30 d", Span)] = Field(
-        Span.parse("60 s"), description="how long is simulated"
+        Span.parse("60 s"), description="length of the run"
     )
-    warmup: Span = Field(Span(0), description="left out of the statistics, never of the tables; 0 s: slow start counts")
+    warmup: Span = Field(
+        Span(0),
+        description="first part of the run that the statistics discard; the tables keep it. 0 s: slow start counts",
+    )
     interval: Annotated[Span, between("1 ms", "30 d", Span)] = Field(
         Span.parse("1 s"), description="sampling interval of the tables"
     )
-    seed: int = Field(1, ge=0, le=2**63 - 1, description="of all randomness")
+    seed: int = Field(1, ge=0, le=2**63 - 1, description="seed for every random generator")
     traffic: Traffic = Field(
         "iperf3",
-        description="who sends on the engines kernel and netns: iperf3, or sawtooth's own lighter source (native); "
-        "the others have no such choice and ignore it",
+        description="traffic source on the engines kernel and netns: iperf3, or sawtooth's lighter source (native); "
+        "other engines ignore it",
     )
-    ip: Literal[4, 6] | None = Field(
-        None, description="6: every frame is 20 bytes longer, as with IPv6's header, wherever one is sent; absent: 4"
-    )
+    ip: Literal[4, 6] | None = Field(None, description="IP version; 6 makes every frame 20 bytes longer; absent: 4")
     queue_delays: bool = Field(
         False,
-        description="percentiles of queue delays of tail drop, too, on the engine sim: they change no other result, "
-        "and cost some 2% of the time; the others ignore it",
+        description="also record percentiles of the queue delay of tail-drop queues, on the engine sim; "
+        "no other result "
+        "changes, and runs take about 2% longer. Other engines ignore it",
     )
-    path: Path | None = Field(None, description='of topology "path"')
-    chain: Chain | None = Field(None, description='of topologies "chain" and "chain-asymmetric"')
-    dumbbell: Dumbbell | None = Field(None, description='of topology "dumbbell"')
-    parking_lot: ParkingLot | None = Field(None, alias="parking-lot", description='of topology "parking-lot"')
-    home: Home | None = Field(None, description='of topology "home"')
+    path: Path | None = Field(None, description='network of topology "path"')
+    chain: Chain | None = Field(None, description='network of topologies "chain" and "chain-asymmetric"')
+    dumbbell: Dumbbell | None = Field(None, description='network of topology "dumbbell"')
+    parking_lot: ParkingLot | None = Field(None, alias="parking-lot", description='network of topology "parking-lot"')
+    home: Home | None = Field(None, description='network of topology "home"')
     host: Host = Field(Host(), description="settings of every host")
-    hosts: dict[Name, Host] = Field({}, description="what one host sets otherwise; all hosts of a custom topology")
+    hosts: dict[Name, Host] = Field({}, description="settings of single hosts; in a custom topology, all hosts")
     cards: dict[Name, Card] = Field({}, description='network cards of topology "custom", by host')
-    links: tuple[Link, ...] = Field((), strict=False, description='of topology "custom"')
-    routes: tuple[Route, ...] = Field((), strict=False, description='of topology "custom"; absent: fewest hops')
-    flows: tuple[Flow, ...] = Field((Flow(),), strict=False, description="absent: one cubic flow from end to end")
-    probes: tuple[Probe, ...] = Field((), strict=False, description="absent: none")
+    links: tuple[Link, ...] = Field((), strict=False, description='links of topology "custom"')
+    routes: tuple[Route, ...] = Field((), strict=False, description='routes of topology "custom"; absent: fewest hops')
+    flows: tuple[Flow, ...] = Field(
+        (Flow(),), strict=False, description="flows; absent: one cubic flow from end to end"
+    )
+    probes: tuple[Probe, ...] = Field((), strict=False, description="probes; absent: none")
 
     _source: str | None = PrivateAttr(None)
     _compiled: Compiled | None = PrivateAttr(None)

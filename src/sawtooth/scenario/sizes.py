@@ -32,11 +32,13 @@ Bytes = Annotated[Size, between("1 byte", "1000 TB", Size)]
 
 
 class Lognormal(Part):
-    """Sizes whose logarithm is normal."""
+    """Log-normal sizes."""
 
     kind: Literal["lognormal"] = Field(description="`lognormal`")
-    mean: Bytes = Field(description="of the sizes")
-    sigma: float = Field(ge=0, le=5, description="deviation of the natural logarithm; 0: all are the mean")
+    mean: Bytes = Field(description="mean size")
+    sigma: float = Field(
+        ge=0, le=5, description="standard deviation of the natural logarithm; 0: every size is the mean"
+    )
 
     @property
     def mean_bytes(self) -> float:
@@ -49,12 +51,12 @@ class Lognormal(Part):
 
 
 class Pareto(Part):
-    """Sizes with a long tail, a Pareto distribution that is cut at both ends."""
+    """Sizes with a long tail: a Pareto distribution cut at both ends."""
 
     kind: Literal["pareto"] = Field(description="`pareto`")
-    least: Bytes = Field(description="no transfer is smaller")
-    most: Bytes = Field(description="no transfer is larger")
-    shape: float = Field(ge=0.01, le=100, description="the smaller, the longer the tail")
+    least: Bytes = Field(description="smallest size")
+    most: Bytes = Field(description="largest size")
+    shape: float = Field(ge=0.01, le=100, description="shape parameter; the smaller, the longer the tail")
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -81,10 +83,10 @@ class Pareto(Part):
 
 
 class Cdf(Part):
-    """Sizes by a file of their cumulative distribution."""
+    """Sizes from a file with their cumulative distribution."""
 
     kind: Literal["cdf"] = Field(description="`cdf`")
-    file: str = Field(description="a size in bytes and the share of transfers that are no larger, a line each")
+    file: str = Field(description="file with one line per size: bytes, and the share of transfers that are no larger")
 
     @model_validator(mode="after")
     def _can_be_read(self) -> Self:

@@ -61,13 +61,13 @@ Losses = Annotated[tuple[Loss, ...], *_LOSS]
 
 
 class Change(Part):
-    """From a time on a direction has another rate, delay or loss; of two values one between is drawn, each time."""
+    """A change of rate, delay or loss at a time. Two values are the bounds of a random one, drawn each time."""
 
-    at: Span = Field(Span(0), description="when")
-    every: Span | None = Field(None, description="and again so long after each time, to the end")
-    rate: Rates | None = Field(None, description='of the transmitter; "0 bit/s": nothing leaves')
-    delay: Delays | None = Field(None, description="propagation, one way; nobody overtakes")
-    loss: Losses | None = Field(None, description="before the queue")
+    at: Span = Field(Span(0), description="time of the change")
+    every: Span | None = Field(None, description="repeat the change at this interval until the end")
+    rate: Rates | None = Field(None, description='rate of the transmitter; "0 bit/s" stops it')
+    delay: Delays | None = Field(None, description="one-way propagation delay; packets keep their order")
+    loss: Losses | None = Field(None, description="loss before the queue")
 
     @model_validator(mode="after")
     def _says_something(self) -> Change:
@@ -136,21 +136,21 @@ NONE = Loss(0)
 
 
 class Reorder(Short):
-    """Packets that overtake all that are on their way: they have no delay (tc-netem's `reorder`)."""
+    """Packets without delay, which overtake all those on the way (tc-netem's `reorder`)."""
 
-    share: Loss = Field(description="of the packets")
-    gap: int = Field(1, ge=1, le=10**9, description="of so many packets the last one may overtake")
-    correlation: Loss = Field(NONE, description="of each draw with the last one")
+    share: Loss = Field(description="share of the packets")
+    gap: int = Field(1, ge=1, le=10**9, description="only every n-th packet may overtake others")
+    correlation: Loss = Field(NONE, description="correlation of each draw with the previous one")
 
     def compile(self) -> compiled.Reorder:
         return compiled.Reorder(self.share.ppb, self.gap, self.correlation.ppb)
 
 
 class Share(Short):
-    """A share of the packets, drawn packet by packet."""
+    """A share of the packets, chosen at random."""
 
-    share: Loss = Field(description="of the packets")
-    correlation: Loss = Field(NONE, description="of each draw with the last one")
+    share: Loss = Field(description="share of the packets")
+    correlation: Loss = Field(NONE, description="correlation of each draw with the previous one")
 
     def compile(self) -> tuple[int, int]:
         return self.share.ppb, self.correlation.ppb

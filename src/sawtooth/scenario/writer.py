@@ -26,7 +26,7 @@ Time = Annotated[Span, between("1 us", "3600 s", Span)]
 class _Paced(Part):
     kind: str
     rate: Rate
-    write: Write = Field(Size(16_000), description="bytes at a time")
+    write: Write = Field(Size(16_000), description="size of one write")
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -37,10 +37,10 @@ class _Paced(Part):
 
 
 class Steady(_Paced):
-    """An application that writes at a rate on average, from when its connection is established."""
+    """An application that writes at a mean rate once its connection is established."""
 
     kind: Literal["rate"] = Field(description="`rate`")
-    rate: Rate = Field(description="of the payload")
+    rate: Rate = Field(description="mean payload rate")
 
     def compile(self) -> compiled.Paced:
         """As engines take it."""
@@ -48,12 +48,12 @@ class Steady(_Paced):
 
 
 class OnOff(_Paced):
-    """An application that writes at a rate for a time, then is silent for a time, again and again."""
+    """An application that alternately writes at a rate and is silent."""
 
     kind: Literal["on-off"] = Field(description="`on-off`")
-    rate: Rate = Field(description="of the payload, while on")
-    on: Time = Field(description="how long it writes; it begins with a write")
-    off: Time = Field(description="how long it does not")
+    rate: Rate = Field(description="payload rate while it writes")
+    on: Time = Field(description="time that it writes; it starts with a write")
+    off: Time = Field(description="time that it is silent")
 
     def compile(self) -> compiled.Paced:
         """As engines take it."""
