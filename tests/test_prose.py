@@ -22,7 +22,6 @@ NOT_YET = {
     "explanation/find.md",
     "gallery.md",
     "reference/api.md",
-    "reference/scenario.md",
     "reference/study.md",
     "reference/tables.md",
     "reference/whatif.md",

@@ -6,7 +6,7 @@ import json
 import pickle
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -315,7 +315,7 @@ def test_each_field_of_the_reference_page_has_an_example_that_fits() -> None:
             name: tomllib.loads(f"value = {text}")["value"] for name, text in examples.items() if text is not None
         }
         for name, value in values.items():
-            accepts = TypeAdapter(Annotated[model.model_fields[name].annotation, model.model_fields[name]])
+            accepts: TypeAdapter[Any] = TypeAdapter(model.model_fields[name].annotation)
             assert accepts.validate_python(value) is not None, (title, name)
 
 

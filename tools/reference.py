@@ -241,7 +241,10 @@ source = { kind = "video", rates = ["1 Mbit/s", "3 Mbit/s", "6 Mbit/s"] }""",
 source = { kind = "arrivals", load = "30%", sizes = { kind = "lognormal", mean = "100 kB", sigma = 1.5 } }""",
     "sizes of kind pareto": """
 [[flows]]
-source = { kind = "arrivals", load = "30%", sizes = { kind = "pareto", least = "10 kB", most = "1 GB" } }""",
+[flows.source]
+kind = "arrivals"
+load = "30%"
+sizes = { kind = "pareto", least = "10 kB", most = "1 GB", shape = 1.2 }""",
     "sizes of kind cdf": """
 [[flows]]
 source = { kind = "arrivals", load = "30%", sizes = { kind = "cdf", file = "transfers.cdf" } }""",
@@ -255,7 +258,7 @@ source = { kind = "requests", sizes = "100 kB", think = { kind = "exponential", 
 [[probes]]
 interval = "100 ms"
 count = 600""",
-    "[cards.NAME]": CUSTOM
+    "[cards.NAME]": CUSTOM.replace('rate = "100 Mbit/s"\n', "")
     + """
 [cards.a]
 rate = "1 Gbit/s"
@@ -416,7 +419,7 @@ VALUES = {
     "minburst": '"1514 bytes"',
     "Tbf.rate": '"20 Mbit/s"',
     "perturb": '"10 s"',
-    "Cake.rtt": '"regional"',
+    "Cake.rtt": '"30 ms"',
     "LossPattern.every": "1000",
     "LossPattern.mean": '"0.5%"',
     "burst": '"5 packets"',
