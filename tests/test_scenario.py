@@ -322,7 +322,7 @@ def test_each_field_of_the_reference_page_has_an_example_that_fits() -> None:
 def test_a_run_has_one_kernel() -> None:
     assert Scenario(host={"kernel": "mine"}).compile().kernel == "mine"
     assert Scenario().compile().kernel is None
-    with pytest.raises(SawtoothError, match="a run has one kernel") as caught:
+    with pytest.raises(SawtoothError, match="all hosts of a run share one kernel") as caught:
         Scenario(host={"kernel": "mine"}, hosts={"receiver": {"kernel": "other"}})
     assert (caught.value.code, caught.value.field) == ("conflict", "hosts.receiver.kernel")
     with pytest.raises(SawtoothError, match="sender runs Linux without additions"):
