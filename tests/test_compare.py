@@ -188,7 +188,7 @@ def test_what_is_omitted_is_left_out_of_both_as_a_warm_up_is(tmp_path: Path) -> 
 
 def test_means_of_different_seconds_are_told(tmp_path: Path) -> None:
     found = compare([saved(tmp_path / "a", 100), saved(tmp_path / "bb", 100, warmup="30 s")])
-    assert "means NOT of the same time (a of 100 s from the start" in words(found)
+    assert "means over DIFFERENT times (a of 100 s from the start" in words(found)
 
 
 def test_a_beginning_that_changes_the_mean_is_told(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ ROOT = Path(__file__).parents[1]
 PROSE = ROOT / "tools" / "prose"
 NOT_YET = {
     "design.md",
-    "explanation/find.md",
     "gallery.md",
     "reference/api.md",
     "reference/study.md",
