@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,3 +73,17 @@ def test_the_ends_have_three_digits_or_all_before_the_point() -> None:
     assert ends([98.234, 184.95, 120.0]) == "98.2 … 185"
     assert ends([0.0, 12345.6]) == "0 … 12346"
     assert ends([5.2, 5.2]) == "-"
+
+
+def test_what_the_tool_of_coverage_measures_is_the_interval_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "tools")
+    import coverage_of_intervals as coverage
+
+    chance = np.random.default_rng(1)
+    samples = np.concatenate([chance.lognormal(0, 1, (20, 5)), np.full((1, 5), 3.0), np.array([[1.0, 2, 3, 4, 5]])])
+    measured = np.stack(coverage.hall(samples, math.inf), axis=1)
+    used = np.array([Mean.of(row.tolist()).bounds() for row in samples])
+    assert measured == pytest.approx(used)
+    low, high = coverage.bootstrap_t(samples, math.inf, chance)
+    assert (low <= samples.mean(axis=1)).all()
+    assert (high >= samples.mean(axis=1)).all()
