@@ -243,6 +243,32 @@ def test_iperf3_and_the_native_source_agree(tables: dict[str, Any], within: floa
     assert received == pytest.approx(mean_mbps(iperf3), rel=0.05)
 
 
+@pytest.mark.parametrize("kib", [128, 304])
+def test_a_small_send_buffer_is_gone_beyond_in_slow_start_alike(kib: int) -> None:
+    """As long as the application's call lasts, which has no end: in calls of 2 MiB the kernel sent 4% to 14% less."""
+    path = {"rate": "991 Mbit/s", "rtt": "146 ms", "queue": "1 bdp"}
+    scenario = Scenario(path=path, host={"send_buffer": f"{kib} KiB"}, duration="3.65 s", traffic="native")
+    kernel, sim = (engines.get(engine).run(scenario).tables["flows"] for engine in ("kernel", "sim"))
+    assert kernel["retransmits"].sum() == 0
+    assert kernel["delivered_bytes"].sum() == pytest.approx(sim["delivered_bytes"].sum(), rel=0.02)
+
+
+BURSTS = {"gilbert_elliott": {"p": "0.5%", "r": "25%", "bad": "90%"}}
+
+
+def test_bursts_of_loss_cost_as_many_timeouts_as_in_the_simulator() -> None:
+    """A retransmission finds the state that the last packet left: only packets move it, as in netem."""
+    tables: dict[str, Any] = {"path": {"rate": "10 Mbit/s", "rtt": "10 ms", "loss": BURSTS}, "duration": "60 s"}
+    kernel = [int(run(**tables, seed=seed).tables["flows"]["timeouts"].sum()) for seed in (1, 2, 3, 4)]
+    sim = [
+        int(engines.get("sim").run(Scenario(**tables, seed=seed)).tables["flows"]["timeouts"].sum())
+        for seed in range(1, 25)
+    ]
+    # The standard deviation of one run is half its mean.
+    assert sum(kernel) / 4 == pytest.approx(sum(sim) / 24, rel=0.8)
+    assert max(kernel) >= 5
+
+
 def test_iperf3_waits_for_its_first_and_last_messages_instead_of_asking_without_end() -> None:
     """As after a burst of losses: each question took less than a microsecond, and a second some minutes."""
     path = {"rate": "2 Mbit/s", "rtt": "1 s", "queue": "20 packets"}

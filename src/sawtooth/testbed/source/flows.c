@@ -1,6 +1,6 @@
 /* Native flows: bulk senders that never starve and receivers that never sleep on data, with few system calls.
  *
- * A sender is a thread in a blocking send of megabytes; a receiver is a thread in one recv that waits for a gigabyte and
+ * A sender is a thread in a blocking send of a gigabyte; a receiver is a thread in one recv that waits for a gigabyte and
  * discards it (MSG_TRUNC), so that the kernel hands data over at once, as to iperf3, without entering this program. */
 #include "source.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define AT_ONCE (1 << 30)
-#define SEND_SIZE (2 << 20)
+#define PIECE (2 << 20)
 /* In struct tcp_info, beyond what the headers of older systems declare; kernel 6.7 and newer fill it in. */
 #define TOTAL_RTO_OFFSET 240
 
@@ -211,6 +211,17 @@ static int allow_until(int fd, int64_t end) {
     return 1;
 }
 
+/* In one call, as of an application that always has data. Linux asks for room in the send buffer for each new sk_buff only:
+ * a call that fills the same one again while its head leaves goes on beyond the send buffer. At a call's end what is left
+ * leaves as a short segment, and the next call waits for room. The same zeros over and over take little memory. */
+ssize_t send_zeros(int fd, int64_t bytes) {
+    struct iovec pieces[AT_ONCE / PIECE];
+    size_t count = 0;
+    for (int64_t left = bytes < AT_ONCE ? bytes : AT_ONCE; left > 0; left -= PIECE)
+        pieces[count++] = (struct iovec){zeros, left < PIECE ? left : PIECE};
+    return sendmsg(fd, &(struct msghdr){.msg_iov = pieces, .msg_iovlen = count}, MSG_NOSIGNAL);
+}
+
 /* Writes so many bytes at their times; what was late is made up for. Returns at the end. */
 static void write_paced(struct session *s, int64_t end) {
     const struct paced *writes = &s->flow->paced[WRITES];
@@ -220,7 +231,7 @@ static void write_paced(struct session *s, int64_t end) {
         sleep_until(at < end ? at : end);
         for (int64_t left = writes->bytes; left;) {
             if (!allow_until(s->fd, end)) return;
-            ssize_t sent = send(s->fd, zeros, left < SEND_SIZE ? left : SEND_SIZE, MSG_NOSIGNAL);
+            ssize_t sent = send_zeros(s->fd, left);
             if (sent < 0 && errno != EAGAIN && errno != EINTR) return;
             if (sent > 0) left -= sent;
         }
@@ -248,7 +259,7 @@ static int transfer(struct session *s, int64_t end) {
     }
     for (int64_t left = s->bytes;;) {
         if (!allow_until(s->fd, end)) return 0;
-        ssize_t sent = send(s->fd, zeros, left != ENDLESS && left < SEND_SIZE ? left : SEND_SIZE, MSG_NOSIGNAL);
+        ssize_t sent = send_zeros(s->fd, left == ENDLESS ? AT_ONCE : left);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) return 0;
         if (left == ENDLESS || sent <= 0) continue;
         if (!(left -= sent)) break;

@@ -13,7 +13,6 @@
 
 #define REQUEST_BYTES 400
 #define AT_ONCE (1 << 30)
-#define SEND_SIZE (2 << 20)
 /* Of the generators: crates/net/src/rng.rs. */
 enum { ANSWER = 9, THINK = 10 };
 /* Of the rule by throughput. */
@@ -99,7 +98,7 @@ static void *serve(void *argument) {
         int64_t left;
         memcpy(&left, request, sizeof left);
         while (left && !broken) {
-            ssize_t sent = send(served.fd, zeros, left < SEND_SIZE ? left : SEND_SIZE, MSG_NOSIGNAL);
+            ssize_t sent = send_zeros(served.fd, left);
             if (sent > 0) left -= sent;
             else if (errno != EINTR) broken = 1;
         }

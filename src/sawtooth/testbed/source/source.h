@@ -76,6 +76,7 @@ extern struct flow *flows;
 extern int flow_count;
 extern pthread_mutex_t lock; /* over all flows and their sessions */
 extern char *zeros;          /* a gigabyte of them */
+ssize_t send_zeros(int fd, int64_t bytes); /* so many, a gigabyte at most */
 
 _Noreturn void fail(const char *what);
 int64_t now(void);
