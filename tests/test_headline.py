@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,32 @@ def test_a_headline_that_no_table_has_is_told() -> None:
         Study.from_dict({**BOTH_WAYS, "report": {"headline": "latency_p50"}})
     assert (told.value.code, told.value.field) == ("unknown-name", "report.headline")
     assert "latency_p50_ms" in (told.value.fix or "")
+
+
+def test_tables_give_each_way_its_own_mean_and_no_sum(both_ways: Any) -> None:
+    page = (both_ways.directory / "report.html").read_text("utf-8")
+    table = page[page.index("<h2>All points") :]
+    heads = re.findall(r"<th[^>]*>(.*?)</th>", table[: table.index("</thead>")])
+    assert [head for head in heads if head.startswith("mean of")] == ["mean of down", "mean of up"]
+    assert not {"mean", "95% interval", "change"} & set(heads)
+    assert "<h3>Distribution</h3>" not in page
+    head, first = str(both_ways).split("\n\n")[1].splitlines()[:2]
+    assert "mean of down  mean of up" in head
+    assert "95% interval" not in head
+    down, up = (float(one) for one in re.findall(r"\d+\.\d+", first)[:2])
+    assert 4.8 < down < 10
+    assert 2 < up < 5
+    sums = both_ways.pooled["mean_mbps"]
+    assert f"{sums.iloc[0]:.3f}" not in first
+
+
+def headings(page: str) -> list[int]:
+    """Levels of the headings of a page, in order."""
+    return [int(level) for level in re.findall(r"<h([1-6])[ >]", re.sub(r"(?s)<script.*?</script>", "", page))]
+
+
+def test_headings_of_a_report_skip_no_level(both_ways: Any) -> None:
+    levels = headings((both_ways.directory / "report.html").read_text("utf-8"))
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))

@@ -9,11 +9,10 @@ from typing import Any
 from sawtooth.draw.panels import value_text
 from sawtooth.report.points import said
 from sawtooth.report.words import number, short, signed
-from sawtooth.scenario.compiler import flow_names
 from sawtooth.stats import change_percent
+from sawtooth.study.directions import flows_of, mean_of, opposite
 from sawtooth.study.measures import TITLES
 from sawtooth.study.result import StudyResult
-from sawtooth.study.shares import ALL
 from sawtooth.study.study import SHARE, THROUGHPUT
 
 _SENTENCE = 3
@@ -71,17 +70,8 @@ def compared(result: StudyResult, who: Any) -> list[Compared]:
 def _value(result: StudyResult, row: dict[str, Any], column: str) -> float:
     if column != SHARE:
         return float(row[column])
-    flows = _flows_of(result, row)
+    flows = flows_of(result, row)
     return float(flows[0]["share_percent"]) if len(flows) > 1 else math.nan
-
-
-def _flows_of(result: StudyResult, row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each flow of a point, all seeds together."""
-    if result.shares.empty:
-        return []
-    keys = list(result.places[0].key)
-    shares: Any = result.shares[result.shares["seed"] == ALL].to_dict("records")
-    return [one for one in shares if all(one[key] == row[key] for key in keys)]
 
 
 def places(result: StudyResult) -> tuple[str, str]:
@@ -110,28 +100,15 @@ def sentence(result: StudyResult, found: list[Compared]) -> str:
 
 def goodput(result: StudyResult, before: dict[str, Any], after: dict[str, Any]) -> str:
     """What it costs in throughput. Flows that go opposite ways are told apart: no line carries their sum."""
-    ways = directions(result)
-    if len(set(ways.values())) < 2:
+    ways = opposite(result)
+    if not ways:
         ends = " → ".join(number(row["mean_mbps"], 1) for row in (before, after))
         return f"goodput {ends} Mbit/s"
     told = []
-    for way in dict.fromkeys(ways.values()):
-        sums = [
-            math.fsum(one["mean_mbps"] for one in _flows_of(result, row) if ways.get(one["flow"]) == way)
-            for row in (before, after)
-        ]
-        names = " + ".join(name for name, its in ways.items() if its == way)
-        told.append(f"{names} {' → '.join(number(one, 1) for one in sums)}")
+    for names in ways:
+        ends = " → ".join(number(mean_of(result, row, names), 1) for row in (before, after))
+        told.append(f"{' + '.join(names)} {ends}")
     return f"goodput {', '.join(told)} Mbit/s"
-
-
-def directions(result: StudyResult) -> dict[str, int]:
-    """0 for flows that go as the first one does, 1 for those that go its way back, by name."""
-    scenario = result.study.points(overrides=result.description["overrides"])[0].scenario
-    flows = scenario.compile().flows
-    names = flow_names(scenario)
-    ways = {one.name: int(one.forward == flows[0].backward) for one in flows}
-    return {name: ways[name] for name in names if name in ways}
 
 
 __all__ = [
@@ -140,7 +117,6 @@ __all__ = [
     "Compared",
     "amount",
     "compared",
-    "directions",
     "goodput",
     "name_and_unit",
     "sentence",

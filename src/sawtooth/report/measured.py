@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import MUTED, colour, shown
 from sawtooth.draw.panels import ACROSS, Layout
-from sawtooth.report.headline import THROUGHPUT, directions
+from sawtooth.report.headline import THROUGHPUT
 from sawtooth.report.points import LEGIBLE, Point, is_drawn, keys_of, named, points, said
 from sawtooth.stats import Latency, latencies
 from sawtooth.stats.completion import QUANTILES
+from sawtooth.study.directions import opposite
 from sawtooth.study.measures import TITLES
 from sawtooth.study.result import StudyResult
 from sawtooth.study.shares import ALL
@@ -214,13 +215,11 @@ def along(result: StudyResult, layout: Layout) -> LineFigure:
 def _by_way(result: StudyResult) -> dict[str, DataFrame]:
     """The throughput of all flows that go one way, and of those that go back, by their names: the key columns, ``mean``
     over the seeds, ``min`` and ``max``. One, where all go the same way."""
-    ways = directions(result)
-    if len(set(ways.values())) < 2 or result.shares.empty:
+    if result.shares.empty:
         return {}
     keys = list(result.places[0].key)
     found = {}
-    for way in dict.fromkeys(ways.values()):
-        names = [name for name, its in ways.items() if its == way]
+    for names in opposite(result):
         own = result.shares[(result.shares["seed"] != ALL) & result.shares["flow"].isin(names)]
         sums = own.groupby([*keys, "seed"], sort=False)["mean_mbps"].sum().groupby(level=keys, sort=False)
         found["_".join(names)] = sums.agg(["mean", "min", "max"]).reset_index()

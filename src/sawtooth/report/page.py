@@ -26,6 +26,7 @@ from sawtooth.storage import write_bytes, writing
 from sawtooth.study import application, estimates, store
 from sawtooth.study.axis import text
 from sawtooth.study.counts import COUNTS
+from sawtooth.study.directions import mean_of, opposite
 from sawtooth.study.means import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
 from sawtooth.study.measures import RPM
 from sawtooth.study.result import StudyResult
@@ -95,7 +96,7 @@ def _content(result: StudyResult, drawn: list[PanelFigure | LineFigure]) -> tupl
         "engine": result.engine,
         "path": path.parts(result),
         "answer": "" if result.study.is_of_probes else headline.sentence(result, headline.compared(result, cards.who)),
-        "both_ways": len(set(headline.directions(result).values())) > 1,
+        "ways": opposite(result),
         "cards": cards.cards(result),
         "figures": [
             {
@@ -180,6 +181,7 @@ def _rows(result: StudyResult) -> list[dict[str, Any]]:
         rows.append(
             {
                 **row,
+                "ways": [mean_of(result, row, names) for names in opposite(result)],
                 "interval": shown_interval,
                 "seeds": ends(seeds),
                 "misprint": misprint,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.columns import aligned
 from sawtooth.stats import ceiling
 from sawtooth.study import application, counts, estimates
+from sawtooth.study.directions import mean_of, opposite
 from sawtooth.study.means import COUNTED, THE_SAME, by_start, ends, interval, intervals, means
 from sawtooth.study.measures import UTILIZATION
 from sawtooth.study.shares import ALL
@@ -29,7 +30,10 @@ def table(result: StudyResult, width: int | None = None) -> str:
     keys = list(result.places[0].key)
     compared = result.published is not None
     several = any(len(set(seeds)) > 1 for seeds in result.by_seed)
+    ways = opposite(result)
     header = [*keys, "mean", "95% interval", *["min … max"] * several, "std", "median", "change"]
+    if ways:
+        header = [*keys, *(f"mean of {' + '.join(names)}" for names in ways)]
     header += ["published", "ratio"] if compared else []
     header += ["utilization"]
     lines = [header]
@@ -41,9 +45,12 @@ def table(result: StudyResult, width: int | None = None) -> str:
             lines.append([])
         before = group
         starts = moved.means[ALL] if moved else ()
-        cells = [*(plain(row[key]) for key in keys), _number(row["mean_mbps"]), interval(row, by_start=starts)]
-        cells += [ends(seeds)] * several
-        cells += [_number(row["std_mbps"]), _number(row["q50_mbps"]), _percent(row["change_percent"])]
+        cells = [plain(row[key]) for key in keys]
+        if ways:
+            cells += [_number(mean_of(result, row, names)) for names in ways]
+        else:
+            cells += [_number(row["mean_mbps"]), interval(row, by_start=starts), *[ends(seeds)] * several]
+            cells += [_number(row["std_mbps"]), _number(row["q50_mbps"]), _percent(row["change_percent"])]
         if compared:
             cells += [_number(row["published_mean_mbps"]), _number(row["ratio"])]
         cells += [_share(row[UTILIZATION])]
@@ -75,7 +82,8 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         header = ["flow", "goodput", *spread, "std", "share", "Jain's index", *counts_of]
         jain = "-" if math.isnan(flows[0]["jain_all"]) else f"{flows[0]['jain_all']:.3f}"
         apart = _apart(result, seeds if several else None)
-        whole = ["all", _number(row["mean_mbps"]), *apart(ALL), _number(row["std_mbps"]), "", jain]
+        sums = [_number(row["mean_mbps"]), *apart(ALL), _number(row["std_mbps"])]
+        whole = ["all", *(["-"] * len(sums) if opposite(result) else sums), "", jain]
         whole += counted
     else:
         header = ["goodput", "95% interval", *spread, "std", "median", *counts_of]
@@ -93,7 +101,9 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         lines, whole, limit = [counts_of], counted, []
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     of = intervals(result.records)
-    if flows and (of or interval(row) == THE_SAME):
+    if opposite(result):
+        of = ""
+    elif flows and (of or interval(row) == THE_SAME):
         # A table of flows has no column for it.
         of = f"all flows together: 95% interval {interval(row)}, {of.partition(': ')[2]}" if of else THE_SAME
     notes = [line for line in (about, by_start(result.moved) or of, *limit) if line]

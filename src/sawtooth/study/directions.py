@@ -1,0 +1,42 @@
+"""Flows that go opposite ways: no line carries the sum of their goodputs, so each way has its own."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.scenario.compiler import flow_names
+from sawtooth.study.shares import ALL
+
+if TYPE_CHECKING:
+    from sawtooth.study.result import StudyResult
+
+
+def directions(result: StudyResult) -> dict[str, int]:
+    """0 for flows that go as the first one does, 1 for those that go its way back, by name."""
+    scenario = result.study.points(overrides=result.description["overrides"])[0].scenario
+    flows = scenario.compile().flows
+    names = flow_names(scenario)
+    ways = {one.name: int(one.forward == flows[0].backward) for one in flows}
+    return {name: ways[name] for name in names if name in ways}
+
+
+def opposite(result: StudyResult) -> list[list[str]]:
+    """The names of the flows of each way; empty where all go the same way."""
+    ways = directions(result)
+    both = list(dict.fromkeys(ways.values()))
+    return [[name for name, its in ways.items() if its == way] for way in both] if len(both) > 1 else []
+
+
+def flows_of(result: StudyResult, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each flow of a point, all seeds together."""
+    if result.shares.empty:
+        return []
+    keys = list(result.places[0].key)
+    shares: Any = result.shares[result.shares["seed"] == ALL].to_dict("records")
+    return [one for one in shares if all(one[key] == row[key] for key in keys)]
+
+
+def mean_of(result: StudyResult, row: dict[str, Any], names: list[str]) -> float:
+    """Mbit/s: the mean goodput of these flows of a point together, all seeds."""
+    return math.fsum(one["mean_mbps"] for one in flows_of(result, row) if one["flow"] in names)
