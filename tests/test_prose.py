@@ -21,7 +21,6 @@ NOT_YET = {
     "design.md",
     "gallery.md",
     "reference/api.md",
-    "reference/study.md",
     "reference/tables.md",
     "reference/whatif.md",
     "reliability.md",
