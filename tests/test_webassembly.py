@@ -104,7 +104,7 @@ def _digests(tables: dict[str, dict[str, Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _native(scenario: dict[str, Any], *, watched: bool = False) -> dict[str, Any]:
+def run_native(scenario: dict[str, Any], *, watched: bool = False) -> dict[str, Any]:
     simulation = _core.Simulation(json.dumps(scenario), watched=watched)
     assert simulation.advance(scenario["duration_ns"], 2**62)
     return {
@@ -117,7 +117,7 @@ def _native(scenario: dict[str, Any], *, watched: bool = False) -> dict[str, Any
 @pytest.fixture(scope="module")
 def native() -> dict[str, dict[str, Any]]:
     """What the native core makes of each scenario."""
-    return dict(zip(SCENARIOS, map(_native, _compiled()), strict=True))
+    return dict(zip(SCENARIOS, map(run_native, _compiled()), strict=True))
 
 
 def test_every_kind_of_scenario_gives_the_tables_of_the_native_core_in_node(
@@ -135,7 +135,7 @@ def test_what_happens_is_told_there_as_by_the_native_core(lab: Path) -> None:
     names += ["without SACK and timestamps, merged"]
     compiled = dict(zip(SCENARIOS, _compiled(), strict=True))
     for name, told in zip(names, ask(lab, "watch", [compiled[name] for name in names]), strict=True):
-        native = _native(compiled[name], watched=True)
+        native = run_native(compiled[name], watched=True)
         assert native["digests"]["events.event"][1] > 5, name
         assert told == native, name
 
