@@ -298,7 +298,7 @@ def test_the_text_names_groups_with_their_probabilities() -> None:
     ]
     doubtful = replace(told, unknown="it is too short")
     assert doubtful.text().splitlines()[:2] == [
-        "congestion control: unknown, it is too short",
+        "congestion control: unknown: it is too short",
         "what would help: a longer one",
     ]
     assert doubtful.best is None

@@ -23,7 +23,7 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
     if not answers:
         return "\n".join([*lines, "", "expected goodput: not shown, because the self-test fails"])
     lines += [
-        f"cannot tell: what {one.cc} gets, but that it is {rate(one.low_bps)} or more" for one in answers if one.open
+        f"not answered: what {one.cc} gets; only that it is at least {rate(one.low_bps)}" for one in answers if one.open
     ]
     told = [one for one in answers if not one.open]
     if not told:
