@@ -207,7 +207,9 @@ def test_others_do_not_keep_the_right_ones_from_work(caplog: pytest.LogCaptureFi
 
 
 def test_a_worker_that_nobody_has_looked_at_refuses_by_itself() -> None:
-    same, other = (pickle.loads(Call("f", asked, abs, [-1, -2]).packed()) for asked in (versions(), {"sawtooth": "0"}))
+    same, other = (
+        pickle.loads(Call("k", "f", asked, abs, [-1, -2]).packed()) for asked in (versions(), {"sawtooth": "0"})
+    )
     assert pickle.loads(same).results == [1, 2]
     assert (pickle.loads(other).refused, pickle.loads(other).results) == (True, [])
     assert isinstance(pickle.loads(other), Answer)

@@ -39,6 +39,10 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
+class Misfit(Exception):
+    """Raised by ``done`` of ``fan_out``: what it got is not its task's result. ``Workers`` do the task again."""
+
+
 class Workers(Protocol):
     """Who fans out work by other means: ``sawtooth.cluster.Cluster``."""
 

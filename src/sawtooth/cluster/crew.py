@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ LOOK_S = 1.0
 """Between looks at who is there."""
 PATIENCE_S = 10.0
 """Without any worker, before that is said."""
+MOST_BAD = 3
+"""Answers of a worker that are none, before it is used no more."""
 _FEW = 5
 
 _log = logging.getLogger(__name__)
@@ -30,6 +33,7 @@ class Crew:
         self._silent = False
         self.alive: dict[str, int] = {}
         self.refused: dict[str, str] = {}
+        self._bad: Counter[str] = Counter()
 
     @property
     def threads(self) -> int:
@@ -48,11 +52,14 @@ class Crew:
         new = [address for address in there if address not in self.alive and address not in self.refused]
         if new:
             self._ask(new)
+        self._bad = Counter({address: count for address, count in self._bad.items() if address in there})
         self.refused = {address: why for address, why in self.refused.items() if address in there}
         self.alive = {address: there[address] for address in self.alive if address in there}
         if self.refused and not self.alive:
             message = f"none of {len(self.refused)} workers can be used: {self._reasons()}"
             fix = "install the same sawtooth with the same packages at the workers, and start them again"
+            if set(self.refused) <= {address for address, count in self._bad.items() if count >= MOST_BAD}:
+                fix = "look at the logs of the workers, and start them again; the same command continues"
             raise SawtoothError("no-workers", message, fix=fix)
         if there:
             self._since = time.monotonic()
@@ -61,6 +68,19 @@ class Crew:
             _log.warning("the scheduler has no workers: waiting for them (Ctrl-C ends it)")
         self._next = time.monotonic() + LOOK_S
         return bool(new)
+
+    def blame(self, address: str, why: str) -> None:
+        """An answer of this worker was none. Raises SawtoothError ``no-workers`` where it was the last one to use."""
+        self._bad[address] += 1
+        if address in self.alive and self._bad[address] >= MOST_BAD:
+            self._refuse({address: f"{MOST_BAD} of its answers were none; the last: {why}"})
+            del self.alive[address]
+            self.look(at_once=True)
+
+    def _refuse(self, reasons: Mapping[str, str]) -> None:
+        self.refused |= reasons
+        for address, why in list(reasons.items())[:_FEW]:
+            _log.warning("worker %s is not used: %s", address, why)
 
     def _ask(self, new: list[str]) -> None:
         own = versions()
@@ -75,9 +95,7 @@ class Crew:
             elif isinstance(found, ImportError):
                 refused[address] = f"it has no sawtooth of this kind ({plain(str(found), 100)})"
             # Else it went away while it was asked; if it is back, it is asked again.
-        self.refused |= refused
-        for address, why in list(refused.items())[:_FEW]:
-            _log.warning("worker %s is not used: %s", address, why)
+        self._refuse(refused)
 
     def _reasons(self) -> str:
         told = [f"{address}: {why}" for address, why in list(self.refused.items())[:_FEW]]

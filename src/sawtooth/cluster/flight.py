@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sawtooth.cluster.call import Answer, Call, tell
+from sawtooth.cluster.call import Answer, Call, NoAnswer, checked, tell
 from sawtooth.cluster.crew import Crew
 from sawtooth.errors import InputError, SawtoothError
 from sawtooth.plain import plain
 from sawtooth.run import versions
-from sawtooth.work import GRACE_S, POLL_S
+from sawtooth.work import GRACE_S, POLL_S, Misfit
 
 GROUP_S = 4.0
 """What a group is to take: few for the scheduler, and a worker that dies loses little."""
@@ -30,12 +30,13 @@ AHEAD = 2
 """Groups for each thread of the workers: one runs, the next is there when it ends."""
 _NAP_S = 0.1
 _FETCH_S = 60.0
-_REFUSALS = 100
-"""Groups in a row that come back because workers are others than they were."""
+_UNDONE = 100
+"""More groups that came back undone than done."""
 
 
 @dataclass(frozen=True)
 class _Group:
+    key: str
     numbers: tuple[int, ...]
     only: frozenset[str] | None
     """The workers that it is kept to."""
@@ -64,7 +65,7 @@ class Flight:
         self._submitted = 0
         self._each_s = math.nan
         """What a task takes, lately."""
-        self._refusals = 0
+        self._undone = 0
 
     def run(
         self,
@@ -128,58 +129,72 @@ class Flight:
         return max(1, min(MOST_IN_GROUP, even, int(wanted_s / max(self._each_s, 1e-6))))
 
     def _submit(self, numbers: tuple[int, ...], *, alone: bool = False) -> None:
-        call = Call(self._name, versions(), self._function, [self._tasks[number] for number in numbers])
         only = self._crew.only
         self._submitted += 1
         key = f"{self._name}-{self._submitted}"
+        call = Call(key, self._name, versions(), self._function, [self._tasks[number] for number in numbers])
         future = self._client.submit(pickle.loads, call.packed(), key=key, workers=only, pure=False)
-        self._under_way[future] = _Group(numbers, frozenset(only) if only is not None else None, alone)
+        self._under_way[future] = _Group(key, numbers, frozenset(only) if only is not None else None, alone)
         future.add_done_callback(self._landed.put)
 
-    def _again(self, future: Any) -> None:
-        """Its tasks are to be done anew; what it may still say is not listened to."""
+    def _again(self, future: Any, done: int = 0) -> None:
+        """Its tasks, but for the first that are done, are to be done anew; what it may still say is not listened to."""
         group = self._under_way.pop(future)
-        (self._alone if group.alone else self._waiting).extendleft(reversed(group.numbers))
+        (self._alone if group.alone else self._waiting).extendleft(reversed(group.numbers[done:]))
         future.cancel()
 
     def _land(self, future: Any, done: Callable[[int, Any], None]) -> None:
         group = self._under_way.get(future)
         if group is None:
             return
-        answer = self._answer(future, group)
-        if answer is None or answer.refused:
-            self._refusals += 1
-            if self._refusals > _REFUSALS:
-                message = f"{_REFUSALS} groups of tasks in a row came back undone"
-                fix = "look at the logs of the workers; the same command continues"
-                raise SawtoothError("worker-died", message, fix=fix)
-            if future in self._under_way:
-                self._again(future)
-            self._crew.look(at_once=True)
+        handed = 0
+        try:
+            answer = self._answer(future, group)
+            if answer is None:
+                return
+            for number, result in zip(group.numbers, answer.results, strict=False):
+                done(number, result)
+                handed += 1
+        except (NoAnswer, Misfit) as error:
+            sender = self._sender(future)
+            self._again(future, handed)
+            self._count_undone(str(error))
+            if sender is not None:
+                self._crew.blame(sender, str(error))
             return
-        self._refusals = 0
+        self._undone = max(0, self._undone - 1)
         del self._under_way[future]
         future.release()
         if answer.results:
             each_s = answer.took_s / len(answer.results)
             self._each_s = each_s if math.isnan(self._each_s) else 0.8 * self._each_s + 0.2 * each_s
-        for number, result in zip(group.numbers, answer.results, strict=False):
-            done(number, result)
         if answer.error is not None:
             raise answer.error
-        # None without an error, unless somebody else told this flight to end.
-        self._waiting.extendleft(reversed(group.numbers[len(answer.results) :]))
+
+    def _count_undone(self, why: str) -> None:
+        self._undone += 1
+        if self._undone > _UNDONE:
+            message = f"{_UNDONE} groups of tasks more came back undone than done; the last: {why}"
+            fix = "look at the logs of the workers; the same command continues"
+            raise SawtoothError("worker-died", message, fix=fix)
+        self._crew.look(at_once=True)
+
+    def _sender(self, future: Any) -> str | None:
+        """The worker that gave the answer, as the scheduler knows it."""
+        try:
+            holders = self._client.who_has([future]).get(future.key, ())
+        except Exception:
+            return None
+        return next(iter(holders), None)
 
     def _answer(self, future: Any, group: _Group) -> Answer | None:
-        """None: it is to be done again."""
+        """None: its tasks were taken back. Raises NoAnswer."""
         if future.status in ("cancelled", "lost"):
             if not self._is_there():
                 raise self._lost()
-            return None
+            raise NoAnswer("it was lost on the way")
         try:
-            found = pickle.loads(future.result(timeout=_FETCH_S))
-            assert isinstance(found, Answer)
-            return found
+            said = future.result(timeout=_FETCH_S)
         except self._killed as error:
             if len(group.numbers) > 1:
                 del self._under_way[future]
@@ -189,13 +204,12 @@ class Flight:
             message = f"{task}: workers that ran it died, one after the other: {plain(str(error), 200)}"
             fix = "give workers more memory, or look at their logs; the same command continues"
             raise SawtoothError("worker-died", message, fix=fix) from error
-        except (ImportError, AttributeError):
-            # A worker that nobody has looked at yet has other modules.
-            return None
-        except (OSError, asyncio.CancelledError):
+        except (Exception, asyncio.CancelledError) as error:
+            # The call itself raises nothing: it was not called, as by a worker that has other modules.
             if not self._is_there():
-                raise self._lost() from None
-            return None
+                raise self._lost() from error
+            raise NoAnswer(f"{type(error).__name__}: {plain(str(error), 100)}") from error
+        return checked(said, group.key, self._function, len(group.numbers))
 
     def _end(self, stop: Callable[[], None]) -> None:
         """Passes the word on, waits a little for those that run, and takes back the rest."""

@@ -24,7 +24,7 @@ from sawtooth.study.result import Place, StudyResult
 from sawtooth.study.store import STOP, computed, finish, is_done, keep, results_directory, sealed
 from sawtooth.study.study import Point, Study
 from sawtooth.study.worker import Outcome, Task, run_point
-from sawtooth.work import Workers, fan_out
+from sawtooth.work import Misfit, Workers, fan_out
 
 _log = logging.getLogger(__name__)
 
@@ -170,12 +170,17 @@ def _run_tasks(
 ) -> None:
     done = points - len(tasks)
 
-    def count(_: int, outcome: Outcome) -> None:
+    def count(number: int, outcome: Outcome) -> None:
         nonlocal done
+        task = tasks[number]
+        if outcome.point != task.point:
+            raise Misfit(f"the result of another point than {task.point}")
         if outcome.error is not None:
             raise outcome.error.at(field=f"point {outcome.point}")
         if outcome.files is not None and not is_done(directory, outcome.point):
-            keep(directory, outcome.point, outcome.files)
+            keep(directory, outcome.point, outcome.files, task.scenario)
+        if outcome.saved and not is_done(directory, outcome.point):
+            raise Misfit(f"the point {outcome.point} was not saved")
         done += outcome.saved
         _log.info("point %s: %s", outcome.point, "done" if outcome.saved else "stopped")
 

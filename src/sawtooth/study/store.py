@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import itertools
+import json
 import os
 import secrets
 import shutil
@@ -27,7 +28,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from sawtooth.errors import SawtoothError
-from sawtooth.run import is_saved
+from sawtooth.run import TABLES, Run, is_saved
 from sawtooth.storage import (
     ASIDE,
     below,
@@ -39,6 +40,7 @@ from sawtooth.storage import (
     write_description,
     writing,
 )
+from sawtooth.work import Misfit
 
 FORMAT = 1
 DESCRIPTION = "study.json"
@@ -50,6 +52,8 @@ STOP = "stop"
 """While this file is there, workers end their points early."""
 SEAL = ".seal"
 """Random text: a worker on another machine that reads the same sees the same directory."""
+_FILES = {"run.json", *(f"{name}.parquet" for name in TABLES)}
+"""What a saved run may consist of."""
 
 
 @contextmanager
@@ -153,12 +157,24 @@ def point_directory(directory: Path, point: str) -> Path:
     return directory / "points" / point
 
 
-def keep(directory: Path, point: str, files: Mapping[str, bytes]) -> None:
-    """Saves a run that a worker elsewhere made, whole or not at all. Raises SawtoothError as ``Run.save``."""
+def keep(directory: Path, point: str, files: Mapping[str, bytes], scenario: Mapping[str, Any]) -> None:
+    """Saves a run of that scenario, which a worker elsewhere made, whole or not at all.
+
+    Raises SawtoothError as ``Run.save``, and Misfit where the files are no whole run of it.
+    """
+    # Before a name of theirs becomes a path.
+    if not isinstance(files, dict) or not set(files) <= _FILES:
+        raise Misfit(f"the files of the point {point} are not those of a run")
     with new_directory(point_directory(directory, point)) as aside:
         for name, content in files.items():
             with writing(aside / name):
                 (aside / name).write_bytes(content)
+        try:
+            found = Run.load(aside)
+        except SawtoothError as error:
+            raise Misfit(f"the files of the point {point} are no whole run: {error.message}") from error
+        if found.scenario.to_dict() != json.loads(json.dumps(scenario)):
+            raise Misfit(f"the run of the point {point} is of another scenario")
 
 
 def sealed(directory: Path) -> str:
