@@ -6,14 +6,17 @@ import contextlib
 import http.client
 import json
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from sawtooth.errors import SawtoothError
 from sawtooth.lab import Server, Site
 from sawtooth.lab.site import KINDS
+from sawtooth.lab.workers import Gone, _Worker
 
 
 @pytest.fixture
@@ -66,3 +69,25 @@ def test_too_many_parameters_are_answered_with_words(server: Server, count: int)
     assert status == 400
     error = json.loads(told)["error"]
     assert (error["code"], error["field"], error["fix"]) == ("bad-usage", "query", "send at most 8 parameters")
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_what_a_client_says_meanwhile_costs_nothing_and_that_it_goes_is_seen(goes: bool) -> None:
+    near, far = socket.socketpair()
+    with near, far:
+        worker = _Worker(near, None, 1.0)
+        worker._until = time.monotonic() + 1.0
+        worker._process = subprocess.Popen(
+            ["sleep", "60"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        far.sendall(b"more than was asked for")
+        if goes:
+            threading.Timer(0.3, far.close).start()
+        try:
+            begun, used = time.monotonic(), time.thread_time()
+            with pytest.raises(Gone if goes else SawtoothError):
+                worker.frame()
+            assert time.thread_time() - used < 0.1
+            assert (time.monotonic() - begun < 0.9) is goes
+        finally:
+            worker.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from sawtooth.module.answers import Answers, Garbled, packed
@@ -176,3 +178,40 @@ def test_bytes_that_are_no_answer_are_garbled_and_run_nothing() -> None:
         finally:
             os.close(ours)
             os.close(theirs)
+
+
+BOMB = "\n".join(["#define A0 int x", *(f"#define A{n} {f'A{n - 1}; ' * 10}" for n in range(1, 6)), *["A5"] * 400])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('#include "/dev/zero"', "out of memory"),
+        ('#include "/dev/tty"', "/dev/tty"),
+        ('#include "tcp_mine.c"', "nested"),
+        ('#include "pipe"', "the compiler did not end within 3 s"),
+        (BOMB, "File size limit exceeded"),
+        ("char large[1 << 30] = {1};", "File size limit exceeded"),
+        ("\n".join(f"#warning {'x' * 200}" for _ in range(10_000)) + "\n#error", "x"),
+    ],
+    ids=["zeros", "terminal", "itself", "pipe", "macros", "array", "complaints"],
+)
+def test_a_source_that_never_ends_for_the_compiler_is_refused_in_bounded_time_and_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    monkeypatch.setattr("sawtooth.module.compiler._TIMEOUT_S", 3.0 if "pipe" in text else 60.0)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "tcp_mine.c").write_text(text)
+    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    error = refusal(module(tmp_path / "tcp_mine.c"))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (error.code, error.file) == ("compile-failed", str(tmp_path / "tcp_mine.c"))
+    assert says in error.message
+    assert time.monotonic() - begun < 100
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 60
+    # kB
+    assert after.ru_maxrss < 1.3 * 2**20
+    compilers = [
+        one for one in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(one.info["cmdline"] or [])
+    ]
+    assert compilers == []

@@ -73,6 +73,9 @@ class _Worker:
     def __init__(self, client: socket.socket, page: str | None, limit_s: float) -> None:
         self.page = page
         self._client = client
+        self._gone = select.poll()
+        # What it says meanwhile is not read, and is no sign: that it goes is all there is to know.
+        self._gone.register(client, select.POLLRDHUP)
         self._limit_s = limit_s
         self._until = float("inf")
         self._ended = threading.Event()
@@ -97,17 +100,8 @@ class _Worker:
 
     def look(self) -> None:
         """Raises Gone when nobody waits any more."""
-        if self._ended.is_set():
+        if self._ended.is_set() or self._gone.poll(0):
             raise Gone
-        # A client says nothing more until it is answered, unless that it goes.
-        if select.select([self._client], [], [], 0)[0]:
-            with contextlib.suppress(BlockingIOError):
-                try:
-                    said = self._client.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-                except ConnectionError:
-                    said = b""
-                if not said:
-                    raise Gone
 
     def frame(self) -> tuple[dict[str, Any], bytes, bytes] | None:
         """The next one: its head, its body, and all its bytes. None: it has told all.
@@ -130,11 +124,14 @@ class _Worker:
         assert self._process.stdout is not None
         found = bytearray()
         pipe = self._process.stdout.fileno()
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        poll.register(self._client, select.POLLRDHUP)
         while len(found) < count:
             if time.monotonic() > self._until:
                 fix = "ask for less, or use the command line, which has no limit"
                 raise SawtoothError("interrupted", f"it took more than {self._limit_s:g} s", fix=fix)
-            ready, _, _ = select.select([pipe, self._client.fileno()], [], [], _POLL_S)
+            ready = [opened for opened, _ in poll.poll(1000 * _POLL_S)]
             self.look()
             if pipe not in ready:
                 continue

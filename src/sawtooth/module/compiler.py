@@ -6,12 +6,17 @@ compiler, its options. Ours is compiled once, and linked with each.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
+import tempfile
+import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -22,6 +27,10 @@ from sawtooth.temporary import cache, directory
 
 NAMES = ("cc", "gcc", "clang")
 _TIMEOUT_S = 120.0
+_MOST = {"d": 1 << 20, "f": 1 << 17, "t": 120}
+"""Limits of the shell's ulimit: kB of data, blocks of 512 bytes (64 MiB) a file, seconds of processor time."""
+_MOST_SAID = 1 << 20
+"""Bytes of complaints."""
 _OPTIONS = (
     "-std=gnu11",
     "-O2",
@@ -115,16 +124,46 @@ def _version(compiler: tuple[str, ...]) -> bytes:
 
 
 def _run(command: Sequence[str], given: Sequence[str]) -> bytes:
+    """What the compiler prints. Sources are anybody's: they get so much time, memory and room on the disk."""
+    limits = "".join(f"ulimit -S -{name} {most} 2>/dev/null; " for name, most in _MOST.items())
     plainly = {**os.environ, "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, env=plainly, stdin=subprocess.DEVNULL, timeout=_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        message = f"the compiler did not end within {_TIMEOUT_S:.0f} s"
-        raise InputError("compile-failed", message, file=given[0], fix="correct the source") from error
-    except OSError as error:
-        raise SawtoothError("tool-missing", f"the C compiler cannot be run: {error}", fix="install gcc") from error
-    if done.returncode:
-        raise complaints.refused(done.stderr.decode(errors="replace"), given)
-    return done.stdout
+    with tempfile.TemporaryFile() as printed:
+        try:
+            # A session of its own: no terminal to read from, and what the compiler starts ends with it.
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", f'{limits}exec "$@"', "sh", *command],
+                env=plainly,
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SawtoothError("tool-missing", f"the C compiler cannot be run: {error}", fix="install gcc") from error
+        assert process.stderr is not None
+        threading.Thread(target=_end_after, args=(process, _TIMEOUT_S), daemon=True).start()
+        begun = time.monotonic()
+        with process.stderr:
+            said = process.stderr.read(_MOST_SAID).decode(errors="replace")
+            if len(said) >= _MOST_SAID:
+                _end(process)
+        status = process.wait()
+        if status and time.monotonic() - begun >= _TIMEOUT_S:
+            message = f"the compiler did not end within {_TIMEOUT_S:.0f} s"
+            raise InputError("compile-failed", message, file=given[0], fix="correct the source")
+        if status:
+            raise complaints.refused(said, given)
+        printed.seek(0)
+        return printed.read()
+
+
+def _end_after(process: subprocess.Popen[bytes], limit_s: float) -> None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(limit_s)
+        return
+    _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -33,7 +33,8 @@ def refused(said: str, sources: Sequence[str]) -> InputError:
             message = f"it uses {symbol[1]}, which is not defined"
             fix = f'if another of its files defines it, name both: source = ["{Path(sources[0]).name}", "…"]; {_OWN}'
             return InputError("compile-failed", message, file=sources[0], fix=fix)
-        words = plain(said.strip().splitlines()[-1] if said.strip() else "it said nothing", 200)
+        lines = said.strip().splitlines() or ["it said nothing"]
+        words = plain(next((line for line in lines if " error: " in line), lines[-1]), 200)
         return InputError("compile-failed", f"the compiler failed: {words}", file=sources[0], fix="correct the source")
     file, line, text = found[0]
     message = f"line {line}: {plain(text, 200)}"
