@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.display.page import picture, table
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import colour
+from sawtooth.meta import limit_lines
 from sawtooth.report.plots import draw
 from sawtooth.run import Run
 from sawtooth.stats import latencies, throughput_by_flow
@@ -41,7 +42,7 @@ def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
 
 
 def told(run: Run) -> tuple[str, list[str]]:
-    """A heading, and lines: flows, the queue, probes, tables, warnings."""
+    """A heading, and lines: flows, the queue, probes, what limits flows, tables, warnings."""
     asked = run.scenario
     warmup = f" after {asked.warmup} of warm-up" if asked.warmup.ns else ""
     heading = f"Run of {asked.name} on {run.engine}: {asked.topology}, {asked.duration}{warmup}, seed {asked.seed}"
@@ -59,6 +60,8 @@ def told(run: Run) -> tuple[str, list[str]]:
         answered = one.rtt_s[one.rtt_s == one.rtt_s]
         median = f"median {sorted(answered)[len(answered) // 2] * 1e3:.4g} ms, " if len(answered) else ""
         said.append(f"{one.name}: {median}{len(one.rtt_s) - len(answered)} of {len(one.rtt_s)} lost")
+    if len(found) <= _MOST:
+        said += [f"limit of {line}" for line in limit_lines(run.limits)]
     said.append("tables: " + ", ".join(sorted(run.tables)))
     return heading, said + [f"warning: {warning}" for warning in run.warnings]
 
