@@ -75,6 +75,8 @@ CODES: dict[str, int] = {
     "unmatched-series": BAD_INPUT,
     "bad-target": BAD_INPUT,
     "bad-usage": BAD_INPUT,
+    "bad-program": BAD_INPUT,
+    "bad-measure": BAD_INPUT,
     "compile-failed": BAD_INPUT,
     "module-refused": BAD_INPUT,
     # What was given is fine; doing it failed.
@@ -96,6 +98,7 @@ CODES: dict[str, int] = {
     "guest-failed": FAILURE,
     "guest-timeout": FAILURE,
     "testbed-failed": FAILURE,
+    "program-not-ready": FAILURE,
     "missing-capability": FAILURE,
     "probe-failed": FAILURE,
     "internal": FAILURE,

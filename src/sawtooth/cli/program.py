@@ -21,6 +21,7 @@ from sawtooth.cli.commands import sawtooth
 from sawtooth.cli.compare_command import compare
 from sawtooth.cli.completion import completion
 from sawtooth.cli.congestion_command import congestion
+from sawtooth.cli.exec_command import exec_
 from sawtooth.cli.find_command import find
 from sawtooth.cli.kernel_commands import doctor, kernel
 from sawtooth.cli.lab_command import lab
@@ -50,6 +51,7 @@ for _command in (
     results,
     watch,
     whatif,
+    exec_,
 ):
     sawtooth.add_command(_command)
 

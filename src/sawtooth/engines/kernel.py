@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 24 * 3600.0
 MEMORY = "1024M"
-_PREFIX = "st-1-0-"
+PREFIX = "st-1-0-"
 _DUALPI2_SINCE = (6, 17)
 
 
@@ -67,7 +67,6 @@ class Kernel:
         """Boots, measures and reads. Raises SawtoothError: as ``check``; ``guest-failed``, ``testbed-failed``,
         ``interrupted``; ``unwritable-output`` and ``disk-full`` for captures.
         """
-        from sawtooth.kernel import Guest
         from sawtooth.testbed import outcome
         from sawtooth.testbed.place import Place
         from sawtooth.testbed.traffic import captured_hosts
@@ -75,8 +74,7 @@ class Kernel:
         self.check(scenario)
         compiled = scenario.compile()
         captured = [] if self.capture is None else captured_hosts(compiled, self.capture_at)
-        found = _kernel(compiled)
-        called = _called(compiled, found)
+        called = _called(compiled, _kernel(compiled))
 
         def look() -> None:
             if stop is not None and stop():
@@ -86,20 +84,12 @@ class Kernel:
                 progress(outcome.progress(share))
 
         begun = time.perf_counter()
-        with directory() as own, processor() as cpu:
+        with directory() as own:
             share = own / "share"
             share.mkdir()
-            outcome.prepare(share, scenario, Place(), _PREFIX, capture=captured, called=called)
-            guest = Guest(found, cpu=cpu, memory=MEMORY, seed=scenario.seed, words=_words(compiled))
-            command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
-            ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look)
-            outcome.check(share, ended.exit_code)
-            meta: dict[str, Any] = {
-                "kernel": found.describe(),
-                # Differ from run to run, unlike everything else.
-                "cpu_s": ended.cpu_s,
-                "wall_s": time.perf_counter() - begun,
-            }
+            outcome.prepare(share, compiled, Place(), PREFIX, traffic=scenario.traffic, capture=captured, called=called)
+            meta = boot(share, compiled, look)
+            meta["wall_s"] = time.perf_counter() - begun
             result = outcome.run(share, scenario, self.name, meta, called=called)
             if self.capture is not None:
                 outcome.keep_captures(share, self.capture)
@@ -109,6 +99,31 @@ class Kernel:
 
 
 ENGINE: Engine = Kernel()
+
+
+def boot(
+    share: Path,
+    compiled: Compiled,
+    look: Callable[[], None],
+    *,
+    memory: str = MEMORY,
+    places: Sequence[Path] = (),
+) -> dict[str, Any]:
+    """Runs the testbed's task in ``share`` in a guest, as ``Guest.run`` has the rest. Metadata: the kernel, and the
+    processor time, which differs from run to run.
+
+    Raises SawtoothError: ``kernel-missing``, ``guest-failed``, ``testbed-failed``, and what ``look`` raises.
+    """
+    from sawtooth.kernel import Guest
+    from sawtooth.testbed import outcome
+
+    found = _kernel(compiled)
+    with processor() as cpu:
+        guest = Guest(found, cpu=cpu, memory=memory, seed=compiled.seed, words=_words(compiled))
+        command = [sys.executable, "-m", "sawtooth.testbed", "/run/sawtooth"]
+        ended = guest.run(command, share=share, timeout_s=TIMEOUT_S, poll=look, places=places)
+    outcome.check(share, ended.exit_code)
+    return {"kernel": found.describe(), "cpu_s": ended.cpu_s}
 
 
 def _kernel(compiled: Compiled) -> Installed:

@@ -91,9 +91,10 @@ class Netns:
         names = [namespace.name for namespace in build(scenario.compile(), place, own).namespaces]
         begun, before = time.perf_counter(), _processor_ticks()
         with run_directory() as directory:
-            outcome.prepare(directory, scenario, place, own, capture=captured)
+            compiled = scenario.compile()
+            outcome.prepare(directory, compiled, place, own, traffic=scenario.traffic, capture=captured)
             try:
-                self._measure(directory, scenario, progress, stop)
+                measure(directory, scenario.duration.seconds, progress, stop)
             finally:
                 remove(names)
             busy, all_ticks = (now - then for now, then in zip(_processor_ticks(), before, strict=True))
@@ -110,35 +111,34 @@ class Netns:
                 outcome.keep_captures(directory, self.capture)
         return result
 
-    def _measure(self, directory: Path, scenario: Scenario, progress: Progress | None, stop: Stop | None) -> None:
-        """Runs the testbed in a process group of its own, which ends with this call."""
-        from sawtooth.testbed import outcome
-
-        deadline = time.monotonic() + scenario.duration.seconds + _PATIENCE_S
-        command = [sys.executable, "-m", "sawtooth.testbed", str(directory)]
-        with (directory / outcome.STDERR).open("wb") as said:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
-            )
-        try:
-            while process.poll() is None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_POLL_S)
-                if progress is not None:
-                    progress(outcome.progress(directory))
-                if stop is not None and stop():
-                    fix = "run it again"
-                    raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
-                if time.monotonic() > deadline:
-                    message = f"the testbed did not end within {_PATIENCE_S:g} s of the scenario's end"
-                    fix = "run it again when this host has less to do, or use --engine kernel, whose time is virtual"
-                    raise SawtoothError("testbed-failed", message, fix=fix)
-        finally:
-            _end_group(process)
-        outcome.check(directory, process.returncode)
-
 
 ENGINE: Engine = Netns()
+
+
+def measure(directory: Path, duration_s: float, progress: Progress | None, stop: Stop | None) -> None:
+    """Runs the testbed for so long, in a process group of its own, which ends with this call."""
+    from sawtooth.testbed import outcome
+
+    deadline = time.monotonic() + duration_s + _PATIENCE_S
+    command = [sys.executable, "-m", "sawtooth.testbed", str(directory)]
+    with (directory / outcome.STDERR).open("wb") as said:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
+    try:
+        while process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_POLL_S)
+            if progress is not None:
+                progress(outcome.progress(directory))
+            if stop is not None and stop():
+                fix = "run it again"
+                raise SawtoothError("interrupted", "stopped before the end of the scenario", fix=fix)
+            if time.monotonic() > deadline:
+                message = f"the testbed did not end within {_PATIENCE_S:g} s of the scenario's end"
+                fix = "run it again when this host has less to do, or use --engine kernel, whose time is virtual"
+                raise SawtoothError("testbed-failed", message, fix=fix)
+    finally:
+        _end_group(process)
+    outcome.check(directory, process.returncode)
 
 
 def _end_group(leader: subprocess.Popen[bytes]) -> None:

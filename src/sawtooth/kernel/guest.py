@@ -70,13 +70,14 @@ class Guest:
         timeout_s: float,
         env: Mapping[str, str] | None = None,
         poll: Callable[[], None] | None = None,
+        places: Sequence[Path] = (),
     ) -> GuestResult:
         """Boots, runs ``argv`` as root of the guest, and powers off.
 
         The guest sees the host's files read-only, and ``share``, writable, at ``SHARE``; the program's output is in
-        ``share``/stdout and stderr. ``timeout_s`` is wall time. ``poll`` is called ten times a second and may raise,
-        which ends the guest. However this call ends, even by a kill of this process, it leaves no process and no
-        directory behind.
+        ``share``/stdout and stderr. It reaches ``places``, directories, where they lie, also below /tmp and in closed
+        ones. ``timeout_s`` is wall time. ``poll`` is called ten times a second and may raise, which ends the guest.
+        However this call ends, even by a kill of this process, it leaves no process and no directory behind.
 
         Raises SawtoothError: ``guest-timeout``, or ``guest-failed`` when the program did not come to its end.
         """
@@ -88,7 +89,7 @@ class Guest:
         begun = time.monotonic()
         with temporary.directory() as directory:
             self._fill(directory, argv, env or {})
-            ended = self._keep(directory, share, timeout_s, poll)
+            ended = self._keep(directory, share, timeout_s, poll, places)
             console = _tail(directory / "console")
         wall_s = time.monotonic() - begun
         if ended["timeout"]:
@@ -135,7 +136,12 @@ class Guest:
         ]
 
     def _keep(
-        self, directory: Path, share: Path, timeout_s: float, poll: Callable[[], None] | None
+        self,
+        directory: Path,
+        share: Path,
+        timeout_s: float,
+        poll: Callable[[], None] | None,
+        places: Sequence[Path],
     ) -> dict[str, float]:
         """Runs the kernel under a keeper, which cleans up after it even when this process is killed."""
         keeper = Path(__file__).with_name("keeper.py")
@@ -143,7 +149,7 @@ class Guest:
             "command": self._command(),
             "directory": str(directory.resolve()),
             "share": str(share.resolve()),
-            "places": [str(place.resolve()) for place in _places()],
+            "places": [str(place.resolve()) for place in (*_places(), *places)],
             "room_bytes": _bytes(self.memory) + _ROOM_BYTES,
             "cpu": self.cpu,
             "timeout_s": timeout_s,

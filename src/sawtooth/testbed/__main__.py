@@ -20,7 +20,7 @@ from typing import Any
 from sawtooth.compiled import Compiled
 from sawtooth.testbed.names import NAMESPACES
 from sawtooth.testbed.place import Place
-from sawtooth.testbed.plan import build
+from sawtooth.testbed.plan import Plan, build
 from sawtooth.testbed.traffic import orders
 
 TASK, ORDERS, ERROR, SYSTEM, SOURCE = "task.json", "orders", "error.txt", "system.json", "source"
@@ -52,13 +52,15 @@ def main(directory: Path) -> int:
             capture=task["capture"],
             virtual=task["place"]["virtual"],
         )
-        (directory / ORDERS).write_text(text, encoding="utf-8")
         (directory / SYSTEM).write_text(json.dumps(system()), encoding="utf-8")
-        done = subprocess.run(
-            [directory / SOURCE, directory / ORDERS], cwd=directory, stderr=subprocess.PIPE, text=True
-        )
-        if done.returncode:
-            raise OSError(done.stderr.strip() or f"the traffic source ended with status {done.returncode}")
+        source = [directory / SOURCE, directory / ORDERS]
+        if task.get("programs"):
+            _attend(task, plan, directory, source, text)
+        else:
+            (directory / ORDERS).write_text(text, encoding="utf-8")
+            done = subprocess.run(source, cwd=directory, stderr=subprocess.PIPE, text=True)
+            if done.returncode:
+                raise OSError(done.stderr.strip() or f"the traffic source ended with status {done.returncode}")
     except Exception as error:
         (directory / ERROR).write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
         return 1
@@ -67,6 +69,36 @@ def main(directory: Path) -> int:
         if not task["place"]["virtual"]:
             remove(names)
     return 0
+
+
+def _attend(task: dict[str, Any], plan: Plan, directory: Path, source: list[Path], text: str) -> None:
+    """The scenario's traffic, and beside it the programs of its hosts. Raises OSError."""
+    from sawtooth.testbed.apply import entered
+    from sawtooth.testbed.containers import Container, mount_groups
+    from sawtooth.testbed.programs import attend
+
+    if task["place"]["virtual"]:
+        mount_groups()
+    names = [host["name"] for host in task["compiled"]["hosts"]]
+    containers: dict[str, Container] = {}
+    try:
+        for host in dict.fromkeys(program["host"] for program in task["programs"]):
+            number = names.index(host)
+            namespace = plan.namespace_of(number)
+            if (control := task["controls"].get(host)) is not None:
+                with entered(namespace):
+                    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text(control)
+            places = [Path(place) for place in task["places"]]
+            containers[host] = Container(task["called"].get(host, host), NAMESPACES / namespace, task["hosts"], places)
+            text += f"watch {number}\n"
+
+        def begin(start_ns: int) -> None:
+            (directory / ORDERS).write_text(f"start {start_ns}\n{text}", encoding="utf-8")
+
+        attend(task, containers, directory, source, begin)
+    finally:
+        for container in containers.values():
+            container.close()
 
 
 def system() -> dict[str, Any]:

@@ -33,22 +33,26 @@ STDERR = "stderr"
 
 _OF_A_FLOW = re.compile(r"(flows\.\d+\.[a-z.]+): (.+)")
 """What the source says where a flow has more connections than files may be open."""
+_NOT_READY = re.compile(r"NotReadyError: (programs\.\d+): (.+)", re.DOTALL)
+"""What the supervisor of programs says of one that others wait for."""
 _AGAIN = "run it again; if it ends this way each time, report it with this message"
 
 
 def prepare(
     directory: Path,
-    scenario: Scenario,
+    compiled: Compiled,
     place: Place,
     prefix: str,
     *,
+    traffic: str,
     capture: Sequence[str],
     called: Mapping[str, str] | None = None,
+    programs: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes the task and lays the traffic source beside it. ``capture``: hosts where packet headers are kept;
-    ``called``: what the scenario calls a congestion control, and what the kernel there calls it.
+    ``called``: what the scenario calls a congestion control, and what the kernel there calls it; ``programs``: what
+    ``testbed.programs`` needs to run some.
     """
-    compiled = scenario.compile()
     for index, flow in enumerate(compiled.flows):
         if flow.arrivals is not None:
             transfers(compiled, index).tofile(directory / transfers_file(index))
@@ -61,11 +65,12 @@ def prepare(
     )
     task = {
         "compiled": replace(compiled, flows=flows).to_dict(),
-        "traffic": scenario.traffic,
+        "traffic": traffic,
         "place": vars(place),
         "prefix": prefix,
         "capture": list(capture),
         "owner": os.getpid(),
+        **(programs or {}),
     }
     (directory / TASK).write_text(json.dumps(task), encoding="utf-8")
     shutil.copy(source(), directory / SOURCE)
@@ -108,6 +113,9 @@ def check(directory: Path, status: int) -> None:
         if (named := _OF_A_FLOW.search(why)) is not None:
             fix = "lower the count of the flows, or raise the hard limit of open files (ulimit -Hn)"
             raise SawtoothError("testbed-failed", named[2], field=named[1], fix=fix)
+        if (named := _NOT_READY.fullmatch(why)) is not None:
+            fix = "see whether it runs by itself, and whether ready says how to tell that it serves"
+            raise SawtoothError("program-not-ready", f"the program {named[2]}", field=f"{named[1]}.ready", fix=fix)
         message = f"the testbed could not run it: {why}"
         fix = "find what is missing: sawtooth doctor; if nothing is, report this message"
         raise SawtoothError("testbed-failed", message, fix=fix)

@@ -111,7 +111,7 @@ def segment(one: Host, other: Host) -> tuple[int, int]:
 def largest_packet(compiled: Compiled) -> int:
     """Bytes of IP: the MTU of all devices."""
     hosts = compiled.hosts
-    pairs = [(hosts[compiled.source(flow)], hosts[compiled.target(flow)]) for flow in compiled.flows]
+    pairs = [(hosts[compiled.source(one)], hosts[compiled.target(one)]) for one in compiled.senders]
     datagrams = [datagram_bytes(flow) for flow in compiled.flows]
     return max([84, *(segment(one, other)[1] for one, other in pairs), *datagrams])
 

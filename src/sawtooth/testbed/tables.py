@@ -154,8 +154,10 @@ def _probes(raw: DataFrame, compiled: Compiled) -> DataFrame:
         sent = (probe.start_ns + np.arange(count) * probe.interval_ns) / 1e9
         rtt = np.full(count, math.nan)
         answers = raw[(raw["probe"] == index) & (raw["number"] < count)]
-        rtt[answers["number"].to_numpy()] = answers["rtt_ns"].to_numpy() / 1e9
-        sent[answers["number"].to_numpy()] = answers["sent_ns"].to_numpy() / 1e9
+        # Of whole numbers also where there is none.
+        numbers = answers["number"].to_numpy(dtype="int64")
+        rtt[numbers] = answers["rtt_ns"].to_numpy() / 1e9
+        sent[numbers] = answers["sent_ns"].to_numpy() / 1e9
         tables.append(pd.DataFrame({"t_s": sent, "probe": index, "rtt_s": rtt}))
     if not tables:
         return pd.DataFrame({"t_s": np.empty(0), "probe": np.empty(0, dtype="int64"), "rtt_s": np.empty(0)})

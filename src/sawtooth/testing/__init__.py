@@ -6,6 +6,8 @@
         result = sawtooth.run("office.toml")
         assert_holds(result, "mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)")
 
+``network`` runs programs of any language on a path, in virtual time.
+
 With pytest, the marker ``sawtooth_study`` and the fixture ``sawtooth_result`` run each study once a session.
 """
 
@@ -16,10 +18,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sawtooth.testing.network import network
+
 if TYPE_CHECKING:
     from sawtooth.study import StudyResult
 
-__all__ = ["assert_holds"]
+__all__ = ["assert_holds", "network"]
 
 _SEVERAL = "seeds=5 in the marker, or --sawtooth-seeds 5"
 

@@ -35,7 +35,7 @@ void parse_tcp_info(const void *data, unsigned length, struct sample *into) {
         .cwnd = info.tcpi_snd_cwnd, .ssthresh = info.tcpi_snd_ssthresh, .srtt_us = info.tcpi_rtt, .min_rtt_us = info.tcpi_min_rtt,
         .rto_us = info.tcpi_rto, .in_flight = info.tcpi_unacked - info.tcpi_sacked - info.tcpi_lost + info.tcpi_retrans,
         .delivered = info.tcpi_delivered, .delivered_ce = info.tcpi_delivered_ce, .state = info.tcpi_ca_state, .lost = info.tcpi_lost,
-        .pacing_bytes = info.tcpi_pacing_rate, .received_bytes = info.tcpi_bytes_received, .acked_bytes = info.tcpi_bytes_acked,
+        .pacing_bytes = info.tcpi_pacing_rate, .delivery_bytes = info.tcpi_delivery_rate, .received_bytes = info.tcpi_bytes_received, .acked_bytes = info.tcpi_bytes_acked,
         .rwnd_limited_us = info.tcpi_rwnd_limited, .sndbuf_limited_us = info.tcpi_sndbuf_limited,
         .segments = info.tcpi_data_segs_out, .retransmits = info.tcpi_total_retrans, .timeouts = timeouts};
 }

@@ -245,6 +245,13 @@ static void end_programs(void) { /* iperf3 ends by itself a little after the run
     }
 }
 
+volatile sig_atomic_t ended;
+
+static void end_early(int signal) { /* the run ends at the next look */
+    (void)signal;
+    ended = 1;
+}
+
 static void order(char *line) {
     char *rest = 0, *first = strtok_r(line, " \n", &rest);
     if (!first) return;
@@ -254,6 +261,8 @@ static void order(char *line) {
     else if (!strcmp(first, "seed")) seed = number(&rest);
     else if (!strcmp(first, "grace")) grace = number(&rest);
     else if (!strcmp(first, "lead")) lead = number(&rest);
+    else if (!strcmp(first, "start")) start_at = number(&rest);
+    else if (!strcmp(first, "watch")) watch_connections(number(&rest));
     else if (!strcmp(first, "directory")) directory = strdup(rest), directory[strcspn(directory, "\n")] = 0;
     else if (!strcmp(first, "namespace")) {
         namespaces = grown(namespaces, namespace_count, sizeof *namespaces);
@@ -318,12 +327,13 @@ int main(int argc, char **argv) {
     fclose(orders);
     raise_open_files();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGTERM, end_early);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_TIMERSLACK, 1ul); /* ns: sleep to the time that was meant */
     open_flow_tables();
     diag_open();
     /* A whole second of the clock, so that runs do not differ by where the kernel's timer ticks fall. */
-    start_at = (now() / SECOND + 1) * SECOND + lead;
+    if (!start_at) start_at = (now() / SECOND + 1) * SECOND + lead;
     for (int i = 0; i < program_count; i++) spawn_thread(run_program, &programs[i]);
     start_lines();
     start_changes();

@@ -343,6 +343,7 @@ void sample_all(void) {
     for (int i = 0; i < queue_count; i++) queues[i].before = queues[i].now, queues[i].sum = 0;
     for (int i = 0; i < link_count; i++) links[i].before = links[i].total;
     looks = 0;
+    open_connections();
     for (int64_t end = interval; looked_at < duration; end += interval) {
         if (end > duration) end = duration;
         while (looked_at < end) {
@@ -350,10 +351,12 @@ void sample_all(void) {
             sleep_until(start_at + looked_at);
             look();
             diag_sample();
+            if (ended) duration = end = looked_at;
         }
         sample_flows(end);
         sample_queues(end);
         sample_hosts(end);
+        sample_connections(end);
         show_progress(end);
     }
     fflush(0);

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -22,7 +23,7 @@ struct sample { /* one reading of tcp_info */
     int established;
     uint32_t cwnd, ssthresh, srtt_us, min_rtt_us, rto_us, in_flight, delivered, delivered_ce, state;
     int64_t lost;
-    uint64_t pacing_bytes, received_bytes, acked_bytes, rwnd_limited_us, sndbuf_limited_us, segments, retransmits, timeouts;
+    uint64_t pacing_bytes, delivery_bytes, received_bytes, acked_bytes, rwnd_limited_us, sndbuf_limited_us, segments, retransmits, timeouts;
 };
 
 struct session { /* one connection of a native flow, from its SYN to its close */
@@ -71,6 +72,7 @@ struct flow {
 };
 
 extern int64_t start_at, duration, interval;
+extern volatile sig_atomic_t ended; /* before the duration was over */
 extern uint64_t seed;
 extern struct flow *flows;
 extern int flow_count;
@@ -144,5 +146,9 @@ void flush_probes(void);
 
 void diag_open(void);
 void diag_sample(void);
+
+void watch_connections(int namespace); /* all of TCP there, whoever's */
+void open_connections(void);
+void sample_connections(int64_t at);
 
 #endif

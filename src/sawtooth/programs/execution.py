@@ -1,0 +1,325 @@
+"""Runs programs on the hosts of a scenario, on the engine ``kernel`` (virtual time) or ``netns`` (this host, root)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.programs.program import Program
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from sawtooth.compiled import Compiled, Probe
+    from sawtooth.engines import Progress, Stop
+    from sawtooth.scenario import Scenario
+
+ENGINES = ("kernel", "netns")
+MEMORY = "2048M"
+"""Of the guest, files that programs write included."""
+_STATES = (
+    "established syn_sent syn_recv fin_wait1 fin_wait2 time_wait close close_wait last_ack listen closing new_syn_recv"
+)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What became of a program. Times in seconds since the run's begin (servers start before it).
+
+    ``status`` is its exit status, below 0 the signal that ended it (subprocess's ``returncode``); None for one that
+    ran until the run ended. ``end_s`` is None for it too.
+    """
+
+    program: Program
+    start_s: float | None
+    end_s: float | None
+    status: int | None
+    stdout: bytes = field(repr=False)
+    stderr: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A run with programs. ``connections``: every TCP connection of the programs' hosts at the end of each interval;
+    ``tables``: those of every run, by name; ``collected``: files brought back, by host; ``end_s``: when the last
+    program ended; ``wall_s``, ``cpu_s``: what it took here.
+    """
+
+    programs: tuple[Finished, ...]
+    connections: DataFrame
+    tables: Mapping[str, DataFrame]
+    collected: Mapping[str, Mapping[str, bytes]]
+    end_s: float
+    wall_s: float
+    cpu_s: float | None
+
+
+def execute(
+    scenario: Scenario,
+    programs: Sequence[Program],
+    *,
+    engine: str = "kernel",
+    cc: str | None = None,
+    flows: bool = True,
+    memory: str = MEMORY,
+    see: Sequence[Path] = (),
+    progress: Progress | None = None,
+    stop: Stop | None = None,
+    output: Callable[[int, bytes, bytes], None] | None = None,
+) -> Execution:
+    """Runs programs on a scenario's hosts, beside its flows and probes (not beside flows where ``flows`` is false).
+
+    A host has its own network, name, processes and files over this machine's, which it sees read-only. All names of
+    hosts are in /etc/hosts; ``server`` and ``client`` are the first flow's two ends. ``cc`` is the congestion control
+    that sockets get there. Programs see their working directory, and the directories ``see``, wherever they lie.
+    ``output`` is called now and then with a program's number and what it printed since.
+
+    Raises SawtoothError: ``unsupported``, ``unknown-name``, ``bad-program``, ``kernel-missing``, ``program-not-ready``,
+    ``testbed-failed``, ``interrupted``.
+    """
+    if engine not in ENGINES:
+        message = (
+            f"the engine {engine} runs no programs: it has a TCP of its own"
+            if engine == "sim"
+            else (f"the engine {engine} runs no programs")
+        )
+        raise InputError("unsupported", message, field="engine", fix=f"use --engine {' or '.join(ENGINES)}")
+    aliases = _aliases(scenario)
+    names = {name: host for host, name in aliases.items()}
+    known = [host.name for host in scenario.compile().hosts]
+    placed = []
+    for number, program in enumerate(programs):
+        host = names.get(program.host, program.host)
+        if host not in known:
+            message = f'the scenario has no host "{program.host[:60]}"'
+            fix = suggestion(program.host, [*known, *names])
+            raise InputError("unknown-name", message, field=f"programs.{number}.host", fix=fix)
+        placed.append(replace(program, host=host))
+    compiled = _with_ways(scenario, sorted({one.host for one in placed}), flows=flows)
+    tasks = [program.task(f"programs.{number}") for number, program in enumerate(placed)]
+    task = {
+        "programs": tasks,
+        "hosts": _hosts_file(compiled, aliases),
+        "called": aliases,
+        "controls": {} if cc is None else dict.fromkeys({one.host for one in placed}, cc),
+        "places": sorted({*(str(one.resolve()) for one in see), *(one["directory"] for one in tasks)}),
+    }
+    return _run(scenario, compiled, programs, task, engine, memory, progress, stop, output)
+
+
+def _aliases(scenario: Scenario) -> dict[str, str]:
+    """What programs call the two ends of the first flow, where no host has that name: data flows to the client."""
+    compiled = scenario.compile()
+    names = [host.name for host in compiled.hosts]
+    senders = compiled.senders
+    if not senders:
+        return {}
+    ends = {"server": names[compiled.source(senders[0])], "client": names[compiled.target(senders[0])]}
+    return {host: alias for alias, host in ends.items() if alias not in names}
+
+
+def _with_ways(scenario: Scenario, hosts: Sequence[str], *, flows: bool) -> Compiled:
+    """The compiled scenario with a way between every two of these hosts: as a probe that sends nothing."""
+    pairs = [*combinations(hosts, 2)]
+    described = scenario.to_dict()
+    asked = [{"from": one, "to": other, "interval": "1 s", "count": 1} for one, other in pairs]
+    from sawtooth.scenario import Scenario as Language
+
+    base = scenario.compile()
+    routed = Language.from_dict({**described, "probes": [*described.get("probes", []), *asked]}).compile()
+    ways: Iterable[Probe] = routed.probes[len(base.probes) :]
+    silent = tuple(replace(one, count=0) for one in ways)
+    return replace(base, flows=base.flows if flows else (), probes=(*base.probes, *silent))
+
+
+def _hosts_file(compiled: Compiled, aliases: Mapping[str, str]) -> str:
+    from sawtooth.testbed.plan import address
+
+    lines = ["127.0.0.1 localhost"]
+    for number, host in enumerate(compiled.hosts):
+        lines.append(f"{address(number)} {' '.join(dict.fromkeys([aliases.get(host.name, host.name), host.name]))}")
+    return "\n".join(lines) + "\n"
+
+
+def _run(
+    scenario: Scenario,
+    compiled: Compiled,
+    programs: Sequence[Program],
+    task: dict[str, Any],
+    engine: str,
+    memory: str,
+    progress: Progress | None,
+    stop: Stop | None,
+    output: Callable[[int, bytes, bytes], None] | None,
+) -> Execution:
+    from sawtooth.temporary import directory
+    from sawtooth.testbed import outcome
+
+    begun = time.perf_counter()
+    with directory() as own:
+        share = own / "share"
+        share.mkdir()
+        for number, program in enumerate(programs):
+            if program.stdin:
+                (share / f"program-{number}.in").write_bytes(program.stdin)
+        outputs = [_Output(share, number, output) for number in range(len(programs))]
+
+        def look(fraction: float | None = None) -> None:
+            for one in outputs:
+                one.show()
+            if progress is not None:
+                progress(outcome.progress(share) if fraction is None else fraction)
+            if stop is not None and stop():
+                raise SawtoothError("interrupted", "stopped before the programs ended", fix="run it again")
+
+        cpu_s = _ON[engine](share, scenario, compiled, task, memory, look)
+        look(1.0)
+        found = _read(share, compiled, programs, task["called"])
+        return replace(found, wall_s=time.perf_counter() - begun, cpu_s=cpu_s)
+
+
+def _on_kernel(
+    share: Path,
+    scenario: Scenario,
+    compiled: Compiled,
+    task: dict[str, Any],
+    memory: str,
+    look: Callable[..., None],
+) -> float | None:
+    from sawtooth.engines import kernel
+    from sawtooth.testbed import outcome
+    from sawtooth.testbed.place import Place
+    from sawtooth.testbed.refusals import check
+
+    place = Place()
+    check(compiled, scenario.traffic, place, where="the engine kernel")
+    outcome.prepare(share, compiled, place, kernel.PREFIX, traffic=scenario.traffic, capture=(), programs=task)
+    meta = kernel.boot(share, compiled, look, memory=memory, places=[Path(one) for one in task["places"]])
+    return float(meta["cpu_s"])
+
+
+def _on_netns(
+    share: Path,
+    scenario: Scenario,
+    compiled: Compiled,
+    task: dict[str, Any],
+    memory: str,
+    look: Callable[..., None],
+) -> float | None:
+    from sawtooth.engines import netns
+    from sawtooth.testbed import outcome, survey
+    from sawtooth.testbed.apply import remove
+    from sawtooth.testbed.cleaning import clean
+    from sawtooth.testbed.names import prefix
+    from sawtooth.testbed.plan import build
+    from sawtooth.testbed.refusals import check
+
+    clean()
+    place, own = survey.place(), prefix()
+    check(compiled, scenario.traffic, place, where="this host's kernel")
+    outcome.prepare(share, compiled, place, own, traffic=scenario.traffic, capture=(), programs=task)
+    try:
+        netns.measure(share, scenario.duration.seconds, look, None)
+    finally:
+        remove([namespace.name for namespace in build(compiled, place, own).namespaces])
+    return None
+
+
+_ON = {"kernel": _on_kernel, "netns": _on_netns}
+
+
+class _Output:
+    """What a program printed, as it comes."""
+
+    def __init__(self, share: Path, number: int, told: Callable[[int, bytes, bytes], None] | None) -> None:
+        self._files = [share / f"program-{number}.{ending}" for ending in ("out", "err")]
+        self._number, self._told, self._at = number, told, [0, 0]
+
+    def show(self) -> None:
+        if self._told is None:
+            return
+        new = []
+        for index, path in enumerate(self._files):
+            try:
+                with path.open("rb") as file:
+                    file.seek(self._at[index])
+                    new.append(file.read())
+            except OSError:
+                new.append(b"")
+            self._at[index] += len(new[-1])
+        if any(new):
+            self._told(self._number, *new)
+
+
+def _read(share: Path, compiled: Compiled, programs: Sequence[Program], called: Mapping[str, str]) -> Execution:
+    import re
+
+    from sawtooth.testbed import tables
+    from sawtooth.testbed.__main__ import SYSTEM
+    from sawtooth.testbed.programs import PROGRAMS
+
+    told = json.loads((share / PROGRAMS).read_text(encoding="utf-8"))
+    system = json.loads((share / SYSTEM).read_text(encoding="utf-8"))
+    version = re.search(r"(\d+)\.(\d+)", system["kernel"])
+    assert version is not None
+    end_ns = max(1, round(told["end_s"] * 1e9))
+    found = tables.read(share, replace(compiled, duration_ns=end_ns), (int(version[1]), int(version[2])))
+    groups = {one["group"]: number for number, one in enumerate(told["programs"]) if one["group"]}
+    finished = tuple(
+        Finished(
+            program,
+            one["start_s"],
+            one["end_s"],
+            one["status"],
+            _bytes(share / f"program-{number}.out"),
+            _bytes(share / f"program-{number}.err"),
+        )
+        for number, (program, one) in enumerate(zip(programs, told["programs"], strict=True))
+    )
+    collected = {
+        host: {name: (share / "collected" / host / name).read_bytes() for name in names}
+        for host, names in told["collected"].items()
+    }
+    names = [called.get(host.name, host.name) for host in compiled.hosts]
+    return Execution(finished, _connections(share, names, groups), found, collected, told["end_s"], 0.0, None)
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _connections(share: Path, names: Sequence[str], groups: Mapping[int, int]) -> DataFrame:
+    """Rows of one interval's end, host and connection; times in seconds, rates in bit/s. A connection that ended has a
+    last row with the state ``close``, of which the kernel tells less: control and program are of the rows before.
+    """
+    import pandas as pd
+
+    from sawtooth.testbed.plan import address
+
+    raw = pd.read_csv(share / "connections.csv", dtype={"cc": str, "local": str, "peer": str, "cookie": "uint64"})
+    by_address = {address(number): name for number, name in enumerate(names)}
+    table = pd.DataFrame({"t_s": raw["t_ns"] / 1e9, "host": [names[one] for one in raw["namespace"]]})
+    table["connection"] = pd.factorize(raw["cookie"])[0]
+    program = raw["group"].map(lambda group: groups.get(int(group)))
+    table["program"] = program.groupby(raw["cookie"]).transform("max").fillna(-1).astype("int64")
+    states = _STATES.split()
+    table["state"] = [states[one - 1] if 0 < one <= len(states) else "unknown" for one in raw["state"]]
+    table["cc"] = raw["cc"].groupby(raw["cookie"]).transform("first").fillna("")
+    for name in ("local", "local_port", "peer", "peer_port"):
+        table[name] = raw[name]
+    table["peer_host"] = [by_address.get(one, "") for one in raw["peer"]]
+    for name in ("cwnd_segments", "ssthresh_segments"):
+        table[name] = raw[name]
+    for name in ("srtt", "min_rtt", "rwnd_limited", "sndbuf_limited"):
+        table[f"{name}_s"] = raw[f"{name}_us"].where(raw[f"{name}_us"] != 0xFFFFFFFF) / 1e6
+    for name in ("delivery", "pacing"):
+        table[f"{name}_bps"] = raw[f"{name}_bytes"].astype(float).where(lambda value: value < 2**62) * 8
+    for name in ("in_flight_segments", "lost_segments", "sent_bytes", "received_bytes", "segments_out", "retransmits"):
+        table[name] = raw[name]
+    return table

@@ -1,0 +1,259 @@
+"""Programs: those of a scenario's hosts, started when they are due, waited for, and ended with the run.
+
+A program that others wait for (``ready``) is a server: it runs until the run ends. The run ends when all others have
+ended, or at the scenario's duration.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sawtooth.testbed.containers import Container, Started
+
+PROGRAMS = "programs.json"
+LISTENING = "listening"
+READY_S = 60.0
+"""How long others wait for a program at most."""
+_POLL_S = 0.01
+_GRACE_S = 2.0
+"""What a server gets after SIGTERM, before SIGKILL."""
+_LISTEN, _UNCONNECTED = "0A", "07"
+
+
+@dataclass
+class Running:
+    """One program of the task, ``about``, and what became of it. Times are seconds of CLOCK_MONOTONIC."""
+
+    number: int
+    about: Mapping[str, Any]
+    started: Started | None = None
+    start_s: float = 0.0
+    end_s: float | None = None
+    status: int | None = None
+    files: tuple[Path, Path, Path] = field(default_factory=lambda: (Path(), Path(), Path()))
+
+    @property
+    def is_server(self) -> bool:
+        return self.about["ready"] is not None
+
+    @property
+    def is_over(self) -> bool:
+        return self.end_s is not None
+
+
+class NotReadyError(OSError):
+    """A program was not ready in time, or ended before it was."""
+
+
+class Supervisor:
+    """Starts a task's programs in the containers of their hosts. ``directory`` gets their output.
+
+    ``containers``: by host's name.
+    """
+
+    def __init__(self, task: Mapping[str, Any], containers: Mapping[str, Container], directory: Path) -> None:
+        self._containers = containers
+        self._directory = directory
+        self._programs = [Running(number, about) for number, about in enumerate(task["programs"])]
+        self._selector = selectors.DefaultSelector()
+
+    def serve(self) -> None:
+        """Starts the servers, one after another, each when the one before is ready. Raises NotReadyError."""
+        for program in self._programs:
+            if program.is_server and program.about["start_ns"] is None:
+                before = _ports(self._containers[program.about["host"]].first)
+                self._start(program)
+                self._wait_ready(program, before)
+
+    def run(self, begin_s: float, end_s: float) -> float:
+        """Starts the rest at ``begin_s`` or at their own times after it, and waits for them until ``end_s``. When the
+        last of them ended.
+        """
+        due = [one for one in self._programs if one.started is None]
+        due.sort(key=lambda one: one.about["start_ns"] or 0)
+        for program in due:
+            self._sleep_until(min(end_s, begin_s + (program.about["start_ns"] or 0) / 1e9))
+            if time.monotonic() >= end_s:
+                break
+            self._start(program)
+        while any(not one.is_over for one in self._programs if one.started and not one.is_server):
+            if time.monotonic() >= end_s or not self._wait(end_s - time.monotonic()):
+                break
+        return time.monotonic()
+
+    def end(self) -> None:
+        """Ends what still runs: SIGTERM to all, two seconds, SIGKILL."""
+        left = [one for one in self._programs if one.started and not one.is_over]
+        for program in left:
+            _signal_all(self._containers[program.about["host"]], signal.SIGTERM)
+        patience = time.monotonic() + _GRACE_S
+        while any(not one.is_over for one in left) and time.monotonic() < patience:
+            self._wait(patience - time.monotonic())
+
+    def collect(self) -> dict[str, list[str]]:
+        """The files that programs are asked for, below ``directory``/collected/HOST."""
+        found: dict[str, list[str]] = {}
+        for program in self._programs:
+            if program.started and program.about["collect"]:
+                into = self._directory / "collected" / program.about["host"]
+                into.mkdir(parents=True, exist_ok=True)
+                container = self._containers[program.about["host"]]
+                names = container.collect(program.about["collect"], program.about["directory"], into)
+                found.setdefault(program.about["host"], []).extend(names)
+        return found
+
+    def report(self, begin_s: float) -> list[dict[str, Any]]:
+        """What became of each program: times in seconds since the run's begin; None for what did not happen."""
+        return [
+            {
+                "start_s": one.start_s - begin_s if one.started else None,
+                "end_s": one.end_s - begin_s if one.end_s is not None else None,
+                "status": None if one.status is None else os.waitstatus_to_exitcode(one.status),
+                "group": one.started.group if one.started else 0,
+            }
+            for one in self._programs
+        ]
+
+    def _start(self, program: Running) -> None:
+        about = program.about
+        given = self._directory / f"program-{program.number}.in"
+        program.files = (
+            given if given.exists() else Path(os.devnull),
+            self._directory / f"program-{program.number}.out",
+            self._directory / f"program-{program.number}.err",
+        )
+        program.start_s = time.monotonic()
+        program.started = self._containers[about["host"]].start(
+            program.number,
+            about["words"],
+            environment=about["environment"],
+            directory=about["directory"],
+            files=program.files,
+        )
+        self._selector.register(program.started.told, selectors.EVENT_READ, program)
+
+    def _wait(self, seconds: float) -> bool:
+        """Until a program ends, or so long; whether one ended."""
+        found = self._selector.select(max(0.0, seconds))
+        for key, _ in found:
+            program = key.data
+            program.end_s = time.monotonic()
+            said = os.read(key.fd, 32)
+            program.status = int(said) if said else signal.SIGKILL
+            self._selector.unregister(key.fd)
+            os.close(key.fd)
+            os.waitpid(program.started.watcher, 0)
+        return bool(found)
+
+    def _sleep_until(self, at_s: float) -> None:
+        """Programs may end meanwhile."""
+        while (left := at_s - time.monotonic()) > 0:
+            if self._selector.get_map():
+                self._wait(left)
+            else:
+                time.sleep(left)
+
+    def _wait_ready(self, program: Running, before: set[int]) -> None:
+        is_ready = self._readiness(program, before)
+        patience = time.monotonic() + READY_S
+        while not is_ready():
+            if program.is_over or time.monotonic() > patience:
+                wanted = program.about["ready"]
+                became = "ended" if program.is_over else f"was not ready ({wanted}) within {READY_S:g} s"
+                raise NotReadyError(f"programs.{program.number}: {became}{_last(program.files[2])}")
+            self._wait(_POLL_S)
+
+    def _readiness(self, program: Running, before: set[int]) -> Callable[[], bool]:
+        """``before``: the ports that somebody listened on before it was started."""
+        ready, first = program.about["ready"], self._containers[program.about["host"]].first
+        if ready == LISTENING:
+            return lambda: bool(_ports(first) - before)
+        if (port := re.fullmatch(r"port (\d+)", ready)) is not None:
+            return lambda: int(port[1]) in _ports(first)
+        return lambda: any(ready in path.read_text(errors="replace") for path in program.files[1:])
+
+
+def _ports(process: int) -> set[int]:
+    """Ports that somebody listens on in the network of a process, of TCP and UDP (proc(5), net/tcp)."""
+    found = set()
+    for name, state in (("tcp", _LISTEN), ("tcp6", _LISTEN), ("udp", _UNCONNECTED), ("udp6", _UNCONNECTED)):
+        try:
+            lines = Path(f"/proc/{process}/net/{name}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            words = line.split()
+            if words[3] == state:
+                found.add(int(words[1].rpartition(":")[2], 16))
+    return found
+
+
+def _signal_all(container: Container, number: int) -> None:
+    """To all processes of a container but its first."""
+    child = os.fork()
+    if child == 0:
+        try:
+            container.enter()
+            inner = os.fork()
+            if inner == 0:
+                os.kill(-1, number)
+                os._exit(0)
+            os.waitpid(inner, 0)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _last(errors: Path) -> str:
+    try:
+        lines = errors.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return f": {lines[-1][:300]}" if lines else ""
+
+
+def attend(
+    task: Mapping[str, Any],
+    containers: Mapping[str, Container],
+    directory: Path,
+    source: Sequence[str | Path],
+    begin: Callable[[int], None],
+) -> None:
+    """All of it: servers, then the traffic source from t = 0 with the other programs, until these have ended.
+
+    ``begin`` writes the source's orders, given t = 0 in ns of CLOCK_MONOTONIC. Raises OSError, also where the source
+    fails.
+    """
+    supervisor = Supervisor(task, containers, directory)
+    supervisor.serve()
+    # A whole second of the clock, as the source takes it by itself.
+    begin_ns = (time.monotonic_ns() // 10**9 + 2) * 10**9
+    begin(begin_ns)
+    traffic = subprocess.Popen(source, cwd=directory, stderr=subprocess.PIPE, text=True)
+    try:
+        begin_s = begin_ns / 1e9
+        end_s = begin_s + task["compiled"]["duration_ns"] / 1e9
+        over_s = supervisor.run(begin_s, end_s)
+        if traffic.poll() is None:
+            traffic.send_signal(signal.SIGTERM)
+        _, said = traffic.communicate()
+        if traffic.returncode:
+            raise OSError(said.strip() or f"the traffic source ended with status {traffic.returncode}")
+        programs = supervisor.report(begin_s)
+        collected = supervisor.collect()
+        supervisor.end()
+    finally:
+        traffic.kill()
+        traffic.wait()
+    told = {"programs": programs, "end_s": over_s - begin_s, "collected": collected}
+    (directory / PROGRAMS).write_text(json.dumps(told), encoding="utf-8")
