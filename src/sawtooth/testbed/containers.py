@@ -20,7 +20,7 @@ from typing import NoReturn
 
 FILES_BYTES = 512 << 20
 """What a host's programs may write altogether, and the longest file."""
-PROCESSES = 4096
+PROCESSES = 512
 """How many a program may have at once, where the kernel has the controller ``pids``."""
 GROUPS = Path("/sys/fs/cgroup")
 
