@@ -24,7 +24,8 @@ PROGRAMS = "programs.json"
 LISTENING = "listening"
 READY_S = 60.0
 """How long others wait for a program at most."""
-_POLL_S = 0.01
+_POLL_S = 0.001, 0.1
+"""How often it is looked whether a program is ready: at first, and at last."""
 _GRACE_S = 2.0
 """What a server gets after SIGTERM, before SIGKILL."""
 _LISTEN, _UNCONNECTED = "0A", "07"
@@ -165,13 +166,14 @@ class Supervisor:
 
     def _wait_ready(self, program: Running, before: set[int]) -> None:
         is_ready = self._readiness(program, before)
-        patience = time.monotonic() + READY_S
+        patience, (pause, longest) = time.monotonic() + READY_S, _POLL_S
         while not is_ready():
             if program.is_over or time.monotonic() > patience:
                 wanted = program.about["ready"]
                 became = "ended" if program.is_over else f"was not ready ({wanted}) within {READY_S:g} s"
                 raise NotReadyError(f"programs.{program.number}: {became}{_last(program.files[2])}")
-            self._wait(_POLL_S)
+            self._wait(pause)
+            pause = min(longest, pause * 1.1)
 
     def _readiness(self, program: Running, before: set[int]) -> Callable[[], bool]:
         """``before``: the ports that somebody listened on before it was started."""
