@@ -74,7 +74,7 @@ def prepare(
     }
     (directory / TASK).write_text(json.dumps(task), encoding="utf-8")
     shutil.copy(source(), directory / SOURCE)
-    if place.virtual and scenario.traffic == "iperf3":
+    if place.virtual and traffic == "iperf3":
         shutil.copy(waits(), directory / WAITS)
 
 
