@@ -111,7 +111,7 @@ def test_the_commands_of_a_page_and_their_options_exist(page: Path) -> None:
             "--version",
         }
         for word in rest:
-            if word in ("|", ">", "&&", ";"):
+            if word in ("|", ">", "&&", ";", "--"):
                 break
             if re.match(r"--?[a-z]", word):
                 option = word.partition("=")[0]

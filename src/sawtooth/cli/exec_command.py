@@ -82,7 +82,7 @@ class _Exec(Command):
 @click.option("--see", multiple=True, metavar="DIR", help="Also show this directory to the programs; repeatable.")
 @click.option("--memory", default="2048M", show_default=True, help="Memory of all programs and their files together.")
 @click.option(
-    "--engine", default="kernel", show_default=True, metavar="ENGINE", help="kernel, or netns: real time, as root."
+    "--engine", default="kernel", show_default=True, metavar="ENGINE", help="Engine: kernel, or netns (real time, as root)."
 )
 @click.option("--jobs", type=click.IntRange(1), help="Runs at once (default: one per core).")
 @click.option("--out", type=str, metavar="DIR", help="Also write outputs and tables into this directory.")
