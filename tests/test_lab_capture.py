@@ -121,7 +121,7 @@ def test_what_ecn_said_is_told_in_the_words_of_the_command_line(page: Opened, tm
     judged = Judgement.of(read.facts["connections"][0])
     assert judged is not None
     told = dict(verdict(judged, identify_capture(read)))["What was lost, and where?"]
-    assert "echoed congestion (ECN)" in told
+    assert "echoed an ECN mark" in told
     page.page.locator("#capture-verdict", has_text=told).wait_for()
 
 

@@ -119,7 +119,7 @@ def test_a_limit_of_text_is_tail_drop_as_before() -> None:
 @pytest.mark.parametrize(
     ("queue", "code", "field", "said"),
     [
-        ({}, "missing-field", "path.queue.kind", "name one of"),
+        ({}, "missing-field", "path.queue.kind", "one of"),
         ({"kind": "fqcodel"}, "unknown-name", "path.queue.kind", "codel"),
         ({"kind": 3}, "unknown-name", "path.queue.kind", "codel"),
         ({"kind": "codel", "targt": "5 ms"}, "unknown-field", "path.queue.targt", "target"),

@@ -54,7 +54,7 @@ def test_a_change_when_the_run_is_over_is_warned_of(engine: str) -> None:
     scenario = Scenario(duration="2 s", path={"changes": late})
     found = [one for one in get(engine).run(scenario).warnings if "changes" in one]
     assert found == [
-        f'path.changes.{number} comes at "{at}" and does nothing: the run ends at "2 s"'
+        f'path.changes.{number} is at "{at}" and has no effect: the run ends at "2 s"'
         for number, at in enumerate(["2 s", "60 s"])
     ]
     in_time = Scenario(duration="2 s", path={"changes": [{"at": "1999 ms", "rate": "1 Mbit/s"}]})
@@ -84,9 +84,9 @@ def test_what_varies_is_told_of_a_scenario() -> None:
 
 def test_a_trace_is_told_of_a_scenario_by_its_name() -> None:
     told = describe(Scenario(path={"trace": "lte-like.down"}))
-    assert "\npath: by the trace lte-like.down\n" in told
+    assert "\npath: rate from the trace lte-like.down\n" in told
     assert "router>loss: 4.726909 Mbit/s on average, queue of" in told
-    assert "\nlinks.1.forward: by the trace lte-like.up\n" in describe(custom({"trace": "lte-like.up"}))
+    assert "\nlinks.1.forward: rate from the trace lte-like.up\n" in describe(custom({"trace": "lte-like.up"}))
 
 
 def test_reordering_without_a_delay_is_warned_of() -> None:
@@ -94,7 +94,7 @@ def test_reordering_without_a_delay_is_warned_of() -> None:
         about = {"rate": "10 Mbit/s", "rtt": "0 s", "reorder": "5%"} | given
         return [one for one in get("sim").run(Scenario(duration="1 s", path=about)).warnings if "reorder" in one]
 
-    assert told() == ['reorder does nothing on the link "delay>receiver": without a delay no packet can be overtaken']
+    assert told() == ['reorder has no effect on the link "delay>receiver": a packet can only be overtaken on a link with a delay']
     assert told(rtt="2 ms") == told(jitter="1 ms") == told(changes=[{"at": "500 ms", "delay": "1 ms"}]) == []
 
 

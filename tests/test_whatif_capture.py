@@ -59,7 +59,7 @@ def test_the_control_is_identified_unless_it_is_given(captures: Path) -> None:
         told = json.loads(CliRunner().invoke(whatif, [*arguments, "--json"], catch_exceptions=False).output)
         assert told["observed"]["cc"] == cc
         assert told["observed"]["cc_how"].startswith(how)
-        assert told["self_test"]["words"].startswith(f"{cc} replayed")
+        assert told["self_test"]["words"].startswith(f"{cc} on the estimated path gets ")
 
 
 def test_goodput_duration_and_segments_are_the_capture_s_in_text_page_json_and_what_if(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_goodput_duration_and_segments_are_the_capture_s_in_text_page_json_and_w
     assert f"retransmitted {facts['retransmits']} of {facts['data_packets']} segments" in describe(capture.facts)
     page = write_page(capture, tmp_path / "page.html").read_text()
     assert f", {goodput}, with a minimum RTT" in page
-    assert f"{facts['retransmits']:,} of {facts['data_packets']:,} segments were sent again" in page
+    assert f"{facts['retransmits']:,} of {facts['data_packets']:,} segments were retransmitted" in page
     words = CliRunner().invoke(whatif, [str(tmp_path / "capture-receiver.pcap"), "--draws", "2"]).output
     assert f"{goodput} over " in words
     assert f"{facts['retransmits']} of {facts['data_packets']} segments (" in words

@@ -9,8 +9,8 @@ export function warnings({ flows, names, question }: Asked): string[] {
   return flows.flatMap(({ control, cc }, at) =>
     byMarks(control)
       ? [
-          `flow "${names[at]}": without ECN ${cc} comes down only after losses, because the receiving host does not ` +
-            "take part in it: set host.ecn = 2, Linux's default",
+          `flow "${names[at]}": without ECN, ${cc} slows down only after losses. The receiving host ` +
+            "does not negotiate ECN: set host.ecn = 2, Linux's default",
         ]
       : [],
   );

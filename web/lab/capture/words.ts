@@ -6,18 +6,18 @@ import type { Listed } from "./protocol";
 const LIMITED: Record<string, string> = {
   sender: "the application had nothing to send",
   receiver_window: "the receiver's window was full: its application reads too slowly, or its buffer is too small",
-  congestion_window: "the sender's congestion window was full while no queue stood",
-  path: "a queue stood at the bottleneck: the path gave no more",
+  congestion_window: "the sender's congestion window was full while the bottleneck's queue was empty",
+  path: "the path was full: packets waited in the bottleneck's queue",
   idle: "nothing was in flight",
-  unknown: "no round trip had been seen yet, so it is not known",
+  unknown: "the limit is unknown, because no round trip had been seen yet",
 };
 const SHORT: Record<string, string> = {
   sender: "nothing to send",
   receiver_window: "the receiver's window",
   congestion_window: "the congestion window",
   path: "the path",
-  idle: "idleness",
-  unknown: "something not known",
+  idle: "idle",
+  unknown: "unknown",
 };
 const PLACES: Record<string, string> = {
   "data before": "between the sender and the capture point",
@@ -104,12 +104,12 @@ function got(of: Data): string {
   let told = `${quantity(of.acknowledged_bytes, "B")} in ${quantity(of.duration_s, "s")}`;
   if (of.goodput_bps !== null) told += `, ${rate(of.goodput_bps)}`;
   if (trip === null) return `${told}; no round trip was seen.`;
-  return `${told}, at a round-trip time of ${quantity(trip.min_s, "s")} and more, ${quantity(trip.median_s, "s")} in the median.`;
+  return `${told}, with a minimum RTT of ${quantity(trip.min_s, "s")} and a median of ${quantity(trip.median_s, "s")}.`;
 }
 
 function limited(of: Data): string {
   const [first, ...others_] = limits(of);
-  if (first === undefined) return "All was sent at once, so nothing limited it.";
+  if (first === undefined) return "All data was sent at once, so nothing limited it.";
   const told = `For ${(100 * first[1]).toFixed(0)}% of the time ${LIMITED[first[0]]}`;
   const more = others_.filter(([, part]) => part >= TOLD).map(([name, part]) => `${SHORT[name]} for ${(100 * part).toFixed(0)}%`);
   return more.length > 0 ? `${told}; ${more.join(", ")}.` : `${told}.`;
@@ -118,16 +118,16 @@ function limited(of: Data): string {
 /** What ECN said (RFC 3168, section 6.1), where it said something. */
 function marked({ ecn_echoes: echoes, window_reductions: reductions }: Data): string {
   if (echoes === 0) return "";
-  return ` ${whole(echoes)} acknowledgements echoed congestion (ECN), and ${whole(reductions)} segments told of a smaller window.`;
+  return ` ${whole(echoes)} acknowledgements echoed an ECN mark, and ${whole(reductions)} segments reported a reduced window (CWR).`;
 }
 
 function lost(of: Data): string {
   const { loss, retransmits: again } = of;
-  const sent = `${whole(again)} of ${whole(of.data_packets)} segments were sent again`;
-  if (loss.rate === null) return `It can't be told; ${sent}.`;
-  if (loss.lost === 0) return again > 0 ? `Nothing was lost; ${sent}.` : "Nothing was lost, and nothing was sent again.";
+  const sent = `${whole(again)} of ${whole(of.data_packets)} segments were retransmitted`;
+  if (loss.rate === null) return `Unknown; ${sent}.`;
+  if (loss.lost === 0) return again > 0 ? `Nothing was lost; ${sent}.` : "Nothing was lost or retransmitted.";
   const place = PLACES[loss.where];
-  const where = place === undefined ? ", where is not known" : ` ${place} (${loss.sure})`;
+  const where = place === undefined ? ", it is unknown where" : ` ${place} (${loss.sure})`;
   const bursts = loss.largest_burst > loss.longest_run ? `, in ${whole(loss.bursts)} bursts` : "";
   const told = `${whole(loss.lost)} of ${whole(loss.segments)} segments, ${percent(loss.rate)}, were lost${where}`;
   return `${told}${bursts}; ${sent}, ${whole(of.timeout_retransmits)} of them after timeouts.`;
