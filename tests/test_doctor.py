@@ -187,7 +187,9 @@ def test_a_kernel_without_netem_is_a_warning_that_says_what_is_left(found: dict)
     with_nftables = changed(found, netns_able={"netem": False, "nftables": True})
     with_nothing = changed(found, netns_able={"netem": False, "nftables": False})
     with_netem = changed(found, netns_able={"netem": True, "nftables": False})
-    assert any("cannot delay packets, and loss comes from nftables" in one for one in examination._warnings(with_nftables))
+    assert any(
+        "cannot delay packets, and loss comes from nftables" in one for one in examination._warnings(with_nftables)
+    )
     assert any("it cannot drop them either" in one for one in examination._warnings(with_nothing))
     assert not any("no netem" in one for one in examination._warnings(with_netem))
 

@@ -89,9 +89,7 @@ def test_a_capture_shows_who_agreed_what_was_marked_echoed_and_answered(tmp_path
     assert 0 < seen["receiver"]["window_reductions"] <= marks
     capture = read_capture(tmp_path / "capture-sender.pcap", 0)
     echoes, reductions = seen["sender"]["ecn_echoes"], seen["sender"]["window_reductions"]
-    assert f"marked        0 segments seen with CE; {echoes} acknowledgements with ECE, " in describe(
-        capture.facts
-    )
+    assert f"marked        0 segments seen with CE; {echoes} acknowledgements with ECE, " in describe(capture.facts)
     judged = Judgement.of(capture.facts["connections"][0])
     assert judged is not None
     told = dict(verdict(judged, identify_capture(capture)))["What was lost, and where?"]

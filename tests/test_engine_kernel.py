@@ -57,7 +57,9 @@ def test_a_reverse_flow_gets_the_reverse_rate_and_is_warned_of_where_there_is_no
     assert late == pytest.approx(5 * 1448 / 1514, rel=0.02)
     assert found.warnings == []
     unlimited = run(path={"rate": "20 Mbit/s"}, host={"receive_buffer": "64 KiB"}, flows=flows, duration="2 s")
-    assert unlimited.warnings[0].startswith('flow "up" sends from receiver to sender, and no link on the way has a rate')
+    assert unlimited.warnings[0].startswith(
+        'flow "up" sends from receiver to sender, and no link on the way has a rate'
+    )
 
 
 def test_a_large_buffer_does_not_put_the_guest_under_memory_pressure() -> None:

@@ -94,7 +94,9 @@ def test_reordering_without_a_delay_is_warned_of() -> None:
         about = {"rate": "10 Mbit/s", "rtt": "0 s", "reorder": "5%"} | given
         return [one for one in get("sim").run(Scenario(duration="1 s", path=about)).warnings if "reorder" in one]
 
-    assert told() == ['reorder has no effect on the link "delay>receiver": a packet can only be overtaken on a link with a delay']
+    assert told() == [
+        'reorder has no effect on the link "delay>receiver": a packet can only be overtaken on a link with a delay'
+    ]
     assert told(rtt="2 ms") == told(jitter="1 ms") == told(changes=[{"at": "500 ms", "delay": "1 ms"}]) == []
 
 

@@ -82,7 +82,11 @@ class _Exec(Command):
 @click.option("--see", multiple=True, metavar="DIR", help="Also show this directory to the programs; repeatable.")
 @click.option("--memory", default="2048M", show_default=True, help="Memory of all programs and their files together.")
 @click.option(
-    "--engine", default="kernel", show_default=True, metavar="ENGINE", help="Engine: kernel, or netns (real time, as root)."
+    "--engine",
+    default="kernel",
+    show_default=True,
+    metavar="ENGINE",
+    help="Engine: kernel, or netns (real time, as root).",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Runs at once (default: one per core).")
 @click.option("--out", type=str, metavar="DIR", help="Also write outputs and tables into this directory.")
@@ -90,6 +94,7 @@ class _Exec(Command):
 @click.pass_context
 def exec_(
     context: click.Context,
+    /,
     file: str | None,
     settings: tuple[str, ...],
     server: tuple[str, ...],
@@ -297,16 +302,16 @@ def _summary(done: Execution) -> list[str]:
         rows = [["host", "to", "cc", "bytes", "segments", "retransmits", "RTT min", "smoothed"]]
         rows += [
             [
-                one.host,
-                f"{one.peer_host or one.peer}:{one.peer_port}",
-                one.cc or "-",
-                f"{one.sent_bytes:,}",
-                f"{one.segments_out:,}",
-                f"{one.retransmits:,}",
-                f"{one.min_rtt_s * 1e3:.1f} ms",
-                f"{one.srtt_s * 1e3:.1f} ms",
+                one["host"],
+                f"{one['peer_host'] or one['peer']}:{one['peer_port']}",
+                one["cc"] or "-",
+                f"{one['sent_bytes']:,}",
+                f"{one['segments_out']:,}",
+                f"{one['retransmits']:,}",
+                f"{one['min_rtt_s'] * 1e3:.1f} ms",
+                f"{one['srtt_s'] * 1e3:.1f} ms",
             ]
-            for one in sending.head(_SHOWN).itertuples()
+            for one in sending.head(_SHOWN).to_dict("records")
         ]
         lines += aligned(rows, words=(0, 1, 2), width=width())
     drops = int(done.tables["queues"]["drops"].sum()) if len(done.tables["queues"]) else 0

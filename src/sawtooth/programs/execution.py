@@ -302,7 +302,8 @@ def _connections(share: Path, names: Sequence[str], groups: Mapping[int, int]) -
 
     from sawtooth.testbed.plan import address
 
-    raw = pd.read_csv(share / "connections.csv", dtype={"cc": str, "local": str, "peer": str, "cookie": "uint64"})
+    kinds = {"cc": "str", "local": "str", "peer": "str", "cookie": "uint64"}
+    raw = pd.read_csv(share / "connections.csv", dtype=kinds)
     by_address = {address(number): name for number, name in enumerate(names)}
     table = pd.DataFrame({"t_s": raw["t_ns"] / 1e9, "host": [names[one] for one in raw["namespace"]]})
     table["connection"] = pd.factorize(raw["cookie"])[0]
