@@ -167,7 +167,7 @@ def test_a_flow_that_nothing_limits_is_told_in_the_first_line_and_in_the_report(
         'duration = "1 s"\n[path]\n[host]\nreceive_buffer = "64 KiB"\n[[flows]]\nfrom = "receiver"\nto = "sender"'
     )
     answer = call("run", path, "--out", tmp_path / "results", "--jobs", "1")
-    told = 'flow "cubic" sends from receiver to sender, where no link has a rate'
+    told = 'flow "cubic" sends from receiver to sender, and no link on the way has a rate'
     assert answer.out.startswith(f"warning: {told}")
     page = Path(answer.out.splitlines()[-1].removeprefix("report: "))
     assert told.replace('"', "&#34;") in page.read_text()
