@@ -22,7 +22,7 @@ KEPT = [
 GUESTS = ipaddress.ip_network("10.0.0.0/24")
 """Hosts of a scenario on the engine kernel: behind no card, and what its captures show. On the pages that show some."""
 OF_GUESTS = {"reference/kernel.md", "tutorial-capture.md"}
-_SECTION = re.compile(r"\b[Ss]ections?(?:,? (?:and |to )?[0-9]+(?:\.[0-9]+)*)+")
+_SECTION = re.compile(r"\b[Ss]ections?(?:,?\s(?:(?:and|to)\s)?[0-9]+(?:\.[0-9]+)*)+")
 _IPV4 = re.compile(r"(?<![\w.-])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![\w.-]*[0-9]\.|\w)")
 _IPV6 = re.compile(
     r"(?<![\w:.])(?=[0-9a-fA-F:]*[0-9])[0-9a-fA-F]{0,4}:(?:[0-9a-fA-F]{0,4}:)+[0-9a-fA-F]{0,4}(?![\w:.])"

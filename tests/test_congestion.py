@@ -175,7 +175,7 @@ def test_below_what_was_trained_on_the_answer_is_at_most(
     assert status_of(command) == 0
     text = capsys.readouterr().out
     assert f"at most {told.high_bps / 1e6:.3g} Mbit/s a flow" in text
-    assert f"the model knows no less than {edge_bps / 1e6:.3g} Mbit/s" in text
+    assert f"the model was trained on no less than {edge_bps / 1e6:.3g} Mbit/s" in text
     assert status_of([*command, "--json"]) == 0
     (described,) = json.loads(capsys.readouterr().out)["estimates"]
     assert (described["bound"], described["low_bps"], described["edge_bps"]) == ("at-most", 0, edge_bps)
@@ -269,7 +269,7 @@ def test_a_throughput_that_changes_is_told_with_both(congested: tuple[RttSeries,
     (told,) = estimate(series(np.concatenate([before, after])), rate_bps=1e8)
     assert told.state == "congested"
     assert told.changes_s == pytest.approx(50, abs=10)
-    assert "a flow before and" in told.text
+    assert "Mbit/s before and" in told.text
     assert told.low_bps < beyond[SLOWER][1] * 2
     assert told.high_bps > congested[1] / 2
     assert estimate(congested[0], rate_bps=1e8)[0].changes_s is None
@@ -320,7 +320,7 @@ def test_rows_that_are_there_twice_do_not_make_a_window(congested: tuple[RttSeri
 def test_another_pace_than_the_models_is_no_answer(congested: tuple[RttSeries, float]) -> None:
     (told,) = estimate(series(congested[0].rtt_s, pace_s=1.0))
     assert (told.state, told.reason) == (None, "pace")
-    assert "a probe every 1 s, the model knows 100 ms" in told.text
+    assert "a probe every 1 s, but the model needs 100 ms" in told.text
     (told,) = estimate(series(congested[0].rtt_s, pace_s=240.0))
     assert "a probe every 240 s, " in told.text
 

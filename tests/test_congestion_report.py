@@ -187,14 +187,14 @@ def test_windows_are_told_by_their_distance_in_classes_that_add_up(
     link = Link.of(congested, model, ASSUMED)
     at = [replace(link.estimates[0], distance=distance) for distance in (0.3, 0.4, 1.0, 1.5, 2.0, 2.6)]
     told = training(replace(link, estimates=tuple(at)), model)
-    classes = "3 of 6 within the usual distance, 2 at up to 2 times that, and 1 farther, which are refused."
+    classes = "3 of 6 within the usual distance, 2 at up to 2 times that; 1 are further, and have no estimate."
     assert told.endswith(f"(median; at most 2.6): {classes}")
 
 
 def test_a_link_without_congestion_has_no_throughput(tmp_path: Path, model: CongestionModel) -> None:
     file = write_report([idle(2000)], tmp_path / "out", model, ASSUMED)
     told = words(file)
-    assert "idle in 2. Nothing is congested" in told
+    assert "idle in 2. No window is congested" in told
     assert told.count("a TCP flow gets") == told.count("What a TCP flow gets, over time")
     assert table(file.parent, "estimates")["throughput_bps"].isna().all()
 
@@ -210,9 +210,9 @@ def test_a_one_sided_answer_is_said_so_and_drawn(tmp_path: Path, model: Congesti
         assert answer in words(file)
         assert table(file.parent, "estimates")["bound"].tolist() == [bound]
     twice = replace(found[few], rtt_s=np.tile(found[few].rtt_s, 2), sent_s=np.arange(2000) * 0.1)
-    assert "; from at least " in verdict(Link.of(twice, model, ASSUMED), model.level)
+    assert "; over all congested windows, at least " in verdict(Link.of(twice, model, ASSUMED), model.level)
     page = write_report([twice], tmp_path / "twice", model, ASSUMED)
-    assert "A bar that goes to the edge is one-sided" in words(page)
+    assert "A bar that reaches the edge is one-sided" in words(page)
     (flows, _) = {one["name"]: one for one in figures_of(page)}["estimates"]["panels"]
     assert all(high > y for high, y in zip(flows["series"][0]["high"], flows["series"][0]["y"], strict=True))
 
@@ -223,7 +223,7 @@ def test_what_was_checked_is_said_and_what_is_odd_is_marked(congested: RttSeries
     assert "from probe" in found["level shifts"].found
     assert "no step back" in found["clock"].found
     assert {what for what, one in found.items() if one.odd} == {"level shifts", "losses"}
-    assert "does not say who answered" in found["route"].found
+    assert "does not say which router answered" in found["route"].found
     gone = int(np.isnan(mixed(congested).rtt_s).sum())
     assert f"{100 * gone / 4050:.3g}% lost" in found["probes"].found
 
@@ -292,7 +292,7 @@ def test_a_day_is_decimated_and_has_its_hours_and_a_small_page(
 
 
 def test_a_series_shorter_than_a_day_says_so_and_draws_no_hours(whole: Path) -> None:
-    assert "hours of the day is not drawn: the series is too short, 405 s where 23 h are needed" in words(whole)
+    assert "hours of the day is not drawn: the series is too short, 405 s and the figure needs 23 h" in words(whole)
     assert not (whole.parent / "plots" / "hours.csv").exists()
 
 
@@ -415,7 +415,7 @@ def test_the_far_end_less_the_near_is_one_link(tmp_path: Path, congested: RttSer
     out = tmp_path / "out"
     assert status_of(["congestion", "report", source, "--rate", "100 Mbit/s", "--out", str(out)]) == 0
     told = words(out / "report.html")
-    assert "Far less near" in told
+    assert "Far minus near" in told
     assert told.count("Persistently congested") == 1
 
 
@@ -458,7 +458,7 @@ def test_unscaled_undoes_the_scale_of_a_model(congested: RttSeries, model: Conge
 
 def test_notes_say_what_is_left_over(congested: RttSeries, model: CongestionModel) -> None:
     told = " ".join(notes(Link.of(mixed(congested), model, ASSUMED)))
-    assert "The last 50 probes are less than a window" in told
+    assert "The last 50 probes do not fill a window" in told
     assert "more than one path" in told
 
 

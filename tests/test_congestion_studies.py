@@ -127,7 +127,7 @@ def test_flows_that_the_report_names_are_set_against_each_for_itself(tmp_path):
 def test_the_headline_of_a_study_of_probes_is_what_a_flow_gets_and_how_the_estimate_fits_it(result):
     told = result.table()
     lines = told.splitlines()
-    assert lines[1].startswith("throughput of one flow in Mbit/s")
+    assert lines[1].startswith("goodput of one flow in Mbit/s")
     header = next(line for line in lines if "a flow gets" in line)
     assert header.split("  ")[-1].strip() == "estimate / truth"
     # 10 flows of 12 Mbit/s, and for half of the time 30 of 3 Mbit/s: 6.6; their sum of 165 is no headline.
@@ -273,7 +273,7 @@ def test_a_figure_is_drawn_as_files_and_in_the_page(result, name):
 
 def test_a_study_without_probes_or_with_unknown_flows_is_refused():
     scenario = {name: value for name, value in study().scenario.items() if name != "probes"}
-    with pytest.raises(InputError, match="no probes") as raised:
+    with pytest.raises(InputError, match="the scenario has none") as raised:
         study(scenario=scenario)
     assert (raised.value.code, raised.value.field) == ("missing-field", "report.plots")
     with pytest.raises(InputError) as raised:

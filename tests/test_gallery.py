@@ -77,5 +77,5 @@ def test_a_distance_is_the_kernel_s_percentage() -> None:
         def __init__(self, values: list[float]) -> None:
             self.pooled = pd.DataFrame({"mean_mbps": values, "retransmits": values})
 
-    assert gallery.compared(Found([11, 10]), Found([10, 10]), "mean_mbps") == "throughput 5.0% (10.0%)"
+    assert gallery.compared(Found([11, 10]), Found([10, 10]), "mean_mbps") == "goodput 5.0% (10.0%)"
     assert gallery.compared(Found([9, 2]), Found([10, 1]), "retransmits") == "retransmissions 10.0% (10.0%)"

@@ -254,10 +254,10 @@ def test_any_study_has_a_report(tmp_path, changes):
 def test_a_scenario_by_itself_is_named_by_its_control_and_has_neither_changes_nor_empty_intervals(tmp_path):
     page = write_report(run(tmp_path, vary={}, columns={}, published=None)).read_text(encoding="utf-8")
     assert re.search(
-        r"<li>CUBIC<b>[0-9.]+ Mbit/s</b><span>[0-9.]+% of the bottleneck&#39;s rate, of which headers leave", page
+        r"<li>CUBIC<b>[0-9.]+ Mbit/s</b><span>[0-9.]+% of the bottleneck&#39;s rate; at most [0-9.]+% is possible", page
     )
     assert "<th>change</th>" not in page
-    table = page[page.index("<h2>The table</h2>") :]
+    table = page[page.index("<h2>All points</h2>") :]
     assert "<th" in table[: table.index("</thead>")]
     assert "study</th>" not in table
     assert "– … –" not in page
@@ -325,7 +325,7 @@ def test_several_flows_are_shown_one_by_one_over_time(shared):
     assert [panel["title"] for panel in window["panels"]] == ["chain", "chain-asymmetric"] * 2
     assert [panel["y"]["label"] for panel in window["panels"]] == ["goodput"] * 2 + ["round-trip time"] * 2
     assert [one["name"] for one in window["panels"][0]["series"]] == ["all together", "old", "new"]
-    assert "2 of 6 points are drawn: 2% packet loss." in page
+    assert "The figure has 2 of 6 points: 2% packet loss." in page
     table = pd.read_csv(shared.directory / "plots" / "window-over-time.csv")
     assert table.groupby(["flow", "topology"]).size().tolist() == [20] * 4
 

@@ -242,7 +242,7 @@ def test_a_flow_that_nothing_limits_is_warned_of_before_anything_else() -> None:
     found = SIM.run(
         Scenario(path={"rate": "20 Mbit/s"}, host={"receive_buffer": "64 KiB"}, flows=flows, duration="2 s")
     ).warnings
-    assert found[0].startswith('flow "up" sends from receiver to sender, where no link has a rate')
+    assert found[0].startswith('flow "up" sends from receiver to sender, and no link on the way has a rate')
     assert [warning for warning in found if "receive buffer limited" in warning]
     assert not [warning for warning in found if '"down" sends' in warning]
 

@@ -271,7 +271,7 @@ fn the_path_is_found_within_its_intervals() {
 #[test]
 fn losses_at_a_full_queue_are_not_the_paths() {
     let found = path(&seen(), bulk(100.0, &[], 1, true)).loss;
-    assert!(found.value == 0.0 && found.high < 1e-4 && found.how.contains("at a full queue"), "{found:?}");
+    assert!(found.value == 0.0 && found.high < 1e-4 && found.how.contains("of a full queue"), "{found:?}");
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn losses_where_more_is_sent_than_the_link_takes_are_congestions() {
     trace.sent_segments = vec![3; 500];
     trace.lost = Lost { t_s: (0..20).map(|at| f64::from(at) / 5.0).collect(), segments: vec![10; 20] };
     let found = path(&seen, trace).loss;
-    assert!(found.value < 0.01 && found.how.contains("at a full queue"), "{found:?}");
+    assert!(found.value < 0.01 && found.how.contains("of a full queue"), "{found:?}");
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn without_delays_the_losses_cause_stays_open() {
     assert!(!causes.known);
     assert_eq!(quantities::random_loss(&causes).bound, Bound::AtMost);
     let found = path(&seen(), trace);
-    assert!(found.open_loss && found.cannot_tell.iter().any(|said| said.contains("random losses")));
+    assert!(found.open_loss && found.cannot_tell.iter().any(|said| said.contains("losses are random")));
 }
 
 #[test]
