@@ -490,7 +490,12 @@ def test_how_near_is_a_share_above_0_and_nothing_is_said_of_losses(text: str) ->
 
 @pytest.mark.parametrize(
     ("measure", "lacks"),
-    [("call_mos", "kind udp"), ("page_ms_p99", "kind pages"), ("latency_p95_ms", "no probe"), ("rpm", "no probe")],
+    [
+        ("call_mos", "kind udp"),
+        ("page_ms_p99", "kind pages"),
+        ("latency_p95_ms", "needs a probe"),
+        ("rpm", "needs a probe"),
+    ],
 )
 def test_what_the_scenario_has_nothing_to_measure_by_is_told_before_a_run(measure: str, lacks: str) -> None:
     with pytest.raises(InputError, match=lacks) as told:

@@ -80,7 +80,7 @@ def test_the_scale_says_where_it_turns() -> None:
         "path.loss, 0% … 5%, on a logarithmic scale above 0.004%, which is one packet of the run"
     )
     assert parse("path.queue=0..4 bdp").told().endswith("0 cannot be run, so the range begins at one packet")
-    assert parse("path.rtt=0..500 ms").told().endswith("linear")
+    assert parse("path.rtt=0..500 ms").told().endswith("on a linear scale")
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_an_interval_that_is_too_wide_is_said_everywhere(office: Path, tmp_path:
     asked += ["--within", "1%", "--runs", "60"]
     assert status_of([*asked, "--out", str(tmp_path / "out")]) == 4
     told = " ".join(capsys.readouterr().out.split())
-    assert "the interval is wider than --within" in told
-    assert "where 1% was asked for: after 60 of at most 60 runs; give --runs " in told
+    assert "the confidence interval is wider than --within" in told
+    assert "from the answer, not 1% (after 60 of at most 60 runs); give --runs " in told
     assert "wider than --within" in (tmp_path / "out" / "report.html").read_text("utf-8")
     assert status_of([*asked, "--json"]) == 4
     answer = json.loads(capsys.readouterr().out)

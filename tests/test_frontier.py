@@ -247,7 +247,7 @@ def test_the_command_answers_in_words_and_as_files(tmp_path: Path, capsys: Any) 
     assert status_of(asked) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "unknown: path.queue" in told
-    assert "a grid of these rows in steps of 10%, 8 seeds each" in told
+    assert "a grid with the same rows, steps of 10% and 8 seeds" in told
     names = {"find.json", "find.csv", "points.csv", "find.png", "find.svg", "report.html"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == names
     page = (tmp_path / "out" / "report.html").read_text("utf-8")

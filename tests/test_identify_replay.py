@@ -83,7 +83,7 @@ def test_none_of_them_is_said_of_windows_that_none_would_have_had() -> None:
     assert not any(one.fits for one in found)
     said = Identification((), (), replayed=found).none
     assert said is not None
-    assert said.startswith("what was sent is less likely of each")
+    assert said.startswith("each explains what was sent worse than ")
     assert Identification((), (), replayed=found).to_dict()["none_of_replayed"] == said
 
 

@@ -42,10 +42,10 @@ def test_the_page_has_the_counts_and_the_median_of_the_text(ends: Path, end: str
     text, page = describe(capture.facts, 0), dict(verdict(View.of(capture, end).judged, identify_capture(capture)))
     again, segments = facts["retransmits"], facts["data_packets"]
     assert f"retransmitted {again} of {segments} segments" in text
-    assert f"{again:,} of {segments:,} segments were sent again" in page["What was lost, and where?"]
+    assert f"{again:,} of {segments:,} segments were retransmitted" in page["What was lost, and where?"]
     median = marks.quantity(facts["rtt"]["whole"]["median_s"], "s")
     assert f"median {median}" in text
-    assert f"{median} in the median" in page["What did it get?"]
+    assert f"a median of {median}" in page["What did it get?"]
     seen = observe(ends / f"capture-{end}.pcap")
     assert (seen.segments, seen.retransmits) == (facts["data_packets"], facts["retransmits"])
     assert (seen.rtt_min_s, seen.rtt_mean_s) == (facts["rtt"]["whole"]["min_s"], facts["rtt"]["whole"]["mean_s"])
@@ -118,4 +118,4 @@ def test_a_link_that_gathers_packets_is_as_fast_as_its_groups_are_apart_and_a_fa
     test, answers = replay(observed, found, draws=4)
     assert test.verdict == "fails"
     assert answers == []
-    assert "none is told" in words(observed, found, test, answers)
+    assert "not shown" in words(observed, found, test, answers)
