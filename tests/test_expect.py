@@ -179,7 +179,7 @@ def test_what_set_left_out_of_the_study_is_not_asked_and_said(tmp_path: Path) ->
 
 
 def test_a_study_that_expects_nothing_has_nothing_to_judge(result) -> None:
-    with pytest.raises(SawtoothError, match="has no table .expect."):
+    with pytest.raises(SawtoothError, match=r"has no table \[expect\]"):
         judge(result)
 
 

@@ -168,7 +168,7 @@ def test_a_reader_says_itself_what_is_sent_and_when_a_connection_ends(more: dict
 
 def test_show_says_what_is_asked_for() -> None:
     told = describe(scenario(REQUESTS, PAGES, VIDEO))
-    assert "asked for by the receiver: answers of 30 kB, 100 ms after each" in told
+    assert "requested by the receiver: responses of 30 kB, 100 ms after each" in told
     assert "pages of 12 objects of lognormal sizes over 6 connections, new ones for each, 1 s after each" in told
     assert "video, segments of 4 s at 1 Mbit/s, 4 Mbit/s, buffer of 30 s" in told
 

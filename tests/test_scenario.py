@@ -325,7 +325,7 @@ def test_a_run_has_one_kernel() -> None:
     with pytest.raises(SawtoothError, match="all hosts of a run share one kernel") as caught:
         Scenario(host={"kernel": "mine"}, hosts={"receiver": {"kernel": "other"}})
     assert (caught.value.code, caught.value.field) == ("conflict", "hosts.receiver.kernel")
-    with pytest.raises(SawtoothError, match="sender runs Linux without additions"):
+    with pytest.raises(SawtoothError, match="sender asks for Linux without additions"):
         Scenario(hosts={"receiver": {"kernel": "mine"}})
 
 

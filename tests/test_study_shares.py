@@ -125,7 +125,7 @@ def test_a_scenario_by_itself_has_each_flow_in_a_line_and_no_change(tmp_path):
     lines = told.splitlines()
     assert "seed 1" in lines[1]
     assert "change" not in told
-    assert "headers leave" in lines[2]
+    assert "headers take the rest" in lines[2]
     assert lines[4].split() == [
         "flow",
         "goodput",

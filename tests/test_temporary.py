@@ -83,7 +83,7 @@ def test_clean_removes_directories_also_where_only_root_may_remove_namespaces(
     assert caught.value.code == 1
     assert f"removed {shared}/{GONE}x" in told.out
     assert "st-4194304-1-1-h1" in told.err
-    assert "run it as root" in told.err
+    assert "run as root" in told.err
 
 
 def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_the_living(shared: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_connection_that_ends_meanwhile_is_told_as_it_was_seen(last: int) -> N
     if last == 6:
         assert expectations.of(told[443]).test == "fitted"
     else:
-        assert "5 s of looks" in (expectations.of(told[443]).reason or "")
+        assert "5 s of samples" in (expectations.of(told[443]).reason or "")
     # Nothing is looked at any more while answers are made.
     assert looks == 6
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import click
 from sawtooth.cli import complete
 from sawtooth.cli.command import Command
 from sawtooth.cli.once import Once
-from sawtooth.cli.terminal import is_quiet, say, tell, width
+from sawtooth.cli.terminal import is_answered_on_a_terminal, is_quiet, pass_on, say, tell, width
 from sawtooth.columns import aligned
 from sawtooth.errors import InputError
 from sawtooth.plain import plain, where
@@ -149,7 +148,7 @@ def exec_(
     from sawtooth.bar import Bar
     from sawtooth.programs import execute
 
-    with Bar("exec", 1, quiet=is_quiet() or sys.stdout.isatty()) as bar:
+    with Bar("exec", 1, quiet=is_quiet() or is_answered_on_a_terminal()) as bar:
         done = execute(
             scenario,
             programs,
@@ -244,17 +243,8 @@ class _Printer:
         self._number = number
 
     def __call__(self, number: int, stdout: bytes, stderr: bytes) -> None:
-        if number != self._number:
-            return
-        if stdout:
-            if sys.stdout.isatty():
-                say(stdout.decode(errors="replace"), end="")
-            else:
-                sys.stdout.buffer.write(stdout)
-                sys.stdout.flush()
-        if stderr:
-            sys.stderr.write(stderr.decode(errors="replace"))
-            sys.stderr.flush()
+        if number == self._number:
+            pass_on(stdout, stderr)
 
 
 def _bring(done: Execution) -> None:

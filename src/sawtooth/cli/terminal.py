@@ -54,6 +54,23 @@ def say_folded(text: str) -> None:
     say(folded(text, width()))
 
 
+def pass_on(stdout: bytes, stderr: bytes) -> None:
+    """What a program of the user prints: to a file or a pipe as it is, to a terminal without control characters."""
+    if sys.stdout.isatty():
+        say(stdout.decode(errors="replace"), end="")
+    elif stdout:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(stdout)
+        sys.stdout.buffer.flush()
+    sys.stderr.write(stderr.decode(errors="replace"))
+    sys.stderr.flush()
+
+
+def is_answered_on_a_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
 def width() -> int | None:
     """Of the terminal that answers go to, in characters, or what COLUMNS says; None: no terminal, so any."""
     if not os.environ.get("COLUMNS", "").isdigit() and not (sys.stdout is not None and sys.stdout.isatty()):
