@@ -168,7 +168,7 @@ def test_a_flow_that_nothing_limits_is_told_in_the_first_line_and_in_the_report(
     )
     answer = call("run", path, "--out", tmp_path / "results", "--jobs", "1")
     told = 'flow "cubic" sends from receiver to sender, and no link on the way has a rate'
-    assert answer.out.startswith(f"warning: {told}")
+    assert " ".join(answer.out.split()).startswith(f"warning: {told}")
     page = Path(answer.out.splitlines()[-1].removeprefix("report: "))
     assert told.replace('"', "&#34;") in page.read_text()
 

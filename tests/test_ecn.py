@@ -93,7 +93,7 @@ def test_a_capture_shows_who_agreed_what_was_marked_echoed_and_answered(tmp_path
     judged = Judgement.of(capture.facts["connections"][0])
     assert judged is not None
     told = dict(verdict(judged, identify_capture(capture)))["What was lost, and where?"]
-    assert f"{echoes:,} acknowledgements echoed congestion (ECN), and {reductions:,} segments" in told
+    assert f"{echoes:,} acknowledgements echoed an ECN mark, and {reductions:,} segments" in told
 
 
 def test_without_ecn_the_same_queue_drops(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_scenario_by_itself_has_each_flow_in_a_line_and_no_change(tmp_path):
     ]
     assert [line.split()[0] for line in lines[5:9]] == ["cubic", "reno", "cubic-2", "all"]
     assert all(float(line.split()[-3]) > 20 for line in lines[5:8])
-    assert "the bottleneck's queue: " in told
+    assert "queue at the bottleneck: " in told
     assert "\nflow     bytes  transfers" in told
     assert "latency under load" in told
 

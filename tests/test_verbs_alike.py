@@ -94,7 +94,7 @@ def test_what_was_written_is_named_and_identification_comes_on_top(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("frames", "words"), [([], "no packet in it"), ([bytes(12) + b"\x08\x06" + bytes(28)], "none of them TCP")]
+    ("frames", "words"), [([], "contains no packets"), ([bytes(12) + b"\x08\x06" + bytes(28)], "none of them TCP")]
 )
 def test_a_capture_without_tcp_says_what_it_holds(tmp_path: Path, frames: list[bytes], words: str) -> None:
     import struct
