@@ -99,7 +99,7 @@ BAD = [
         "source or bytes",
     ),
     ("[path.loss]\nevery = 3\ngilbert_elliott = {p='1%', r='1%'}", "conflict", "path.loss", "every"),
-    ("[path.loss]\nevery = 3\nmean = '1%'\nburst = '2 packets'", "conflict", "path.loss", '"every"'),
+    ("[path.loss]\nevery = 3\nmean = '1%'\nburst = '2 packets'", "conflict", "path.loss", "every"),
     ("[path.loss]\ngilbert_elliott = {p='1%', r='1%'}\nburst = '2 packets'", "conflict", "path.loss", "gilbert"),
     ("[path.loss]\nmean = '1%'", "missing-field", "path.loss", 'burst = "5 packets"'),
     ("[path.loss]\nburst = '5 packets'", "missing-field", "path.loss", 'mean = "1%"'),
