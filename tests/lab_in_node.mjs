@@ -89,7 +89,7 @@ const verbs = {
     const [core, language] = [await started(), await spoken()];
     const lines = ({ json, durationNs, flows }, intervalS) => {
       const simulation = core.simulation(json);
-      const run = new RunLines(flows.length, intervalS);
+      const run = new RunLines(flows.length, intervalS, core.limits(json));
       while (!simulation.advance(durationNs, 1_000_000)) continue;
       run.add(simulation.take(), durationNs / 1e9, true);
       simulation.close();

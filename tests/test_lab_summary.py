@@ -27,7 +27,7 @@ def question(
 
 CUBIC, RENO, BBR = {"cc": "cubic"}, {"cc": "reno"}, {"cc": "bbr"}
 TAKEN = "loss on the path, taken for congestion"
-SHARED = r"the rate, which it shares: cubic takes \d+(\.\d+)? Mbit/s, \d+(\.\d+)?%"
+SHARED = r"the rate, which it shares: cubic takes \d+(\.\d+)? Mbit/s \(\d+(\.\d+)?%\)"
 TBF = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "20 kB", "latency": "50 ms"}
 STEP = {"kind": "codel", "ecn": True, "ce_threshold": "0.1 ms"}
 LIMITS: dict[str, tuple[Question, list[str]]] = {

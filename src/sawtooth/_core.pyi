@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 __all__ = [
     "MODULE_HOOKS",
     "OVERRUN",
+    "FlowLimits",
     "Module",
     "Simulation",
     "__version__",
@@ -18,6 +19,7 @@ __all__ = [
     "describe_compiled",
     "event_names",
     "host_limit",
+    "largest_shares",
     "poisson_interval",
     "read_capture",
     "refused_transfer",
@@ -67,6 +69,9 @@ def host_limit(bytes: float, share: float, limit: str, host: str, how: str) -> t
     """What a window or a buffer of ``bytes`` let be in flight, as JSON, and what that leaves open, in a sentence; None
     where it was the ``limit`` for too small a ``share`` of the time to matter.
     """
+
+def largest_shares(shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Of each row the column of the largest share, the first of equal ones; -1 where all are 0 or NaN."""
 
 def poisson_interval(count: int) -> tuple[float, float]:
     """The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2), with 0 at the low end of none."""
@@ -141,6 +146,25 @@ class Module:
     @property
     def name(self) -> str:
         """As it calls itself."""
+
+@final
+class FlowLimits:
+    """What limits the flows of one run: of a compiled scenario, which is JSON as ``Scenario.compile`` makes it, and of
+    rows of its tables. Raises ValueError on JSON that is not that.
+    """
+
+    def __new__(cls, scenario: str) -> Self: ...
+    @staticmethod
+    def tables() -> list[tuple[str, list[str]]]:
+        """The tables that are read, in the order in which they are to be given, and their columns."""
+
+    def add(self, table: str, columns: NDArray[np.float64]) -> None:
+        """More rows of a table: its columns, one after the other. Raises ValueError for a flow, transmitter or link
+        that the scenario does not have.
+        """
+
+    def told(self, now_s: float) -> str:
+        """What limits each flow of a run that has come to ``now_s``, as JSON: see ``Run.limits``."""
 
 @final
 class Simulation:

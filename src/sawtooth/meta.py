@@ -1,9 +1,10 @@
-"""Meta: what every engine that sends packets says of its run in the same words: names of the indices, warnings."""
+"""Meta: what every engine that sends packets says of its run in the same words: names, limits, warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sawtooth.compiled import Compiled
 from sawtooth.rows import groups
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from sawtooth.scenario import Direction, Link, Path, Scenario
 
 _LIMITED_SHARE = 0.1
+_MOST_LINES = 8
+"""Flows whose limits are told one by one."""
 _BY_MARKS = {("dctcp", None), ("prague", None), ("bbr3", "ecn")}
 """Controls, with their variants, that are what they are by ECN's marks."""
 
@@ -28,17 +31,45 @@ def names(compiled: Compiled) -> dict[str, list[str]]:
     }
 
 
-def warnings(scenario: Scenario, tables: Mapping[str, DataFrame]) -> list[str]:
+def limits(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[dict[str, Any]]:
+    """For ``meta["limits"]``: what limits each flow of the scenario (docs/explanation/measures.md), by the rule of the
+    core (``crates/limits``), which the page of the laboratory has too.
+    """
+    import numpy as np
+
+    from sawtooth._core import FlowLimits
+
+    found = FlowLimits(compiled.to_json())
+    for name, columns in FlowLimits.tables():
+        for part in groups(tables, name, columns) if name in tables else ():
+            # What an engine does not count is not known, and limits nothing.
+            known = part.reindex(columns=columns).to_numpy(float)
+            found.add(name, np.ascontiguousarray(known.T).reshape(-1))
+    told: list[dict[str, Any]] = json.loads(found.told(compiled.duration_ns / 1e9))
+    return told
+
+
+def limit_lines(limited: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What ``limits`` said, a line a flow."""
+    lines = [
+        f"{one['flow']}: {one['words']}" + (f", {one['share']:.0%} of the time" if one["share"] else "")
+        for one in limited[:_MOST_LINES]
+    ]
+    more = len(limited) - len(lines)
+    return lines + [f"… and {more} more flows"] * bool(more)
+
+
+def warnings(scenario: Scenario, tables: Mapping[str, DataFrame], limited: Sequence[Mapping[str, Any]]) -> list[str]:
     """Sentences, what makes the figures meaningless first: nothing limits a flow's rate, a control that lives by marks
     gets none, what is given does nothing, a socket buffer was the limit, a flow delivered nothing, a loss took whole
-    super-packets.
+    super-packets. ``limited`` is what ``limits`` said.
     """
     compiled = scenario.compile()
     return [
         *_unlimited(compiled),
         *_unmarked(compiled),
         *idle(scenario),
-        *_limited(compiled, tables),
+        *_limited(limited),
         *_silent(compiled, tables),
         *_offloaded(compiled),
     ]
@@ -86,20 +117,13 @@ def _unmarked(compiled: Compiled) -> list[str]:
     ]
 
 
-def _limited(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
-    import pandas as pd
-
+def _limited(limited: Sequence[Mapping[str, Any]]) -> list[str]:
     found = []
-    connection = ["flow", "connection"]
-    each = [group.groupby(connection, sort=True).last() for group in groups(tables, "tcp_info")]
-    last = pd.concat(each).groupby(connection, sort=True).last()
-    for column, buffer in (("rwnd_limited_s", "receive"), ("sndbuf_limited_s", "send")):
-        for flow, limited in last.groupby("flow")[column].mean().items():
-            given = compiled.flows[int(str(flow))]
-            longest_ns = compiled.duration_ns - given.start_ns
-            share = limited * 1e9 / min(longest_ns, given.duration_ns or longest_ns)
+    for buffer, limit in (("receive", "receive window"), ("send", "send buffer")):
+        for one in limited:
+            share = dict(one["shares"]).get(limit, 0.0)
             if share >= _LIMITED_SHARE:
-                name = given.name
+                name = one["flow"]
                 found.append(
                     f'the {buffer} buffer limited flow "{name}" {share:.0%} of the time: see host.{buffer}_buffer'
                 )

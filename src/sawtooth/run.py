@@ -44,7 +44,8 @@ class Run(Drawn):
 
     A table of more than 131,072 rows is read when it is first asked for (``sawtooth.rows``).
 
-    ``meta`` holds JSON values only. ``meta["warnings"]``, where there, is a list of sentences for the reader.
+    ``meta`` holds JSON values only. ``meta["warnings"]``, where there, is a list of sentences for the reader,
+    ``meta["limits"]`` what limits each flow.
     """
 
     scenario: Scenario
@@ -56,6 +57,14 @@ class Run(Drawn):
     def warnings(self) -> list[str]:
         """Sentences that the reader of the figures must know."""
         return [str(warning) for warning in self.meta.get("warnings", [])]
+
+    @property
+    def limits(self) -> list[dict[str, Any]]:
+        """What limits each flow, the largest of what holds it back: ``flow``, ``limit``, ``share`` of its time,
+        ``shares`` of all limits, ``words``, ``takers`` of a shared rate (docs/explanation/measures.md). Empty: the
+        engine does not say.
+        """
+        return [dict(one) for one in self.meta.get("limits", [])]
 
     def save(self, directory: Path | str) -> Path:
         """Writes Parquet tables, and ``run.json`` with the SHA-256 of each; the directory appears whole or not at all.
@@ -113,6 +122,9 @@ class Run(Drawn):
 def _meta(found: Any) -> dict[str, Any]:
     """``found`` where it holds what readers of ``meta`` rely on, else TypeError or ValueError."""
     meta = dict(found)
+    limits = [dict(one) for one in meta.get("limits", [])]
+    if not all({"flow", "limit", "share", "words"} <= one.keys() for one in limits):
+        raise ValueError("limits")
     lists = {"warnings": meta.get("warnings", []), **dict(meta.get("names", {}))}
     for name, value in lists.items():
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):

@@ -21,9 +21,8 @@ export interface Asked {
   alone: boolean;
   durationS: number;
   intervalS: number;
-  /** Of the bottleneck, and of the way back where it has one. */
+  /** Of the bottleneck. */
   rateBps: number;
-  reverseBps: number | undefined;
   /** What of the rate can be payload, Mbit/s. */
   mostMbps: number;
 }
@@ -65,7 +64,6 @@ export function read(question: Question, language: Language): Asked {
     durationS: whole.durationNs / 1e9,
     intervalS: whole.intervalNs / 1e9,
     rateBps: whole.rateBps,
-    reverseBps: whole.reverseBps,
     mostMbps: (whole.rateBps * PAYLOAD) / 1e6,
   };
 }

@@ -44,6 +44,11 @@ interface Exports {
   capture_close(handle: number): void;
   kept_path(handle: number, connection: number): number;
   kept_segments(handle: number, connection: number): number;
+  limits_tables(): void;
+  limits_open(): number;
+  limits_add(handle: number, table: number): number;
+  limits_told(handle: number, now_s: number): void;
+  limits_close(handle: number): void;
 }
 
 /** Of which connections of a capture every segment is wanted: of one, or of the longest that fit into so many rows. */
@@ -152,6 +157,16 @@ export class Core {
     return new Simulation(this, this.exports, handle);
   }
 
+  /** What limits the flows of a run of this compiled scenario. */
+  limits(scenario: string): Limits {
+    this.exports.limits_tables();
+    const tables = JSON.parse(this.answer()) as [string, string[]][];
+    this.give(scenario);
+    const handle = this.safely(() => this.exports.limits_open());
+    if (handle === 0) throw new CoreError(this.answer());
+    return new Limits(this, this.exports, handle, tables);
+  }
+
   /** A capture in the bytes that `reading` gives. */
   capture(reading: Reading, { detailed = 0xffffffff, rows = 0 }: Of = {}): Capture {
     const file = this.files.size === 0 ? 1 : Math.max(...this.files.keys()) + 1;
@@ -177,7 +192,11 @@ export class Core {
 
   /** Text for the next call. */
   give(text: string): void {
-    const bytes = new TextEncoder().encode(text);
+    this.put(new TextEncoder().encode(text));
+  }
+
+  /** The same, of bytes. */
+  put(bytes: Uint8Array): void {
     // Memory may grow, and then has another buffer.
     const place = this.exports.input(bytes.length);
     new Uint8Array(this.exports.memory.buffer, place, bytes.length).set(bytes);
@@ -241,6 +260,50 @@ export class Simulation {
 
   close(): void {
     this.exports.simulation_close(this.handle);
+  }
+}
+
+/** Of a flow: what limits it, the largest of what holds it back, and what it got while it was there (crates/limits). */
+export interface Limited {
+  words: string;
+  start_s: number;
+  end_s: number;
+  /** Since its start; null: its connections have not sent all their bytes, or end with the run. */
+  completed_s: number | null;
+  goodput_bps: number;
+  /** Of what the rate allows. */
+  share_of_rate: number;
+}
+
+/** What limits the flows of one run, from rows of its tables. */
+export class Limits {
+  constructor(
+    private readonly core: Core,
+    private readonly exports: Exports,
+    private readonly handle: number,
+    private readonly read: readonly [table: string, columns: string[]][],
+  ) {}
+
+  add(tables: Tables): void {
+    this.read.forEach(([name, columns], at) => {
+      const table = tables[name];
+      const rows = table?.[columns[0]!]?.length ?? 0;
+      if (table === undefined || rows === 0) return;
+      const flat = new Float64Array(rows * columns.length);
+      columns.forEach((column, which) => flat.set(numbers(table[column]!), which * rows));
+      this.core.put(new Uint8Array(flat.buffer));
+      if (this.core.safely(() => this.exports.limits_add(this.handle, at)) === 0) throw new CoreError(this.core.answer());
+    });
+  }
+
+  /** Of a run that has come to `nowS`. */
+  told(nowS: number): Limited[] {
+    this.core.safely(() => this.exports.limits_told(this.handle, nowS));
+    return JSON.parse(this.core.answer()) as Limited[];
+  }
+
+  close(): void {
+    this.exports.limits_close(this.handle);
   }
 }
 

@@ -17,7 +17,6 @@ export interface Compiled {
   intervalNs: number;
   /** Of the bottleneck: its shaper's, where it has a slower one. */
   rateBps: number;
-  reverseBps: number | undefined;
   rttNs: number;
   lossPpb: number;
   /** `durationNs`: undefined where nothing but the run ends it. */
@@ -58,7 +57,6 @@ export class Language {
       durationNs: duration_ns,
       intervalNs: interval_ns,
       rateBps: Math.min(rate_bps, discipline?.tbf?.rate_bps ?? discipline?.cake?.bandwidth_bps ?? rate_bps),
-      reverseBps: transmitters[1]?.rate_bps,
       rttNs: links.reduce((sum, { delay_ns }) => sum + delay_ns, 0),
       lossPpb: links[2]!.loss_ppb,
       flows: flows.map(({ name, cc, count, start_ns, duration_ns }) => ({ name, cc, count, startNs: start_ns, durationNs: duration_ns ?? undefined })),

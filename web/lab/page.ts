@@ -65,6 +65,7 @@ async function main(): Promise<void> {
   try {
     const [core] = await Promise.all([module.then((compiled) => Core.of(compiled)), runner.ready, native.find()]);
     language = new Language(core);
+    runner.limits = (json) => core.limits(json);
   } catch (error) {
     wrong(`the simulator could not be loaded: ${error instanceof Error ? error.message : String(error)}`);
     return;

@@ -1,6 +1,7 @@
 // The worker, as the page asks it: the latest question only; what it told of earlier ones is dropped.
 
 import type { Asked } from "./asked";
+import type { Limits } from "./core";
 import { module } from "./module";
 import { InputError } from "./problem";
 import type { Answer, Native, Question } from "./protocol";
@@ -22,6 +23,8 @@ export class Runner {
   private runs: RunLines[] = [];
   /** What the latest question has taken so far. */
   workedMs = 0;
+  /** Of a compiled scenario, who says what limits its flows; without it nobody does. */
+  limits: ((json: string) => Limits) | undefined;
   /** Whether it runs elsewhere. */
   native = false;
   /** Once the core is there. */
@@ -50,7 +53,8 @@ export class Runner {
   ask(asked: Asked, native?: Native): void {
     this.number += 1;
     this.asked = asked;
-    this.runs = asked.compiled.map(({ flows }) => new RunLines(flows.length, asked.intervalS));
+    for (const run of this.runs) run.close();
+    this.runs = asked.compiled.map(({ json, flows }) => new RunLines(flows.length, asked.intervalS, this.limits?.(json)));
     const runs = asked.compiled.map(({ json, durationNs }) => ({ json, durationNs }));
     this.native = native !== undefined;
     this.post({ kind: "run", number: this.number, runs, everyMs: this.everyMs, ...(native === undefined ? {} : { native }) });

@@ -1,6 +1,6 @@
 // Rows of a run as they come, in columns that figures take: one of each thing that is drawn, against time.
 
-import { numbers, type Table, type Tables } from "./core";
+import { numbers, type Limited, type Limits, type Table, type Tables } from "./core";
 
 /** The link of a path that loses data, by its place in the compiled scenario. */
 const DATA_LOSS = 2;
@@ -45,13 +45,9 @@ export class FlowLines {
   segments = 0;
   retransmits = 0;
   timeouts = 0;
-  /** Of each connection that is told of: how long the receiver's window, or its own buffer, held it back. */
-  readonly receiverS: number[] = [];
-  readonly bufferS: number[] = [];
-  /** And of how many segments the acknowledgement echoed a mark. */
+  /** Of each connection that is told of: of how many segments the acknowledgement echoed a mark. */
   readonly echoed: number[] = [];
   readonly delivered: number[] = [];
-  completedS: number[] = [];
 }
 
 /** What a run has told so far. */
@@ -60,16 +56,13 @@ export class RunLines {
   readonly queue = new Line();
   readonly drops = new Line();
   readonly lost = new Line();
-  /** What the bottleneck sent in each interval, and the way back where it has a rate. */
-  readonly sentPackets = new Line();
-  readonly sentBytes = new Line();
-  readonly backBytes = new Line();
   nowS = 0;
   finished = false;
 
   constructor(
     flows: number,
     private readonly intervalS: number,
+    private readonly limits?: Limits,
   ) {
     this.flows = Array.from({ length: flows }, () => new FlowLines());
   }
@@ -77,6 +70,7 @@ export class RunLines {
   add(tables: Tables, nowS: number, finished: boolean): void {
     this.nowS = nowS;
     this.finished = finished;
+    this.limits?.add(tables);
     each(tables.intervals, ["t_s", "flow", "goodput_bps", "segments_out", "retransmits", "timeouts"], (t, flow, bps, out, again, timeouts) => {
       const one = this.flows[flow]!;
       one.goodput.push(t, bps / 1e6);
@@ -85,11 +79,9 @@ export class RunLines {
       one.retransmits += again;
       one.timeouts += timeouts;
     });
-    const told = ["t_s", "flow", "connection", "cwnd_segments", "ssthresh_segments", "srtt_s", "rwnd_limited_s", "sndbuf_limited_s", "delivered_ce_segments", "delivered_segments"];
-    each(tables.tcp_info, told, (t, flow, connection, cwnd, ssthresh, srtt, receiver, buffer, echoed, delivered) => {
+    const told = ["t_s", "flow", "connection", "cwnd_segments", "ssthresh_segments", "srtt_s", "delivered_ce_segments", "delivered_segments"];
+    each(tables.tcp_info, told, (t, flow, connection, cwnd, ssthresh, srtt, echoed, delivered) => {
       const one = this.flows[flow]!;
-      one.receiverS[connection] = receiver;
-      one.bufferS[connection] = buffer;
       one.echoed[connection] = echoed;
       one.delivered[connection] = delivered;
       if (connection !== 0) return;
@@ -97,11 +89,8 @@ export class RunLines {
       one.ssthresh.push(t, ssthresh < 0 || ssthresh > 1e8 ? NaN : ssthresh);
       one.rtt.push(t, srtt * 1e3);
     });
-    const waiting = ["t_s", "transmitter", "packets", "drops", "sent_packets", "sent_bytes"];
-    each(tables.queues, waiting, (t, transmitter, packets, drops, sent, bytes) => {
-      if (transmitter !== 0) return this.backBytes.push(t, bytes);
-      this.sentPackets.push(t, sent);
-      this.sentBytes.push(t, bytes);
+    each(tables.queues, ["t_s", "transmitter", "packets", "drops"], (t, transmitter, packets, drops) => {
+      if (transmitter !== 0) return;
       this.queue.push(t, packets);
       this.drops.push(t, drops);
     });
@@ -109,9 +98,15 @@ export class RunLines {
       if (link !== DATA_LOSS) return;
       this.lost.push(t, lost);
     });
-    each(tables.flows, ["flow", "start_s", "end_s", "completed"], (flow, start, end, completed) => {
-      if (completed) this.flows[flow]!.completedS.push(end - start);
-    });
+  }
+
+  /** What limits each flow, as far as the run has come. */
+  limited(): Limited[] {
+    return this.limits?.told(this.nowS) ?? [];
+  }
+
+  close(): void {
+    this.limits?.close();
   }
 }
 

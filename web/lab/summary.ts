@@ -2,7 +2,6 @@
 
 import { significant } from "./amount";
 import type { Asked } from "./asked";
-import { life, limit, sum, told } from "./limit";
 import type { RunLines } from "./series";
 
 export interface Row {
@@ -25,26 +24,28 @@ export interface Row {
 }
 
 export function summary(asked: Asked, runs: readonly RunLines[]): Row[] {
+  const limits = runs.map((run) => run.limited());
   return asked.flows.map((_, index) => {
-    const { run, lines, completedS } = told(asked, runs, index);
+    const [run, at] = asked.alone ? [index, 0] : [0, index];
+    const { nowS, flows } = runs[run]!;
+    const lines = flows[at]!;
     // While it was there.
-    const { startS, endS } = life(asked, runs, index);
-    const meanMbps = endS > startS ? (lines.bytes * 8) / (endS - startS) / 1e6 : NaN;
-    const share = meanMbps / asked.mostMbps;
+    const { words, start_s: startS, end_s: endS, completed_s, goodput_bps, share_of_rate: share } = limits[run]![at]!;
+    const meanMbps = endS > startS ? goodput_bps / 1e6 : NaN;
     const delivered = sum(lines.delivered);
     const rtts = lines.rtt.y.values.filter((rtt) => rtt > 0);
     return {
       name: asked.names[index]!,
       meanMbps,
-      partly: startS > 0 || endS < run.nowS,
+      partly: startS > 0 || endS < nowS,
       segments: lines.segments,
-      share,
+      share: endS > startS ? share : NaN,
       retransmitted: lines.segments > 0 ? lines.retransmits / lines.segments : 0,
       marked: delivered > 0 ? sum(lines.echoed) / delivered : 0,
       timeouts: lines.timeouts,
       rttMs: rtts.length > 0 ? rtts.reduce((sum, rtt) => sum + rtt, 0) / rtts.length : NaN,
-      completedS,
-      limit: limit(asked, runs, index, share),
+      completedS: completed_s ?? NaN,
+      limit: words,
     };
   });
 }
@@ -68,3 +69,5 @@ export function sentence(asked: Asked, rows: readonly Row[]): string {
   const more = each.length > MOST_TOLD ? ` ${each.length - MOST_TOLD} more flows are in the table.` : "";
   return `${where}: ${each.slice(0, MOST_TOLD).join(". ")}.${more}`;
 }
+
+const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);

@@ -2,6 +2,7 @@
 //! out as numpy arrays.
 
 mod capture;
+mod limits;
 mod module;
 mod replay;
 mod scenario;
@@ -150,6 +151,7 @@ fn event_names() -> Vec<&'static str> {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
     module.add_class::<Module>()?;
+    module.add_class::<limits::FlowLimits>()?;
     module.add_function(wrap_pyfunction!(congestion_controls, module)?)?;
     module.add_function(wrap_pyfunction!(event_names, module)?)?;
     module.add_function(wrap_pyfunction!(transfers, module)?)?;
@@ -158,6 +160,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(capture::host_limit, module)?)?;
     module.add_function(wrap_pyfunction!(capture::poisson_interval, module)?)?;
     module.add_function(wrap_pyfunction!(capture::refused_transfer, module)?)?;
+    module.add_function(wrap_pyfunction!(limits::largest_shares, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(module::share_watch, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::compile_scenario, module)?)?;

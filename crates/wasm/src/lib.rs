@@ -8,5 +8,6 @@ mod capture;
 mod columns;
 mod handles;
 mod language;
+mod limits;
 mod simulation;
 mod text;

@@ -19,7 +19,12 @@ extern "C" fn input(bytes: usize) -> *mut u8 {
 
 /// Takes what was written there.
 pub fn given() -> String {
-    INPUT.with_borrow_mut(|input| String::from_utf8_lossy(&std::mem::take(input)).into_owned())
+    String::from_utf8_lossy(&bytes()).into_owned()
+}
+
+/// The same, where it is no text.
+pub fn bytes() -> Vec<u8> {
+    INPUT.with_borrow_mut(std::mem::take)
 }
 
 /// Keeps `text` for the caller.

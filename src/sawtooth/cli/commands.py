@@ -121,6 +121,7 @@ def run(
     from sawtooth.expect import judge
     from sawtooth.expect.seen import refuse_parts
     from sawtooth.expect.text import words
+    from sawtooth.meta import limit_lines
     from sawtooth.report import write_report
     from sawtooth.scenario.overrides import parse_assignment
     from sawtooth.study import run_into, run_study
@@ -155,6 +156,9 @@ def run(
             for warning in result.warnings:
                 say_folded(f"warning: {sentence(warning)}")
             say_folded(result.table(width()))
+            if len(result.places) == 1:
+                for line in limit_lines(result.limits):
+                    say_folded(f"limit of {line}")
             if found is not None:
                 say_folded(f"\n{words(found)}\n")
             say(f"results: {where(result.directory)}")

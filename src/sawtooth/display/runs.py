@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.display.page import picture, table
 from sawtooth.draw.lines import Line, LineFigure, Panel
 from sawtooth.draw.palette import colour
+from sawtooth.meta import limit_lines
 from sawtooth.report.plots import draw
 from sawtooth.run import Run
 from sawtooth.stats import latencies, throughput_by_flow
@@ -41,7 +42,7 @@ def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
 
 
 def told(run: Run) -> tuple[str, list[str]]:
-    """A heading, and lines: flows, the queue, probes, tables, warnings."""
+    """A heading, and lines: flows, what limits them, the queue, probes, tables, warnings."""
     asked = run.scenario
     warmup = f" after {asked.warmup} of warm-up" if asked.warmup.ns else ""
     heading = f"Run of {asked.name} on {run.engine}: {asked.topology}, {asked.duration}{warmup}, seed {asked.seed}"
@@ -49,6 +50,7 @@ def told(run: Run) -> tuple[str, list[str]]:
     said = [_flow(row) for row in found.head(_MOST).to_dict("records")]
     if len(found) > _MOST:
         said.append(f"… and {len(found) - _MOST} more flows, {found['mean_mbps'].sum():.4g} Mbit/s all together")
+    said += [f"limit of {line}" for line in limit_lines(run.limits)]
     queue = bottleneck(run)
     if queue is not None:
         delay, drops, marks = mean_delay_s([queue]), total([queue], "drops"), total([queue], "marks")

@@ -121,11 +121,13 @@ class Sim:
                 raise
             raise SawtoothError("core-failed", f"the core failed: {error}", fix=_REPORT_IT) from error
         tables = growing.finish()
+        limited = meta.limits(compiled, tables)
         described: dict[str, Any] = {
             "names": meta.names(compiled),
             "events": simulation.events,
             "delivered_packets": simulation.delivered_packets,
-            "warnings": meta.warnings(scenario, tables),
+            "limits": limited,
+            "warnings": meta.warnings(scenario, tables, limited),
             # Differs from run to run, unlike everything else.
             "wall_s": time.perf_counter() - begun,
         }

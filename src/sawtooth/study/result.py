@@ -86,7 +86,8 @@ class StudyResult(Drawn):
     ``samples`` is the throughput in Mbit/s, one row an interval. ``shares`` has a row a flow where scenarios have
     several: its mean, deviation and share of the sum, and Jain's index over its connections and over all. ``latency``
     has a row a probe, ``completions`` one for each flow and size of transfers that end by themselves, ``applications``
-    one for each flow that is an application (docs/reference/tables.md). ``description`` is study.json.
+    one for each flow that is an application (docs/reference/tables.md). ``limits`` has what limits each flow of each
+    run, as ``Run.limits``, with the run's key columns and ``seed``. ``description`` is study.json.
     """
 
     study: Study
@@ -102,6 +103,7 @@ class StudyResult(Drawn):
     completions: DataFrame
     applications: DataFrame
     warnings: tuple[str, ...]
+    limits: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def build(
@@ -113,7 +115,8 @@ class StudyResult(Drawn):
         kept = tuple(places)
         groups: dict[tuple[Any, ...], list[_Seen]] = {}
         warnings: dict[str, tuple[str, list[str]]] = {}
-        frames = []
+        frames: list[DataFrame] = []
+        limits: list[dict[str, Any]] = []
         single: dict[tuple[Any, ...], str] = {}
         mixed: defaultdict[tuple[Any, ...], list[tuple[Place, shares.Shares]]] = defaultdict(list)
         for place in kept:
@@ -126,6 +129,7 @@ class StudyResult(Drawn):
             series = throughput(run)
             seen = _Seen.of(place, run, series.to_numpy())
             groups.setdefault(tuple(place.key.values()), []).append(seen)
+            limits += [{**place.key, "seed": place.seed, **one} for one in run.limits]
             for warning in run.warnings:
                 # Sentences that differ in their figures only are one warning.
                 warnings.setdefault(_FIGURE.sub("#", warning), (warning, []))[1].append(place.id)
@@ -156,7 +160,7 @@ class StudyResult(Drawn):
             for rows_of in (measures.latency_rows, measures.completion_rows, measures.application_rows)
         )
         tables = details[columns], details, samples, shared, of_probes, of_transfers, of_applications
-        return cls(study, engine, directory, kept, published, *tables, tuple(sentences))
+        return cls(study, engine, directory, kept, published, *tables, tuple(sentences), tuple(limits))
 
     @classmethod
     def load(cls, directory: Path | str) -> StudyResult:
@@ -236,6 +240,7 @@ class StudyResult(Drawn):
             "engine": self.engine,
             "results": str(self.directory),
             "warnings": list(self.warnings),
+            "limits": list(self.limits),
             **{name: json.loads(table.to_json(orient="records")) for name, table in tables.items()},
         }
 

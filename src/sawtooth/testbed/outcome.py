@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.compiled import Arrivals, Compiled
 from sawtooth.errors import SawtoothError
-from sawtooth.meta import names
+from sawtooth.meta import limits, names
 from sawtooth.run import Run
 from sawtooth.storage import writing
 from sawtooth.testbed import remarks, tables
@@ -142,15 +142,17 @@ def run(
     theirs, both_ends = _ends(directory, scenario, compiled)
     asked = {flow.name: flow.cc for flow in compiled.flows}
     controls = {flow: asked[flow] if cc == (called or {}).get(asked[flow]) else cc for flow, cc in theirs.items()}
+    limited = limits(compiled, found)
     described = {
         "names": names(compiled),
+        "limits": limited,
         "traffic": scenario.traffic,
         "congestion_control_used": controls,
         **({"iperf3": both_ends} if both_ends else {}),
         "hosts": tables.by_host(directory, compiled),
         "system": system,
         **meta,
-        "warnings": [*remarks.warnings(scenario, found, controls), *meta.get("warnings", [])],
+        "warnings": [*remarks.warnings(scenario, found, controls, limited), *meta.get("warnings", [])],
     }
     return Run(scenario=scenario, engine=engine, tables=found, meta=described)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sawtooth import meta
 from sawtooth.testbed.traffic import sending_hosts
@@ -17,9 +18,16 @@ if TYPE_CHECKING:
 _BUSY = 0.9
 
 
-def warnings(scenario: Scenario, tables: dict[str, DataFrame], controls: dict[str, str]) -> list[str]:
-    """Sentences for the reader. ``controls``: the congestion control that each flow really used, by its name."""
-    compiled, found = scenario.compile(), meta.warnings(scenario, tables)
+def warnings(
+    scenario: Scenario,
+    tables: dict[str, DataFrame],
+    controls: dict[str, str],
+    limited: Sequence[Mapping[str, Any]],
+) -> list[str]:
+    """Sentences for the reader. ``controls``: the congestion control that each flow really used, by its name;
+    ``limited``: what ``meta.limits`` said.
+    """
+    compiled, found = scenario.compile(), meta.warnings(scenario, tables, limited)
     for flow in compiled.flows:
         name, used = flow.name, controls.get(flow.name)
         if used and used != flow.cc:

@@ -1,0 +1,48 @@
+//! What limits a flow: of all that holds it back, what does so for the largest share of its time.
+//!
+//! One rule for every place that names a limit. [`largest`] chooses; whoever knows a flow from tables of a run
+//! ([`Limits`]), from a capture or from the kernel's counters says which shares there are.
+
+mod compiled;
+#[cfg(test)]
+mod tests;
+mod told;
+mod words;
+
+pub use told::{Limits, TABLES};
+pub use words::{Limit, Taker, Told};
+
+/// The place of the largest share, the first of equal ones: list hosts before the network. None where all are 0 or
+/// unknown (NaN).
+pub fn largest(shares: &[f64]) -> Option<usize> {
+    let mut found = None;
+    for (at, &share) in shares.iter().enumerate() {
+        if share > found.map_or(0.0, |before: usize| shares[before]) {
+            found = Some(at);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod largest {
+    use super::*;
+
+    #[test]
+    fn the_largest_share_is_the_limit() {
+        assert_eq!(largest(&[0.47, 0.01, 0.3]), Some(0));
+        assert_eq!(largest(&[0.2, 0.1, 0.7]), Some(2));
+    }
+
+    #[test]
+    fn of_equal_shares_the_first_is_the_limit() {
+        assert_eq!(largest(&[0.0, 0.5, 0.5]), Some(1));
+    }
+
+    #[test]
+    fn what_is_unknown_or_nothing_is_no_limit() {
+        assert_eq!(largest(&[f64::NAN, 0.1]), Some(1));
+        assert_eq!(largest(&[0.0, f64::NAN]), None);
+        assert_eq!(largest(&[]), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Limits by name, and what a page, a terminal and a notebook say of one.
+
+use serde::{Serialize, Serializer};
+
+/// What limits a flow of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    NotBegun,
+    /// Its application sends at times that no counter tells.
+    Unknown,
+    Application,
+    ReceiveWindow,
+    SendBuffer,
+    /// All of the bottleneck's rate is used, by this flow.
+    Rate,
+    /// All of it is used, and others take a part.
+    SharedRate,
+    /// Acknowledgements fill the way back.
+    WayBack,
+    Marks,
+    QueueDrops,
+    PolicerDrops,
+    PathLoss,
+    /// It has no answer yet, or is in slow start.
+    Start,
+    /// Nothing was lost, and its window still grows.
+    Growth,
+    /// BBR sends at the rate that it has measured.
+    Pace,
+}
+
+impl Limit {
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::NotBegun => "not begun",
+            Limit::Unknown => "unknown",
+            Limit::Application => "application",
+            Limit::ReceiveWindow => "receive window",
+            Limit::SendBuffer => "send buffer",
+            Limit::Rate => "rate",
+            Limit::SharedRate => "shared rate",
+            Limit::WayBack => "way back",
+            Limit::Marks => "marks",
+            Limit::QueueDrops => "queue drops",
+            Limit::PolicerDrops => "policer drops",
+            Limit::PathLoss => "path loss",
+            Limit::Start => "start",
+            Limit::Growth => "growth",
+            Limit::Pace => "own pace",
+        }
+    }
+}
+
+impl Serialize for Limit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// What another flow has of the rate at the same time: bit/s of payload, and its share of what the rate allows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Taker {
+    pub flow: String,
+    pub goodput_bps: f64,
+    pub share: f64,
+}
+
+/// What limits a flow. `share` of its time is what the limit holds it back for, `shares` has every other limit's; `takers` are
+/// the others at a shared rate, the largest first. `share_of_rate` is its goodput by what the bottleneck's rate allows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Told {
+    pub flow: String,
+    pub limit: Limit,
+    pub share: f64,
+    pub shares: Vec<(Limit, f64)>,
+    pub words: String,
+    pub takers: Vec<Taker>,
+    pub start_s: f64,
+    pub end_s: f64,
+    /// Since its start, when all its connections had sent their bytes; None: they have not, or send without end.
+    pub completed_s: Option<f64>,
+    pub goodput_bps: f64,
+    pub share_of_rate: f64,
+}
+
+/// Takers that are told one by one.
+const MOST_TAKERS: usize = 3;
+
+/// The rate, and who takes how much of it.
+pub fn shared(takers: &[Taker]) -> String {
+    let part =
+        |bps: f64, share: f64| format!("{} Mbit/s ({}%)", significant(bps / 1e6, 3), significant(100.0 * share, 2));
+    let mut told: Vec<String> = takers
+        .iter()
+        .take(if takers.len() > MOST_TAKERS + 1 { MOST_TAKERS } else { MOST_TAKERS + 1 })
+        .map(|one| format!("{} takes {}", one.flow, part(one.goodput_bps, one.share)))
+        .collect();
+    let rest = &takers[told.len()..];
+    if !rest.is_empty() {
+        let (bps, share) = rest.iter().fold((0.0, 0.0), |(bps, share), one| (bps + one.goodput_bps, share + one.share));
+        told.push(format!("{} others take {}", rest.len(), part(bps, share)));
+    }
+    format!("the rate, which it shares: {}", told.join(", "))
+}
+
+/// So many digits that mean something, and no exponent.
+fn significant(value: f64, digits: usize) -> String {
+    let whole = 10f64.powi(i32::try_from(digits).unwrap_or(0));
+    if value == 0.0 || value.abs() >= whole {
+        return format!("{value:.0}");
+    }
+    // As the exponent says after rounding: 9.996 becomes 10.0.
+    let told = format!("{value:.*e}", digits - 1);
+    let power: i32 = told.split('e').nth(1).and_then(|power| power.parse().ok()).unwrap_or(0);
+    let after = i32::try_from(digits).unwrap_or(0) - 1 - power;
+    format!("{value:.*}", usize::try_from(after.clamp(0, 20)).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_digits_that_mean_something_and_no_exponent() {
+        let told: Vec<String> =
+            [0.0, 0.000_012_34, 9.996, 99.96, 947.2, 2363.4].iter().map(|&value| significant(value, 3)).collect();
+        assert_eq!(told, ["0", "0.0000123", "10.0", "100", "947", "2363"]);
+    }
+
+    #[test]
+    fn at_a_shared_rate_each_taker_is_named_with_its_part() {
+        let taker =
+            |flow: &str, mbps: f64| Taker { flow: flow.to_owned(), goodput_bps: mbps * 1e6, share: mbps / 100.0 };
+        let two = [taker("bbr", 60.0), taker("reno", 10.04)];
+        assert_eq!(
+            shared(&two),
+            "the rate, which it shares: bbr takes 60.0 Mbit/s (60%), reno takes 10.0 Mbit/s (10%)"
+        );
+        let many: Vec<Taker> = (1..=6).rev().map(|one| taker(&format!("f{one}"), f64::from(one))).collect();
+        assert!(shared(&many).ends_with("f4 takes 4.00 Mbit/s (4.0%), 3 others take 6.00 Mbit/s (6.0%)"));
+    }
+}

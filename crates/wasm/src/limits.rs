@@ -1,0 +1,53 @@
+//! What limits the flows of a run, from its tables.
+
+use crate::handles::{self, Handles};
+use crate::text;
+use sawtooth_limits::{Limits, TABLES};
+use std::cell::RefCell;
+
+thread_local! {
+    static LIMITS: RefCell<Handles<Limits>> = const { RefCell::new(Handles::new()) };
+}
+
+/// Answers with the tables that are read, in the order in which they are to be given, and their columns, as JSON.
+#[unsafe(no_mangle)]
+extern "C" fn limits_tables() {
+    text::tell(serde_json::json!(TABLES).to_string());
+}
+
+/// Begins with the compiled scenario that was given as JSON. 0: it is refused, and the answer says why.
+#[unsafe(no_mangle)]
+extern "C" fn limits_open() -> u32 {
+    match Limits::new(&text::given()) {
+        Ok(limits) => handles::add(&LIMITS, limits),
+        Err(why) => {
+            text::tell(why);
+            0
+        }
+    }
+}
+
+/// Takes rows of the table of this number: its columns one after the other, each number as eight bytes. False: they are
+/// refused, and the answer says why.
+#[unsafe(no_mangle)]
+extern "C" fn limits_add(handle: u32, table: u32) -> bool {
+    let bytes = text::bytes();
+    let columns: Vec<f64> = bytes.as_chunks().0.iter().map(|&one| f64::from_le_bytes(one)).collect();
+    let added = match TABLES.get(table as usize) {
+        Some((name, _)) => handles::with(&LIMITS, handle, |one| one.add(name, &columns)),
+        None => Err(format!("there is no table {table}")),
+    };
+    added.map_err(text::tell).is_ok()
+}
+
+/// Answers with what limits each flow of a run that has come to `now_s`, as JSON.
+#[unsafe(no_mangle)]
+extern "C" fn limits_told(handle: u32, now_s: f64) {
+    let told = handles::with(&LIMITS, handle, |one| one.told(now_s));
+    text::tell(serde_json::json!(told).to_string());
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn limits_close(handle: u32) {
+    drop(handles::remove(&LIMITS, handle));
+}
