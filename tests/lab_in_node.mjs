@@ -108,13 +108,32 @@ const verbs = {
     return questions.map((question) => warnings(asked(question, language)));
   },
 
-  /** Questions of the page: packets at most, and what would be lighter. */
-  async heavy(questions) {
+  /** Compiled scenarios: all events of each, and how many its beginning says; null where it ended before that was known. */
+  async pace(scenarios) {
+    const [{ Pace }, core] = [await part("pace"), await started()];
+    return scenarios.map((scenario) => {
+      const simulation = core.simulation(JSON.stringify(scenario));
+      const pace = new Pace();
+      let said;
+      for (let finished = false; !finished; ) {
+        finished = simulation.advance(scenario.duration_ns, 30_000);
+        simulation.take();
+        pace.note(simulation.now_ns / scenario.duration_ns, simulation.events, simulation.events / 1e3);
+        if (!finished) said ??= pace.whole;
+      }
+      const { events } = simulation;
+      simulation.close();
+      return { events, said: said ?? null };
+    });
+  },
+
+  /** Questions of the page, each with the ms that it takes: packets at most, and what would be lighter. */
+  async heavy({ questions, ms }) {
     const language = await spoken();
     const [{ read: asked }, { packets, lighter }] = await Promise.all(["asked", "heavy"].map(part));
-    return questions.map((question) => {
+    return questions.map((question, at) => {
       const read = asked(question, language);
-      return { packets: packets(read), ...lighter(read) };
+      return { packets: packets(read), ...lighter(read, ms[at]) };
     });
   },
 

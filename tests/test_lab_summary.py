@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -112,12 +113,41 @@ def test_what_is_too_heavy_for_the_page_has_a_lighter_question(lab: Path) -> Non
         asked(60, 4, "500 Mbit/s", True, "30 s"),
         asked(10, 2, "100 Mbit/s", True),
     ]
-    answers = ask(lab, "heavy", questions)
+    told = {"questions": questions, "ms": [40_000, 8_000, 8_000, 1_000]}
+    answers = ask(lab, "heavy", told)
     most = 1448 / 1514 / 8 / 1448
     assert [one["packets"] for one in answers] == [
         pytest.approx(packets) for packets in (10e9 * 60 * most, *[500e6 * 60 * 4 * most] * 2, 100e6 * 10 * 2 * most)
     ]
     assert [(one.get("duration"), one.get("flows")) for one in answers[:3]] == [("6 s", None), ("30 s", 2), (None, 2)]
+
+
+PATHS = {
+    "two that share a gigabit": ("30 s", {"rate": "1 Gbit/s", "rtt": "20 ms"}, [CUBIC, BBR]),
+    "a window that loss keeps small": ("3000 s", {"rate": "100 Mbit/s", "rtt": "20 ms", "loss": "2%"}, [CUBIC]),
+    "a long, fat path": ("10 s", {"rate": "10 Gbit/s", "rtt": "140 ms"}, [BBR]),
+    "forty flows": ("60 s", {"rate": "200 Mbit/s", "rtt": "30 ms"}, [CUBIC | {"count": 20}, BBR | {"count": 20}]),
+    "one that comes late": ("120 s", {"rate": "500 Mbit/s", "loss": "0.5%"}, [CUBIC, BBR | {"start": "60 s"}]),
+    "FQ-CoDel": ("30 s", {"rate": "1 Gbit/s", "queue": {"kind": "fq_codel"}}, [CUBIC | {"count": 10}]),
+    "acknowledgements that are slow": ("600 s", {"rate": "100 Mbit/s", "reverse_rate": "1 Mbit/s"}, [CUBIC]),
+    "a start that is much faster than what comes": (
+        "60 s",
+        {"rate": "10 Gbit/s", "rtt": "100 ms", "loss": "0.001%"},
+        [{"cc": "reno"}],
+    ),
+}
+
+
+def test_how_long_it_takes_is_known_from_its_beginning(lab: Path, patience: None) -> None:
+    given = [{"duration": duration, "path": path, "flows": flows} for duration, path, flows in PATHS.values()]
+    told = ask(lab, "pace", [json.loads(Scenario.from_dict(one).compile().to_json()) for one in given])
+    off = {}
+    for name, one in zip(PATHS, told, strict=True):
+        if one["said"] is not None:
+            off[name] = one["said"]["events"] / one["events"]
+            assert one["said"]["ms"] == pytest.approx(one["said"]["events"] / 1e3)
+    assert len(off) >= 6
+    assert all(1 / 1.5 < ratio < 1.5 for ratio in off.values()), off
 
 
 def test_questions_to_start_from_are_scenarios_that_a_page_can_run(lab: Path) -> None:
@@ -129,7 +159,7 @@ def test_questions_to_start_from_are_scenarios_that_a_page_can_run(lab: Path) ->
         assert question["scenario"]["name"] == preset["name"]
         expected = Scenario.from_dict(question["scenario"]).compile().to_json()
         assert _core.describe_compiled(answer["json"]) == _core.describe_compiled(expected)
-    heavy = ask(lab, "heavy", questions)
+    heavy = ask(lab, "heavy", {"questions": questions, "ms": [1] * len(questions)})
     assert max(one["packets"] for one in heavy) < 5e6
 
 

@@ -15,6 +15,7 @@ from sawtooth import Run, Scenario, _core
 from sawtooth.cli.commands import sawtooth
 from sawtooth.engines.sim import Sim
 from sawtooth.meta import limit_lines
+from sawtooth.scenario.toml import toml_text
 from test_lab_language import ask
 from test_lab_summary import BBR, CUBIC, LIMITS, Question, question
 
@@ -72,7 +73,7 @@ def test_the_command_line_prints_the_same_limit(tmp_path: Path, interval: str) -
     given = question(BBR, CUBIC, rate="20 Mbit/s")["scenario"] | {"interval": interval}
     expected = Sim().run(Scenario.from_dict(given)).limits
     assert [one["limit"] for one in expected] == ["shared rate", "shared rate"]
-    (tmp_path / "two.toml").write_text(Scenario.from_dict(given).to_toml())
+    (tmp_path / "two.toml").write_text(toml_text(given))
     told = CliRunner().invoke(sawtooth, ["run", str(tmp_path / "two.toml"), "--out", str(tmp_path / "results")])
     words = " ".join(told.stdout.split())
     for line in limit_lines(expected):

@@ -27,7 +27,7 @@ PARTS = {"page": "page.ts", "worker": "worker.ts", "capture": "capture/reader.ts
 PARTS |= {"watcher": "understand/watcher.ts"}
 """Of the page, by the name that it has in it."""
 FOR_NODE = ("amount", "asked", "core", "heavy", "language", "presets", "queuelimit", "series", "summary")
-FOR_NODE += ("sliders", "warnings", "understand/happenings", "capture/estimate")
+FOR_NODE += ("pace", "sliders", "warnings", "understand/happenings", "capture/estimate")
 """Parts that the tests ask in node."""
 
 

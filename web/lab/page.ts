@@ -54,7 +54,10 @@ async function main(): Promise<void> {
     if (problem === undefined) wrong(why);
     else refused(problem);
   };
-  const runner = new Runner({ grown: (...told) => shown(...told), failed, ran: (...told) => native.ran(...told) }, EVERY_MS);
+  const runner = new Runner(
+    { grown: (...told) => shown(...told), held: (...told) => held(...told), failed, ran: (...told) => native.ran(...told) },
+    EVERY_MS,
+  );
   const running = new Running(cancelled, () => ask(question, false, damaged));
   const sweep = new Sweep((figure, done, of) => {
     at("swept").textContent = done < of ? `Each control by itself, ${done} of ${of} losses` : [sweep.words, source(question)].filter(Boolean).join(" ");
@@ -87,7 +90,7 @@ async function main(): Promise<void> {
     const linked = followed();
     if (linked !== undefined && permalink.written(linked) !== permalink.written(question)) ask(linked, true);
   });
-  const heavy = new Heavy(at("heavy"), (less) => ask(less, true));
+  const heavy = new Heavy(at("heavy"), (less) => ask(less, true), goOn);
   new Drop(language, (path) => tryPath(path));
   const linked = followed();
   ask(linked ?? question, true, damaged);
@@ -128,23 +131,16 @@ async function main(): Promise<void> {
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       runner.stop();
-      at("heavy").hidden = true;
+      heavy.hide();
       refused(error);
       return;
     }
     refused(undefined);
     at("warnings").textContent = warnings(asked).join(" ");
-    const elsewhere = native.wanted(asked, packets(asked));
-    const tooHeavy = heavy.words(asked, elsewhere !== undefined);
-    at("answer").classList.toggle("stale", tooHeavy !== undefined);
-    if (tooHeavy === undefined) {
-      runner.ask(asked, elsewhere);
-      running.begun();
-    } else {
-      runner.stop();
-      answered = true;
-      tell(`${tooHeavy}${native.offer}${charts.has("goodput") ? " What is below is of the last question that ran." : ""}`);
-    }
+    heavy.hide();
+    at("answer").classList.remove("stale");
+    runner.ask(asked, { native: native.wanted(asked, packets(asked)), mostMs: heavy.most(asked) });
+    running.begun();
     quiet = setTimeout(() => {
       still = true;
       const hash = `#${permalink.written(question)}`;
@@ -158,6 +154,24 @@ async function main(): Promise<void> {
   /** What is computed beside it takes no processor from it. */
   function background(): void {
     if (answered && still && asked !== undefined) sweep.ask(asked, language);
+  }
+
+  /** Its beginning has shown that it takes long: it waits for a word. */
+  function held(of: Asked, wholeMs: number): void {
+    if (of !== asked) return;
+    running.ended();
+    answered = true;
+    background();
+    at("answer").classList.add("stale");
+    tell(`${heavy.held(of, wholeMs)}${native.offer} What is below is as far as it came.`);
+  }
+
+  function goOn(): void {
+    answered = false;
+    sweep.stop();
+    at("answer").classList.remove("stale");
+    runner.goOn();
+    running.begun();
   }
 
   function cancelled(): void {
@@ -237,7 +251,6 @@ async function main(): Promise<void> {
       running.ended();
       answered = true;
       background();
-      if (!runner.native) heavy.measured(rows.reduce((sum, row) => sum + row.segments, 0), runner.workedMs);
       understand.answered(of, runs);
       whenIdle(() => understand.prepare());
       tell(sentence(of, rows));

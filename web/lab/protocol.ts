@@ -16,6 +16,8 @@ export interface Run {
   runs: { json: string; durationNs: number }[];
   /** Answers come after so many milliseconds of work. */
   everyMs: number;
+  /** Held, once its beginning shows that it takes longer than so many ms in the page. */
+  mostMs?: number;
   /** Runs them elsewhere, on the native core of the machine that serves the page. */
   native?: Native;
 }
@@ -31,7 +33,12 @@ export interface Stop {
   kind: "stop";
 }
 
-export type Question = Begin | Run | Stop;
+/** What is held goes on to its end. */
+export interface GoOn {
+  kind: "go on";
+}
+
+export type Question = Begin | Run | Stop | GoOn;
 
 /** Of one run, since the last time. */
 export interface Rows {
@@ -43,6 +50,8 @@ export interface Rows {
 export type Answer =
   | { kind: "ready" }
   | { kind: "rows"; number: number; runs: Rows[]; events: number; workedMs: number }
+  /** It waits; all of it takes so many ms, about. */
+  | { kind: "held"; number: number; wholeMs: number }
   | { kind: "failed"; number: number; why: string; problem?: Problem };
 
 /** Of an input that was refused, as an InputError has them. */

@@ -10,6 +10,8 @@ import { RunLines } from "./series";
 export interface Listener {
   /** More rows of the latest question. */
   grown(asked: Asked, runs: readonly RunLines[], finished: boolean): void;
+  /** It waits, for all of it takes so many ms. */
+  held?(asked: Asked, wholeMs: number): void;
   /** With `problem` where the input was refused. */
   failed(why: string, problem?: InputError): void;
   /** After the last rows: how many events there were, and in how much time. */
@@ -21,8 +23,6 @@ export class Runner {
   private number = 0;
   private asked: Asked | undefined;
   private runs: RunLines[] = [];
-  /** What the latest question has taken so far. */
-  workedMs = 0;
   /** Of a compiled scenario, who says what limits its flows; without it nobody does. */
   limits: ((json: string) => Limits) | undefined;
   /** Whether it runs elsewhere. */
@@ -49,15 +49,20 @@ export class Runner {
     });
   }
 
-  /** `native`: how it is run there, instead of in the page. */
-  ask(asked: Asked, native?: Native): void {
+  /** `native`: how it is run there, instead of in the page. `mostMs`: what takes longer there is held. */
+  ask(asked: Asked, { native, mostMs }: { native?: Native | undefined; mostMs?: number | undefined } = {}): void {
     this.number += 1;
     this.asked = asked;
     for (const run of this.runs) run.close();
     this.runs = asked.compiled.map(({ json, flows }) => new RunLines(flows.length, asked.intervalS, this.limits?.(json)));
     const runs = asked.compiled.map(({ json, durationNs }) => ({ json, durationNs }));
     this.native = native !== undefined;
-    this.post({ kind: "run", number: this.number, runs, everyMs: this.everyMs, ...(native === undefined ? {} : { native }) });
+    this.post({ kind: "run", number: this.number, runs, everyMs: this.everyMs, ...(native === undefined ? {} : { native }), ...(mostMs === undefined ? {} : { mostMs }) });
+  }
+
+  /** What is held goes on. */
+  goOn(): void {
+    this.post({ kind: "go on" });
   }
 
   stop(): void {
@@ -74,12 +79,12 @@ export class Runner {
   private told(answer: Answer): void {
     if (answer.kind === "ready" || answer.number !== this.number || this.asked === undefined) return;
     if (answer.kind === "rows") {
-      this.workedMs = answer.workedMs;
       answer.runs.forEach(({ tables, nowNs, finished }, run) => this.runs[run]!.add(tables, nowNs / 1e9, finished));
       const finished = this.runs.every((run) => run.finished);
       this.listener.grown(this.asked, this.runs, finished);
       if (finished) this.listener.ran?.(this.native, answer.events, answer.workedMs);
-    } else if (answer.kind === "failed") {
+    } else if (answer.kind === "held") this.listener.held?.(this.asked, answer.wholeMs);
+    else if (answer.kind === "failed") {
       const { problem } = answer;
       this.listener.failed(answer.why, problem && new InputError(problem.code, problem.message, problem.fix, problem.field));
     }

@@ -2,6 +2,7 @@
 
 import { Core, CoreError, type Simulation, type Tables } from "./core";
 import * as native from "./native";
+import { Pace } from "./pace";
 import { InputError } from "./problem";
 import type { Answer, Question, Run } from "./protocol";
 import { turn } from "./turn";
@@ -17,6 +18,8 @@ const answer = (told: Answer, tables: readonly Tables[] = []): void => {
 
 let latest = 0;
 let elsewhere = new AbortController();
+/** Lets what is held look whether it is still wanted. */
+let release = (): void => {};
 
 let module: WebAssembly.Module;
 let core: Core;
@@ -29,8 +32,10 @@ function begin(given: WebAssembly.Module): void {
 
 self.onmessage = ({ data }: MessageEvent<Question>) => {
   if (data.kind === "begin") return begin(data.module);
+  if (data.kind === "go on") return release();
   latest += 1;
   elsewhere.abort();
+  release();
   if (data.kind === "stop") return;
   const turn = latest;
   const wanted = (): boolean => latest === turn;
@@ -45,11 +50,13 @@ self.onmessage = ({ data }: MessageEvent<Question>) => {
   });
 };
 
-async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boolean): Promise<void> {
+async function run(core: Core, { number, runs, everyMs, mostMs }: Run, wanted: () => boolean): Promise<void> {
   const open: Simulation[] = [];
   const finished = runs.map(() => false);
   const reached = runs.map(() => 0);
   let workedMs = 0;
+  let pace = mostMs === undefined ? undefined : new Pace();
+  const begunMs = performance.now();
   const tell = (): void => {
     // All in one: figures never show one without the others.
     const rows = open.map((one, which) => ({ nowNs: one.now_ns, finished: finished[which]!, tables: one.take() }));
@@ -73,6 +80,18 @@ async function run(core: Core, { number, runs, everyMs }: Run, wanted: () => boo
       events = Math.min(MOST_EVENTS, Math.max(LEAST_EVENTS, Math.round((events * SLICE_MS) / took)));
       await turn();
       if (!wanted()) return;
+      const done = reached.reduce((sum, one, which) => sum + (finished[which] ? 1 : one), 0) / runs.length;
+      pace?.note(done, open.reduce((sum, one) => sum + one.events, 0), performance.now() - begunMs);
+      const whole = pace?.whole;
+      if (whole !== undefined) {
+        pace = undefined;
+        if (whole.ms > mostMs! && finished.includes(false)) {
+          tell();
+          answer({ kind: "held", number, wholeMs: whole.ms });
+          await new Promise<void>((resolve) => (release = resolve));
+          if (!wanted()) return;
+        }
+      }
       if (performance.now() - told > everyMs && finished.includes(false)) {
         tell();
         told = performance.now();

@@ -43,8 +43,14 @@ class Judgement:
 
     @property
     def limit(self) -> str | None:
-        """What limited it for most of the time; None where no time passed."""
-        return next(iter(self.limits), None)
+        """What limited it for most of the time, by the rule of all limits; None where no time passed."""
+        import numpy as np
+
+        from sawtooth._core import largest_shares
+
+        limits = self.limits
+        at = int(largest_shares(np.array([list(limits.values())], dtype=float))[0])
+        return list(limits)[at] if at >= 0 else None
 
     @property
     def application(self) -> float:
