@@ -148,6 +148,17 @@ def test_a_fix_typed_on_the_command_line_mends_it(case: Case, capsys: pytest.Cap
 
 
 ELSEWHERE = {
+    "the real kernel and programs, or an answer of a worker: tests/test_programs.py, tests/test_cluster_liars.py": """
+        cli/exec_command:_measures
+        cli/exec_command:_programs
+        cli/exec_command:_scenario
+        cli/exec_command:exec_
+        programs/execution:execute
+        programs/program:task
+        programs/value:_matched
+        programs/value:value_of
+        study/runner:_run_tasks
+    """,
     "a defect, or what only a broken installation has": """
         capture/capture:_core
         cli/watch_command:_run
@@ -163,7 +174,7 @@ ELSEWHERE = {
         module/compiler:_compiler
         results/query:_duckdb
         study/dataset:__init__
-        testbed/compiler:source
+        testbed/compiler:_compiled
         testbed/refusals:check_tools
         watch/netlink:_untold
     """,
@@ -173,7 +184,7 @@ ELSEWHERE = {
         cli/probe_command:_probes
         congestion/probe/opening:_missing
         congestion/series:_unpaired
-        engines/netns:_measure
+        engines/netns:measure
         engines/netns:check
         testbed/outcome:_ends
         testbed/outcome:check
