@@ -207,7 +207,7 @@ def test_marks_are_counted_and_a_control_that_gets_none_is_warned_of(page: Opene
     page.page.get_by_label("ECN of the hosts").select_option("0")
     page.finish()
     assert [row[4] for row in page.rows] == ["0%", "0%"]
-    assert "without ECN prague comes down only after losses" in page.page.inner_text("#warnings")
+    assert "without ECN, prague slows down only after losses" in page.page.inner_text("#warnings")
 
 
 def test_a_variant_of_a_control_is_chosen_like_a_control(page: Opened) -> None:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sawtooth.programs import Execution, Finished, Program
     from sawtooth.scenario import Scenario
 
-TIME_UP = 124
-"""Exit status when the run was over before the command was, as timeout(1) has it."""
 _SHOWN = 10
 """Connections in the summary."""
 
@@ -134,16 +132,21 @@ def exec_(
         raise InputError("bad-usage", "there is no command", field="COMMAND", fix=fix)
     places = _measures(measure)
     given = {name: value for name, value in path.items() if value is not None}
-    scenario, has_flows = _scenario(file, given, settings, duration, seed)
+    scenario = _scenario(file, given, settings, duration, seed)
     programs = _programs(server, ready, server_on, words, on, collect)
     wanted: dict[str, Any] = {
         "engine": engine,
-        "flows": has_flows,
         "memory": memory,
         "see": [Path(one) for one in see],
     }
     if seeds is not None or len(cc) > 1:
-        _table(context, scenario, programs, wanted, cc, range(1, (seeds or 1) + 1), places, jobs, as_json)
+        several = "--seeds" if seeds is not None else "--cc"
+        for name, one_run in (("--seed", seed and seeds), ("--out", out), ("--collect", collect)):
+            if one_run:
+                fix = f"leave out {name}, or {several}"
+                raise InputError("bad-usage", f"it is for one run, and {several} asks for several", field=name, fix=fix)
+        numbers = [scenario.seed] if seeds is None else [*range(1, seeds + 1)]
+        _table(context, scenario, programs, wanted, cc, numbers, places, jobs, as_json)
         return
     from sawtooth.bar import Bar
     from sawtooth.programs import execute
@@ -167,49 +170,36 @@ def exec_(
         say(json.dumps(_described(done, places), indent=2, ensure_ascii=False))
     else:
         for name, place in places.items():
-            tell(f"{name}: {_value(last, place):g}")
+            tell(f"{name}: {last.value(place):g}")
         if not is_quiet():
             tell("\n".join(_summary(done)))
         if out is not None:
             tell(f"results: {where(out)}")
-    context.exit(_status(last))
+    context.exit(last.exit_status)
 
 
 def _scenario(
     file: str | None, path: dict[str, str], settings: tuple[str, ...], duration: str | None, seed: int | None
-) -> tuple[Scenario, bool]:
-    """The scenario, and whether it has flows of its own that run beside the programs."""
+) -> Scenario:
     from sawtooth.scenario import Scenario
     from sawtooth.scenario.overrides import parse_assignment
+    from sawtooth.study import Study
+    from sawtooth.verbs import load
 
-    if (file is None) != bool(path):
-        missing = file is None
-        message = "there is no path" if missing else "the path is given twice"
-        fix = (
-            'give a FILE, or --rate "20 Mbit/s" --rtt "40 ms"'
-            if missing
-            else f"leave out FILE, or --{next(iter(path))}"
-        )
-        raise InputError("bad-usage", message, field="--rate", fix=fix)
+    if file is None and not path:
+        fix = 'give a FILE, or --rate "20 Mbit/s" --rtt "40 ms"'
+        raise InputError("bad-usage", "there is no path", field="--rate", fix=fix)
+    if file is not None and path:
+        given = f"--{next(iter(path)).replace('_', '-')}"
+        raise InputError("bad-usage", "FILE has a path already", field=given, fix=f"leave out {given}, or FILE")
     changes = dict(parse_assignment(setting) for setting in settings)
+    changes |= {} if duration is None else {"duration": duration}
+    changes |= {} if seed is None else {"seed": seed}
     if file is None:
-        described: dict[str, Any] = {"topology": "path", "interval": "100 ms", "path": {"rtt": "0 ms", **path}}
-        scenario, has_flows = Scenario.from_dict({**described, "duration": duration or "60 s"}), False
-    else:
-        from sawtooth.study import Study
-        from sawtooth.study.files import read_tables
-        from sawtooth.study.shipped import found
-        from sawtooth.verbs import load
-
-        loaded = load(file)
-        scenario = loaded.points()[0].scenario if isinstance(loaded, Study) else loaded
-        tables = read_tables(found(file))
-        has_flows = "flows" in tables.get("scenario", tables)
-        if duration is not None:
-            changes["duration"] = duration
-    if seed is not None:
-        changes["seed"] = seed
-    return (scenario.set(changes) if changes else scenario), has_flows
+        described = {"topology": "path", "interval": "100 ms", "path": {"rtt": "0 ms", **path}}
+        return Scenario.from_dict(described).set(changes)
+    loaded = load(file)
+    return (loaded.points()[0].scenario if isinstance(loaded, Study) else loaded).set(changes)
 
 
 def _programs(
@@ -257,25 +247,13 @@ def _bring(done: Execution) -> None:
                 file.write(content)
 
 
-def _status(program: Finished) -> int:
-    if program.status is None:
-        return TIME_UP
-    return program.status if program.status >= 0 else 128 - program.status
-
-
-def _value(program: Finished, place: str) -> float:
-    from sawtooth.programs import value_of
-
-    return value_of(place, program.stdout.decode(errors="replace"), program.stderr.decode(errors="replace"))
-
-
 def _became(program: Finished) -> str:
     if program.start_s is None:
         return "was not started: the run was over"
     if program.end_s is None or program.status is None:
         return "ran until the run ended"
     how = f"exited with status {program.status}" if program.status >= 0 else f"was ended by signal {-program.status}"
-    return f"{how} after {program.end_s - program.start_s:.6f} s"
+    return f"{how} after {program.seconds:.6f} s"
 
 
 def _summary(done: Execution) -> list[str]:
@@ -327,7 +305,7 @@ def _described(done: Execution, places: dict[str, str]) -> dict[str, Any]:
             }
             for one in done.programs
         ],
-        "measures": {name: _value(done.programs[-1], place) for name, place in places.items()},
+        "measures": {name: done.programs[-1].value(place) for name, place in places.items()},
         "end_s": done.end_s,
         "wall_s": done.wall_s,
         "cpu_s": done.cpu_s,
@@ -340,7 +318,7 @@ def _table(
     programs: list[Program],
     wanted: dict[str, Any],
     controls: tuple[str, ...],
-    seeds: range,
+    seeds: list[int],
     places: dict[str, str],
     jobs: int | None,
     as_json: bool,

@@ -47,21 +47,11 @@ class Kernel:
 
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``."""
-        from sawtooth.testbed.compiler import source
-        from sawtooth.testbed.place import Place
-        from sawtooth.testbed.refusals import check, check_tools
         from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
-        check(compiled, scenario.traffic, Place(), where="the engine kernel")
-        found = _kernel(compiled)
-        _check_controls(compiled, found)
-        _check_queues(compiled, found)
-        _called(compiled, found)
-        _words(compiled)
-        check_tools(scenario.traffic, capture=self.capture is not None)
+        check(compiled, scenario.traffic, capture=self.capture is not None)
         captured_hosts(compiled, self.capture_at)
-        source()
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """Boots, measures and reads. Raises SawtoothError: as ``check``; ``guest-failed``, ``testbed-failed``,
@@ -71,10 +61,10 @@ class Kernel:
         from sawtooth.testbed.place import Place
         from sawtooth.testbed.traffic import captured_hosts
 
-        self.check(scenario)
         compiled = scenario.compile()
-        captured = [] if self.capture is None else captured_hosts(compiled, self.capture_at)
-        called = _called(compiled, _kernel(compiled))
+        called = check(compiled, scenario.traffic, capture=self.capture is not None)
+        captured = captured_hosts(compiled, self.capture_at)
+        captured = [] if self.capture is None else captured
 
         def look() -> None:
             if stop is not None and stop():
@@ -99,6 +89,38 @@ class Kernel:
 
 
 ENGINE: Engine = Kernel()
+
+
+def check(compiled: Compiled, traffic: str, *, capture: bool) -> dict[str, str]:
+    """What flows call their controls, and what the kernel calls them, where that is another name.
+
+    Raises SawtoothError ``unsupported``, naming the field; ``kernel-missing``; ``tool-missing``.
+    """
+    from sawtooth.testbed import refusals
+    from sawtooth.testbed.compiler import source
+    from sawtooth.testbed.place import Place
+
+    refusals.check(compiled, traffic, Place(), where="the engine kernel")
+    found = _kernel(compiled)
+    for index, flow in enumerate(compiled.flows):
+        if flow.module is None and flow.datagrams is None:
+            _check_control(flow.cc, found, f"flows.{index}.cc")
+    _check_queues(compiled, found)
+    called = _called(compiled, found)
+    _words(compiled)
+    refusals.check_tools(traffic, capture=capture)
+    source()
+    return called
+
+
+def control(compiled: Compiled, name: str) -> str:
+    """What the scenario's kernel calls a congestion control.
+
+    Raises SawtoothError ``unsupported`` or ``kernel-missing``.
+    """
+    found = _kernel(compiled)
+    _check_control(name, found, "cc")
+    return found.own(name)
 
 
 def boot(
@@ -217,21 +239,21 @@ def _module(path: str) -> str:
     return Path(path).stem.replace("-", "_")
 
 
-def _check_controls(compiled: Compiled, found: Installed) -> None:
+def _check_control(name: str, found: Installed, field: str) -> None:
     """Raises SawtoothError ``unsupported`` for a control that the kernel lacks, naming a kernel that has it."""
     from sawtooth.kernel import having
 
-    for index, flow in enumerate(compiled.flows):
-        if flow.module is None and flow.datagrams is None and flow.cc not in found.controls:
-            named = f'the kernel "{found.name}"' if found.name else "this kernel"
-            others = having(flow.cc)
-            if others:
-                fix = f'set host.kernel to "{others[0]}", which has it'
-            elif flow.cc in simulated():
-                fix = "use --engine sim, which has it, or build a kernel with it: sawtooth kernel build --help"
-            else:
-                fix = suggestion(flow.cc, found.controls)
-            raise InputError("unsupported", f"{named} has no {flow.cc}", field=f"flows.{index}.cc", fix=fix)
+    if name in found.controls:
+        return
+    named = f'the kernel "{found.name}"' if found.name else "this kernel"
+    others = having(name)
+    if others:
+        fix = f'set host.kernel to "{others[0]}", which has it'
+    elif name in simulated():
+        fix = "use --engine sim, which has it, or build a kernel with it: sawtooth kernel build --help"
+    else:
+        fix = suggestion(name, found.controls)
+    raise InputError("unsupported", f"{named} has no {name}", field=field, fix=fix)
 
 
 def _check_queues(compiled: Compiled, found: Installed) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.errors import InputError, SawtoothError
 
 if TYPE_CHECKING:
+    from sawtooth.compiled import Compiled
     from sawtooth.engines import Engine, Progress, Stop
     from sawtooth.run import Run
     from sawtooth.scenario import Scenario
@@ -43,31 +44,11 @@ class Netns:
 
     def check(self, scenario: Scenario) -> None:
         """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
-        from sawtooth.testbed import survey
-        from sawtooth.testbed.compiler import source
-        from sawtooth.testbed.names import prefix
-        from sawtooth.testbed.plan import build
-        from sawtooth.testbed.refusals import check, check_kinds, check_tools
         from sawtooth.testbed.traffic import captured_hosts
 
         compiled = scenario.compile()
-        place, where = survey.place(), "this host's kernel"
-        check(compiled, scenario.traffic, place, where=where)
-        check_kinds(compiled, build(compiled, place, prefix()), survey.lacking, where=where)
-        hz = survey.hz()
-        if hz is not None and hz != compiled.hosts[0].hz:
-            message = f"this host's kernel has HZ {hz}, and nothing can change that"
-            raise InputError(
-                "unsupported", message, field="host.hz", fix=f"set host.hz to {hz}, or use --engine kernel"
-            )
-        for index, flow in enumerate(compiled.flows):
-            if flow.datagrams is None and not survey.has_congestion_control(flow.cc):
-                fix = f"modprobe tcp_{flow.cc}, or use --engine kernel"
-                message = f"this host's kernel has no {flow.cc}"
-                raise InputError("unsupported", message, field=f"flows.{index}.cc", fix=fix)
-        check_tools(scenario.traffic, capture=self.capture is not None)
+        check(compiled, scenario.traffic, capture=self.capture is not None)
         captured_hosts(compiled, self.capture_at)
-        source()
 
     def run(self, scenario: Scenario, *, progress: Progress | None = None, stop: Stop | None = None) -> Run:
         """Sets up, measures for the scenario's duration, takes down and reads.
@@ -113,6 +94,36 @@ class Netns:
 
 
 ENGINE: Engine = Netns()
+
+
+def check(compiled: Compiled, traffic: str, *, capture: bool) -> None:
+    """Raises SawtoothError ``unsupported``, naming the field; ``tool-missing``, naming privilege or tool."""
+    from sawtooth.testbed import refusals, survey
+    from sawtooth.testbed.compiler import source
+    from sawtooth.testbed.names import prefix
+    from sawtooth.testbed.plan import build
+
+    place, where = survey.place(), "this host's kernel"
+    refusals.check(compiled, traffic, place, where=where)
+    refusals.check_kinds(compiled, build(compiled, place, prefix()), survey.lacking, where=where)
+    hz = survey.hz()
+    if hz is not None and hz != compiled.hosts[0].hz:
+        message = f"this host's kernel has HZ {hz}, and nothing can change that"
+        raise InputError("unsupported", message, field="host.hz", fix=f"set host.hz to {hz}, or use --engine kernel")
+    for index, flow in enumerate(compiled.flows):
+        if flow.datagrams is None:
+            check_control(flow.cc, f"flows.{index}.cc")
+    refusals.check_tools(traffic, capture=capture)
+    source()
+
+
+def check_control(name: str, field: str) -> None:
+    """Raises SawtoothError ``unsupported`` for a congestion control that this host's kernel lacks."""
+    from sawtooth.testbed import survey
+
+    if not survey.has_congestion_control(name):
+        fix = f"modprobe tcp_{name}, or use --engine kernel"
+        raise InputError("unsupported", f"this host's kernel has no {name}", field=field, fix=fix)
 
 
 def measure(directory: Path, duration_s: float, progress: Progress | None, stop: Stop | None) -> None:

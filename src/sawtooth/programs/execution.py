@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.programs.program import Program
+from sawtooth.programs.value import value_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from sawtooth.compiled import Compiled, Probe
     from sawtooth.engines import Progress, Stop
     from sawtooth.scenario import Scenario
+    from sawtooth.testbed.place import Place
 
 ENGINES = ("kernel", "netns")
+TIME_UP = 124
 MEMORY = "2048M"
 """Of the guest, files that programs write included."""
 _STATES = (
@@ -42,6 +45,22 @@ class Finished:
     status: int | None
     stdout: bytes = field(repr=False)
     stderr: bytes = field(repr=False)
+
+    @property
+    def seconds(self) -> float | None:
+        """From its start to its end; None where one of them did not happen."""
+        return None if self.start_s is None or self.end_s is None else self.end_s - self.start_s
+
+    @property
+    def exit_status(self) -> int:
+        """As a shell has it: 128 and the signal's number, or 124, as timeout(1) has it, where the run ended first."""
+        if self.status is None:
+            return TIME_UP
+        return self.status if self.status >= 0 else 128 - self.status
+
+    def value(self, place: str) -> float:
+        """The number at a place of its output. Raises InputError ``bad-measure``, as ``value_of``."""
+        return value_of(place, self.stdout.decode(errors="replace"), self.stderr.decode(errors="replace"))
 
 
 @dataclass(frozen=True)
@@ -66,29 +85,27 @@ def execute(
     *,
     engine: str = "kernel",
     cc: str | None = None,
-    flows: bool = True,
     memory: str = MEMORY,
     see: Sequence[Path] = (),
     progress: Progress | None = None,
     stop: Stop | None = None,
     output: Callable[[int, bytes, bytes], None] | None = None,
 ) -> Execution:
-    """Runs programs on a scenario's hosts, beside its flows and probes (not beside flows where ``flows`` is false).
+    """Runs programs on a scenario's hosts, beside the flows and probes that the scenario lists.
 
     A host has its own network, name, processes and files over this machine's, which it sees read-only. All names of
     hosts are in /etc/hosts; ``server`` and ``client`` are the first flow's two ends. ``cc`` is the congestion control
     that sockets get there. Programs see their working directory, and the directories ``see``, wherever they lie.
     ``output`` is called now and then with a program's number and what it printed since.
 
-    Raises SawtoothError: ``unsupported``, ``unknown-name``, ``bad-program``, ``kernel-missing``, ``program-not-ready``,
-    ``testbed-failed``, ``interrupted``.
+    Raises SawtoothError: ``unsupported``, ``unknown-name``, ``bad-program``, ``kernel-missing``, ``tool-missing``,
+    ``program-not-ready``, ``testbed-failed``, ``interrupted``.
     """
+    from sawtooth import temporary
+    from sawtooth.testbed import outcome
+
     if engine not in ENGINES:
-        message = (
-            f"the engine {engine} runs no programs: it has a TCP of its own"
-            if engine == "sim"
-            else (f"the engine {engine} runs no programs")
-        )
+        message = f"the engine {engine} runs no programs"
         raise InputError("unsupported", message, field="engine", fix=f"use --engine {' or '.join(ENGINES)}")
     aliases = _aliases(scenario)
     names = {name: host for host, name in aliases.items()}
@@ -101,68 +118,16 @@ def execute(
             fix = suggestion(program.host, [*known, *names])
             raise InputError("unknown-name", message, field=f"programs.{number}.host", fix=fix)
         placed.append(replace(program, host=host))
-    compiled = _with_ways(scenario, sorted({one.host for one in placed}), flows=flows)
+    compiled = _with_ways(scenario, sorted({one.host for one in placed}))
     tasks = [program.task(f"programs.{number}") for number, program in enumerate(placed)]
     task = {
         "programs": tasks,
         "hosts": _hosts_file(compiled, aliases),
         "called": aliases,
-        "controls": {} if cc is None else dict.fromkeys({one.host for one in placed}, cc),
         "places": sorted({*(str(one.resolve()) for one in see), *(one["directory"] for one in tasks)}),
     }
-    return _run(scenario, compiled, programs, task, engine, memory, progress, stop, output)
-
-
-def _aliases(scenario: Scenario) -> dict[str, str]:
-    """What programs call the two ends of the first flow, where no host has that name: data flows to the client."""
-    compiled = scenario.compile()
-    names = [host.name for host in compiled.hosts]
-    senders = compiled.senders
-    if not senders:
-        return {}
-    ends = {"server": names[compiled.source(senders[0])], "client": names[compiled.target(senders[0])]}
-    return {host: alias for alias, host in ends.items() if alias not in names}
-
-
-def _with_ways(scenario: Scenario, hosts: Sequence[str], *, flows: bool) -> Compiled:
-    """The compiled scenario with a way between every two of these hosts: as a probe that sends nothing."""
-    pairs = [*combinations(hosts, 2)]
-    described = scenario.to_dict()
-    asked = [{"from": one, "to": other, "interval": "1 s", "count": 1} for one, other in pairs]
-    from sawtooth.scenario import Scenario as Language
-
-    base = scenario.compile()
-    routed = Language.from_dict({**described, "probes": [*described.get("probes", []), *asked]}).compile()
-    ways: Iterable[Probe] = routed.probes[len(base.probes) :]
-    silent = tuple(replace(one, count=0) for one in ways)
-    return replace(base, flows=base.flows if flows else (), probes=(*base.probes, *silent))
-
-
-def _hosts_file(compiled: Compiled, aliases: Mapping[str, str]) -> str:
-    from sawtooth.testbed.plan import address
-
-    lines = ["127.0.0.1 localhost"]
-    for number, host in enumerate(compiled.hosts):
-        lines.append(f"{address(number)} {' '.join(dict.fromkeys([aliases.get(host.name, host.name), host.name]))}")
-    return "\n".join(lines) + "\n"
-
-
-def _run(
-    scenario: Scenario,
-    compiled: Compiled,
-    programs: Sequence[Program],
-    task: dict[str, Any],
-    engine: str,
-    memory: str,
-    progress: Progress | None,
-    stop: Stop | None,
-    output: Callable[[int, bytes, bytes], None] | None,
-) -> Execution:
-    from sawtooth.temporary import directory
-    from sawtooth.testbed import outcome
-
     begun = time.perf_counter()
-    with directory() as own:
+    with temporary.directory() as own:
         share = own / "share"
         share.mkdir()
         for number, program in enumerate(programs):
@@ -178,60 +143,116 @@ def _run(
             if stop is not None and stop():
                 raise SawtoothError("interrupted", "stopped before the programs ended", fix="run it again")
 
-        cpu_s = _ON[engine](share, scenario, compiled, task, memory, look)
+        # Without flows it doesn't matter which program would send them.
+        order = _Order(share, compiled, scenario.traffic if compiled.flows else "native", task, cc, memory, look)
+        cpu_s = None
+        if engine == "kernel":
+            cpu_s = _on_kernel(order)
+        else:
+            _on_netns(order)
         look(1.0)
-        found = _read(share, compiled, programs, task["called"])
+        found = _read(share, compiled, programs, aliases)
         return replace(found, wall_s=time.perf_counter() - begun, cpu_s=cpu_s)
 
 
-def _on_kernel(
-    share: Path,
-    scenario: Scenario,
-    compiled: Compiled,
-    task: dict[str, Any],
-    memory: str,
-    look: Callable[..., None],
-) -> float | None:
+def _aliases(scenario: Scenario) -> dict[str, str]:
+    """What programs call the two ends of the first flow, where no host has that name: data flows to the client."""
+    compiled = scenario.compile()
+    names = [host.name for host in compiled.hosts]
+    senders = compiled.senders
+    if not senders:
+        return {}
+    ends = {"server": names[compiled.source(senders[0])], "client": names[compiled.target(senders[0])]}
+    return {host: alias for alias, host in ends.items() if alias not in names}
+
+
+def _with_ways(scenario: Scenario, hosts: Sequence[str]) -> Compiled:
+    """The compiled scenario without the flow that it has where it lists none, and with a way between every two of these
+    hosts: as a probe that sends nothing.
+    """
+    pairs = [*combinations(hosts, 2)]
+    described = scenario.to_dict()
+    asked = [{"from": one, "to": other, "interval": "1 s", "count": 1} for one, other in pairs]
+    from sawtooth.scenario import Scenario as Language
+
+    base = scenario.compile()
+    routed = Language.from_dict({**described, "probes": [*described.get("probes", []), *asked]}).compile()
+    ways: Iterable[Probe] = routed.probes[len(base.probes) :]
+    silent = tuple(replace(one, count=0) for one in ways)
+    return replace(
+        base, flows=base.flows if "flows" in scenario.model_fields_set else (), probes=(*base.probes, *silent)
+    )
+
+
+def _hosts_file(compiled: Compiled, aliases: Mapping[str, str]) -> str:
+    from sawtooth.testbed.plan import address
+
+    lines = ["127.0.0.1 localhost"]
+    for number, host in enumerate(compiled.hosts):
+        lines.append(f"{address(number)} {' '.join(dict.fromkeys([aliases.get(host.name, host.name), host.name]))}")
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What an engine is to do in the directory ``share``."""
+
+    share: Path
+    compiled: Compiled
+    traffic: str
+    task: dict[str, Any]
+    cc: str | None
+    memory: str
+    look: Callable[..., None]
+
+    def prepare(self, place: Place, prefix: str, control: str | None, called: Mapping[str, str]) -> None:
+        """Writes the task. ``control`` and ``called``: what the kernel there calls ``cc``, and the flows' controls."""
+        from sawtooth.testbed import outcome
+
+        programs = {**self.task, "control": control}
+        outcome.prepare(
+            self.share,
+            self.compiled,
+            place,
+            prefix,
+            traffic=self.traffic,
+            capture=(),
+            called=called,
+            programs=programs,
+        )
+
+
+def _on_kernel(order: _Order) -> float:
+    """The processor time that the guest took."""
     from sawtooth.engines import kernel
-    from sawtooth.testbed import outcome
     from sawtooth.testbed.place import Place
-    from sawtooth.testbed.refusals import check
 
-    place = Place()
-    check(compiled, scenario.traffic, place, where="the engine kernel")
-    outcome.prepare(share, compiled, place, kernel.PREFIX, traffic=scenario.traffic, capture=(), programs=task)
-    meta = kernel.boot(share, compiled, look, memory=memory, places=[Path(one) for one in task["places"]])
-    return float(meta["cpu_s"])
+    called = kernel.check(order.compiled, order.traffic, capture=False)
+    control = None if order.cc is None else kernel.control(order.compiled, order.cc)
+    order.prepare(Place(), kernel.PREFIX, control, called)
+    places = [Path(one) for one in order.task["places"]]
+    return float(kernel.boot(order.share, order.compiled, order.look, memory=order.memory, places=places)["cpu_s"])
 
 
-def _on_netns(
-    share: Path,
-    scenario: Scenario,
-    compiled: Compiled,
-    task: dict[str, Any],
-    memory: str,
-    look: Callable[..., None],
-) -> float | None:
+def _on_netns(order: _Order) -> None:
+    """In real time, in namespaces of this host."""
     from sawtooth.engines import netns
-    from sawtooth.testbed import outcome, survey
+    from sawtooth.testbed import survey
     from sawtooth.testbed.apply import remove
     from sawtooth.testbed.cleaning import clean
     from sawtooth.testbed.names import prefix
     from sawtooth.testbed.plan import build
-    from sawtooth.testbed.refusals import check
 
+    netns.check(order.compiled, order.traffic, capture=False)
+    if order.cc is not None:
+        netns.check_control(order.cc, "cc")
     clean()
     place, own = survey.place(), prefix()
-    check(compiled, scenario.traffic, place, where="this host's kernel")
-    outcome.prepare(share, compiled, place, own, traffic=scenario.traffic, capture=(), programs=task)
+    order.prepare(place, own, order.cc, {})
     try:
-        netns.measure(share, scenario.duration.seconds, look, None)
+        netns.measure(order.share, order.compiled.duration_ns / 1e9, order.look, None)
     finally:
-        remove([namespace.name for namespace in build(compiled, place, own).namespaces])
-    return None
-
-
-_ON = {"kernel": _on_kernel, "netns": _on_netns}
+        remove([namespace.name for namespace in build(order.compiled, place, own).namespaces])
 
 
 class _Output:
@@ -283,7 +304,7 @@ def _read(share: Path, compiled: Compiled, programs: Sequence[Program], called: 
         for number, (program, one) in enumerate(zip(programs, told["programs"], strict=True))
     )
     collected = {
-        host: {name: (share / "collected" / host / name).read_bytes() for name in names}
+        called.get(host, host): {name: (share / "collected" / host / name).read_bytes() for name in names}
         for host, names in told["collected"].items()
     }
     names = [called.get(host.name, host.name) for host in compiled.hosts]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.errors import SawtoothError
 from sawtooth.programs.execution import execute
-from sawtooth.programs.value import value_of
 
 if TYPE_CHECKING:
     from sawtooth.programs.program import Program
@@ -30,22 +29,19 @@ def row(task: Task) -> dict[str, Any]:
     """``cc``, ``seed``, ``status`` (124: time was up), ``seconds`` from start to end, and the measures; None for what
     there is none of. Raises SawtoothError as ``execute`` does.
     """
-    done = execute(task.scenario, task.programs, cc=task.cc, **task.options)
-    last = done.programs[-1]
-    ended = last.end_s is not None and last.start_s is not None
-    status = 124 if last.status is None else last.status if last.status >= 0 else 128 - last.status
+    last = execute(task.scenario, task.programs, cc=task.cc, **task.options).programs[-1]
     found: dict[str, Any] = {
         "cc": task.cc,
         "seed": task.scenario.seed,
-        "status": status,
-        "seconds": last.end_s - last.start_s if ended else None,  # type: ignore[operator]
+        "status": last.exit_status,
+        "seconds": last.seconds,
     }
     for name, place in task.measures.items():
         try:
-            found[name] = value_of(place, last.stdout.decode(errors="replace"), last.stderr.decode(errors="replace"))
+            found[name] = last.value(place)
         except SawtoothError:
             # A program that failed has not printed it.
-            if status == 0:
+            if last.status == 0:
                 raise
             found[name] = None
     return found

@@ -6,6 +6,7 @@ ended, or at the scenario's duration.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,11 @@ READY_S = 60.0
 """How long others wait for a program at most."""
 _POLL_S = 0.001, 0.1
 """How often it is looked whether a program is ready: at first, and at last."""
+_COARSE_S = 0.002
+"""A selector waits for whole milliseconds, rounded up."""
 _GRACE_S = 2.0
 """What a server gets after SIGTERM, before SIGKILL."""
-_LISTEN, _UNCONNECTED = "0A", "07"
+_LISTEN, _CLOSE, _TIME_WAIT = "0A", "07", "06"
 
 
 @dataclass
@@ -101,6 +104,11 @@ class Supervisor:
         while any(not one.is_over for one in left) and time.monotonic() < patience:
             self._wait(patience - time.monotonic())
 
+    def drain(self, end_s: float) -> None:
+        """Waits until no TCP connection is open, or until then."""
+        while time.monotonic() < end_s and any(_connected(one.first) for one in self._containers.values()):
+            time.sleep(_POLL_S[-1] / 10)
+
     def collect(self) -> dict[str, list[str]]:
         """The files that programs are asked for, below ``directory``/collected/HOST."""
         found: dict[str, list[str]] = {}
@@ -159,8 +167,8 @@ class Supervisor:
     def _sleep_until(self, at_s: float) -> None:
         """Programs may end meanwhile."""
         while (left := at_s - time.monotonic()) > 0:
-            if self._selector.get_map():
-                self._wait(left)
+            if self._selector.get_map() and left > _COARSE_S:
+                self._wait(left - _COARSE_S)
             else:
                 time.sleep(left)
 
@@ -186,18 +194,23 @@ class Supervisor:
 
 
 def _ports(process: int) -> set[int]:
-    """Ports that somebody listens on in the network of a process, of TCP and UDP (proc(5), net/tcp)."""
-    found = set()
-    for name, state in (("tcp", _LISTEN), ("tcp6", _LISTEN), ("udp", _UNCONNECTED), ("udp6", _UNCONNECTED)):
-        try:
-            lines = Path(f"/proc/{process}/net/{name}").read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            words = line.split()
-            if words[3] == state:
-                found.add(int(words[1].rpartition(":")[2], 16))
-    return found
+    """Ports that somebody listens on in the network of a process, of TCP and UDP."""
+    states = {"tcp": _LISTEN, "udp": _CLOSE}
+    return {port for kind, state in states.items() for port, has in _sockets(process, kind) if has == state}
+
+
+def _connected(process: int) -> bool:
+    """Whether a TCP connection is open in its network: neither a listener nor what only waits for old packets."""
+    return any(state not in (_LISTEN, _CLOSE, _TIME_WAIT) for _, state in _sockets(process, "tcp"))
+
+
+def _sockets(process: int, kind: str) -> Iterator[tuple[int, str]]:
+    """Local port and state of each, of IPv4 and IPv6 (proc(5), /proc/PID/net/tcp)."""
+    for name in (kind, f"{kind}6"):
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{process}/net/{name}").read_text().splitlines()[1:]:
+                words = line.split()
+                yield int(words[1].rpartition(":")[2], 16), words[3]
 
 
 def _signal_all(container: Container, number: int) -> None:
@@ -246,14 +259,16 @@ def attend(
         begin_s = begin_ns / 1e9
         end_s = begin_s + task["compiled"]["duration_ns"] / 1e9
         over_s = supervisor.run(begin_s, end_s)
+        programs = supervisor.report(begin_s)
+        supervisor.end()
+        # Sampled to their close, connections have counted all that they sent.
+        supervisor.drain(min(end_s, time.monotonic() + _GRACE_S))
         if traffic.poll() is None:
             traffic.send_signal(signal.SIGTERM)
         _, said = traffic.communicate()
         if traffic.returncode:
             raise OSError(said.strip() or f"the traffic source ended with status {traffic.returncode}")
-        programs = supervisor.report(begin_s)
         collected = supervisor.collect()
-        supervisor.end()
     finally:
         traffic.kill()
         traffic.wait()

@@ -72,11 +72,10 @@ class Host:
 
         program = Program(self.name, command, **options)
         network = self.network
-        done = execute(network.scenario, [*network.servers, program], engine=network.engine, cc=network.cc, flows=False)
+        done = execute(network.scenario, [*network.servers, program], engine=network.engine, cc=network.cc)
         last = done.programs[-1]
-        seconds = None if last.end_s is None or last.start_s is None else last.end_s - last.start_s
         result = Done(
-            last.status, seconds, last.stdout.decode(errors="replace"), last.stderr.decode(errors="replace"), done
+            last.status, last.seconds, last.stdout.decode(errors="replace"), last.stderr.decode(errors="replace"), done
         )
         if check and last.status is None:
             limit = network.scenario.duration.seconds
@@ -97,15 +96,20 @@ def network(
     **path: str,
 ) -> Iterator[Network]:
     """A path (``rate``, ``rtt``, ``loss``, ``queue``, as in ``[path]``) between ``server`` and ``client``, or a whole
-    ``scenario``, whose flows don't run. ``cc``: the congestion control of all sockets.
+    ``scenario``, which has its own duration and may list flows that run beside the programs. ``cc``: the congestion
+    control of all sockets.
 
-    Raises SawtoothError as scenarios do.
+    Raises SawtoothError as scenarios do; ``bad-usage`` for a path and a scenario.
     """
+    from sawtooth.errors import InputError
     from sawtooth.scenario import Scenario as Language
 
     if scenario is None:
         tables = {"topology": "path", "duration": duration, "interval": "100 ms", "path": path}
         scenario = Language.from_dict(tables)
+    elif path:
+        fix = "leave out one of them"
+        raise InputError("bad-usage", "the scenario has a path already", field=next(iter(path)), fix=fix)
     elif isinstance(scenario, Mapping):
         scenario = Language.from_dict(scenario)
     yield Network(scenario.set({"seed": seed}), cc, engine)
