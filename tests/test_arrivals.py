@@ -17,8 +17,7 @@ from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
 from sawtooth.scenario.arrivals import read_transfers
-from sawtooth.scenario.sizes import Cdf, Lognormal, Pareto, read_cdf
-from sawtooth.scenario.units import Size
+from sawtooth.scenario.sizes import read_cdf
 from sawtooth.testbed.outcome import transfers
 
 PATH = {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": "1 bdp"}
@@ -104,17 +103,18 @@ def test_a_share_needs_a_transmitter_on_the_way() -> None:
 def test_means_of_distributions_are_those_of_what_is_drawn(tmp_path: Path) -> None:
     points = written(tmp_path, "# bytes, share\n0 0\n1000 50\n10000 100\n")
     for sizes, mean in (
-        (Lognormal(kind="lognormal", mean=Size(50_000), sigma=1), 50_000),
-        (Pareto(kind="pareto", least=Size(1_000), most=Size(10**6), shape=1.2), None),
-        (Pareto(kind="pareto", least=Size(1_000), most=Size(10**6), shape=1), None),
-        (Cdf(kind="cdf", file=points), 0.5 * 500 + 0.5 * 5_500),
+        ({"kind": "lognormal", "mean": "50 kB", "sigma": 1}, 50_000),
+        ({"kind": "pareto", "least": "1 kB", "most": "1 MB", "shape": 1.2}, None),
+        ({"kind": "pareto", "least": "1 kB", "most": "1 MB", "shape": 1}, None),
+        ({"kind": "cdf", "file": points}, 0.5 * 500 + 0.5 * 5_500),
     ):
-        scenario = of({"every": "100 us", "sizes": sizes.model_dump(mode="json")}, duration="20 s")
-        drawn = transfers(scenario.compile(), 0)[:, 1]
-        assert mean is None or sizes.mean_bytes == pytest.approx(mean)
-        assert drawn.mean() == pytest.approx(
-            sizes.mean_bytes, rel=6 * drawn.std() / drawn.mean() / math.sqrt(len(drawn))
-        )
+        drawn = transfers(of({"every": "100 us", "sizes": sizes}, duration="20 s").compile(), 0)[:, 1]
+        # One that offers a load comes as often as its mean size fits that.
+        asked = of({"load": "1 Mbit/s", "sizes": sizes}).compile().flows[0].arrivals
+        assert asked is not None
+        found = asked.times[1] / 8000
+        assert mean is None or found == pytest.approx(mean)
+        assert drawn.mean() == pytest.approx(found, rel=6 * drawn.std() / drawn.mean() / math.sqrt(len(drawn)))
 
 
 def refusal(read: Callable[[str], object], tmp_path: Path, text: str, words: str) -> str:

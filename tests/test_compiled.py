@@ -145,14 +145,14 @@ def test_nothing_of_it_can_be_changed() -> None:
 
 
 def test_a_scenario_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Scenario] = []
-    compile_scenario = module.compile_scenario
+    calls: list[str] = []
+    of = Compiled.of
 
-    def counted(scenario: Scenario) -> Compiled:
-        calls.append(scenario)
-        return compile_scenario(scenario)
+    def counted(text: str, kernel: str | None, modules: Any) -> Compiled:
+        calls.append(text)
+        return of(text, kernel, modules)
 
-    monkeypatch.setattr(module, "compile_scenario", counted)
+    monkeypatch.setattr(Compiled, "of", counted)
     from sawtooth.engines.sim import ENGINE
 
     ENGINE.run(Scenario(duration="1 s"))
@@ -167,8 +167,8 @@ def test_a_changed_scenario_is_compiled_anew() -> None:
 
 def test_thousands_of_scenarios_do_not_keep_their_compiled_form() -> None:
     every = [Scenario(seed=seed) for seed in range(100)]
-    assert sum(one._compiled is not None for one in every) <= module._KEPT
     assert [one.compile().seed for one in every] == list(range(100))
+    assert sum(one._compiled is not None for one in every) == module._KEPT
 
 
 def test_a_scenario_that_goes_to_another_process_leaves_its_compiled_form_behind() -> None:

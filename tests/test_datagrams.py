@@ -12,7 +12,6 @@ from sawtooth.compiled import Compiled, Datagrams
 from sawtooth.errors import SawtoothError
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.drawn import as_custom
 from sawtooth.stats.call import NOT_CONCEALED, call, mos, rating
 
 PATH = {"rate": "10 Mbit/s", "rtt": "40 ms", "queue": "100 packets"}
@@ -34,7 +33,7 @@ def test_a_source_of_datagrams_is_a_call_unless_it_says_otherwise() -> None:
     for scenario in (chance, of({"source": turns})):
         assert Compiled.from_dict(scenario.compile().to_dict()).to_json() == scenario.compile().to_json()
         assert Scenario.from_dict(scenario.to_dict()) == scenario
-        assert as_custom(scenario).compile().flows[0].datagrams == scenario.compile().flows[0].datagrams
+        assert scenario.as_custom().compile().flows[0].datagrams == scenario.compile().flows[0].datagrams
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 from sawtooth.compiled import Compiled, Flow
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.drawn import as_custom
 from sawtooth.scenario.toml import parse_toml, toml_text
 
 READY: list[dict[str, Any]] = [
@@ -48,7 +47,7 @@ def way(compiled: Compiled, flow: Flow, direction: str) -> list[tuple[Any, ...]]
 @pytest.mark.parametrize("tables", READY, ids=lambda tables: tables.get("topology", "path"))
 def test_a_topology_that_is_written_out_has_the_same_paths(tables: dict[str, Any]) -> None:
     ready = Scenario.from_dict(tables)
-    drawn = Scenario.from_dict(parse_toml(toml_text(as_custom(ready).to_dict())))
+    drawn = Scenario.from_dict(parse_toml(toml_text(ready.as_custom().to_dict())))
     ours, theirs = ready.compile(), drawn.compile()
     assert drawn.topology == "custom"
     assert [flow.name.replace("@", "-") for flow in ours.flows] == [flow.name for flow in theirs.flows]
@@ -62,8 +61,8 @@ def test_a_topology_that_is_written_out_has_the_same_paths(tables: dict[str, Any
 
 
 def test_what_is_drawn_already_stays_as_it_is() -> None:
-    drawn = as_custom(Scenario())
-    assert as_custom(drawn) is drawn
+    drawn = Scenario().as_custom()
+    assert drawn.as_custom() is drawn
 
 
 def test_text_in_a_file_that_is_written_out_is_quoted() -> None:

@@ -44,7 +44,7 @@ def test_ecn_is_linuxs_number_or_whether_at_all(given: Any, meant: int) -> None:
     scenario = Scenario(host={"ecn": given})
     assert {host.ecn for host in scenario.compile().hosts} == {meant}
     assert Scenario(**scenario.to_dict()) == scenario
-    jsonschema.validate({"host": {"ecn": given}}, Scenario.model_json_schema())
+    jsonschema.validate({"host": {"ecn": given}}, Scenario.json_schema())
 
 
 @pytest.mark.parametrize("given", [3, -1, "yes", 1.5])

@@ -9,12 +9,11 @@ import pytest
 
 import sawtooth
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.drawn import as_custom
-from sawtooth.scenario.queue import KINDS
 from sawtooth.stats import throughput
 from sawtooth.testbed.place import Place
 from sawtooth.testbed.plan import build
 from sawtooth.testbed.refusals import check
+from test_queue import KINDS
 
 LINE = ("line>router", "router>line")
 NEEDED: dict[str, dict[str, Any]] = {
@@ -53,7 +52,7 @@ def test_the_access_line_has_every_kind_of_queue(kind: str) -> None:
     # A kernel has it, too, and the file of a topology of its own.
     build(compiled, Place(), "st-1-0-1-")
     check(compiled, scenario.traffic, Place(), where="there")
-    again = as_custom(scenario).compile()
+    again = scenario.as_custom().compile()
     assert [one.discipline for one in again.transmitters] == [one.discipline for one in compiled.transmitters]
     run = sawtooth.run(scenario)
     rate = 8 if kind == "tbf" else 50

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sawtooth.errors import SawtoothError
-from sawtooth.scenario import Dumbbell, Flow, Link, Scenario
+from sawtooth.scenario import Scenario
 
 BAD = [
     # Unknown fields.
@@ -244,9 +244,9 @@ WORDS = [
     "h1",
     "sender",
 ]
-FIELDS = st.sampled_from(
-    [*Scenario.model_fields, *Link.model_fields, *Flow.model_fields, *Dumbbell.model_fields, *WORDS]
-)
+SCHEMA = Scenario.json_schema()
+TABLES_OF = [SCHEMA, *(SCHEMA["$defs"][name] for name in ("Link", "Flow", "Dumbbell"))]
+FIELDS = st.sampled_from([*(field for table in TABLES_OF for field in table["properties"]), *WORDS])
 SCALARS = st.sampled_from(
     [
         "chain",

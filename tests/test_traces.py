@@ -11,8 +11,7 @@ from sawtooth.compiled import Opportunities
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.traces import OPPORTUNITY_BYTES, read_trace, shipped
-from sawtooth.scenario.varying import Steps
+from sawtooth.scenario.traces import OPPORTUNITY_BYTES, Steps, read_trace, shipped
 
 REAL = Path(__file__).parents[2] / "shared" / "traces"
 

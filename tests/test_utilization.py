@@ -13,7 +13,6 @@ import sawtooth
 from sawtooth.cli.program import sawtooth as program
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.drawn import as_custom
 from sawtooth.stats import ceiling, throughput, utilization
 from sawtooth.stats.queueing import bottleneck
 
@@ -24,7 +23,7 @@ def asked(changes: dict[str, object], **more: object) -> Scenario:
     scenario = Scenario.from_dict({"path": PATH, "flows": [{"cc": "cubic"}], **more})
     if changes != {"topology": "custom"}:
         return scenario.set(changes)
-    tables = as_custom(scenario).to_dict()
+    tables = scenario.as_custom().to_dict()
     for link in tables["links"]:
         link["overhead"] = "24 bytes"
     return Scenario.from_dict(tables)

@@ -14,7 +14,6 @@ from sawtooth.compiled import Compiled, RateSteps, Slots
 from sawtooth.engines import get
 from sawtooth.errors import SawtoothError
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.jitter import deviations
 from sawtooth.testbed import qdisc
 from sawtooth.testbed.place import Place
 from sawtooth.testbed.plan import build
@@ -192,7 +191,8 @@ def test_a_scenario_without_any_of_it_is_compiled_as_before() -> None:
 
 @pytest.mark.parametrize("distribution", ["normal", "pareto", "paretonormal"])
 def test_a_table_of_deviations_is_standard_but_for_what_is_cut_off(distribution: str) -> None:
-    values = [value / 8192 for value in deviations(distribution)]
+    jitter = path(jitter={"deviation": "1 ms", "distribution": distribution}).links[-1].jitter
+    values = [value / 8192 for value in jitter.table]
     mean = sum(values) / len(values)
     assert len(values) == 4096
     assert abs(mean) < 0.05

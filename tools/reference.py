@@ -10,14 +10,14 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
+from sawtooth.scenario.loss import GilbertElliott, LossPattern
+from sawtooth.scenario.policer import Policer
+from sawtooth.scenario.varying import Change, Reorder, Share
 
 from sawtooth.scenario import asks, parts, queue, reader, sizes, writer
 from sawtooth.scenario.jitter import Jitter
-from sawtooth.scenario.loss import GilbertElliott, LossPattern
-from sawtooth.scenario.policer import Policer
 from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.units import Burst, Loss, Quantity, Queue, Rate, Size, Span
-from sawtooth.scenario.varying import Change, Reorder, Share
 
 WIDTH = 100
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "scenario.md"

@@ -43,6 +43,10 @@ class Compiler:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
+SMALL = ("sawtooth-scenario", "sha2", "toml", "toml_parser")
+"""Packages that a page asks once for each scenario, and loads: small before fast."""
+
+
 def build(made: Path) -> None:
     """Writes ``made``. Raises MissingError."""
     if shutil.which("cargo") is None:
@@ -58,6 +62,8 @@ def build(made: Path) -> None:
         places = ["--target", TARGET, "--target-dir", str(target)]
         # Names of functions are more than half of it.
         places += ["--config", "profile.release.package.sawtooth-wasm.strip=true"]
+        for package in SMALL:
+            places += ["--config", f'profile.release.package.{package}.opt-level="z"']
         subprocess.run(
             ["cargo", "build", "--quiet", "--locked", "--release", "-p", "sawtooth-wasm", *places, *compiler.arguments],
             cwd=ROOT,

@@ -1,31 +1,38 @@
 """The simulator and the reading of captures, in Rust."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CONGESTION_CONTROLS",
     "MODULE_HOOKS",
     "OVERRUN",
+    "VARIANTS",
     "FlowLimits",
     "Module",
+    "Scenario",
     "Simulation",
     "__version__",
     "capture_path",
-    "compile_scenario",
     "congestion_controls",
     "describe_compiled",
+    "elsewhere",
     "event_names",
     "host_limit",
     "largest_shares",
     "poisson_interval",
     "read_capture",
+    "read_part",
+    "read_quantity",
     "refused_transfer",
     "replay",
     "share_watch",
     "transfers",
+    "usual_fields",
+    "write_quantity",
 ]
 
 __version__: str
@@ -43,18 +50,71 @@ def capture_path(facts: str, segments: dict[str, NDArray[Any]], sacks: dict[str,
     contiguous and of the type that it had. Other Python threads run meanwhile. Raises ValueError on anything else.
     """
 
-def compile_scenario(
-    tables: dict[str, Any], files: object
-) -> tuple[
-    tuple[str, str | None, list[tuple[list[str], list[tuple[str, str]], str | None] | None]] | None,
-    tuple[str, str, str, str | None, str | None] | None,
-]:
-    """Reads and compiles a scenario's tables in the core: what it would run, as text, the kernel, and of each flow the
-    module's files, parameters and name; or what is wrong: code, message, fix, field and file.
+CONGESTION_CONTROLS: list[str]
+"""Those that a scenario may name without a kernel of its own."""
+VARIANTS: dict[str, tuple[str, ...]]
+"""What else than Linux's behaviour the engine ``sim`` has under a control's name."""
 
-    ``files`` answers for the files that the scenario names, with the methods ``trace``, ``deviations``,
-    ``distribution`` and ``transfers``, each of a name.
+@final
+class Scenario:
+    """A scenario that was read, checked and compiled. ``files`` answers for the files that it names, with the methods
+    of ``sawtooth.scenario.files``. What is wrong is an InputError with code, field and fix.
     """
+
+    @staticmethod
+    def read(tables: Mapping[str, Any], files: object) -> Scenario:
+        """From the tables of a file."""
+
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """JSON Schema of a scenario file. A property's ``limits`` are its quantity's range, as a user writes it."""
+
+    def set(self, changes: dict[str, Any], files: object) -> Scenario:
+        """The scenario with fields changed by dotted path."""
+
+    def with_seed(self, seed: int) -> Scenario:
+        """The same with another seed, of which nothing that is checked depends. Raises InputError."""
+
+    def as_custom(self, files: object) -> Scenario:
+        """The same network and flows as a ``custom`` scenario."""
+
+    def field(self, name: str) -> Any:
+        """A field, by its name in Python: tables as the classes of ``sawtooth.scenario.tables``, lists as tuples."""
+
+    def told(self) -> dict[str, Any]:
+        """Every field that has a value, quantities as text."""
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were given, quantities as text."""
+
+    def digest(self, files: object) -> str:
+        """SHA-256 of the canonical JSON of ``told``, files by what they say."""
+
+    def flow_names(self) -> list[str]:
+        """The name of each flow: its own, or the one it gets."""
+
+    def compile(
+        self, files: object
+    ) -> tuple[str, str | None, list[tuple[list[str], list[tuple[str, str]], str | None] | None]]:
+        """What ``Simulation`` takes; the kernel's name; of each flow the files, parameters and name of its module."""
+
+    def forget(self) -> None:
+        """Leaves what was compiled when it was read: ``compile`` does so again."""
+
+def read_part(table: str, given: Mapping[str, Any], files: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """One table by the name of its class: its fields, and what of them was given. Raises InputError."""
+
+def usual_fields(table: str) -> dict[str, Any]:
+    """What fields of a table are where they are absent."""
+
+def read_quantity(kind: str, given: object) -> tuple[int, str | None]:
+    """A quantity, by the name of its class, in its finest unit, and a queue's unit. Raises InputError."""
+
+def write_quantity(kind: str, amount: int, unit: str | None = None) -> str:
+    """The one spelling of a quantity."""
+
+def elsewhere(steps: list[str], fields: list[str]) -> str | None:
+    """A fix for an unknown field at ``steps``, where another one does what it says; ``fields``: those of its table."""
 
 def describe_compiled(json: str) -> str:
     """The same text of a compiled scenario that is given as JSON. Raises ValueError for what is none."""

@@ -6,6 +6,7 @@ mod limits;
 mod module;
 mod replay;
 mod scenario;
+mod values;
 
 use module::Module;
 use numpy::{IntoPyArray, PyArray1};
@@ -163,7 +164,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(limits::largest_shares, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(module::share_watch, module)?)?;
-    module.add_function(wrap_pyfunction!(scenario::compile_scenario, module)?)?;
+    module.add_class::<scenario::Scenario>()?;
+    module.add_function(wrap_pyfunction!(scenario::read_part, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::usual_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::read_quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::write_quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::elsewhere, module)?)?;
+    scenario::add_names(module)?;
     module.add_function(wrap_pyfunction!(scenario::describe_compiled, module)?)?;
     module.add("MODULE_HOOKS", sawtooth_module::watch::HOOKS.to_vec())?;
     module.add("OVERRUN", sawtooth_module::OVERRUN)?;

@@ -1,78 +1,193 @@
-//! Scenarios read by `crates/scenario`, for the tests that hold it to what the package reads.
+//! Scenarios, as the package reads, changes and compiles them.
 
-use pyo3::exceptions::PyTypeError;
+use crate::values::{python, value, view};
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList};
 use sawtooth_net::scenario::Trace;
-use sawtooth_scenario::{Files, Listed, Problem, Scenario, Steps, Table, Traced, Value};
+use sawtooth_scenario::{
+    Burst, CONGESTION_CONTROLS, Compiled, Field, Files, Listed, Loss, Problem, Quantity, Queue, Rate, Size, Span,
+    Steps, Traced, Unit, VARIANTS, Value, View, flow_names, read_table,
+};
+use std::sync::Mutex;
 
-/// A problem's code, message, fix, field and file.
-type Told = (String, String, String, Option<String>, Option<String>);
 /// A module's files, parameters and name.
 type Module = (Vec<String>, Vec<(String, String)>, Option<String>);
-/// What the core would run, as text, the kernel's name and each flow's module.
-type Compiled = (String, Option<String>, Vec<Option<Module>>);
 
-/// Reads and compiles a scenario's tables. `files`: answers for the files that it names. What the core would run, as text, its kernel and
-/// its modules; or what is wrong.
-#[pyfunction]
-pub fn compile_scenario(
-    tables: &Bound<'_, PyAny>,
-    files: &Bound<'_, PyAny>,
-) -> PyResult<(Option<Compiled>, Option<Told>)> {
-    match Scenario::read(&value(tables)?, &Asked(files)) {
-        Ok((_, compiled)) => {
-            let modules = compiled.modules.into_iter().map(|one| one.map(|one| (one.files, one.parameters, one.name)));
-            Ok((Some((format!("{:#?}", compiled.scenario), compiled.kernel, modules.collect())), None))
-        }
-        Err(wrong) => Ok((None, Some((wrong.code.into(), wrong.message, wrong.fix, wrong.field, wrong.file)))),
+/// See the stub.
+#[pyclass(frozen, module = "sawtooth._core")]
+pub struct Scenario {
+    inner: sawtooth_scenario::Scenario,
+    /// Until it is asked for, or forgotten.
+    compiled: Mutex<Option<Compiled>>,
+}
+
+/// An `InputError` of the package.
+fn refused(py: Python<'_>, wrong: Problem) -> PyErr {
+    let error = || {
+        let given = PyDict::new(py);
+        given.set_item("file", wrong.file)?;
+        given.set_item("field", wrong.field)?;
+        given.set_item("fix", wrong.fix)?;
+        py.import("sawtooth.errors")?.getattr("InputError")?.call((wrong.code.as_ref(), wrong.message), Some(&given))
+    };
+    error().map_or_else(|failed| failed, PyErr::from_value)
+}
+
+impl Scenario {
+    fn of(py: Python<'_>, read: Result<(sawtooth_scenario::Scenario, Compiled), Problem>) -> PyResult<Scenario> {
+        let (inner, compiled) = read.map_err(|wrong| refused(py, wrong))?;
+        Ok(Scenario { inner, compiled: Mutex::new(Some(compiled)) })
     }
 }
 
-/// The same text of a compiled scenario that is given as JSON.
+#[pymethods]
+impl Scenario {
+    #[staticmethod]
+    fn read(py: Python<'_>, tables: &Bound<'_, PyAny>, files: &Bound<'_, PyAny>) -> PyResult<Scenario> {
+        Scenario::of(py, sawtooth_scenario::Scenario::read(&value(tables)?, &Asked(files)))
+    }
+
+    #[staticmethod]
+    fn schema(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        python(py, &sawtooth_scenario::Scenario::schema())
+    }
+
+    fn set(&self, py: Python<'_>, changes: &Bound<'_, PyDict>, files: &Bound<'_, PyAny>) -> PyResult<Scenario> {
+        let pair = |(key, one): (Bound<'_, PyAny>, Bound<'_, PyAny>)| Ok((key.extract()?, value(&one)?));
+        let changes = changes.iter().map(pair).collect::<PyResult<Vec<(String, Value)>>>()?;
+        Scenario::of(py, self.inner.set(&changes, &Asked(files)))
+    }
+
+    fn with_seed(&self, py: Python<'_>, seed: &Bound<'_, PyAny>) -> PyResult<Scenario> {
+        let inner = self.inner.with_seed(&value(seed)?).map_err(|wrong| refused(py, wrong))?;
+        Ok(Scenario { inner, compiled: Mutex::new(None) })
+    }
+
+    fn as_custom(&self, py: Python<'_>, files: &Bound<'_, PyAny>) -> PyResult<Scenario> {
+        Scenario::of(py, self.inner.as_custom(&Asked(files)))
+    }
+
+    fn field(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+        match self.inner.field(name) {
+            Some(found) => view(py, &found),
+            None => Err(PyAttributeError::new_err(format!("a scenario has no {name}"))),
+        }
+    }
+
+    fn told(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        python(py, &Value::Table(self.inner.told()))
+    }
+
+    fn given(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        python(py, &self.inner.given())
+    }
+
+    fn digest(&self, files: &Bound<'_, PyAny>) -> String {
+        self.inner.digest(&Asked(files))
+    }
+
+    fn flow_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        flow_names(&self.inner.flows).map_err(|wrong| refused(py, wrong))
+    }
+
+    fn compile(
+        &self,
+        py: Python<'_>,
+        files: &Bound<'_, PyAny>,
+    ) -> PyResult<(String, Option<String>, Vec<Option<Module>>)> {
+        let kept = self.compiled.lock().expect("nobody panics with it").take();
+        let compiled = match kept {
+            Some(compiled) => compiled,
+            None => self.inner.compile(&Asked(files)).map_err(|wrong| refused(py, wrong))?,
+        };
+        let text = compiled.to_json();
+        let modules = compiled.modules.into_iter().map(|one| one.map(|one| (one.files, one.parameters, one.name)));
+        Ok((text, compiled.kernel, modules.collect()))
+    }
+
+    fn forget(&self) {
+        self.compiled.lock().expect("nobody panics with it").take();
+    }
+}
+
+/// See the stub.
+#[pyfunction]
+pub fn read_part(
+    py: Python<'_>,
+    name: &str,
+    given: &Bound<'_, PyAny>,
+    files: &Bound<'_, PyAny>,
+) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+    let read = read_table(name, &value(given)?, &Asked(files));
+    let Some(read) = read else { return Err(PyAttributeError::new_err(format!("no table is a {name}"))) };
+    match read.map_err(|wrong| refused(py, wrong))? {
+        View::Table(told) => crate::values::table(py, &told),
+        _ => unreachable!("a table is seen as one"),
+    }
+}
+
+/// See the stub.
+#[pyfunction]
+pub fn usual_fields(py: Python<'_>, name: &str) -> PyResult<Py<PyDict>> {
+    let found = PyDict::new(py);
+    for (field, seen) in sawtooth_scenario::usual_fields(name).unwrap_or_default() {
+        found.set_item(field, view(py, &seen)?)?;
+    }
+    Ok(found.unbind())
+}
+
+/// See the stub.
+#[pyfunction]
+pub fn read_quantity(py: Python<'_>, kind: &str, given: &Bound<'_, PyAny>) -> PyResult<(u64, Option<&'static str>)> {
+    let given = value(given)?;
+    let read = match kind {
+        "Rate" => Rate::parse(&given).map(|read| (read.bps, None)),
+        "Span" => Span::parse(&given).map(|read| (read.ns, None)),
+        "Size" => Size::parse(&given).map(|read| (read.bytes, None)),
+        "Loss" => Loss::parse(&given).map(|read| (read.ppb, None)),
+        "Burst" => Burst::parse(&given).map(|read| (read.milli, None)),
+        _ => Queue::parse(&given).map(|read| (read.amount, Some(read.unit.name()))),
+    };
+    read.map_err(|wrong| refused(py, wrong))
+}
+
+/// See the stub.
+#[pyfunction]
+#[pyo3(signature = (kind, amount, unit=None))]
+pub fn write_quantity(kind: &str, amount: u64, unit: Option<&str>) -> String {
+    match kind {
+        "Rate" => Rate { bps: amount }.to_string(),
+        "Span" => Span { ns: amount }.to_string(),
+        "Size" => Size { bytes: amount }.to_string(),
+        "Loss" => Loss { ppb: amount }.to_string(),
+        "Burst" => Burst { milli: amount }.to_string(),
+        _ => Queue { unit: unit.and_then(Unit::named).unwrap_or(Unit::Packets), amount }.to_string(),
+    }
+}
+
+/// See the stub.
+#[pyfunction]
+pub fn elsewhere(steps: Vec<String>, fields: Vec<String>) -> Option<String> {
+    sawtooth_scenario::elsewhere(&steps, &fields.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// What the language has by name: congestion controls, and their variants.
+pub fn add_names(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let variants = PyDict::new(module.py());
+    for (control, known) in VARIANTS {
+        variants.set_item(control, PyList::new(module.py(), *known)?.to_tuple())?;
+    }
+    module.add("CONGESTION_CONTROLS", CONGESTION_CONTROLS.to_vec())?;
+    module.add("VARIANTS", variants)
+}
+
+/// See the stub.
 #[pyfunction]
 pub fn describe_compiled(json: &str) -> PyResult<String> {
     let compiled: sawtooth_net::scenario::Scenario =
         serde_json::from_str(json).map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
     Ok(format!("{compiled:#?}"))
-}
-
-/// Python's value as a file's.
-fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
-    if given.is_none() {
-        return Ok(Value::Null);
-    }
-    if let Ok(flag) = given.cast::<PyBool>() {
-        return Ok(Value::Bool(flag.is_true()));
-    }
-    if given.is_instance_of::<PyInt>() {
-        let huge = || Ok(Value::Huge(given.str()?.to_string()));
-        return given.extract::<i128>().map_or_else(|_| huge(), |number| Ok(Value::Whole(number)));
-    }
-    if given.is_instance_of::<PyFloat>() {
-        return Ok(Value::Real(given.extract()?));
-    }
-    if let Ok(text) = given.cast::<PyString>() {
-        // Halves of letters, which no file has, are what they look like.
-        return Ok(Value::Text(text.to_string_lossy().into_owned()));
-    }
-    if let Ok(list) = given.cast::<PyList>() {
-        return list.iter().map(|one| value(&one)).collect::<PyResult<_>>().map(Value::List);
-    }
-    if let Ok(tuple) = given.cast::<PyTuple>() {
-        return tuple.iter().map(|one| value(&one)).collect::<PyResult<_>>().map(Value::List);
-    }
-    if let Ok(dict) = given.cast::<PyDict>() {
-        let pair = |(name, one): (Bound<'_, PyAny>, Bound<'_, PyAny>)| Ok((name.extract()?, value(&one)?));
-        return dict.iter().map(pair).collect::<PyResult<Table>>().map(Value::Table);
-    }
-    let kind = match given.get_type().name()?.to_string().as_str() {
-        "datetime" => "datetime",
-        "date" => "date",
-        "time" => "time",
-        other => return Err(PyTypeError::new_err(format!("a {other} is no value of a scenario file"))),
-    };
-    Ok(Value::Date(kind, given.str()?.to_string()))
 }
 
 /// Files that Python reads: each method answers with a value, or raises an error that has a code.
@@ -121,5 +236,14 @@ impl Files for Asked<'_, '_> {
         self.ask("transfers", name, |told| {
             Ok(Listed { times_ns: told.getattr("times_ns")?.extract()?, bytes: told.getattr("bytes")?.extract()? })
         })
+    }
+
+    fn digest_of(&self, name: &str) -> String {
+        self.ask("digest_of", name, |told| told.extract()).unwrap_or_default()
+    }
+
+    fn digest_of_sources(&self, names: &[String]) -> String {
+        let told = self.0.call_method1("digest_of_sources", (names.to_vec(),));
+        told.and_then(|told| told.extract()).unwrap_or_default()
     }
 }

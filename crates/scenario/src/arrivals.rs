@@ -4,10 +4,12 @@ use crate::files::Files;
 use crate::kinds::Kind;
 use crate::problem::{Problem, Wrong, one};
 use crate::python;
+use crate::schema::{self, Definitions};
 use crate::sizes::Sizes;
 use crate::table::{At, Field, Rule, table};
 use crate::units::{Loss, PPB, Quantity, Rate, Span};
 use crate::value::Value;
+use crate::view::View;
 use sawtooth_net::scenario as net;
 use std::fmt;
 
@@ -38,6 +40,17 @@ impl Field for Load {
 
     fn write(&self) -> Value {
         Value::Text(self.to_string())
+    }
+
+    fn view(&self) -> View {
+        match self {
+            Load::Rate(rate) => rate.view(),
+            Load::Share(share) => share.view(),
+        }
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        schema::any([Rate::schema(rule, definitions), Loss::schema(rule, definitions)])
     }
 }
 

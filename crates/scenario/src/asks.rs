@@ -6,10 +6,12 @@
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
 use crate::problem::{Problem, Wrong, one};
+use crate::schema::Definitions;
 use crate::sizes::Sizes;
 use crate::table::{At, Field, Rule, table};
 use crate::units::{Quantity, Rate, Span};
 use crate::value::Value;
+use crate::view::View;
 use sawtooth_net::scenario as net;
 
 const HOUR_NS: u64 = 3_600 * 1_000_000_000;
@@ -76,6 +78,18 @@ impl Field for Think {
             Think::Fixed(time) => time.write(),
             Think::Drawn(chance) => chance.write(),
         }
+    }
+
+    fn view(&self) -> View {
+        match self {
+            Think::Fixed(time) => time.view(),
+            Think::Drawn(chance) => chance.view(),
+        }
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        let text = Span::schema(rule, definitions);
+        Chance::schema(Some(text), definitions)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Which congestion control a flow has: by name, as a variant, or as a module from its C sources.
 
 use crate::problem::{Problem, Wrong, below, first, one};
+use crate::schema::{self, Definitions};
 use crate::table::{At, Field, Rule, counted, one_line, table, wrong_type};
 use crate::value::{Table, Value};
+use crate::view::View;
 use crate::words::{shown, suggestion};
 
 /// All of Linux, as it names them, and BBR version 3 and Prague, which only patched kernels have; which of them an engine has is the
@@ -79,6 +81,13 @@ impl Control {
         }
     }
 
+    fn labelled(&self, mut seen: View) -> View {
+        if let View::Table(table) = &mut seen {
+            table.fields.push(("label", View::Plain(Value::Text(self.label()))));
+        }
+        seen
+    }
+
     /// Refuses what no congestion control is called; on a `kernel` that was named, names are that kernel's to know.
     pub(crate) fn check(&self, kernel: Option<&str>) -> Result<(), Problem> {
         match self {
@@ -153,6 +162,26 @@ impl Field for Control {
             Control::Module(module) => module.write(),
         }
     }
+
+    fn given(&self) -> Value {
+        match self {
+            Control::Module(module) => module.given(),
+            other => other.write(),
+        }
+    }
+
+    fn view(&self) -> View {
+        match self {
+            Control::Named(name) => View::Plain(Value::text(name)),
+            Control::Variant(variant) => self.labelled(variant.view()),
+            Control::Module(module) => self.labelled(module.view()),
+        }
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        let name = String::schema(&CONTROL, definitions);
+        schema::any([name, Variant::schema(rule, definitions), Module::schema(rule, definitions)])
+    }
 }
 
 impl Field for Sources {
@@ -181,6 +210,15 @@ impl Field for Sources {
             several => Value::List(several.iter().map(Value::text).collect()),
         }
     }
+
+    fn view(&self) -> View {
+        View::List(self.0.iter().map(|name| View::Plain(Value::text(name))).collect())
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        let name = schema::of_type("string");
+        schema::any([name, Vec::<String>::schema(rule, definitions)])
+    }
 }
 
 impl Field for Parameters {
@@ -206,6 +244,11 @@ impl Field for Parameters {
 
     fn write(&self) -> Value {
         Value::Table(self.0.iter().cloned().collect::<Table>())
+    }
+
+    fn schema(_: &Rule, _: &mut Definitions) -> Value {
+        let kinds = schema::object([("type", schema::texts(&["integer", "boolean", "string"]))]);
+        schema::object([("type", Value::text("object")), ("additionalProperties", kinds)])
     }
 }
 

@@ -35,6 +35,14 @@ pub trait Files {
     fn distribution(&self, name: &str) -> Result<Vec<[u64; 2]>, Problem>;
     /// Codes: the same, bad-transfers.
     fn transfers(&self, name: &str) -> Result<Listed, Problem>;
+    /// SHA-256 of what a file says, in hexadecimal; its name where it cannot be read.
+    fn digest_of(&self, name: &str) -> String {
+        name.into()
+    }
+    /// The same of a module's C sources, and the headers beside them.
+    fn digest_of_sources(&self, names: &[String]) -> String {
+        names.join(" ")
+    }
 }
 
 /// Where there are none, as in a page.

@@ -4,10 +4,12 @@ use crate::control::Control;
 use crate::files::Files;
 use crate::parts::{MAX_CONNECTIONS, MAX_SAMPLES, NAME};
 use crate::problem::{Problem, Wrong, below};
+use crate::schema::{self, Definitions};
 use crate::sources::{Reader, Source};
 use crate::table::{At, Declare, Field, Rule, table, wrong_type};
 use crate::units::{Size, Span};
 use crate::value::Value;
+use crate::view::View;
 
 const LIFETIME: Rule = Rule::Between("1 ms", "30 d");
 
@@ -16,10 +18,10 @@ const LIFETIME: Rule = Rule::Between("1 ms", "30 d");
 pub struct Lifetime(pub Span, pub Span);
 
 impl Field for Lifetime {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Lifetime, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: At) -> Result<Lifetime, Wrong> {
         let Value::List(list) = given else { return Lifetime::none() };
         let [shortest, longest] = list.as_slice() else { return Lifetime::none() };
-        let read = |place: &str, one| Span::read(one, &LIFETIME, at).map_err(|wrong| below(place, wrong));
+        let read = |place: &str, one| Span::read(one, rule, at).map_err(|wrong| below(place, wrong));
         match (read("0", shortest), read("1", longest)) {
             (Ok(shortest), Ok(longest)) => Ok(Lifetime(shortest, longest)),
             (one, other) => Err([one.err(), other.err()].into_iter().flatten().flatten().collect()),
@@ -28,6 +30,14 @@ impl Field for Lifetime {
 
     fn write(&self) -> Value {
         Value::List(vec![self.0.write(), self.1.write()])
+    }
+
+    fn view(&self) -> View {
+        View::List(vec![self.0.view(), self.1.view()])
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        schema::list(Span::schema(rule, definitions), 2, Some(2))
     }
 }
 
@@ -41,7 +51,7 @@ impl Lifetime {
 table! {
     /// A new connection starts when one ends.
     Replace {
-        lifetime: Lifetime, Any, Needed, "shortest and longest life of a connection; each draws its own, uniformly";
+        lifetime: Lifetime, LIFETIME, Needed, "shortest and longest life of a connection; each draws its own, uniformly";
     }
 }
 

@@ -2,8 +2,10 @@
 
 use crate::files::Files;
 use crate::problem::Problem;
+use crate::schema::Definitions;
 use crate::table::table;
 use crate::units::{Loss, Span};
+use crate::value::Value;
 use crate::varying::Short;
 use sawtooth_net::scenario as net;
 
@@ -24,7 +26,11 @@ table! {
     }
 }
 
-impl Short for Jitter {}
+impl Short for Jitter {
+    fn text(definitions: &mut Definitions) -> Value {
+        definitions.quantity::<Span>()
+    }
+}
 
 fn agrees(jitter: &Jitter, files: &dyn Files) -> Result<(), Problem> {
     let is_table = jitter.distribution == "table";

@@ -2,6 +2,7 @@
 
 use crate::problem::{Problem, Wrong, first, one};
 use crate::python;
+use crate::schema::{self, Definitions};
 use crate::table::{At, Field, Rule, not_known};
 use crate::value::{Table, Value};
 use crate::words;
@@ -17,6 +18,10 @@ impl Field for Kind {
 
     fn write(&self) -> Value {
         Value::text(&self.0)
+    }
+
+    fn schema(_: &Rule, _: &mut Definitions) -> Value {
+        schema::of_type("string")
     }
 }
 
@@ -82,6 +87,25 @@ macro_rules! kinds {
                     $( $Name::$Table(one) => $crate::table::Field::write(one), )+
                 }
             }
+
+            pub fn view(&self) -> $crate::view::View {
+                match self {
+                    $( $Name::$Table(one) => $crate::table::Field::view(one), )+
+                }
+            }
+
+            /// Of each kind, and of `more` than tables.
+            pub(crate) fn schema(
+                more: Option<$crate::value::Value>,
+                definitions: &mut $crate::schema::Definitions,
+            ) -> $crate::value::Value {
+                let mut all: Vec<_> = more.into_iter().collect();
+                $(
+                    all.push(<$Table as $crate::table::Field>::schema(&$crate::table::Rule::Any, definitions));
+                    definitions.is_of_kind(<$Table as $crate::table::Declare>::NAME, $kind);
+                )+
+                $crate::schema::object([("anyOf", $crate::value::Value::List(all))])
+            }
         }
     };
 }
@@ -109,5 +133,9 @@ impl Field for Version {
 
     fn write(&self) -> Value {
         Value::Whole(self.0.into())
+    }
+
+    fn schema(_: &Rule, _: &mut Definitions) -> Value {
+        schema::object([("enum", Value::List(vec![Value::Whole(4), Value::Whole(6)]))])
     }
 }

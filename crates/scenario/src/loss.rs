@@ -2,9 +2,11 @@
 
 use crate::files::Files;
 use crate::problem::{Problem, Wrong};
+use crate::schema::{self, Definitions};
 use crate::table::{At, Field, Rule, table};
 use crate::units::{Burst, Loss, PPB};
 use crate::value::Value;
+use crate::view::View;
 use sawtooth_net::scenario as net;
 
 table! {
@@ -163,5 +165,16 @@ impl Field for LossModel {
             LossModel::Share(share) => share.write(),
             LossModel::Pattern(pattern) => pattern.write(),
         }
+    }
+
+    fn view(&self) -> View {
+        match self {
+            LossModel::Share(share) => share.view(),
+            LossModel::Pattern(pattern) => pattern.view(),
+        }
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        schema::any([Loss::schema(rule, definitions), LossPattern::schema(rule, definitions)])
     }
 }

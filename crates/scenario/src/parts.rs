@@ -5,10 +5,12 @@ use crate::loss::LossModel;
 use crate::policer::Policer;
 use crate::problem::{Wrong, below};
 use crate::queue::QueueModel;
+use crate::schema::{self, Definitions};
 use crate::table::{At, Field, Rule, counted, table};
 use crate::units::{Rate, Size, Span};
 use crate::value::Value;
 use crate::varying::{Change, Reorder, Share, TextOr};
+use crate::view::View;
 
 pub const MAX_CONNECTIONS: u64 = 100_000;
 pub const MAX_SAMPLES: u64 = 10_000_000;
@@ -64,7 +66,7 @@ table! {
 pub struct Times(pub Vec<Span>);
 
 impl Field for Times {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Times, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: At) -> Result<Times, Wrong> {
         let one;
         let list = match given {
             Value::List(list) => list.as_slice(),
@@ -75,7 +77,7 @@ impl Field for Times {
         };
         let (mut read, mut wrong) = (Vec::with_capacity(list.len()), Vec::new());
         for (place, one) in list.iter().enumerate() {
-            match Span::read(one, &DELAY, at) {
+            match Span::read(one, rule, at) {
                 Ok(time) => read.push(time),
                 Err(found) => wrong.extend(below(&place.to_string(), found)),
             }
@@ -93,6 +95,15 @@ impl Field for Times {
             several => Value::List(several.iter().map(Span::write).collect()),
         }
     }
+
+    fn view(&self) -> View {
+        self.0.view()
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        let one = Span::schema(rule, definitions);
+        schema::any([one.clone(), schema::list(one, 1, Some(10_000))])
+    }
 }
 
 table! {
@@ -101,7 +112,7 @@ table! {
         pairs: u64, Within(1, 10_000), Whole(1),
             "number of senders s1 … and receivers r1 …; at least the number of RTTs";
         rate: Rate, Any, Text("100 Mbit/s"), "rate of the bottleneck, both directions";
-        rtt: Times, Any, Text("20 ms"),
+        rtt: Times, DELAY, Text("20 ms"),
             "base RTT, all of it on the bottleneck; or a list that the pairs cycle through: the bottleneck has the shortest, and each receiver's link has the rest";
         queue: QueueModel, Any, Text("1 bdp"), "queue of the bottleneck, each direction";
         loss: LossModel, Any, Text("0%"), "loss of data on the bottleneck";
@@ -163,6 +174,14 @@ impl Field for Ecn {
     fn write(&self) -> Value {
         Value::Whole(self.0.into())
     }
+
+    fn schema(_: &Rule, _: &mut Definitions) -> Value {
+        schema::object([
+            ("type", schema::texts(&["integer", "boolean"])),
+            ("minimum", Value::Whole(0)),
+            ("maximum", Value::Whole(2)),
+        ])
+    }
 }
 
 /// How long a card waits for more to merge. `None`: it merges nothing.
@@ -170,19 +189,32 @@ impl Field for Ecn {
 pub struct Merging(pub Option<Span>);
 
 impl Field for Merging {
-    fn read(given: &Value, _: &Rule, at: At) -> Result<Merging, Wrong> {
+    fn read(given: &Value, rule: &Rule, at: At) -> Result<Merging, Wrong> {
         match given {
             Value::Bool(true) => Ok(Merging(Some(Span { ns: 0 }))),
             Value::Bool(false) | Value::Null => Ok(Merging(None)),
-            other => Span::read(other, &Rule::Between("0 s", "10 ms"), at).map(|wait| Merging(Some(wait))),
+            other => Span::read(other, rule, at).map(|wait| Merging(Some(wait))),
         }
     }
 
     fn write(&self) -> Value {
         match self.0 {
             Some(wait) if wait.ns > 0 => wait.write(),
-            wait => Value::Bool(wait.is_some()),
+            Some(_) => Value::Bool(true),
+            None => Value::Null,
         }
+    }
+
+    fn given(&self) -> Value {
+        if self.0.is_none() { Value::Bool(false) } else { self.write() }
+    }
+
+    fn view(&self) -> View {
+        self.0.view()
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        schema::any([schema::of_type("boolean"), Span::schema(rule, definitions)])
     }
 }
 
@@ -204,7 +236,7 @@ table! {
             "explicit congestion notification, as tcp_ecn: true or 1 requests and accepts it, 2 accepts it, false or 0 does neither; `dctcp` and `prague` always request it";
         ecn_fallback: bool, Any, Flag(true),
             "request ECN only in the first SYN, not when it is retransmitted, as tcp_ecn_fallback";
-        gro: Merging, Any, Nothing,
+        gro: Merging, Between("0 s", "10 ms"), Nothing,
             "merge received segments (generic receive offload): a time, for how long the card waits for the next packet; or true, to merge what arrives together; false: no merging";
         offload: bool, Any, Flag(false),
             "segmentation offload: loss on a link that leaves the sending host drops whole super-packets";

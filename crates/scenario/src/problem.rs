@@ -132,7 +132,7 @@ const OF_HOST: &[(&str, &str)] = &[
 ];
 
 /// A fix for an unknown field, where another one does what it says.
-fn elsewhere(steps: &[String], fields: &[&'static str]) -> Option<String> {
+pub fn elsewhere(steps: &[String], fields: &[&str]) -> Option<String> {
     let word = steps.last()?.as_str();
     let table = if steps.len() > 1 { steps[0].as_str() } else { "" };
     if table == "flows" && (word == "rate" || SAME[0].1.contains(&word)) {

@@ -5,7 +5,7 @@ use crate::value::Value;
 /// `str(value)`.
 pub fn text(value: &Value) -> String {
     match value {
-        Value::Text(text) | Value::Date(_, text) => text.clone(),
+        Value::Text(text) | Value::Other(_, text) => text.clone(),
         other => shown(other),
     }
 }
@@ -20,7 +20,7 @@ fn shown(value: &Value) -> String {
         Value::Huge(number) => number.clone(),
         Value::Real(number) => float(*number),
         Value::Text(text) => quoted(text),
-        Value::Date(_, text) => text.clone(),
+        Value::Other(_, text) => text.clone(),
         Value::List(list) => format!("[{}]", list.iter().map(shown).collect::<Vec<_>>().join(", ")),
         Value::Table(table) => {
             let pairs: Vec<_> = table.iter().map(|(name, one)| format!("{}: {}", quoted(name), shown(one))).collect();

@@ -5,9 +5,11 @@ use crate::kinds::{Kind, kinds};
 use crate::policer::check_burst;
 use crate::problem::{Problem, Wrong};
 use crate::python;
+use crate::schema::{self, Definitions};
 use crate::table::{At, Field, Rule, table};
 use crate::units::{Loss, Queue, Rate, Size, Span, Unit};
 use crate::value::Value;
+use crate::view::View;
 use sawtooth_net::scenario as net;
 
 /// A device's queue length, which tc takes where no limit is given.
@@ -317,7 +319,7 @@ table! {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundTrip(pub Span);
 
-const PRESETS: &[(&str, &str)] = &[
+const PRESETS: [(&str, &str); 8] = [
     ("datacentre", "100 us"),
     ("lan", "1 ms"),
     ("metro", "10 ms"),
@@ -337,6 +339,14 @@ impl Field for RoundTrip {
 
     fn write(&self) -> Value {
         self.0.write()
+    }
+
+    fn view(&self) -> View {
+        self.0.view()
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        schema::any([Span::schema(rule, definitions), schema::one_of(&PRESETS.map(|(name, _)| name))])
     }
 }
 
@@ -552,5 +562,17 @@ impl Field for QueueModel {
             QueueModel::TailDrop(limit) => limit.write(),
             QueueModel::Of(discipline) => discipline.write(),
         }
+    }
+
+    fn view(&self) -> View {
+        match self {
+            QueueModel::TailDrop(limit) => limit.view(),
+            QueueModel::Of(discipline) => discipline.view(),
+        }
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        let text = Queue::schema(rule, definitions);
+        Discipline::schema(Some(text), definitions)
     }
 }

@@ -1,14 +1,16 @@
 //! The scenario: what is asked of an engine. Every field and every quantity is checked when it is read.
 
 use crate::compile::{Compiled, compile};
-use crate::files::Files;
+use crate::files::{Files, NoFiles};
 use crate::flow::{Flow, Probe};
 use crate::kinds::Version;
 use crate::parts::{Card, Chain, Dumbbell, Home, Host, Link, MAX_SAMPLES, NAME, ParkingLot, Path, Route};
 use crate::problem::{Problem, Wrong, below, first};
-use crate::table::{At, Declare, Field, Rule, table, wrong_type};
+use crate::schema::{self, Definitions};
+use crate::table::{At, Declare, Field, Given, Rule, table, wrong_type};
 use crate::units::Span;
 use crate::value::{Table, Value};
+use crate::view::View;
 use std::collections::BTreeMap;
 
 const LONG: Rule = Rule::Between("1 ms", "30 d");
@@ -59,6 +61,20 @@ impl<A: Field> Field for Named<A> {
     fn write(&self) -> Value {
         Value::Table(self.items.iter().map(|(name, one)| (name.clone(), one.write())).collect::<Table>())
     }
+
+    fn given(&self) -> Value {
+        Value::Table(self.items.iter().map(|(name, one)| (name.clone(), one.given())).collect::<Table>())
+    }
+
+    fn view(&self) -> View {
+        View::Named(self.items.iter().map(|(name, one)| (name.clone(), one.view())).collect())
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        let names = String::schema(&NAME, definitions);
+        let tables = A::schema(rule, definitions);
+        schema::object([("type", Value::text("object")), ("propertyNames", names), ("additionalProperties", tables)])
+    }
 }
 
 table! {
@@ -108,6 +124,20 @@ impl Scenario {
         Ok((scenario, compiled))
     }
 
+    /// The same with another seed, of which nothing that is checked depends.
+    pub fn with_seed(&self, seed: &Value) -> Result<Scenario, Problem> {
+        let place = Scenario::FIELDS.iter().position(|field| field.name == "seed").expect("it has a seed");
+        let at = At { name: "seed", files: &NoFiles };
+        let seed = u64::read(seed, &Scenario::FIELDS[place].rule, at).map_err(|wrong| first(below("seed", wrong)))?;
+        let given = Given(self.given.0 | 1 << place);
+        Ok(Scenario { seed, given, ..self.clone() })
+    }
+
+    /// Compiles it once more.
+    pub fn compile(&self, files: &dyn Files) -> Result<Compiled, Problem> {
+        compile(self, files)
+    }
+
     /// The settings of a host: [host], with what [hosts.NAME] gives laid over it.
     pub fn host_settings(&self, name: &str) -> Host {
         self.host.with(self.hosts.get(name))
@@ -126,7 +156,7 @@ impl Scenario {
     }
 
     /// The name of the topology's table.
-    fn own_table(&self) -> Option<&str> {
+    pub(crate) fn own_table(&self) -> Option<&str> {
         match self.topology.as_str() {
             "custom" => None,
             "chain-asymmetric" => Some("chain"),

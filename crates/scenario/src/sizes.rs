@@ -4,9 +4,11 @@ use crate::files::Files;
 use crate::kinds::{Kind, kinds};
 use crate::problem::{Problem, Wrong, one};
 use crate::python;
+use crate::schema::Definitions;
 use crate::table::{At, Field, Rule, table};
 use crate::units::{PPB, Quantity, Size};
 use crate::value::Value;
+use crate::view::View;
 use sawtooth_net::scenario as net;
 
 const BYTES: Rule = Rule::Between("1 byte", "1000 TB");
@@ -86,6 +88,18 @@ impl Field for Sizes {
             Sizes::Fixed(size) => size.write(),
             Sizes::Of(distribution) => distribution.write(),
         }
+    }
+
+    fn view(&self) -> View {
+        match self {
+            Sizes::Fixed(size) => size.view(),
+            Sizes::Of(distribution) => distribution.view(),
+        }
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        let text = Size::schema(rule, definitions);
+        Distribution::schema(Some(text), definitions)
     }
 }
 

@@ -5,9 +5,11 @@ use crate::asks::{Pages, Requests, Video};
 use crate::files::Files;
 use crate::kinds::{Kind, kinds};
 use crate::problem::{Problem, Wrong};
+use crate::schema::Definitions;
 use crate::table::{At, Field, Rule, table, wrong_type};
 use crate::units::{Rate, Size, Span};
 use crate::value::Value;
+use crate::view::View;
 use sawtooth_net::scenario as net;
 
 const A_SECOND: u64 = 1_000_000;
@@ -195,5 +197,13 @@ impl Field for Source {
 
     fn write(&self) -> Value {
         Source::write(self)
+    }
+
+    fn view(&self) -> View {
+        Source::view(self)
+    }
+
+    fn schema(_: &Rule, definitions: &mut Definitions) -> Value {
+        Source::schema(None, definitions)
     }
 }

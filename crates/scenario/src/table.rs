@@ -1,11 +1,13 @@
 //! How a table of a scenario file is declared: once, with each field's name, type, limits, default and description. Reading, writing,
 //! defaults, and limits in messages come from that declaration.
 
-use crate::files::Files;
+use crate::files::{Files, NoFiles};
 use crate::problem::{Found, Problem, What, Wrong, below, one};
 use crate::python;
+use crate::schema::{self, Definitions};
 use crate::units::{Burst, Loss, Quantity, Queue, Rate, Size, Span, Unit};
 use crate::value::{Table, Value};
+use crate::view::View;
 use crate::words;
 
 /// What narrows a field's type.
@@ -96,6 +98,19 @@ pub trait Field: Sized + Clone + PartialEq {
     fn read(given: &Value, rule: &Rule, at: At) -> Result<Self, Wrong>;
     /// `Value::Null`: it has no value.
     fn write(&self) -> Value;
+
+    /// The same of a table's fields that the file gave.
+    fn given(&self) -> Value {
+        self.write()
+    }
+
+    /// As a program sees it.
+    fn view(&self) -> View {
+        View::Plain(self.write())
+    }
+
+    /// What of it JSON Schema says.
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value;
 }
 
 /// A declared table.
@@ -106,6 +121,9 @@ pub trait Declare: Field {
 
     /// Whether the file gives the field.
     fn gives(&self, name: &str) -> bool;
+
+    /// What fields are where they are absent, as a program calls and sees them; of those that may be.
+    fn usual() -> Vec<(&'static str, View)>;
 }
 
 /// Which fields a file gave, by their numbers.
@@ -154,6 +172,12 @@ macro_rules! table {
                 let place = <Self as $crate::table::Declare>::FIELDS.iter().position(|field| field.name == name);
                 place.is_some_and(|place| self.given.0 & 1 << place != 0)
             }
+
+            fn usual() -> Vec<(&'static str, $crate::view::View)> {
+                let mut fields = <Self as $crate::table::Declare>::FIELDS.iter();
+                let all = [$( (stringify!($field), $crate::table::usual::<$Type>(fields.next()).as_ref().map($crate::table::Field::view)) ),+];
+                all.into_iter().filter_map(|(name, seen)| Some((name, seen?))).collect()
+            }
         }
 
         impl $crate::table::Field for $Name {
@@ -179,6 +203,36 @@ macro_rules! table {
                     }
                 )+
                 $crate::value::Value::Table(told)
+            }
+
+            fn given(&self) -> $crate::value::Value {
+                let (mut told, mut places) = ($crate::value::Table::new(), 0..);
+                $(
+                    if places.next().is_some_and(|place| self.given.0 & 1 << place != 0) {
+                        told.push($crate::table::named!($($file)? $field), $crate::table::Field::given(&self.$field));
+                    }
+                )+
+                $crate::value::Value::Table(told)
+            }
+
+            fn view(&self) -> $crate::view::View {
+                $crate::view::View::Table($crate::view::Viewed {
+                    name: <$Name as $crate::table::Declare>::NAME,
+                    fields: vec![$( (stringify!($field), $crate::table::Field::view(&self.$field)) ),+],
+                    given: $crate::table::Field::given(self),
+                })
+            }
+
+            fn schema(_: &$crate::table::Rule, definitions: &mut $crate::schema::Definitions) -> $crate::value::Value {
+                definitions.table::<$Name>(|definitions| {
+                    let mut fields = <$Name as $crate::table::Declare>::FIELDS.iter();
+                    let mut told = Vec::new();
+                    $(
+                        let field = fields.next().expect("each field is declared");
+                        told.push($crate::schema::property::<$Type>(field, definitions));
+                    )+
+                    told
+                })
             }
         }
 
@@ -251,6 +305,13 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// What a field is where it is absent. None: it must be given.
+pub(crate) fn usual<A: Field>(declared: Option<&Declared>) -> Option<A> {
+    let declared = declared.filter(|declared| !matches!(declared.otherwise, Otherwise::Needed))?;
+    let at = At { name: declared.name, files: &NoFiles };
+    A::read(&declared.otherwise.value(), &declared.rule, at).ok()
+}
+
 /// A problem with a value's type.
 pub(crate) fn wrong_type<A>(message: &str, fix: impl Into<String>) -> Result<A, Wrong> {
     Err(one(Problem::new("wrong-type", message, fix)))
@@ -263,6 +324,18 @@ impl<A: Field> Field for Option<A> {
 
     fn write(&self) -> Value {
         self.as_ref().map_or(Value::Null, A::write)
+    }
+
+    fn given(&self) -> Value {
+        self.as_ref().map_or(Value::Null, A::given)
+    }
+
+    fn view(&self) -> View {
+        self.as_ref().map_or(View::Plain(Value::Null), A::view)
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        schema::any([A::schema(rule, definitions), schema::of_type("null")])
     }
 }
 
@@ -293,6 +366,19 @@ impl<A: Field> Field for Vec<A> {
 
     fn write(&self) -> Value {
         Value::List(self.iter().map(A::write).collect())
+    }
+
+    fn given(&self) -> Value {
+        Value::List(self.iter().map(A::given).collect())
+    }
+
+    fn view(&self) -> View {
+        View::List(self.iter().map(A::view).collect())
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        let (least, most) = if let Rule::Count(least, most) = *rule { (least, Some(most)) } else { (0, None) };
+        schema::list(A::schema(rule, definitions), least, most)
     }
 }
 
@@ -329,6 +415,14 @@ macro_rules! quantities {
             fn write(&self) -> Value {
                 Value::Text(self.to_string())
             }
+
+            fn view(&self) -> View {
+                View::Quantity($Type::NAME, self.amount())
+            }
+
+            fn schema(_: &Rule, definitions: &mut Definitions) -> Value {
+                definitions.quantity::<$Type>()
+            }
         }
     )+};
 }
@@ -349,6 +443,14 @@ impl Field for Queue {
 
     fn write(&self) -> Value {
         Value::Text(self.to_string())
+    }
+
+    fn view(&self) -> View {
+        View::Queue(self.unit, self.amount)
+    }
+
+    fn schema(_: &Rule, definitions: &mut Definitions) -> Value {
+        definitions.quantity::<Queue>()
     }
 }
 
@@ -400,6 +502,21 @@ impl Field for u64 {
     fn write(&self) -> Value {
         Value::Whole((*self).into())
     }
+
+    fn schema(rule: &Rule, _: &mut Definitions) -> Value {
+        match *rule {
+            Rule::Within(low, high) => schema::object([
+                ("type", Value::text("integer")),
+                ("minimum", Value::Whole(low.into())),
+                ("maximum", Value::Whole(high.into())),
+            ]),
+            Rule::OneOfNumbers(known) => schema::object([
+                ("type", Value::text("integer")),
+                ("enum", Value::List(known.iter().map(|one| Value::Whole((*one).into())).collect())),
+            ]),
+            _ => schema::of_type("integer"),
+        }
+    }
 }
 
 impl Field for f64 {
@@ -421,6 +538,11 @@ impl Field for f64 {
     fn write(&self) -> Value {
         Value::Real(*self)
     }
+
+    fn schema(rule: &Rule, _: &mut Definitions) -> Value {
+        let Rule::Decimal(low, high) = *rule else { return schema::of_type("number") };
+        schema::object([("type", Value::text("number")), ("minimum", Value::Real(low)), ("maximum", Value::Real(high))])
+    }
 }
 
 impl Field for bool {
@@ -433,6 +555,10 @@ impl Field for bool {
 
     fn write(&self) -> Value {
         Value::Bool(*self)
+    }
+
+    fn schema(_: &Rule, _: &mut Definitions) -> Value {
+        schema::of_type("boolean")
     }
 }
 
@@ -460,6 +586,18 @@ impl Field for String {
 
     fn write(&self) -> Value {
         Value::text(self)
+    }
+
+    fn schema(rule: &Rule, _: &mut Definitions) -> Value {
+        match *rule {
+            Rule::OneOf(words) => schema::one_of(words),
+            Rule::Letters(more, most) => schema::pattern(&format!("^[A-Za-z0-9{more}]{{1,{most}}}$")),
+            Rule::Name(most) => schema::pattern(&format!("^[A-Za-z0-9_+-]{{1,{most}}}$")),
+            Rule::End => schema::pattern(r"^([A-Za-z0-9_+-]{1,40}|[sr]\*)$"),
+            Rule::Via => schema::pattern("^(link:)?[A-Za-z0-9_+-]{1,40}$"),
+            Rule::Line => schema::pattern(r"^[^\x00-\x1f\x7f]{1,100}$"),
+            _ => schema::of_type("string"),
+        }
     }
 }
 

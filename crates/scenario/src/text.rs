@@ -71,7 +71,7 @@ fn value(given: &DeValue, depth: usize) -> Result<Value, Problem> {
                 (None, _) => "time",
                 _ => "datetime",
             };
-            Value::Date(kind, time.to_string())
+            Value::Other(kind.into(), time.to_string())
         }
         DeValue::Array(given) => list(given, depth + 1)?,
         DeValue::Table(given) => Value::Table(table(given, depth + 1)?),

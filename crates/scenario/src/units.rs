@@ -60,8 +60,24 @@ pub enum Unit {
     Bdp,
 }
 
+impl Unit {
+    const NAMES: &[(Unit, &str)] =
+        &[(Unit::Packets, "packets"), (Unit::Bytes, "bytes"), (Unit::Ns, "ns"), (Unit::Bdp, "bdp")];
+
+    pub fn name(self) -> &'static str {
+        Unit::NAMES.iter().find(|(unit, _)| *unit == self).expect("each has a name").1
+    }
+
+    /// The unit of that name.
+    pub fn named(name: &str) -> Option<Unit> {
+        Unit::NAMES.iter().find(|(_, known)| *known == name).map(|(unit, _)| *unit)
+    }
+}
+
 /// What all quantities share.
 pub trait Quantity: Sized + Copy + fmt::Display {
+    /// Its type's.
+    const NAME: &'static str;
     /// For the reference: what it is and which units it has; how it is written.
     const MEANING: &'static str;
     const EXAMPLES: &'static [&'static str];
@@ -169,6 +185,7 @@ const RATES: Units =
     &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000), ("Tbit/s", 1_000_000_000_000)];
 
 impl Quantity for Rate {
+    const NAME: &'static str = "Rate";
     const MEANING: &'static str = "a rate: bit/s, kbit/s, Mbit/s, Gbit/s or Tbit/s";
     const EXAMPLES: &'static [&'static str] = &["50 Mbit/s", "2.5 Gbit/s"];
 
@@ -228,6 +245,7 @@ fn nanoseconds(unit: &str) -> Option<u64> {
 }
 
 impl Quantity for Span {
+    const NAME: &'static str = "Span";
     const MEANING: &'static str = "a length of time: ns, us, ms, s, min, h or d";
     const EXAMPLES: &'static [&'static str] = &["20 ms", "60 s", "3 h"];
 
@@ -262,6 +280,7 @@ fn bytes(unit: &str) -> Option<u64> {
 }
 
 impl Quantity for Size {
+    const NAME: &'static str = "Size";
     const MEANING: &'static str = "a size: bytes, kB, MB, GB, TB (thousands) or KiB, MiB, GiB, TiB (1024s)";
     const EXAMPLES: &'static [&'static str] = &["64 MiB", "10 MB", "1500 bytes"];
 
@@ -300,6 +319,7 @@ const PERCENT: u64 = 10_000_000;
 pub(crate) const PPB: u64 = 1_000_000_000;
 
 impl Quantity for Loss {
+    const NAME: &'static str = "Loss";
     const MEANING: &'static str = "a share of packets: percent, 0% to 100%";
     const EXAMPLES: &'static [&'static str] = &["1%", "0.01%"];
 
@@ -326,6 +346,7 @@ impl fmt::Display for Loss {
 const PACKETS: [&str; 5] = ["p", "packet", "packets", "pkt", "pkts"];
 
 impl Quantity for Burst {
+    const NAME: &'static str = "Burst";
     const MEANING: &'static str = "a mean number of packets: packets, 1 packet to 1000000 packets";
     const EXAMPLES: &'static [&'static str] = &["5 packets", "2.5 packets"];
 
@@ -354,6 +375,7 @@ impl fmt::Display for Burst {
 }
 
 impl Quantity for Queue {
+    const NAME: &'static str = "Queue";
     const MEANING: &'static str =
         "a tail-drop queue's limit: packets, a size, a length of time at the link's rate, or bdp";
     const EXAMPLES: &'static [&'static str] = &["1000 packets", "64 KiB", "48 ms", "1 bdp"];

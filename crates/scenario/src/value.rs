@@ -14,8 +14,8 @@ pub enum Value {
     Huge(String),
     Real(f64),
     Text(String),
-    /// A date, a time, or both, as text; first which, by Python's name of it.
-    Date(&'static str, String),
+    /// A date, a time, or what else no field takes: Python's name of its type, and its text.
+    Other(String, String),
     List(Vec<Value>),
     Table(Table),
 }
@@ -100,14 +100,14 @@ impl Value {
     }
 
     /// What Python calls its type: messages have said so from the beginning.
-    pub fn type_name(&self) -> &'static str {
+    pub fn type_name(&self) -> &str {
         match self {
             Value::Null => "NoneType",
             Value::Bool(_) => "bool",
             Value::Whole(_) | Value::Huge(_) => "int",
             Value::Real(_) => "float",
             Value::Text(_) => "str",
-            Value::Date(kind, _) => kind,
+            Value::Other(kind, _) => kind,
             Value::List(_) => "list",
             Value::Table(_) => "dict",
         }
@@ -128,7 +128,7 @@ impl Value {
             Value::Bool(flag) => json.push_str(if *flag { "true" } else { "false" }),
             Value::Whole(number) => json.push_str(&number.to_string()),
             Value::Real(number) => json.push_str(&python::float(*number)),
-            Value::Text(text) | Value::Date(_, text) => json.push_str(&quoted(text)),
+            Value::Text(text) | Value::Other(_, text) => json.push_str(&quoted(text)),
             Value::List(list) => {
                 json.push('[');
                 for (at, one) in list.iter().enumerate() {

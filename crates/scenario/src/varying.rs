@@ -3,9 +3,11 @@
 use crate::draw::Draws;
 use crate::files::{Files, Steps};
 use crate::problem::{Problem, Wrong, one};
+use crate::schema::{self, Definitions};
 use crate::table::{At, Declare, Field, Rule, table};
 use crate::units::{Loss, Quantity, Rate, Span};
 use crate::value::{Table, Value};
+use crate::view::View;
 use sawtooth_net::scenario as net;
 use std::collections::BTreeMap;
 
@@ -73,6 +75,16 @@ where
         let low = Value::Text(self.low.to_string());
         if self.is_two { Value::List(vec![low, Value::Text(self.high.to_string())]) } else { low }
     }
+
+    fn view(&self) -> View {
+        let ends = if self.is_two { &[self.low, self.high][..] } else { &[self.low][..] };
+        View::List(ends.iter().map(|end| View::Quantity(A::NAME, end.amount())).collect())
+    }
+
+    fn schema(_: &Rule, definitions: &mut Definitions) -> Value {
+        let one = definitions.quantity::<A>();
+        schema::any([one.clone(), schema::list(one, 1, Some(2))])
+    }
 }
 
 table! {
@@ -130,6 +142,11 @@ pub fn steps_of(changes: &[Change], duration_ns: u64, seed: u64, salt: &str, pla
 
 /// Is written as its first field's text where nothing else is set.
 pub(crate) trait Short: Declare + Sized {
+    /// What JSON Schema says of the first field.
+    fn text(definitions: &mut Definitions) -> Value {
+        definitions.quantity::<Loss>()
+    }
+
     /// Text stands for a table with this field.
     fn from_text(given: &Value, at: At) -> Result<Self, Wrong> {
         if let Value::Table(_) = given {
@@ -140,14 +157,15 @@ pub(crate) trait Short: Declare + Sized {
         Self::read(&Value::Table(table), &Rule::Any, at)
     }
 
-    fn shortly(&self) -> Value {
+    /// The text, or `otherwise`.
+    fn shortly(&self, otherwise: Value) -> Value {
         let told = self.write();
         let Value::Table(table) = &told else { unreachable!("a table is written as one") };
         let usual =
             |name: &str| Self::FIELDS.iter().find(|field| field.name == name).map(|field| field.otherwise.value());
         let mut others = table.iter().skip(1);
         let is_short = others.all(|(name, value)| usual(name).as_ref() == Some(value));
-        table.iter().next().filter(|_| is_short).map_or(told.clone(), |(_, first)| first.clone())
+        table.iter().next().filter(|_| is_short).map_or(otherwise, |(_, first)| first.clone())
     }
 }
 
@@ -195,6 +213,18 @@ impl<A: Short> Field for TextOr<A> {
     }
 
     fn write(&self) -> Value {
-        self.0.shortly()
+        self.0.shortly(self.0.write())
+    }
+
+    fn given(&self) -> Value {
+        self.0.shortly(self.0.given())
+    }
+
+    fn view(&self) -> View {
+        self.0.view()
+    }
+
+    fn schema(rule: &Rule, definitions: &mut Definitions) -> Value {
+        schema::any([A::text(definitions), A::schema(rule, definitions)])
     }
 }

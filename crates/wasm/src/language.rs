@@ -63,17 +63,8 @@ extern "C" fn quantity_read(kind: u32) -> bool {
         1 => Span::parse(&given).map(amount),
         2 => Size::parse(&given).map(amount),
         3 => Loss::parse(&given).map(amount),
-        _ => Queue::parse(&given).map(|queue| format!("{} {}", queue.amount, unit(queue.unit))),
+        _ => Queue::parse(&given).map(|queue| format!("{} {}", queue.amount, queue.unit.name())),
     })
-}
-
-fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Packets => "packets",
-        Unit::Bytes => "bytes",
-        Unit::Ns => "ns",
-        Unit::Bdp => "bdp",
-    }
 }
 
 /// Prints a quantity; a queue's amount is in billionths of a bandwidth-delay product.

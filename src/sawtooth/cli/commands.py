@@ -265,10 +265,9 @@ def show(file: str, settings: tuple[str, ...], as_json: bool, form: str | None) 
         if not as_json and form is None:
             say(f"study {loaded.name}: {points} points; the first one is")
     if form is not None:
-        from sawtooth.scenario.drawn import as_custom
         from sawtooth.scenario.toml import toml_text
 
-        scenario = as_custom(scenario)
+        scenario = scenario.as_custom()
         if not as_json:
             say(toml_text(scenario.to_dict()), end="")
             return

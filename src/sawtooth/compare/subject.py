@@ -12,7 +12,6 @@ from sawtooth.errors import SawtoothError
 from sawtooth.results import place
 from sawtooth.run import Run, is_saved
 from sawtooth.scenario import Span
-from sawtooth.scenario.compiler import flow_names
 from sawtooth.stats import COUNTERS, counters, span, throughput
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def _add(cells: dict[str, Cell], run: Run) -> None:
     """All its flows together, and each where there are several."""
     cells.setdefault(ALL_FLOWS, Cell()).add(run)
     if len(run.scenario.flows) > 1:
-        for index, name in enumerate(flow_names(run.scenario)):
+        for index, name in enumerate(run.scenario.flow_names):
             cells.setdefault(name, Cell()).add(_only(run, index))
 
 

@@ -1,6 +1,6 @@
 """Compiled: a scenario as engines take it: integers, indices, and names for messages only. The contract with the core.
 
-``Compiled.to_dict`` and ``plain`` are the one place that knows the JSON's keys (docs/design.md, "The core's contract").
+The core makes them and their JSON (docs/design.md, "The core's contract"); these are its records in Python.
 Standard library only: a guest reads it, and every module that it imports costs a guest time.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sawtooth.compiled.plain import Tagged, pair, plain, tagged
+from sawtooth.compiled.plain import Tagged, pair, tagged
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class Arrivals:
 
     def to_json(self) -> str:
         """What ``sawtooth._core.transfers`` takes."""
-        return json.dumps(plain(self))
+        (when, times), (how, sizes) = self.times, self.sizes
+        return json.dumps({"times": {when: times}, "sizes": {how: sizes}, "open": self.open})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,22 +94,22 @@ _ASKS = {one.kind: one for one in (Requests, Pages, Video)}
 
 
 def paced(told: Mapping[str, Any] | None) -> Paced | None:
-    """What ``plain`` made of one."""
+    """From the core's JSON."""
     return None if told is None else Paced(**{**told, "on_off_ns": pair(told.get("on_off_ns"))})
 
 
 def arrivals(told: Mapping[str, Any] | None) -> Arrivals | None:
-    """What ``plain`` made of them."""
+    """From the core's JSON."""
     return None if told is None else Arrivals(tagged(told["times"]), tagged(told["sizes"]), told["open"])
 
 
 def datagrams(told: Mapping[str, Any] | None) -> Datagrams | None:
-    """What ``plain`` made of them."""
+    """From the core's JSON."""
     return None if told is None else Datagrams(**{**told, "on_off_ns": pair(told.get("on_off_ns"))})
 
 
 def asks(told: Mapping[str, Mapping[str, Any]] | None) -> Asks | None:
-    """What ``plain`` made of one."""
+    """From the core's JSON."""
     for kind, given in (told or {}).items():
         drawn = {name: tagged(given[name]) for name in ("sizes", "think") if name in given}
         rates = {"rates_bps": tuple(given["rates_bps"])} if kind == Video.kind else {}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sawtooth.compiled.flows import Flow, Probe, flow, probe
+from sawtooth.compiled.flows import Flow, Module, Probe, flow, probe
 from sawtooth.compiled.links import Link, Transmitter, link, transmitter
-from sawtooth.compiled.plain import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,7 @@ class Compiled:
     """Which one the engine ``kernel`` boots, by name. No part of what the core or a guest reads."""
     queue_delays: bool = False
     """Percentiles of all queues' delays, also of those that hold no packets."""
+    _text: str = field(default="", compare=False, repr=False)
 
     @property
     def senders(self) -> list[Flow | Probe]:
@@ -69,18 +69,38 @@ class Compiled:
         return [self.transmitters[link.transmitter] for link in self.way(links) if link.transmitter is not None]
 
     def to_dict(self) -> dict[str, Any]:
-        """As the core reads it, in lists and dictionaries."""
-        told = record(self)
-        del told["kernel"]
+        """As the core reads it, in lists and dictionaries. Without modules: engines make of one what they can run."""
+        told: dict[str, Any] = json.loads(self._text)
         return told
 
     def to_json(self) -> str:
         """What ``sawtooth._core.Simulation`` takes."""
-        return json.dumps(self.to_dict())
+        return self._text
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        kernel: str | None,
+        modules: Sequence[tuple[Sequence[str], Sequence[tuple[str, str]], str | None] | None],
+    ) -> Compiled:
+        """What the core made of a scenario: its JSON, the kernel, and of each flow the module."""
+        made = cls._read(json.loads(text), text)
+        if kernel is None and not any(modules):
+            return made
+        flows = (
+            one if given is None else replace(one, module=Module(tuple(given[0]), tuple(given[1]), given[2]))
+            for one, given in zip(made.flows, modules, strict=True)
+        )
+        return replace(made, kernel=kernel, flows=tuple(flows))
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Compiled:
         """What ``to_dict`` made. Only for what another process of ours wrote: nothing is checked."""
+        return cls._read(told, json.dumps(told))
+
+    @classmethod
+    def _read(cls, told: Mapping[str, Any], text: str) -> Compiled:
         return cls(
             told["duration_ns"],
             told["interval_ns"],
@@ -91,4 +111,5 @@ class Compiled:
             tuple(flow(one) for one in told["flows"]),
             tuple(probe(one) for one in told["probes"]),
             queue_delays=told.get("queue_delays", False),
+            _text=text,
         )

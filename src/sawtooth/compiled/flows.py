@@ -60,7 +60,7 @@ class Probe:
 
 
 def flow(told: Mapping[str, Any]) -> Flow:
-    """What ``plain`` made of one."""
+    """From the core's JSON."""
     given = {
         "lifetime_ns": pair(told["lifetime_ns"]),
         "writes": paced(told.get("writes")),
@@ -73,7 +73,7 @@ def flow(told: Mapping[str, Any]) -> Flow:
 
 
 def probe(told: Mapping[str, Any]) -> Probe:
-    """What ``plain`` made of one."""
+    """From the core's JSON."""
     return Probe(**{**told, **_ways(told)})
 
 

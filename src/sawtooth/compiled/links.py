@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sawtooth.compiled.plain import KEYS, tuples
+from sawtooth.compiled.plain import tuples
 from sawtooth.compiled.queues import Cake, Discipline, Tbf, discipline
 
 
@@ -155,7 +155,7 @@ class Link:
 
 
 def transmitter(told: Mapping[str, Any]) -> Transmitter:
-    """What ``plain`` made of one."""
+    """From the core's JSON."""
     pace: RateSteps | Slots | Opportunities | None = None
     for kind, given in (told.get("pace") or {}).items():
         if kind == "steps":
@@ -168,13 +168,13 @@ def transmitter(told: Mapping[str, Any]) -> Transmitter:
 
 
 def link(told: Mapping[str, Any]) -> Link:
-    """What ``plain`` made of one."""
+    """From the core's JSON."""
     pattern = told["loss_pattern"]
     loss: Every | GilbertElliott | None = None
     if pattern is not None:
         loss = Every(**pattern) if "every" in pattern else GilbertElliott(**pattern["gilbert_elliott"])
-    names = {key: name for name, key in KEYS.items()}
-    given = {names.get(key, key): value for key, value in told.items()}
+    # Names that Python does not have for an attribute.
+    given = {{"from": "source", "to": "target"}.get(key, key): value for key, value in told.items()}
     given |= {name: tuples(given[name]) for name in ("losses", "delays") if name in given}
     given |= {name: tuple(given[name]) for name in ("duplicate", "corrupt") if name in given}
     if "jitter" in given:

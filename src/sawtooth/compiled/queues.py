@@ -150,7 +150,7 @@ _KINDS = {one.kind: one for one in (Fifo, Codel, FqCodel, Red, Pie, FqPie, Fq, S
 
 
 def discipline(told: Mapping[str, Mapping[str, Any]] | None) -> Discipline | None:
-    """What ``plain`` made of one."""
+    """From the core's JSON."""
     for kind, given in (told or {}).items():
         return _KINDS[kind](**given)
     return None

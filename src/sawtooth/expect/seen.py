@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from sawtooth.errors import InputError
 from sawtooth.expect.estimate import Sample
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiler import flow_names
 from sawtooth.stats import Interval
 from sawtooth.study import Dataset, Study, StudyResult
 from sawtooth.study.axis import Axis, text
@@ -149,7 +148,7 @@ def _without_parts(measure: Measure) -> InputError:
 
 
 def _is_only_flow(parts: Mapping[str, Any], scenario: Scenario) -> bool:
-    return set(parts) == {"flow"} and flow_names(scenario) == [str(parts["flow"])]
+    return set(parts) == {"flow"} and scenario.flow_names == [str(parts["flow"])]
 
 
 def _rows(table: DataFrame, wanted: Mapping[str, Any], measure: str) -> DataFrame:

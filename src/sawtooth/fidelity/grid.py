@@ -82,7 +82,7 @@ class Point:
 
         Of the fields that the grid sets, not of the defaults: a new field of scenarios leaves what was measured valid.
         """
-        asked = self.scenario.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        asked = self.scenario.given()
         kept = {key: value for key, value in asked.items() if key not in ("name", "seed")}
         text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]

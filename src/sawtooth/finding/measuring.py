@@ -19,7 +19,6 @@ from sawtooth.finding.luck import Luck, luck
 from sawtooth.plain import plain
 from sawtooth.run import Run
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiler import flow_names
 from sawtooth.stats import COUNTERS, STATISTICS, counters, describe, throughput
 from sawtooth.stats.throughput import throughput_by_flow
 from sawtooth.study.attainable import unattainable
@@ -72,7 +71,7 @@ def asked(measure: Measure, scenario: Scenario) -> Asked:
     if flow is not None:
         if name != "mean_mbps":
             raise InputError("bad-expression", f"{where}only mean_mbps takes flow", fix="remove flow")
-        known = flow_names(scenario)
+        known = scenario.flow_names
         if flow not in known:
             message = f"{where}no flow is named {plain(flow, 60)}"
             raise InputError("unknown-name", message, fix=suggestion(flow, known))
@@ -91,7 +90,7 @@ def of_field(place: Sequence[str], scenario: Scenario) -> Amount:
     here: Any = scenario.to_dict()
     for step in place:
         if isinstance(here, list):
-            names = flow_names(scenario) if place[0] == "flows" else []
+            names = scenario.flow_names if place[0] == "flows" else []
             at = int(step) if step.isdigit() and len(step) < 10 else names.index(step) if step in names else -1
             here = here[at] if 0 <= at < len(here) else None
         else:
@@ -125,7 +124,7 @@ def answers(run: Run, wanted: Sequence[tuple[str, str | None]]) -> dict[tuple[st
     found: dict[tuple[str, str | None], float] = {(name, None): float(row[name]) for name in names}
     flows = [flow for _, flow in wanted if flow is not None]
     if flows:
-        means, known = throughput_by_flow(run).mean(), flow_names(run.scenario)
+        means, known = throughput_by_flow(run).mean(), run.scenario.flow_names
         found |= {("mean_mbps", flow): float(means.get(known.index(flow), 0.0)) for flow in flows}
     return found
 

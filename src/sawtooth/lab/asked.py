@@ -10,7 +10,6 @@ from typing import Any
 from sawtooth.errors import InputError
 from sawtooth.foreign import json_value
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiler import flow_names
 from sawtooth.scenario.toml import parse_toml
 
 JSON, TOML = "application/json", "application/toml"
@@ -41,7 +40,7 @@ def read(text: str, kind: str) -> list[Scenario]:
     if not alone:
         return [whole]
     flows = told.get("flows", [{}])
-    named = zip(flows, flow_names(whole), strict=True)
+    named = zip(flows, whole.flow_names, strict=True)
     return [Scenario.from_dict(told | {"flows": [flow | {"name": name}]}) for flow, name in named]
 
 

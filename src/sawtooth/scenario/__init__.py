@@ -1,21 +1,22 @@
 """What is asked of an engine: scenario files, their units, topologies and routes."""
 
 from sawtooth.scenario.control import CONGESTION_CONTROLS, LINUX_CONTROLS
-from sawtooth.scenario.loss import GilbertElliott, LossPattern
-from sawtooth.scenario.parts import (
+from sawtooth.scenario.scenario import Scenario
+from sawtooth.scenario.tables import (
     Card,
     Chain,
     Direction,
     Dumbbell,
     Flow,
+    GilbertElliott,
     Host,
     Link,
+    LossPattern,
     Path,
     Probe,
     Replace,
     Route,
 )
-from sawtooth.scenario.scenario import Scenario
 from sawtooth.scenario.toml import read_toml
 from sawtooth.scenario.units import Burst, Loss, Queue, Rate, Size, Span
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from sawtooth.scenario.problems import model_in
-from sawtooth.scenario.scenario import Scenario
+from collections.abc import Mapping
+from typing import Any
+
+from sawtooth import _core
 
 
 def fields() -> list[str]:
     """Each field of each table; those of a list without a place: ``flows.cc`` means all flows."""
+    schema = _core.Scenario.schema()
     found: list[str] = []
-    for name, field in Scenario.model_fields.items():
-        table = field.alias or name
-        below = model_in(field.annotation)
-        inner = {} if below is None else below.model_fields
-        found += [f"{table}.{one.alias or own}" for own, one in inner.items()] or [table]
+    for table, told in schema["properties"].items():
+        below = _table_in(told)
+        inner = {} if below is None else schema["$defs"][below]["properties"]
+        found += [f"{table}.{field}" for field in inner] or [table]
     return sorted(found)
+
+
+def _table_in(told: Mapping[str, Any]) -> str | None:
+    """The name of the table inside a table, a list or tables by name; None: there is none."""
+    inside = [told, *told.get("anyOf", ())]
+    inside += [told[key] for key in ("items", "additionalProperties") if isinstance(told.get(key), dict)]
+    names = [one["$ref"].rpartition("/")[2] for one in inside if "$ref" in one]
+    return next((name for name in names if name not in ("Rate", "Span", "Size", "Loss", "Burst", "Queue")), None)

@@ -1,21 +1,89 @@
-"""Part: what all tables of a scenario file share."""
+"""Part: what all tables of a scenario share. Their fields are in ``sawtooth.scenario.tables``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import FrozenInstanceError
+from functools import cache
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from sawtooth import _core
+from sawtooth.scenario.files import FILES
 
 
-class Part(BaseModel):
-    """Frozen, strict, no unknown fields."""
+class Frozen:
+    """Nothing of it can be changed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=False, allow_inf_nan=False)
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}: it is frozen")
 
-    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}: it is frozen")
+
+
+class Part(Frozen):
+    """A table of a scenario, made of the fields by keyword: text with units, or the values of ``sawtooth.scenario``.
+
+    Raises InputError with the field and a fix. Two are equal when their fields are.
+    """
+
+    _said: Any
+    """What of it was given, as a file has it."""
+
+    def __init__(self, **given: Any) -> None:
+        fields, said = _core.read_part(type(self).__name__, given, FILES)
+        self.__dict__.update(fields, _said=said)
+
+    @classmethod
+    def _made(cls, fields: dict[str, Any], said: Any) -> Self:
+        """What the core has read."""
+        made = object.__new__(cls)
+        made.__dict__.update(fields, _said=said)
+        return made
+
+    def _given(self) -> Any:
+        return self._said
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_said", "label")}
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Part) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self)))
+
+    def __repr__(self) -> str:
         """What is other than by default: the rest is in the reference."""
-        fields = type(self).model_fields
-        for name, value in super().__repr_args__():
-            if name not in fields or value != fields[name].get_default(call_default_factory=True):
-                yield name, value
+        usual = _usual(type(self).__name__)
+        nothing = object()
+        shown = (f"{name}={value!r}" for name, value in self._fields().items() if value != usual.get(name, nothing))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@cache
+def _usual(table: str) -> Mapping[str, Any]:
+    """What fields of a table are where they are absent."""
+    return _core.usual_fields(table)
+
+
+class Flowing(Part):
+    """What follows from a flow's fields."""
+
+    cc: Any
+    source: Any
+
+    @property
+    def control(self) -> str:
+        """What its congestion control is called here; "udp" where there is none."""
+        return "udp" if getattr(self.source, "kind", None) == "udp" else str(self.cc)
+
+
+class Labelled(Part):
+    """A congestion control that is no name alone."""
+
+    label: str
+    """What it is called here."""
+
+    def __str__(self) -> str:
+        return self.label

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 from pydantic import BaseModel, ValidationError
 
+from sawtooth import _core
 from sawtooth.errors import InputError, SawtoothError, nearest, suggestion
 from sawtooth.plain import plain
-from sawtooth.scenario.elsewhere import elsewhere
-
-Model = TypeVar("Model", bound=BaseModel)
 
 # For each of pydantic's types of problem: what is needed, and how it is written.
 _TYPES = {
@@ -56,7 +53,7 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         fields = _fields_at(model, location[:-1])
         near = nearest(str(location[-1]), fields)
         fix = f'did you mean "{near}"?' if near else f"fields here: {', '.join(fields)}"
-        fix = elsewhere(location, fields) or fix
+        fix = _core.elsewhere([str(step) for step in location], fields) or fix
         return say("unknown-field", "there is no such field", fix)
     if kind == "missing":
         return say("missing-field", "this field is required", f'add the field "{location[-1]}"')
@@ -83,26 +80,6 @@ def first_problem(error: ValidationError, model: type[BaseModel], file: str | No
         return say("bad-name", f'"{plain(problem["input"], 60)}" is not a name that can be used here', fix)
     message, fix = _TYPES.get(kind, (problem["msg"], "see docs/reference/scenario.md"))
     return say("wrong-type", message, fix.format(last=location[-1] if location else ""))
-
-
-def of_kind(given: Mapping[str, Any], kinds: Mapping[str, type[Model]], noun: str, example: str) -> Model:
-    """The table ``given``, by the model that its field ``kind`` names; ``example``: how one is written.
-
-    Raises InputError ``missing-field`` or ``unknown-name`` of ``kind``, or what ``first_problem`` makes of the table.
-    """
-    kind = given.get("kind")
-    if kind is None:
-        fix = f"add kind, one of {', '.join(kinds)}: {example}"
-        raise InputError("missing-field", f"a {noun} needs a kind", field="kind", fix=fix)
-    if not isinstance(kind, str) or kind not in kinds:
-        named = plain(str(kind), 60)
-        raise InputError(
-            "unknown-name", f'"{named}" is no kind of {noun}', field="kind", fix=suggestion(named, tuple(kinds))
-        )
-    try:
-        return kinds[kind].model_validate(dict(given))
-    except ValidationError as error:
-        raise first_problem(error, kinds[kind], None) from None
 
 
 def _literals(expected: str) -> list[str]:

@@ -1,24 +1,14 @@
-"""Sizes of transfers: one for all, or a distribution; what a file says of one is foreign text, read strictly."""
+"""Distributions of sizes: a file of the cumulative one is foreign text, read strictly."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainSerializer, PlainValidator, model_validator
-
-from sawtooth import compiled
 from sawtooth.errors import InputError
 from sawtooth.foreign import decimal, read_bytes
 from sawtooth.plain import plain
-from sawtooth.scenario.part import Part
-from sawtooth.scenario.problems import of_kind
-from sawtooth.scenario.ranges import between
-from sawtooth.scenario.units import Size
 
 MOST_POINTS = 100_000
 """Of a distribution."""
@@ -26,118 +16,6 @@ _LARGEST_FILE = 16 << 20
 _LARGEST = 10**15
 """Bytes of a transfer."""
 _PPB = 10**9
-_EXAMPLE = 'sizes = "10 kB", or sizes = { kind = "lognormal", mean = "100 kB", sigma = 1 }'
-
-Bytes = Annotated[Size, between("1 byte", "1000 TB", Size)]
-
-
-class Lognormal(Part):
-    """Log-normal sizes."""
-
-    kind: Literal["lognormal"] = Field(description="`lognormal`")
-    mean: Bytes = Field(description="mean size")
-    sigma: float = Field(
-        ge=0, le=5, description="standard deviation of the natural logarithm; 0: every size is the mean"
-    )
-
-    @property
-    def mean_bytes(self) -> float:
-        """Of the sizes."""
-        return float(self.mean.bytes)
-
-    def compile(self) -> compiled.Tagged:
-        """As engines take it."""
-        return "lognormal", {"mean_bytes": self.mean.bytes, "sigma_ppb": round(self.sigma * _PPB)}
-
-
-class Pareto(Part):
-    """Sizes with a long tail: a Pareto distribution cut at both ends."""
-
-    kind: Literal["pareto"] = Field(description="`pareto`")
-    least: Bytes = Field(description="smallest size")
-    most: Bytes = Field(description="largest size")
-    shape: float = Field(ge=0.01, le=100, description="shape parameter; the smaller, the longer the tail")
-
-    @model_validator(mode="after")
-    def _agrees(self) -> Self:
-        if self.least > self.most:
-            message = f'"{self.least}" is more than the most, "{self.most}"'
-            raise InputError("out-of-range", message, field="least", fix="swap least and most")
-        return self
-
-    @property
-    def mean_bytes(self) -> float:
-        """Of the sizes."""
-        low, high, shape = self.least.bytes, self.most.bytes, self.shape
-        if low == high:
-            return float(low)
-        share = 1 - (low / high) ** shape
-        if math.isclose(shape, 1, abs_tol=1e-9):
-            return float(low * math.log(high / low) / share)
-        return float(shape / (shape - 1) * (low - high * (low / high) ** shape) / share)
-
-    def compile(self) -> compiled.Tagged:
-        """As engines take it."""
-        bounds = {"least_bytes": self.least.bytes, "most_bytes": self.most.bytes}
-        return "pareto", {**bounds, "shape_ppb": round(self.shape * _PPB)}
-
-
-class Cdf(Part):
-    """Sizes from a file with their cumulative distribution."""
-
-    kind: Literal["cdf"] = Field(description="`cdf`")
-    file: str = Field(description="file with one line per size: bytes, and the share of transfers that are no larger")
-
-    @model_validator(mode="after")
-    def _can_be_read(self) -> Self:
-        try:
-            read_cdf(self.file)
-        except InputError as error:
-            raise InputError(error.code, error.message, file=error.file, field="file", fix=error.fix) from None
-        return self
-
-    @property
-    def mean_bytes(self) -> float:
-        """Of the sizes."""
-        points = read_cdf(self.file)
-        total = float(points[0][0] * points[0][1])
-        for (low, begins), (high, ends) in itertools.pairwise(points):
-            total += (low + high) / 2 * (ends - begins)
-        return max(1.0, total / _PPB)
-
-    def compile(self) -> compiled.Tagged:
-        """As engines take it."""
-        return "cdf", read_cdf(self.file)
-
-
-KINDS: Mapping[str, type[Lognormal | Pareto | Cdf]] = {"lognormal": Lognormal, "pareto": Pareto, "cdf": Cdf}
-
-
-def _sizes(given: object) -> Any:
-    if isinstance(given, (Size, *KINDS.values())):
-        return given
-    if isinstance(given, Mapping):
-        return of_kind(given, KINDS, "distribution of sizes", _EXAMPLE)
-    size = Size.parse(given)
-    if not 1 <= size.bytes <= _LARGEST:
-        raise InputError("out-of-range", f'"{size}" is outside 1 byte … 1000 TB', fix='write it like "10 kB"')
-    return size
-
-
-def _written(sizes: Any) -> Any:
-    return str(sizes) if isinstance(sizes, Size) else sizes.model_dump(mode="json")
-
-
-Sizes = Annotated[
-    Size | Lognormal | Pareto | Cdf,
-    PlainValidator(_sizes, json_schema_input_type=Size | Lognormal | Pareto | Cdf),
-    PlainSerializer(_written),
-]
-
-
-def mean_bytes(sizes: Size | Lognormal | Pareto | Cdf) -> float:
-    """Of a transfer."""
-    return float(sizes.bytes) if isinstance(sizes, Size) else sizes.mean_bytes
 
 
 def read_cdf(name: str) -> tuple[tuple[int, int], ...]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sawtooth.scenario.traces import shipped, trace_digest
+from sawtooth.scenario.traces import shipped
 
 _BESIDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
@@ -42,14 +42,6 @@ def _listed(source: Any, directory: Path) -> Any:
         if isinstance(given, str) and given:
             source[name] = str((directory / given).absolute())
     return source
-
-
-def with_contents(source: dict[str, Any]) -> None:
-    """In a source's table, what its files say takes the place of their names."""
-    for table in (source, source.get("sizes")):
-        for name in ("times", "file"):
-            if isinstance(table, dict) and name in table:
-                table[name] = trace_digest(table[name])
 
 
 def _with_traces(tables: dict[str, Any], directory: Path) -> dict[str, Any]:

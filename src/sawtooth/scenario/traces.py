@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from sawtooth.errors import InputError
 from sawtooth.foreign import decimal, read_bytes
 from sawtooth.frames import ETHERNET
 from sawtooth.plain import plain
-from sawtooth.scenario.varying import MOST_STEPS, Steps
 
+MOST_STEPS = 1_000_000
+"""Of one direction in one run."""
 LARGEST = 64 * 1024 * 1024
 """Bytes."""
 OPPORTUNITY_BYTES = 1500 + ETHERNET
@@ -26,6 +28,15 @@ _MOST_LINES = 5_000_000
 _LONGEST_MS = 30 * 86_400_000
 _COLUMNS = ("rate_bps", "delay_s", "loss")
 _SHIPPED = Path(__file__).parents[1] / "data" / "traces"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """From when (ns), and the new value: bit/s, ns, parts per billion; each in order, no time twice."""
+
+    rates: tuple[tuple[int, int], ...] = ()
+    delays: tuple[tuple[int, int], ...] = ()
+    losses: tuple[tuple[int, int], ...] = ()
 
 
 def shipped() -> dict[str, Path]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
-
-from sawtooth.scenario.compiler import flow_names
 from sawtooth.study.shares import ALL
 
 if TYPE_CHECKING:
@@ -16,7 +14,7 @@ def directions(result: StudyResult) -> dict[str, int]:
     """0 for flows that go as the first one does, 1 for those that go its way back, by name."""
     scenario = result.study.points(overrides=result.description["overrides"])[0].scenario
     flows = scenario.compile().flows
-    names = flow_names(scenario)
+    names = scenario.flow_names
     ways = {one.name: int(one.forward == flows[0].backward) for one in flows}
     return {name: ways[name] for name in names if name in ways}
 

@@ -17,7 +17,6 @@ from sawtooth.errors import SawtoothError
 from sawtooth.published import Published
 from sawtooth.run import Run
 from sawtooth.scenario import Span
-from sawtooth.scenario.compiler import flow_names
 from sawtooth.shown import Drawn
 from sawtooth.stats import (
     COUNTERS,
@@ -126,7 +125,7 @@ class StudyResult(Drawn):
             if len(run.scenario.flows) > 1:
                 mixed[tuple(place.key.values())].append((place, shares.Shares.of(run)))
             elif run.scenario.flows:
-                single[tuple(place.key.values())] = flow_names(run.scenario)[0]
+                single[tuple(place.key.values())] = run.scenario.flow_names[0]
             series = throughput(run)
             seen = _Seen.of(place, run, series.to_numpy())
             groups.setdefault(tuple(place.key.values()), []).append(seen)

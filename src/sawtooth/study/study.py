@@ -21,7 +21,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.plain import is_plain, plain
 from sawtooth.scenario import Scenario
-from sawtooth.scenario.compiler import flow_names
 from sawtooth.scenario.names import one_line
 from sawtooth.scenario.problems import first_problem
 from sawtooth.scenario.sources import anchored, anchored_axes
@@ -260,7 +259,7 @@ class Study(Shown, _Table):
                 asked[digest] = shown
                 for seed in chosen:
                     slug = "-".join([*(_slug(value) for value in values), f"seed{seed}"])
-                    points.append(Point(f"{len(points):0{width}d}-{slug}", key, seed, here.set({"seed": seed})))
+                    points.append(Point(f"{len(points):0{width}d}-{slug}", key, seed, here.with_seed(seed)))
             except SawtoothError as error:
                 message = f"{error.message} (at the point {shown})" if shown else error.message
                 where = error.file or self._origin
@@ -391,7 +390,7 @@ class Study(Shown, _Table):
                 message = f'the figure {plot} needs a flow with a source of kind "{kind}"'
                 fix = f'give a flow source = {{ kind = "{kind}" }}, or remove "{plot}" from report.plots'
                 raise InputError("missing-field", message, field="report.plots", fix=fix)
-        known = flow_names(scenario)
+        known = scenario.flow_names
         for name in self.report.flows or []:
             if name not in known and "flows" not in self.vary:
                 fix = suggestion(name, known)

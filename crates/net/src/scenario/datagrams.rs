@@ -1,6 +1,6 @@
 //! Datagrams that are sent at their times, whatever becomes of them.
 
-use crate::scenario::{DURATION_MAX_NS, Paced, within};
+use crate::scenario::{DURATION_MAX_NS, Paced, is_usual, within};
 use serde::{Deserialize, Serialize};
 
 /// Of a frame's 65,535 bytes: what Ethernet, IPv4 and UDP leave.
@@ -14,10 +14,10 @@ const EVERY_MIN_NS: u64 = 1_000;
 pub struct Datagrams {
     pub bytes: u64,
     pub rate_bps: u64,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_off_ns: Option<[u64; 2]>,
     /// Each independent of the others (Poisson).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub poisson: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Links, and how they and the transmitters before them vary.
 
-use super::{BURST_MAX, DURATION_MAX_NS, RATE_MAX_BPS, within};
+use super::{BURST_MAX, DURATION_MAX_NS, RATE_MAX_BPS, is_usual, within};
 use serde::{Deserialize, Serialize};
 
 /// One direction of a link.
@@ -19,26 +19,26 @@ pub struct Link {
     #[serde(default)]
     pub loss_pattern: Option<LossPattern>,
     pub overhead_bytes: u64,
+    /// What is due leaves together, so far apart.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub aggregation_ns: u64,
     /// From when (ns), and parts per billion, in order; before the first it is `loss_ppb`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<(u64, u64)>,
     /// From when, and the delay, in order; before the first it is `delay_ns`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<(u64, u64)>,
-    /// What is due leaves together, so far apart.
-    #[serde(default)]
-    pub aggregation_ns: u64,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
     /// Shares of packets that come twice, and broken, each with the correlation of its draws, in parts per billion.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<(u64, u64)>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<(u64, u64)>,
     /// After the transmitter, before all that varies.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policer: Option<Policer>,
 }
 
@@ -56,9 +56,9 @@ pub struct Policer {
 pub struct Jitter {
     pub ns: u64,
     /// Deviations, of which each is as likely, in 1/8192 of `ns`; none: evenly up to `ns`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub table: Vec<i16>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub correlation_ppb: u64,
     /// Packets keep their order.
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct Jitter {
 pub struct Reorder {
     pub ppb: u64,
     pub gap: u64,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub correlation_ppb: u64,
 }
 

@@ -36,7 +36,7 @@ pub struct Scenario {
     #[serde(default)]
     pub probes: Vec<Probe>,
     /// Percentiles of the delays of all queues, not only of those that hold their packets.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub queue_delays: bool,
 }
 
@@ -52,16 +52,16 @@ pub struct Host {
     pub delayed_ack: bool,
     pub sack: bool,
     pub timestamps: bool,
-    /// `net.ipv4.tcp_ecn`: 1: asks for ECN and agrees, 2: agrees.
-    #[serde(default)]
-    pub ecn: u8,
-    /// Asks with every SYN, not only with the first (`tcp_ecn_fallback` is off).
-    #[serde(default)]
-    pub ecn_insists: bool,
     /// Loss on this host's own link drops whole super-packets.
     pub offload: bool,
+    /// `net.ipv4.tcp_ecn`: 1: asks for ECN and agrees, 2: agrees.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub ecn: u8,
+    /// Asks with every SYN, not only with the first (`tcp_ecn_fallback` is off).
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub ecn_insists: bool,
     /// How long its cards wait for segments to merge with those that came (GRO); 0: they merge what comes at once; absent: nothing.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gro_ns: Option<u64>,
 }
 
@@ -89,12 +89,17 @@ pub struct Transmitter {
     pub rate_bps: u64,
     pub queue_packets: Option<u64>,
     pub queue_bytes: Option<u64>,
-    /// Absent: the rate is constant.
-    #[serde(default)]
-    pub pace: Option<Pace>,
     /// Absent: tail drop.
     #[serde(default, skip_serializing_if = "Discipline::is_tail_drop")]
     pub discipline: Discipline,
+    /// Absent: the rate is constant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
+}
+
+/// Whether a field is what it is where it is absent, and so need not be written.
+fn is_usual<A: Default + PartialEq>(value: &A) -> bool {
+    *value == A::default()
 }
 
 fn within(value: u64, low: u64, high: u64, what: &str) -> Result<(), String> {
@@ -106,32 +111,32 @@ fn within(value: u64, low: u64, high: u64, what: &str) -> Result<(), String> {
 pub struct Flow {
     pub name: String,
     pub cc: String,
-    /// Of it; absent: what Linux has under its name.
-    #[serde(default)]
-    pub variant: Option<String>,
     pub count: usize,
     pub start_ns: u64,
     pub duration_ns: Option<u64>,
     pub bytes: Option<u64>,
     /// Lifetime range; a connection that ends is replaced at once.
     pub lifetime_ns: Option<[u64; 2]>,
-    /// Absent: they write whenever there is room.
-    #[serde(default)]
-    pub writes: Option<Paced>,
-    /// Absent: they read whatever comes, at once.
-    #[serde(default)]
-    pub reads: Option<Paced>,
-    /// Absent: there are `count` connections from the start.
-    #[serde(default)]
-    pub arrivals: Option<Arrivals>,
-    /// Instead of connections `count` senders of datagrams; `cc` is a label.
-    #[serde(default)]
-    pub datagrams: Option<Datagrams>,
-    /// Absent: the sending host opens the connections, and sends unasked.
-    #[serde(default)]
-    pub asks: Option<Asks>,
     pub forward: Vec<usize>,
     pub backward: Vec<usize>,
+    /// Of `cc`; absent: what Linux has under its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// Absent: they write whenever there is room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<Paced>,
+    /// Absent: there are `count` connections from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Instead of connections `count` senders of datagrams; `cc` is a label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<Datagrams>,
+    /// Absent: they read whatever comes, at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Paced>,
+    /// Absent: the sending host opens the connections, and sends unasked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Asks>,
     /// Instead of the algorithm that `cc` names; then that is a label.
     #[serde(skip)]
     pub module: Option<Arc<dyn Module>>,

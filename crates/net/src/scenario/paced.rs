@@ -15,7 +15,7 @@ const NANOS_PER_SEC: u128 = 1_000_000_000;
 pub struct Paced {
     pub bytes: u64,
     pub rate_bps: u64,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_off_ns: Option<[u64; 2]>,
 }
 

@@ -1,6 +1,6 @@
 //! A transmitter's queue: which discipline, and its parameters.
 
-use super::{BURST_MAX, HOUR_NS, RATE_MAX_BPS, within};
+use super::{BURST_MAX, HOUR_NS, RATE_MAX_BPS, is_usual, within};
 use serde::{Deserialize, Serialize};
 
 /// What is dropped, and what leaves next.
@@ -32,10 +32,10 @@ pub struct Codel {
     pub target_ns: u64,
     pub interval_ns: u64,
     /// Here and below: marks what can be marked, instead of dropping it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub ecn: bool,
     /// Marks what waited longer.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold_ns: Option<u64>,
 }
 
@@ -49,9 +49,9 @@ pub struct FqCodel {
     /// Absent: one full frame.
     #[serde(default)]
     pub quantum_bytes: Option<u32>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub ecn: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold_ns: Option<u64>,
 }
 
@@ -74,10 +74,10 @@ pub struct Red {
     /// Of a drop where the average is at its maximum.
     pub probability_ppb: u64,
     pub adaptive: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub ecn: bool,
     /// With `ecn`: drops where the average is above its maximum.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub harddrop: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct Pie {
     pub alpha: u16,
     pub beta: u16,
     pub bytemode: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub ecn: bool,
 }
 
@@ -106,7 +106,7 @@ pub struct FqPie {
     /// Absent: one full frame.
     #[serde(default)]
     pub quantum_bytes: Option<u32>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub ecn: bool,
 }
 
@@ -148,9 +148,9 @@ pub struct Tbf {
     pub rate_bps: u64,
     pub burst_bytes: u64,
     /// Absent: a burst passes at once. Otherwise a second bucket, of `minburst_bytes`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peakrate_bps: Option<u64>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub minburst_bytes: u64,
 }
 

@@ -1,0 +1,113 @@
+//! Values of scenario files between Python and Rust.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use sawtooth_scenario::{Table, Value, View, Viewed};
+
+/// Python's value as a file's.
+pub fn value(given: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if given.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(text) = given.cast::<PyString>() {
+        // Halves of letters, which no file has, are what they look like.
+        return Ok(Value::Text(text.to_string_lossy().into_owned()));
+    }
+    if let Ok(flag) = given.cast::<PyBool>() {
+        return Ok(Value::Bool(flag.is_true()));
+    }
+    if given.is_instance_of::<PyInt>() {
+        let huge = || Ok(Value::Huge(shown(given)));
+        return given.extract::<i128>().map_or_else(|_| huge(), |number| Ok(Value::Whole(number)));
+    }
+    if given.is_instance_of::<PyFloat>() {
+        return Ok(Value::Real(given.extract()?));
+    }
+    if let Ok(list) = given.cast::<PyList>() {
+        return list.iter().map(|one| value(&one)).collect::<PyResult<_>>().map(Value::List);
+    }
+    if let Ok(tuple) = given.cast::<PyTuple>() {
+        return tuple.iter().map(|one| value(&one)).collect::<PyResult<_>>().map(Value::List);
+    }
+    if let Ok(dict) = given.cast::<PyDict>() {
+        let pair = |(name, one): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            let name = match name.cast::<PyString>() {
+                Ok(name) => name.to_string_lossy().into_owned(),
+                Err(_) => shown(&name),
+            };
+            Ok((name, value(&one)?))
+        };
+        return dict.iter().map(pair).collect::<PyResult<Table>>().map(Value::Table);
+    }
+    // A quantity or a table of the package says what a file would.
+    if let Ok(told) = given.call_method0("_given") {
+        return value(&told);
+    }
+    if given.is_instance(&given.py().import("collections.abc")?.getattr("Mapping")?)? {
+        return value(&given.py().get_type::<PyDict>().call1((given,))?);
+    }
+    Ok(Value::Other(given.get_type().name()?.to_string(), shown(given)))
+}
+
+/// What Python shows of it.
+fn shown(given: &Bound<'_, PyAny>) -> String {
+    // Numbers of thousands of digits are not shown, as Python has it: what matters is that they are many.
+    given.str().map_or_else(|_| "9".repeat(5000), |text| text.to_string_lossy().into_owned())
+}
+
+/// A file's value as Python's.
+pub fn python(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
+    Ok(match value {
+        Value::Null => py.None(),
+        Value::Bool(flag) => flag.into_pyobject(py)?.to_owned().into_any().unbind(),
+        Value::Whole(number) => number.into_pyobject(py)?.into_any().unbind(),
+        Value::Huge(number) => py.get_type::<PyInt>().call1((number,))?.unbind(),
+        Value::Real(number) => number.into_pyobject(py)?.into_any().unbind(),
+        Value::Text(text) | Value::Other(_, text) => text.into_pyobject(py)?.into_any().unbind(),
+        Value::List(list) => {
+            let items = list.iter().map(|one| python(py, one)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any().unbind()
+        }
+        Value::Table(table) => {
+            let dict = PyDict::new(py);
+            for (name, one) in table.iter() {
+                dict.set_item(name, python(py, one)?)?;
+            }
+            dict.into_any().unbind()
+        }
+    })
+}
+
+/// What the package has of it: quantities and tables as its classes, lists as tuples.
+pub fn view(py: Python<'_>, seen: &View) -> PyResult<Py<PyAny>> {
+    let quantity = |name: &str| py.import("sawtooth.scenario.units")?.getattr(name);
+    Ok(match seen {
+        View::Plain(value) => python(py, value)?,
+        View::Quantity(name, amount) => quantity(name)?.call1((amount,))?.unbind(),
+        View::Queue(unit, amount) => quantity("Queue")?.call_method1("_counted", (amount, unit.name()))?.unbind(),
+        View::List(list) => {
+            let items = list.iter().map(|one| view(py, one)).collect::<PyResult<Vec<_>>>()?;
+            PyTuple::new(py, items)?.into_any().unbind()
+        }
+        View::Named(named) => {
+            let dict = PyDict::new(py);
+            for (name, one) in named {
+                dict.set_item(name, view(py, one)?)?;
+            }
+            dict.into_any().unbind()
+        }
+        View::Table(told) => {
+            let class = py.import("sawtooth.scenario.tables")?.getattr(told.name)?;
+            class.call_method1("_made", table(py, told)?)?.unbind()
+        }
+    })
+}
+
+/// A table's fields, and what of it the file gave.
+pub fn table(py: Python<'_>, told: &Viewed) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+    let fields = PyDict::new(py);
+    for (name, one) in &told.fields {
+        fields.set_item(name, view(py, one)?)?;
+    }
+    Ok((fields.into_any().unbind(), python(py, &told.given)?))
+}

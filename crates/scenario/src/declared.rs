@@ -1,0 +1,66 @@
+//! All declared tables by name.
+
+use crate::arrivals::Arrivals;
+use crate::asks::{Exponential, Pages, Requests, Video};
+use crate::control::{Module, Variant};
+use crate::files::Files;
+use crate::flow::{Flow, Probe, Replace};
+use crate::jitter::Jitter;
+use crate::loss::{GilbertElliott, LossPattern};
+use crate::parts::{Card, Chain, Direction, Dumbbell, Home, Host, Link, ParkingLot, Path, Route};
+use crate::policer::Policer;
+use crate::problem::{Problem, first};
+use crate::queue::{Bfifo, Cake, Codel, DualPi2, Fq, FqCodel, FqPie, Pfifo, Pie, Red, Sfq, Tbf};
+use crate::scenario::Scenario;
+use crate::sizes::{Cdf, Lognormal, Pareto};
+use crate::sources::{OnOff, Reader, Steady, Udp};
+use crate::table::{At, Declare, Field, Rule};
+use crate::value::Value;
+use crate::varying::{Change, Reorder, Share};
+use crate::view::View;
+
+macro_rules! by_name {
+    ($($Table:ident)+) => {
+        /// Reads one table by itself. None: there is none of that name.
+        pub fn read_table(name: &str, given: &Value, files: &dyn Files) -> Option<Result<View, Problem>> {
+            let at = At { name: "", files };
+            match name {
+                $( stringify!($Table) => Some($Table::read(given, &Rule::Any, at).map(|read| Field::view(&read)).map_err(first)), )+
+                _ => None,
+            }
+        }
+
+        /// What fields of a table are where they are absent, as a program calls and sees them. None: there is none of that name.
+        pub fn usual_fields(name: &str) -> Option<Vec<(&'static str, View)>> {
+            match name {
+                $( stringify!($Table) => Some($Table::usual()), )+
+                "Scenario" => Some(Scenario::usual()),
+                _ => None,
+            }
+        }
+    };
+}
+
+by_name! {
+    Arrivals Bfifo Cake Card Cdf Chain Change Codel Direction DualPi2 Dumbbell Exponential Flow Fq FqCodel FqPie GilbertElliott Home Host
+    Jitter Link Lognormal LossPattern Module OnOff Pages Pareto ParkingLot Path Pfifo Pie Policer Probe Reader Red Reorder Replace
+    Requests Route Sfq Share Steady Tbf Udp Variant Video
+}
+
+impl Scenario {
+    /// A field by the name that a program calls it. None: there is none.
+    pub fn field(&self, name: &str) -> Option<View> {
+        macro_rules! fields {
+            ($($field:ident)+) => {
+                match name {
+                    $( stringify!($field) => Some(self.$field.view()), )+
+                    _ => None,
+                }
+            };
+        }
+        fields! {
+            name topology duration warmup interval seed traffic ip queue_delays path chain dumbbell parking_lot home host hosts cards links
+            routes flows probes
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A ready topology's scenario written out as `custom`: hosts, cards, links and routes.
+
+use crate::compile::Compiled;
+use crate::custom::custom;
+use crate::files::Files;
+use crate::loss::LossModel;
+use crate::network::{Network, Transmitter, Wire};
+use crate::place::{self, Placed};
+use crate::problem::Problem;
+use crate::routing::Router;
+use crate::scenario::Scenario;
+use crate::table::Field;
+use crate::topology::build;
+use crate::units::{Rate, Span};
+use crate::value::{Table, Value};
+use std::collections::BTreeMap;
+
+const READY: &[&str] = &["path", "chain", "dumbbell", "parking-lot", "home"];
+
+impl Scenario {
+    /// The same network and flows as a `custom` scenario. What is random differs by its draws: links are in another order. A flow that is
+    /// spread over pairs is one for each. Code unsupported for a path with a trace.
+    pub fn as_custom(&self, files: &dyn Files) -> Result<(Scenario, Compiled), Problem> {
+        if self.path.as_ref().is_some_and(|path| path.trace.is_some()) {
+            let message = "path.trace describes three links at once, and a custom topology has one trace per link";
+            let wrong = Problem::new(
+                "unsupported",
+                message,
+                "remove path.trace, draw the topology, then add the trace to a link",
+            );
+            return Err(wrong.of("path.trace"));
+        }
+        let network = build(self, files)?;
+        let mut router = Router::new(&network);
+        let flows = place::flows(self, &network, &mut router)?;
+        let probes = place::probes(self, &network, &mut router)?;
+        let Value::Table(given) = without_nothing(self.given()) else { unreachable!("a scenario is a table") };
+        let kept = given.iter().filter(|(name, _)| !READY.contains(name));
+        let mut tables: Table = kept.map(|(name, value)| (name.to_string(), value.clone())).collect();
+        tables.set("topology", Value::text("custom"));
+        let own = |host: &str| given.get("hosts")?.as_table()?.get(host).cloned();
+        let host = |name: &String| (name.clone(), own(name).unwrap_or_else(|| Value::Table(Table::new())));
+        tables.set("hosts", Value::Table(network.hosts.iter().map(host).collect()));
+        let cards = cards(&network);
+        let card = |(host, card): (&usize, &&Transmitter)| (network.hosts[*host].clone(), rate_and_queue(card));
+        tables.set("cards", Value::Table(cards.iter().map(card).collect()));
+        tables.set("links", Value::List(links(&network, &cards)));
+        let place = |one: &Placed, told: Value, is_counted: bool| {
+            let Value::Table(mut told) = told else { unreachable!("a flow is a table") };
+            let target = network.wires[*one.forward.last().expect("a way has a wire")].target;
+            told.set("name", Value::Text(one.name.replace('@', "-")));
+            told.set("from", Value::text(&network.hosts[one.source]));
+            told.set("to", Value::text(&network.hosts[target]));
+            if is_counted {
+                told.set("count", Value::Whole(one.count.into()));
+            }
+            Value::Table(told)
+        };
+        let drawn = flows.iter().map(|one| place(one, self.flows[one.index].told(), true));
+        tables.set("flows", Value::List(drawn.collect()));
+        let drawn = probes.iter().map(|one| place(one, self.probes[one.index].write(), false));
+        tables.set("probes", Value::List(drawn.collect()));
+        let is_said = |name: &str, value: &Value| match value {
+            Value::Table(table) => !table.is_empty(),
+            Value::List(list) => !list.is_empty() || name == "flows",
+            Value::Text(text) => !text.is_empty(),
+            Value::Bool(flag) => *flag,
+            Value::Whole(number) => *number != 0,
+            _ => true,
+        };
+        let said = tables.iter().filter(|(name, value)| is_said(name, value));
+        let tables: Table = said.map(|(name, value)| (name.to_string(), value.clone())).collect();
+        let (made, compiled) = Scenario::read(&Value::Table(tables), files)?;
+        let routes = routes(&network, flows.iter().chain(&probes), &made, files)?;
+        if routes.is_empty() {
+            return Ok((made, compiled));
+        }
+        let mut told = made.told();
+        told.set("routes", Value::List(routes));
+        Scenario::read(&Value::Table(told), files)
+    }
+}
+
+/// Without what has no value.
+fn without_nothing(value: Value) -> Value {
+    match value {
+        Value::Table(table) => {
+            let said = table.iter().filter(|(_, one)| **one != Value::Null);
+            Value::Table(said.map(|(name, one)| (name.to_string(), without_nothing(one.clone()))).collect())
+        }
+        Value::List(list) => Value::List(list.into_iter().map(without_nothing).collect()),
+        other => other,
+    }
+}
+
+/// Of the hosts all of whose wires leave by one transmitter that has the host's name.
+fn cards(network: &Network) -> BTreeMap<usize, &Transmitter> {
+    let mut used: BTreeMap<usize, Vec<Option<usize>>> = BTreeMap::new();
+    for wire in &network.wires {
+        used.entry(wire.source).or_default().push(wire.transmitter);
+    }
+    let card = |(host, all): (usize, Vec<Option<usize>>)| {
+        let only = all[0].filter(|_| all.iter().all(|one| *one == all[0]))?;
+        let transmitter = &network.transmitters[only];
+        (transmitter.name == network.hosts[host]).then_some((host, transmitter))
+    };
+    used.into_iter().filter_map(card).collect()
+}
+
+fn rate_and_queue(transmitter: &Transmitter) -> Value {
+    let mut told = Table::new();
+    told.push("rate", Rate { bps: transmitter.rate_bps }.write());
+    told.push("queue", transmitter.queue.write());
+    Value::Table(told)
+}
+
+/// Wires in pairs; where both directions say the same, the link does.
+fn links(network: &Network, cards: &BTreeMap<usize, &Transmitter>) -> Vec<Value> {
+    let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let mut pairs: Vec<Vec<&Wire>> = Vec::new();
+    for wire in &network.wires {
+        let ends = (wire.source.min(wire.target), wire.source.max(wire.target));
+        let place = *places.entry(ends).or_insert(pairs.len());
+        if place == pairs.len() {
+            pairs.push(Vec::new());
+        }
+        pairs[place].push(wire);
+    }
+    let link = |pair: Vec<&Wire>| {
+        let said: Vec<Table> = pair.iter().map(|wire| said(network, wire, cards)).collect();
+        // The other direction of a single one is nobody's way, and has no rate.
+        let is_common = |name: &str, value: &Value| {
+            said.iter().all(|other| other.get(name) == Some(value))
+                && (pair.len() > 1 || !["rate", "queue"].contains(&name))
+        };
+        let mut told = Table::new();
+        told.push("from", Value::text(&network.hosts[pair[0].source]));
+        told.push("to", Value::text(&network.hosts[pair[0].target]));
+        for (name, value) in said[0].iter().filter(|(name, value)| is_common(name, value)) {
+            told.push(name, value.clone());
+        }
+        for (way, own) in ["forward", "backward"].into_iter().zip(&said) {
+            let rest = own.iter().filter(|(name, _)| told.get(name).is_none());
+            let rest: Table = rest.map(|(name, value)| (name.to_string(), value.clone())).collect();
+            if !rest.is_empty() {
+                told.push(way, Value::Table(rest));
+            }
+        }
+        Value::Table(told)
+    };
+    pairs.into_iter().map(link).collect()
+}
+
+fn said(network: &Network, wire: &Wire, cards: &BTreeMap<usize, &Transmitter>) -> Table {
+    let mut said = Table::new();
+    if let Some(transmitter) = wire.transmitter.filter(|_| !cards.contains_key(&wire.source)) {
+        let Value::Table(own) = rate_and_queue(&network.transmitters[transmitter]) else { unreachable!() };
+        said = own;
+    }
+    for (name, ns) in [("delay", wire.delay_ns), ("aggregation", wire.aggregation_ns)] {
+        if ns > 0 {
+            said.push(name, Span { ns }.write());
+        }
+    }
+    let changes: Vec<Value> = wire.changes.iter().filter_map(|change| mine(change.write(), wire.changing)).collect();
+    if !changes.is_empty() {
+        said.push("changes", Value::List(changes));
+    }
+    let varying = [
+        ("jitter", wire.jitter.as_ref().map(short)),
+        ("reorder", wire.reorder.as_ref().map(short)),
+        ("duplicate", wire.duplicate.as_ref().map(short)),
+        ("corrupt", wire.corrupt.as_ref().map(short)),
+        ("policer", wire.policer.as_ref().map(Field::write)),
+    ];
+    for (name, value) in varying {
+        if let Some(value) = value {
+            said.push(name, value);
+        }
+    }
+    if wire.loss != LossModel::NONE {
+        said.push("loss", wire.loss.write());
+    }
+    said
+}
+
+fn short<A: crate::varying::Short>(one: &A) -> Value {
+    one.shortly(one.write())
+}
+
+/// What of a change is a wire's. None: nothing.
+fn mine(change: Value, changing: [bool; 3]) -> Option<Value> {
+    let Value::Table(change) = change else { return None };
+    let is_mine = |name: &str| match ["rate", "delay", "loss"].iter().position(|what| *what == name) {
+        Some(place) => changing[place],
+        None => true,
+    };
+    let kept: Table = change
+        .iter()
+        .filter(|(name, _)| is_mine(name))
+        .map(|(name, value)| (name.to_string(), value.clone()))
+        .collect();
+    let says = kept.iter().any(|(name, _)| !["at", "every"].contains(&name));
+    says.then_some(Value::Table(kept))
+}
+
+/// Those that the fewest hops would not be, by the hosts between.
+fn routes<'a>(
+    network: &Network,
+    placed: impl Iterator<Item = &'a Placed>,
+    made: &Scenario,
+    files: &dyn Files,
+) -> Result<Vec<Value>, Problem> {
+    let drawn = custom(made, files)?;
+    let mut router = Router::new(&drawn);
+    let mut found: Vec<((usize, usize), Vec<usize>)> = Vec::new();
+    for one in placed {
+        for way in [&one.forward, &one.backward] {
+            let source = network.wires[way[0]].source;
+            let hosts: Vec<usize> = way.iter().map(|wire| network.wires[*wire].target).collect();
+            let target = *hosts.last().expect("a way has a wire");
+            let usual = router.way(source, target, "flows")?;
+            if usual.iter().map(|wire| drawn.wires[*wire].target).ne(hosts.iter().copied()) {
+                let between = hosts[..hosts.len() - 1].to_vec();
+                match found.iter_mut().find(|(ends, _)| *ends == (source, target)) {
+                    Some((_, known)) => *known = between,
+                    None => found.push(((source, target), between)),
+                }
+            }
+        }
+    }
+    let name = |host: usize| Value::text(&network.hosts[host]);
+    let route = |((source, target), via): ((usize, usize), Vec<usize>)| {
+        let via = Value::List(via.into_iter().map(name).collect());
+        let pairs = [("from", name(source)), ("to", name(target)), ("via", via)];
+        Value::Table(pairs.into_iter().map(|(field, value)| (field.to_string(), value)).collect())
+    };
+    Ok(found.into_iter().map(route).collect())
+}

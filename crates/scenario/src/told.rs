@@ -1,0 +1,155 @@
+//! A scenario written out: every field that has a value, and a digest of what it asks.
+
+use crate::control::Control;
+use crate::files::Files;
+use crate::flow::Flow;
+use crate::scenario::Scenario;
+use crate::table::Field;
+use crate::value::{Table, Value};
+use sha2::{Digest, Sha256};
+
+impl Scenario {
+    /// Every field that has a value, defaults included, quantities in their one spelling.
+    pub fn told(&self) -> Table {
+        let Value::Table(mut told) = self.write() else { unreachable!("a scenario is a table") };
+        told.set("hosts", self.hosts.given());
+        told.set("flows", Value::List(self.flows.iter().map(Flow::told).collect()));
+        if let Value::List(links) = told.entry("links", || Value::Null) {
+            for link in links {
+                let Value::Table(link) = link else { continue };
+                for way in ["forward", "backward"] {
+                    if link.get(way) == Some(&Value::Table(Table::new())) {
+                        link.remove(way);
+                    }
+                }
+            }
+        }
+        let own = match self.own_table() {
+            Some("path") => self.path.clone().unwrap_or_default().write(),
+            Some("chain") => self.chain.clone().unwrap_or_default().write(),
+            Some("dumbbell") => self.dumbbell.clone().unwrap_or_default().write(),
+            Some("parking-lot") => self.parking_lot.clone().unwrap_or_default().write(),
+            Some("home") => self.home.clone().unwrap_or_default().write(),
+            _ => Value::Null,
+        };
+        if let (Some(table), false) = (self.own_table(), own == Value::Null) {
+            told.set(table, own);
+        }
+        let is_said = |name: &str, value: &Value| match value {
+            Value::Table(table) => !table.is_empty(),
+            Value::List(list) => !list.is_empty() || name == "flows",
+            _ => true,
+        };
+        let kept = told.iter().filter(|(name, value)| is_said(name, value));
+        kept.map(|(name, value)| (name.to_string(), value.clone())).collect()
+    }
+
+    /// SHA-256 of the canonical JSON of what is told, as 64 hexadecimal digits: equal for equal scenarios. Files count by what they say
+    /// when this is asked, not by where they lie.
+    pub fn digest(&self, files: &dyn Files) -> String {
+        let mut told = self.told();
+        if let Some(Value::List(flows)) = inner(&mut told, "flows") {
+            for (flow, table) in self.flows.iter().zip(flows) {
+                let Value::Table(table) = table else { continue };
+                if let (Control::Module(module), Some(Value::Table(cc))) = (&flow.cc, inner(table, "cc")) {
+                    cc.set("source", Value::Text(files.digest_of_sources(&module.source.0)));
+                }
+                if let Some(Value::Table(source)) = inner(table, "source") {
+                    by_content(source, &["times", "file"], files);
+                    if let Some(Value::Table(sizes)) = inner(source, "sizes") {
+                        by_content(sizes, &["times", "file"], files);
+                    }
+                }
+            }
+        }
+        if let Some(Value::Table(path)) = inner(&mut told, "path") {
+            varying(path, files);
+        }
+        if let Some(Value::List(links)) = inner(&mut told, "links") {
+            for link in links {
+                if let Value::Table(link) = link {
+                    varying(link, files);
+                }
+            }
+        }
+        let mut text = String::new();
+        canonical(&Value::Table(told), &mut text);
+        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Flow {
+    /// Every field that has a value. Datagrams have no congestion control.
+    pub(crate) fn told(&self) -> Value {
+        let mut told = self.write();
+        if let (true, Value::Table(told)) = (self.is_datagrams(), &mut told) {
+            told.remove("cc");
+        }
+        told
+    }
+}
+
+fn inner<'a>(table: &'a mut Table, name: &str) -> Option<&'a mut Value> {
+    if table.get(name).is_some() { Some(table.entry(name, || Value::Null)) } else { None }
+}
+
+/// The files that these fields name, by what they say.
+fn by_content(table: &mut Table, fields: &[&str], files: &dyn Files) {
+    for field in fields {
+        if let Some(Value::Text(name)) = inner(table, field) {
+            *name = files.digest_of(name);
+        }
+    }
+}
+
+/// Of a link, and its directions.
+fn varying(link: &mut Table, files: &dyn Files) {
+    by_content(link, &["trace"], files);
+    if let Some(Value::Table(jitter)) = inner(link, "jitter") {
+        by_content(jitter, &["table"], files);
+    }
+    for way in ["forward", "backward"] {
+        if let Some(Value::Table(direction)) = inner(link, way) {
+            varying(direction, files);
+        }
+    }
+}
+
+/// JSON without spaces, fields by name, all in ASCII.
+fn canonical(value: &Value, json: &mut String) {
+    match value {
+        Value::List(list) => {
+            json.push('[');
+            for (place, one) in list.iter().enumerate() {
+                json.push_str(if place == 0 { "" } else { "," });
+                canonical(one, json);
+            }
+            json.push(']');
+        }
+        Value::Table(table) => {
+            let mut pairs: Vec<_> = table.iter().collect();
+            pairs.sort_by_key(|(name, _)| *name);
+            json.push('{');
+            for (place, (name, one)) in pairs.into_iter().enumerate() {
+                json.push_str(if place == 0 { "" } else { "," });
+                quoted(name, json);
+                json.push(':');
+                canonical(one, json);
+            }
+            json.push('}');
+        }
+        Value::Text(text) => quoted(text, json),
+        other => json.push_str(&other.to_json()),
+    }
+}
+
+fn quoted(text: &str, json: &mut String) {
+    for letter in Value::text(text).to_json().chars() {
+        if letter.is_ascii() {
+            json.push(letter);
+            continue;
+        }
+        let mut halves = [0; 2];
+        letter.encode_utf16(&mut halves).iter().for_each(|half| json.push_str(&format!("\\u{half:04x}")));
+    }
+}
