@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,10 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 import sawtooth
 from sawtooth.errors import InputError, SawtoothError
-from sawtooth.scenario import LossPattern, Queue, Rate, Scenario, Size, Span
+from sawtooth.scenario import LossPattern, Queue, Rate, Scenario, Size, Span, tables
 from sawtooth.scenario import Path as PathTable
 from sawtooth.scenario.tables import Jitter
 
@@ -296,6 +296,49 @@ def test_the_reference_page_is_written_from_the_model() -> None:
     import reference
 
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run tools/reference.py"
+
+
+def test_each_example_of_the_reference_page_is_a_scenario(tmp_path: Path) -> None:
+    import reference
+
+    assert set(reference.EXAMPLES) <= {title for title, _, _ in reference.TABLES}
+    (tmp_path / "transfers.cdf").write_text("1000 0.5\n100000 1\n", encoding="utf-8")
+    for title, text in reference.EXAMPLES.items():
+        file = tmp_path / "example.toml"
+        file.write_text(text, encoding="utf-8")
+        assert Scenario.load(file).compile(), title
+
+
+def test_each_field_of_the_reference_page_has_an_example_that_fits() -> None:
+    import reference
+
+    # Errors about other fields or about files: the value itself was read.
+    about_others = ("conflict", "missing-field", "file-not-found")
+    checked = 0
+    for title, name, _ in reference.TABLES:
+        if name is None:
+            continue
+        table = Scenario if name == "Scenario" else getattr(tables, name)
+        declared = reference.DECLARED[name]
+        examples = {field: reference.example(name, field) for field in declared["properties"]}
+        values = {
+            field: tomllib.loads(f"value = {text}")["value"] for field, text in examples.items() if text is not None
+        }
+        needed = {field: values[field] for field in declared["required"]}
+        for field, value in values.items():
+            assert _problem(table, {**needed, field: value}) in (None, *about_others), (title, field, value)
+            assert _problem(table, {**needed, field: [[]]}) not in (None, *about_others), (title, field)
+            checked += 1
+    assert checked > 200
+
+
+def _problem(table: type, given: dict[str, Any]) -> str | None:
+    """The code of the error that a table of these fields raises, if any."""
+    try:
+        table(**given)
+    except SawtoothError as error:
+        return error.code
+    return None
 
 
 def test_the_types_of_fields_are_written_from_what_the_core_declares() -> None:

@@ -1,23 +1,14 @@
-"""Writes docs/reference/scenario.md from the model. Run it after changing a field; a test compares."""
+"""Writes docs/reference/scenario.md from what the core declares. Run it after changing a field; a test compares."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-import typing
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
-from sawtooth.scenario.loss import GilbertElliott, LossPattern
-from sawtooth.scenario.policer import Policer
-from sawtooth.scenario.varying import Change, Reorder, Share
-
-from sawtooth.scenario import asks, parts, queue, reader, sizes, writer
-from sawtooth.scenario.jitter import Jitter
-from sawtooth.scenario.scenario import Scenario
-from sawtooth.scenario.units import Burst, Loss, Quantity, Queue, Rate, Size, Span
+from sawtooth.scenario import Scenario
 
 WIDTH = 100
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "scenario.md"
@@ -37,15 +28,22 @@ of units do not matter.
 """
 
 RANGES = {
-    Rate: "1 bit/s … 10 Tbit/s",
-    Span: "0 s … 30 d, to 1 ns",
-    Size: "whole bytes",
-    Loss: "0% … 100%, to 1e-7 %",
-    Burst: "1 packet … 1000000 packets, to 0.001 packets",
-    Queue: "1 packet … 1000000000 packets, one full frame … 1 TiB, 1 ns … 3600 s, 1e-9 bdp … 1000000 bdp",
+    "Rate": "1 bit/s … 10 Tbit/s",
+    "Span": "0 s … 30 d, to 1 ns",
+    "Size": "whole bytes",
+    "Loss": "0% … 100%, to 1e-7 %",
+    "Burst": "1 packet … 1000000 packets, to 0.001 packets",
+    "Queue": "1 packet … 1000000000 packets, one full frame … 1 TiB, 1 ns … 3600 s, 1e-9 bdp … 1000000 bdp",
 }
 
-KINDS = (("rate", Rate), ("time", Span), ("size", Size), ("loss", Loss), ("burst", Burst), ("queue", Queue))
+KINDS = (
+    ("rate", "Rate"),
+    ("time", "Span"),
+    ("size", "Size"),
+    ("loss", "Loss"),
+    ("burst", "Burst"),
+    ("queue", "Queue"),
+)
 
 NOTES = """
 - One `bdp` is the rate times the base RTT of the first flow in the file that uses this transmitter, in whole full
@@ -356,7 +354,7 @@ VALUES = {
     "Flow.cc": '"bbr"',
     "Flow.count": "4",
     "Flow.bytes": '"10 MB"',
-    "Flow.from_": '"sender"',
+    "Flow.from": '"sender"',
     "Flow.to": '"receiver"',
     "Flow.start": '"2 s"',
     "Flow.duration": '"20 s"',
@@ -384,10 +382,10 @@ VALUES = {
     "shape": "1.2",
     "Cdf.file": '"transfers.cdf"',
     "Probe.name": '"ping"',
-    "Probe.from_": '"sender"',
+    "Probe.from": '"sender"',
     "Probe.to": '"receiver"',
     "Probe.count": "600",
-    "from_": '"a"',
+    "from": '"a"',
     "to": '"b"',
     "Link.name": '"access"',
     "via": '["c"]',
@@ -428,55 +426,86 @@ VALUES = {
 }
 """Values of fields as TOML writes them, where those of the kind say too little; by table and field, or by field."""
 
-TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
-    ("top level", Scenario, ""),
-    ("[path]", parts.Path, ""),
-    ("[chain]", parts.Chain, ""),
-    ("[dumbbell]", parts.Dumbbell, ""),
-    ("[home]", parts.Home, "By default, a flow goes from the server to the device."),
+SCHEMA = Scenario.json_schema()
+DECLARED: dict[str, dict[str, Any]] = {"Scenario": SCHEMA, **SCHEMA["$defs"]}
+"""The schema of each table and kind of quantity, by name."""
+
+
+def _named(schema: dict[str, Any]) -> str | None:
+    """The table or kind of quantity that a schema refers to."""
+    return str(schema["$ref"]).rpartition("/")[2] if "$ref" in schema else None
+
+
+def _leaves(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The schemas inside choices, lists and tables by name."""
+    inside = schema.get("anyOf") or [
+        schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)
+    ]
+    if not inside:
+        yield schema
+    for one in inside:
+        yield from _leaves(one)
+
+
+def _kinds(table: str, field: str) -> dict[str, str]:
+    """The tables that a field can be, by their `kind`."""
+    names = filter(None, map(_named, _leaves(DECLARED[table]["properties"][field])))
+    fields = {name: DECLARED[name].get("properties", {}) for name in names}
+    return {inner["kind"]["const"]: name for name, inner in fields.items() if "kind" in inner}
+
+
+TABLES: list[tuple[str, str | None, str]] = [
+    ("top level", "Scenario", ""),
+    ("[path]", "Path", ""),
+    ("[chain]", "Chain", ""),
+    ("[dumbbell]", "Dumbbell", ""),
+    ("[home]", "Home", "By default, a flow goes from the server to the device."),
     (
         "[parking-lot]",
-        parts.ParkingLot,
+        "ParkingLot",
         "By default, a flow goes from a to b. A flow from c2 to d2 crosses only the second bottleneck.",
     ),
     (
         "[host] and [hosts.NAME]",
-        parts.Host,
+        "Host",
         "`[host]` is for every host. `[hosts.NAME]` overrides single fields for one host.",
     ),
-    ("[[flows]]", parts.Flow, "`bytes` excludes `duration` and `replace`."),
-    ("[flows.replace]", parts.Replace, ""),
-    *((f"source of kind {kind}", model, SOURCES.get(kind, "")) for kind, model in writer.KINDS.items()),
-    *((f"sizes of kind {kind}", model, CDF if kind == "cdf" else "") for kind, model in sizes.KINDS.items()),
-    ("reader", reader.Reader, READER),
-    *((f"think of kind {kind}", model, "") for kind, model in asks.THINK_KINDS.items()),
-    ("[[probes]]", parts.Probe, ""),
-    ("[cards.NAME]", parts.Card, ""),
-    ("[[links]]", parts.Link, ""),
-    ("[links.forward] and [links.backward]", parts.Direction, "Fields that are absent have the link's values."),
-    ("changes", Change, CHANGES),
+    ("[[flows]]", "Flow", "`bytes` excludes `duration` and `replace`."),
+    ("[flows.replace]", "Replace", ""),
+    *((f"source of kind {kind}", table, SOURCES.get(kind, "")) for kind, table in _kinds("Flow", "source").items()),
+    *(
+        (f"sizes of kind {kind}", table, CDF if kind == "cdf" else "")
+        for kind, table in _kinds("Pages", "sizes").items()
+    ),
+    ("reader", "Reader", READER),
+    *((f"think of kind {kind}", table, "") for kind, table in _kinds("Pages", "think").items()),
+    ("[[probes]]", "Probe", ""),
+    ("[cards.NAME]", "Card", ""),
+    ("[[links]]", "Link", ""),
+    ("[links.forward] and [links.backward]", "Direction", "Fields that are absent have the link's values."),
+    ("changes", "Change", CHANGES),
     ("trace", None, TRACE),
     (
         "jitter",
-        Jitter,
+        "Jitter",
         'Text is the deviation: `jitter = "2 ms"`. Jitter and the next three act after the transmitter (tc-netem).',
     ),
     (
         "reorder",
-        Reorder,
+        "Reorder",
         'Text is the share: `reorder = "1%"`. Packets overtake only on a link with a delay; without one, a run warns.',
     ),
     (
         "duplicate and corrupt",
-        Share,
+        "Share",
         "Text is the share. A packet with a wrong checksum uses the transmitter like any other.",
     ),
-    ("policer", Policer, POLICER),
-    ("[[routes]]", parts.Route, ""),
-    *((f"queue of kind {kind}", model, QUEUES.get(kind, "")) for kind, model in queue.KINDS.items()),
+    ("policer", "Policer", POLICER),
+    ("[[routes]]", "Route", ""),
+    *((f"queue of kind {kind}", table, QUEUES.get(kind, "")) for kind, table in _kinds("Card", "queue").items()),
     (
         "loss",
-        LossPattern,
+        "LossPattern",
         'It takes the place of text like `"1%"`. Packets of every kind count: data, retransmissions, acknowledgements, '
         "probes. Each direction counts separately.\n\n"
         '`loss = { mean = "0.5%", burst = "5 packets" }` loses 0.5% of the packets, 5 in a row on average. It is the '
@@ -485,7 +514,7 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
     ),
     (
         "loss.gilbert_elliott",
-        GilbertElliott,
+        "GilbertElliott",
         "As in Linux, a packet may change the state, but it is lost with the probability of the state before that. The "
         "first packet finds the good state. In the long run p / (p + r) of the packets find the bad one.",
     ),
@@ -495,7 +524,8 @@ TABLES: list[tuple[str, type[BaseModel] | None, str]] = [
 def page() -> str:
     """The whole page."""
     kinds = [
-        f"| {name} | {kind.MEANING.partition(': ')[2]} | {RANGES[kind]} | {_codes(kind.EXAMPLES)} |"
+        f"| {name} | {DECLARED[kind]['description'].partition(': ')[2]} | {RANGES[kind]} | "
+        f"{_codes(DECLARED[kind]['examples'])} |"
         for name, kind in KINDS
     ]
     sections = [_section(*table) for table in TABLES]
@@ -522,137 +552,129 @@ def _lines(block: str) -> str:
     )
 
 
-def _section(title: str, model: type[BaseModel] | None, note: str) -> str:
+def _section(title: str, table: str | None, note: str) -> str:
     heading = (
         title
         if title in ("top level", "changes", "trace", "jitter", "reorder", "policer")
         else " and ".join(f"`{part}`" for part in title.split(" and "))
     )
-    if model is None:
+    if table is None:
         return f"## {heading}\n\n{note}\n"
-    lines = [f"## {heading}", "", (model.__doc__ or "").strip().splitlines()[0].replace("``", "`"), ""]
+    lines = [f"## {heading}", "", DECLARED[table]["description"].splitlines()[0], ""]
     if note:
         lines += [note, ""]
     if title in EXAMPLES:
         lines += ["```toml", EXAMPLES[title].strip(), "```", ""]
     lines += ["| field | kind | default | meaning | example |", "|---|---|---|---|---|"]
-    for name, field in model.model_fields.items():
-        cells = (
-            f"`{field.alias or name}`",
-            _kind(field),
-            _default(field),
-            field.description,
-            _example(model, name, field),
-        )
-        lines.append(f"| {' | '.join(map(str, cells))} |")
+    for name, schema in DECLARED[table]["properties"].items():
+        cells = (f"`{name}`", _kind(schema), _default(table, name), schema["description"], _example(table, name))
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def _kind(field: FieldInfo) -> str:
+def _kind(schema: dict[str, Any]) -> str:
     names = {
-        Rate: "rate",
-        asks.Exponential: "time, or a [table](#think-of-kind-exponential)",
-        Span: "time",
-        sizes.Lognormal: "size, or a [table](#sizes-of-kind-lognormal)",
-        Size: "size",
-        LossPattern: "loss, or a [table](#loss)",
-        Loss: "loss",
-        Burst: "burst",
-        queue.Pfifo: "queue, or a [table](#queue-of-kind-pfifo)",
-        Queue: "queue",
+        "Rate": "rate",
+        "Exponential": "time, or a [table](#think-of-kind-exponential)",
+        "Lognormal": "size, or a [table](#sizes-of-kind-lognormal)",
+        "Size": "size",
+        "LossPattern": "loss, or a [table](#loss)",
+        "Burst": "burst",
+        "Pfifo": "queue, or a [table](#queue-of-kind-pfifo)",
+        "Queue": "queue",
     }
-    found = _leaves(field.annotation)
+    leaves = list(_leaves(schema))
+    found = [name for leaf in leaves if (name := _named(leaf))]
+    limits = _limits(schema, leaves)
     for kind, name in names.items():
         if kind in found:
-            return f"{name}, {limits}" if (limits := _limits(field)) else name
-    if any(isinstance(leaf, type) and issubclass(leaf, BaseModel) for leaf in found):
-        return "tables" if typing.get_origin(field.annotation) in (tuple, dict) else "table"
-    if int in found:
-        return f"whole number, {limits}" if (limits := _limits(field)) else "whole number"
-    if float in found:
-        return f"number, {limits}" if (limits := _limits(field)) else "number"
-    if bool in found:
+            return f"{name}, {limits}" if limits else name
+    tables = [name for name in found if "properties" in DECLARED[name]]
+    if tables and "Module" not in tables:
+        is_several = any(key in one for one in (schema, *schema.get("anyOf", ())) for key in ("items", "propertyNames"))
+        return "tables" if is_several else "table"
+    for kind, name in (("Span", "time"), ("Loss", "loss")):
+        if kind in found:
+            return f"{name}, {limits}" if limits else name
+    types = {one for leaf in leaves for one in _types(leaf)}
+    for type_, name in (("integer", "whole number"), ("number", "number")):
+        if type_ in types:
+            return f"{name}, {limits}" if limits else name
+    if "boolean" in types:
         return "true or false"
-    texts = [f"`{leaf}`" for leaf in found if isinstance(leaf, str)]
-    return ", ".join(texts) if texts else "list of text" if typing.get_origin(field.annotation) is tuple else "text"
+    words = [f"`{word}`" for word in _words(leaves)]
+    return ", ".join(words) if words else "list of text" if "items" in schema else "text"
 
 
-def example(model: type[BaseModel], name: str) -> str | None:
+def example(table: str, name: str) -> str | None:
     """A value of the field as TOML writes it; None where its table has an example by itself."""
-    field = model.model_fields[name]
-    given = VALUES.get(f"{model.__name__}.{name}", VALUES.get(name))
+    given = VALUES.get(f"{table}.{name}", VALUES.get(name))
     if given is not None:
         return given
-    found = _leaves(field.annotation)
+    schema = DECLARED[table]["properties"][name]
+    leaves = list(_leaves(schema))
+    found = [name for leaf in leaves if (name := _named(leaf))]
     for kind, value in (
-        (Rate, '"50 Mbit/s"'),
-        (Span, '"100 ms"'),
-        (Size, '"64 KiB"'),
-        (Loss, '"1%"'),
-        (Queue, '"1 bdp"'),
+        ("Rate", '"50 Mbit/s"'),
+        ("Span", '"100 ms"'),
+        ("Size", '"64 KiB"'),
+        ("Loss", '"1%"'),
+        ("Queue", '"1 bdp"'),
     ):
         if kind in found:
             return value
-    if any(isinstance(leaf, type) and issubclass(leaf, BaseModel) for leaf in found):
+    if found:
         return None
-    if bool in found:
-        return "false" if field.default is True else "true"
-    words = [leaf for leaf in found if isinstance(leaf, str)]
+    default = schema.get("default")
+    if any("boolean" in _types(leaf) for leaf in leaves):
+        return "false" if default is True else "true"
+    words = _words(leaves)
     if words:
         return f'"{words[-1]}"'
-    return str(field.default) if isinstance(field.default, (int, float)) else "2"
+    return str(default) if isinstance(default, (int, float)) else "2"
 
 
-def _example(model: type[BaseModel], name: str, field: FieldInfo) -> str:
-    value = example(model, name)
-    return "see below" if value is None else f"`{field.alias or name} = {value}`"
+def _example(table: str, name: str) -> str:
+    value = example(table, name)
+    return "see below" if value is None else f"`{name} = {value}`"
 
 
-def _leaves(annotation: object) -> list[object]:
-    """The types, and the words of a Literal, inside an annotation."""
-    arguments = typing.get_args(annotation)
-    if not arguments:
-        return [annotation]
-    return [leaf for argument in arguments for leaf in _leaves(argument)]
+def _types(schema: dict[str, Any]) -> list[str]:
+    """Names of the JSON types that a schema without choices accepts."""
+    said = schema.get("type", [])
+    return [said] if isinstance(said, str) else list(said)
 
 
-def _limits(field: FieldInfo) -> str:
-    """The range that the field narrows its kind to, from its validators."""
-    ends: dict[str, int] = {}
-    for extra in _metadata(field):
-        narrowed = getattr(getattr(extra, "func", None), "limits", None)
-        if narrowed is not None:
-            return str(narrowed)
-        ends |= {end: getattr(extra, end) for end in ("ge", "le") if hasattr(extra, end)}
-    return f"{ends['ge']} … {ends['le']}" if len(ends) == 2 else ""
+def _words(leaves: list[dict[str, Any]]) -> list[str]:
+    """The words that a field is one of."""
+    choices = [one for leaf in leaves for one in (*leaf.get("enum", ()), leaf.get("const"))]
+    return [one for one in choices if isinstance(one, str)]
 
 
-def _metadata(field: FieldInfo) -> list[typing.Any]:
-    """Constraints of the field and of the annotated types inside it."""
-    inside = [
-        extra
-        for argument in (field.annotation, *typing.get_args(field.annotation))
-        for extra in getattr(argument, "__metadata__", ())
-    ]
-    return [*field.metadata, *inside]
+def _limits(schema: dict[str, Any], leaves: list[dict[str, Any]]) -> str:
+    """The range that the field narrows its kind to."""
+    ends = [f"{_number(leaf['minimum'])} … {_number(leaf['maximum'])}" for leaf in leaves if "minimum" in leaf]
+    return str(schema["limits"]) if "limits" in schema else ends[0] if ends else ""
 
 
-def _default(field: FieldInfo) -> str:
-    default = field.default
-    if default is PydanticUndefined:
+def _number(number: float) -> str:
+    return str(int(number) if number == int(number) else number)
+
+
+def _default(table: str, name: str) -> str:
+    if name in DECLARED[table]["required"]:
         return "needed"
-    if default is None or isinstance(default, BaseModel) or default in ((), {}):
+    default = DECLARED[table]["properties"][name].get("default")
+    if default is None or isinstance(default, dict) or default == []:
         return "–"
-    if isinstance(default, tuple):
-        if isinstance(default[0], parts.Flow):
-            return "one flow"
-        return f'`"{default[0]}"`' if len(default) == 1 else f"{len(default)} of them"
+    if isinstance(default, list):
+        return "one flow" if isinstance(default[0], dict) else f"{len(default)} of them"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
-    return f'`"{default}"`' if isinstance(default, (Quantity, str)) else f"`{default}`"
+    return f'`"{default}"`' if isinstance(default, str) else f"`{default}`"
 
 
-def _codes(examples: typing.Iterable[str]) -> str:
+def _codes(examples: Iterable[str]) -> str:
     return ", ".join(f'`"{example}"`' for example in examples)
 
 

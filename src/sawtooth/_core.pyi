@@ -101,10 +101,10 @@ class Scenario:
     def forget(self) -> None:
         """Leaves what was compiled when it was read: ``compile`` does so again."""
 
-def read_part(table: str, given: Mapping[str, Any], files: object) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_part(name: str, given: Mapping[str, Any], files: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """One table by the name of its class: its fields, and what of them was given. Raises InputError."""
 
-def usual_fields(table: str) -> dict[str, Any]:
+def usual_fields(name: str) -> dict[str, Any]:
     """What fields of a table are where they are absent."""
 
 def read_quantity(kind: str, given: object) -> tuple[int, str | None]:

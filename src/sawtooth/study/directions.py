@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
+
 from sawtooth.study.shares import ALL
 
 if TYPE_CHECKING:
