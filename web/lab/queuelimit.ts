@@ -2,7 +2,7 @@
 // core says.
 
 export interface Limit {
-  /** Of the table: src/sawtooth/scenario/queue.py. */
+  /** Of the table: crates/scenario/src/queue.rs. */
   field: string;
   label: string;
   like: string;

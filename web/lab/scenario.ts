@@ -6,7 +6,7 @@ import { InputError } from "./problem";
 /** As a scenario file has it: text is the limit of a tail drop, a table names a kind. */
 export type QueueGiven = string | ({ kind: string } & Record<string, unknown>);
 
-/** Text has its unit, as in a scenario file. What is absent has the default of src/sawtooth/scenario/parts.py. */
+/** Text has its unit, as in a scenario file. What is absent has the default of crates/scenario/src/parts.rs. */
 export interface Scenario {
   name?: string;
   duration?: string;
