@@ -35,6 +35,8 @@ def test_every_code_is_used_in_the_sources_and_every_code_in_the_sources_is_list
         used.update(calls)
     for path in (ROOT / "crates" / "capture" / "src").rglob("*.rs"):
         used.update(re.findall(r'Refused::new\(\s*"([a-z]+(?:-[a-z]+)*)"', path.read_text()))
+    for path in (ROOT / "crates" / "scenario" / "src").rglob("*.rs"):
+        used.update(re.findall(r'(?:Problem::new|\brefused)\(\s*"([a-z]+(?:-[a-z]+)*)"', path.read_text()))
     assert used == CODES.keys()
 
 
