@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, SawtoothError, suggestion
 from sawtooth.programs.program import Program
 from sawtooth.programs.value import value_of
@@ -17,7 +18,6 @@ from sawtooth.programs.value import value_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from sawtooth.compiled import Compiled, Probe
     from sawtooth.engines import Progress, Stop
     from sawtooth.scenario import Scenario
     from sawtooth.testbed.place import Place
@@ -170,18 +170,16 @@ def _with_ways(scenario: Scenario, hosts: Sequence[str]) -> Compiled:
     """The compiled scenario without the flow that it has where it lists none, and with a way between every two of these
     hosts: as a probe that sends nothing.
     """
-    pairs = [*combinations(hosts, 2)]
-    described = scenario.to_dict()
-    asked = [{"from": one, "to": other, "interval": "1 s", "count": 1} for one, other in pairs]
-    from sawtooth.scenario import Scenario as Language
-
-    base = scenario.compile()
-    routed = Language.from_dict({**described, "probes": [*described.get("probes", []), *asked]}).compile()
-    ways: Iterable[Probe] = routed.probes[len(base.probes) :]
-    silent = tuple(replace(one, count=0) for one in ways)
-    return replace(
-        base, flows=base.flows if "flows" in scenario.model_fields_set else (), probes=(*base.probes, *silent)
-    )
+    own = scenario.to_dict().get("probes", [])
+    ways = [{"from": one, "to": other, "interval": "1 s", "count": 1} for one, other in combinations(hosts, 2)]
+    routed = scenario.set({"probes": [*own, *ways]}).compile()
+    told = routed.to_dict()
+    for silent in told["probes"][len(scenario.compile().probes) :]:
+        silent["count"] = 0
+    listed = "flows" in scenario.given()
+    if not listed:
+        told["flows"] = []
+    return replace(Compiled.from_dict(told), kernel=routed.kernel, flows=routed.flows if listed else ())
 
 
 def _hosts_file(compiled: Compiled, aliases: Mapping[str, str]) -> str:
