@@ -186,6 +186,7 @@ ELSEWHERE = {
         congestion/series:_unpaired
         engines/netns:measure
         engines/netns:check
+        engines/netns:check_control
         testbed/outcome:_ends
         testbed/outcome:check
         testbed/survey:place
@@ -195,7 +196,7 @@ ELSEWHERE = {
         cli/kernel_commands:_called
         cli/kernel_commands:remove
         engines/kernel:_called
-        engines/kernel:_check_controls
+        engines/kernel:_check_control
         engines/kernel:_check_queues
         engines/kernel:_words
         fidelity/campaign:_away
@@ -204,7 +205,6 @@ ELSEWHERE = {
         kernel/kernel:find
         kernel/kernel:find_with
         kernel/provenance:_wrong
-        scenario/compiler:_kernel
     """,
     "a cluster": """
         cluster/cluster:__init__
@@ -235,7 +235,6 @@ ELSEWHERE = {
     """,
     "Python: the command line gives no such value": """
         congestion/inputs/__init__:read_series
-        scenario/drawn:as_custom
         stats/call:call
         verbs:run
         watch/looks:describing
@@ -254,7 +253,6 @@ ELSEWHERE = {
         fidelity/grid:points
         published:_table
         published:load
-        scenario/jitter:_agrees
         scenario/toml:_check
         study/axis:in_unit
         study/study:_check_axis
@@ -265,9 +263,6 @@ ELSEWHERE = {
         expect/seen:_field
         expect/seen:_without_parts
         expect/seen:sample
-        scenario/routing:_step
-        scenario/routing:explicit
-        scenario/routing:known_host
         wanted/parser:__init__
     """,
 }

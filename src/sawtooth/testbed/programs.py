@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sawtooth.testbed.containers import Container, Started
 
@@ -105,8 +105,8 @@ class Supervisor:
             self._wait(patience - time.monotonic())
 
     def drain(self, end_s: float) -> None:
-        """Waits until no TCP connection is open, or until then."""
-        while time.monotonic() < end_s and any(_connected(one.first) for one in self._containers.values()):
+        """Waits until TCP has closed the connections that programs left behind, or until then."""
+        while time.monotonic() < end_s and any(_is_closing(one.first) for one in self._containers.values()):
             time.sleep(_POLL_S[-1] / 10)
 
     def collect(self) -> dict[str, list[str]]:
@@ -196,21 +196,28 @@ class Supervisor:
 def _ports(process: int) -> set[int]:
     """Ports that somebody listens on in the network of a process, of TCP and UDP."""
     states = {"tcp": _LISTEN, "udp": _CLOSE}
-    return {port for kind, state in states.items() for port, has in _sockets(process, kind) if has == state}
+    return {one.port for kind, state in states.items() for one in _sockets(process, kind) if one.state == state}
 
 
-def _connected(process: int) -> bool:
-    """Whether a TCP connection is open in its network: neither a listener nor what only waits for old packets."""
-    return any(state not in (_LISTEN, _CLOSE, _TIME_WAIT) for _, state in _sockets(process, "tcp"))
+def _is_closing(process: int) -> bool:
+    """Whether its network has a TCP connection that is still open and that no process holds any more."""
+    over = (_CLOSE, _TIME_WAIT)
+    return any(one.inode == 0 and one.state not in over for one in _sockets(process, "tcp"))
 
 
-def _sockets(process: int, kind: str) -> Iterator[tuple[int, str]]:
-    """Local port and state of each, of IPv4 and IPv6 (proc(5), /proc/PID/net/tcp)."""
+class _Socket(NamedTuple):
+    port: int
+    state: str
+    inode: int
+
+
+def _sockets(process: int, kind: str) -> Iterator[_Socket]:
+    """Those of IPv4 and IPv6 (proc(5), /proc/PID/net/tcp)."""
     for name in (kind, f"{kind}6"):
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{process}/net/{name}").read_text().splitlines()[1:]:
                 words = line.split()
-                yield int(words[1].rpartition(":")[2], 16), words[3]
+                yield _Socket(int(words[1].rpartition(":")[2], 16), words[3], int(words[9]))
 
 
 def _signal_all(container: Container, number: int) -> None:
