@@ -37,7 +37,7 @@ def test_the_page_says_what_the_template_says_with_numbers_in_place(name: str) -
 def test_it_has_a_picture_of_a_sane_size_and_a_distance_from_the_kernel(name: str) -> None:
     assert f"](images/{name}.png)" in PAGE[name]
     assert 5_000 < (gallery.DOCS / "images" / f"{name}.png").stat().st_size < 150_000
-    near = re.search(rf"<!-- {name}: kernel -->\n(.+)\n<!-- end -->", PAGE[name])
+    near = re.search(rf"<!-- {name}: kernel -->\n(.+)\n<!-- end -->", PAGE[name], re.DOTALL)
     assert near is not None, "python tools/gallery.py --kernel measures it"
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NUMBER = re.compile(r"@([^@]+)@")
-_WIDTH = 140
-"""Of a line of the page."""
+_WIDTH = 100
+"""Columns of a line of the page."""
 UNKNOWN = "Not compared with the kernel yet."
 _COLOURS = 128
 """Of a picture: lines on white need no more, and the file is a third."""
@@ -147,6 +147,10 @@ def filled(paragraph: str, result: StudyResult) -> str:
     if NUMBER.search(paragraph) is None:
         return paragraph
     text = NUMBER.sub(lambda found: number(" ".join(found[1].split()), result), paragraph)
+    return _wrapped(text)
+
+
+def _wrapped(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
@@ -199,7 +203,8 @@ def sentence(check: Check, ours: StudyResult, theirs: StudyResult) -> str:
         told.append(f"each flow's share {apart.median():.1f} ({apart.max():.1f}) percentage points")
     sets = ", ".join(f"`{field}` {value}" for field, value in check.sets.items())
     points = f"{len(ours.pooled)} points" if len(ours.pooled) > 1 else "one point"
-    return f"Sim and kernel at {points} with {sets}; median difference (largest): {'; '.join(told)}."
+    near = "Median difference between `sim` and `kernel` (the largest in brackets)"
+    return _wrapped(f"Compared at {points} with {sets}. {near}: {'; '.join(told)}.")
 
 
 def compared(ours: StudyResult, theirs: StudyResult, column: str) -> str:

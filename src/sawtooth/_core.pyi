@@ -255,7 +255,7 @@ class Simulation:
         """
 
     def take(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """Rows since the last ``take``, by table and column; see docs/design.md."""
+        """Rows since the last ``take``, by table and column; see docs/reference/tables.md."""
 
     @property
     def now_ns(self) -> int:

@@ -25,7 +25,7 @@ FORMAT = 2
 """Of ``run.json``; a reader refuses a higher one. Format 1 had no checksums of the tables."""
 
 TABLES = ("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams", "responses", "pages", "segments")
-"""Tables that a run may have; docs/design.md lists their columns. Only ``intervals`` is in every run, the last
+"""Tables that a run may have; docs/reference/tables.md lists their columns. Only ``intervals`` is in every run, the last
 four where a source is of their kind."""
 
 _READ = {

@@ -1,4 +1,4 @@
-"""From what the source wrote to a run's tables, with the columns that every engine has (docs/design.md)."""
+"""From what the source wrote to a run's tables, with the columns that every engine has (docs/reference/tables.md)."""
 
 from __future__ import annotations
 
