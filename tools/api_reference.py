@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
@@ -23,11 +24,14 @@ MODULES = {
     "sawtooth.whatif": (),
 }
 """And of each the names that are told: none for those of its ``__all__``."""
+WIDTH = 98
+"""Columns of a line of prose."""
 HEAD = """# The package
 
-What `import sawtooth` and its modules offer, by their docstrings. The command line does nothing that these do not.
-Whatever fails raises `SawtoothError` with a stable [code](errors.md). Results say in a few lines what they hold, and
-show figure and table in a notebook.
+This page lists everything that `import sawtooth` and its modules offer. The text is from the
+docstrings, so `help(sawtooth.run)` prints the same. The command line uses nothing else. Every error
+is a `SawtoothError` with a stable [code](errors.md). Results print a summary in a shell, and show a
+figure and a table in a notebook.
 
 <!-- Written by tools/api_reference.py; a test compares. Do not edit. -->
 """
@@ -58,9 +62,9 @@ def _of(name: str, value: Any) -> Iterator[str]:
         if own.startswith("_") or not inspect.getdoc(plain):
             continue
         if isinstance(member, (property, cached_property)):
-            yield f"- **`.{own}`**: {_item(member)}"
+            yield _prose(member, f"- **`.{own}`**: ", "  ")
         elif inspect.isfunction(plain) and plain.__module__.startswith("sawtooth"):
-            yield f"- **`.{own}{_arguments(plain)}`**: {_item(plain)}"
+            yield _prose(plain, f"- **`.{own}{_arguments(plain)}`**: ", "  ")
 
 
 def _signature(name: str, value: Any) -> str:
@@ -77,14 +81,25 @@ def _arguments(value: Any) -> str:
     return told.replace("pathlib._local.", "").replace("pathlib.", "")
 
 
-def _prose(value: Any) -> str:
-    text = inspect.getdoc(value) or ""
-    return text.replace("``", "`")
+def _prose(value: Any, first: str = "", indent: str = "") -> str:
+    """A docstring after ``first``, wrapped to the page's width; indented code stays as it is."""
+    text = (inspect.getdoc(value) or "").replace("``", "`")
+    parts = re.split(r"\n\s*\n|\n(?=- )", text)
+    return "\n\n".join(_wrapped(part, first if number == 0 else "", indent) for number, part in enumerate(parts))
 
 
-def _item(value: Any) -> str:
-    """A docstring as an item of a list: its later paragraphs belong to it."""
-    return _prose(value).replace("\n", "\n  ")
+def _wrapped(text: str, first: str, indent: str) -> str:
+    if text.startswith("    "):
+        return textwrap.indent(text, indent)
+    hanging = indent + ("  " if text.startswith("- ") else "")
+    return textwrap.fill(
+        " ".join((first + text).split()),
+        WIDTH,
+        initial_indent="" if first else indent,
+        subsequent_indent=hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
-"""What does TCP get out of a path with this rate, delay, queue and loss?
+"""Sawtooth tells you what TCP gets out of a network path with a given rate, delay, queue and packet loss.
 
     >>> import sawtooth
     >>> scenario = sawtooth.Scenario(path={"rate": "50 Mbit/s", "rtt": "20 ms", "loss": "1%"})
-    >>> run = sawtooth.run(scenario)                # a Run: pandas tables of what was seen
+    >>> run = sawtooth.run(scenario)                # a Run: the results as pandas tables
     >>> sawtooth.run(scenario, seeds=[1, 2, 3]).mean()   # Runs: means over the seeds, with an interval; .plot()
-    >>> result = sawtooth.run("one-percent-loss")   # a shipped study: a StudyResult
+    >>> result = sawtooth.run("one-percent-loss")   # a study that comes with it: a StudyResult
     >>> sawtooth.report(result)                     # the path of report.html
-    >>> sawtooth.read_capture("slow.pcap").connections   # what its TCP connections tell, a table
+    >>> sawtooth.read_capture("slow.pcap").connections   # a table of its TCP connections
     >>> sawtooth.find(scenario, vary="path.loss=0.0001%..5%", want="goodput >= 90% of path.rate").interval
     >>> sawtooth.predict(rate="2.5 Gbit/s", rtt="140 ms", loss="1.5%")  # closed forms, a table
     >>> sawtooth.query("SELECT study, cc, mean_mbps FROM summary WHERE seed = 'all'")   # SQL over all results, a table
-    >>> next(sawtooth.watch("not cc bbr"))["connections"]   # what holds the connections of this host back
+    >>> next(sawtooth.watch("not cc bbr"))["connections"]   # what limits the connections of this host
     >>> [check.name for check in sawtooth.doctor() if not check.works]   # what does not work on this machine
 
-Everything is imported at first use, so that ``import sawtooth`` costs nothing.
+Every name is imported on first use, so ``import sawtooth`` is fast.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Importing the modules ``sawtooth.run`` and ``sawtooth.report`` must not hide the verbs of the same names."""
+    """The verbs ``run`` and ``report`` stay callable after the modules ``sawtooth.run`` and ``sawtooth.report`` are
+    imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _HOME and isinstance(value, ModuleType)):

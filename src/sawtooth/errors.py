@@ -1,10 +1,10 @@
-"""What can go wrong, each with a stable code.
+"""Every error that Sawtooth raises, each with a stable code.
 
     Exception
     └── SawtoothError              code, message, file, field, fix
-        └── InputError             also a ValueError: something that was given is wrong
+        └── InputError             also a ValueError: an input is wrong
 
-A caller tells errors apart by ``code``: codes never change their meaning, messages may. ``CODES`` lists them all, and
+Tell errors apart by ``code``: a code never changes its meaning, messages may. ``CODES`` lists all codes;
 docs/reference/errors.md explains each.
 """
 
@@ -27,7 +27,7 @@ _LONGEST_PATH = 400
 MORE_MEMORY = "raise the limit (ulimit -v unlimited), end other programs, or use fewer workers: --jobs 1"
 
 CODES: dict[str, int] = {
-    # What was given is wrong.
+    # The input is wrong.
     "file-not-found": BAD_INPUT,
     "file-unreadable": BAD_INPUT,
     "not-toml": BAD_INPUT,
@@ -79,7 +79,7 @@ CODES: dict[str, int] = {
     "bad-measure": BAD_INPUT,
     "compile-failed": BAD_INPUT,
     "module-refused": BAD_INPUT,
-    # What was given is fine; doing it failed.
+    # The input is right, but the work failed.
     "unwritable-output": FAILURE,
     "disk-full": FAILURE,
     "out-of-memory": FAILURE,
@@ -102,18 +102,18 @@ CODES: dict[str, int] = {
     "missing-capability": FAILURE,
     "probe-failed": FAILURE,
     "internal": FAILURE,
-    # Somebody pressed Ctrl-C.
+    # The user pressed Ctrl-C.
     "interrupted": INTERRUPTED,
 }
-"""Every code, and the exit status of the command line that ends with it."""
+"""Every code, with the exit status of the command line."""
 
 
 class SawtoothError(Exception):
-    """One clear message: what is wrong, where, and how to put it right.
+    """An error with a clear message: what is wrong, where, and how to fix it.
 
     ``file`` is the file that was read or written, ``field`` the dotted path inside it (``flows.0.cc``), ``fix`` a
-    sentence or a value that would be accepted; as text, all four are fit for a terminal, shortened where they are long.
-    Raises ValueError for a code that is not in ``CODES``.
+    sentence or an accepted value. As text, all are safe for a terminal and shortened if they are long. Raises
+    ValueError for a code that is not in ``CODES``.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class SawtoothError(Exception):
         return CODES[self.code]
 
     def at(self, *, file: str | PathLike[str] | None = None, field: str | None = None) -> SawtoothError:
-        """The same error with the file and field filled in where it did not know them yet."""
+        """The same error, with file and field added if it had none."""
         known_file = self.file if self.file is not None else file
         known_field = self.field if self.field is not None else field
         return type(self)(self.code, self.message, file=known_file, field=known_field, fix=self.fix)
@@ -151,16 +151,16 @@ class SawtoothError(Exception):
         return said + (f"\nfix: {sentence(self.fix)}" if self.fix else "")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Workers in other processes hand errors back pickled; keyword arguments need a helper for that.
+        # Worker processes return errors pickled, and pickle cannot pass keyword arguments without a helper.
         return _rebuild, (type(self), self.code, self.message, self.file, self.field, self.fix)
 
 
 class InputError(SawtoothError, ValueError):
-    """Something that was given is wrong: a field, a quantity, a file. Also a ValueError."""
+    """An input is wrong: a field, a quantity, a file. Also a ValueError."""
 
 
 def unforeseen(error: BaseException) -> SawtoothError:
-    """What is said of an exception that nothing else answers: ``out-of-memory``, or ``internal``, a defect of ours."""
+    """Wraps an unexpected exception: ``out-of-memory``, or ``internal`` for a defect in Sawtooth."""
     if _wants_memory(error):
         return SawtoothError("out-of-memory", "there is not enough memory for this", fix=MORE_MEMORY)
     last = traceback.extract_tb(error.__traceback__)[-1:]
@@ -170,7 +170,8 @@ def unforeseen(error: BaseException) -> SawtoothError:
 
 
 def _wants_memory(error: BaseException | None) -> bool:
-    """Python has a word for it of its own; the system says so where it loads a library, or starts a program."""
+    """Whether memory ran out: Python raises MemoryError; the system reports it when it loads a library or starts a
+    program."""
     if isinstance(error, ImportError):
         return "failed to map segment" in str(error) or "cannot allocate memory" in str(error).lower()
     if isinstance(error, OSError):
@@ -185,16 +186,16 @@ def _rebuild(
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known name that looks most like ``word``, or None when nothing does."""
+    """The known name most similar to ``word``; None if no name is similar."""
     by_lower = {name.lower(): name for name in known}
-    # Of two letters one may be another.
+    # Among two letters, one may differ.
     cutoff = 0.6 if len(word) > 2 else 0.5
     found = difflib.get_close_matches(word.lower()[:200], by_lower, n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else None
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """A fix for an unknown name: the nearest one, or all of them when they are few."""
+    """A fix for an unknown name: the most similar one, or the list of all if there are few."""
     names = list(known)
     near = nearest(word, names)
     if near is not None:

@@ -1,4 +1,4 @@
-"""Meta: what every engine that sends packets says of its run in the same words: names, limits, warnings."""
+"""Meta: what every packet-level engine records about a run in the same form: names, limits, warnings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _LIMITED_SHARE = 0.1
 _MOST_LINES = 8
-"""Flows whose limits are told one by one."""
+"""Flows whose limits are listed one by one."""
 _BY_MARKS = {("dctcp", None), ("prague", None), ("bbr3", "ecn")}
-"""Controls, with their variants, that are what they are by ECN's marks."""
+"""Controls, with their variants, that depend on ECN marks."""
 
 
 def names(compiled: Compiled) -> dict[str, list[str]]:
-    """For ``meta["names"]``: of each column of indices in a run's tables, the names behind the numbers."""
+    """For ``meta["names"]``: the names behind the numbers in each index column of a run's tables."""
     return {
         "flow": [one.name for one in compiled.flows],
         "transmitter": [one.name for one in compiled.transmitters],
@@ -32,9 +32,8 @@ def names(compiled: Compiled) -> dict[str, list[str]]:
 
 
 def limits(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[dict[str, Any]]:
-    """For ``meta["limits"]``: what limits each flow of the scenario (docs/explanation/measures.md), by the rule of the
-    core (``crates/limits``), which the page of the laboratory has too.
-    """
+    """For ``meta["limits"]``: what limits each flow (docs/explanation/measures.md). The rule is in the core
+    (``crates/limits``); the laboratory's page uses the same one."""
     import numpy as np
 
     from sawtooth._core import FlowLimits
@@ -42,7 +41,7 @@ def limits(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[dict[str
     found = FlowLimits(compiled.to_json())
     for name, columns in FlowLimits.tables():
         for part in groups(tables, name, columns) if name in tables else ():
-            # What an engine does not count is not known, and limits nothing.
+            # A limit that the engine does not count is unknown and limits nothing.
             known = part.reindex(columns=columns).to_numpy(float)
             found.add(name, np.ascontiguousarray(known.T).reshape(-1))
     told: list[dict[str, Any]] = json.loads(found.told(compiled.duration_ns / 1e9))
@@ -50,7 +49,7 @@ def limits(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[dict[str
 
 
 def limit_lines(limited: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What ``limits`` said, a line a flow."""
+    """The result of ``limits`` in words, one line per flow."""
     lines = [
         f"{one['flow']}: {one['words']}" + (f", {one['share']:.0%} of the time" if one["share"] else "")
         for one in limited[:_MOST_LINES]
@@ -60,9 +59,9 @@ def limit_lines(limited: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def warnings(scenario: Scenario, tables: Mapping[str, DataFrame], limited: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Sentences, what makes the figures meaningless first: nothing limits a flow's rate, a control that lives by marks
-    gets none, what is given does nothing, a socket buffer was the limit, a flow delivered nothing, a loss took whole
-    super-packets. ``limited`` is what ``limits`` said.
+    """Warning sentences, the most serious first: nothing limits a flow's rate; a control that depends on marks gets
+    none; a setting has no effect; a socket buffer was the limit; a flow delivered nothing; losses took whole
+    super-packets. ``limited`` is the result of ``limits``.
     """
     compiled = scenario.compile()
     return [
@@ -76,7 +75,7 @@ def warnings(scenario: Scenario, tables: Mapping[str, DataFrame], limited: Seque
 
 
 def idle(scenario: Scenario) -> list[str]:
-    """What is given and does nothing: changes when the run is over, reordering where there is no delay."""
+    """Settings without effect: changes after the run's end, reordering on a link without delay."""
     tables: dict[str, Path | Direction | Link] = {} if scenario.path is None else {"path": scenario.path}
     for index, drawn in enumerate(scenario.links):
         at = f"links.{index}"
@@ -98,7 +97,7 @@ def idle(scenario: Scenario) -> list[str]:
 
 
 def _unlimited(compiled: Compiled) -> list[str]:
-    """Flows whose data passes no transmitter: what they get says how the engine computes, not what a path gives."""
+    """Flows whose data crosses no transmitter. Their goodput depends on how the engine computes, not on a path."""
     found = []
     for flow in compiled.flows:
         if not compiled.transmitters_of(flow.forward):
@@ -111,7 +110,7 @@ def _unlimited(compiled: Compiled) -> list[str]:
 
 
 def _unmarked(compiled: Compiled) -> list[str]:
-    """Flows whose control needs ECN, to which the receiving host does not agree (``tcp_ecn`` 0)."""
+    """Flows whose control needs ECN although the receiving host does not agree to it (``tcp_ecn`` 0)."""
     return [
         f'flow "{flow.name}": without ECN, {flow.cc} slows down only after losses. The receiving host '
         "does not negotiate ECN: set host.ecn = 2, Linux's default"
@@ -142,7 +141,8 @@ def _silent(compiled: Compiled, tables: Mapping[str, DataFrame]) -> list[str]:
 
 
 def _offloaded(compiled: Compiled) -> list[str]:
-    """TCP hands whole super-packets to its own host's queueing discipline."""
+    """Flows that hand whole super-packets to their own host's queueing discipline, where loss drops all of one at
+    once."""
     found = []
     for flow in compiled.flows:
         first = compiled.links[flow.forward[0]]

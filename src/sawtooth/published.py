@@ -1,8 +1,8 @@
-"""Figures that others published, to be set beside ours: a CSV of figures, and a TOML that says whose they are.
+"""Published figures, to compare with your results: a CSV of figures, and a TOML that names their source.
 
-The package ships some by name (``one-percent-loss``, ``long-fat-path``); a study may name a file of its own. A figures
-file has a column ``mean_mbps``, any of the other statistics, and key columns with the names of the study's columns.
-Rows with ``trusted`` = ``no`` are shown and never compared with.
+Some come with the package, by name (``one-percent-loss``, ``long-fat-path``); a study may name its own file. A figures
+file has a column ``mean_mbps``, any of the other statistics, and key columns named like the study's columns. Rows with
+``trusted`` = ``no`` are shown but never compared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _OTHERS = ("trusted", "note")
 
 @dataclass(frozen=True)
 class Published:
-    """``figures`` (a table), whose they are (``source``), how they were made (``setting``) and what to beware of."""
+    """A table of published figures (``figures``), with ``source`` (who published them), ``setting`` (how they were
+    measured) and caveats."""
 
     name: str
     figures: DataFrame
@@ -42,11 +43,12 @@ class Published:
 
     @property
     def keys(self) -> list[str]:
-        """Columns that say which point a row belongs to."""
+        """The columns that identify a row's point."""
         return [name for name in self.figures.columns if name not in (*STATISTICS, *_OTHERS)]
 
     def row(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The row whose key columns have these values; more columns in ``key`` do not matter. None: not published."""
+        """The row whose key columns have these values; None if it was not published. Extra columns in ``key`` are
+        ignored."""
         found = self.figures
         for name in self.keys:
             if name not in key:
@@ -59,7 +61,7 @@ class Published:
         return None if found.empty else {str(name): value for name, value in found.iloc[0].items()}
 
     def figure(self, key: Mapping[str, Any], column: str = "mean_mbps", *, untrusted: bool = False) -> float:
-        """One trusted figure of that point; NaN where none was published or, by default, where it is a misprint."""
+        """One published figure of a point; NaN if there is none or, by default, if it is not trusted (a misprint)."""
         row = self.row(key)
         if row is None or column not in row or not (row["trusted"] or untrusted):
             return math.nan
@@ -67,15 +69,15 @@ class Published:
 
 
 def shipped() -> list[str]:
-    """Names of the figures that come with the package."""
+    """Names of the published figures that come with the package."""
     return sorted(entry.name.removesuffix(".toml") for entry in _home().iterdir() if entry.name.endswith(".toml"))
 
 
 def load(name: str, *, beside: Path | None = None, source: str = "") -> Published:
-    """Figures that are shipped under ``name``, or a CSV file (a path from the directory ``beside``).
+    """Loads published figures by name, or from a CSV file (a path relative to the directory ``beside``).
 
-    ``source`` says whose figures a file of one's own holds. Raises SawtoothError ``bad-published`` when there is no
-    such file, when it cannot be read, or when a column is absent or not a number.
+    ``source`` says who published the figures in your own file. Raises SawtoothError ``bad-published`` if there is no
+    such file, if it cannot be read, or if a column is missing or not a number.
     """
     if not name.endswith(".csv"):
         if name not in shipped():
@@ -112,7 +114,7 @@ def _table(text: str, origin: str) -> DataFrame:
         if text.partition("\n")[0].count(",") >= _MOST_COLUMNS:
             raise ValueError(f"more than {_MOST_COLUMNS} columns")
         with warnings.catch_warnings():
-            # Lines with more values than there are names would lose some.
+            # Without this, extra values in a line would be dropped silently.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = pd.read_csv(io.StringIO(text), index_col=False)
         table.columns = pd.Index([plain(name) for name in table.columns])

@@ -1,4 +1,4 @@
-"""Run: what an engine saw when it answered one scenario, and its place on disk."""
+"""Run: the result of one scenario on one engine, and its files on disk."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FORMAT = 2
-"""Of ``run.json``; a reader refuses a higher one. Format 1 had no checksums of the tables."""
+"""Format version of ``run.json``. A reader refuses a higher version. Format 1 has no checksums of the tables."""
 
 TABLES = ("intervals", "tcp_info", "queues", "links", "probes", "flows", "datagrams", "responses", "pages", "segments")
-"""Tables that a run may have; docs/reference/tables.md lists their columns. Only ``intervals`` is in every run, the last
-four where a source is of their kind."""
+"""Tables that a run may have; docs/reference/tables.md lists their columns. Every run has ``intervals``. The last four
+exist only with sources of their kind."""
 
 _READ = {
     "intervals": ("t_s", "flow", "goodput_bps"),
@@ -35,17 +35,16 @@ _READ = {
     "probes": ("t_s", "probe", "rtt_s"),
     "queues": ("t_s", "transmitter"),
 }
-"""Columns without which a table is not the one that its name says."""
+"""Columns that each table must have; without them it is not that table."""
 
 
 @dataclass(frozen=True, repr=False)
 class Run(Drawn):
-    """What was seen: a scenario, the engine's name, tables, and ``meta`` (versions, warnings, names of the indices).
+    """The result of one run: the scenario, the engine's name, the tables, and ``meta`` (versions, warnings, names of
+    indices).
 
-    A table of more than 131,072 rows is read when it is first asked for (``sawtooth.rows``).
-
-    ``meta`` holds JSON values only. ``meta["warnings"]``, where there, is a list of sentences for the reader,
-    ``meta["limits"]`` what limits each flow.
+    A table of more than 131,072 rows is read on first use (``sawtooth.rows``). ``meta`` contains JSON values only:
+    ``meta["warnings"]`` is a list of sentences, if there are any, and ``meta["limits"]`` says what limits each flow.
     """
 
     scenario: Scenario
@@ -55,22 +54,23 @@ class Run(Drawn):
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences that the reader of the figures must know."""
+        """Sentences that anyone who uses the figures must read."""
         return [str(warning) for warning in self.meta.get("warnings", [])]
 
     @property
     def limits(self) -> list[dict[str, Any]]:
-        """What limits each flow, the largest of what holds it back: ``flow``, ``limit``, ``share`` of its time,
-        ``shares`` of all limits, ``words``, ``takers`` of a shared rate (docs/explanation/measures.md). Empty: the
-        engine does not say.
+        """What limits each flow, one dictionary per flow: ``flow``, ``limit`` (the largest limit), ``share`` (of the
+        flow's time), ``shares`` (of all limits), ``words``, and ``takers`` of a shared rate. Empty if the engine does
+        not provide it. See docs/explanation/measures.md.
         """
         return [dict(one) for one in self.meta.get("limits", [])]
 
     def save(self, directory: Path | str) -> Path:
-        """Writes Parquet tables, and ``run.json`` with the SHA-256 of each; the directory appears whole or not at all.
+        """Writes the tables as Parquet, and ``run.json`` with the SHA-256 of each. The directory appears complete or
+        not at all.
 
-        Raises SawtoothError ``unwritable-output`` (also when the directory exists: results are never overwritten) or
-        ``disk-full``.
+        Raises SawtoothError ``disk-full``, or ``unwritable-output`` (also if the directory exists: results are never
+        overwritten).
         """
         target = Path(directory)
         checksums = {}
@@ -95,22 +95,22 @@ class Run(Drawn):
 
     @classmethod
     def load(cls, directory: Path | str, *, tables: Sequence[str] | None = None) -> Run:
-        """Reads what ``save`` wrote; ``tables`` names those wanted, all without it.
+        """Reads what ``save`` wrote; ``tables`` names the tables to read (default: all).
 
-        Raises SawtoothError ``not-a-result`` for a directory that is not a whole result of a version known here, and
-        for a table that is damaged or another one's, naming its file.
+        Raises SawtoothError ``not-a-result`` if the directory is not a complete result of a known version. The error
+        names the file if a table is damaged or belongs to another run.
         """
         source = Path(directory)
         path = source / "run.json"
         described = read_description(path, FORMAT)
         try:
             known = described["tables"]
-            # Format 1 had a list of names.
+            # Format 1 has a list of names.
             checksums = known if isinstance(known, dict) else dict.fromkeys(known)
             scenario = Scenario.from_dict(described["scenario"])
             engine, meta = str(described["engine"]), _meta(described["meta"])
         except (KeyError, TypeError, ValueError) as error:
-            # A SawtoothError of the scenario is a ValueError too.
+            # An InputError about the scenario is a ValueError too.
             raise not_a_result(f"is not the description of a run: {reason(error)}", path) from error
         if "intervals" not in checksums:
             raise not_a_result("has no table of intervals", path)
@@ -120,7 +120,7 @@ class Run(Drawn):
 
 
 def _meta(found: Any) -> dict[str, Any]:
-    """``found`` where it holds what readers of ``meta`` rely on, else TypeError or ValueError."""
+    """Returns ``found`` if it has what readers of ``meta`` rely on. Raises TypeError or ValueError otherwise."""
     meta = dict(found)
     limits = [dict(one) for one in meta.get("limits", [])]
     if not all({"flow", "limit", "share", "words"} <= one.keys() for one in limits):
@@ -133,7 +133,8 @@ def _meta(found: Any) -> dict[str, Any]:
 
 
 def _table(path: Path, digest: str | None) -> DataFrame | rows.Stored:
-    """A table whose bytes are those that were saved. ``digest`` is None in a run of format 1: not known."""
+    """Reads a table and checks that its bytes are the saved ones. ``digest`` is None (unknown) for a run of format
+    1."""
     import pyarrow
 
     try:
@@ -143,7 +144,7 @@ def _table(path: Path, digest: str | None) -> DataFrame | rows.Stored:
         table = rows.load(path)
         names = table.names() if isinstance(table, rows.Stored) else list(table.columns)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, pyarrow.ArrowException) as error:
-        # Damaged metadata comes out of pandas and pyarrow as any of these.
+        # With damaged metadata pandas and pyarrow raise any of these.
         raise not_a_result(f"is not a whole table: {reason(error)}", path) from error
     missing = [column for column in _READ.get(path.stem, ()) if column not in names]
     if missing:
@@ -152,19 +153,20 @@ def _table(path: Path, digest: str | None) -> DataFrame | rows.Stored:
 
 
 def is_saved(directory: Path) -> bool:
-    """True when ``directory`` holds a whole run. ``save`` renames last, so the description is enough to tell."""
+    """True if ``directory`` contains a complete run. ``save`` renames last, so the description's presence is enough."""
     return (directory / "run.json").is_file()
 
 
 def saved_checksum(directory: Path, table: str) -> str | None:
-    """The SHA-256 of a saved run's table; None: it has none, or is of format 1. Raises SawtoothError as ``load``."""
+    """The SHA-256 of a saved run's table; None if it has no such table or is of format 1. Raises SawtoothError as
+    ``load`` does."""
     known = read_description(directory / "run.json", FORMAT).get("tables")
     return known.get(table) if isinstance(known, dict) else None
 
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Versions of what a result depends on. ``core`` is a digest of the simulator's very build."""
+    """Versions of everything that a result depends on. ``core`` is a digest of the simulator's exact build."""
     found = {"python": platform.python_version()}
     for package in ("sawtooth", "numpy", "pandas", "pyarrow"):
         try:

@@ -1,7 +1,7 @@
-"""Shown: values that say in a few lines what they hold, in a shell by ``repr``, in a notebook with figure and table.
+"""Shown: base classes of values that print a summary in a shell (``repr``) and show a figure and a table in a notebook.
 
-How, is for ``sawtooth.display`` to say, which knows statistics, tables and figures: far above the values. It is loaded
-when somebody looks.
+``sawtooth.display`` does the formatting. It needs statistics, tables and figures, so it is loaded only when a value is
+shown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """Its ``repr`` and its HTML are ``sawtooth.display``'s."""
+    """A value whose ``repr`` and HTML come from ``sawtooth.display``."""
 
     __slots__ = ()
 
@@ -26,13 +26,13 @@ class Shown:
 
 
 class Drawn(Shown):
-    """One that has a figure."""
+    """A value that also has a figure."""
 
     __slots__ = ()
 
     def plot(self) -> Figure:
-        """Its main figure, as Matplotlib's; to be saved: ``.plot().savefig("one.png")``.
+        """Draws the main figure with Matplotlib; save it with ``.plot().savefig("one.png")``.
 
-        Raises SawtoothError ``too-short`` where there is nothing to draw.
+        Raises SawtoothError ``too-short`` if there is nothing to draw.
         """
         return import_module("sawtooth.display").plot(self)  # type: ignore[no-any-return]

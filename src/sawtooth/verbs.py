@@ -1,4 +1,4 @@
-"""The verbs of the package: values in, values out. The command line calls the same functions as these do."""
+"""The package's main functions. They take and return values, and the command line calls the same functions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SCHEMAS = ("scenario", "study")
 
 
 def load(path: str | PathLike[str]) -> Scenario | Study:
-    """The scenario or study of a TOML file, ``-`` for standard input, or a shipped study by its name.
+    """Loads a scenario or study: a TOML file, ``-`` for standard input, or the name of a bundled study.
 
-    A study has a table ``scenario``. Raises SawtoothError with the file, the field and a fix.
+    A file with a table ``scenario`` is a study. Raises SawtoothError, which names the file, the field and a fix.
     """
     from sawtooth.study.files import read_tables
     from sawtooth.study.shipped import found
@@ -91,16 +91,21 @@ def run(
     jobs: int | None = None,
     **options: Any,
 ) -> Run | Runs | StudyResult:
-    """Runs a scenario (answer: a Run, with ``seeds`` Runs, both in memory) or a study (a StudyResult, on disk).
+    """Runs a scenario or a study, given as an object, as a file or as the name of a study that comes with Sawtooth.
 
-    Given itself, its file, or the name of a shipped study.
+    Returns a ``Run`` for a scenario (in memory), ``Runs`` for a scenario with ``seeds`` (in memory), and a
+    ``StudyResult`` for a study (on disk).
 
-    ``seeds``, like ``[1, 2, 3]``, run it once for each instead of its own; ``jobs`` is how many at once (one a core).
-    The answer has ``mean()``, over the seeds, and ``plot()``. ``overrides`` are fields by dotted path. ``quiet=False``
-    shows a progress bar on what takes longer than two seconds.
-    ``options``, for a study only: ``out``, the directory for results ("results"); ``executor``, anything with the
-    interface of ``concurrent.futures`` whose workers see ``out``, instead of worker processes, which import nothing of
-    the script that calls; ``full``, the whole study; ``capture`` and ``capture_at``, as on the command line.
+    - ``engine``: "sim" (default), "kernel", "netns" or "model".
+    - ``overrides``: fields to change, by dotted path: ``{"path.loss": "1%"}``.
+    - ``seeds``: a list such as ``[1, 2, 3]``; each is run, instead of the file's own seed. ``mean()`` of the result
+      averages over them; ``plot()`` draws it.
+    - ``jobs``: how many runs at once (default: one per core).
+    - ``quiet=False``: show a progress bar if it takes longer than two seconds.
+    - ``options``, for studies only: ``out``, the directory for results (default "results"); ``executor``, an object
+      with the interface of ``concurrent.futures`` whose workers see ``out``, instead of worker processes (which do not
+      import the calling script); ``full=True``, the study's full version; ``capture`` and ``capture_at``, as on the
+      command line.
 
     Raises SawtoothError.
     """
@@ -157,15 +162,22 @@ def find(
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = True,
 ) -> Found | Frontier | Answers:
-    """The value of a field from which on, or up to which, something holds: ``vary="path.loss=0.0001%..5%"``,
-    ``want="goodput >= 90% of path.rate"``.
+    """Finds the value of a field at which a goal begins or ceases to hold: for example the highest loss at which
+    ``goodput >= 90% of path.rate``.
 
-    Of a scenario a ``Found``; for a list of two or three ranges a ``Frontier``: what the last field must be for values
-    of the others, and where on it ``minimize`` is least, a field or a cost made of fields. Of a study that varies
-    something ``Answers``, one for each point, where ``vary`` and ``want`` may be in its table ``[find]``. ``scale`` is
-    "log" or "linear"; ``within`` how near the ends of the 95% interval are to be to the answer, "10%"; ``runs`` how
-    many there may be for one answer, 400, or 1200 and 4000 of two and three unknowns; ``check`` another engine that is
-    asked at the answer; ``executor`` a ``sawtooth.cluster.Cluster`` whose workers make the runs. Raises SawtoothError.
+    Returns a ``Found`` for a scenario; a ``Frontier`` if ``vary`` is a list of two or three ranges: which value the
+    last field needs for given values of the others; ``Answers``, one per point, for a study that varies something.
+
+    - ``vary``: the field and its range, "path.loss=0.0001%..5%". A study may have it in its table ``[find]``.
+    - ``want``: the goal, "goodput >= 90% of path.rate". A study may have it in its table ``[find]``.
+    - ``minimize``: a field, or a cost computed from fields; the answer says where on the frontier it is smallest.
+    - ``scale``: "log" or "linear".
+    - ``within``: target for the ends of the 95% interval, relative to the answer, "10%".
+    - ``runs``: budget for one answer (default: 400; 1200 with two unknowns, 4000 with three).
+    - ``check``: another engine, which is run at the answer.
+    - ``executor``: a ``sawtooth.cluster.Cluster`` whose workers do the runs.
+
+    Raises SawtoothError.
     """
     from sawtooth.finding import find as search
 
@@ -189,9 +201,10 @@ def find(
 
 
 def predict(*, rate: str, rtt: str, loss: str, cc: str | None = None, **options: Any) -> DataFrame:
-    """Closed-form estimates for a path, one row a congestion control; quantities are text with units.
+    """Estimates goodput from closed forms, without a simulation. Returns a table with one row per congestion control.
 
-    ``options`` are those of ``engines.model.predict``: queue, mss, hz. Raises SawtoothError.
+    Quantities are strings with units. ``options`` are ``queue``, ``mss`` and ``hz``, as in ``engines.model.predict``.
+    Raises SawtoothError.
     """
     from sawtooth.engines import model
 
@@ -199,7 +212,8 @@ def predict(*, rate: str, rtt: str, loss: str, cc: str | None = None, **options:
 
 
 def report(result: StudyResult | str | PathLike[str]) -> Path:
-    """Writes the HTML report of a study's result, given itself, its directory or its name, and returns its path.
+    """Writes the HTML report of a study's result and returns its path. ``result`` is the object, its directory or its
+    name.
 
     Raises SawtoothError: ``not-a-result``, ``file-not-found``, ``unwritable-output``, ``disk-full``.
     """
@@ -213,7 +227,7 @@ def report(result: StudyResult | str | PathLike[str]) -> Path:
 
 
 def schema(kind: str = "scenario") -> Mapping[str, Any]:
-    """JSON Schema (2020-12) of a "scenario" or "study" file. Raises SawtoothError ``unknown-name``."""
+    """Returns the JSON Schema (2020-12) of a "scenario" or "study" file. Raises SawtoothError ``unknown-name``."""
     if kind not in SCHEMAS:
         raise InputError("unknown-name", f'there is no schema of "{kind}"', fix=suggestion(kind, SCHEMAS))
     if kind == "scenario":
@@ -224,11 +238,11 @@ def schema(kind: str = "scenario") -> Mapping[str, Any]:
 
 
 def query(sql: str | None = None, *, directory: str | PathLike[str] = "results", latest: bool = False) -> DataFrame:
-    """What ``sawtooth query`` answers: SQL over all results below ``directory``, as a table.
+    """Runs an SQL query over all results below ``directory`` and returns a table.
 
-    Without ``sql`` the views that there are, a row a column: ``view``, ``column``. ``latest``: only the newest finished
-    result of each study. Needs the extra ``query``. Raises SawtoothError ``tool-missing``, ``bad-query``,
-    ``file-not-found``.
+    Without ``sql`` it lists the available views, one row per column: ``view``, ``column``. ``latest=True`` uses only
+    the newest finished result of each study. Needs the extra ``query``. Raises SawtoothError ``tool-missing``,
+    ``bad-query``, ``file-not-found``.
     """
     from sawtooth.results.query import query as ask
     from sawtooth.results.query import views
@@ -252,13 +266,19 @@ def watch(
     netns: str | None = None,
     replay: str | PathLike[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """What ``sawtooth watch --json`` prints: the TCP connections of this host, look after look, a dictionary each.
+    """Samples this host's TCP connections and says what limits each. Yields one dictionary per sample.
 
-    ``pandas.DataFrame(look["connections"])`` is a table of them (docs/reference/watch.md). One look:
-    ``next(sawtooth.watch())``. ``filter`` is in the words of ss, ``interval`` in seconds, ``count`` ends it after so
-    many looks; ``top`` connections at most, first by ``sort``; ``netns`` is another network namespace, ``replay`` a
-    file that ``sawtooth watch --record`` wrote, instead of this host. Raises SawtoothError ``out-of-range``,
-    ``bad-usage``, ``unknown-name``, ``not-a-recording``, ``unsupported`` where the kernel does not tell.
+    One sample: ``next(sawtooth.watch())``; ``pandas.DataFrame(sample["connections"])`` is its table (columns:
+    docs/reference/watch.md).
+
+    - ``filter``: which connections, in the syntax of ``ss``.
+    - ``interval``: seconds between samples. ``count``: stop after this many.
+    - ``top``: at most this many connections, ordered by ``sort``.
+    - ``netns``: another network namespace instead of this host's.
+    - ``replay``: a file that ``sawtooth watch --record`` wrote, instead of live data.
+
+    Raises SawtoothError ``out-of-range``, ``bad-usage``, ``unknown-name``, ``not-a-recording``, or ``unsupported`` if
+    the kernel does not provide this information.
     """
     from sawtooth.watch.looks import describing
 
@@ -266,10 +286,10 @@ def watch(
 
 
 def doctor() -> list[Check]:
-    """What ``sawtooth doctor`` finds on this machine, one check after the other: whether it works, and if not why.
+    """Checks what works on this machine, and why something does not. Returns one ``Check`` per feature.
 
-    ``[one.name for one in sawtooth.doctor() if not one.works]``; the engines are "engine sim" and so on. It boots a
-    guest to find out, which takes some seconds.
+    ``[one.name for one in sawtooth.doctor() if not one.works]`` lists what fails. Engines are named "engine sim" and so
+    on. It boots a guest, which takes a few seconds.
     """
     from sawtooth.doctor import checks, examine
 

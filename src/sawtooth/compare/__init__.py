@@ -1,4 +1,4 @@
-"""Compare: the same scenario or study as several engines or settings answered it, side by side."""
+"""Compare: the same scenario or study from several engines or settings, side by side."""
 
 from sawtooth.compare.comparison import Comparison, compare, tolerance
 from sawtooth.compare.figure import draw

@@ -1,7 +1,7 @@
-"""Comparison: differences of throughput between subjects, with intervals, and whether they stay within a tolerance.
+"""Comparison: differences of goodput between subjects, with intervals, and whether they are within a tolerance.
 
-The interval is that of a difference of independent means (``stats.interval``). Against a tolerance it is read as a test
-of equivalence reads it (Schuirmann 1987): all of it inside, all of it outside, or these runs are inconclusive.
+The interval is that of a difference of independent means (``stats.interval``). It is read like a test of equivalence
+(Schuirmann 1987): the whole interval inside the tolerance, the whole outside, or inconclusive.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ class Comparison(Shown):
 
     @property
     def outside(self) -> int:
-        """Rows whose mean differs by more than the tolerance, all of the interval."""
+        """Number of rows whose whole interval is outside the tolerance."""
         return self._count(OUTSIDE)
 
     @property
     def unknown(self) -> int:
-        """Rows about which these runs are inconclusive: the interval reaches across the tolerance."""
+        """Number of inconclusive rows: the interval crosses the tolerance."""
         return self._count(UNKNOWN)
 
     @property
     def spans(self) -> tuple[tuple[float, float], ...]:
-        """Of each subject, what seconds its means are of: the first and the last of all its cells."""
+        """For each subject, the seconds that its means cover: the first and the last over all its cells."""
         return tuple(one.span_s for one in self.subjects)
 
     @property
     def notes(self) -> list[str]:
-        """Sentences for the reader: runs whose beginning changes their mean."""
+        """Sentences for the reader, about runs whose beginning changes their mean."""
         found = []
         for label, subject in zip(self.labels, self.subjects, strict=True):
             courses = [
@@ -71,7 +71,7 @@ class Comparison(Shown):
         return int((self.table["verdict"] == verdict).sum())
 
     def describe(self) -> dict[str, Any]:
-        """As JSON values; what is not known is null."""
+        """The comparison as JSON values; unknown values are null."""
         rows = [
             {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
             for row in self.table.to_dict("records")
@@ -112,12 +112,13 @@ def tolerance(text: str) -> float:
 def compare(
     directories: Sequence[Path | str], *, within: str = DEFAULT_TOLERANCE, omit: str | None = None
 ) -> Comparison:
-    """Compares saved runs, or studies' results, with the first of them.
+    """Compares saved runs or studies' results with the first of them.
 
-    ``within`` is the tolerance for the difference of the means, in percent of the reference's mean. ``omit`` is a
-    length of time that is left out at the beginning of every run, instead of each scenario's warm-up. Raises
-    SawtoothError: ``bad-usage`` (fewer than two), ``conflict`` (nothing in common), ``not-a-result``,
-    ``file-not-found``, ``out-of-range`` (``omit`` leaves nothing), and as ``tolerance``.
+    ``within`` is the tolerance for the difference of the means, in percent of the reference's mean. ``omit`` is a time
+    to leave out at the beginning of every run, instead of each scenario's warm-up.
+
+    Raises SawtoothError: ``bad-usage`` (fewer than two), ``conflict`` (nothing in common), ``not-a-result``,
+    ``file-not-found``, ``out-of-range`` (``omit`` leaves nothing), and as ``tolerance`` does.
     """
     import pandas as pd
 
@@ -152,7 +153,8 @@ def compare(
 
 
 def difference(reference: Interval, other: Interval) -> Interval:
-    """The difference of two independent means, other minus reference; NaN bounds where one of them has none."""
+    """The difference of two independent means, other minus reference. The bounds are NaN if one of the means has
+    none."""
     mean = other.mean - reference.mean
     apart = Mean.total(mean, [(-1.0, reference.known()), (1.0, other.known())])
     if math.isnan(apart.error):
@@ -161,17 +163,18 @@ def difference(reference: Interval, other: Interval) -> Interval:
 
 
 def verdict(apart: Interval, limit: float) -> str:
-    """INSIDE when all of a difference's interval is within ``limit`` of 0, OUTSIDE when none of it is, else UNKNOWN."""
+    """INSIDE if the whole interval of a difference is within ``limit`` of 0, OUTSIDE if none of it is, else UNKNOWN."""
     if -limit <= apart.low and apart.high <= limit:
         return INSIDE
     return OUTSIDE if apart.low > limit or apart.high < -limit else UNKNOWN
 
 
 def seeds_to_decide(reference: Interval, other: Interval, limit: float) -> int | None:
-    """How many seeds of each side would tell whether their difference is within ``limit``, if it and their spread stay.
+    """How many seeds per side would decide whether the difference is within ``limit``, if difference and spread stay
+    the same.
 
-    The spread of a run's mean is that of the seeds, or what the one run there is suggests. None: too many, or
-    not known.
+    The spread of a run's mean is that of the seeds or, with one run, what that run suggests. None: too many, or
+    unknown.
     """
     spreads = [one.known().error * (math.sqrt(one.n) if one.of == SEEDS else 1) for one in (reference, other)]
     return interval.seeds_to_decide(spreads, abs(abs(other.mean - reference.mean) - limit))
@@ -183,7 +186,7 @@ def _row(reference: Cell, other: Cell, within: float) -> dict[str, Any]:
     sides = _interval(reference), _interval(other)
     apart, before = difference(*sides), sides[0].mean
     if reference.is_same(other):
-        # Nothing to be told apart by chance.
+        # No chance is involved, so nothing to decide.
         apart = Interval(0.0, 0.0, 0.0, 0)
     found = verdict(apart, within * before)
     row: dict[str, Any] = {
@@ -217,8 +220,8 @@ def _quantile(np: Any, cell: Cell, quantile: float) -> float:
 
 
 def _labels(subjects: Sequence[Subject]) -> tuple[str, ...]:
-    """The engines' names where they differ, else the scenarios', else the last names of the directories, else their
-    paths."""
+    """Labels of the subjects: the engines' names if they differ, else the scenarios', else the last parts of the
+    directories, else their paths."""
     ways = (
         [one.engine for one in subjects],
         [str(one.settings.get("name")) for one in subjects],
@@ -232,7 +235,7 @@ def _labels(subjects: Sequence[Subject]) -> tuple[str, ...]:
 
 
 def _differing(subjects: Sequence[Subject]) -> dict[str, list[Any]]:
-    """Fields of the scenarios that are not the same in all, with the value in each (None: absent)."""
+    """Fields that differ between the scenarios, with each one's value (None: absent)."""
     names = dict.fromkeys(name for one in subjects for name in one.settings)
     values = {name: [one.settings.get(name) for one in subjects] for name in names}
     return {name: found for name, found in values.items() if any(value != found[0] for value in found)}

@@ -1,4 +1,4 @@
-"""A comparison as a figure: runs by their distribution and over time, studies by means and differences of points."""
+"""A comparison as a figure: runs by distribution and over time, studies by means and differences of points."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _differences(axes: Axes, found: Comparison) -> None:
         axes.errorbar(
             rows["difference_percent"], height, xerr=[low, high], ls="", marker=mark, ms=5, color=colour(label, at)
         )
-    # Linear within the tolerance, so that it can be seen beside differences of any size.
+    # Linear within the tolerance, which thus stays visible beside differences of any size.
     axes.set_xscale("symlog", linthresh=max(limit, 1.0))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}" if value else "0")
     axes.set_xlabel(f"difference from {found.labels[0]}, % (shaded: within {limit:g}%)")

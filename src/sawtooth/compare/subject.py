@@ -1,4 +1,4 @@
-"""Subject: one thing that is compared, a saved run or a study's results, cut into cells that can be matched."""
+"""Subject: one side of a comparison (a saved run or a study's results), divided into cells that can be matched."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _TABLES = ("intervals", "tcp_info")
 
 @dataclass
 class Cell:
-    """What is compared with one of another subject: throughput in Mbit/s, one series a run, and what was counted."""
+    """The unit of comparison: goodput in Mbit/s, one series per run, and counters."""
 
     series: list[Series[float]] = field(default_factory=list)
     counted: list[dict[str, float]] = field(default_factory=list)
     span_s: tuple[float, float] = (math.nan, math.nan)
-    """What seconds of a run ``series`` is of."""
+    """The seconds of a run that ``series`` covers."""
     interval: Span = _NO_SPAN
 
     def add(self, run: Run) -> None:
-        """One run more, of another seed."""
+        """Adds a run with another seed."""
         self.series.append(throughput(run))
         self.counted.append(counters(run))
         self.span_s, self.interval = span(run), run.scenario.interval
 
     def is_same(self, other: Cell) -> bool:
-        """Whether every run of both saw just the same."""
+        """Whether every run of both cells is identical."""
         first = self.series[0]
         return all(first.equals(one) for one in (*self.series, *other.series))
 
@@ -58,15 +58,15 @@ class Cell:
 
     @property
     def retransmitted_percent(self) -> float:
-        """Retransmissions for each hundred segments sent."""
+        """Retransmissions per hundred segments sent."""
         sent = self.counter(COUNTERS[0])
         return 100 * self.counter("retransmits") / sent if sent > 0 else math.nan
 
 
 @dataclass(frozen=True)
 class Subject:
-    """``cells`` by name, in order: a study's points, or the flows of a run or of a scenario with its repetitions, which
-    is of kind ``run``, too; ``settings`` is the scenario, flat."""
+    """``cells`` by name, in order: a study's points, or the flows of a run. A scenario with repetitions is of kind
+    ``run`` too. ``settings`` is the scenario with dotted names."""
 
     directory: Path
     kind: str
@@ -76,7 +76,7 @@ class Subject:
 
     @property
     def span_s(self) -> tuple[float, float]:
-        """What seconds of its runs are in its means, of all cells: from the first to the last."""
+        """The seconds that its means cover, over all cells: from the first to the last."""
         spans = [one.span_s for one in self.cells.values()]
         return min(one[0] for one in spans), max(one[1] for one in spans)
 
@@ -84,8 +84,8 @@ class Subject:
     def load(cls, directory: Path | str, *, omit: str | None = None) -> Subject:
         """Reads what ``Run.save`` or a study wrote; ``omit`` replaces the warm-up of its scenarios.
 
-        It is named by its directory, or as ``sawtooth.results.place`` takes it.
-        Raises SawtoothError ``not-a-result`` or ``file-not-found``, or ``out-of-range`` when ``omit`` leaves nothing.
+        ``directory`` is a path, or a name as ``sawtooth.results.place`` accepts. Raises SawtoothError ``not-a-result``
+        or ``file-not-found``, or ``out-of-range`` if ``omit`` leaves nothing.
         """
         where = place(directory)
         return _of_run(where, omit) if is_saved(where) else _of_study(where, omit)
@@ -109,7 +109,7 @@ def _of_run(where: Path, omit: str | None) -> Subject:
 
 
 def _add(cells: dict[str, Cell], run: Run) -> None:
-    """All its flows together, and each where there are several."""
+    """Adds all flows of a run together, and each flow if there are several."""
     cells.setdefault(ALL_FLOWS, Cell()).add(run)
     if len(run.scenario.flows) > 1:
         for index, name in enumerate(run.scenario.flow_names):
@@ -127,7 +127,7 @@ def _of_study(where: Path, omit: str | None) -> Subject:
     from sawtooth.study.study import ALONE
     from sawtooth.study.terminal import plain
 
-    # Not its result, for which each run would be read and summarised once more.
+    # Not its ``StudyResult``, for which each run would be read and summarized again.
     study, places, found = finished(where)
     cells: dict[str, Cell] = {}
     varies = any(set(point.key) != {ALONE} for point in places)

@@ -18,9 +18,9 @@ _HEADER = (
 
 
 def words(found: Comparison, width: int | None = None) -> str:
-    """One block for each subject that is compared with the reference; throughput in Mbit/s.
+    """One block for each subject that is compared with the reference; goodput in Mbit/s.
 
-    ``width`` is the terminal's, in characters: columns that do not fit follow in a table below.
+    ``width`` is the terminal's, in characters: columns that do not fit follow in a second table below.
     """
     lines = [
         f"reference: {plain(found.labels[0])} ({where(found.subjects[0].directory)})",
@@ -41,7 +41,7 @@ def words(found: Comparison, width: int | None = None) -> str:
 
 
 def _times(found: Comparison) -> str:
-    """What seconds the means are of."""
+    """Which seconds the means cover."""
     if len(set(found.spans)) == 1:
         return f"means of {of_time(*found.spans[0])}"
     each = (f"{label} of {of_time(*one)}" for label, one in zip(found.labels, found.spans, strict=True))

@@ -1,4 +1,4 @@
-"""Display: results as a shell and a notebook show them: a few lines of text, or a figure above its table."""
+"""Display: how results appear in a shell (a few lines of text) and in a notebook (a figure above its table)."""
 
 from sawtooth.display.display import html, plot, text
 

@@ -1,4 +1,4 @@
-"""A capture: its connections as the terminal lists them; of a chosen one the time-sequence graph."""
+"""Shows a capture: its connections as in the terminal; for a chosen connection the time-sequence graph."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _COLUMNS = (
 
 
 def text(capture: Capture) -> str:
-    """The lines of the command ``capture``, cut where they are many."""
+    """The lines that the command ``capture`` prints, shortened if there are many."""
     told = describe(capture.facts, capture.connection).splitlines()
     cut = [f"… and {len(told) - _MOST_LINES} more lines: .connections is the table"] if len(told) > _MOST_LINES else []
     return "\n".join([*told[:_MOST_LINES], *cut])
 
 
 def parts(capture: Capture) -> tuple[str, list[str], list[str], list[str]]:
-    """What ``page`` puts together."""
+    """Heading, lines, pictures and tables for ``page``."""
     first, *_ = describe(capture.facts).splitlines()
     rows = capture.connections
     shown = rows[[name for name in _COLUMNS if name in rows]]

@@ -1,4 +1,4 @@
-"""A comparison: the terminal's table, the figure of the command ``compare``."""
+"""Shows a comparison: the terminal's table and the figure of the command ``compare``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS = (
 
 
 def text(comparison: Comparison) -> str:
-    """The lines of the command, cut where they are many; the verdict stays."""
+    """The lines that the command prints, shortened if there are many; the verdict always stays."""
     told = words(comparison).splitlines()
     if len(told) > _MOST_LINES:
         left = len(told) - _MOST_LINES
@@ -23,7 +23,7 @@ def text(comparison: Comparison) -> str:
 
 
 def parts(comparison: Comparison) -> tuple[str, list[str], list[str], list[str]]:
-    """What ``page`` puts together."""
+    """Heading, lines, pictures and tables for ``page``."""
     told = words(comparison).splitlines()
     heading = f"{' and '.join(comparison.labels[1:])} against {comparison.labels[0]}"
     shown = comparison.table[[name for name in _COLUMNS if name in comparison.table]]

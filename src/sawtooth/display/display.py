@@ -1,4 +1,4 @@
-"""Display: of each kind of value its lines, and its figure and table."""
+"""Chooses the text, figure and table for each kind of value."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 @singledispatch
 def text(value: Any) -> str:
-    """A few lines, as ``repr`` gives them."""
+    """A few lines, for ``repr``."""
     raise TypeError(f"nothing is known of {type(value).__name__}")
 
 
 @singledispatch
 def html(value: Any) -> str:
-    """For a notebook: the same in bold, a figure where there is one, tables."""
+    """For a notebook: the same lines with a bold heading, a figure if there is one, and tables."""
     raise TypeError(f"nothing is known of {type(value).__name__}")
 
 
 @singledispatch
 def plot(value: Any) -> Figure:
-    """Its main figure as Matplotlib's. Raises SawtoothError ``too-short`` where there is nothing to draw."""
+    """The main figure, as a Matplotlib figure. Raises SawtoothError ``too-short`` if there is nothing to draw."""
     raise TypeError(f"nothing is known of {type(value).__name__}")
 
 

@@ -1,4 +1,4 @@
-"""An estimate of a link: the answer in a line, what it was measured by in a table."""
+"""Shows an estimate of a link: the answer in one line, and the measured features in a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def text(estimate: Estimate) -> str:
 
 
 def parts(estimate: Estimate) -> tuple[str, list[str], list[str], list[str]]:
-    """What ``page`` puts together."""
+    """Heading, lines, pictures and tables for ``page``."""
     import pandas as pd
 
     state = estimate.state or f"inconclusive ({estimate.reason})"

@@ -1,4 +1,4 @@
-"""An answer of find: the terminal's lines, the figure, the table of what was looked at."""
+"""Shows an answer of ``find``: the terminal's lines, the figure, and a table of the values that were tried."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sawtooth.finding.figure import figure
 
 
 def text(found: Found | Frontier | Answers) -> str:
-    """The lines of the command; of one answer without the values that were looked at."""
+    """The lines that the command prints; for a single answer without the values that were tried."""
     told = words(found)
     return told if isinstance(found, Answers) else "\n".join([*told.split("\n\n")[:2], told.split("\n\n")[-1]])
 
 
 def parts(found: Found | Frontier | Answers) -> tuple[str, list[str], list[str], list[str]]:
-    """What ``page`` puts together."""
+    """Heading, lines, pictures and tables for ``page``."""
     said = text(found).splitlines()
     pictures = [] if isinstance(found, Answers) else [picture(lambda aside: _draw(found, aside), found.answer)]
     shown = found.frontier if isinstance(found, Frontier) else found.table

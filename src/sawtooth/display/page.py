@@ -1,4 +1,4 @@
-"""Page: what a notebook shows of one value: a heading, lines, a picture, a table; no script, nothing from elsewhere."""
+"""Page: the HTML of one value in a notebook: heading, lines, a picture, a table. It has no script and loads nothing."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 MOST_ROWS = 20
-"""Of a table; the rest is counted."""
+"""Rows shown of a table; the number of the others follows."""
 
 
 def page(heading: str, lines: Sequence[str], pictures: Sequence[str], tables: Sequence[str]) -> str:
-    """Parts in order; ``heading`` and ``lines`` are text, the others are HTML already."""
+    """Joins the parts in order. ``heading`` and ``lines`` are plain text; the others are already HTML."""
     said = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
     return f"<div><strong>{html.escape(heading)}</strong>{said}{''.join(pictures)}{''.join(tables)}</div>"
 
 
 def picture(draw: Callable[[Path], Sequence[Path]], words: str) -> str:
-    """The first PNG that ``draw`` writes into a directory; ``words`` stand in for it where it cannot be seen."""
+    """The first PNG that ``draw`` writes into a directory, embedded; ``words`` is its alternative text."""
     with temporary.directory() as aside:
         files = [path for path in draw(aside) if path.suffix == ".png"]
         told = base64.b64encode(files[0].read_bytes()).decode("ascii")
@@ -33,7 +33,7 @@ def picture(draw: Callable[[Path], Sequence[Path]], words: str) -> str:
 
 
 def table(rows: DataFrame) -> str:
-    """The first rows, numbers as people write them."""
+    """The first rows of a table, with readable numbers."""
     shown = rows.head(MOST_ROWS)
     told: str = shown.to_html(index=False, border=0, na_rep="–", float_format=lambda value: f"{value:.4g}", escape=True)
     left = len(rows) - len(shown)

@@ -1,4 +1,4 @@
-"""A run: each flow in a line, the bottleneck's queue, probes; throughput and round-trip time over time."""
+"""Shows a run: one line per flow, the bottleneck's queue, probes; goodput and round-trip time over time."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _MOST = 8
-"""Flows that are told or drawn one by one."""
+"""Flows listed or drawn one by one."""
 _MOST_TIMES = 2000
-"""Points of a line."""
+"""Points per line of the figure."""
 
 
 def text(run: Run) -> str:
@@ -31,7 +31,7 @@ def text(run: Run) -> str:
 
 
 def parts(run: Run) -> tuple[str, list[str], list[str], list[str]]:
-    """What ``page`` puts together."""
+    """Heading, lines, pictures and tables for ``page``."""
     heading, said = told(run)
     found = summary(run)
     made = figure(run)
@@ -79,7 +79,7 @@ def _flow(row: dict[Any, Any]) -> str:
 
 
 def figure(run: Run) -> LineFigure | None:
-    """Throughput of each flow, and its smoothed round-trip time where the engine has it."""
+    """Goodput of each flow, and its smoothed round-trip time if the engine provides it."""
     import pandas as pd
 
     rates = throughput_by_flow(run)

@@ -1,4 +1,4 @@
-"""Runs with several seeds: their mean, its interval, and the throughput of each over time."""
+"""Shows runs with several seeds: their mean with its interval, and the goodput of each over time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sawtooth.study.means import COUNTED
 from sawtooth.study.runs import mean_of
 
 _MOST = 10
-"""Seeds that are drawn one by one."""
+"""Seeds drawn one by one."""
 _COLUMNS = ("seed", "mean_mbps", "std_mbps", "mean_srtt_ms", "retransmits", "timeouts", "utilization_percent")
 
 
@@ -23,7 +23,7 @@ def text(runs: Runs) -> str:
 
 
 def parts(runs: Runs) -> tuple[str, list[str], list[str], list[str]]:
-    """What ``page`` puts together."""
+    """Heading, lines, pictures and tables for ``page``."""
     heading, said = told(runs)
     made = figure(runs)
     pictures = [] if made is None else [picture(lambda aside: draw(made, aside), f"goodput of {heading}")]
@@ -39,7 +39,7 @@ def told(runs: Runs) -> tuple[str, list[str]]:
 
 
 def figure(runs: Runs) -> LineFigure | None:
-    """Throughput of each seed over time."""
+    """Goodput of each seed over time."""
     import pandas as pd
 
     series = {seed: throughput(run) for seed, run in zip(runs.seeds[:_MOST], runs.runs, strict=False)}

@@ -1,4 +1,4 @@
-"""A study: what it asks, and what was found: the table of the terminal, the first figure of the report."""
+"""Shows a study: its question; and its result: the terminal's table and the first figure of the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMNS = ("mean_mbps", "std_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "publis
 
 
 class Asked:
-    """Of a study that was not run."""
+    """Display of a study that has not run."""
 
     @staticmethod
     def text(study: Study) -> str:
@@ -25,7 +25,7 @@ class Asked:
 
     @staticmethod
     def parts(study: Study) -> tuple[str, list[str], list[str], list[str]]:
-        """What ``page`` puts together."""
+        """Heading, lines, pictures and tables for ``page``."""
         said = [study.question.strip()] if study.question.strip() else []
         for field, values in study.vary.items():
             told = ", ".join(map(str, values)) if isinstance(values, list) else str(values)
@@ -38,18 +38,18 @@ class Asked:
 
 
 class Answered:
-    """Of a study's result."""
+    """Display of a study's result."""
 
     @staticmethod
     def text(result: StudyResult) -> str:
-        """The table of the terminal, cut where it is long."""
+        """The terminal's table, shortened if it is long."""
         told = result.table().splitlines()
         cut = [f"… and {len(told) - _MOST_LINES} more lines: .table()"] if len(told) > _MOST_LINES else []
         return "\n".join([*told[:_MOST_LINES], *cut, f"in {result.directory}"])
 
     @staticmethod
     def parts(result: StudyResult) -> tuple[str, list[str], list[str], list[str]]:
-        """What ``page`` puts together."""
+        """Heading, lines, pictures and tables for ``page``."""
         best = figure(result)
         pictures = []
         if best is not None:
@@ -64,6 +64,6 @@ class Answered:
 
 
 def figure(result: StudyResult) -> PanelFigure | LineFigure | None:
-    """The first figure of the report; None where it has none."""
+    """The first figure of the report; None if it has none."""
     made = figures(result)
     return next((one for one in made if one.name.startswith("mean")), made[0] if made else None)

@@ -1,6 +1,5 @@
-"""Statistics of runs: throughput with its interval, how it settles, counters, change against a baseline, fairness;
-latency under load, responsiveness, the bottleneck's queue, completion times, time to converge; what
-applications have."""
+"""Statistics of runs: throughput with its interval, settling, counters, change against a baseline, fairness, latency
+under load, responsiveness, the bottleneck's queue, completion times, time to converge, applications."""
 
 from sawtooth.stats.application import Application, applications
 from sawtooth.stats.completion import completions

@@ -1,7 +1,7 @@
-"""What applications have of a path: answers, pages, videos and datagrams after the warm-up, by flow.
+"""Application results of a run, by flow: answers, pages, videos and datagrams after the warm-up.
 
-An answer or a page counts where it was asked for after the warm-up, a datagram where its interval began after it. What
-has not come whole by the end has no row, so it is missing here, but for a video that stands still at the end.
+An answer or a page counts if it was requested after the warm-up; a datagram if its interval began after it. What is
+incomplete at the run's end has no row and is missing here, except for a video that is stalled at the end.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ if TYPE_CHECKING:
     Floats = ndarray[Any, Any]
 
 TABLES = {"requests": "responses", "pages": "pages", "video": "segments", "udp": "datagrams"}
-"""Kinds of a ``source``, and the table of a run that has what such a flow did."""
+"""The run's table for each kind of ``source``."""
 _TOOK = {"requests": "response_s", "pages": "load_s", "video": "download_s"}
 _SPEECH = (172, 68_800)
-"""Payload and rate of a call by G.711 with 20 ms of speech in a datagram, which the E-model is reckoned for."""
+"""Payload and rate of a G.711 call with 20 ms of speech per datagram, for which the E-model is computed."""
 
 
 @dataclass(frozen=True)
 class Application:
-    """A flow of one run, by its name in the file. ``table``: its rows in the run's table of that kind; those of
-    datagrams with ``mos`` (NaN where it is no call). ``viewers`` of a video, else None: a row for each, with
-    ``startup_s`` (NaN: before the warm-up), ``stalls``, ``stalled_s`` (both after the startup) and ``watched_s``.
+    """One flow of one run, by its name in the file.
+
+    ``table``: its rows in the run's table of that kind; those of datagrams have ``mos`` (NaN if the flow is not a
+    call). ``viewers``: for a video one row per viewer, with ``startup_s`` (NaN: before the warm-up), ``stalls``,
+    ``stalled_s`` (both after the startup) and ``watched_s``; otherwise None.
     """
 
     name: str
@@ -46,12 +48,12 @@ class Application:
 
     @property
     def took_s(self) -> Floats:
-        """Seconds for each answer, page or segment."""
+        """Seconds per answer, page or segment."""
         return self.table[_TOOK[self.kind]].to_numpy(float)
 
 
 def applications(run: Run) -> list[Application]:
-    """Of each flow whose source is of such a kind, in the file's order; none of an engine without its table."""
+    """The applications of a run, in the file's order. Empty if the engine lacks the table."""
     import pandas as pd
 
     flows = run.scenario.compile().flows
@@ -59,7 +61,7 @@ def applications(run: Run) -> list[Application]:
     for index, flow in enumerate(flows):
         kind = _kind(flow)
         if kind is not None and TABLES[kind] in run.tables:
-            # A flow that is spread over the pairs of a dumbbell is compiled to one for each: NAME@s1 …
+            # A flow spread over the pairs of a dumbbell is compiled into one flow per pair: NAME@s1 …
             parts.setdefault(flow.name.partition("@")[0], []).append(index)
     found = []
     for name, indices in parts.items():
@@ -77,12 +79,12 @@ def applications(run: Run) -> list[Application]:
 
 
 def delays(seen: Sequence[Application], shares: Sequence[float]) -> list[float]:
-    """Seconds of one-way delay than which so large shares of the datagrams of all runs had less; NaN of none."""
+    """Quantiles (``shares``) of the one-way delay in seconds, over the datagrams of all runs; NaN if there are none."""
     return delays_s(_received(seen), shares)
 
 
 def delay_s(seen: Sequence[Application]) -> float:
-    """Seconds of one-way delay, the mean of all datagrams received; NaN of none."""
+    """The mean one-way delay in seconds of all received datagrams; NaN if there are none."""
     return mean_delay_s(_received(seen))
 
 
@@ -91,7 +93,7 @@ def _kind(flow: Flow) -> str | None:
 
 
 def _received(seen: Sequence[Application]) -> list[Queueing]:
-    """Datagrams as packets that left a queue: their delays are told the same way."""
+    """Datagrams in the form of packets that left a queue, so that the same code computes their delays."""
     return [Queueing(one.name, one.table.rename(columns={"received": "sent_packets"})) for one in seen]
 
 
@@ -108,7 +110,8 @@ def _judged(run: Run, flows: Sequence[Flow], indices: Sequence[int], table: Data
 
 
 def _viewers(run: Run, flow: Flow, segments: DataFrame) -> DataFrame:
-    """A video goes on until the run ends, or its flow: one that stands still then has stalled since it ran empty."""
+    """One row per viewer. A video lasts until the run or its flow ends; a viewer stalled then has been so since its
+    buffer ran empty."""
     import pandas as pd
 
     warmup_s, end_s = run.scenario.warmup.seconds, run.scenario.duration.seconds

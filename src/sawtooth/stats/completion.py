@@ -1,8 +1,8 @@
 """Flow completion times: how long transfers of a size take, and how much longer than on the empty path.
 
-The slowdown of a transfer is its completion time over that of a sender who knows the path and has it alone
-(``stats.path.transfers_s``): as *normalized FCT* in Alizadeh et al., pFabric, SIGCOMM 2013, section 5.1, with the
-handshake, which is part of a connection's time here.
+A transfer's slowdown is its completion time divided by that of a sender who knows the path and has it alone
+(``stats.path.transfers_s``). This is the *normalized FCT* of Alizadeh et al., pFabric, SIGCOMM 2013, section 5.1, plus
+the handshake, which is part of a connection's time here.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-"""Of completion times and slowdowns."""
+"""Quantiles of completion times and slowdowns."""
 MOST_SIZES = 12
-"""Different sizes that are told one by one; more are put together, three bins a factor of ten."""
+"""Up to this many different sizes have one row each; more are grouped into three bins per factor of ten."""
 
 
 def completions(run: Run) -> DataFrame:
-    """Transfers that were begun after the warm-up and are complete: ``flow`` (its name), ``bytes``, ``start_s``,
-    ``fct_s``, ``slowdown``; without a row where no flow ends by itself or the engine has no table ``flows``.
+    """Transfers that started after the warm-up and are complete: ``flow`` (its name), ``bytes``, ``start_s``,
+    ``fct_s``, ``slowdown``. Empty if no flow ends or the engine has no table ``flows``.
 
-    A transfer that was still under way at the run's end has no completion time: long ones are missing most. Connections
-    over which an application asks, as for pages, are none: they are open while nothing is asked for.
+    A transfer still running at the end has no completion time, so long ones are missing most. Connections that carry
+    requests, as for pages, are excluded: they stay open while nothing is requested.
     """
     import pandas as pd
 
@@ -49,7 +49,7 @@ def completions(run: Run) -> DataFrame:
 
 
 def ended(run: Run) -> DataFrame:
-    """Rows of the table ``flows``, those of connections that were begun after the warm-up and ended by themselves."""
+    """Rows of the table ``flows`` for connections that started after the warm-up and ended on their own."""
     import pandas as pd
 
     columns = ["flow", "start_s", "end_s", "delivered_bytes", "completed"]
@@ -61,7 +61,7 @@ def ended(run: Run) -> DataFrame:
 
 
 def bins(sizes: ndarray[Any, Any]) -> list[tuple[int, int]]:
-    """Bounds of sizes in bytes, both included, that transfers are told by."""
+    """Size ranges in bytes, both bounds included, by which transfers are grouped."""
     import numpy as np
 
     different = np.unique(sizes)
@@ -74,7 +74,7 @@ def bins(sizes: ndarray[Any, Any]) -> list[tuple[int, int]]:
 
 
 def quantile(samples: ndarray[Any, Any], share: float) -> float:
-    """Above the median NaN where so few samples are above it that there is not one on average: it would be their
+    """A quantile. Above the median it is NaN if fewer than one sample is above it on average: it would only be the
     largest."""
     import numpy as np
 

@@ -1,7 +1,7 @@
-"""Time to converge: how long after the last flow began until all flows have their fair share, and keep it.
+"""Time to converge: how long after the last flow starts until all flows have, and keep, their fair share.
 
-As Dong et al., *PCC: Re-architecting Congestion Control for Consistent High Performance*, NSDI 2015, section 4.2.2: the
-smallest time from which on the throughput of each second is within 25% of the equal share, five seconds long.
+As in Dong et al., *PCC: Re-architecting Congestion Control for Consistent High Performance*, NSDI 2015, section 4.2.2:
+the earliest time from which the throughput of each second is within 25% of the equal share for five seconds.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ HOLD_S = 5
 
 
 def converges_s(run: Run) -> float:
-    """Seconds from the start of the last flow; NaN where it does not come to that, or has fewer than two flows.
+    """Seconds from the start of the last flow. NaN if the flows do not converge, or if there are fewer than two.
 
-    The equal share is that of a connection, of what all get together in that second; connections of one flow count
-    together. Flows that end before the run, that pause, or whose connections come and go have no such time.
+    The equal share is a connection's part of the total in that second; a flow's connections count together. Flows that
+    end early, pause, or whose connections come and go have no such time.
     """
     import numpy as np
 
@@ -45,8 +45,8 @@ def converges_s(run: Run) -> float:
 
 
 def _by_second(run: Run) -> tuple[DataFrame, float]:
-    """The sum of each flow's rates (columns) in each whole second, by its beginning, and that second's length: that of
-    an interval where it is longer."""
+    """Each flow's rate (columns) in each whole second, indexed by its beginning, and the length of that second: the
+    interval's length if that is longer."""
     import numpy as np
 
     table = run.tables["intervals"]

@@ -1,4 +1,4 @@
-"""What the sender counted after the warm-up: retransmissions, timeouts, round-trip time, time limited by a buffer."""
+"""The sender's counters after the warm-up: retransmissions, timeouts, round-trip time, time limited by a buffer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ COUNTERS = ("segments_out", "retransmits", "timeouts", "tail_probes", "mean_srtt
 
 
 def counters(run: Run) -> dict[str, float]:
-    """``COUNTERS`` of a run: sums over flows and intervals, the mean smoothed RTT over samples and connections, and
-    the share of the time in which the receive window was the limit (mean over connections). NaN: not in the run."""
+    """The values of ``COUNTERS`` for a run: sums over flows and intervals, the mean smoothed RTT over samples and
+    connections, and the share of time limited by the receive window (mean over connections). NaN: not in the run."""
     import pandas as pd
 
     found = dict.fromkeys(COUNTERS, math.nan)
@@ -33,7 +33,7 @@ def counters(run: Run) -> dict[str, float]:
         rtt = kept["srtt_s"][kept["srtt_s"] > 0]
         rtts.append((float(rtt.sum()), len(rtt)))
         if "rwnd_limited_s" in samples and not samples.empty:
-            # Cumulative over a connection's life, like the kernel's: the last sample tells.
+            # Cumulative over a connection's life, like the kernel's counters, so the last sample is the total.
             lasts.append(samples.groupby(["flow", "connection"], sort=True)[["t_s", "rwnd_limited_s"]].max())
     if sum(count for _, count in rtts):
         found["mean_srtt_ms"] = sum(total for total, _ in rtts) / sum(count for _, count in rtts) * 1e3

@@ -1,14 +1,15 @@
-"""Confidence intervals of a mean: of independent samples, of samples that are correlated, and of sums of means.
+"""Confidence intervals of a mean: of independent samples, of correlated samples, and of sums of means.
 
 All intervals over seeds come from here. The spread of runs is often skewed: one seed in ten meets many timeouts, the
-others fill the line. Student's t then misses the mean on the side of the long tail. Hall's transformation takes the
-skewness of the mean out before t is used (Hall 1992, *On the removal of skewness by transformation*, Journal of the
-Royal Statistical Society B 54, 221-228, the cubic one); without skewness it is Student's t. How often such an interval
-holds the mean is measured by ``tools/coverage_of_intervals.py``; docs/explanation/measures.md has the table.
+others fill the line. Student's t then misses the mean on the side of the long tail. Hall's transformation removes the
+skewness of the mean before t is used (Hall 1992, *On the removal of skewness by transformation*, Journal of the Royal
+Statistical Society B 54, 221-228, the cubic one). Without skewness it equals Student's t.
+``tools/coverage_of_intervals.py`` measures how often such an interval contains the mean; docs/explanation/measures.md
+has the table.
 
-A second of TCP throughput resembles the second before it, so the textbook interval of n independent samples is too
-narrow. Non-overlapping batch means (Law and Kelton, *Simulation Modeling and Analysis*, section 9.5.3; Schmeiser 1982)
-cut the series into batches that are long enough to be nearly independent and use Student's t on the batches' means.
+A second of TCP throughput resembles the previous one, so the textbook interval of n independent samples is too narrow.
+Non-overlapping batch means (Law and Kelton, *Simulation Modeling and Analysis*, section 9.5.3; Schmeiser 1982) cut the
+series into batches that are long enough to be nearly independent, and use Student's t on their means.
 """
 
 from __future__ import annotations
@@ -26,21 +27,22 @@ MOST_BATCHES = 30
 """Schmeiser 1982: more than 30 batches hardly narrow the interval, and shorter batches are less independent."""
 FEWEST_BATCHES = 10
 SHORTEST_BATCH = 2
-"""Samples. Series of fewer than 20 samples get no interval."""
+"""Samples per batch. Series of fewer than 20 samples get no interval."""
 MOST_SEEDS = 1000
-"""More are not advised: the difference is about as large as what it is compared with."""
+"""More seeds are not advised: the difference is about as large as the limit it is compared with."""
 
 
 SEEDS, WITHIN, SAME = "seeds", "run", "same"
-"""What an interval is of: the means of several seeds, the batches within one run, or seeds that all gave the same."""
+"""What an interval is computed from: the means of several seeds, the batches of one run, or seeds that all gave the
+same."""
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean and what is known of its error, in the samples' own unit.
+    """A mean and its error, in the unit of the samples.
 
-    ``error`` is the standard error (NaN: not known), ``third`` the third central moment of the mean, in the unit's
-    third power (0: not skewed), ``freedom`` the degrees of freedom of Student's t.
+    ``error`` is the standard error (NaN: unknown), ``third`` the third central moment of the mean, in the unit's third
+    power (0: not skewed), ``freedom`` the degrees of freedom of Student's t.
     """
 
     value: float
@@ -50,7 +52,7 @@ class Mean:
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Mean:
-        """Of independent samples. Raises ValueError without any."""
+        """The mean of independent samples. Raises ValueError without any."""
         n = len(samples)
         if n == 0:
             raise ValueError("an interval needs at least one sample")
@@ -63,9 +65,9 @@ class Mean:
 
     @classmethod
     def total(cls, value: float, parts: Iterable[tuple[float, Mean]]) -> Mean:
-        """``value``, which differs from its own mean as the sum of factors times independent means does.
+        """A mean ``value`` whose error is the sum of factors times the errors of independent means.
 
-        The degrees of freedom are those of Welch and Satterthwaite (Welch 1947). The error is NaN where one part's is.
+        The degrees of freedom are those of Welch and Satterthwaite (Welch 1947). The error is NaN if a part's is.
         """
         known = [(factor, one) for factor, one in parts if factor != 0]
         variances = [(factor * one.error) ** 2 for factor, one in known]
@@ -78,11 +80,11 @@ class Mean:
         return cls(value, math.sqrt(variance), third, freedom)
 
     def half(self, confidence: float = CONFIDENCE) -> float:
-        """Half of the interval by Student's t alone, which is as wide on both sides."""
+        """Half the width of the symmetric interval by Student's t alone."""
         return t_quantile(self.freedom, confidence) * self.error if self.freedom > 0 else math.nan
 
     def bounds(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """The two-sided interval; NaN where the error is not known."""
+        """The two-sided interval; NaN if the error is unknown."""
         if self.error == 0:
             return self.value, self.value
         if not self.freedom > 0 or math.isnan(self.error):
@@ -92,7 +94,7 @@ class Mean:
 
 
 def _unskewed(t: float, skewness: float) -> float:
-    """The standardised mean whose transform is ``t``, of a mean with that skewness: the inverse of Hall's cubic."""
+    """Inverse of Hall's cubic: the standardized mean whose transform is ``t``, for a mean with that skewness."""
     if abs(skewness) < 1e-9:
         return t
     return 3 / skewness * (math.cbrt(1 + skewness * (t - skewness / 6)) - 1)
@@ -100,10 +102,10 @@ def _unskewed(t: float, skewness: float) -> float:
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and its bounds in the samples' own unit; ``n`` is how many samples it is of. NaN bounds: not enough.
+    """A mean and its bounds in the unit of the samples; ``n`` is the number of samples. NaN bounds: too few samples.
 
-    ``of`` is SEEDS (``n`` seeds), WITHIN (``n`` batches), SAME (``n`` seeds, no bounds), or empty: not said. ``source``
-    has what the bounds were made of, where that is known.
+    ``of`` is SEEDS (``n`` seeds), WITHIN (``n`` batches), SAME (``n`` seeds, no bounds), or empty (unknown). ``source``
+    is the ``Mean`` behind the bounds, if known.
     """
 
     mean: float
@@ -118,19 +120,20 @@ class Interval:
         return cls(source.value, *source.bounds(confidence), n, of, source)
 
     def known(self) -> Mean:
-        """The mean with its error; one that has bounds only is taken as symmetric, by the wider side, at 95%."""
+        """The mean with its error. If only bounds are known, the wider side is taken for both, at 95%."""
         if self.source is not None:
             return self.source
         if self.of == SAME:
             return Mean(self.mean, 0.0, 0.0, self.n - 1)
         if self.n < 2:
             return Mean(self.mean, math.nan, 0.0, 0.0)
-        # What is possible cuts one side at most.
+        # ``within`` cuts at most one side.
         half = max(self.mean - self.low, self.high - self.mean)
         return Mean(self.mean, half / t_quantile(self.n - 1), 0.0, self.n - 1)
 
     def within(self, least: float, most: float) -> Interval:
-        """The same with bounds that are possible: none below ``least`` or above ``most``, and the mean inside them."""
+        """The same interval limited to possible values: no bound below ``least`` or above ``most``, and the mean
+        inside."""
         if math.isnan(self.low):
             return self
         low, high = max(self.low, least), min(self.high, most)
@@ -138,26 +141,27 @@ class Interval:
 
 
 def independent(samples: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval:
-    """The interval of the mean of independent samples, for instance the means of runs with different seeds.
+    """The interval of the mean of independent samples, such as the means of runs with different seeds.
 
-    Two samples are the fewest that give bounds. Raises ValueError without any sample.
+    Bounds need at least two samples. Raises ValueError without any sample.
     """
     return Interval.around(Mean.of(samples), len(samples), confidence=confidence)
 
 
 def batch_count(samples: int) -> int:
-    """Batches for a series of that many samples: a tenth of them, between 10 and 30; 0 when it is too short."""
+    """Number of batches for a series of ``samples``: a tenth of them, between 10 and 30; 0 if the series is too
+    short."""
     if samples < FEWEST_BATCHES * SHORTEST_BATCH:
         return 0
     return max(FEWEST_BATCHES, min(MOST_BATCHES, samples // 10))
 
 
 def batch_means(series: ArrayLike, *, confidence: float = CONFIDENCE) -> Interval:
-    """The interval of the mean of one run, sampled evenly, by non-overlapping batch means.
+    """The interval of the mean of one evenly sampled run, by non-overlapping batch means.
 
-    A remainder that fills no batch is left out at its start, where slow start is. The centre is the mean of all
-    samples, not of those in batches only. It is symmetric: of batches that are not quite independent the skewness is
-    not known. Raises ValueError without any sample.
+    A remainder that fills no batch is left out at the start, where slow start is. The center is the mean of all
+    samples. The interval is symmetric, because the skewness of batches that are not quite independent is unknown.
+    Raises ValueError without any sample.
     """
     import numpy as np
 
@@ -174,10 +178,9 @@ def batch_means(series: ArrayLike, *, confidence: float = CONFIDENCE) -> Interva
 
 
 def seeds_to_decide(spreads: Sequence[float], distance: float) -> int | None:
-    """How many seeds of each mean would tell a sum of independent means from what is ``distance`` away, by Student's t.
+    """How many seeds per mean would separate a sum of independent means from a value ``distance`` away, by Student's t.
 
-    ``spreads`` are the standard deviations from seed to seed, if they stay. None: more than ``MOST_SEEDS``, or not
-    known.
+    ``spreads`` are the standard deviations between seeds, assumed to stay. None: more than ``MOST_SEEDS``, or unknown.
     """
     for seeds in range(2, MOST_SEEDS + 1):
         means = [(1.0, Mean(0.0, spread / math.sqrt(seeds), 0.0, seeds - 1)) for spread in spreads]
@@ -187,7 +190,7 @@ def seeds_to_decide(spreads: Sequence[float], distance: float) -> int | None:
 
 
 def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Student's t: half of the two-sided interval, in standard errors. ``freedom`` may be broken, as Welch's is."""
+    """Student's t: half of the two-sided interval, in standard errors. ``freedom`` may be fractional, as Welch's is."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + confidence / 2))

@@ -1,4 +1,4 @@
-"""Latency under load: what probes wait while flows send, beside the same path when it is empty."""
+"""Latency under load: the delay of probes while flows send, compared with the empty path."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Latency:
-    """One probe's round trips of one run after its warm-up: ``sent_s`` since the start, ``rtt_s`` (NaN: lost).
+    """The round trips of one probe in one run after its warm-up: ``sent_s`` since the start, ``rtt_s`` (NaN: lost).
 
-    ``idle_s`` is the round trip of a probe on the empty path, by the scenario (``stats.path``): what was seen cannot
-    tell it where the queue never empties.
+    ``idle_s`` is a probe's round trip on the empty path, computed from the scenario (``stats.path``), because the run
+    does not show it if the queue never empties.
     """
 
     name: str
@@ -30,9 +30,10 @@ class Latency:
 
 
 def latencies(run: Run) -> list[Latency]:
-    """Of each probe of the scenario, in its order; none of an engine without a table ``probes``.
+    """The latency of each probe of the scenario, in order. Empty for an engine without a table ``probes``.
 
-    What was sent so late that its answer may have come after the run's end, and has none, is left out: it is not lost.
+    Probes sent so late that their answer may come after the run's end, and that have none, are left out: they are not
+    lost.
     """
     import numpy as np
     import pandas as pd

@@ -1,11 +1,11 @@
-"""The mean of runs that differ in their seeds only, with an interval that says what it is of.
+"""The mean of runs that differ only in their seeds, with an interval that says what it is computed from.
 
 Several seeds: the interval of the seeds' means, which are independent. It says what other seeds would give.
 
-One seed: batch means within the run. They say how much the mean depends on which seconds were seen, no more. Every run
-begins with slow start, so seconds that differ from the rest (``settling``) count in the mean and not in its spread.
+One seed: batch means within the run. They only say how much the mean depends on the observed seconds. Every run begins
+with slow start, so seconds that differ from the rest (``settling``) count in the mean but not in its spread.
 
-Several seeds that all gave the same: nothing in the run is random. It has no interval, and n runs are not n samples.
+Several seeds that all gave the same: nothing in the run is random. There is no interval; n runs are not n samples.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 
 def of_runs(series: Sequence[ArrayLike], *, most: float = math.inf) -> Interval:
-    """The 95% interval of the mean of a throughput; one series a run, each sampled evenly.
+    """The 95% interval of the mean throughput; one evenly sampled series per run.
 
-    ``most`` is the highest mean that is possible; no bound is above it, or below 0. Raises ValueError without any
-    sample.
+    ``most`` is the highest possible mean; no bound is above it, or below 0. Raises ValueError without any sample.
     """
     import numpy as np
 
@@ -41,6 +40,6 @@ def of_runs(series: Sequence[ArrayLike], *, most: float = math.inf) -> Interval:
     rest = whole if begins is None else batch_means(one[begins.samples :])
     if begins is None or math.isnan(rest.low):
         return whole.within(0.0, most)
-    # What varies is the rest's part of the mean.
+    # Only the rest's part of the mean varies.
     varies = Mean.total(whole.mean, [((one.size - begins.samples) / one.size, rest.known())])
     return Interval.around(varies, rest.n, rest.of).within(0.0, most)

@@ -1,8 +1,8 @@
-"""Outliers: seeds whose mean lies far from that of all others, by a stated rule.
+"""Outliers: seeds whose mean is far from all others, by a stated rule.
 
-The rule is the generalised extreme studentised deviate test (Rosner 1983, *Percentage points for a generalized ESD
-many-outlier procedure*, Technometrics 25), at 1%, for up to half of the samples but one. Of those it finds, only the
-ones that are away from the median by 1% of it or more are named: less is no news.
+The rule is the generalized extreme studentized deviate test (Rosner 1983, *Percentage points for a generalized ESD
+many-outlier procedure*, Technometrics 25), at 1%, for up to half of the samples minus one. Of the outliers found, only
+those at least 1% away from the median are reported: less is not worth a mention.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 RULE = "Rosner's test at 1%"
 FEWEST = 4
-"""Samples: of three, each is far from the other two."""
+"""Fewest samples: among three, each is far from the other two."""
 _LEVEL = 0.01
 _MATERIAL = 0.01
 
@@ -37,7 +37,7 @@ def outliers(samples: Sequence[float]) -> list[int]:
         limit = (n - 1) * t / math.sqrt((n - 2 + t * t) * n)
         taken.append(left.pop(worst))
         if away[worst] / deviation > limit:
-            # All that were taken before are outliers, too: that is what keeps them from hiding each other.
+            # All candidates removed before it are outliers too: otherwise they would hide each other.
             found = len(taken)
     median = float(np.median(values))
     return sorted(at for at in taken[:found] if abs(values[at] - median) >= _MATERIAL * abs(median))

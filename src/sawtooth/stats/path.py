@@ -1,7 +1,7 @@
-"""The empty path: how long packets and transfers take where nothing waits, from the compiled scenario alone.
+"""The empty path: how long packets and transfers take if nothing waits, from the compiled scenario alone.
 
-Of delays that change the shortest counts; a rate that varies counts as the compiled scenario states it (of a trace the
-mean). Jitter and the wait for an aggregate are left out.
+If delays change, the shortest counts. A varying rate counts as the compiled scenario states it (for a trace, its mean).
+Jitter and the wait for an aggregate are left out.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ PROBE_FRAME = 98
 
 
 def slowest(compiled: Compiled, links: Iterable[int]) -> Transmitter | None:
-    """The transmitter with the lowest rate on a way; None where no link on it has a rate."""
+    """The transmitter with the lowest rate along ``links``; None if no link there has a rate."""
     return min(compiled.transmitters_of(links), key=lambda one: one.rate_bps, default=None)
 
 
 def trip_s(compiled: Compiled, links: Iterable[int], frame: Any) -> Any:
-    """Seconds that one frame of so many bytes takes over ``links``; of several frames, as an array."""
+    """Seconds for one frame of this many bytes over ``links``; an array for several frames."""
     return sum(_delay_s(link) + _sending_s(compiled, link, frame) for link in compiled.way(links))
 
 
@@ -37,10 +37,11 @@ def round_trip_s(compiled: Compiled, probe: Probe) -> float:
 
 
 def transfers_s(compiled: Compiled, flow: Flow, sizes: ArrayLike) -> ndarray[Any, Any]:
-    """Seconds from a connection's opening until the sender knows that so many bytes (each above 0) arrived, at best.
+    """The shortest time in seconds from a connection's opening until the sender knows that ``sizes`` bytes (each above
+    0) arrived.
 
-    That is a sender who knows the path: a handshake, then all segments one behind the other at the lowest rate of the
-    way, and the acknowledgement of the last. It has no slow start and no delayed acknowledgement.
+    This assumes a sender that knows the path: a handshake, then all segments back to back at the lowest rate along the
+    path, and the acknowledgement of the last. There is no slow start and no delayed acknowledgement.
     """
     import numpy as np
 
@@ -54,7 +55,7 @@ def transfers_s(compiled: Compiled, flow: Flow, sizes: ArrayLike) -> ndarray[Any
     handshake = trip_s(compiled, flow.forward, empty) + trip_s(compiled, flow.backward, empty)
     sending = segments * max(_sending_s(compiled, link, full) for link in way)
     sending += np.where(rest > 0, np.max([_sending_s(compiled, link, last) for link in way], axis=0), 0)
-    # All but the first, which is under way meanwhile.
+    # All except the first segment, which is already on its way.
     behind = sending - np.max([_sending_s(compiled, link, first) for link in way], axis=0)
     found = handshake + trip_s(compiled, flow.forward, first) + behind + trip_s(compiled, flow.backward, empty)
     return np.asarray(found, dtype=float)

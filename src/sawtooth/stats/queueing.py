@@ -1,8 +1,8 @@
-"""The bottleneck's queue over a run: delays of the packets that left it, what it dropped and marked.
+"""The bottleneck's queue over a run: delays of the packets that left it, drops and marks.
 
-A run has mean and percentiles of each interval. Those of the whole are of the intervals' distributions together, each
-weighing as many packets as left in it. An interval's distribution is taken as even below its median, from where the
-mean is right, and its share of longer delays as falling exponentially from percentile to percentile and beyond.
+A run has mean and percentiles of each interval. The percentiles of the whole run come from the intervals' distributions
+together, each weighted by its number of packets. An interval's distribution is assumed uniform below its median, placed
+so that the mean is right; longer delays fall exponentially from percentile to percentile and beyond.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     Floats = ndarray[Any, Any]
 
 SHARES = {"delay_p50_s": 0.5, "delay_p95_s": 0.95, "delay_p99_s": 0.99}
-"""Columns of a run's table ``queues``, and of how many packets the delay is shorter."""
+"""Delay columns of a run's table ``queues``, and the share of packets with a shorter delay."""
 _STEPS = 1000
-"""Delays at which the distributions are added up."""
+"""Number of delays at which the distributions are summed."""
 
 
 @dataclass(frozen=True)
 class Queueing:
-    """Rows of ``queues`` of one transmitter after the warm-up; a column that an engine does not have is left out."""
+    """Rows of ``queues`` for one transmitter after the warm-up. A column that the engine lacks is absent."""
 
     name: str
     table: DataFrame
 
 
 def bottleneck(run: Run) -> Queueing | None:
-    """The queue before the lowest rate that the first flow's data meets; None where there is none."""
+    """The queue of the bottleneck: before the lowest rate on the first flow's data path. None if there is none."""
     import pandas as pd
 
     compiled = run.scenario.compile()
@@ -52,14 +52,14 @@ def bottleneck(run: Run) -> Queueing | None:
 
 
 def total(seen: Sequence[Queueing], column: str) -> float:
-    """The sum of a column over runs; NaN where one does not have it."""
+    """The sum of a column over runs; NaN if a run does not have it."""
     if not seen or any(column not in one.table for one in seen):
         return math.nan
     return float(sum(one.table[column].sum(skipna=False) for one in seen))
 
 
 def mean_delay_s(seen: Sequence[Queueing]) -> float:
-    """Seconds that packets waited on average, over runs; NaN: nothing left, or nobody knows."""
+    """The mean wait of packets in seconds, over runs; NaN if nothing left the queue or it is unknown."""
     import pandas as pd
 
     if not seen or any("delay_mean_s" not in one.table for one in seen):
@@ -71,9 +71,9 @@ def mean_delay_s(seen: Sequence[Queueing]) -> float:
 
 
 def delays_s(seen: Sequence[Queueing], shares: Sequence[float]) -> list[float]:
-    """Seconds than which so large shares of the packets of all runs waited less; NaN without percentiles.
+    """Quantiles (``shares``) of the packets' delay in seconds, over all runs; NaN without percentiles.
 
-    ``shares`` are between 0 and 0.99: nothing is known of the last hundredth of an interval.
+    ``shares`` are between 0 and 0.99: the last hundredth of an interval is unknown.
     """
     import numpy as np
     import pandas as pd
@@ -95,13 +95,13 @@ def delays_s(seen: Sequence[Queueing], shares: Sequence[float]) -> list[float]:
 
 
 def _shorter(at: Floats, percentiles: Floats, mean: float) -> Floats:
-    """The share of an interval's delays that are no longer than each of ``at``."""
+    """The share of an interval's delays that are at most each of ``at``."""
     import numpy as np
 
     left = np.log1p(-np.array(list(SHARES.values())))
     median = percentiles[0]
     spans, falls = np.diff(percentiles), -np.diff(left)
-    # The integral of an exponential is its fall over its rate; the last one goes on.
+    # The integral of an exponential is its decrease divided by its rate; the last one has no end.
     above = median + 2 * float(
         (-np.diff(np.exp(left)) * spans / falls).sum() + np.exp(left[-1]) * spans[-1] / falls[-1]
     )

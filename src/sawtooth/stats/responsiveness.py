@@ -1,10 +1,10 @@
 """Responsiveness in round trips per minute (RPM): draft-ietf-ippm-responsiveness-08, sections 5.3 and 5.3.1.2.
 
-The draft sends HTTP requests; here its round trips come from what a run has. *Foreign* probes open a connection of
-their own and ask for one byte: over TCP alone two round trips, the handshake's and the request's, which weigh the same.
-A probe of the scenario is one such round trip past the load, so its trimmed mean stands for both. *Self* probes ask on
-the connections that are the load; where that cannot be, the draft takes the stack's own estimate of the round trip,
-and so is it here: the smoothed RTTs of ``tcp_info``.
+The draft sends HTTP requests; here the round trips come from the run. *Foreign* probes open a separate connection and
+request one byte. Over TCP alone these are two round trips with equal weight, handshake and request. A probe of the
+scenario is one such round trip past the load, so its trimmed mean serves for both. *Self* probes send requests on the
+loaded connections. If that is impossible, the draft uses the stack's own estimate of the round trip, and so does this:
+the smoothed RTTs in ``tcp_info``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 TRIMMED = 0.95
-"""The draft's TMP: the share of the samples, from the smallest on, that the trimmed mean is of."""
+"""The draft's TMP: the share of the samples, smallest first, that the trimmed mean uses."""
 
 
 def trimmed_mean(samples: ArrayLike) -> float:
-    """The draft's single-sided trimmed mean; NaN of nothing. NaN among the samples are left out."""
+    """The draft's single-sided trimmed mean; NaN without samples. NaN samples are ignored."""
     import numpy as np
 
     values = np.sort(np.asarray(samples, dtype=float))
@@ -35,13 +35,13 @@ def trimmed_mean(samples: ArrayLike) -> float:
 
 
 def rpm(round_trips_s: ArrayLike) -> float:
-    """Round trips a minute, by the trimmed mean of those seen, in seconds; NaN of nothing."""
+    """Round trips per minute, from the trimmed mean of ``round_trips_s`` in seconds; NaN without samples."""
     mean_s = trimmed_mean(round_trips_s)
     return 60 / mean_s if mean_s > 0 else math.nan
 
 
 def smoothed_s(run: Run) -> ndarray[Any, Any]:
-    """Seconds: the smoothed RTTs of the sampled connections at the end of each interval after the warm-up."""
+    """The smoothed RTTs in seconds of the sampled connections at each interval's end after the warm-up."""
     import numpy as np
 
     if "tcp_info" not in run.tables:

@@ -1,10 +1,10 @@
-"""How a run settles: whether its first seconds, with slow start in them, change the mean of the rest.
+"""Settling: whether a run's first seconds, with slow start in them, change the mean of the rest.
 
-Where the beginning ends is found by the marginal standard error rule, MSER (White 1997, *An effective truncation
-heuristic for bias reduction in simulation output*, Simulation 69): the cut that makes the rest's own standard error
-smallest; here the earliest one that comes within a tenth of that, so that chance does not move it. Several seeds are
-averaged second by second first (Welch 1983), because they begin alike; of very long series neighbours are averaged
-(MSER-m, White and Spratt 2000), which moves the cut by less than one such batch.
+The marginal standard error rule, MSER, finds the end of the beginning (White 1997, *An effective truncation heuristic
+for bias reduction in simulation output*, Simulation 69): the cut that makes the standard error of the rest smallest.
+Here it is the earliest cut within a tenth of that, so that chance does not move it. Several seeds are first averaged
+second by second (Welch 1983), because they begin alike. In very long series neighboring samples are averaged (MSER-m,
+White and Spratt 2000), which moves the cut by less than one such batch.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     Samples = NDArray[np.float64]
 
 MATERIAL = 0.01
-"""Of the mean. A beginning that changes it by less is not worth a word."""
+"""Relative to the mean. A beginning that changes it by less is not reported."""
 _NEARLY = 1.1
 _NO_ERROR = 1e-6
-"""Of the mean: rounding."""
+"""Relative to the mean: rounding."""
 FEWEST = 10
-"""Samples. Of fewer, half of them say nothing of the rest."""
+"""Fewest samples. With fewer, half of them say nothing about the rest."""
 MOST = 1 << 16
-"""Samples, or batches of them, among which the cut is looked for."""
+"""Most samples, or batches of them, among which the cut is searched."""
 
 
 @dataclass(frozen=True)
 class Settling:
-    """The first ``samples`` differ from the rest: the mean is ``whole`` with them and ``rest`` without."""
+    """The first ``samples`` differ from the rest: the mean is ``whole`` with them and ``rest`` without them."""
 
     samples: int
     whole: float
@@ -43,15 +43,15 @@ class Settling:
 
     @property
     def change(self) -> float:
-        """By how much the beginning changes the mean, as a share of the rest's; infinite where the rest is 0."""
+        """The change of the mean by the beginning, as a share of ``rest``; infinite if ``rest`` is 0."""
         return abs(self.whole - self.rest) / self.rest if self.rest > 0 else math.inf
 
 
 def settling(series: Sequence[ArrayLike], *, least: float = MATERIAL) -> Settling | None:
-    """What the beginning of runs, which differ in their seeds only, does to their mean; None: nothing that matters.
+    """How the beginning of runs (which differ only in their seeds) changes their mean; None if it does not matter.
 
-    It matters when it changes the mean by ``least`` of the rest's or more, and to outside the 95% interval of the mean
-    of the rest: less than that may be chance.
+    It matters if it changes the mean by at least ``least`` of the rest's, and to outside the rest's 95% interval: less
+    may be chance.
     """
     import numpy as np
 
@@ -75,16 +75,16 @@ def settling(series: Sequence[ArrayLike], *, least: float = MATERIAL) -> Settlin
 
 
 def _batched(series: Samples, size: int) -> Samples:
-    """Means of ``size`` neighbours; what is left over at the end has none."""
+    """Means of ``size`` neighbors; a remainder is dropped."""
     whole = series.size // size
     return series[: whole * size].reshape(whole, size).mean(axis=1) if size > 1 else series
 
 
 def _truncation(series: Samples) -> int:
-    """Samples to be left out, at most half of them, by MSER."""
+    """Number of samples to leave out by MSER, at most half of them."""
     import numpy as np
 
-    # Sums over everything from each sample on.
+    # Sums from each sample to the end.
     left = np.arange(series.size, 0, -1)
     centred = series - series.mean()
     sums, squares = np.cumsum(centred[::-1])[::-1], np.cumsum(centred[::-1] ** 2)[::-1]

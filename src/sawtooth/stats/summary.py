@@ -1,4 +1,4 @@
-"""Summary: what each flow of one run got, in a few numbers; what a shell, a notebook and a terminal say of it."""
+"""Summary: what each flow of one run got, in a few numbers, for a shell, a notebook and a terminal."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _TIMES = {"fct_ms_p50": 0.5, "fct_ms_p90": 0.9, "fct_ms_p99": 0.99, "fct_ms_p95"
 
 
 def summary(run: Run) -> DataFrame:
-    """A row a flow of the scenario, its connections between several pairs of hosts together; after the warm-up.
+    """One row per flow of the scenario, after the warm-up; its connections between several pairs of hosts count
+    together.
 
-    ``mean_mbps`` is goodput over the run, ``transfers`` how many were begun and completed, ``fct_ms_…`` quantiles of
-    their completion times. NaN: nothing to tell it by, or not in the engine's tables.
+    ``mean_mbps`` is goodput over the run, ``transfers`` the number started and completed, ``fct_ms_…`` quantiles of
+    their completion times. NaN: nothing to compute it from, or not in the engine's tables.
     """
     import pandas as pd
 

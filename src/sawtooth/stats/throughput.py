@@ -1,4 +1,4 @@
-"""Throughput as iperf3's receiver reports it: one value a sampling interval, summed over the flows, in Mbit/s."""
+"""Throughput as iperf3's receiver reports it: one value per sampling interval, summed over the flows, in Mbit/s."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 STATISTICS = ("count", "mean_mbps", "std_mbps", "min_mbps", "q25_mbps", "q50_mbps", "q75_mbps", "max_mbps")
-"""In the order of the published tables. ``std`` divides by n - 1, quantiles interpolate linearly, as pandas does."""
+"""Statistics in the order of the published tables. ``std`` divides by n - 1; quantiles interpolate linearly, as in
+pandas."""
 
 _HALF_A_NANOSECOND = 5e-10
 
@@ -22,14 +23,14 @@ _HALF_A_NANOSECOND = 5e-10
 def after_warmup(run: Run, table: DataFrame) -> DataFrame:
     """Rows of intervals that began at or after the scenario's warm-up; ``t_s`` is the end of an interval."""
     from_s = run.scenario.warmup.seconds + run.scenario.interval.seconds
-    # The last interval of a run may be shorter; it ends later than its full length would, so it always stays.
+    # The last interval of a run may be shorter; its row always stays, because it ends later than the warm-up.
     return table[table["t_s"] >= from_s - _HALF_A_NANOSECOND]
 
 
 def whole_intervals(run: Run, table: DataFrame) -> DataFrame:
-    """Rows of ``intervals`` after the warm-up, without those of a last interval that the run's end cut short.
+    """Rows of ``intervals`` after the warm-up, without a last interval that the run's end cut short.
 
-    Its rate is over less time than the others': as one sample among them it would weigh too much, and spread more.
+    Its rate covers less time than the others, so as one sample it would have too much weight and too much spread.
     """
     kept = after_warmup(run, table)
     rest_ns = run.scenario.duration.ns % run.scenario.interval.ns
@@ -43,7 +44,7 @@ def throughput(run: Run) -> Series[float]:
     parts = groups(run.tables, "intervals", ("t_s", "goodput_bps"))
     each = [whole_intervals(run, part).groupby("t_s", sort=True)["goodput_bps"].sum() for part in parts]
     for one, other in pairwise(range(len(each))):
-        # The flows of one interval may be in two parts.
+        # The rows of one interval may be in two parts.
         if each[one].index[-1:].equals(each[other].index[:1]):
             each[other] = each[other].add(each[one].iloc[-1:], fill_value=0.0)
             each[one] = each[one].iloc[:-1]
@@ -52,7 +53,7 @@ def throughput(run: Run) -> Series[float]:
 
 
 def span(run: Run) -> tuple[float, float]:
-    """Seconds since the run's start from which to which ``throughput`` is taken: what its mean is of.
+    """The seconds since the run's start that ``throughput`` covers: from and to.
 
     The interval in which the warm-up ends is left out, and so is a last one that is cut short.
     """
@@ -62,7 +63,7 @@ def span(run: Run) -> tuple[float, float]:
 
 
 def throughput_by_flow(run: Run) -> DataFrame:
-    """As ``throughput``, with a column for each flow: its index in the compiled scenario."""
+    """Like ``throughput``, with one column per flow: its index in the compiled scenario."""
     table = whole_intervals(run, run.tables["intervals"]).pivot_table(
         index="t_s", columns="flow", values="goodput_bps", aggfunc="sum"
     )
@@ -70,7 +71,7 @@ def throughput_by_flow(run: Run) -> DataFrame:
 
 
 def describe(samples: ArrayLike) -> dict[str, float]:
-    """The ``STATISTICS`` of samples in Mbit/s; NaN where there are too few (none, or one for the deviation)."""
+    """The ``STATISTICS`` of samples in Mbit/s; NaN if there are too few (none, or one for the deviation)."""
     import numpy as np
 
     values = np.asarray(samples, dtype=float)
@@ -83,5 +84,5 @@ def describe(samples: ArrayLike) -> dict[str, float]:
 
 
 def change_percent(value: float, baseline: float) -> float:
-    """By how much ``value`` differs from ``baseline``, in percent of it; NaN without a baseline above 0."""
+    """The difference of ``value`` from ``baseline`` in percent of it; NaN if ``baseline`` is not above 0."""
     return (value / baseline - 1) * 100 if baseline > 0 else math.nan

@@ -1,8 +1,8 @@
-"""Utilization: the share of a line's rate that is in use on the wire; and the ceiling that headers leave to goodput.
+"""Utilization: the share of a line's rate in use on the wire; and the ceiling that headers put on goodput.
 
-Goodput is payload. On the wire each segment also has its Ethernet, IP and TCP headers, and a segment that is sent again
-takes its place once more. So goodput never reaches the rate: of 1,514-byte frames with timestamps 1,448 bytes are
-payload, which is 95.6%.
+Goodput is payload. On the wire each segment also has its Ethernet, IP and TCP headers, and a retransmission uses the
+line again. So goodput never reaches the rate: of 1,514-byte frames with timestamps 1,448 bytes are payload, which is
+95.6%.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from sawtooth.stats.queueing import Queueing
 from sawtooth.stats.throughput import span, throughput
 
 _LINUX = ("kernel", "netns")
-"""Engines that count bytes as Linux does, without the overhead of a link."""
+"""Engines that count bytes like Linux, without a link's overhead."""
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Of the goodput of all flows together: ``share`` of ``rate_bps``, the bottleneck's."""
+    """The ceiling on the goodput of all flows together: ``share`` of the bottleneck's ``rate_bps``."""
 
     rate_bps: float
     share: float
@@ -36,7 +36,7 @@ class Ceiling:
 
 
 def ceiling(compiled: Compiled) -> Ceiling | None:
-    """What full segments leave of the bottleneck's rate. None where no single transmitter limits all flows."""
+    """The ceiling with full segments. None if no single transmitter limits all flows."""
     line = slowest(compiled, compiled.flows[0].forward) if compiled.flows else None
     if line is None:
         return None
@@ -52,7 +52,7 @@ def ceiling(compiled: Compiled) -> Ceiling | None:
 
 
 def mean_rate_bps(line: Transmitter, from_ns: int, to_ns: int) -> float:
-    """Of a rate that changes in steps the mean over that time; of another one what lasts."""
+    """The mean of a rate that changes in steps; of any other kind, its long-run rate."""
     if not isinstance(line.pace, RateSteps) or to_ns <= from_ns:
         return float(line.lasting_bps)
     steps = [(0, line.rate_bps), *line.pace.steps, (to_ns, 0)]
@@ -63,9 +63,9 @@ def mean_rate_bps(line: Transmitter, from_ns: int, to_ns: int) -> float:
 
 
 def utilization(run: Run, queue: Queueing | None) -> float:
-    """What the bottleneck sent over what its rate allows, from the end of the warm-up on; NaN without a bottleneck.
+    """What the bottleneck sent divided by what its rate allows, from the end of the warm-up; NaN without a bottleneck.
 
-    An engine without a table of queues has sent full segments only, each once: goodput and its headers.
+    On an engine without a table of queues, all segments are full and sent once: goodput with its headers.
     """
     compiled = run.scenario.compile()
     if queue is not None and len(queue.table) and "sent_bytes" in queue.table:
@@ -84,7 +84,7 @@ def utilization(run: Run, queue: Queueing | None) -> float:
 
 
 def _full(compiled: Compiled, flow: Flow) -> tuple[int, int]:
-    """Payload and frame of what a flow sends, in bytes."""
+    """Payload and frame of a flow's full segment, in bytes."""
     if flow.datagrams is not None:
         return flow.datagrams.bytes, flow.datagrams.bytes + ETHERNET + IPV4 + UDP
     ends = [compiled.hosts[compiled.source(flow)], compiled.hosts[compiled.target(flow)]]

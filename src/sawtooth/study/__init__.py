@@ -1,4 +1,5 @@
-"""Studies: a scenario varied over axes and seeds, run on all cores, summarised beside published figures."""
+"""Studies: a scenario varied over axes and seeds, run on all cores and summarized, with published figures for
+comparison."""
 
 from sawtooth.study.dataset import Dataset
 from sawtooth.study.into import run_into

@@ -1,6 +1,6 @@
-"""What a study's table says of applications: response times, page times, videos, datagrams and how a call sounds.
+"""Application results in a study's table: response times, page times, videos, datagrams and call quality.
 
-Columns of a point are of the first flow of their kind in the file; the table ``applications`` has them for each flow.
+A point's columns are of the first flow of each kind in the file; the table ``applications`` has them for every flow.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Told:
-    """Of applications of a kind: in a few words what is told, and its columns with their headings and decimals."""
+    """How one kind of application appears in tables: its description, and its columns with headings and decimals."""
 
     title: str
     columns: Mapping[str, tuple[str, int]]
@@ -62,11 +62,11 @@ KINDS = {
         },
     ),
 }
-"""Kinds of a ``source`` that a study tells of."""
+"""The kinds of ``source`` that a study reports."""
 COLUMNS = tuple(name for told in KINDS.values() for name in told.columns)
-"""Of a study's table; NaN where nothing of the kind is there, or too little for a percentile."""
+"""Columns of a study's table; NaN without a flow of the kind, or with too few samples for a percentile."""
 NAMES = ("application",)
-"""Columns of the table ``applications`` beside the flow's name and those."""
+"""Columns of the table ``applications`` besides the flow's name and ``COLUMNS``."""
 TITLES = {
     **{f"response_ms_{name}": f"response time, {_HEADINGS[name]}, ms" for name in QUANTILES},
     **{f"page_ms_{name}": f"page time, {_HEADINGS[name]}, ms" for name in QUANTILES},
@@ -86,7 +86,7 @@ TITLES = {
 
 
 def columns(seen: Sequence[Sequence[Application]]) -> dict[str, float]:
-    """``COLUMNS`` of runs that differ in their seeds only."""
+    """The values of ``COLUMNS``, from runs that differ only in their seeds."""
     row = dict.fromkeys(COLUMNS, math.nan)
     for kind in KINDS:
         firsts = [next((one for one in run if one.kind == kind), None) for run in seen]
@@ -95,7 +95,7 @@ def columns(seen: Sequence[Sequence[Application]]) -> dict[str, float]:
 
 
 def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Sequence[Application]]) -> list[dict[str, Any]]:
-    """A row a flow, of one run or of several that differ in their seeds only."""
+    """One row per flow, from one run or from several that differ only in their seeds."""
     empty = dict.fromkeys(sorted(COLUMNS, key=lambda name: name.endswith("_p95")), math.nan)
     found = []
     for each in zip(*seen, strict=True):
@@ -105,7 +105,7 @@ def rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Sequence[Applic
 
 
 def tables(found: DataFrame) -> Iterator[tuple[Told, list[dict[str, Any]]]]:
-    """Of the table ``applications``: of each kind in it what is told, and the rows of all seeds together."""
+    """For each kind in the table ``applications``: its description, and the rows of all seeds together."""
     together = found[found["seed"] == ALL] if len(found) else found
     for kind, told in KINDS.items():
         own = together[together["application"] == kind] if len(together) else together
@@ -114,7 +114,7 @@ def tables(found: DataFrame) -> Iterator[tuple[Told, list[dict[str, Any]]]]:
 
 
 def _told(kind: str, each: Sequence[Application]) -> dict[str, float]:
-    """The columns of a kind, of the same flow in several runs; none without a run."""
+    """The columns of one kind, from the same flow in several runs; empty without a run."""
     import numpy as np
     import pandas as pd
 

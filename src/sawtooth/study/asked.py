@@ -1,4 +1,4 @@
-"""The table [find] of a study: a field whose value is asked for."""
+"""The table [find] of a study: a field whose value is searched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Find(BaseModel):
-    """What ``sawtooth find`` asks at each point of the study."""
+    """The question that ``sawtooth find`` answers at each point of the study."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -28,6 +28,6 @@ class Find(BaseModel):
     )
 
     def given(self) -> dict[str, Any]:
-        """What is set, as arguments of a search."""
+        """The fields that the file sets, as arguments of a search."""
         found = self.model_dump(exclude_none=True)
         return {"most" if name == "runs" else name: value for name, value in found.items()}

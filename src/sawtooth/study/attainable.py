@@ -1,4 +1,4 @@
-"""Attainable: whether a goodput that is wanted is above what headers leave of the rate; known before anything runs."""
+"""Attainable: refuses, before anything runs, a wanted goodput above the ceiling that packet headers leave."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sawtooth.study.study import Point, Study
 from sawtooth.wanted import RATE, Amount, Comparison, Measure
 
 _MORE = 1.001
-"""What arrives within a run's seconds may have been sent just before them."""
+"""Tolerance: data that arrives within a run's seconds may have been sent just before them."""
 
 
 def unattainable(
     wanted: Comparison, goodput: Measure, scenario: Scenario, resolve: Callable[[Measure], Amount]
 ) -> InputError | None:
-    """What is wrong with comparing the one measure ``goodput`` with what ``resolve`` knows; None where it may hold.
+    """The error for comparing the measure ``goodput`` with what ``resolve`` returns; None if the goal may be reachable.
 
-    A rate that changes, or a shaper that saves up, has no ceiling that holds for all seconds.
+    A rate that changes, or a shaper that saves up tokens, has no ceiling that holds in every second.
     """
     most = _ceiling(scenario)
     if most is None or [one for one in wanted.measures if one.name == goodput.name] != [goodput]:
@@ -44,9 +44,9 @@ def unattainable(
 
 
 def refuse_unattainable(study: Study, points: Sequence[Point], overrides: Mapping[str, Any] | None) -> None:
-    """Raises SawtoothError where the study expects of one of its points what cannot hold there.
+    """Raises SawtoothError if the study expects more of a point than its line can carry.
 
-    With ``overrides`` it is another study than the expectations were written for, and the judgement tells.
+    With ``overrides`` the expectations were written for another study; then the judgement after the run decides.
     """
     if overrides:
         return
@@ -77,6 +77,6 @@ def _ceiling(scenario: Scenario) -> Ceiling | None:
 
 
 def most_mbps(scenario: Scenario) -> float:
-    """The highest mean goodput of all flows together in Mbit/s; infinite where there is no such ceiling."""
+    """The highest possible mean goodput of all flows together, in Mbit/s; infinite without such a ceiling."""
     most = _ceiling(scenario)
     return math.inf if most is None else most.goodput_bps / 1e6

@@ -17,21 +17,21 @@ from sawtooth.scenario.units import Loss, Rate, Size, Span
 
 MAX_VALUES = 10_000
 LONGEST_NAME = 60
-"""Characters of a value in a table; what is longer is cut, and needs a label where two become the same."""
+"""Characters of a value in a table. A longer value is shortened, and needs a label if two become equal."""
 
 _AMOUNT = re.compile(r"\s*([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:[eE][+-]?[0-9]{1,2})?)\s*(.*?)\s*")
 _DIGITS = 250
-"""Enough for any sum of two amounts."""
+"""Decimal digits, enough for any sum of two amounts."""
 
 _OF_QUEUES = ("bdp", "packets")
-"""Units of a queue that no other quantity has."""
+"""Units that only queues have."""
 
 Label = Annotated[str, Field(max_length=100), AfterValidator(one_line)]
 ColumnName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
 class Column(BaseModel):
-    """How a varied field appears in the tables: as a number in ``unit``, by its ``labels``, or as it is written."""
+    """How a varied field appears in tables: as a number in ``unit``, by its ``labels``, or as written."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -51,7 +51,7 @@ class Axis:
     naming: Column
 
     def name(self, value: Any) -> Any:
-        """What the tables show for ``value``: a number or short text. Raises SawtoothError ``unknown-unit``."""
+        """What tables show for ``value``: a number or short text. Raises SawtoothError ``unknown-unit``."""
         if self.naming.unit is not None:
             return in_unit(value, self.naming.unit, self.field)
         shown = text(value) if isinstance(value, (Mapping, list, tuple)) else value
@@ -64,8 +64,8 @@ class Axis:
 
 
 def text(value: Any) -> str:
-    """A value on one short line: ``{ every = 1000 }`` is "every 1000", a list is joined by "+", and the variant of a
-    congestion control has the name that flows get, "bbr3-ecn"."""
+    """A value on one short line: ``{ every = 1000 }`` becomes "every 1000", lists are joined by "+", and a congestion
+    control with a variant has the name that flows get, "bbr3-ecn"."""
     if isinstance(value, Mapping) and value.keys() == {"name", "variant"}:
         shown = f"{value['name']}-{value['variant']}"
     elif isinstance(value, Mapping):
@@ -78,7 +78,7 @@ def text(value: Any) -> str:
 
 
 def expand(given: Any, field: str) -> tuple[Any, ...]:
-    """The values of an axis: a list, or ``{from, to, step}`` with both ends included, counted exactly in decimal.
+    """The values of an axis: a list, or ``{from, to, step}`` with both ends included, computed exactly in decimal.
 
     Raises SawtoothError: ``wrong-type``, ``unknown-field``, ``missing-field``, ``bad-quantity``, ``out-of-range``,
     ``empty-axis``, ``too-many-points``, ``duplicate-name``.
@@ -104,7 +104,7 @@ def expand(given: Any, field: str) -> tuple[Any, ...]:
 
 
 def in_unit(value: Any, unit: str, field: str) -> float:
-    """A quantity as a number of ``unit``; plain numbers stay. Raises SawtoothError ``unknown-unit``."""
+    """A quantity as a number in ``unit``; plain numbers pass unchanged. Raises SawtoothError ``unknown-unit``."""
     if isinstance(value, (int, float)):
         return value
     if not isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Counts in a row of several seeds: each is the mean of the runs', as the throughput beside it is.
+"""Counts in a row of several seeds: the mean per run, like the goodput in the same row.
 
-The one rule for every table that puts seeds together. Percentiles are of all seeds' samples together, and ``count`` and
-``ci_n`` say how many samples the statistics of the row are of: these two alone are totals.
+This rule holds for every table that combines seeds. Percentiles are of all seeds' samples together. Only ``count`` and
+``ci_n`` are totals: the number of samples behind the row's statistics.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ TOTALS = ("count", "ci_n")
 
 
 def per_run(row: Mapping[str, Any], runs: int) -> dict[str, Any]:
-    """``row``, in which each of ``COUNTS`` is a sum over so many runs, with their means instead."""
+    """Replaces the sums in ``row`` (its columns in ``COUNTS``) by means per run."""
     return {name: value / runs if name in COUNTS and runs > 1 else value for name, value in row.items()}
 
 
 def told(mean: float) -> str:
-    """A count or a mean of counts for people: "17654", "5884.7", "0.33"."""
+    """A count, or a mean of counts, for people: "17654", "5884.7", "0.33"."""
     if mean == round(mean):
         return f"{mean:.0f}"
     return f"{mean:.1f}" if mean >= 1 else f"{mean:.2g}"

@@ -1,11 +1,12 @@
-"""Dataset: a study's points as rows of one Parquet dataset, under any address that fsspec knows: s3://…, gs://…, file://…
+"""Dataset: a study's points as rows of one Parquet dataset, at any address that fsspec supports: s3://…, gs://…,
+file://…
 
-URL/NAME/IDENTITY/
-    _study.json               what was asked, by which versions
-    part-….parquet            some rows each; a part is there whole or not at all
+    URL/NAME/IDENTITY/
+        _study.json               the question, with the versions that answered it
+        part-….parquet            some rows; each part is complete or absent
 
-A row is a point: its identity, the fields of its scenario under their dotted names, the study's columns, and what the
-study's table says of one run. All parts have the same columns, so readers may read while it grows.
+A row is a point: its identity, the fields of its scenario under their dotted names, the study's columns, and one run's
+row of the study's table. All parts have the same columns, so the dataset can be read while it grows.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ROWS = 1000
-"""Of a part, at most: more parts cost readers more than larger ones."""
+"""Rows of a part, at most. Many small parts slow readers down more than large ones."""
 EVERY_S = 5.0
-"""After which rows that are there become a part: what a kill of the command loses."""
+"""Seconds after which finished rows become a part: how much work is lost if the command is killed."""
 _ABOUT = "_study.json"
 _ATOMIC = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "memory"}
-"""Stores that show an object when all of it is there. Elsewhere a part is written aside, and renamed."""
+"""Stores that show an object only once it is complete. On others a part is written under another name and renamed."""
 _NUMBERS = (*STATISTICS, "from_s", "to_s", "ci_low_mbps", "ci_high_mbps", *COUNTERS, *MEASURES)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A point to be measured."""
+    """A point to measure."""
 
     place: Place
     scenario: dict[str, Any]
@@ -56,7 +57,7 @@ class Asked:
 
 
 def measure(asked: Asked) -> dict[str, Any] | SawtoothError | None:
-    """Runs a point: its row of the study's table; None: it was told to stop."""
+    """Runs a point and returns its row of the study's table; None if it was told to stop."""
     try:
         engine = get(asked.engine) if isinstance(asked.engine, str) else asked.engine
         scenario = Scenario.from_dict(asked.scenario, source=asked.place.id)
@@ -67,8 +68,10 @@ def measure(asked: Asked) -> dict[str, Any] | SawtoothError | None:
 
 
 class Dataset:
-    """Raises SawtoothError: ``tool-missing`` without fsspec or what it needs for this address, ``bad-usage`` for an
-    address of no kind that it knows, ``unwritable-output`` where the store refuses. ``url`` is its own.
+    """The rows of one study at ``url``.
+
+    Raises SawtoothError: ``tool-missing`` without fsspec or its driver for this address, ``bad-usage`` for an unknown
+    kind of address, ``unwritable-output`` if the store refuses.
     """
 
     def __init__(self, url: str) -> None:
@@ -91,24 +94,24 @@ class Dataset:
 
     @classmethod
     def under(cls, url: str, name: str, identity: str) -> Dataset:
-        """That of a study, by what is asked."""
+        """The dataset of a study below ``url``, by the study's name and identity."""
         return cls(f"{url.rstrip('/')}/{name}/{identity[:16]}")
 
     def begin(self, described: Mapping[str, Any]) -> None:
-        """Says what is asked; where nothing can be written, that is known before anything is computed."""
+        """Writes the description of the question. If nothing can be written, this fails before anything is computed."""
         text = json.dumps(described, indent=2, ensure_ascii=False, default=str) + "\n"
         with self._writing():
             if not self._is_atomic:
-                # Object stores have no directories, and a bucket that is not there is a mistake.
+                # Object stores have no directories; a missing bucket is a mistake in the address.
                 self._store.makedirs(self._path, exist_ok=True)
             self._put(_ABOUT, text.encode())
 
     def digests(self) -> set[str]:
-        """Of the scenarios whose rows are there."""
+        """Digests of the scenarios whose rows are present."""
         return set(self.read(["digest"])["digest"])
 
     def read(self, columns: Sequence[str] | None = None) -> DataFrame:
-        """All rows that are there, each point once."""
+        """All rows, each point once."""
         import pandas as pd
         import pyarrow as pa
 
@@ -131,9 +134,9 @@ class Dataset:
         return whole.drop_duplicates("digest", ignore_index=True)
 
     def asked(self) -> tuple[dict[str, Any], DataFrame]:
-        """What was asked, and a row a point, in its order, as ``StudyResult.details`` has one of a run.
+        """The question, and one row per point in its order, like a run's row in ``StudyResult.details``.
 
-        Raises SawtoothError ``not-a-result`` where there is no dataset, or one that lacks rows.
+        Raises SawtoothError ``not-a-result`` if there is no dataset or rows are missing.
         """
         try:
             with self._writing():
@@ -161,7 +164,7 @@ class Dataset:
 
     @contextlib.contextmanager
     def adding(self, points: Sequence[Point]) -> Iterator[Rows]:
-        """Rows of ``points`` to be added; however the block ends, those that came are kept."""
+        """Accepts rows of ``points`` inside a ``with`` block. Rows that arrived are kept, however the block ends."""
         rows = Rows(self, points)
         try:
             yield rows
@@ -169,7 +172,7 @@ class Dataset:
             rows.flush()
 
     def write(self, table: Any, name: str) -> None:
-        """A part, from a table of pyarrow."""
+        """Writes a part from a pyarrow table."""
         import pyarrow.parquet as pq
 
         content = io.BytesIO()
@@ -198,14 +201,14 @@ class Dataset:
         except SawtoothError:
             raise
         except Exception as error:
-            # Each store has errors of its own.
+            # Each kind of store raises its own exceptions.
             message = f"the store refuses: {type(error).__name__}: {plain(str(error), 300)}"
             fix = "look at the address, its credentials and its endpoint; points that are there are kept"
             raise SawtoothError("unwritable-output", message, file=self.url, fix=fix) from error
 
 
 class Rows:
-    """Rows on their way into a dataset, all with the columns that ``points`` have together."""
+    """Rows to be added to a dataset, all with the union of the columns of ``points``."""
 
     def __init__(self, dataset: Dataset, points: Sequence[Point]) -> None:
         self._dataset = dataset
@@ -221,7 +224,7 @@ class Rows:
             self.flush()
 
     def poll(self) -> None:
-        """Makes a part of what is there, when it has been there for some seconds."""
+        """Writes the waiting rows as a part once they have waited ``EVERY_S`` seconds."""
         if time.monotonic() - self._since > EVERY_S:
             self.flush()
 
@@ -239,7 +242,7 @@ class Rows:
 
 
 def flat(value: Any, before: str = "") -> dict[str, Any]:
-    """A scenario's fields by their dotted names, ``path.rate``, ``flows.0.cc``."""
+    """A scenario's fields under their dotted names, ``path.rate``, ``flows.0.cc``."""
     if isinstance(value, Mapping):
         pairs = [(str(name), each) for name, each in value.items()]
     elif isinstance(value, list) and any(isinstance(each, (Mapping, list)) for each in value):
@@ -253,7 +256,7 @@ def flat(value: Any, before: str = "") -> dict[str, Any]:
 
 
 def _schema(points: Sequence[Point], fields: Sequence[Mapping[str, Any]]) -> Any:
-    """Types that hold what all points have in a column."""
+    """Column types that fit the values of all points."""
     import pyarrow as pa
 
     seen: dict[str, set[type]] = {}

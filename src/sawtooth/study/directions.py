@@ -1,4 +1,4 @@
-"""Flows that go opposite ways: no line carries the sum of their goodputs, so each way has its own."""
+"""Flows in opposite directions: no line carries the sum of their goodputs, so each direction has a separate sum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def directions(result: StudyResult) -> dict[str, int]:
-    """0 for flows that go as the first one does, 1 for those that go its way back, by name."""
+    """The direction of each flow, by name: 0 like the first flow, 1 opposite."""
     scenario = result.study.points(overrides=result.description["overrides"])[0].scenario
     flows = scenario.compile().flows
     names = scenario.flow_names
@@ -21,7 +21,7 @@ def directions(result: StudyResult) -> dict[str, int]:
 
 
 def opposite(result: StudyResult) -> list[list[str]]:
-    """The names of the flows of each way; empty where all go the same way."""
+    """The names of the flows in each direction; empty if all go the same way."""
     ways = directions(result)
     both = list(dict.fromkeys(ways.values()))
     return [[name for name, its in ways.items() if its == way] for way in both] if len(both) > 1 else []
@@ -37,5 +37,5 @@ def flows_of(result: StudyResult, row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def mean_of(result: StudyResult, row: dict[str, Any], names: list[str]) -> float:
-    """Mbit/s: the mean goodput of these flows of a point together, all seeds."""
+    """The mean goodput in Mbit/s of these flows of a point together, all seeds."""
     return math.fsum(one["mean_mbps"] for one in flows_of(result, row) if one["flow"] in names)

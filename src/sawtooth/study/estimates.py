@@ -1,4 +1,4 @@
-"""The headline of a study of probes: what a flow got, what the probes' estimate says, and how often that fits."""
+"""The headline of a study of probes: a flow's goodput, the estimate from probes, and how often the estimate fits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NAMES = ("flow", "probe")
-"""Columns of ``study.probed`` that tell rows of one run apart; shown where there are several."""
+"""Columns of ``study.probed`` that tell the rows of one run apart; shown if there are several."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Of ``windows``, ``told`` have an estimate, with the error |estimate / truth - 1|; of these, the 90% interval of
-    ``inside`` holds the truth. ``silent``: why the others have none, with how many.
-    """
+    """How well estimates fit. Of ``windows``, ``told`` have an estimate with the error |estimate / truth - 1|; for
+    ``inside`` of these the 90% interval contains the truth. ``silent`` counts the others by reason."""
 
     windows: int
     told: int
@@ -29,7 +28,7 @@ class Fit:
 
     @classmethod
     def of(cls, table: DataFrame) -> Fit:
-        """Rows of ``study.probed`` in which flows ran."""
+        """From the rows of ``study.probed`` in which flows ran."""
         rows = table[table["true_mbps"] > 0]
         told = rows[rows["estimate_mbps"].notna()]
         error = (told["estimate_mbps"] / told["true_mbps"] - 1).abs()
@@ -61,9 +60,8 @@ class Fit:
 
 
 def summary(table: DataFrame, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each point, flow and series of probes: medians over its windows and seeds, the 90% interval where it is
-    of a single one, and ``why`` there is no estimate. Rows in which no flow ran are left out.
-    """
+    """One row per point, flow and series of probes: medians over windows and seeds, the 90% interval if there is one
+    window only, and ``why`` there is no estimate. Rows in which no flow ran are left out."""
     rows = []
     for values, group in table[table["true_mbps"] > 0].groupby([*keys, *NAMES], sort=False):
         told = group[group["estimate_mbps"].notna()]
@@ -85,7 +83,7 @@ def summary(table: DataFrame, keys: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def interval(row: dict[str, Any]) -> str:
-    """The 90% interval of a row of ``summary``, or how many of them hold the truth, or why there is none."""
+    """The 90% interval of a row of ``summary``, or how many intervals contain the truth, or why there is none."""
     fit: Fit = row["fit"]
     if not fit.told:
         return ", ".join(fit.silent)

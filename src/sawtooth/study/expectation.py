@@ -1,9 +1,9 @@
-"""Expectation: what a study is expected to find, a comparison of what its points measure (docs/reference/expect.md).
+"""Expectation: what a study should find, as a comparison of measures at its points (docs/reference/expect.md).
 
     mean_mbps(cc='bbr', loss=1%) > 0.85 * mean_mbps(cc='bbr', loss=0%)
 
-A measure is a column of the study's tables, its settings say at which point. An axis that no measure of a comparison
-sets is each of its values in turn: one case each.
+A measure is a column of the study's tables; its settings select the point. An axis that no measure sets takes each of
+its values in turn, one case each.
 """
 
 from __future__ import annotations
@@ -25,28 +25,29 @@ from sawtooth.study.shares import SHARE_COLUMNS
 from sawtooth.wanted import Amount, Comparison, Measure, parse
 
 MOST = 1000
-"""Expectations of one study, and cases of one expectation."""
+"""At most this many expectations per study, and cases per expectation."""
 COLUMNS = (*STATISTICS, *COUNTERS, *MEASURES)
-"""Measures of a point as a whole."""
+"""Measures of a whole point."""
 PARTS = ("flow", "probe", "application", "bytes_from")
-"""Settings that ask for a part of a point, columns of its tables."""
+"""Settings that select a part of a point; they are columns of its tables."""
 OF_PARTS = (*COLUMNS, *(name for name in SHARE_COLUMNS if name not in ("flow", "flow_cc")))
-"""Measures that parts may have."""
+"""Measures that exist for parts."""
 ALIASES = {"goodput": "mean_mbps", "utilization": UTILIZATION}
-"""Other words for columns, as scenarios are asked by."""
+"""Other names for columns, as in ``find``."""
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*(\S*)")
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """One line of ``[expect]``."""
+    """One line of the table ``[expect]``."""
 
     name: str
     wanted: Comparison
 
     @classmethod
     def read(cls, name: str, written: str) -> Expectation:
-        """Raises SawtoothError: as ``wanted.parse``; ``bad-expression`` where nothing is measured."""
+        """Parses a line. Raises SawtoothError as ``wanted.parse`` does, and ``bad-expression`` if it contains no
+        measure."""
         wanted = parse(written)
         if not any(not is_field(one) for one in wanted.measures):
             fix = "name a column of the study's tables, like mean_mbps"
@@ -54,10 +55,10 @@ class Expectation:
         return cls(name, wanted)
 
     def check(self, axes: Sequence[Axis], scenario: Scenario) -> None:
-        """Raises SawtoothError where it cannot be asked of the study.
+        """Raises SawtoothError if the expectation does not fit the study.
 
-        ``unknown-name``, ``conflict``, ``too-many-points``; ``missing-unit`` and ``bad-expression`` where its sides are
-        of different dimensions.
+        ``unknown-name``, ``conflict``, ``too-many-points``; ``missing-unit`` and ``bad-expression`` if its sides have
+        different dimensions.
         """
         for one in self.wanted.measures:
             known = OF_PARTS if parts_of(one) else COLUMNS
@@ -71,7 +72,8 @@ class Expectation:
                 point_of(one, axes, case)
 
     def cases(self, axes: Sequence[Axis]) -> list[dict[str, Any]]:
-        """Values of the axes that no measure sets. Raises SawtoothError ``conflict`` or ``too-many-points``."""
+        """The combinations of values of the axes that no measure sets. Raises SawtoothError ``conflict`` or
+        ``too-many-points``."""
         measures = [one for one in self.wanted.measures if not is_field(one) or one.settings]
         set_in = [{axis_of(name, axes).column for name, _ in settings_of(one)} for one in measures]
         free = []
@@ -95,7 +97,7 @@ class Expectation:
 
 
 def read(given: Mapping[str, str] | None) -> list[Expectation]:
-    """Those of a table ``[expect]``. Raises SawtoothError with the field."""
+    """The expectations of a table ``[expect]``. Raises SawtoothError with the field."""
     found = []
     for name, written in (given or {}).items():
         try:
@@ -106,29 +108,29 @@ def read(given: Mapping[str, str] | None) -> list[Expectation]:
 
 
 def is_field(measure: Measure) -> bool:
-    """Whether it is a field of the scenario, ``path.rate``."""
+    """Whether the measure is a field of the scenario, such as ``path.rate``."""
     return "." in measure.name
 
 
 def column_of(measure: Measure) -> str:
-    """The column of the tables that it is."""
+    """The measure's column in the tables."""
     return ALIASES.get(measure.name, measure.name)
 
 
 def parts_of(measure: Measure) -> dict[str, Any]:
-    """The settings that ask for a part of a point: a flow, a probe."""
+    """The settings that select a part of a point: a flow, a probe."""
     return {name: value for name, value in measure.settings if name in PARTS}
 
 
 def settings_of(measure: Measure) -> list[tuple[str, Any]]:
-    """The settings that say which point."""
+    """The settings that select the point."""
     return [(name, value) for name, value in measure.settings if name not in PARTS]
 
 
 def point_of(measure: Measure, axes: Sequence[Axis], case: Mapping[str, Any]) -> dict[str, Any]:
-    """The key of the point that a measure is of: each axis's column and name.
+    """The key of a measure's point: each axis's column and name.
 
-    Raises SawtoothError ``unknown-name`` (no such axis, or it never is that), ``conflict``.
+    Raises SawtoothError ``unknown-name`` (no such axis or value), ``conflict``.
     """
     key = dict(case)
     for name, value in settings_of(measure):
@@ -141,7 +143,7 @@ def point_of(measure: Measure, axes: Sequence[Axis], case: Mapping[str, Any]) ->
 
 
 def axis_of(name: str, axes: Sequence[Axis]) -> Axis:
-    """The axis that is called so: its column, its field, the last word of that, or the column without its unit."""
+    """The axis with that name: its column, its field, the field's last word, or the column without its unit."""
     for names in (_columns, _fields, _short):
         found = [axis for axis in axes if name in names(axis)]
         if len(found) == 1:
@@ -154,7 +156,7 @@ def axis_of(name: str, axes: Sequence[Axis]) -> Axis:
 
 
 def field_of(scenario: Scenario, name: str) -> Amount:
-    """A scenario's field. Raises SawtoothError ``unknown-name`` where it sets none, or none that is an amount."""
+    """The value of a scenario's field. Raises SawtoothError ``unknown-name`` if it is not set or not an amount."""
     found: Any = scenario.to_dict()
     for step in name.split("."):
         if isinstance(found, list):
@@ -184,7 +186,7 @@ def _short(axis: Axis) -> Iterator[str]:
 
 
 def _name_of(value: Any, axis: Axis) -> Any:
-    """What the tables call a value that somebody wrote."""
+    """What tables show for a value as somebody wrote it."""
     for one, name in zip(axis.values, axis.names, strict=True):
         if value in (name, one) or str(value) in (text(name), text(one)) or _is_same(value, one):
             return name
@@ -195,7 +197,7 @@ def _name_of(value: Any, axis: Axis) -> Any:
 
 
 def _is_same(left: Any, right: Any) -> bool:
-    """Whether two texts are one quantity, written otherwise."""
+    """Whether two texts are the same quantity in different notation."""
     if not isinstance(left, str) or not isinstance(right, str):
         return False
     for kind in (Loss, Span, Rate, Size):

@@ -1,4 +1,4 @@
-"""What a scenario or study is read from: a regular file, or standard input."""
+"""Reads a scenario or study from a regular file or from standard input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STDIN = "-"
 
 
 def read_tables(path: str | PathLike[str]) -> dict[str, Any]:
-    """The tables of a TOML file; ``-`` is standard input. Anything else that is no regular file is refused unread.
+    """The tables of a TOML file; ``-`` is standard input. Anything that is not a regular file is refused unread.
 
     Raises SawtoothError: ``file-not-found``, ``file-unreadable`` or ``not-toml``.
     """

@@ -1,4 +1,4 @@
-"""Into: runs a study into a dataset, anywhere that fsspec reaches, instead of a directory here."""
+"""Into: runs a study into a dataset at any address that fsspec supports, instead of a local directory."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def run_into(
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = False,
 ) -> Dataset:
-    """Runs every point of a study that is not yet in its dataset under ``url``, and adds its row.
+    """Runs every point of a study that its dataset under ``url`` does not have yet, and adds its row.
 
-    Rows come to this process, which writes them; so workers need neither the store nor its credentials. Runs
-    themselves are not kept. The same study, engine and versions go on in the same dataset; one command at a time.
+    Rows return to this process, which writes them, so workers need neither the store nor its credentials. The runs
+    themselves are not kept. The same study, engine and versions continue the same dataset. Use one command at a time.
 
-    Raises SawtoothError as ``run_study`` and ``Dataset``; rows that are there are kept.
+    Raises SawtoothError as ``run_study`` and ``Dataset`` do; finished rows are kept.
     """
     if not isinstance(study, Study):
         study = Study.load(study)

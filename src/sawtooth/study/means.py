@@ -1,4 +1,5 @@
-"""What the means and intervals of a study's table are of, in words, for a terminal and for a page."""
+"""Describes in words what the means and intervals of a study's table are computed from, for a terminal and for a
+page."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ THE_SAME = "same for every seed"
 
 
 def of_time(from_s: float, to_s: float) -> str:
-    """What seconds a mean is of: "60 s from the start, slow start included"."""
+    """Which seconds a mean covers: "60 s from the start, slow start included"."""
     if from_s == 0:
         return f"{to_s:g} s from the start, slow start included"
     return f"{to_s - from_s:g} s, the first {from_s:g} s omitted"
 
 
 def means(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The same of rows of a study's table: "means of 60 s …"."""
+    """The same for rows of a study's table: "means of 60 s …"."""
     spans = {(row["from_s"], row["to_s"]) for row in rows}
     if len(spans) > 1:
         return "means over different times: see from_s and to_s in table.csv"
@@ -35,7 +36,7 @@ def means(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def intervals(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What the 95% intervals in rows of a study's table are of; empty where there are none."""
+    """What the 95% intervals in rows of a study's table are computed from; empty if there are none."""
     of = {row["ci_of"]: row["ci_n"] for row in rows if not _open(row)}
     if SEEDS in of:
         return f"95% interval and min … max: over the means of {of[SEEDS]} seeds"
@@ -45,9 +46,9 @@ def intervals(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def interval(row: Mapping[str, Any], form: str = ".2f", by_start: Sequence[float] = ()) -> str:
-    """The 95% interval of a row: "5.11 … 6.71", that there is none to have, or "-".
+    """The 95% interval of a row: "5.11 … 6.71", a note that there is none, or "-".
 
-    ``by_start``, means in Mbit/s by other starts of the flows, are shown where seeds change nothing: "by start 5 … 6".
+    If seeds change nothing, ``by_start`` (means in Mbit/s with other starts of the flows) is shown: "by start 5 … 6".
     """
     if row["ci_of"] == SAME:
         return f"by start {ends(by_start)}" if len(set(by_start)) > 1 else THE_SAME
@@ -55,19 +56,20 @@ def interval(row: Mapping[str, Any], form: str = ".2f", by_start: Sequence[float
 
 
 def ends(means: Sequence[float]) -> str:
-    """The seeds' lowest and highest mean, three digits: "98.2 … 185"; "-" where all gave the same."""
+    """The lowest and the highest mean of the seeds, with three digits: "98.2 … 185"; "-" if all are equal."""
     low, high = min(means), max(means)
     return f"{_three(low)} … {_three(high)}" if low < high else "-"
 
 
 def _three(value: float) -> str:
-    """Three digits, or all before the point."""
+    """Three digits, or all digits before the decimal point."""
     return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}" if value > 0 else "0"
 
 
 @dataclass(frozen=True)
 class Course:
-    """The runs of one point over time, in Mbit/s, one series a seed, from ``from_s`` on in steps of ``interval``."""
+    """The runs of one point over time, in Mbit/s, one series per seed, starting at ``from_s`` in steps of
+    ``interval``."""
 
     name: str
     series: Sequence[ArrayLike]
@@ -77,7 +79,7 @@ class Course:
 
 
 def outlying(courses: Sequence[Course]) -> list[str]:
-    """A sentence where seeds lie far from all others at their point: which ones, by what rule, and what they do."""
+    """A sentence if seeds are far from all others at their point: which ones, by what rule, and their effect."""
     import numpy as np
 
     found = []
@@ -106,20 +108,21 @@ def outlying(courses: Sequence[Course]) -> list[str]:
 
 @dataclass(frozen=True)
 class Moved:
-    """What flows of one point get when they start at other times: means in Mbit/s, the result's own first, by flow."""
+    """The goodput of one point's flows when they start at other times: means in Mbit/s by flow, the original starts
+    first."""
 
     point: str
-    """In words; empty where it is the only one."""
+    """The point in words; empty if it is the only one."""
     later_ms: float
     means: Mapping[str, Sequence[float]]
 
     def percent(self, flow: str, whole: str) -> list[float]:
-        """A flow's share of ``whole`` in each run, where that is not 0."""
+        """A flow's share of ``whole`` in each run, except where ``whole`` is 0."""
         pairs = zip(self.means[flow], self.means[whole], strict=True)
         return [mean / total * 100 for mean, total in pairs if total > 0]
 
     def most(self) -> tuple[str, float, float, float]:
-        """The flow that changes most, relative to its own mean: its name, lowest and highest mean, and the change."""
+        """The flow that changes most relative to its own mean: its name, lowest and highest mean, and the change."""
         changes = {
             flow: (max(means) - min(means)) / means[0] if means[0] > 0 else 0.0 for flow, means in self.means.items()
         }
@@ -128,7 +131,7 @@ class Moved:
 
 
 def by_start(points: Sequence[Moved | None]) -> str:
-    """What the ranges "by start" in a table are of; empty where there are none."""
+    """What the ranges "by start" in a table mean; empty if there are none."""
     moved = [one for one in points if one is not None]
     if not moved:
         return ""
@@ -140,7 +143,7 @@ def by_start(points: Sequence[Moved | None]) -> str:
 
 
 def unchanging(rows: Sequence[Mapping[str, Any]], several: bool, moved: Sequence[Moved]) -> list[str]:
-    """A sentence where seeds change nothing at a point: that this is no certainty, and what other starts change.
+    """A sentence if seeds change nothing at a point: this is not certainty, and what other starts change.
 
     ``several``: such a point has several flows.
     """
@@ -164,7 +167,7 @@ def unchanging(rows: Sequence[Mapping[str, Any]], several: bool, moved: Sequence
 
 
 def beginnings(courses: Sequence[Course]) -> list[str]:
-    """A sentence where the beginning of runs changes their mean: at how many points, and at which most."""
+    """A sentence if the beginning of runs changes their mean: at how many points, and where most."""
     found = [(course, here) for course in courses if (here := settling(course.series)) is not None]
     if not found:
         return []

@@ -1,6 +1,5 @@
-"""What a study's table says of a point beside its throughput: latency under load, responsiveness, the bottleneck's
-queue, completion times, time to converge, what applications have. Several seeds are one sample: their probes, packets
-and transfers together.
+"""Measures in a study's table besides goodput: latency under load, responsiveness, the bottleneck's queue, completion
+times, time to converge, and applications. Several seeds are one sample: their probes, packets and transfers together.
 """
 
 from __future__ import annotations
@@ -47,14 +46,14 @@ _ADDED = ("fct_ms_p95", "slowdown_p95", "response_ms_p95", "page_ms_p95", UTILIZ
 
 
 def ordered(columns: Iterable[str]) -> list[str]:
-    """The columns in their order, but those that tables did not have from the start at the end."""
+    """The columns in order, with those that were added to the tables later at the end."""
     return sorted(columns, key=_ADDED.__contains__)
 
 
 MEASURES = tuple(
     ordered([*LATENCY, *RPM, *QUEUE, "transfers", *COMPLETION, "converges_s", *application.COLUMNS, UTILIZATION])
 )
-"""Columns of a study's table; NaN where a run has nothing to measure them by."""
+"""Columns of a study's table; NaN if a run has nothing to measure them by."""
 TITLES = {
     "mean_mbps": "goodput, Mbit/s",
     "retransmits": "retransmissions per run",
@@ -89,15 +88,15 @@ TITLES = {
     UTILIZATION: "utilization of the bottleneck, %",
     **application.TITLES,
 }
-"""Columns that figures draw, and what they call them."""
+"""Columns that figures draw, with their titles."""
 NAMES = ("probe", "flow", "bytes_from", "bytes_to", *application.NAMES)
-"""Columns of the tables ``latency``, ``completions`` and ``applications`` beside those."""
+"""Columns of the tables ``latency``, ``completions`` and ``applications`` besides ``MEASURES``."""
 PREFIXES = ("latency_", "queue_", "rpm", "fct_", "slowdown_")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run's samples."""
+    """The samples of one run."""
 
     latencies: tuple[Latency, ...]
     smoothed_s: ndarray[Any, Any]
@@ -109,7 +108,7 @@ class Measured:
 
     @classmethod
     def of(cls, run: Run) -> Measured:
-        """From a run with all of its tables that there are."""
+        """From a run with all its tables."""
         queue = bottleneck(run)
         return cls(
             tuple(latencies(run)),
@@ -123,7 +122,8 @@ class Measured:
 
 
 def columns(seen: Sequence[Measured]) -> dict[str, float]:
-    """``MEASURES`` of runs that differ in their seeds only. Latency and responsiveness are of the first probe."""
+    """The values of ``MEASURES``, from runs that differ only in their seeds. Latency and responsiveness are of the
+    first probe."""
     import numpy as np
     import pandas as pd
 
@@ -148,12 +148,12 @@ def columns(seen: Sequence[Measured]) -> dict[str, float]:
 
 
 def application_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:
-    """A row a flow whose source is of such a kind."""
+    """One row per flow whose source is an application."""
     return application.rows(key, seed, [one.applications for one in seen])
 
 
 def latency_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:
-    """A row a probe, of one run or of several that differ in their seeds only."""
+    """One row per probe, from one run or from several that differ only in their seeds."""
     return [
         {**key, "seed": seed, "probe": each[0].name, **_latency(each)}
         for each in zip(*(one.latencies for one in seen), strict=True)
@@ -161,7 +161,7 @@ def latency_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measure
 
 
 def completion_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Measured]) -> list[dict[str, Any]]:
-    """A row a flow and size, or range of sizes."""
+    """One row per flow and size, or range of sizes."""
     import pandas as pd
 
     done = pd.concat([one.completions for one in seen])
@@ -175,7 +175,7 @@ def completion_rows(key: Mapping[str, Any], seed: int | str, seen: Sequence[Meas
 
 
 def _latency(each: Sequence[Latency]) -> dict[str, float]:
-    """One probe's, over seeds."""
+    """The latency columns of one probe, over seeds."""
     import numpy as np
 
     rtts = np.concatenate([one.rtt_s for one in each]) * 1e3

@@ -1,4 +1,4 @@
-"""What the probes of a study's runs say of its TCP flows, beside what those flows got, window by window."""
+"""Estimates from the probes of a study's runs, compared window by window with what the TCP flows got."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALL_FLOWS = "all"
 
 
 class Place(Protocol):
-    """Where a point's run is: as ``study.result.Place``."""
+    """Where a point's run is stored; see ``study.result.Place``."""
 
     @property
     def id(self) -> str: ...
@@ -35,9 +35,9 @@ class Place(Protocol):
 
 
 def measured(study: Study, directory: Path, places: Sequence[Place]) -> DataFrame:
-    """A row for each run, series of probes, window of 1,000 probes, and flow that ``report.flows`` names.
+    """One row per run, series of probes, window of 1,000 probes, and flow named in ``report.flows``.
 
-    Throughputs are in Mbit/s and of one flow; ``probe_features`` is what a model is asked with.
+    Goodput is in Mbit/s and of one flow; ``probe_features`` is the input of the model.
     """
     import pandas as pd
 
@@ -68,8 +68,8 @@ def measured(study: Study, directory: Path, places: Sequence[Place]) -> DataFram
 
 @dataclass(frozen=True)
 class _Said:
-    """``estimate`` is None where the model was not trained on such links; ``values`` are the features, ``rate_bps``
-    what was given as the link's rate (None: it would have been refused)."""
+    """One estimate. ``estimate`` is None if the model was not trained on such links; ``values`` are the features;
+    ``rate_bps`` is the link's rate as given to the model (None: it would have been refused)."""
 
     estimate: Estimate | None
     rate_bps: float | None
@@ -89,20 +89,21 @@ def _said(part: RttSeries, model: CongestionModel, rate_bps: float | None) -> _S
         try:
             return _Said(estimate(part, model, rate_bps=known)[0], known, values)
         except SawtoothError as error:
-            # What it was not trained on; anything else is in the estimate.
+            # The link is outside the training data; any other problem is part of the estimate.
             if error.code != "out-of-range":
                 raise
     return _Said(None, None, values)
 
 
 def _rate_bps(compiled: Compiled, probe: Probe) -> float | None:
-    """Of the slowest transmitter on its way there and back."""
+    """The rate of the slowest transmitter on the probe's path, there and back."""
     crossed = compiled.transmitters_of((*probe.forward, *probe.backward))
     return min((float(one.rate_bps) for one in crossed), default=None)
 
 
 def _true_bps(run: Run, compiled: Compiled, flow: str, part: RttSeries) -> float:
-    """What a flow got while it was probed: bits that arrived over seconds that connections lived. NaN: none did."""
+    """What a flow got while it was probed: bits that arrived divided by seconds that connections lived. NaN: none
+    did."""
     chosen = [index for index, one in enumerate(compiled.flows) if flow in (ALL_FLOWS, one.name.partition("@")[0])]
     start_s, end_s = float(part.sent_s.min()), float(part.sent_s.max() + part.pace_s)
     lived_s = 0.0

@@ -1,4 +1,4 @@
-"""StudyResult: the runs of a study, summarised, beside the figures that others published."""
+"""StudyResult: the runs of a study, summarized, with the figures that others published."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a point's run is, and the values of its key columns."""
+    """Where a point's run is stored, and the values of its key columns."""
 
     id: str
     key: dict[str, Any]
@@ -59,7 +59,7 @@ class Place:
 
 
 def finished(directory: Path) -> tuple[Study, list[Place], dict[str, Any]]:
-    """A finished study, where its runs are, and study.json; no run is read. Raises SawtoothError ``not-a-result``."""
+    """A finished study, the places of its runs, and study.json. Reads no run. Raises SawtoothError ``not-a-result``."""
     found = store.describe(directory)
     if found["finished"] is None:
         fix = "run the same command again: it continues where it stopped"
@@ -77,15 +77,20 @@ def finished(directory: Path) -> tuple[Study, list[Place], dict[str, Any]]:
 
 @dataclass(frozen=True, repr=False)
 class StudyResult(Drawn):
-    """What a study found.
+    """What a study found, as tables.
 
-    ``summary`` has the fixed columns (engine, the study's key columns, seed, the statistics, published_mean_mbps), one
-    row a run and one with seed "all"; ``details`` adds intervals, changes, counters and all published figures;
-    ``samples`` is the throughput in Mbit/s, one row an interval. ``shares`` has a row a flow where scenarios have
-    several: its mean, deviation and share of the sum, and Jain's index over its connections and over all. ``latency``
-    has a row a probe, ``completions`` one for each flow and size of transfers that end by themselves, ``applications``
-    one for each flow that is an application (docs/reference/tables.md). ``limits`` has what limits each flow of each
-    run, as ``Run.limits``, with the run's key columns and ``seed``. ``description`` is study.json.
+    - ``summary``: fixed columns (engine, the study's key columns, seed, the statistics, published_mean_mbps), one row
+      per run and one with seed "all".
+    - ``details``: adds intervals, changes, counters and all published figures.
+    - ``samples``: goodput in Mbit/s, one row per interval.
+    - ``shares``: one row per flow if scenarios have several: mean, deviation, share of the sum, and Jain's index over
+      its connections and over all.
+    - ``latency``: one row per probe. ``completions``: one row per flow and size of transfers that end.
+    - ``applications``: one row per flow that is an application.
+    - ``limits``: what limits each flow of each run, as in ``Run.limits``, with the run's key columns and ``seed``.
+    - ``description``: study.json.
+
+    docs/reference/tables.md lists the columns.
     """
 
     study: Study
@@ -101,7 +106,7 @@ class StudyResult(Drawn):
     completions: DataFrame
     applications: DataFrame
     moved: tuple[Moved | None, ...]
-    """For the rows of ``pooled``: what other starts of the flows change; None where they were not tried."""
+    """For each row of ``pooled``: the result with other starts of the flows; None if they were not tried."""
     warnings: tuple[str, ...]
     limits: tuple[dict[str, Any], ...] = ()
 
@@ -109,7 +114,7 @@ class StudyResult(Drawn):
     def build(
         cls, study: Study, engine: str, directory: Path, places: Iterable[Place], published: Published | None
     ) -> StudyResult:
-        """Summarises the saved runs under ``directory``. Raises SawtoothError ``not-a-result`` when one is missing."""
+        """Summarizes the saved runs under ``directory``. Raises SawtoothError ``not-a-result`` if one is missing."""
         import pandas as pd
 
         kept = tuple(places)
@@ -131,7 +136,7 @@ class StudyResult(Drawn):
             groups.setdefault(tuple(place.key.values()), []).append(seen)
             limits += [{**place.key, "seed": place.seed, **one} for one in run.limits]
             for warning in run.warnings:
-                # Sentences that differ in their figures only are one warning.
+                # Sentences that differ only in their figures become one warning.
                 warnings.setdefault(_FIGURE.sub("#", warning), (warning, []))[1].append(place.id)
             frame = {**place.key, "seed": place.seed, "t_s": series.index, "mbps": series.to_numpy()}
             frames.append(pd.DataFrame(frame))
@@ -175,7 +180,7 @@ class StudyResult(Drawn):
 
     @property
     def description(self) -> dict[str, Any]:
-        """study.json: what was asked, by which versions, started and finished when."""
+        """study.json: the question, the versions, and when it started and finished."""
         return store.describe(self.directory)
 
     @property
@@ -184,19 +189,19 @@ class StudyResult(Drawn):
         return self.details[self.details["seed"] == ALL].reset_index(drop=True)
 
     def mean(self) -> DataFrame:
-        """As ``pooled``: a row a point, means over its seeds, counts per run."""
+        """One row per point: means over its seeds, counts per run. The same as ``pooled``."""
         return self.pooled
 
     @cached_property
     def probed(self) -> DataFrame:
-        """What probes say of flows beside what those got, one row a window; docs/reference/study.md."""
+        """Estimates from probes compared with what flows got, one row per window; see docs/reference/study.md."""
         from sawtooth.study.probed import measured
 
         return measured(self.study, self.directory, self.places)
 
     @property
     def by_seed(self) -> list[list[float]]:
-        """The means of each point's seeds in Mbit/s, for the rows of ``pooled``."""
+        """The means of each point's seeds in Mbit/s, in the order of ``pooled``."""
         single = self.details[self.details["seed"] != ALL]
         keys = list(self.places[0].key)
         groups = single.groupby(keys, sort=False, dropna=False)["mean_mbps"]
@@ -204,17 +209,16 @@ class StudyResult(Drawn):
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """``pooled`` as one dictionary a row."""
+        """``pooled`` as a list of dictionaries, one per row."""
         return [{str(name): value for name, value in row.items()} for row in self.pooled.to_dict("records")]
 
     def run(self, place: Place) -> Run:
-        """The saved run of a point, all tables."""
+        """The saved run of a point, with all tables."""
         return Run.load(store.point_directory(self.directory, place.id))
 
     def write_tables(self) -> None:
-        """Writes summary.csv, table.csv and, where there are some, shares.csv, latency.csv, completions.csv,
-        applications.csv and published.csv.
-        """
+        """Writes summary.csv and table.csv and, if there are rows for them, shares.csv, latency.csv, completions.csv,
+        applications.csv and published.csv."""
         write_bytes(self.directory / "summary.csv", csv_text(self.summary).encode())
         write_bytes(self.directory / "table.csv", csv_text(self.details).encode())
         for name in ("shares", "latency", "completions", "applications"):
@@ -235,7 +239,7 @@ class StudyResult(Drawn):
         return about | {"sha256": checksum(self.directory / "published.csv")}
 
     def describe(self) -> dict[str, Any]:
-        """As JSON values; what is not known is null. ``rows`` are those of table.csv."""
+        """The result as JSON values; unknown values are null. ``rows`` are those of table.csv."""
         tables = {"rows": self.details, "shares": self.shares, "latency": self.latency}
         tables |= {"completions": self.completions, "applications": self.applications}
         tables |= {"starts": starts.read(self.directory)}
@@ -250,15 +254,15 @@ class StudyResult(Drawn):
         }
 
     def table(self, width: int | None = None) -> str:
-        """For a terminal: one line a point over all seeds, beside the published means where there are some.
+        """The terminal's table: one line per point over all seeds, with published means if there are some.
 
-        ``width`` in characters: columns that do not fit follow in a table below.
+        ``width`` is in characters: columns that do not fit follow in a second table below.
         """
         return table(self, width)
 
 
 def _published(where: Path, about: dict[str, Any] | None) -> Published | None:
-    """The figures that the results were compared with, as they were then."""
+    """The published figures with which the results were compared at that time."""
     if about is None:
         return None
     path = where / "published.csv"
@@ -267,7 +271,7 @@ def _published(where: Path, about: dict[str, Any] | None) -> Published | None:
         table = published_figures.load("published.csv", beside=where).figures
     except (OSError, SawtoothError) as error:
         raise not_a_result(f"is not the table that was saved: {reason(error)}", path) from error
-    # The first results were written without a checksum.
+    # Results may lack a checksum.
     if about.get("sha256") not in (None, digest):
         raise not_a_result("is damaged: it is not what was saved (its SHA-256 differs)", path)
     return Published(about["name"], table, about["source"], about["setting"], tuple(about["caveats"]))
@@ -282,7 +286,7 @@ class _Seen:
     counted: dict[str, float]
     measured: Measured
     most_mbps: float
-    """No mean is higher: what the line carries."""
+    """The highest possible mean: what the line carries."""
 
     @classmethod
     def of(cls, place: Place, run: Run, samples: Any) -> _Seen:
@@ -291,12 +295,12 @@ class _Seen:
 
 
 def rows_of(engine: str, runs: Sequence[tuple[int, Run]]) -> list[dict[str, Any]]:
-    """The rows of ``StudyResult.details`` of one scenario's runs by their seeds: one a seed, and one for all."""
+    """Rows of ``StudyResult.details`` for one scenario's runs: one per seed, and one for all seeds."""
     return _rows(engine, [_Seen.of(Place("", {}, seed), run, throughput(run).to_numpy()) for seed, run in runs])
 
 
 def row_of(engine: str, place: Place, run: Run) -> dict[str, Any]:
-    """One run's row of ``StudyResult.details``, without what compares it with others."""
+    """One run's row of ``StudyResult.details``, without comparisons."""
     return _row(engine, place.seed, [_Seen.of(place, run, throughput(run).to_numpy())])
 
 
@@ -318,7 +322,7 @@ def _course(group: list[_Seen]) -> Course:
 
 
 def _rows(engine: str, group: list[_Seen]) -> list[dict[str, Any]]:
-    """One row a seed and one for all, of one point."""
+    """The rows of one point: one per seed and one for all."""
     return [
         *(_row(engine, seen.place.seed, [seen]) for seen in group),
         _row(engine, ALL, group),
@@ -327,15 +331,17 @@ def _rows(engine: str, group: list[_Seen]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Alone:
-    """What flows get at points where there is no other: by their names, where only the flows differ."""
+    """The goodput that flows get alone: from points of the study that differ only in their flows and have only that
+    one."""
 
     column: str | None
-    """That of the flows, where they vary."""
+    """The column of the flows, if they vary."""
     mbps: dict[tuple[Any, ...], dict[str, float]]
 
     @classmethod
     def of(cls, study: Study, rows: list[dict[str, Any]], single: dict[tuple[Any, ...], str]) -> _Alone:
-        """``single`` has the points of a single flow, with its name; ``rows`` are the study's, seeds and all."""
+        """``single`` maps the key of each point with a single flow to its name; ``rows`` are the study's, for each seed
+        and for all."""
         axes = study.axes()
         column = next((axis.column for axis in axes if axis.field == "flows"), None)
         found = cls(column, defaultdict(dict))
@@ -346,7 +352,7 @@ class _Alone:
         return found
 
     def beside(self, key: dict[str, Any], seed: int | str) -> dict[str, float]:
-        """Mbit/s by the flows' names, for a point with several."""
+        """Goodput alone in Mbit/s, by the flows' names, for a point with several flows."""
         return self.mbps.get(self._place(key, seed), {})
 
     def _place(self, key: dict[str, Any], seed: int | str) -> tuple[Any, ...]:
@@ -354,7 +360,7 @@ class _Alone:
 
 
 def _share_rows(engine: str, group: list[tuple[Place, shares.Shares]], alone: _Alone) -> list[dict[str, Any]]:
-    """A row a flow for each seed of a point, and for all of them."""
+    """One row per flow for each seed of a point, and for all seeds."""
     key = group[0][0].key
     seeds: list[tuple[int | str, list[shares.Shares]]] = [(place.seed, [seen]) for place, seen in group]
     found = []
@@ -368,7 +374,7 @@ def _measured_rows(
     group: list[_Seen],
     rows_of: Callable[[dict[str, Any], int | str, list[Measured]], list[dict[str, Any]]],
 ) -> list[dict[str, Any]]:
-    """Rows for each seed of a point, and for all of them."""
+    """Rows for each seed of a point, and for all seeds."""
     key = group[0].place.key
     found = [row for seen in group for row in rows_of(key, seen.place.seed, [seen.measured])]
     together = rows_of(key, ALL, [seen.measured for seen in group])
@@ -376,14 +382,14 @@ def _measured_rows(
 
 
 def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
-    """Of one run, or of several that differ in their seeds only."""
+    """The row of one run, or of several that differ only in their seeds."""
     import numpy as np
 
     first = group[0]
     whole = np.concatenate([seen.samples for seen in group])
     row: dict[str, Any] = {"engine": engine, **first.place.key, "seed": seed, **describe(whole)}
     interval = of_runs([seen.samples for seen in group], most=first.most_mbps) if whole.size else None
-    # Where nothing varies, as on the engine model, an interval of no width would claim to know what nobody measured.
+    # If nothing varies, as on the engine model, an interval of zero width would claim knowledge that nobody measured.
     varies = interval is not None and interval.high > interval.low
     row |= {
         "from_s": first.span_s[0],
@@ -399,7 +405,7 @@ def _row(engine: str, seed: int | str, group: list[_Seen]) -> dict[str, Any]:
 
 
 def _compare(rows: list[dict[str, Any]], names: list[str], study: Study, published: Published | None) -> None:
-    """Adds to each row its change against the baseline, and what was published for its point."""
+    """Adds to each row its change against the baseline, and the published figures of its point."""
     roles = study.roles()
     found = {(row["seed"], *(row[name] for name in names)): row["mean_mbps"] for row in rows}
     for row in rows:

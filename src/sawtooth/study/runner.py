@@ -1,4 +1,4 @@
-"""Runs studies on all cores; stops cleanly, and takes up where it stopped."""
+"""Runs studies on all cores; stops cleanly, and continues where it stopped."""
 
 from __future__ import annotations
 
@@ -44,18 +44,20 @@ def run_study(
     quiet: bool = False,
     ending: Callable[[StudyResult], None] | None = None,
 ) -> StudyResult:
-    """Runs every point of a study and summarises it under ``out``/NAME/DATE; nothing there is ever overwritten.
+    """Runs every point of a study and summarizes it under ``out``/NAME/DATE. Nothing there is ever overwritten.
 
-    All points are validated before the first one starts. ``executor`` is a ``sawtooth.cluster.Cluster``, or anything
-    with the interface of ``concurrent.futures`` whose workers see ``out``; without it, ``jobs`` worker processes (one a
-    core) are started.
-    They import nothing of the script that calls, and the results do not depend on them.
-    An unfinished directory of the same study, engine and versions is taken up again. ``capture`` keeps the packets'
-    headers at both ends of each point under ``captures``, one directory a point, where the engine can; ``capture_at``
-    names other hosts instead. ``ending`` is what belongs to the answer, a report perhaps: the study counts as finished
-    when it has returned, and where it was stopped or failed the same call does it again, and computes nothing again.
+    All points are checked before the first one starts. An unfinished directory of the same study, engine and versions
+    is continued.
 
-    Raises SawtoothError: as ``Study.points`` and the engine's ``check``; ``unwritable-output``, ``disk-full``,
+    - ``executor``: a ``sawtooth.cluster.Cluster``, or an object with the interface of ``concurrent.futures`` whose
+      workers see ``out``. Without it, ``jobs`` worker processes (one per core) are started. They do not import the
+      calling script, and the results do not depend on them.
+    - ``capture``: keep the packets' headers at both ends of each point under ``captures``, one directory per point, if
+      the engine can; ``capture_at`` names other hosts instead.
+    - ``ending``: called at the end, for example to write a report. The study counts as finished when it returns. If it
+      was stopped or failed, the same call repeats it and computes no point again.
+
+    Raises SawtoothError: as ``Study.points`` and the engine's ``check`` do; ``unwritable-output``, ``disk-full``,
     ``worker-died``, or the first error of a point, with finished points kept; ``interrupted`` after Ctrl-C.
     """
     if not isinstance(study, Study):
@@ -70,7 +72,7 @@ def run_study(
         fix = "put it into a module of its own, or give an executor of threads"
         raise InputError("unsupported", message, field="engine", fix=fix)
     if capture:
-        # Where is not known yet; what they need is asked for before anything starts.
+        # The directory is not known yet; what captures need is checked before anything starts.
         chosen = chosen.capturing(Path(out), capture_at)
     points = checked(study, chosen, full=full, seeds=seeds, overrides=overrides)
     published = None
@@ -119,7 +121,7 @@ def checked(
     seeds: Sequence[int] | None,
     overrides: Mapping[str, Any] | None,
 ) -> list[Point]:
-    """All points, each of which the engine can answer. Raises SawtoothError as it and ``Study.points`` do."""
+    """All points, each checked by the engine. Raises SawtoothError as the engine and ``Study.points`` do."""
     points = study.points(full=full, seeds=seeds, overrides=overrides)
     refuse_unattainable(study, points, overrides)
     for point in points:
@@ -154,7 +156,8 @@ def described(
 
 
 def identity(described: dict[str, Any]) -> str:
-    """Same identity, same results: the question, the engine and the versions, down to the core's build."""
+    """Identifies results: the question, the engine and the versions, including the core's build. Equal identity, equal
+    results."""
     text = json.dumps(described, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -224,7 +227,7 @@ def _try_starts(
     executor: Executor | Workers | None,
     quiet: bool,
 ) -> None:
-    """Runs points again with other starts of their flows. One that fails is left out: the point itself has its run."""
+    """Runs points again with other starts of their flows. A failure is ignored: the point itself has its run."""
     if not tasks:
         return
     outcomes: dict[int, starts.Outcome] = {}
@@ -251,6 +254,6 @@ def _try_starts(
 
 
 def _tell_to_stop(directory: Path) -> None:
-    # A full or vanished disk cannot pass the word on; force will do.
+    # A full or missing disk cannot carry the request to stop; the workers are then killed.
     with contextlib.suppress(SawtoothError), writing(directory):
         (directory / STOP).touch()

@@ -1,4 +1,4 @@
-"""Runs: one scenario run with several seeds, in memory, and what they say together."""
+"""Runs: one scenario run with several seeds, in memory, with their combined statistics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_SEEDS = 10_000
 
 @dataclass(frozen=True, repr=False)
 class Runs(Drawn):
-    """Runs of one scenario that differ in their seeds only, in the order of ``seeds``; a sequence of ``Run``."""
+    """Runs of one scenario that differ only in their seeds, in the order of ``seeds``. A sequence of ``Run``."""
 
     scenario: Scenario
     engine: str
@@ -46,9 +46,8 @@ class Runs(Drawn):
 
     @cached_property
     def table(self) -> DataFrame:
-        """A row a seed, and one with seed "all" over them: the columns of a study's ``table.csv``
-        (docs/reference/tables.md), without those that compare.
-        """
+        """One row per seed, and one with seed "all": the columns of a study's ``table.csv`` (docs/reference/tables.md)
+        without comparisons."""
         import pandas as pd
 
         frame = pd.DataFrame(rows_of(self.engine, list(zip(self.seeds, self.runs, strict=True))))
@@ -61,7 +60,7 @@ class Runs(Drawn):
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences that the reader of the figures must know, each once."""
+        """Warning sentences, each once."""
         said = dict.fromkeys(warning for run in self.runs for warning in run.warnings)
         return [*said, *unchanging([dict(self.mean())], len(self.scenario.flows) > 1, [])]
 
@@ -69,10 +68,10 @@ class Runs(Drawn):
 def run_seeds(
     scenario: Scenario, seeds: Sequence[int], engine: Engine, *, jobs: int | None = None, quiet: bool = True
 ) -> Runs:
-    """Runs a scenario once for each seed, in ``jobs`` threads (one a core).
+    """Runs a scenario once for each seed, in ``jobs`` threads (default: one per core).
 
-    Raises SawtoothError: as the engine does; ``out-of-range`` for no seed or too many, ``conflict`` for one that comes
-    twice, ``bad-usage`` for ``jobs`` below 1.
+    Raises SawtoothError: as the engine does; ``out-of-range`` for no seed or too many, ``conflict`` for a repeated one,
+    ``bad-usage`` for ``jobs`` below 1.
     """
     chosen = tuple(seeds)
     if not 1 <= len(chosen) <= MOST_SEEDS:
@@ -114,7 +113,7 @@ def _run(engine: Engine, stop: Callable[[], bool], scenario: Scenario) -> Run:
 
 
 def mean_of(row: Mapping[str, Any]) -> str:
-    """A row's mean throughput in words, with its interval where it has one."""
+    """A row's mean goodput in words, with its interval if it has one."""
     from sawtooth.study.means import interval
 
     told = interval(row)

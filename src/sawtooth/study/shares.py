@@ -1,4 +1,4 @@
-"""Shares: what each flow of a scenario with several gets of the sum, and how evenly its connections share."""
+"""Shares: what part of the sum each flow gets, and how evenly its connections share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sawtooth.compiled import Flow
 
 ALL = "all"
-"""In the column ``seed``: the samples of all seeds together."""
+"""In the column ``seed``: all seeds together."""
 SHARE_COLUMNS = (
     "flow",
     "flow_cc",
@@ -32,33 +32,33 @@ SHARE_COLUMNS = (
     "retransmits",
     "timeouts",
 )
-"""Beside the key columns, ``seed``, ``mean_mbps`` and ``std_mbps``."""
+"""Columns besides the key columns, ``seed``, ``mean_mbps`` and ``std_mbps``."""
 _COUNTERS = ("mean_srtt_ms", "retransmits", "timeouts")
 
 
 @dataclass(frozen=True)
 class Shares:
-    """One run's flows, one a table [[flows]], in order: Mbit/s in each interval, and indices of fairness."""
+    """The flows of one run, one per table [[flows]], in order: Mbit/s in each interval, and fairness indices."""
 
     names: tuple[str, ...]
     ccs: tuple[str, ...]
     counts: tuple[int, ...]
     samples: ndarray[Any, Any]
-    """One row an interval, one column a flow."""
+    """One row per interval, one column per flow."""
     fairness: tuple[float, ...]
     fairness_of_all: float
     counters: tuple[tuple[float, float, float], ...]
-    """Of each flow the mean smoothed RTT in ms, retransmissions, timeouts (``stats.summary``)."""
+    """For each flow: the mean smoothed RTT in ms, retransmissions, timeouts (``stats.summary``)."""
 
     @classmethod
     def of(cls, run: Run) -> Shares:
-        """From a run with its tables ``intervals`` and, for the fairness, ``flows``."""
+        """From a run with the table ``intervals`` and, for the fairness, ``flows``."""
         import numpy as np
 
         compiled = run.scenario.compile().flows
         parts: dict[str, list[int]] = {}
         for index, flow in enumerate(compiled):
-            # A flow that is spread over the pairs of a dumbbell is compiled to one for each: NAME@s1 …
+            # A flow spread over the pairs of a dumbbell is compiled into one flow per pair: NAME@s1 …
             parts.setdefault(flow.name.partition("@")[0], []).append(index)
         each = throughput_by_flow(run).reindex(columns=range(len(compiled)), fill_value=0.0).to_numpy()
         rates = [_rates(run, compiled, indices) for indices in parts.values()]
@@ -83,10 +83,10 @@ class Shares:
 def rows(
     key: Mapping[str, Any], seed: int | str, seen: Sequence[Shares], alone_mbps: Mapping[str, float]
 ) -> list[dict[str, Any]]:
-    """One row a flow, of one run or of several that differ in their seeds only.
+    """One row per flow, from one run or from several that differ only in their seeds.
 
-    The share is the mean of the runs' shares; its 95% interval is that of independent runs, so one run has none.
-    ``alone_mbps`` is what flows of a name have where they are alone, for the harm that others do to them.
+    The share is the mean of the runs' shares. Its 95% interval is over independent runs, so a single run has none.
+    ``alone_mbps`` is the goodput of the flows when alone, for the harm.
     """
     import numpy as np
 
@@ -120,9 +120,8 @@ def rows(
 
 
 def _rates(run: Run, compiled: Sequence[Flow], indices: Sequence[int]) -> list[float] | None:
-    """Bytes a second of each connection over its life. None where that is not known, and where connections replace
-    each other: lives of different lengths at different times are no shares of one thing.
-    """
+    """Bytes per second of each connection over its life. None if that is unknown, or if connections replace each other:
+    lives of different lengths at different times do not share one thing."""
     if "flows" not in run.tables or any(compiled[index].lifetime_ns for index in indices):
         return None
     ended = run.tables["flows"]

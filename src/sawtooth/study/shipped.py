@@ -1,4 +1,4 @@
-"""The studies that come with the package: found by name, wherever it is installed."""
+"""The studies that come with the package, found by name wherever it is installed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def shipped() -> dict[str, Path]:
 
 
 def found(file: str | PathLike[str]) -> str | PathLike[str]:
-    """``file`` where it is one or ``-``, else the shipped study of that name: before that goes no directory.
+    """``file`` if it exists or is ``-``, otherwise the bundled study of that name. A name with a directory is never a
+    bundled study.
 
     Raises SawtoothError ``file-not-found``.
     """

@@ -1,9 +1,9 @@
-"""Starts: where every seed gives the same, how much the result depends on when the flows start.
+"""Starts: if every seed gives the same result, shows how the result depends on when flows start.
 
-Without randomness a run is one of many that could have been: which flow's packet finds the queue full hangs on the
-phase in which the flows meet. A point whose seeds agree to the byte is run again, once for each seed and at most
-``MOST_RUNS`` times, with starts that are later by up to ``LATEST`` and another flow first each time. That at most
-doubles the time of a study. The means are kept in ``starts.csv``; the result of the point itself does not change.
+Without randomness, a run is only one of many possible ones: which flow's packet finds the queue full depends on the
+phase between the flows. So a point whose seeds agree in every byte is run again, once per seed and at most
+``MOST_RUNS`` times. Each run delays starts by up to ``LATEST`` and lets a different flow start first. This at most
+doubles the time of a study. The means are kept in ``starts.csv``; the point's own result does not change.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 LATEST = Span(300_000_000)
-"""Later than the file says, or 2% of the run where that is less: a mean must not fall by what a late flow misses."""
+"""The longest delay of a start, or 2% of the run if that is shorter: a late flow must not lower the mean noticeably."""
 MOST_RUNS = 8
-"""Of a point."""
+"""Runs of one point."""
 FILE = "starts.csv"
 
 
@@ -48,7 +48,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The mean of each flow in Mbit/s, of none where the task was told to stop, or the error."""
+    """The mean of each flow in Mbit/s (empty if the task was stopped), or the error."""
 
     point: str
     means: dict[str, float]
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def to_try(directory: Path, points: Sequence[Point], engine: str | Engine) -> list[Task]:
-    """What is to be run: for the points whose seeds agree to the byte, where these have several flows."""
+    """What to run: the points with several flows whose seeds agree in every byte."""
     groups: dict[tuple[Any, ...], list[Point]] = {}
     for point in points:
         groups.setdefault(tuple(point.key.values()), []).append(point)
@@ -73,12 +73,13 @@ def to_try(directory: Path, points: Sequence[Point], engine: str | Engine) -> li
 
 
 def latest(scenario: Scenario) -> Span:
-    """By how much starts are moved at most."""
+    """The longest delay of a start for this scenario."""
     return min(LATEST, Span(scenario.duration.ns // 50))
 
 
 def shifted(scenario: Scenario, number: int) -> Scenario | None:
-    """The scenario with its flows ``number`` modulo their count on time and the others later; None: there is no room.
+    """The scenario with flow ``number`` (modulo the number of flows) on time and the others later; None if there is no
+    room.
 
     The same number gives the same starts.
     """
@@ -99,7 +100,7 @@ def shifted(scenario: Scenario, number: int) -> Scenario | None:
 
 
 def run_shifted(task: Task) -> Outcome:
-    """Runs one; never raises."""
+    """Runs one task; never raises."""
     try:
         engine = get(task.engine) if isinstance(task.engine, str) else task.engine
         scenario = Scenario.from_dict(task.scenario, source=task.point)
@@ -110,13 +111,13 @@ def run_shifted(task: Task) -> Outcome:
 
 
 def means(seen: Shares) -> dict[str, float]:
-    """Mbit/s by the flows' names, and of all of them together."""
+    """Mbit/s by the flows' names, and of all flows together."""
     each = dict(zip(seen.names, map(float, seen.samples.mean(axis=0)), strict=True))
     return {**each, ALL: float(seen.samples.sum(axis=1).mean())}
 
 
 def write(directory: Path, points: Sequence[Point], outcomes: Sequence[Outcome]) -> None:
-    """Keeps the means in ``starts.csv``: the point's id and key, how much later flows start at most, flow, mean."""
+    """Writes the means to ``starts.csv``: the point's id and key, the longest delay, flow, mean."""
     import pandas as pd
 
     by_id = {point.id: point for point in points}
@@ -136,7 +137,8 @@ def write(directory: Path, points: Sequence[Point], outcomes: Sequence[Outcome])
 
 
 def read(directory: Path) -> DataFrame:
-    """What ``write`` kept, a row a flow of each run, with the flow "all" for the sum. Empty where nothing was tried."""
+    """Reads what ``write`` wrote, one row per flow of each run, with the flow "all" for the sum. Empty if nothing was
+    tried."""
     import pandas as pd
 
     path = directory / FILE
@@ -144,7 +146,7 @@ def read(directory: Path) -> DataFrame:
 
 
 def moved(tried: DataFrame, point: str, name: str, seen: Shares) -> Moved | None:
-    """What other starts changed at the point with that id; ``seen`` is one of its runs. None: they were not tried."""
+    """The results with other starts at the point with that id; None if none were tried. ``seen`` is one of its runs."""
     own = tried[tried["point"] == point] if len(tried) else tried
     if not len(own):
         return None

@@ -1,12 +1,12 @@
-"""Store: the dated directories in which the results of studies are kept, and never overwritten.
+"""Store: the dated directories with the results of studies. They are never overwritten.
 
 OUT/NAME/20260131-101500/
-    study.json                what was asked, by which versions, and whether it is finished
+    study.json                the question, the versions, and whether it is finished
     points/ID/…               one saved run each
-    captures/ID/…             packet headers, where they were asked for
-    progress/ID               fraction of a running point; gone when it is finished
+    captures/ID/…             packet headers, if requested
+    progress/ID               fraction of a running point; removed when it is finished
     summary.csv  table.csv    the tables; shares.csv: of flows; published.csv: the figures that were compared with
-    starts.csv                what other starts of the flows change, where every seed gives the same
+    starts.csv                results with other starts of the flows, if every seed gives the same
     report.html  plots/       written by sawtooth.report
 OUT/NAME/latest               link to the newest finished one
 """
@@ -47,21 +47,21 @@ DESCRIPTION = "study.json"
 LATEST = "latest"
 """Link beside the dated directories to the newest finished one."""
 LOCK = ".lock"
-"""Held by the process that works on the directory."""
+"""Locked by the process that works on the directory."""
 STOP = "stop"
-"""While this file is there, workers end their points early."""
+"""While this file exists, workers end their points early."""
 SEAL = ".seal"
-"""Random text: a worker on another machine that reads the same sees the same directory."""
+"""Random text. A worker on another machine that reads the same text sees the same directory."""
 _FILES = {"run.json", *(f"{name}.parquet" for name in TABLES)}
-"""What a saved run may consist of."""
+"""Files that a saved run may consist of."""
 
 
 @contextmanager
 def results_directory(out: Path, name: str, identity: str, described: dict[str, Any]) -> Iterator[Path]:
     """The directory for a study's results, locked against other processes while the block runs.
 
-    An unfinished one of the same ``identity`` is taken up again; otherwise a new one is made, named by date and time.
-    Raises SawtoothError ``unwritable-output`` or ``disk-full``.
+    An unfinished directory with the same ``identity`` is continued; otherwise a new one is made, named by date and
+    time. Raises SawtoothError ``unwritable-output`` or ``disk-full``.
     """
     home = out / name
     with writing(home):
@@ -86,7 +86,7 @@ def results_directory(out: Path, name: str, identity: str, described: dict[str, 
 
 
 def computed(directory: Path, extra: dict[str, Any]) -> None:
-    """Says when all points were computed, and what is to be known of them; a time that stands there stays."""
+    """Records when all points were computed, and ``extra`` facts about them. A time that is already there is kept."""
     with writing(directory):
         shutil.rmtree(directory / "progress", ignore_errors=True)
         _clear(directory / "points")
@@ -96,9 +96,8 @@ def computed(directory: Path, extra: dict[str, Any]) -> None:
 
 
 def finish(directory: Path) -> None:
-    """Lets ``latest`` point to the results and marks them as finished: last, since who finds the mark begins anew, and
-    when the disk has all of them. Points were synchronised when they were saved.
-    """
+    """Points ``latest`` to the results and marks them as finished. This comes last, once the disk has everything:
+    whoever finds the mark starts a new directory. Points were synchronized to disk when they were saved."""
     with writing(directory):
         sync([*below(directory, but=["points"]), *directory.parents[:3]])
     with writing(directory.parent / LATEST):
@@ -125,7 +124,7 @@ class _Published(BaseModel):
 
 
 class _Description(BaseModel):
-    """What study.json has at least."""
+    """The fields that study.json must have."""
 
     study: dict[str, Any]
     engine: str
@@ -139,7 +138,7 @@ class _Description(BaseModel):
 
 
 def describe(directory: Path) -> dict[str, Any]:
-    """The description of results. Raises SawtoothError ``not-a-result`` for anything else, or a newer format."""
+    """The description of results. Raises SawtoothError ``not-a-result`` for anything else, or for a newer format."""
     path = directory / DESCRIPTION
     found = read_description(path, FORMAT)
     try:
@@ -153,16 +152,16 @@ def describe(directory: Path) -> dict[str, Any]:
 
 
 def point_directory(directory: Path, point: str) -> Path:
-    """Where the run of a point is saved."""
+    """The directory of a point's saved run."""
     return directory / "points" / point
 
 
 def keep(directory: Path, point: str, files: Mapping[str, bytes], scenario: Mapping[str, Any]) -> None:
-    """Saves a run of that scenario, which a worker elsewhere made, whole or not at all.
+    """Saves a run of that scenario which a worker on another machine made. It appears complete or not at all.
 
-    Raises SawtoothError as ``Run.save``, and Misfit where the files are no whole run of it.
+    Raises SawtoothError as ``Run.save`` does, and Misfit if the files are not a complete run of the scenario.
     """
-    # Before a name of theirs becomes a path.
+    # Checked before one of their names becomes a path.
     if not isinstance(files, dict) or not set(files) <= _FILES:
         raise Misfit(f"the files of the point {point} are not those of a run")
     with new_directory(point_directory(directory, point)) as aside:
@@ -178,14 +177,14 @@ def keep(directory: Path, point: str, files: Mapping[str, bytes], scenario: Mapp
 
 
 def sealed(directory: Path) -> str:
-    """A new seal of the directory. Raises SawtoothError as ``storage.writing`` does."""
+    """Writes a new seal into the directory. Raises SawtoothError as ``storage.writing`` does."""
     seal = secrets.token_hex(16)
     write_bytes(directory / SEAL, seal.encode())
     return seal
 
 
 def is_seen(directory: Path, seal: str) -> bool:
-    """Whether ``directory`` is here the one that was sealed."""
+    """Whether ``directory``, as seen from here, is the one with that seal."""
     try:
         return (directory / SEAL).read_text() == seal
     except (OSError, ValueError):
@@ -193,7 +192,7 @@ def is_seen(directory: Path, seal: str) -> bool:
 
 
 def is_done(directory: Path, point: str) -> bool:
-    """True when the point's run is saved whole."""
+    """True if the point's run is saved completely."""
     return is_saved(point_directory(directory, point))
 
 
@@ -206,7 +205,8 @@ def _is_unfinished(candidate: Path, identity: str) -> bool:
 
 
 def _lock(directory: Path) -> int | None:
-    """A descriptor that holds the directory's lock until it is closed or the process dies; None: somebody has it."""
+    """A descriptor that holds the directory's lock until it is closed or the process ends; None if another process has
+    it."""
     with writing(directory):
         descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -232,7 +232,7 @@ def _new(home: Path) -> Path:
 
 
 def _sweep(directory: Path) -> None:
-    """Removes what a killed worker left half-written, and the request to stop."""
+    """Removes half-written files of a killed worker, and the request to stop."""
     with writing(directory):
         _clear(directory)
         _clear(directory / "points")

@@ -1,7 +1,7 @@
-"""Study: a question asked of many scenarios, read from a TOML file.
+"""Study: one question about many scenarios, read from a TOML file.
 
-A study is a scenario, the fields that vary, the seeds, the published figures to be compared with and what the report
-shows. ``points`` is its cartesian product in the order of the file, seeds innermost.
+A study has a scenario, the fields that vary, the seeds, published figures for comparison, and what the report shows.
+``points`` is the cartesian product in the order of the file, seeds innermost.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ RESERVED = {
     *("engine", "seed", "t_s", "mbps", "from_s", "to_s", "ci_of", "ci_n", "change_percent", "ratio", "trusted", "note"),
     *(*STATISTICS, *COUNTERS, *SHARE_COLUMNS, *MEASURES, *NAMES),
 }
-"""Columns that the tables of every study have, so no axis may take their names; nor ``*_mbps``, ``published_*``,
-``probe_*`` and what measures begin with."""
+"""Columns that the tables of every study have, so no axis may use these names. Also excluded are ``*_mbps``,
+``published_*``, ``probe_*`` and the prefixes of measures."""
 
 ALONE = "study"
-"""The key column of a study in which nothing varies: a scenario with its repetitions."""
+"""The key column of a study in which nothing varies: one scenario with repetitions."""
 
 ProbePlot = Literal["probe-curves", "probe-estimates", "probe-rtts", "assumed-rtt"]
-"""For scenarios with probes through a congested link."""
+"""Figures for scenarios with probes through a congested link."""
 LatencyPlot = Literal["latency", "latency-cdf"]
-"""For scenarios with probes beside flows."""
+"""Figures for scenarios with probes beside flows."""
 MeasurePlot = Literal["measures", "trade", "completion", "harm"]
 ApplicationPlot = Literal["response-cdf", "page-cdf"]
-"""For scenarios with sources of kind requests, or pages."""
+"""Figures for scenarios with sources of kind ``requests`` or ``pages``."""
 PlotName = Literal[
     "time",
     "distribution",
@@ -67,12 +67,12 @@ PlotName = Literal[
     ApplicationPlot,
 ]
 PLOTS: tuple[PlotName, ...] = ("mean", "mean-log", "compare", "share", "time", "window", "distribution")
-"""Of a study that names none."""
+"""The figures of a study that names none."""
 
 THROUGHPUT, SHARE = "mean_mbps", "share_percent"
-"""Headlines: all flows' throughput, and the first flow's share of it."""
+"""Headline columns: the goodput of all flows, and the first flow's share of it."""
 _LONGEST_DIRECTORY = 60
-"""Characters, of at most four bytes each: file systems take 255 bytes."""
+"""Characters, of at most four bytes each: file systems allow 255 bytes."""
 
 
 def _printable(name: str) -> str:
@@ -105,14 +105,14 @@ class Repeat(_Table):
 
 
 class PublishedFigures(_Table):
-    """Figures to be set beside the results."""
+    """Published figures to show beside the results."""
 
     file: str = Field(description='a name that is shipped, or a CSV file beside this one (it ends in ".csv")')
     source: Line = Field("", description="whose they are, for a file of your own")
 
 
 class Report(_Table):
-    """What the report shows. Absent: chosen from the columns."""
+    """What the report shows. What is absent is chosen from the columns."""
 
     headline: str | None = Field(
         None, description="the measure that the study is about: a column of its table, or share_percent"
@@ -138,7 +138,7 @@ class Report(_Table):
 
 
 class Study(Shown, _Table):
-    """A validated study file. Raises SawtoothError from ``load`` and ``from_dict``, naming file, field and fix."""
+    """A validated study file. ``load`` and ``from_dict`` raise SawtoothError, which names file, field and fix."""
 
     name: Annotated[str, AfterValidator(_printable)] = Field(
         description="for people; its letters, digits, - + and _ name the directory of its results",
@@ -167,9 +167,9 @@ class Study(Shown, _Table):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], *, source: str | None = None) -> Study:
-        """Validates a study as a dictionary; relative paths in it start from the directory of ``source``.
+        """Validates a study given as a dictionary. Relative paths in it start from the directory of ``source``.
 
-        Raises SawtoothError with the field and a fix; every axis is expanded, so a bad value is found here.
+        Raises SawtoothError with the field and a fix. Every axis is expanded, so a bad value is found here.
         """
         given = dict(content)
         try:
@@ -195,17 +195,17 @@ class Study(Shown, _Table):
 
     @property
     def directory(self) -> str:
-        """The name as a directory: other characters than letters, digits, ``-``, ``+`` and ``_`` become ``-``."""
+        """The name as a directory: characters other than letters, digits, ``-``, ``+`` and ``_`` become ``-``."""
         kept = "".join(letter if letter.isalnum() or letter in "-+_" else "-" for letter in self.name)
         return kept[:_LONGEST_DIRECTORY].strip("-") or "study"
 
     @property
     def origin(self) -> str | None:
-        """The file that this was read from."""
+        """The file from which this was read."""
         return self._origin
 
     def axes(self, overrides: Mapping[str, Any] | None = None) -> list[Axis]:
-        """The varied fields in the file's order. An override of a varied field leaves that one value of it."""
+        """The varied fields in the file's order. An override of a varied field fixes it to that one value."""
         given = overrides or {}
         by_field = {column.field: (name, column) for name, column in self.columns.items()}
         found = []
@@ -267,12 +267,12 @@ class Study(Shown, _Table):
         return points
 
     def title_of(self, column: str) -> str:
-        """What a figure's axis or legend calls a key column."""
+        """The title of a key column on a figure's axis or legend."""
         given = self.columns[column].title if column in self.columns else ""
         return given or column.replace("_percent", ", %").replace("_", " ")
 
     def roles(self) -> Roles:
-        """Which columns the report draws along, colours, and gives panels; see ``Report``."""
+        """Which columns the report uses for the x axis, for colors and for panels; see ``Report``."""
         columns = {axis.column: axis.names for axis in self.axes()} or {ALONE: [self.name]}
         names = list(columns)
         numeric = [name for name in names if all(isinstance(value, (int, float)) for value in columns[name])]
@@ -289,8 +289,8 @@ class Study(Shown, _Table):
 
     @property
     def headline(self) -> str:
-        """The measure that the study is about. Where it says none: of pages how long they take, of probes their latency
-        under load, of what the figure measures draws the first column, else the throughput."""
+        """The study's main measure. If the file does not name one: page times for pages, latency under load for probes,
+        the first column of the figure ``measures`` if it is drawn, otherwise goodput."""
         report = self.report
         if report.headline is not None:
             return report.headline
@@ -302,7 +302,7 @@ class Study(Shown, _Table):
 
     @property
     def is_of_probes(self) -> bool:
-        """Whether the question is what probes say of flows: the report shows figures of probes, and no others."""
+        """Whether the question is what probes say about flows. The report then shows only figures of probes."""
         asked = set(self.report.plots)
         return bool(asked) and asked <= set(get_args(ProbePlot))
 
@@ -332,7 +332,7 @@ class Study(Shown, _Table):
             raise type(error)(error.code, error.message, file=error.file, field=field, fix=error.fix) from None
 
     def _standing_out(self, role: str, x: str) -> Any:
-        """The value of ``x`` that ``report`` names, as the tables show it or as the axis has it; None: neither."""
+        """The value of ``x`` that ``report`` names, as tables show it or as the axis has it; None if there is none."""
         wanted = getattr(self.report, role)
         for axis in self.axes():
             if axis.column == x:
@@ -352,7 +352,7 @@ class Study(Shown, _Table):
                 raise InputError("unknown-name", message, field=f"columns.{name}.field", fix=fix)
         for table, place in (("scenario", "repeat"), ("vary", "repeat"), ("full", "full")):
             given = getattr(self, table)
-            # A scenario that is repeated with just its own seed, as saved ones are, says the same twice.
+            # A saved scenario that is repeated with exactly its own seed states it twice; that is no conflict.
             if "seed" in given and not (table == "scenario" and self.repeat.seeds == [given["seed"]]):
                 message = "a study sets the seed of each run itself"
                 fix = f"remove it, and write seeds = [1, 2, 3] below [{place}]"
@@ -377,7 +377,8 @@ class Study(Shown, _Table):
                 raise error.at(field=f"expect.{one.name}") from None
 
     def _check_plots(self) -> None:
-        """Figures of probes need probes, those of applications some, and both flows that are there."""
+        """Checks that figures of probes have probes, those of applications have applications, and both have the flows
+        they name."""
         scenario = self._base()
         if {*get_args(ProbePlot), *get_args(LatencyPlot)} & set(self.report.plots) and not scenario.probes:
             fix = "add [[scenario.probes]], or remove the figures of probes from report.plots"
@@ -434,7 +435,8 @@ class Study(Shown, _Table):
 
 @dataclass(frozen=True)
 class Roles:
-    """``x`` and ``series`` are columns (``series`` may be none), ``panels`` the rest; two values of ``x`` stand out."""
+    """Roles of columns in the report: ``x``, ``series`` (may be absent) and ``panels`` (the rest). Two values of ``x``
+    are highlighted."""
 
     x: str
     series: str | None
@@ -445,7 +447,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Point:
-    """One run to be made: ``key`` holds the values of the tables' key columns, ``id`` names its directory."""
+    """One run to do: ``key`` has the values of the tables' key columns, ``id`` is the name of its directory."""
 
     id: str
     key: dict[str, Any]
@@ -472,7 +474,7 @@ def _is_reserved(column: str) -> bool:
 
 
 def _check_axis(axis: Axis, axes: list[Axis]) -> None:
-    """Its column is its own, and so is the name of each value in it."""
+    """Checks that the axis's column is unique, and that the names of its values are."""
     field, column = f"vary.{axis.field}", axis.column
     fix = f'give the column another name: [columns] NAME = {{ field = "{axis.field}" }}'
     if _is_reserved(column):
@@ -488,7 +490,7 @@ def _check_axis(axis: Axis, axes: list[Axis]) -> None:
 
 
 def _column_name(field: str) -> str:
-    """A column for a field that none is given for: ``flows.0.cc`` is ``cc``, ``chain.loss`` is ``chain_loss``."""
+    """The default column of a field: ``flows.0.cc`` becomes ``cc``, ``chain.loss`` becomes ``chain_loss``."""
     steps = field.split(".")
     for parts in ([step for step in steps if not step.isdigit() and step != "flows"], steps):
         name = re.sub(r"[^a-z0-9_]", "_", "_".join(parts).lower())

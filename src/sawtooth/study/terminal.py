@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 
 def table(result: StudyResult, width: int | None = None) -> str:
-    """One line a point, all seeds together; throughput in Mbit/s, the mean with its 95% interval. Where the study is of
-    probes: what a flow got beside what they say of it. ``width`` is the terminal's, in characters.
-    """
+    """One line per point, all seeds together: goodput in Mbit/s, the mean with its 95% interval. In a study of probes
+    it shows what a flow got and the estimate from probes. ``width`` is the terminal's, in characters."""
     if result.study.is_of_probes:
         return _of_probes(result, width)
     if len(result.records) == 1 and result.published is None:
@@ -68,7 +67,7 @@ def table(result: StudyResult, width: int | None = None) -> str:
 
 
 def _of_one(result: StudyResult, width: int | None) -> str:
-    """A scenario by itself: each flow in a line, the bottleneck's queue, then what ends, asks or is probed."""
+    """A single scenario: one line per flow, the bottleneck's queue, then transfers, applications and probes."""
     (row,) = result.records
     (seeds,) = result.by_seed
     (moved,) = result.moved
@@ -97,14 +96,14 @@ def _of_one(result: StudyResult, width: int | None) -> str:
         lines.append([*cells, _number(one["mean_srtt_ms"]), _count(one["retransmits"]), _count(one["timeouts"]), ""])
     limit = [_ceiling(result)]
     if not flows and all(flow.bytes is not None for flow in result.study.points()[0].scenario.flows):
-        # Over the whole run it has no rate: it ends.
+        # A flow that ends has no rate over the whole run.
         lines, whole, limit = [counts_of], counted, []
     about = f"goodput in Mbit/s, {means(result.records)}; engine {result.engine}; {_seeds(result)}"
     of = intervals(result.records)
     if opposite(result):
         of = ""
     elif flows and (of or interval(row) == THE_SAME):
-        # A table of flows has no column for it.
+        # The table of flows has no column for this interval.
         of = f"all flows together: 95% interval {interval(row)}, {of.partition(': ')[2]}" if of else THE_SAME
     notes = [line for line in (about, by_start(result.moved) or of, *limit) if line]
     told = [*notes, "", *aligned([*lines, whole], [0] if flows else [], width, keys=1 if flows else 0), *_queue(row)]
@@ -113,9 +112,8 @@ def _of_one(result: StudyResult, width: int | None) -> str:
 
 
 def _apart(result: StudyResult, seeds: Sequence[float] | None) -> Callable[[str], list[str]]:
-    """What gives the cell of a flow between its mean and its deviation: what ``seeds``, those of all flows together,
-    lie between, or where these change nothing, other starts. No cell where neither is known.
-    """
+    """Returns a function that gives the cell between a flow's mean and its deviation: the range of ``seeds`` (of all
+    flows together) or, if seeds change nothing, the range over other starts. No cell if neither is known."""
     (moved,) = result.moved
 
     def cell(flow: str) -> list[str]:
@@ -128,7 +126,7 @@ def _apart(result: StudyResult, seeds: Sequence[float] | None) -> Callable[[str]
 
 
 def _ceiling(result: StudyResult) -> str:
-    """What headers leave, beside which a goodput is to be read."""
+    """The ceiling that headers put on goodput, for comparison."""
     changed = result.description["overrides"]
     most = ceiling(result.study.points(overrides=changed)[0].scenario.compile())
     if most is None:
@@ -138,7 +136,7 @@ def _ceiling(result: StudyResult) -> str:
 
 
 def _queue(row: Mapping[str, Any]) -> list[str]:
-    """The bottleneck's, in a line."""
+    """The bottleneck's queue in one line."""
     if math.isnan(row["queue_delay_mean_ms"]):
         return []
     told = [f"{_short(row['queue_delay_mean_ms'])} ms on average"]
@@ -152,7 +150,7 @@ def _queue(row: Mapping[str, Any]) -> list[str]:
 
 
 def _completions(result: StudyResult, width: int | None) -> list[str]:
-    """How long transfers took that end by themselves, by size."""
+    """Completion times of transfers that end, by size."""
     if result.completions.empty:
         return []
     lines = [["flow", "bytes", "transfers", "median", "90%", "95%", "99%", "slowdown"]]
@@ -166,7 +164,7 @@ def _completions(result: StudyResult, width: int | None) -> list[str]:
 
 
 def _of_probes(result: StudyResult, width: int | None) -> str:
-    """A flow's throughput and the estimate of it, which are the question; what all flows get is in summary.csv."""
+    """A flow's goodput and its estimate, which are the study's question. The goodput of all flows is in summary.csv."""
     keys = list(result.places[0].key)
     rows = estimates.summary(result.probed, keys)
     names = [name for name in estimates.NAMES if len({row[name] for row in rows}) > 1]
@@ -200,7 +198,7 @@ def _counted(result: StudyResult) -> str:
 
 
 def _shares(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
-    """What each flow of a point gets, where there are several."""
+    """What each flow of a point gets, if there are several."""
     if result.shares.empty:
         return []
     starts = {
@@ -226,7 +224,7 @@ def _shares(result: StudyResult, keys: list[str], words: list[int], width: int |
 
 
 def _latency(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
-    """What probes wait at each point, where there are some."""
+    """The delay of probes at each point, if there are any."""
     if result.latency.empty:
         return []
     names = ["idle", "median", "95%", "99%", "lost", "RPM"]
@@ -242,7 +240,7 @@ def _latency(result: StudyResult, keys: list[str], words: list[int], width: int 
 
 
 def _applications(result: StudyResult, keys: list[str], words: list[int], width: int | None) -> list[str]:
-    """What flows have that are applications, a table for each kind."""
+    """Results of flows that are applications, one table per kind."""
     found = []
     for told, rows in application.tables(result.applications):
         lines = [[*keys, "flow", *(heading for heading, _ in told.columns.values())]]
@@ -262,7 +260,7 @@ def _applications(result: StudyResult, keys: list[str], words: list[int], width:
 
 
 def plain(value: object) -> str:
-    """A key column's value as people write it: 1, not 1.0."""
+    """A key column's value without needless decimals: 1, not 1.0."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""What runs in a worker: one point, from its scenario to its saved run. Picklable, and answers with plain values."""
+"""The code of a worker: runs one point, from its scenario to its saved run. Its input and output can be pickled."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ REPORT_EVERY_S = 0.3
 
 @dataclass(frozen=True)
 class Task:
-    """A point to be run. ``engine`` is a name, or an engine that can be pickled; ``scenario`` is its dictionary."""
+    """A point to run. ``engine`` is a name, or an engine that can be pickled; ``scenario`` is a dictionary."""
 
     point: str
     scenario: dict[str, Any]
     engine: str | Engine
     directory: Path
     seal: str | None = None
-    """What tells a worker elsewhere that it sees this very directory; None: it does."""
+    """The seal by which a worker elsewhere recognizes this directory; None if it certainly sees it."""
     captures: bool = False
-    """The engine writes into the directory too."""
+    """Whether the engine also writes into the directory."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task: saved, stopped on request, or an error that ends the study."""
+    """The outcome of a task: saved, stopped on request, or an error that ends the study."""
 
     point: str
     saved: bool
     error: SawtoothError | None = None
     files: dict[str, bytes] | None = None
-    """The saved run, by the names of its files, where the worker does not see the directory."""
+    """The saved run by file names, if the worker does not see the directory."""
 
 
 def run_point(task: Task) -> Outcome:
-    """Runs one point and saves its run whole or not at all. Never raises: errors are in the outcome."""
+    """Runs one point and saves its run completely or not at all. Never raises: errors are in the outcome."""
     if task.seal is not None and not is_seen(task.directory, task.seal):
         return _run_apart(task)
     stop = task.directory / STOP
     if stop.exists():
         return Outcome(task.point, saved=False)
     if is_done(task.directory, task.point):
-        # By a worker that died before it could say so.
+        # A worker saved it and died before it could report.
         return Outcome(task.point, saved=True)
     progress = _Progress(task.directory / "progress" / task.point)
     try:
@@ -62,7 +62,7 @@ def run_point(task: Task) -> Outcome:
         return Outcome(task.point, saved=True)
     except Exception as error:
         if is_done(task.directory, task.point):
-            # By one that was believed to be dead: the same run.
+            # A worker that was believed dead saved it; it is the same run.
             return Outcome(task.point, saved=True)
         return failed(task.point, error)
     finally:
@@ -70,7 +70,7 @@ def run_point(task: Task) -> Outcome:
 
 
 def _run_apart(task: Task) -> Outcome:
-    """On a machine that does not see the directory: the run travels back."""
+    """On a machine that does not see the directory: the run is sent back."""
     try:
         if task.captures:
             fix = "give the workers a disk that they share with this machine, or remove --capture"
@@ -94,14 +94,14 @@ def _run(task: Task, progress: Callable[[float], None] | None, stop: Callable[[]
 
 
 def failed(point: str, error: Exception) -> Outcome:
-    """What came of a point that raised: an error, or nothing where it was told to stop."""
+    """The outcome of a point that raised: an error, or nothing if it was told to stop."""
     if isinstance(error, SawtoothError):
         return Outcome(point, saved=False, error=None if error.code == "interrupted" else error)
     return Outcome(point, saved=False, error=unforeseen(error))
 
 
 class _Progress:
-    """Keeps the fraction of a running point in a small file, which the parent polls."""
+    """Writes the fraction of a running point to a small file, which the parent polls."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -29,11 +29,13 @@ _SEVERAL = "seeds=5 in the marker, or --sawtooth-seeds 5"
 
 
 def assert_holds(result: StudyResult | str | PathLike[str], *expectations: str | Mapping[str, str]) -> None:
-    """Whether comparisons hold for a study's result, given itself, its directory or its name; without any, whether
-    those of its study's ``[expect]`` do. A comparison is a text, or several by names of their own.
+    """Asserts that comparisons hold for a study's result, given as an object, its directory or its name.
 
-    Raises AssertionError if one fails or the runs are inconclusive; it shows both sides with their 95% intervals and
-    how many seeds would tell; SawtoothError where a comparison cannot be asked of the study.
+    Each expectation is a comparison as text, or a mapping from names to comparisons. Without any, those in the study's
+    ``[expect]`` are checked.
+
+    Raises AssertionError if one fails or is inconclusive; the message shows both sides with their 95% intervals and how
+    many seeds would decide. Raises SawtoothError if a comparison does not fit the study.
     """
     __tracebackhide__ = True
     from sawtooth.expect import HOLDS, judge

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Done:
-    """A command that ran: its exit ``status`` (None: time was up), ``seconds`` of virtual time from its start to its
-    end, what it printed, and ``execution``, the whole run: connections, queues, files.
-    """
+    """The result of a command: its exit ``status`` (None if time ran out), ``seconds`` of virtual time from start to
+    end, its output, and ``execution``, the whole run with connections, queues and files."""
 
     status: int | None
     seconds: float | None
@@ -37,7 +36,8 @@ class Done:
 
 @dataclass
 class Network:
-    """Hosts and what was started on them. Each ``run`` boots all of it anew, so runs don't depend on each other."""
+    """Hosts and the servers started on them. Each ``run`` boots everything anew, so runs do not depend on each
+    other."""
 
     scenario: Scenario
     cc: str | None
@@ -45,28 +45,28 @@ class Network:
     servers: list[Program] = field(default_factory=list)
 
     def host(self, name: str) -> Host:
-        """The host of that name: ``server`` and ``client`` are the two ends of the path."""
+        """The host of that name. ``server`` and ``client`` are the two ends of the path."""
         return Host(self, name)
 
 
 @dataclass(frozen=True)
 class Host:
-    """Where programs run."""
+    """A host on which you can run programs."""
 
     network: Network
     name: str
 
     def start(self, command: str | Sequence[str], *, ready: str = "listening", **options: Any) -> None:
-        """A server for all later runs; ``ready`` and ``options`` as ``sawtooth.programs.Program`` has them."""
+        """Registers a server for all later runs. ``ready`` and ``options`` are as in ``sawtooth.programs.Program``."""
         from sawtooth.programs import Program
 
         self.network.servers.append(Program(self.name, command, ready=ready, **options))
 
     def run(self, command: str | Sequence[str], *, check: bool = True, **options: Any) -> Done:
-        """Runs a command to its end, beside the servers and the scenario's flows.
+        """Runs a command to its end, together with the servers and the scenario's flows.
 
-        Raises subprocess.CalledProcessError where it failed, unless ``check`` is false; subprocess.TimeoutExpired where
-        the scenario's duration was too short for it; SawtoothError as ``sawtooth.programs.execute`` does.
+        Raises subprocess.CalledProcessError if it failed (unless ``check`` is false); subprocess.TimeoutExpired if the
+        scenario's duration was too short; SawtoothError as ``sawtooth.programs.execute`` does.
         """
         from sawtooth.programs import Program, execute
 
@@ -95,11 +95,11 @@ def network(
     engine: str = "kernel",
     **path: str,
 ) -> Iterator[Network]:
-    """A path (``rate``, ``rtt``, ``loss``, ``queue``, as in ``[path]``) between ``server`` and ``client``, or a whole
-    ``scenario``, which has its own duration and may list flows that run beside the programs. ``cc``: the congestion
+    """A path between ``server`` and ``client`` (``rate``, ``rtt``, ``loss``, ``queue``, as in ``[path]``), or a whole
+    ``scenario``, which has its own duration and may have flows that run beside the programs. ``cc`` is the congestion
     control of all sockets.
 
-    Raises SawtoothError as scenarios do; ``bad-usage`` for a path and a scenario.
+    Raises SawtoothError as scenarios do, and ``bad-usage`` if both a path and a scenario are given.
     """
     from sawtooth.errors import InputError
     from sawtooth.scenario import Scenario as Language

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 MARKER = "sawtooth_study"
 OPTIONS = ("engine", "seeds", "overrides", "full", "jobs")
-"""That the marker takes."""
+"""Keyword arguments of the marker."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of pytest's command line."""
+    """Adds Sawtooth's options to pytest's command line."""
     group = parser.getgroup("sawtooth", "studies of TCP")
     group.addoption("--sawtooth-engine", metavar="NAME", help="Who answers studies that name no engine: sim.")
     group.addoption("--sawtooth-seeds", type=int, metavar="N", help="Repeat their points with seeds 1 … N.")
@@ -32,14 +32,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the marker known."""
+    """Registers the marker."""
     line = f"{MARKER}(file, {', '.join(f'{name}=' for name in OPTIONS)}): the study that sawtooth_result is of"
     config.addinivalue_line("markers", line)
 
 
 @pytest.fixture(scope="session")
 def sawtooth_run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., StudyResult]:
-    """``sawtooth.run``, quiet, which computes each question once a session; options of the command line apply."""
+    """``sawtooth.run``, quiet, with the options of the command line. It computes each question once per session."""
     known: dict[str, StudyResult] = {}
     out = pytestconfig.getoption("--sawtooth-out")
     home = Path(out) if out else None
@@ -66,7 +66,8 @@ def sawtooth_run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def sawtooth_result(request: pytest.FixtureRequest, sawtooth_run: Callable[..., StudyResult]) -> StudyResult:
-    """The result of the study that the test's marker names: a file beside the test, or a study that is shipped."""
+    """The result of the study named by the test's marker: a file beside the test, or a study that comes with
+    Sawtooth."""
     marker = request.node.get_closest_marker(MARKER)
     if marker is None or len(marker.args) != 1:
         pytest.fail(f'name the study: @pytest.mark.{MARKER}("office.toml")', pytrace=False)
