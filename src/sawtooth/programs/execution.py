@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from sawtooth.compiled import Compiled
 from sawtooth.errors import InputError, SawtoothError, suggestion
+from sawtooth.foreign import json_value, part
 from sawtooth.programs.program import Program
 from sawtooth.programs.value import value_of
+from sawtooth.testbed.containers import FILES_BYTES
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -26,6 +28,7 @@ ENGINES = ("kernel", "netns")
 TIME_UP = 124
 MEMORY = "2048M"
 """Of the guest, files that programs write included."""
+_PIECE = 1 << 24
 _STATES = (
     "established syn_sent syn_recv fin_wait1 fin_wait2 time_wait close close_wait last_ack listen closing new_syn_recv"
 )
@@ -151,7 +154,8 @@ def execute(
         else:
             _on_netns(order)
         look(1.0)
-        found = _read(share, compiled, programs, aliases)
+        with outcome.whole():
+            found = _read(share, compiled, programs, aliases)
         return replace(found, wall_s=time.perf_counter() - begun, cpu_s=cpu_s)
 
 
@@ -263,17 +267,14 @@ class _Output:
     def show(self) -> None:
         if self._told is None:
             return
-        new = []
-        for index, path in enumerate(self._files):
-            try:
-                with path.open("rb") as file:
-                    file.seek(self._at[index])
-                    new.append(file.read())
-            except OSError:
-                new.append(b"")
-            self._at[index] += len(new[-1])
-        if any(new):
+        while any(new := [self._next(index) for index in (0, 1)]):
             self._told(self._number, *new)
+
+    def _next(self, index: int) -> bytes:
+        """Of output or errors. A program that is root of a guest may lay a link or an endless file in their place."""
+        piece = part(self._files[index], self._at[index], min(_PIECE, FILES_BYTES - self._at[index]))
+        self._at[index] += len(piece)
+        return piece
 
 
 def _read(share: Path, compiled: Compiled, programs: Sequence[Program], called: Mapping[str, str]) -> Execution:
@@ -283,8 +284,7 @@ def _read(share: Path, compiled: Compiled, programs: Sequence[Program], called: 
     from sawtooth.testbed.__main__ import SYSTEM
     from sawtooth.testbed.programs import PROGRAMS
 
-    told = json.loads((share / PROGRAMS).read_text(encoding="utf-8"))
-    system = json.loads((share / SYSTEM).read_text(encoding="utf-8"))
+    told, system = (json_value(part(share / name, 0, 1 << 26).decode()) for name in (PROGRAMS, SYSTEM))
     version = re.search(r"(\d+)\.(\d+)", system["kernel"])
     assert version is not None
     end_ns = max(1, round(told["end_s"] * 1e9))
@@ -301,16 +301,21 @@ def _read(share: Path, compiled: Compiled, programs: Sequence[Program], called: 
         )
         for number, (program, one) in enumerate(zip(programs, told["programs"], strict=True))
     )
-    collected = {
-        called.get(host, host): {name: (share / "collected" / host / name).read_bytes() for name in names}
-        for host, names in told["collected"].items()
-    }
+    own = {alias: host for host, alias in called.items()}
+    asked = {own.get(program.host, program.host) for program in programs if program.collect}
+    collected = {called.get(host, host): _collected(share / "collected" / host) for host in sorted(asked)}
     names = [called.get(host.name, host.name) for host in compiled.hosts]
     return Execution(finished, _connections(share, names, groups), found, collected, told["end_s"], 0.0, None)
 
 
+def _collected(directory: Path) -> dict[str, bytes]:
+    """The files that are there: their names are a program's, and may have line ends in them."""
+    names = sorted(os.listdir(directory)) if directory.is_dir() else []
+    return {name: part(directory / name, 0, FILES_BYTES) for name in names}
+
+
 def _bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+    return part(path, 0, FILES_BYTES)
 
 
 def _connections(share: Path, names: Sequence[str], groups: Mapping[int, int]) -> DataFrame:

@@ -129,31 +129,24 @@ class Container:
             _call(_libc.setns(descriptor, flag))
             os.close(descriptor)
 
-    def collect(self, patterns: Sequence[str], directory: str, into: Path) -> list[str]:
-        """Copies the files that match from the container, ``directory`` being where relative patterns begin. Their
-        names in ``into``; no link is followed out of the container, and what is no plain file is left.
+    def collect(self, patterns: Sequence[str], directory: str, into: Path) -> None:
+        """Copies the files that match from the container to ``into``, ``directory`` being where relative patterns
+        begin; no link is followed out of the container, and what is no plain file is left.
         """
-        ready, told = os.pipe()
         target = os.open(into, os.O_RDONLY | os.O_DIRECTORY)
         child = os.fork()
         if child == 0:
-            os.close(ready)
             try:
                 self.enter()
                 inner = os.fork()
                 if inner == 0:
-                    with os.fdopen(told, "w") as lines:
-                        lines.writelines(f"{name}\n" for name in _copied(patterns, directory, target))
+                    _copy(patterns, directory, target)
                     os._exit(0)
                 os.waitpid(inner, 0)
             finally:
                 os._exit(0)
-        os.close(told)
         os.close(target)
-        with os.fdopen(ready) as lines:
-            names = lines.read().splitlines()
         os.waitpid(child, 0)
-        return names
 
     def close(self) -> None:
         """Ends every process in it."""
@@ -162,19 +155,20 @@ class Container:
         os.waitpid(self._parent, 0)
 
 
-def _copied(patterns: Sequence[str], directory: str, target: int) -> list[str]:
-    names: list[str] = []
+def _copy(patterns: Sequence[str], directory: str, target: int) -> None:
+    """The first of each name."""
+    names: set[str] = set()
     for pattern in patterns:
         top, relative = (Path("/"), pattern.lstrip("/")) if pattern.startswith("/") else (Path(directory), pattern)
         for path in sorted(top.glob(relative)):
-            if not stat.S_ISREG(path.lstat().st_mode) or path.name in names:
+            if path.name in names or not stat.S_ISREG(path.lstat().st_mode):
                 continue
             made = os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644, dir_fd=target)
-            with open(path, "rb") as source, os.fdopen(made, "wb") as copy:
+            given = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(given, "rb") as source, os.fdopen(made, "wb") as copy:
                 while piece := source.read(1 << 20):
                     copy.write(piece)
-            names.append(path.name)
-    return names
+            names.add(path.name)
 
 
 def _group(name: str) -> Path | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sawtooth.compiled import Compiled
 from sawtooth.errors import SawtoothError
+from sawtooth.foreign import part
 from sawtooth.meta import limits, names
 from sawtooth.run import Run
 from sawtooth.storage import writing
@@ -34,6 +36,8 @@ _OF_A_FLOW = re.compile(r"(flows\.\d+\.[a-z.]+): (.+)")
 """What the source says where a flow has more connections than files may be open."""
 _NOT_READY = re.compile(r"NotReadyError: (programs\.\d+): (.+)", re.DOTALL)
 """What the supervisor of programs says of one that others wait for."""
+_LARGEST = 1 << 31
+"""Bytes of a table, which is read at once."""
 _AGAIN = "run it again; if it ends this way each time, report it with this message"
 
 
@@ -115,10 +119,25 @@ def check(directory: Path, status: int) -> None:
         message = f"the testbed could not run it: {why}"
         fix = "find what is missing: sawtooth doctor; if nothing is, report this message"
         raise SawtoothError("testbed-failed", message, fix=fix)
+    if any(table.stat().st_size > _LARGEST for table in directory.glob("*.csv")):
+        message = f"the testbed left a table of more than {_LARGEST >> 30} GiB"
+        raise SawtoothError("testbed-failed", message, fix="run it shorter, or with a longer interval")
     if status:
         said = (directory / STDERR).read_text(encoding="utf-8", errors="replace").strip().splitlines()
         message = f"the testbed ended early, with status {status}: {said[-1] if said else 'no reason given'}"
         raise SawtoothError("testbed-failed", message, fix=_AGAIN)
+
+
+@contextlib.contextmanager
+def whole() -> Iterator[None]:
+    """Turns what goes wrong while results are read, which a program of a guest may have damaged, into
+    ``testbed-failed``.
+    """
+    try:
+        yield
+    except (ArithmeticError, AssertionError, LookupError, OSError, TypeError, ValueError) as error:
+        message = f"the testbed left an incomplete result: {error}"
+        raise SawtoothError("testbed-failed", message, fix=_AGAIN) from error
 
 
 def keep_captures(directory: Path, into: Path) -> None:
@@ -137,14 +156,11 @@ def run(
     Raises SawtoothError ``testbed-failed``.
     """
     compiled = scenario.compile()
-    system = json.loads((directory / SYSTEM).read_text(encoding="utf-8"))
-    version = re.search(r"(\d+)\.(\d+)", system["kernel"])
-    assert version is not None
-    try:
+    with whole():
+        system = json.loads((directory / SYSTEM).read_text(encoding="utf-8"))
+        version = re.search(r"(\d+)\.(\d+)", system["kernel"])
+        assert version is not None
         found = tables.read(directory, compiled, (int(version[1]), int(version[2])))
-    except (OSError, KeyError, ValueError) as error:
-        message = f"the testbed left an incomplete result: {error}"
-        raise SawtoothError("testbed-failed", message, fix=_AGAIN) from error
     theirs, both_ends = _ends(directory, scenario, compiled)
     asked = {flow.name: flow.cc for flow in compiled.flows}
     controls = {flow: asked[flow] if cc == (called or {}).get(asked[flow]) else cc for flow, cc in theirs.items()}
@@ -166,9 +182,8 @@ def run(
 def progress(directory: Path) -> float:
     """The share of the run that is done, as the source said last."""
     try:
-        lines = (directory / "progress.csv").read_text().split()
-        return float(lines[-1])
-    except (OSError, ValueError, IndexError):
+        return float(part(directory / "progress.csv", 0, 1 << 24).split()[-1])
+    except (ValueError, IndexError):
         return 0.0
 
 

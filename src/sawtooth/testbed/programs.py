@@ -109,17 +109,14 @@ class Supervisor:
         while time.monotonic() < end_s and any(_is_closing(one.first) for one in self._containers.values()):
             time.sleep(_POLL_S[-1] / 10)
 
-    def collect(self) -> dict[str, list[str]]:
-        """The files that programs are asked for, below ``directory``/collected/HOST."""
-        found: dict[str, list[str]] = {}
+    def collect(self) -> None:
+        """Brings the files that programs are asked for to ``directory``/collected/HOST."""
         for program in self._programs:
             if program.started and program.about["collect"]:
                 into = self._directory / "collected" / program.about["host"]
                 into.mkdir(parents=True, exist_ok=True)
                 container = self._containers[program.about["host"]]
-                names = container.collect(program.about["collect"], program.about["directory"], into)
-                found.setdefault(program.about["host"], []).extend(names)
-        return found
+                container.collect(program.about["collect"], program.about["directory"], into)
 
     def report(self, begin_s: float) -> list[dict[str, Any]]:
         """What became of each program: times in seconds since the run's begin; None for what did not happen."""
@@ -275,9 +272,9 @@ def attend(
         _, said = traffic.communicate()
         if traffic.returncode:
             raise OSError(said.strip() or f"the traffic source ended with status {traffic.returncode}")
-        collected = supervisor.collect()
+        supervisor.collect()
     finally:
         traffic.kill()
         traffic.wait()
-    told = {"programs": programs, "end_s": over_s - begin_s, "collected": collected}
+    told = {"programs": programs, "end_s": over_s - begin_s}
     (directory / PROGRAMS).write_text(json.dumps(told), encoding="utf-8")
