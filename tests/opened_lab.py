@@ -72,7 +72,12 @@ FOCUSED = """() => {
 
 
 def by_keyboard(page: Any, within: str) -> list[str]:
-    """Goes by Tab through all controls `within`: those that are not reached, or whose focus is not seen."""
+    """Goes by Tab through all controls `within`: those that are not reached, or whose focus is not seen.
+
+    The page has reduced motion from the first key on: a smooth scroll that one key begins goes on under the next ones,
+    and moves what has the focus out of sight.
+    """
+    assert page.evaluate("matchMedia('(prefers-reduced-motion: reduce)').matches")
     count = page.evaluate(CONTROLS, within)
     assert count > 1
     page.evaluate("controls[0].focus()")
@@ -88,4 +93,5 @@ def by_keyboard(page: Any, within: str) -> list[str]:
         reached.add(at)
         unseen += [wrong] if wrong else []
     missed = [at for at in range(count) if at not in reached]
-    return unseen + [page.evaluate("(at) => controls[at].outerHTML.slice(0, 200)", at) for at in missed]
+    outer = [page.evaluate("(at) => controls[at].outerHTML.slice(0, 200)", at) for at in missed]
+    return [f"not seen: {one}" for one in unseen] + [f"not reached: {one}" for one in outer]

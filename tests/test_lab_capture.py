@@ -287,6 +287,7 @@ def test_reading_a_long_one_tells_how_far_it_is_and_can_be_cancelled(
 
 
 def test_all_of_it_is_reached_by_keyboard(page: Opened, capture: Path) -> None:
+    page.page.emulate_media(reduced_motion="reduce")
     page.page.keyboard.press("Tab")
     assert page.page.evaluate("document.activeElement.id") == "capture-file"
     drop(page, capture)
@@ -295,8 +296,6 @@ def test_all_of_it_is_reached_by_keyboard(page: Opened, capture: Path) -> None:
         page.page.keyboard.press("Tab")
         reached.add(page.page.evaluate("document.activeElement.id || document.activeElement.dataset.connection"))
     assert {"capture-close", "capture-list", "0", "1", "capture-try"} <= reached
-    # Smooth scrolling would still be on its way to what has the focus.
-    page.page.emulate_media(reduced_motion="reduce")
     assert by_keyboard(page.page, "#capture") == []
 
 
