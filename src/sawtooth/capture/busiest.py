@@ -1,4 +1,4 @@
-"""A capture with every segment of the connection that carries most of its data."""
+"""Reads a capture with every segment of the connection that carries most of its data."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sawtooth.errors import InputError
 
 
 def read_busiest(path: str | PathLike[str], *, progress: Callable[[int, int], object] | None = None) -> Capture:
-    """Reads a capture twice only where its first connection is not the one with the most data.
+    """Reads a capture; twice only if its first connection is not the one with the most data.
 
-    Raises as ``read_capture``, and InputError ``unsupported`` where standard input would be read twice.
+    Raises as ``read_capture`` does, and InputError ``unsupported`` if standard input would be read twice.
     """
     capture = read_capture(path, 0, progress=progress)
     busiest = busiest_connection(capture)
@@ -27,6 +27,6 @@ def read_busiest(path: str | PathLike[str], *, progress: Callable[[int, int], ob
 
 
 def busiest_connection(capture: Capture) -> int:
-    """Index of the connection with the most bytes of data in both directions together; 0 where none carries any."""
+    """The index of the connection with the most bytes of data in both directions together; 0 if none carries data."""
     carried = [sum(way.get("payload_bytes", 0) for way in one["directions"]) for one in capture.facts["connections"]]
     return max(range(len(carried)), key=carried.__getitem__, default=0)

@@ -1,4 +1,4 @@
-"""Capture: what a pcap or pcapng file tells of its TCP connections."""
+"""Capture: the TCP connections of a pcap or pcapng file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIX = "give a pcap or pcapng file, plain or packed with gzip or Zstandard, or - 
 
 @dataclass(frozen=True, repr=False)
 class Capture(Shown):
-    """What was told of a capture: ``facts`` (JSON values only) and tables; docs/reference/capture.md defines them all.
+    """The analysis of a capture: ``facts`` (JSON values only) and tables; docs/reference/capture.md defines them all.
 
     ``segments`` and ``sacks`` are empty unless the capture was read with the index of a ``connection``.
     """
@@ -39,21 +39,21 @@ class Capture(Shown):
 
     @cached_property
     def connections(self) -> DataFrame:
-        """One row for each direction that carries data; nested facts are named with an underscore: ``rtt_base_s``."""
+        """One row per direction that carries data; nested facts have names with an underscore: ``rtt_base_s``."""
         import pandas as pd
 
         return pd.DataFrame([row for one in self.facts["connections"] for row in _rows(one)])
 
     @property
     def problems(self) -> list[str]:
-        """Where the file breaks, and what was left out."""
+        """Where the file is damaged, and what was left out."""
         return list(self.facts["problems"])
 
     def save(self, directory: Path | str) -> Path:
-        """Writes ``facts.json`` and the tables as Parquet; the directory appears whole or not at all.
+        """Writes ``facts.json`` and the tables as Parquet; the directory appears complete or not at all.
 
-        Raises SawtoothError ``unwritable-output`` (also when the directory exists: results are never overwritten) or
-        ``disk-full``.
+        Raises SawtoothError ``disk-full``, or ``unwritable-output`` (also if the directory exists: results are never
+        overwritten).
         """
         target = Path(directory)
         tables = {"connections": self.connections, "series": self.series, "losses": self.losses}
@@ -74,10 +74,11 @@ def read_capture(
     *,
     progress: Callable[[int, int], object] | None = None,
 ) -> Capture:
-    """Reads a capture; ``-`` is standard input. ``connection`` is the index of that whose every segment is wanted.
+    """Reads and analyzes a capture; ``-`` is standard input. ``connection`` is the index of one connection whose every
+    segment you want.
 
-    ``progress`` is called with the bytes read and those of the file (0: not known). A file that breaks midway is told
-    as far as it goes, and how it breaks in ``problems``.
+    ``progress`` is called with the bytes read and the size of the file (0: unknown). A damaged file is analyzed up to
+    the damage, which ``problems`` describes.
 
     Raises SawtoothError ``file-not-found``, ``file-unreadable``, ``not-a-capture`` or ``no-such-connection``.
     """
@@ -85,7 +86,7 @@ def read_capture(
 
     name = os.fspath(path)
     if name != "-":
-        # A named pipe is waited for without an end, and without a word.
+        # Opening a named pipe would wait forever without a message.
         regular(name)
     try:
         text, tables = _core().read_capture(name, connection, progress)
@@ -112,7 +113,7 @@ def _core() -> Any:
 
 
 def _refused(error: ValueError, name: str) -> SawtoothError:
-    """The core says ``CODE: what is wrong``."""
+    """The core's message is ``CODE: what is wrong``."""
     code, _, message = str(error).partition(": ")
     if code == "file-not-found":
         return InputError("file-not-found", message, file=name, fix=FIX)
@@ -124,7 +125,7 @@ def _refused(error: ValueError, name: str) -> SawtoothError:
 
 
 def _rows(connection: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A connection's directions that carry data, flattened."""
+    """The directions of a connection that carry data, flattened."""
     common = _flat({name: value for name, value in connection.items() if name not in ("index", "directions")})
     for number, direction in enumerate(connection["directions"]):
         if "data_packets" in direction:

@@ -33,10 +33,10 @@ _FIX = "write it with tshark -T fields -E header=y -E separator=, " + " ".join(f
 
 
 def read_csv(path: Path | str) -> Segments:
-    """The connection that carries most data. Numbers are as tshark gives them: relative, from 0 for the SYN.
+    """The connection with the most data. Sequence numbers are relative as in tshark: 0 for the SYN.
 
-    Raises SawtoothError ``file-not-found``, ``file-unreadable``, or ``not-a-capture`` for a file without the columns
-    or without TCP data.
+    Raises SawtoothError ``file-not-found``, ``file-unreadable``, or ``not-a-capture`` for a file without the columns or
+    without TCP data.
     """
     import pandas as pd
 
@@ -59,7 +59,7 @@ def read_csv(path: Path | str) -> Segments:
     if missing:
         raise InputError("not-a-capture", f"it has no column {missing[0]}", file=source, fix=_FIX)
     numbers = table[list(REQUIRED)].apply(_numeric)
-    # Frames without TCP have empty fields; the first SYN has no acknowledgement.
+    # Frames without TCP have empty fields; the first SYN has no acknowledgement number.
     numbers["tcp.ack"] = numbers["tcp.ack"].fillna(0)
     kept = numbers.notna().all(axis=1) & (numbers[["tcp.srcport", "tcp.dstport"]] < 65536).all(axis=1)
     numbers, table = numbers[kept].reset_index(drop=True), table[kept].reset_index(drop=True)
@@ -85,7 +85,7 @@ def read_csv(path: Path | str) -> Segments:
     if "tcp.flags" in table.columns:
         flags = np.array([_flags(str(value)) for value in table["tcp.flags"]], dtype=np.int64)
     else:
-        # Number 0 without data is a SYN's, acknowledgement 0 that of a first SYN.
+        # Number 0 without data is a SYN; acknowledgement 0 is that of a first SYN.
         flags = np.asarray(np.where((seq == 0) & (length == 0), _SYN, 0) | np.where(ack > 0, _ACK, 0), dtype=np.int64)
     return Segments(
         t_s=numbers["frame.time_relative"].to_numpy(dtype=np.float64),
@@ -99,7 +99,7 @@ def read_csv(path: Path | str) -> Segments:
 
 
 def _numeric(column: Series[str]) -> Series[float]:
-    """Numbers that a capture can have: sizes, sequence numbers and times from 0 to 2^53; NaN for what is none."""
+    """Possible values in a capture: sizes, sequence numbers and times from 0 to 2^53; NaN for anything else."""
     import pandas as pd
 
     numbers = pd.to_numeric(column, errors="coerce")
@@ -107,7 +107,7 @@ def _numeric(column: Series[str]) -> Series[float]:
 
 
 def _flags(text: str) -> int:
-    """As tshark writes them, 0x0010; 0 for what is no number."""
+    """Flags as tshark writes them, 0x0010; 0 for anything that is not a number."""
     try:
         number = int(text[:20], 0)
     except ValueError:

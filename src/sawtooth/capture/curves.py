@@ -1,4 +1,4 @@
-"""Curves over time on a page: goodput, bytes in flight, round-trip time; of several captures on the same axes."""
+"""Curves over time on a page: goodput, bytes in flight, round-trip time; several captures share the axes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ Floats = NDArray[np.float64]
 
 NAME = "over-time"
 GROUP = "time"
-"""Of all graphs of the page, which show the same stretch of time."""
+"""The group of all graphs of the page; they show the same range of time."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Of captures, in their order."""
+"""Colors of captures, in their order."""
 _POINTS = 1500
-"""Of a curve at most: shorter intervals are put together."""
+"""Most points per curve: shorter intervals are merged."""
 _STRETCHES = 400
-"""Intervals of which each is shaded by what limited most of it."""
+"""Intervals shaded by the limit that held for most of each."""
 _SEEN = 1.6
-"""Times what is in flight at most: a receive window above that limits nothing, and would make the rest flat. So would
-round trips of more than so many times those of 99.5%.
-"""
+"""Multiple of the largest flight: a higher receive window limits nothing and would flatten the rest. Round trips above
+this multiple of their 99.5th percentile would do the same."""
 
 
 def curves(shown: Sequence[View]) -> Figure:
-    """Three panels. One capture's are shaded by what limits it."""
+    """Three panels. A single capture's are shaded by what limits it."""
     time = Axis("time since the first segment", "s", low=0.0)
     end_s = max(view.end_s for view in shown)
     rates = [_goodput(view) for view in shown]
@@ -71,7 +70,7 @@ def curves(shown: Sequence[View]) -> Figure:
 
 
 def stretches(view: View) -> list[tuple[float, float, int]]:
-    """From when to when which limit, by its number in ``LIMITS``."""
+    """The ranges of time with their limit, by its number in ``LIMITS``."""
     series = view.series
     if not len(series):
         return []
@@ -91,17 +90,17 @@ def stretches(view: View) -> list[tuple[float, float, int]]:
 
 
 def shading(view: View) -> list[Span]:
-    """The same, as a page shades it."""
+    """The same ranges in the form that a page shades."""
     return [Span(start, end, f"limited by: {LIMITS[at].name}", LIMITS[at].colour) for start, end, at in stretches(view)]
 
 
 def _length(view: View) -> float:
-    """Of an interval of the series."""
+    """The length of an interval of the series."""
     return float(np.median(np.diff(view.series["t_s"]))) if len(view.series) > 1 else view.end_s
 
 
 def _grouped(view: View, at_least_s: float) -> tuple[DataFrame, NDArray[np.int64]]:
-    """The series, and of each interval the number of its group."""
+    """The series, and for each interval the number of its group."""
     return view.series, np.arange(len(view.series)) // max(1, round(at_least_s / max(_length(view), 1e-9)))
 
 
@@ -120,13 +119,13 @@ def _flight(view: View) -> tuple[Floats, Floats, Floats]:
 
 
 def _round_trips(view: View, end_s: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """Time, smallest, median and largest sample of as many intervals as a page is wide, but for those far above all."""
+    """Time, smallest, median and largest sample in as many intervals as a page is wide, without extreme samples."""
     t = _floats(view.rtts["t_s"])
     if not len(t):
         none = np.array([np.nan])
         return np.array([0.0]), none, none, none
     interval = max(end_s / _POINTS, 1e-6)
-    # A few samples may be many times the others, which would become a line at the foot.
+    # A few samples may be many times larger than the others, which would then become a flat line.
     most = _SEEN * float(np.quantile(view.rtts["rtt_s"], 0.995))
     kept = view.rtts[view.rtts["rtt_s"] <= most]
     found = kept.groupby((kept["t_s"] // interval).astype(np.int64))

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 _BINS = 240
-"""Points of a curve at most: shorter intervals are put together."""
+"""Most points per curve: shorter intervals are merged."""
 
 ROUND_TRIPS = 3
-"""That goodput is a mean of, at least: shorter intervals show the bursts in which acknowledgements come."""
+"""Goodput is a mean over at least this many round trips: shorter intervals show the bursts in which acknowledgements
+arrive."""
 
 
 def over_time(shown: list[View], zoom: Zoom) -> Canvas:
-    """A column of panels for each view, each on its own axes; call it inside ``saving.styled``."""
+    """One column of panels per view, each with its own axes; call it inside ``saving.styled``."""
     from matplotlib.figure import Figure as Canvas
 
     canvas = Canvas(figsize=(max(9.0, 7.2 * len(shown)), 8.6), layout="constrained")
@@ -44,11 +45,11 @@ def over_time(shown: list[View], zoom: Zoom) -> Canvas:
 
 
 def _column_of(panels: Any, view: View, zoom: Zoom) -> set[int]:
-    """Draws a view; says what limited it."""
+    """Draws a view and returns its limits."""
     left, right = zoom.start_s, max(min(zoom.end_s, view.end_s), zoom.start_s + 1e-3)
     strip, rate, flight, rtt = panels
     length = float(np.median(np.diff(view.series["t_s"]))) if len(view.series) > 1 else right - left
-    # One more at each end, so that the curves go to the edge.
+    # One more interval at each end, so that the curves reach the edge.
     series = view.series[view.series["t_s"].between(left - length, right + 2 * length)]
     end = series["t_s"].to_numpy(dtype=np.float64)
     _shade(panels, end - length, end, series["limit"].to_numpy())
@@ -67,12 +68,12 @@ def _column_of(panels: Any, view: View, zoom: Zoom) -> set[int]:
 
 
 def _grouped(series: Any, bin_s: float, length_s: float) -> Any:
-    """Intervals of ``length_s`` put together to about ``bin_s``."""
+    """Merges intervals of ``length_s`` into about ``bin_s``."""
     return series.groupby(np.arange(len(series)) // max(1, round(bin_s / length_s)))
 
 
 def _shade(panels: Any, start: Floats, end: Floats, limit: NDArray[Any]) -> None:
-    """A strip in full colour over the panels, and a tint in them: intervals that follow each other are one."""
+    """A strip in full color above the panels, and a tint in them; adjacent intervals are merged."""
     for number, run in itertools.groupby(range(len(limit)), key=lambda at: int(limit[at])):
         if number not in LIMITS:
             continue
@@ -115,7 +116,7 @@ def _flight(axes: Axes, grouped: Any) -> None:
     axes.plot(t, flight / factor, color=DATA, lw=1.2, label="in flight, largest")
     axes.plot(t, window / factor, color=WINDOW, lw=1.2, label="receive window, smallest")
     axes.set_ylabel(f"bytes, {unit}")
-    # A window that is far above the flight does not limit it, and is not worth the flight's height.
+    # A window far above the flight does not limit it and need not be visible.
     axes.set_ylim(0, 1.6 * max(highest, 1.0) / factor)
     _legend(axes)
 
@@ -126,10 +127,10 @@ def _rtt(axes: Axes, view: View, series: Any, left: float, right: float) -> None
     x = samples["t_s"].to_numpy(dtype=np.float64)
     known = series[series["rtt_min_s"].notna()]
     if len(y):
-        # A few samples may be many times the others: they are left out before the rest becomes a line at the foot.
+        # A few samples may be many times larger than the others, which would then become a flat line.
         top = max(1.3 * float(np.quantile(y, 0.995)), 1100 * float(known["rtt_min_s"].max()), 1e-3)
         dots = Raster(left, right, 0, top, columns=700, rows=180).dots(x, y)
-        # As pixels in the SVG, too: tens of thousands of circles are no use there.
+        # Drawn as pixels in the SVG too: tens of thousands of circles would make it huge.
         axes.plot(
             x[dots],
             y[dots],

@@ -1,6 +1,6 @@
-"""Judgement: what limits a transfer, what of it was lost and how long its round trip is, decided once.
+"""Judgement: what limits a transfer, what was lost and how long its round trip is, decided in one place.
 
-The reader decides (docs/reference/capture.md); text, page, ``identify`` and ``whatif`` take it from here.
+The rules are in docs/reference/capture.md; text, page, ``identify`` and ``whatif`` use this judgement.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from typing import Any
 HIDDEN_BY_WINDOW = 0.5
 HIDDEN_BY_IDLENESS = 0.2
 HIDDEN_BY_APPLICATION = 0.5
-"""Shares of the time that the receive window, idleness or the application held the sender back: beyond them what is in
-flight shows no congestion window.
-"""
+"""Share of the time limited by receive window, idleness or application, beyond which the flight shows no congestion
+window."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Of one direction of a connection: ``facts`` are the reader's of that direction, with data."""
+    """The judgement of one direction of a connection; ``facts`` are the reader's for that direction, with data."""
 
     direction: int
     facts: Mapping[str, Any]
 
     @classmethod
     def of(cls, connection: Mapping[str, Any], direction: int | None = None) -> Judgement | None:
-        """Of a connection's facts; by default of the direction with more data. None where it carries none."""
+        """The judgement of a connection's direction (default: with more data). None if it carries none."""
         ways = connection["directions"]
         if direction is None:
             direction = max((0, 1), key=lambda at: ways[at].get("payload_bytes", 0))
@@ -34,16 +33,15 @@ class Judgement:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Shares of the time between segments with data, by what held the next one back: ``sender``,
-        ``receiver_window``, ``congestion_window``, ``path``, ``idle``, ``unknown``; the largest first.
-        """
+        """Shares of the time between data segments, by what delayed the next one: ``sender``, ``receiver_window``,
+        ``congestion_window``, ``path``, ``idle``, ``unknown``; largest first."""
         seconds = {name.removesuffix("_s"): value for name, value in self.facts["limits"].items() if value > 0}
         whole = sum(seconds.values())
         return {name: value / whole for name, value in sorted(seconds.items(), key=lambda one: -one[1])}
 
     @property
     def limit(self) -> str | None:
-        """What limited it for most of the time, by the rule of all limits; None where no time passed."""
+        """The limit for most of the time, by the common rule for limits; None if no time passed."""
         import numpy as np
 
         from sawtooth._core import largest_shares
@@ -54,7 +52,7 @@ class Judgement:
 
     @property
     def application(self) -> float:
-        """The share of the time that the application had nothing more to send."""
+        """The share of the time in which the application had nothing to send."""
         return self.limits.get("sender", 0.0) + self.limits.get("idle", 0.0)
 
     @property
@@ -63,7 +61,7 @@ class Judgement:
 
     @property
     def segments(self) -> int:
-        """With data, what is sent again too."""
+        """Segments with data, retransmissions included."""
         return int(self.facts["data_packets"])
 
     @property
@@ -77,7 +75,7 @@ class Judgement:
         return trips
 
     def hides_window(self) -> str | None:
-        """Why what is in flight shows no congestion window; None where it may."""
+        """Why the flight shows no congestion window; None if it may."""
         if self.receive_window > HIDDEN_BY_WINDOW:
             return "the receive window is the limit, not the congestion window"
         if self.limits.get("idle", 0.0) > HIDDEN_BY_IDLENESS or self.application > HIDDEN_BY_APPLICATION:

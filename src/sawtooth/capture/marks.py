@@ -1,4 +1,4 @@
-"""How the pictures of a capture look: colours, marks and words, shared by PNG, SVG and the page."""
+"""Colors, marks and words of capture pictures, shared by PNG, SVG and the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RTT = "#0072b2"
 
 @dataclass(frozen=True)
 class Mark:
-    """Of one ``kind`` of data segments: its name, its colour, its shape in matplotlib's letters."""
+    """One ``kind`` of data segments: its name, color, and shape in matplotlib's letters."""
 
     name: str
     colour: str
@@ -31,7 +31,7 @@ MARKS = {
     7: Mark("zero-window probe, keep-alive", "#5c677d", "P"),
     11: Mark("copy of a packet", "#9aa5b1", "o"),
 }
-"""What is no data in order. What was sent again is red; shapes tell the kinds apart without the colour."""
+"""Marks for everything except data in order. Retransmissions are red; shapes distinguish the kinds without color."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, 
 
 
 def scale(largest: float, unit: str) -> tuple[float, str]:
-    """What to divide by so that ``largest`` is easy to read, and the unit then: (1e6, "MB")."""
+    """A divisor that makes ``largest`` easy to read, with its unit: (1e6, "MB")."""
     for factor, prefix in _PREFIXES:
         if largest >= factor and not (unit == "B" and factor < 1):
             return factor, prefix + unit
@@ -69,7 +69,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def rate(bps: float | None) -> str:
-    """bit/s to four digits, wherever a goodput is told: 44.92 Mbit/s."""
+    """Bit/s to four digits, for every goodput shown: 44.92 Mbit/s."""
     if bps is None:
         return "–"
     factor, scaled = scale(bps, "bit/s")

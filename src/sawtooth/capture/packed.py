@@ -1,4 +1,4 @@
-"""Columns of numbers small enough to be put into a page: differences, by planes of bytes, deflated, as base64."""
+"""Columns of numbers in compact form for a page: differences, by planes of bytes, deflated, as base64."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 
 def pack(values: ArrayLike) -> dict[str, Any]:
-    """Whole numbers up to 2^53 for the page's script, which reads them in the same order.
+    """Packs whole numbers up to 2^53; the page's script reads them in the same order.
 
-    Each is its difference to the one before it, zigzag-coded so that small ones stay small in either direction; then
-    come the lowest bytes of all, the second lowest, and so on. Numbers of a regular capture take 1 to 3 bytes each.
+    Each is stored as its difference from the previous one, zigzag-coded so that small differences stay small in both
+    directions. Then come the lowest bytes of all, the second lowest, and so on. Numbers of a regular capture take 1 to
+    3 bytes each.
     """
     numbers = np.asarray(values).astype(np.int64)
     steps = np.diff(numbers, prepend=0)

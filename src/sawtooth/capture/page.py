@@ -1,8 +1,8 @@
-"""One page that needs no network: the pictures of captures, to be zoomed, with a million segments and more.
+"""One page without network access: zoomable pictures of captures, with a million segments and more.
 
-Curves over time are drawn as on all pages. Not so the segments: a million bars are three million corners, all redrawn
-at each zoom. A script rasterises the bars itself: a frame takes some ns for each segment in view. It first draws a few
-hundred that lie in the page as they are, then all, which have to be unpacked.
+Curves over time are drawn as on all pages. Segments are not: a million bars are three million corners, all redrawn at
+each zoom. A script rasterizes the bars itself, at a few ns per visible segment and frame. It first draws a few hundred
+that are in the page uncompressed, then all, which must be unpacked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sawtooth.capture.capture import Capture
 
 _LIMITS = {"sender": 1, "receiver_window": 2, "congestion_window": 3, "path": 4, "idle": 5}
-"""Numbers of what the facts call so."""
+"""Numbers of the facts' limit names."""
 _SCRIPTS = ("columns.js", "graphs.js", "capture.js")
 
 
@@ -43,11 +43,11 @@ def write_page(
     zoom: Zoom | None = None,
     identified: Sequence[Identification] | None = None,
 ) -> Path:
-    """Writes the page, which opens at ``zoom``; several captures are on the same axes. ``identified`` says of each
-    which control sent it; without it that is found out here.
+    """Writes the page, which opens at ``zoom``; several captures share the axes. ``identified`` has the congestion
+    control of each; without it they are identified here.
 
-    Raises SawtoothError ``conflict`` where the connection whose segments were read carries no data,
-    ``unwritable-output`` or ``disk-full``.
+    Raises SawtoothError ``conflict`` if the connection whose segments were read carries no data, ``unwritable-output``
+    or ``disk-full``.
     """
     from markupsafe import Markup
 
@@ -98,11 +98,11 @@ _FIELDS = {
     "sacks": ("start", "end", "dsack"),
 }
 _FIRST = 700
-"""Stretches of time of which each has a bar, until all segments are unpacked."""
+"""Ranges of time with one bar each, until all segments are unpacked."""
 
 
 def _packed(view: View) -> dict[str, Any]:
-    """Times in ns, everything in whole numbers; -1 where a number is not known."""
+    """Times in ns, everything in whole numbers; -1 for unknown."""
     sacks = view.sacks.assign(dsack=view.sacks["dsack"].astype(np.int64))
     tables = {"data": view.data.rename(columns={"length": "size"}), "acks": view.acks, "sacks": sacks}
     kinds = tables["data"]["kind"].value_counts()
@@ -123,9 +123,8 @@ def _packed(view: View) -> dict[str, Any]:
 
 
 def _first(table: DataFrame, names: tuple[str, ...]) -> dict[str, list[float]]:
-    """Enough of it for a first picture: of each stretch of time the last row, which of data in order is a bar from the
-    lowest to the highest number; of other data a part.
-    """
+    """A first picture: the last row of each range of time. Data in order is one bar from the lowest to the highest
+    number; other data is sampled."""
     import pandas as pd
 
     if len(table) > 2 * _FIRST:
@@ -142,7 +141,7 @@ def _first(table: DataFrame, names: tuple[str, ...]) -> dict[str, list[float]]:
 
 
 def _columns(table: DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
-    """Columns in seconds become ns."""
+    """Converts columns in seconds to ns."""
     found = {}
     for name in ("t_s", *names):
         values = table[name].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -152,7 +151,7 @@ def _columns(table: DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _told(view: View, identified: Identification) -> dict[str, Any]:
-    """What the page says in words and numbers, for those who see no picture, too."""
+    """The page's words and numbers, also for readers who cannot see the pictures."""
     counts = view.data["kind"].value_counts()
     return {
         "name": view.name,

@@ -1,4 +1,4 @@
-"""The pictures of captures as files: one capture, or several side by side, each on its own axes."""
+"""The pictures of captures as files: one capture, or several side by side, each with its own axes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ PICTURES: dict[str, Callable[[list[View], Zoom], Canvas]] = {
     "time-sequence": time_sequence,
     "over-time": over_time,
 }
-"""By the names of their files."""
+"""Pictures by the names of their files."""
 
 
 def draw(captures: Capture | Sequence[Capture], directory: Path, zoom: Zoom | None = None) -> list[Path]:
-    """Writes time-sequence and over-time, each as PNG and SVG, into ``directory``, which is made; returns the files.
+    """Writes time-sequence and over-time, each as PNG and SVG, into ``directory`` (created if needed); returns the
+    files.
 
-    The captures hold the segments of the connection that is to be drawn. Raises SawtoothError ``conflict`` where that
-    connection carries no data, ``unwritable-output`` or ``disk-full``.
+    The captures must have the segments of the connection to draw. Raises SawtoothError ``conflict`` if it carries no
+    data, ``unwritable-output`` or ``disk-full``.
     """
     shown = views(captures if isinstance(captures, Sequence) else [captures])
     with writing(directory):
@@ -44,7 +45,7 @@ def draw(captures: Capture | Sequence[Capture], directory: Path, zoom: Zoom | No
 
 
 def _settle(canvas: Canvas) -> None:
-    """Lays the picture out once and for all: the solver's last binary digits differ from time to time."""
+    """Fixes the layout: the solver's last binary digits vary from call to call."""
     canvas.draw_without_rendering()
     canvas.set_layout_engine("none")
     for axes in canvas.axes:

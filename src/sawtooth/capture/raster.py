@@ -1,4 +1,4 @@
-"""What can be seen of very many marks: no more bars, points and corners than there are pixels."""
+"""Reduces very many marks to what is visible: no more bars, points and corners than pixels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Raster:
-    """A grid over the part of the plane that is shown, in the units of its axes."""
+    """A grid over the visible part of the plane, in the units of its axes."""
 
     left: float
     right: float
@@ -23,14 +23,14 @@ class Raster:
 
     @property
     def height(self) -> float:
-        """Of one row."""
+        """The height of one row."""
         return (self.top - self.bottom) / self.rows
 
     def column(self, x: Floats) -> NDArray[np.int64]:
         return np.floor((x - self.left) / (self.right - self.left) * self.columns).astype(np.int64)
 
     def bars(self, x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
-        """The fewest vertical bars that cover the same pixels: those that touch within a column become one."""
+        """The fewest vertical bars that cover the same pixels: bars that touch within a column are merged."""
         seen = (x >= self.left) & (x <= self.right) & (high >= self.bottom) & (low <= self.top)
         x, low, high = x[seen], low[seen], high[seen]
         if not len(x):
@@ -38,7 +38,7 @@ class Raster:
         column = self.column(x)
         order = np.lexsort((low, column))
         x, low, high, column = x[order], low[order], high[order], column[order]
-        # How far up the bars before reach in their column: each column is lifted above the one before it.
+        # How far up earlier bars reach in the same column: each column is lifted above the previous one.
         lift = (column - column[0]) * (float(high.max()) - float(low.min()) + 1)
         reach = np.maximum.accumulate(high + lift) - lift
         apart = (column[1:] != column[:-1]) | (low[1:] > reach[:-1] + self.height)
@@ -46,7 +46,7 @@ class Raster:
         return x[first], low[first], np.maximum.reduceat(high, first)
 
     def line(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Of each column the first, lowest, highest and last point, with the nearest ones outside.
+        """The first, lowest, highest and last point of each column, plus the nearest ones outside.
 
         After Jugel et al., "M4: A Visualization-Oriented Time Series Data Aggregation", VLDB 2014.
         """
@@ -64,7 +64,7 @@ class Raster:
         return x[kept], y[kept]
 
     def dots(self, x: Floats, y: Floats, size: int = 1) -> NDArray[np.int64]:
-        """Positions of one point in each cell of ``size`` × ``size`` pixels that holds any, the first."""
+        """The index of the first point in each non-empty cell of ``size`` × ``size`` pixels."""
         seen = np.flatnonzero((x >= self.left) & (x <= self.right) & (y >= self.bottom) & (y <= self.top))
         row = np.floor((y[seen] - self.bottom) / (self.height or 1)).astype(np.int64) // size
         _, first = np.unique(self.column(x[seen]) // size * (self.rows + 1) + row, return_index=True)

@@ -1,4 +1,4 @@
-"""What a capture tells, as text: one line each for the capture and its busiest connections, or a page on one."""
+"""A capture as text: one line for the capture and for each of its busiest connections, or a page about one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHORT = {
     "idle": "idle",
     "unknown": "unknown",
 }
-"""The same in a column."""
+"""Short names of limits for a column."""
 
 _PLACES = {
     "data before": "data lost between the sender and the capture point",
@@ -41,8 +41,7 @@ _PLACES = {
 
 def describe(facts: dict[str, Any], connection: int | None = None, width: int | None = None) -> str:
     """Several lines: the capture, then its connections, or one of them in full. ``width`` is the terminal's, in
-    characters: a connection that does not fit into a line has two.
-    """
+    characters: a connection that does not fit into one line takes two."""
     wanted = facts["connections"] if connection is None else [facts["connections"][connection]]
     lines = [_capture(facts), *(f"problem: {plain.sentence(problem)}" for problem in facts["problems"])]
     transfers = [(one, way) for one in wanted for way in one["directions"] if "data_packets" in way]
@@ -83,7 +82,7 @@ def _capture(facts: dict[str, Any]) -> str:
 
 
 def _listed(transfers: list[tuple[dict[str, Any], dict[str, Any]]], width: int | None) -> list[str]:
-    """A line each, or two where one would be too long: addresses of IPv6 are."""
+    """One line each, or two if one would be too long, as with IPv6 addresses."""
     cells = [("data", "goodput", "RTT", "lost", "retransmits", "limit"), *(_numbers(*each) for each in transfers)]
     ends = [("from", "to"), *(_ends(*each) for each in transfers)]
     names = ["#", *(str(one["index"]) for one, _ in transfers)]
@@ -167,7 +166,7 @@ def _page(one: dict[str, Any], way: dict[str, Any]) -> list[str]:
 
 
 def _bursts(loss: dict[str, Any]) -> str:
-    """Where losses are near each other in time, as neighbours or not."""
+    """Losses near each other in time, adjacent or not."""
     if loss["largest_burst"] <= loss["longest_run"]:
         return ""
     return f", {loss['bursts']} bursts, the largest of {loss['largest_burst']} in {_time(loss['largest_burst_s'])}"

@@ -1,7 +1,7 @@
 """The time-sequence graph, after Ostermann's tcptrace: segments, acknowledgements, window, SACK, retransmissions.
 
-Each segment is a vertical bar from its first to its last byte at the time it was seen. Below it runs the line of the
-acknowledgements, above it the line up to which the receiver's window reaches.
+Each segment is a vertical bar from its first to its last byte at the time of capture. Below is the line of
+acknowledgements, above it the edge of the receiver's window.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 _FEW = 250
-"""Up to so many segments get arrow heads: beyond that they would hide each other."""
+"""At most this many segments have arrow heads: more would hide each other."""
 
 _TALL = 12
-"""Rows of the raster that a segment with arrow heads has at least."""
+"""A segment with arrow heads is at least this many raster rows high."""
 
 _MANY_MARKS = 40
-"""Beyond so many, marks are smaller: the curve below them is to be seen."""
+"""With more marks than this, marks are smaller so that the curve below stays visible."""
 
 _MARK_CELL = 7
-"""Pixels of the raster within which one mark is enough."""
+"""Raster pixels within which one mark is enough."""
 
 
 def time_sequence(shown: list[View], zoom: Zoom) -> Canvas:
-    """One panel for each view, each on its own axes; call it inside ``saving.styled``."""
+    """One panel per view, each with its own axes; call it inside ``saving.styled``."""
     from matplotlib.figure import Figure as Canvas
 
     canvas = Canvas(figsize=(max(9.0, 7.2 * len(shown)), 6.4), layout="constrained")
@@ -112,7 +112,7 @@ def _panel(axes: Axes, view: View, zoom: Zoom) -> None:
     axes.set_title(f"{view.name}\n{view.ends}: {_told(at, ack, left, right)}")
     axes.grid(True, axis="x")
     handles, labels = axes.get_legend_handles_labels()
-    # Data first, then what was sent again, then the lines.
+    # Data first, then retransmissions, then the lines.
     order = sorted(range(len(labels)), key=lambda one: (not labels[one].startswith("data"), -handles[one].get_zorder()))
     axes.legend(
         [handles[one] for one in order],
@@ -129,7 +129,7 @@ def _panel(axes: Axes, view: View, zoom: Zoom) -> None:
 def _range(
     t: Floats, seq: Floats, high: Floats, at: Floats, ack: Floats, left: float, right: float
 ) -> tuple[float, float]:
-    """Of sequence numbers: all data and acknowledgements, and as much of the window as the data is high."""
+    """The range of sequence numbers: all data and acknowledgements, and as much of the window as the data is high."""
     inside, answered = _inside(t, left, right), _inside(at, left, right)
     found = np.concatenate((seq[inside], high[inside], ack[answered]))
     if not len(found):
@@ -140,7 +140,7 @@ def _range(
 
 
 def _told(at: Floats, ack: Floats, left: float, right: float) -> str:
-    """What was acknowledged in the part that is shown."""
+    """What was acknowledged in the visible part."""
     answered = _inside(at, left, right)
     if not answered.any():
         return "nothing acknowledged"

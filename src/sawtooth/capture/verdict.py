@@ -1,4 +1,4 @@
-"""What is said of a transfer in a sentence each: what it got, what limited it, where it lost, which control sent it."""
+"""The verdict on a transfer, one sentence each: goodput, limit, losses, congestion control."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PLACES = {
     "acknowledgements": "as acknowledgements, on the way back",
 }
 _TOLD = 0.05
-"""Share of the time from which on a further limit is worth a word."""
+"""Share of the time from which a further limit is mentioned."""
 
 
 def verdict(judged: Judgement, identified: Identification) -> list[tuple[str, str]]:

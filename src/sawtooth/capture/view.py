@@ -1,4 +1,4 @@
-"""View: what the pictures show of one connection, in the direction that carries most of its data."""
+"""View: the data of one connection that the pictures show, in the direction with most data."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ _SYN, _RST, _ACK = 0x02, 0x04, 0x10
 class View:
     """One direction of one connection. All times are in s since the connection's first segment.
 
-    ``data``: ``t_s``, ``seq``, ``length`` (bytes), ``kind``, ``frame``. ``acks`` of that data: ``t_s``, ``ack``,
-    ``window`` (bytes), ``kind``, ``frame``. ``sacks``: ``t_s``, ``start``, ``end``, ``dsack``. ``rtts``: ``t_s``,
-    ``rtt_s``, from the capture point to that end that is farther and back, with the other half at its shortest.
-    ``series``: the capture's, of this direction only. ``judged``: what the reader decided of it.
+    - ``data``: ``t_s``, ``seq``, ``length`` (bytes), ``kind``, ``frame``.
+    - ``acks`` of that data: ``t_s``, ``ack``, ``window`` (bytes), ``kind``, ``frame``.
+    - ``sacks``: ``t_s``, ``start``, ``end``, ``dsack``.
+    - ``rtts``: ``t_s``, ``rtt_s``, from the capture point to the more distant end and back, plus the other half at its
+      shortest.
+    - ``series``: the capture's, of this direction only. ``judged``: the judgement of it.
     """
 
     name: str
@@ -41,7 +43,7 @@ class View:
 
     @classmethod
     def of(cls, capture: Capture, name: str) -> View:
-        """The connection whose segments were read. Raises InputError ``conflict`` where none were."""
+        """The view of the connection whose segments were read. Raises InputError ``conflict`` if none were."""
         segments, index = capture.segments, capture.connection
         sent = {} if index is None else segments.groupby("direction")["length"].sum().to_dict()
         if index is None or not any(sent.values()):
@@ -51,12 +53,12 @@ class View:
         facts = capture.facts["connections"][index]
         judged = Judgement.of(facts, direction)
         assert judged is not None
-        # Captures of several interfaces may step back in time; rows keep their numbers, to which ``sacks`` refers.
+        # Captures of several interfaces may step back in time; rows keep their numbers, which ``sacks`` uses.
         segments = segments.sort_values("t_s", kind="stable")
         start_s = float(segments["t_s"].iloc[0])
         segments = segments.assign(t_s=segments["t_s"] - start_s)
         ours = segments["direction"] == direction
-        # A SYN's window is not scaled, a reset's means nothing: they would draw lines of their own.
+        # A SYN's window is not scaled and a reset's means nothing: both would distort the window's line.
         answers = segments[~ours & (segments["flags"] & (_SYN | _RST | _ACK) == _ACK) & (segments["ack"] > 0)]
         sacks = capture.sacks.join(segments[["t_s", "direction"]], on="segment").sort_values("t_s", kind="stable")
         series = capture.series
@@ -76,31 +78,31 @@ class View:
 
     @property
     def rtt_s(self) -> float:
-        """The median round-trip time, in s; 0 where the capture shows none."""
+        """The median round-trip time in s; 0 if the capture shows none."""
         trip = self.judged.round_trip
         return 0.0 if trip is None else trip["median_s"]
 
     @property
     def end_s(self) -> float:
-        """Time of the last segment or acknowledgement."""
+        """The time of the last segment or acknowledgement."""
         return max(float(table["t_s"].iloc[-1]) for table in (self.data, self.acks) if len(table))
 
 
 def _trips(segments: DataFrame, ours: Series[bool], rtt: Mapping[str, Any]) -> DataFrame:
-    """Samples of the farther half are on acknowledgements where that is the receiver's, else on data."""
+    """The farther half's samples are on acknowledgements if the receiver is farther, else on data."""
     side = ours if rtt["far"] == "sender" else ~ours
     trips = segments.loc[side & segments["rtt_s"].notna(), ["t_s", "rtt_s"]]
     return trips.assign(rtt_s=trips["rtt_s"] + (rtt["near_s"] or 0.0))
 
 
 def views(captures: Sequence[Capture]) -> list[View]:
-    """One for each capture, each with the shortest name that tells it from the others."""
+    """One view per capture, each with the shortest name that distinguishes it."""
     names = _names([capture.path for capture in captures])
     return [View.of(capture, name) for capture, name in zip(captures, names, strict=True)]
 
 
 def _names(files: list[str]) -> list[str]:
-    """The files' own names, or the directories' names in which they begin to differ."""
+    """The files' names, or the names of the directories in which they first differ."""
     parts: list[tuple[str, ...]] = [Path(os.path.abspath(file)).parts for file in files]
     for depth in range(1, max(map(len, parts)) + 1):
         tails = [part[-depth:] for part in parts]

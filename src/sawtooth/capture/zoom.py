@@ -1,4 +1,4 @@
-"""Zoom: the part of a connection's time that a picture shows."""
+"""Zoom: the range of a connection's time that a picture shows."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sawtooth.scenario import Span
 
 @dataclass(frozen=True)
 class Zoom:
-    """From ``start_s`` to ``end_s``, both in seconds since the connection's first segment; all of it by default."""
+    """From ``start_s`` to ``end_s``, both in seconds since the connection's first segment (default: everything)."""
 
     start_s: float = 0.0
     end_s: float = math.inf
 
     @classmethod
     def parse(cls, text: str) -> Zoom:
-        """Of two times with their units, ``"0s,0.75s"``; the second may be missing: ``"2 s,"``.
+        """Parses two times with units, ``"0s,0.75s"``; the second may be missing: ``"2 s,"``.
 
-        Raises InputError ``bad-quantity``, ``missing-unit`` or ``unknown-unit``, and ``out-of-range`` where the end
-        is not after the start.
+        Raises InputError ``bad-quantity``, ``missing-unit`` or ``unknown-unit``, and ``out-of-range`` if the end is not
+        after the start.
         """
         start, comma, end = text.partition(",")
         if not comma:

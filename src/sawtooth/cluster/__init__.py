@@ -1,4 +1,4 @@
-"""Clusters: work fanned out by Dask's distributed over the workers of a scheduler, here or on many machines."""
+"""Clusters: distributes work with Dask's distributed to the workers of a scheduler, on one machine or many."""
 
 from sawtooth.cluster.cluster import Cluster
 

@@ -1,10 +1,10 @@
-"""The workers of ``--cluster local``: forks of this process, which has loaded what they need; a thread each.
+"""The workers of ``--cluster local``: forks of this process, which has loaded the modules they need; one thread each.
 
     python -m sawtooth.cluster tls://127.0.0.1:PORT DIRECTORY
 
-The first line of its standard input says where modules are found, which to load, and the certificate with its key, as
-JSON; for each further line it starts a worker. It says ``+PID`` of one that began and ``-PID STATUS`` of one that
-ended. All end when its standard input does, and when it is killed.
+The first line of standard input is JSON: where modules are found, which ones to load, and the certificate with its key.
+Each further line starts a worker. Output is ``+PID`` when a worker starts and ``-PID STATUS`` when it ends. All end
+when standard input does, or when this process is killed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     if len(sys.argv) != 3 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Not a byte more than the line.
+    # Exactly one line, not a byte more.
     line = io.FileIO(0, closefd=False).readline()
     if not line:
         return
@@ -41,7 +41,7 @@ def main() -> None:
     sys.path[:] = found["path"]
     for name in found["modules"]:
         importlib.import_module(name)
-    # What is shared is not to be looked through, and copied, by each.
+    # Keeps shared memory from being scanned, and thereby copied, in each fork.
     gc.collect()
     gc.freeze()
     address, place = sys.argv[1:]
@@ -79,7 +79,7 @@ class _Workers:
 
     def _start(self) -> None:
         with warnings.catch_warnings():
-            # Threads there are none of Python's, and those of numpy and pyarrow know of forks.
+            # There are no Python threads, and those of numpy and pyarrow survive forks.
             warnings.simplefilter("ignore", DeprecationWarning)
             worker = os.fork()
         if not worker:
@@ -93,7 +93,7 @@ class _Workers:
         _say(f"+{worker}")
 
     def _become(self) -> None:
-        """In the fork: a worker, deaf to a terminal's Ctrl-C, in a session of its own."""
+        """In the fork: becomes a worker in a separate session, which ignores a terminal's Ctrl-C."""
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -102,16 +102,15 @@ class _Workers:
             os.dup2(nothing, end)
         for end in (nothing, self._woken, self._wake):
             os.close(end)
-        # Also one that is stopped ends with its parent.
+        # A stopped worker also ends with its parent.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == self._me:
             asyncio.run(_work(self._address, self._place, self._pair))
         os._exit(0)
 
     def _bury(self) -> None:
-        """What a dead worker started ends with it, before its number can be another's. One that was stopped answers
-        nobody: it is as good as dead.
-        """
+        """Ends what a dead worker had started, before its process id is reused. A stopped worker answers nobody and
+        counts as dead."""
         for worker in list(self._alive):
             if os.waitid(os.P_PID, worker, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is None:
                 continue
@@ -126,7 +125,7 @@ async def _work(address: str, place: str, pair: Pair) -> None:
 
     class Worker(distributed.Worker):
         def start_http_server(self, *_: Any, **__: Any) -> None:
-            """What it would serve, to whoever asks, nobody needs."""
+            """Disables the worker's web server, which nobody needs."""
 
     with pair.held() as security:
         async with Worker(
@@ -143,9 +142,9 @@ async def _work(address: str, place: str, pair: Pair) -> None:
 
 
 def _kill(worker: int) -> None:
-    """And all that it started."""
+    """Kills a worker and everything that it started."""
     for kill in (os.kill, os.killpg):
-        # Before it has its own session it is no group.
+        # Before it has its own session there is no such process group.
         with contextlib.suppress(ProcessLookupError):
             kill(worker, signal.SIGKILL)
 

@@ -1,7 +1,7 @@
-"""Call: a group of tasks as a scheduler carries it, what a worker makes of it, and the answer.
+"""Call: a group of tasks in the form in which a scheduler carries it, its execution on a worker, and the answer.
 
-A scheduler unpickles what it passes on, as far as ``pickle.loads`` and a text of bytes: unpickling the bytes, at the
-worker, is the call. So the scheduler needs nothing of ours, and never sees what tasks hold.
+A scheduler unpickles what it passes on, down to ``pickle.loads`` and a byte string. Unpickling those bytes, on the
+worker, is the call. So the scheduler needs none of Sawtooth's modules, and never sees the content of tasks.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Call:
-    """``function`` for each of ``tasks``; ``flight`` names those that end together. Its pickle is the call itself."""
+    """Calls ``function`` for each of ``tasks``; ``flight`` names the tasks that end together. Unpickling it executes
+    the call."""
 
     key: str
-    """Of this call alone, also when its tasks are called again: the answer has it too."""
+    """Unique to this call, also when its tasks are repeated; the answer repeats it."""
     flight: str
     asked: dict[str, str]
-    """The versions of who asks: another one would give other results."""
+    """The caller's versions: others would give other results."""
     function: Callable[[Any], Any]
     tasks: Sequence[Any]
 
@@ -47,25 +48,26 @@ class Call:
 
 @dataclass
 class Answer:
-    """What a worker says of a group: results of its first tasks, of all where nothing is the matter."""
+    """A worker's answer for a group: the results of its first tasks, of all of them if nothing failed."""
 
     key: str
     results: list[Any] = field(default_factory=list)
     error: Exception | None = None
-    """What the next task raised."""
+    """The exception of the next task."""
     refused: bool = False
-    """The worker is of other versions."""
+    """The worker has other versions."""
     took_s: float = 0.0
 
 
 class NoAnswer(Exception):
-    """What came back is no answer to the call, and why: its tasks are to be done again."""
+    """The reply is not an answer to the call; the message says why. Its tasks are repeated."""
 
 
 def checked(said: object, key: str, function: Callable[[Any], Any], tasks: int) -> Answer:
-    """``said``, where it is an answer to the call of this key, of ``function`` and so many tasks. Raises NoAnswer.
+    """Returns ``said`` if it answers the call with this key, with ``tasks`` results of ``function``. Raises NoAnswer.
 
-    Unpickling runs what the worker wrote: this finds faults, and workers are trusted (docs/how-to/cluster.md).
+    Unpickling runs code that the worker wrote. So this finds faults, but workers must be trusted
+    (docs/how-to/cluster.md).
     """
     if not isinstance(said, bytes):
         raise NoAnswer(f"its answer is {type(said).__name__}, not bytes")
@@ -85,7 +87,7 @@ def checked(said: object, key: str, function: Callable[[Any], Any], tasks: int) 
         raise NoAnswer(f"its tasks took {answer.took_s} s")
     if answer.error is not None and not isinstance(answer.error, Exception):
         raise NoAnswer("its error is none")
-    # Where a task raised, the later ones were not begun.
+    # If a task raised, the later ones were not started.
     told = len(answer.results)
     if told != tasks if answer.error is None else told >= tasks:
         raise NoAnswer(f"it has {told} results of {tasks} tasks")
@@ -97,7 +99,7 @@ def checked(said: object, key: str, function: Callable[[Any], Any], tasks: int) 
 
 
 def _returned(function: Callable[[Any], Any]) -> tuple[type, ...]:
-    """The classes of which ``function`` says that it returns one; none where it does not say so."""
+    """The classes in the return annotation of ``function``; empty without one."""
     while isinstance(function, partial):
         function = function.func
     try:
@@ -107,7 +109,7 @@ def _returned(function: Callable[[Any], Any]) -> tuple[type, ...]:
     said = type(None) if said is None else said
     kinds = [get_origin(one) or one for one in (get_args(said) if get_origin(said) in (Union, UnionType) else [said])]
     if float in kinds:
-        # As type checkers have it.
+        # Type checkers accept an int as a float.
         kinds.append(int)
     try:
         isinstance(None, tuple(kinds))
@@ -141,7 +143,7 @@ def _called(
 
 
 def _pickled(error: BaseException) -> Exception:
-    """``error``, or where it cannot travel one that says the same."""
+    """``error``, or one with the same message if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -155,7 +157,7 @@ def _defect(error: BaseException) -> SawtoothError:
 
 
 async def tell(flight: str) -> None:
-    """At a worker, beside the tasks that it runs: this flight's tasks are to end early."""
+    """On a worker, in parallel with its tasks: asks the tasks of this flight to end early."""
     with _lock:
         _told[flight] = time.monotonic()
         while len(_told) > _MOST_TOLD:

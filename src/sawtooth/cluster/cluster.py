@@ -1,4 +1,4 @@
-"""Cluster: a scheduler of Dask's distributed that somebody runs, or one of our own for as long as we need it."""
+"""Cluster: connects to a running scheduler of Dask's distributed, or starts a temporary one."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from sawtooth.plain import plain
 from sawtooth.work import cores
 
 CONNECT_S = 15.0
-"""How long a scheduler gets to answer."""
+"""Seconds until a scheduler must answer."""
 
 _LOCAL = re.compile(r"local(?::([0-9]{1,4}))?")
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://[A-Za-z0-9_.%:\[\]-]+:[0-9]{1,5}/?")
 _ENCRYPTED = ("tls://", "wss://")
 _MOST_WORKERS = 1024
-"""Of our own, on this machine."""
+"""Most local workers."""
 
 _log = logging.getLogger(__name__)
 
@@ -38,19 +38,19 @@ Result = TypeVar("Result")
 
 
 class Cluster:
-    """Workers of a Dask scheduler, for ``executor`` of whatever fans out work; a context manager.
+    """The workers of a Dask scheduler, for the argument ``executor``. Use it as a context manager.
 
-    ``where`` is ``tcp://HOST:PORT`` (or ``tls://``) of a scheduler, the JSON file that a scheduler wrote about itself,
-    ``local`` or ``local:N``: a scheduler and N worker processes (one a core) of our own, which end with the block; or a
-    ``distributed.Client``, which stays open.
+    ``where`` is one of: ``tcp://HOST:PORT`` (or ``tls://``) of a scheduler; the JSON file that a scheduler wrote about
+    itself; ``local`` or ``local:N``, a temporary scheduler with N worker processes (default: one per core), which end
+    with the block; a ``distributed.Client``, which stays open.
 
     ``ca``, ``certificate`` and ``key`` are PEM files for ``tls://``: of the authority that signed the scheduler's
-    certificate, of yours, and its key (without it: in the same file). Without any, Dask's own configuration is asked.
-    ``local`` makes a certificate of its own. Without TLS anybody who reaches the scheduler can run programs: a warning
-    says so.
+    certificate, your certificate, and its key (default: in the same file). Without them Dask's own configuration
+    applies. ``local`` makes its own certificate. Without TLS anybody who reaches the scheduler can run programs; a
+    warning says so.
 
     Raises SawtoothError: ``tool-missing`` without the extra ``cluster``, ``bad-usage`` for another text or for files
-    that are no certificate, ``file-not-found``, ``cluster-unreachable`` where no scheduler answers.
+    that are not certificates, ``file-not-found``, ``cluster-unreachable`` if no scheduler answers.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Leaves the scheduler; ends what is ours."""
+        """Disconnects from the scheduler and ends local workers."""
         self._own.close()
 
     def fan_out(
@@ -108,11 +108,11 @@ class Cluster:
         poll: Callable[[], None],
         stop: Callable[[], None],
     ) -> None:
-        """As ``sawtooth.work.fan_out``, which comes here: ``function``, tasks and results are pickled.
+        """Like ``sawtooth.work.fan_out``, which calls this: ``function``, tasks and results are pickled.
 
-        Each task's result is handed over once, whatever happened on the way: those of a worker that died are done
-        again by another one. Raises SawtoothError: ``cluster-lost`` when the scheduler goes away, ``worker-died`` where
-        a task kills one worker after the other, ``no-workers`` when all workers are of other versions than we are.
+        Each result is delivered exactly once; tasks of a worker that died are repeated on another. Raises
+        SawtoothError: ``cluster-lost`` if the scheduler disappears, ``worker-died`` if a task kills one worker after
+        the other, ``no-workers`` if all workers have other versions.
         """
         renew = self._local.renew if self._local is not None else lambda: None
         Flight(self.client, Crew(self.client), function, tasks).run(done=done, poll=poll, stop=stop, renew=renew)
@@ -128,13 +128,13 @@ class Cluster:
             _log.warning("%s has no TLS: anybody who reaches it can run programs as you and as its workers", given)
         try:
             with warnings.catch_warnings():
-                # That its packages are others is looked at, and told, of each worker.
+                # Differences in packages are checked and reported per worker.
                 warnings.simplefilter("ignore")
                 client = distributed.Client(
                     given, timeout=CONNECT_S, set_as_default=False, heartbeat_interval="5s", security=security
                 )
         except Exception as error:
-            # Whatever listens there: distributed has no one error for it.
+            # Anything may be listening there; distributed has no single exception for it.
             message = f"no Dask scheduler answers: {type(error).__name__}: {plain(str(error), 200)}"
             fix = "start one (dask scheduler), and give the address that it prints; or use --cluster local"
             if security is not None:
@@ -147,7 +147,7 @@ class Cluster:
 
 
 def needed(module: str) -> Any:
-    """A module of the extra ``cluster``. Raises SawtoothError ``tool-missing`` where it is not installed."""
+    """Imports a module of the extra ``cluster``. Raises SawtoothError ``tool-missing`` if it is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -176,7 +176,7 @@ def _of_file(given: str) -> str:
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """What distributed logs of workers that die is told by our errors, where it matters."""
+    """Hides distributed's log about workers that die; Sawtooth's errors report it where it matters."""
     before = {}
     names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
     for name in ["distributed", *names]:

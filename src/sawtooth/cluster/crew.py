@@ -1,4 +1,4 @@
-"""Crew: the workers of a scheduler that give the results that this process would; the others, and why not."""
+"""Crew: which workers of a scheduler give the same results as this process, and why the others do not."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from sawtooth.plain import plain
 from sawtooth.run import versions
 
 LOOK_S = 1.0
-"""Between looks at who is there."""
+"""Seconds between checks of the scheduler's workers."""
 PATIENCE_S = 10.0
-"""Without any worker, before that is said."""
+"""Seconds without any worker before this is reported."""
 MOST_BAD = 3
-"""Answers of a worker that are none, before it is used no more."""
+"""Invalid answers of a worker before it is used no more."""
 _FEW = 5
 
 _log = logging.getLogger(__name__)
 
 
 class Crew:
-    """``alive`` has the threads of each worker that may work, by its address; ``refused`` the reasons of the others."""
+    """``alive`` maps the address of each usable worker to its number of threads; ``refused`` has the reasons for the
+    others."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -41,11 +42,12 @@ class Crew:
 
     @property
     def only(self) -> list[str] | None:
-        """The workers that tasks are kept to; None: any."""
+        """The workers that may receive tasks; None: any."""
         return list(self.alive) if self.refused else None
 
     def look(self, *, at_once: bool = False) -> bool:
-        """Whether anybody new was found. Raises SawtoothError ``no-workers`` when all there are were refused."""
+        """Checks the scheduler's workers; true if a new one was found. Raises SawtoothError ``no-workers`` if all were
+        refused."""
         if not at_once and time.monotonic() < self._next:
             return False
         there: Mapping[str, int] = self._client.nthreads()
@@ -70,7 +72,8 @@ class Crew:
         return bool(new)
 
     def blame(self, address: str, why: str) -> None:
-        """An answer of this worker was none. Raises SawtoothError ``no-workers`` where it was the last one to use."""
+        """Counts an invalid answer of this worker. Raises SawtoothError ``no-workers`` if it was the last usable
+        one."""
         self._bad[address] += 1
         if address in self.alive and self._bad[address] >= MOST_BAD:
             self._refuse({address: f"{MOST_BAD} of its answers were none; the last: {why}"})
@@ -94,7 +97,7 @@ class Crew:
                 refused[address] = _differing(own, found)
             elif isinstance(found, ImportError):
                 refused[address] = f"it has no sawtooth of this kind ({plain(str(found), 100)})"
-            # Else it went away while it was asked; if it is back, it is asked again.
+            # Otherwise it disappeared during the check; if it returns, it is checked again.
         self._refuse(refused)
 
     def _reasons(self) -> str:

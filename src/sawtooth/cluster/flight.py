@@ -1,4 +1,4 @@
-"""Flight: tasks on their way over a cluster: in groups of some seconds, a bounded number of groups at a time."""
+"""Flight: tasks on their way over a cluster, in groups of some seconds, with a bounded number of groups at a time."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from sawtooth.run import versions
 from sawtooth.work import GRACE_S, POLL_S, Misfit
 
 GROUP_S = 4.0
-"""What a group is to take: few for the scheduler, and a worker that dies loses little."""
+"""Target seconds per group: few groups for the scheduler, and little is lost if a worker dies."""
 A_SECOND = 50
-"""Groups that who asks and the scheduler carry with ease: with many workers they take longer."""
+"""Groups per second that caller and scheduler carry easily; with many workers, groups are longer."""
 MOST_IN_GROUP = 500
 AHEAD = 2
-"""Groups for each thread of the workers: one runs, the next is there when it ends."""
+"""Groups per thread of the workers: one runs, the next is waiting when it ends."""
 _NAP_S = 0.1
 _FETCH_S = 60.0
 _UNDONE = 100
-"""More groups that came back undone than done."""
+"""Limit on how many more groups may return undone than done."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class _Group:
     key: str
     numbers: tuple[int, ...]
     only: frozenset[str] | None
-    """The workers that it is kept to."""
+    """The workers that may receive it."""
     alone: bool
-    """It killed workers: its tasks go one by one."""
+    """It killed workers, so its tasks go one by one."""
 
 
 class Flight:
@@ -64,7 +64,7 @@ class Flight:
         self._landed: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._submitted = 0
         self._each_s = math.nan
-        """What a task takes, lately."""
+        """Recent seconds per task."""
         self._undone = 0
 
     def run(
@@ -120,7 +120,7 @@ class Flight:
                 self._submit(tuple(self._waiting.popleft() for _ in range(size)))
 
     def _size(self) -> int:
-        """Tasks of the next group: less at the end, so that all workers end at about the same time."""
+        """Tasks of the next group: fewer at the end, so that all workers end at about the same time."""
         if math.isnan(self._each_s):
             return 1
         threads = self._crew.threads
@@ -138,7 +138,7 @@ class Flight:
         future.add_done_callback(self._landed.put)
 
     def _again(self, future: Any, done: int = 0) -> None:
-        """Its tasks, but for the first that are done, are to be done anew; what it may still say is not listened to."""
+        """Requeues its tasks except the first ``done``; a later answer is ignored."""
         group = self._under_way.pop(future)
         (self._alone if group.alone else self._waiting).extendleft(reversed(group.numbers[done:]))
         future.cancel()
@@ -180,7 +180,7 @@ class Flight:
         self._crew.look(at_once=True)
 
     def _sender(self, future: Any) -> str | None:
-        """The worker that gave the answer, as the scheduler knows it."""
+        """The worker that gave the answer, according to the scheduler."""
         try:
             holders = self._client.who_has([future]).get(future.key, ())
         except Exception:
@@ -188,7 +188,7 @@ class Flight:
         return next(iter(holders), None)
 
     def _answer(self, future: Any, group: _Group) -> Answer | None:
-        """None: its tasks were taken back. Raises NoAnswer."""
+        """The answer; None if its tasks were taken back. Raises NoAnswer."""
         if future.status in ("cancelled", "lost"):
             if not self._is_there():
                 raise self._lost()
@@ -205,14 +205,14 @@ class Flight:
             fix = "give workers more memory, or look at their logs; the same command continues"
             raise SawtoothError("worker-died", message, fix=fix) from error
         except (Exception, asyncio.CancelledError) as error:
-            # The call itself raises nothing: it was not called, as by a worker that has other modules.
+            # The call itself raises nothing, so it was not executed, for example on a worker with other modules.
             if not self._is_there():
                 raise self._lost() from error
             raise NoAnswer(f"{type(error).__name__}: {plain(str(error), 100)}") from error
         return checked(said, group.key, self._function, len(group.numbers))
 
     def _end(self, stop: Callable[[], None]) -> None:
-        """Passes the word on, waits a little for those that run, and takes back the rest."""
+        """Forwards the request to stop, waits briefly for running tasks, and takes back the rest."""
         try:
             stop()
         finally:
@@ -221,7 +221,7 @@ class Flight:
                 with contextlib.suppress(Exception):
                     self._client.run(tell, self._name, workers=list(self._crew.alive), on_error="ignore", wait=False)
                 limit = time.monotonic() + GRACE_S
-                # Asked twice: no more patience.
+                # Interrupted twice: stop waiting.
                 with contextlib.suppress(KeyboardInterrupt):
                     while time.monotonic() < limit and any(future.status == "pending" for future in futures):
                         time.sleep(_NAP_S)

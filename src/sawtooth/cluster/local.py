@@ -1,4 +1,4 @@
-"""Local: a scheduler in this process and worker processes of our own, for as long as they are needed."""
+"""Local: a scheduler in this process with temporary worker processes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sawtooth.errors import SawtoothError
 from sawtooth.temporary import directory as temporary
 
 _YOUNG_S = 10.0
-"""Who dies before did not work at all."""
+"""A worker that dies sooner than this did not work at all."""
 _YOUNG = 5
-# Neither logs that our errors tell, nor a profile that nobody sees. By default a worker's loop looks at itself fifty
-# times a second, and takes Python's lock from the thread that works for it: a seventh of the processor time.
+# Disables logs that duplicate Sawtooth's errors, and an unused profiler. By default a worker's event loop wakes fifty
+# times a second and takes the GIL from the working thread: a seventh of the processor time.
 _SELDOM = {"distributed.admin.tick.interval": "1s", "distributed.admin.system-monitor.interval": "5s"}
 _QUIET = {"logging.distributed": "critical", "distributed.worker.profile.enabled": "False", **_SELDOM}
-# Of what a first run loads, the largest part that a parent need not have loaded to ask for it.
+# The largest part of what a first run loads that the parent itself may not have loaded.
 _NEEDED = (
     "distributed",
     "pandas",
@@ -34,9 +34,9 @@ _NEEDED = (
 
 
 class Local:
-    """``count`` workers of a thread each. One that dies is started anew; at the end, however it comes, none is left.
+    """``count`` workers with one thread each. One that dies is replaced; none remains at the end, however it comes.
 
-    They and the scheduler listen on the loopback address, and take TLS by a certificate of this run alone.
+    Scheduler and workers listen on the loopback address and use TLS with a certificate made for this run.
     """
 
     def __init__(self, count: int) -> None:
@@ -75,14 +75,12 @@ class Local:
 
     @property
     def processes(self) -> list[int]:
-        """Of the workers, by their ids, as far as they have begun."""
+        """The process ids of the workers that have started."""
         self.renew()
         return list(self._begun)
 
     def renew(self) -> None:
-        """Starts workers in the place of those that died. Raises SawtoothError ``no-workers`` where they live too
-        short to work.
-        """
+        """Replaces workers that died. Raises SawtoothError ``no-workers`` if they die too soon to work."""
         for sign, worker, status in self._heard():
             if sign == "+":
                 self._begun[worker] = time.monotonic()
@@ -102,9 +100,8 @@ class Local:
             raise SawtoothError("no-workers", message, fix=fix)
 
     def _begin(self) -> None:
-        """The parent of all workers: deaf to a terminal's Ctrl-C, in a session of its own; its standard input ends
-        with us, and they with it.
-        """
+        """Starts the parent of all workers in a separate session, which ignores a terminal's Ctrl-C. It ends, with the
+        workers, when its standard input closes."""
         self._since = time.monotonic()
         self._unread = ""
         self._parent = subprocess.Popen(
@@ -116,9 +113,9 @@ class Local:
         )
         assert self._parent.stdout is not None
         os.set_blocking(self._parent.stdout.fileno(), False)
-        # What is loaded here its tasks will need there, and once is enough.
+        # Modules loaded here will be needed by the tasks; loading them once there is enough.
         ours = [name for name in sys.modules if name.partition(".")[0] == "sawtooth"]
-        # Others can read neither this pipe nor the memory of its two ends; command lines and files they could.
+        # Other users cannot read this pipe or the memory of its two ends, unlike command lines and files.
         self._tell(json.dumps({"path": sys.path, "modules": [*_NEEDED, *ours], "pair": self._pair}))
         for _ in range(self._count):
             self._start()
@@ -133,7 +130,7 @@ class Local:
             self._parent.stdin.flush()
 
     def _heard(self) -> Iterator[tuple[str, int, int]]:
-        """What became of workers: sign, process, and exit status of one that ended."""
+        """Events of workers: sign, process, and the exit status of one that ended."""
         assert self._parent.stdout is not None
         *lines, self._unread = (self._unread + (self._parent.stdout.read() or b"").decode()).split("\n")
         for line in lines:
@@ -155,7 +152,7 @@ class Local:
 
 
 def _scheduler(distributed: Any) -> Any:
-    """Without the pages that distributed's own one serves to whoever asks."""
+    """A scheduler without distributed's web pages, which anyone could open."""
 
     class Scheduler(distributed.Scheduler):  # type: ignore[misc]
         def start_http_server(self, *_: Any, **__: Any) -> None:
@@ -165,5 +162,5 @@ def _scheduler(distributed: Any) -> Any:
 
 
 def _variable(name: str) -> str:
-    """What Dask reads a setting from."""
+    """The environment variable from which Dask reads a setting."""
     return "DASK_" + name.replace(".", "__").replace("-", "_").upper()

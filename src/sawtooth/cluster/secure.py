@@ -1,6 +1,7 @@
-"""TLS in both directions: certificates that the user names, or one made for one run, whose key no disk sees.
+"""TLS in both directions, with certificates that the user names, or one made for a single run whose key is never on
+disk.
 
-Who has no certificate of the same authority is refused before a byte of what it sends is read.
+A peer without a certificate of the same authority is refused before anything it sends is read.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from sawtooth.errors import InputError, SawtoothError
 
 
 class Files(NamedTuple):
-    """The user's own certificates, PEM: of the authority, of this client, and its key (None: it is in the second)."""
+    """The user's PEM files: the authority's certificate, this client's, and its key (None: in the second file)."""
 
     ca: str | os.PathLike[str] | None = None
     certificate: str | os.PathLike[str] | None = None
     key: str | os.PathLike[str] | None = None
 
     def security(self) -> Any:
-        """As distributed takes it; None without any file: what Dask's own configuration says.
+        """The object that distributed expects; None without files: Dask's own configuration applies.
 
-        Raises SawtoothError: ``bad-usage`` where a file is missing or cannot be used with the others.
+        Raises SawtoothError: ``bad-usage`` if a file is missing or does not fit the others.
         """
         import distributed
 
@@ -53,14 +54,14 @@ class Files(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A certificate that signed itself, and its key: PEM."""
+    """A self-signed certificate and its key, in PEM."""
 
     certificate: str
     key: str
 
     @classmethod
     def made(cls) -> Pair:
-        """A new one. Raises SawtoothError ``tool-missing`` without the package cryptography."""
+        """Makes a new pair. Raises SawtoothError ``tool-missing`` without the package cryptography."""
         import distributed
 
         try:
@@ -74,9 +75,8 @@ class Pair(NamedTuple):
 
     @contextlib.contextmanager
     def held(self) -> Iterator[Any]:
-        """As distributed takes it, for all roles. OpenSSL reads keys from files: this one is in memory, only this
-        process and this user see it, and it ends with the block and with the process.
-        """
+        """The object that distributed expects, for all roles. OpenSSL reads keys from files: this file is in memory,
+        only this process and user can see it, and it ends with the block or the process."""
         import distributed
 
         make: Any = distributed.Security

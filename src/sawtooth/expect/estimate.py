@@ -1,10 +1,10 @@
-"""Estimate: a value worked out of several means, with its interval.
+"""Estimate: a value computed from several means, with its interval.
 
-Each mean is over the same seeds, so what one seed did to all of them is one sample: the value is taken as a plane
-through the means (the delta method: van der Vaart, *Asymptotic Statistics*, chapter 3), which for sums and multiples it
-is, and the interval is that of the seeds' distances from it (``stats.interval``). This is the paired interval, which
-holds whether the same seed makes two points alike or not. One seed has the interval within its run, where a measure has
-one, as independent means.
+Each mean is over the same seeds, so one seed's effect on all of them is one sample. The value is linearized around the
+means (the delta method: van der Vaart, *Asymptotic Statistics*, chapter 3), which is exact for sums and multiples; the
+interval is that of the seeds' deviations (``stats.interval``). This is the paired interval, valid whether or not the
+same seed makes two points alike. With one seed, the intervals within its run are combined as independent means, where
+measures have one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 _STEP = 1e-6
 _NOTHING = 1e-12
-"""Of what a value is made of: a spread below it is that of rounding."""
+"""Relative to the parts of a value: a smaller spread is rounding."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One measure: a value a seed, in the order of the seeds; of a single seed also the interval within its run."""
+    """One measure: one value per seed, in the order of the seeds; for a single seed also the interval within its
+    run."""
 
     values: NDArray[Any]
     within: Interval | None = None
@@ -34,18 +35,18 @@ class Sample:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, its interval, and the spread from seed to seed (NaN: not known)."""
+    """A value, its interval, and the spread between seeds (NaN: unknown)."""
 
     interval: Interval
     spread: float
 
     def seeds_to_decide(self) -> int | None:
-        """How many seeds would tell its sign, if value and spread stay; None: too many, or not known."""
+        """How many seeds would decide its sign, if value and spread stay; None: too many, or unknown."""
         return seeds_to_decide([self.spread], abs(self.interval.mean))
 
 
 def estimate(value: Callable[[Mapping[Any, float]], float], samples: Mapping[Any, Sample]) -> Estimate:
-    """``value`` of the samples' means. Its interval has NaN bounds where seeds are too few."""
+    """``value`` of the samples' means. The interval's bounds are NaN with too few seeds."""
     import numpy as np
 
     count = min((one.values.size for one in samples.values()), default=1)
@@ -65,7 +66,7 @@ def estimate(value: Callable[[Mapping[Any, float]], float], samples: Mapping[Any
 
 
 def _within(middle: float, slopes: Mapping[Any, float], samples: Mapping[Any, Sample]) -> Estimate:
-    """Of one seed."""
+    """The estimate from one seed."""
     unknown = Estimate(Interval(middle, math.nan, math.nan, 1), math.nan)
     parts: list[tuple[float, Mean]] = []
     for name, one in samples.items():

@@ -1,4 +1,4 @@
-"""Judgement: each expectation of a study beside what it found."""
+"""Judgement: the verdict on each expectation of a study."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from sawtooth.study import Dataset, StudyResult
 
 HOLDS, FAILS, UNKNOWN, ABSENT = "holds", "fails", "inconclusive", "not asked"
-"""The last: ``--set`` left its points out of the study, so nothing was run that it is of."""
+"""Verdicts. ABSENT: ``--set`` removed the expectation's points from the study, so they were not run."""
 ONE_SEED = "one seed gives no confidence interval: run the study with several"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Of one case of an expectation. ``left`` and ``right`` are in the unit of ``dimension``, with their intervals."""
+    """The verdict on one case of an expectation. ``left`` and ``right`` are in the unit of ``dimension``, with their
+    intervals."""
 
     name: str
     text: str
@@ -36,13 +37,13 @@ class Verdict:
     left: Interval
     right: Interval
     margin: Interval
-    """By how much it holds: above 0 where it does."""
+    """The margin: above 0 if the expectation holds."""
     dimension: Dimension
     seeds: int
     seeds_to_decide: int | None
-    """Of what can't be told: about how many seeds would tell. None: more than a thousand, or not known."""
+    """If inconclusive, about how many seeds would decide. None: more than a thousand, or unknown."""
     reason: str
-    """Why it can't be told, where it is not the interval; why it was not asked."""
+    """Why it is inconclusive, if not because of the interval; why it was not asked."""
 
     @property
     def title(self) -> str:
@@ -51,7 +52,7 @@ class Verdict:
         return f"{self.name} ({told})" if told else self.name
 
     def describe(self) -> dict[str, Any]:
-        """As JSON values; what is not known is null. Bit/s, seconds, bits; of a share 1 is all."""
+        """As JSON values; unknown values are null. In bit/s, seconds and bits; a share of 1 is everything."""
         return {
             "name": self.name,
             "expectation": self.text,
@@ -70,11 +71,11 @@ class Judgement:
 
     study: str
     source: str | None
-    """The file that the expectations are in."""
+    """The file that contains the expectations."""
     verdicts: tuple[Verdict, ...]
 
     def count(self, verdict: str) -> int:
-        """How many are so."""
+        """How many have this verdict."""
         return sum(one.verdict == verdict for one in self.verdicts)
 
     def describe(self) -> dict[str, Any]:
@@ -87,11 +88,11 @@ class Judgement:
 def judge(
     result: StudyResult | Dataset, wanted: Mapping[str, str] | None = None, *, source: Path | str | None = None
 ) -> Judgement:
-    """Whether a result, or a dataset, has what its study expects, or what ``wanted`` does: names and comparisons.
+    """Judges a result or a dataset by its study's expectations, or by ``wanted``: names and comparisons.
 
-    A comparison holds where all of the 95% interval of its margin is on the right side, and fails where none of it is.
-    Raises SawtoothError: as reading a study with this table ``[expect]`` does; ``missing-field`` where there is none;
-    of a dataset ``not-a-result`` where it lacks rows, and ``unsupported`` where a flow or probe is asked for.
+    A comparison holds if the whole 95% interval of its margin is on the right side, and fails if none of it is. Raises
+    SawtoothError: as reading a study with this table ``[expect]`` does; ``missing-field`` without expectations; for a
+    dataset ``not-a-result`` if it lacks rows, and ``unsupported`` for an expectation about a flow or probe.
     """
     seen = Seen.of(result)
     given = seen.study.expect if wanted is None else wanted
@@ -159,7 +160,7 @@ def _decided(margin: Interval, sign: str) -> str:
 
 
 def _side(wanted: Comparison, dimensions: Mapping[Any, Dimension], at: int) -> Callable[[Mapping[Any, float]], Amount]:
-    """One of the two, of means by measure."""
+    """One side of the comparison, from means by measure."""
     return lambda means: wanted.sides(lambda one: Amount(means[_key(one)], dimensions[_key(one)]))[at]
 
 
@@ -178,17 +179,17 @@ def _estimated(value: Callable[[Mapping[Any, float]], Amount], samples: Mapping[
     except InputError as error:
         if error.code != "bad-expression":
             raise
-        # It divides by a mean that is 0.
+        # The expression divides by a mean that is 0.
         return Estimate(Interval(math.nan, math.nan, math.nan, count), math.nan)
 
 
 def _key(measure: Measure) -> tuple[Any, ...]:
-    """The same name and settings are the same measure, wherever they stand."""
+    """Equal name and settings mean the same measure, wherever it appears."""
     return (measure.name, *((name, type(value).__name__, value) for name, value in measure.settings))
 
 
 def _case_of(case: Mapping[str, Any], axes: list[Axis]) -> dict[str, Any]:
-    """A study in which nothing varies has one point, whatever it is called."""
+    """A study in which nothing varies has one point, whatever its name."""
     return dict(case) if axes else {}
 
 

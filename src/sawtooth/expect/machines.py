@@ -1,4 +1,4 @@
-"""A judgement for machines: JUnit's XML, which continuous integration reads, and annotations of GitHub's workflows."""
+"""A judgement for machines: JUnit XML for continuous integration, and annotations for GitHub workflows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def junit(found: Judgement) -> bytes:
-    """A test suite with a test case a verdict.
+    """A test suite with one test case per verdict.
 
-    What fails is a failure, what can't be told an error, what was not asked skipped.
+    A failed expectation is a failure, an inconclusive one an error, one that was not asked is skipped.
     """
     suite = ElementTree.Element("testsuite", name=_in_xml(found.study), tests=str(len(found.verdicts)))
     suite.attrib |= {
@@ -45,7 +45,7 @@ def junit(found: Judgement) -> bytes:
 
 
 def annotated(found: Judgement) -> list[str]:
-    """Workflow commands: an error for what fails, a warning for what can't be told, at their lines of the study."""
+    """Workflow commands at the lines of the study: an error for each failure, a warning for each inconclusive case."""
     lines = _lines(found.source)
     return [_annotation(one, found.source, lines) for one in found.verdicts if one.verdict in (FAILS, UNKNOWN)]
 
@@ -61,7 +61,7 @@ def _annotation(one: Verdict, source: str | None, lines: list[str]) -> str:
 
 
 def _lines(source: str | None) -> list[str]:
-    """Of the study's file, where it can still be read."""
+    """The lines of the study's file, if it can still be read."""
     if source is None or not Path(source).is_file():
         return []
     try:

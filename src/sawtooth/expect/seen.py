@@ -1,4 +1,4 @@
-"""Seen: what there is of a study's points, by which it is judged: the tables of a result, or the rows of a dataset."""
+"""Seen: the results of a study's points by which it is judged: the tables of a result, or the rows of a dataset."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHOLE = "give --out a directory, or expect a measure of whole points"
 
 @dataclass(frozen=True)
 class Seen:
-    """``details`` has a row a run, ``parts`` the tables of flows and probes by name; ``changed``: by ``--set``."""
+    """``details`` has one row per run, ``parts`` the tables of flows and probes by name; ``changed``: by ``--set``."""
 
     study: Study
     axes: list[Axis]
@@ -40,7 +40,8 @@ class Seen:
 
     @classmethod
     def of(cls, found: StudyResult | Dataset) -> Seen:
-        """Raises SawtoothError ``not-a-result`` for a dataset that lacks rows of its study."""
+        """Reads a result or a dataset. Raises SawtoothError ``not-a-result`` for a dataset that lacks rows of its
+        study."""
         return cls._of_dataset(found) if isinstance(found, Dataset) else cls._of_result(found)
 
     @classmethod
@@ -67,11 +68,11 @@ class Seen:
 
     @property
     def seeds(self) -> list[int]:
-        """That the points have."""
+        """The seeds of the points."""
         return sorted({place.seed for place in self.places})
 
     def sample(self, measure: Measure, case: Mapping[str, Any]) -> tuple[Sample, Dimension]:
-        """Raises SawtoothError where there is no such point, or no such column."""
+        """The values of a measure. Raises SawtoothError if there is no such point or column."""
         import numpy as np
 
         key = point_of(measure, self.axes, case)
@@ -81,7 +82,7 @@ class Seen:
         names = {name: list(table.columns) for name, table in self.parts.items()} if parts else {}
         having = [one for one, columns in names.items() if {column_of(measure), *parts} <= set(columns)]
         if not having and self._is_only_flow(parts, key):
-            # What all flows have is its own.
+            # Columns of all flows together.
             parts = {}
         if parts and not self.parts:
             raise _without_parts(measure)
@@ -109,7 +110,7 @@ class Seen:
         return next((one for one in self.places if _has(one.key, key)), None)
 
     def _within(self, measure: Measure, parts: Mapping[str, Any], rows: DataFrame) -> Interval | None:
-        """The interval within the one run that there is, which throughput has."""
+        """The interval within the single run, which goodput has."""
         if len(rows) != 1 or parts or column_of(measure) != "mean_mbps":
             return None
         row = rows.iloc[0]
@@ -132,9 +133,8 @@ class Seen:
 
 
 def refuse_parts(expect: Mapping[str, str] | None, points: Sequence[Point]) -> None:
-    """Raises SawtoothError ``unsupported`` where a study expects something of a flow or a probe that a dataset has no
-    rows of: said before its points are run.
-    """
+    """Raises SawtoothError ``unsupported`` if a study expects something of a flow or probe, for which a dataset has no
+    rows. This is checked before its points are run."""
     for expected in read(expect):
         for one in expected.wanted.measures:
             parts = parts_of(one)
@@ -152,7 +152,7 @@ def _is_only_flow(parts: Mapping[str, Any], scenario: Scenario) -> bool:
 
 
 def _rows(table: DataFrame, wanted: Mapping[str, Any], measure: str) -> DataFrame:
-    """Of one point or part, one a seed."""
+    """The rows of one point or part, one per seed."""
     chosen = table
     for name, value in wanted.items():
         if name not in chosen.columns:

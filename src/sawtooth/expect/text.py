@@ -11,7 +11,7 @@ from sawtooth.wanted import Dimension
 
 
 def words(found: Judgement) -> str:
-    """A line a case with its verdict, below it both sides with their intervals, and a last line that counts."""
+    """One line per case with its verdict, both sides with their intervals below it, and a last line with the counts."""
     lines = []
     for one in found.verdicts:
         lines.append(f"{one.verdict:10}  {plain(one.title)}")
@@ -20,12 +20,12 @@ def words(found: Judgement) -> str:
 
 
 def said(one: Verdict) -> str:
-    """The expectation, and what ``sides`` says."""
+    """The expectation, followed by ``sides``."""
     return f"{plain(one.text)}: {sides(one)}"
 
 
 def sides(one: Verdict, several: str = "--seeds 5") -> str:
-    """Both sides; of what can't be told why, and what would tell. ``several`` is how seeds are asked for here."""
+    """Both sides; if inconclusive, why, and what would decide. ``several`` is how to request more seeds here."""
     if math.isnan(one.margin.mean):
         return sentence(one.reason or "no value to judge by")
     told = f"{amount(one.left, one.dimension)} against {amount(one.right, one.dimension)}"
@@ -37,12 +37,12 @@ def sides(one: Verdict, several: str = "--seeds 5") -> str:
 
 
 def needed(one: Verdict) -> str:
-    """How many seeds would tell, as the end of a sentence; empty where that is not known."""
+    """How many seeds would decide, as the end of a sentence; empty if unknown."""
     return "" if one.seeds_to_decide is None else f"; you need about {one.seeds_to_decide} seeds"
 
 
 def amount(one: Interval, dimension: Dimension) -> str:
-    """A value with its 95% interval, where it has one that is not the value itself."""
+    """A value with its 95% interval, if it has one with a width."""
     if math.isnan(one.low) or one.low == one.high:
         return dimension.show(one.mean)
     return f"{dimension.show(one.mean)} {bounds(one, dimension)}"
@@ -54,7 +54,7 @@ def bounds(one: Interval, dimension: Dimension) -> str:
 
 
 def counted(found: Judgement) -> str:
-    """How many hold, fail, and can't be told."""
+    """How many hold, fail, and are inconclusive."""
     counts = {
         "hold": found.count(HOLDS),
         "fail": found.count(FAILS),

@@ -1,4 +1,4 @@
-"""Find: from which value of a field on, or up to which, a want holds. The question behind a sweep."""
+"""Find: the value of a field at which a goal begins or ceases to hold."""
 
 from sawtooth.finding.answer import Check
 from sawtooth.finding.answers import Answers

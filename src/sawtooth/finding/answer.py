@@ -1,4 +1,4 @@
-"""What answers of one unknown and of several have in common."""
+"""Code that answers with one unknown and with several share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Check:
-    """What another engine says at one value, or at one of each unknown: means of both sides over ``seeds``, and whether
-    it clearly holds there ("yes", "no", or "unclear": these seeds are inconclusive)."""
+    """The result of another engine at one value (or one value per unknown): means of both sides over ``seeds``, and
+    whether the goal clearly holds there: "yes", "no", or "unclear" (these seeds are inconclusive)."""
 
     engine: str
     value: Any
@@ -21,10 +21,10 @@ class Check:
 
 
 def known(value: float) -> float | None:
-    """Of JSON, which has no NaN."""
+    """A number for JSON, which has no NaN."""
     return None if math.isnan(value) else value
 
 
 def rounded(value: float) -> float:
-    """As it is told."""
+    """A number as it is shown."""
     return float(f"{value:.3g}") if abs(value) < 1000 else float(f"{value:.4g}")

@@ -1,4 +1,4 @@
-"""Answers: those of a study, one for each point of what it varies."""
+"""Answers: the results of ``find`` for a study, one per point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Answers(Shown):
-    """The answers of a study: one for each point of what it varies. ``keys`` are the values of its columns."""
+    """The answers for a study, one per point. ``keys`` are the points' values of the key columns."""
 
     name: str
     keys: tuple[dict[str, Any], ...]
@@ -24,7 +24,7 @@ class Answers(Shown):
 
     @property
     def enough(self) -> bool:
-        """Whether all intervals are as short as was asked for."""
+        """Whether all intervals are as short as requested."""
         return all(one.enough for one in self.found)
 
     @property
@@ -37,7 +37,7 @@ class Answers(Shown):
 
     @property
     def table(self) -> DataFrame:
-        """A row an answer; of several unknowns one for each of those that are told."""
+        """One row per answer; with several unknowns one per row of the frontier."""
         import pandas as pd
 
         return pd.DataFrame([key | row for key, one in zip(self.keys, self.found, strict=True) for row in one.told()])

@@ -1,7 +1,7 @@
-"""Columns: the first look of a tracing. At some places of the given unknowns the answered one is narrowed to a window.
+"""Columns: the first step of a tracing. At some values of the given unknowns, the answered one is narrowed to a window.
 
-Every other column of a coarse lattice is looked at over the whole range, in ``SCAN`` places; those between begin where
-the parabola through the crossings of the others says, and go outwards from there.
+Every second column of a coarse lattice is sampled over the whole range, at ``SCAN`` points. The columns in between
+start at the parabola through the other crossings and go outward from there.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from sawtooth.finding.search import SCAN, WINDOW, Verdict
 from sawtooth.finding.space import Space, Values
 
 _UNCLEAR = 4 * FIRST
-"""Seeds of a value that are inconclusive, before the surface is asked."""
+"""Seeds of a value that stays inconclusive, before the surface is fitted."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is answered at the values ``given``: ``place`` between ``low`` and ``high``; where nothing was found these
-    are NaN, and ``place`` is where it was looked last. ``holds_low``: the want holds at the low end."""
+    """The answer at the values ``given``: ``place`` between ``low`` and ``high``. If nothing was found these are NaN,
+    and ``place`` is the last point sampled. ``holds_low``: the goal holds at the low end."""
 
     given: Values
     verdict: Verdict
@@ -35,7 +35,7 @@ class Row:
 
 
 class Columns:
-    """Of one tracing."""
+    """The columns of one tracing."""
 
     def __init__(self, tracing: Probing[Values], space: Space) -> None:
         self.tracing = tracing
@@ -46,11 +46,11 @@ class Columns:
 
     @property
     def narrowed(self) -> list[Values]:
-        """All of them."""
+        """All narrowed columns."""
         return [*self.anchors, *self.between]
 
     def narrow(self) -> None:
-        """Looks at the columns, the ones between after the others."""
+        """Samples the columns; those in between come last."""
         steps = [self.answered.value(_mix(*self.ends, at / (SCAN - 1))) for at in range(SCAN)]
         self.tracing.more({(*given, value): FIRST for given in self.anchors for value in steps})
         self._until_narrow(self.anchors)
@@ -75,7 +75,7 @@ class Columns:
                 return
 
     def also(self, given: Values, place: float) -> None:
-        """Narrows another one, from a place on: the surface says that it crosses elsewhere."""
+        """Narrows one more column, starting at a place where the surface crosses."""
         self.between.append(given)
         if not self.points(given):
             self.tracing.more({(*given, self.answered.value(place)): self.tracing.first()})
@@ -83,7 +83,7 @@ class Columns:
             self._until_narrow([given])
 
     def one_sided(self, given: Values) -> bool:
-        """Whether a column clearly holds, or clearly does not, as far as to the end towards which it might cross."""
+        """Whether a column clearly holds, or clearly does not, all the way to the end where it might cross."""
         points = self.points(given)
         if given not in self.narrowed or not points or self.changes(given):
             return False
@@ -91,23 +91,23 @@ class Columns:
         return all(one.sign for one in points) and last.place[-1] in self.ends
 
     def points(self, given: Values) -> list[Probed[Values]]:
-        """In order of the answered unknown."""
+        """The column's points in order of the answered unknown."""
         found = [one for one in self.tracing.probed.values() if one.value[:-1] == given]
         return sorted(found, key=lambda one: one.place[-1])
 
     @property
     def holds_low(self) -> bool:
-        """Whether the want holds at the low end, where it does at one only."""
+        """Whether the goal holds at the low end, if it holds at only one end."""
         signs = [left.sign for given in self.narrowed for left, _ in self.changes(given)[:1]]
         return sum(signs) >= 0
 
     def changes(self, given: Values) -> list[tuple[Probed[Values], Probed[Values]]]:
-        """Neighbours that clearly differ."""
+        """Neighboring points that clearly differ."""
         clear = [one for one in self.points(given) if one.sign]
         return [(one, other) for one, other in pairwise(clear) if one.sign != other.sign]
 
     def crossings(self) -> dict[Values, float]:
-        """Of each column that has one, about where."""
+        """The approximate crossing of each column that has one."""
         found = {}
         for given in self.narrowed:
             points, changes = self.points(given), self.changes(given)
@@ -126,17 +126,17 @@ class Columns:
         return found
 
     def row(self, given: Values) -> Row:
-        """Of a column that is one-sided, or of a row where no column crosses."""
+        """The row of a one-sided column, or of a row where no column crosses."""
         points = self.points(given) or [one for column in self.anchors for one in self.points(column)]
         signs = {one.sign for one in points}
         verdict: Verdict = "always" if signs == {1} else "never" if signs == {-1} else "unclear"
         return Row(given, verdict, math.nan, math.nan, math.nan, self.holds_low, verdict != "unclear")
 
     def _next(self, given: Values) -> dict[Values, int]:
-        """What would narrow a column."""
+        """The points that would narrow a column, with their seeds."""
         points, changes = self.points(given), self.changes(given)
         if not points:
-            # The budget did not hold it.
+            # The budget was too small.
             return {}
         unclear = [one for one in points if not one.sign]
         if changes:
@@ -164,8 +164,8 @@ class Columns:
 
 
 def _lattice(rows: list[Values], count: int) -> tuple[list[Values], list[Values]]:
-    """Columns to look at over the whole range, and those between: of one given unknown both ends and the middle, and
-    the quarters; of two the corners and the middle, and the middles of the edges."""
+    """Columns to sample over the whole range, and those in between. With one given unknown: both ends and the middle,
+    then the quarters. With two: the corners and the middle, then the middles of the edges."""
     axes = [sorted({row[at] for row in rows}) for at in range(count)]
     places = [_spaced(axis, 5 if count == 1 else 3) for axis in axes]
     anchors: list[Values] = []
@@ -177,7 +177,7 @@ def _lattice(rows: list[Values], count: int) -> tuple[list[Values], list[Values]
 
 
 def _spaced(values: list[float], count: int) -> list[float]:
-    """So many of them, evenly, both ends among them; all where there are fewer."""
+    """``count`` values at even distances, with both ends; all of them if there are fewer."""
     if len(values) <= count:
         return values
     return [values[round(at * (len(values) - 1) / (count - 1))] for at in range(count)]

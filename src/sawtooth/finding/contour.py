@@ -1,4 +1,4 @@
-"""The figure of a frontier: the answered unknown over the first one, with its intervals and what was looked at."""
+"""The figure of a frontier: the answered unknown over the first one, with its intervals and the sampled points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOKED = (("yes", "holds", "#009e73"), ("no", "does not hold", "#d55e00"), ("un
 
 
 def contour(found: Frontier) -> LineFigure:
-    """One panel: the frontier with its band; of three unknowns a line for each value of the second."""
+    """One panel: the frontier with its band; with three unknowns one line per value of the second."""
     first, *others = found.unknowns.given
     answered = found.unknowns.answered
     rows = found.frontier[found.frontier["verdict"] == "found"]

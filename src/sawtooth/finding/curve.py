@@ -1,10 +1,11 @@
-"""Curve: where a parabola through noisy means crosses zero, and the places that the seeds do not tell from there.
+"""Curve: where a parabola through noisy means crosses zero, with the range that the seeds cannot tell from the
+crossing.
 
-About the crossing a margin is seldom straight: a rate bends towards its limit. A line through places on both sides puts
-the crossing where the bend pulls it; a parabola takes the bend up. Means weigh as much as they have seeds. How far the
-slope changes is known beforehand to a factor (``BENDS``), which matters only while the means tell less (a ridge on the
-bend). The interval is the places next to the crossing at which the parabola does not differ from 0 by Student's t
-(Fieller 1954, for a line). Its error is that of the seeds, or that of the means about the parabola where they lie
+Near the crossing a margin is rarely straight: a rate bends toward its limit. A straight line through points on both
+sides would shift the crossing; a parabola follows the bend. Means are weighted by their number of seeds. The change of
+the slope is known beforehand to a factor (``BENDS``), as a ridge penalty on the bend, which matters only while there
+are few means. The interval is the range next to the crossing in which the parabola does not differ from 0 by Student's
+t (Fieller 1954, for a line). Its error is that of the seeds, or that of the means around the parabola if they are
 further from it (Birge 1932).
 """
 
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BENDS = 3.0
-"""The standard deviation of the slope's change, as a share of the slope, where the unknown changes by a factor e (or by
-as much as itself): what goes with the n-th power has n."""
+"""Prior standard deviation of the slope's change, as a share of the slope, when the unknown changes by a factor e (or
+by its own size): a power law with exponent n has n."""
 _STEPS = 200
-"""On each side, to find the interval's ends."""
+"""Steps on each side, to find the interval's ends."""
 
 
 class Mean(Protocol):
-    """What is known of one place."""
+    """The mean at one place, with its seeds and variance."""
 
     @property
     def place(self) -> float: ...
@@ -42,8 +43,8 @@ class Mean(Protocol):
 
 @dataclass(frozen=True)
 class Curve:
-    """``shape``: level, slope and bend about ``centre``, in units of ``unit``. ``spread`` is the variance of one seed,
-    by which ``covariance`` is to be multiplied, ``freedom`` that of its Student's t."""
+    """``shape``: level, slope and bend around ``centre``, in units of ``unit``. ``spread`` is the variance of one seed,
+    by which ``covariance`` is multiplied; ``freedom`` is that of its Student's t."""
 
     centre: float
     unit: float
@@ -53,20 +54,20 @@ class Curve:
     freedom: int
 
     def at(self, places: Any) -> tuple[Any, Any]:
-        """The margins there and their standard errors."""
+        """The margins at these places and their standard errors."""
         import numpy as np
 
         powers = self._powers(places)
         return powers @ self.shape, np.sqrt(self.spread * ((powers @ self.covariance) * powers).sum(axis=1))
 
     def gain(self, place: float, seeds: int, ends: Sequence[float]) -> float:
-        """By how much so many more seeds at a place would lessen the variance at ``ends``, in sum."""
+        """How much ``seeds`` more seeds at a place would reduce the sum of variances at ``ends``."""
         powers = self._powers([place])[0]
         there = self.covariance @ powers
         return float(((self._powers(ends) @ there) ** 2).sum() / (1 / seeds + powers @ there))
 
     def crossing(self, low: float, high: float) -> float | None:
-        """The place between the two at which it is 0; none where it is not, or not once only."""
+        """The place between the two where it is 0; None unless it crosses exactly once."""
         import numpy as np
 
         if np.prod(self.at([low, high])[0]) >= 0:
@@ -75,7 +76,8 @@ class Curve:
         return next((one for one in inside if low < one < high), None)
 
     def interval(self, about: float, low: float, high: float, confidence: float) -> tuple[float, float]:
-        """The places next to the crossing ``about`` from which on it differs from 0; ``low`` and ``high`` if none."""
+        """The places next to the crossing ``about`` beyond which the curve differs from 0; ``low`` and ``high`` if
+        there are none."""
         import numpy as np
 
         t = t_quantile(self.freedom, confidence)
@@ -95,8 +97,8 @@ class Curve:
 
 
 def through(points: Sequence[Mean], length: float) -> Curve | None:
-    """The parabola of three places or more; none of fewer, or where no place has two seeds that differ. ``length`` is
-    how far apart places are whose values differ by a factor e; see ``BENDS``."""
+    """The parabola through three or more places; None with fewer, or if no place has two seeds that differ. ``length``
+    is the distance between values that differ by a factor e; see ``BENDS``."""
     import numpy as np
 
     seeds = np.array([one.n for one in points], float)

@@ -1,4 +1,4 @@
-"""The figure of an answer: both sides of the comparison along the unknown."""
+"""The figure of an answer: both sides of the comparison over the unknown."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SCALES = {RATE: (1e6, "Mbit/s"), TIME: (1e-3, "ms"), SIZE: (8e3, "kB")}
 
 
 def figure(found: Found | Frontier) -> LineFigure:
-    """Of one unknown or of several."""
+    """The figure for one unknown or for several."""
     return contour(found) if isinstance(found, Frontier) else _sides(found)
 
 
 def _sides(found: Found) -> LineFigure:
-    """One panel: the left side with its interval, the right side, and the answer's interval as an upright line."""
+    """One panel: the left side with its interval, the right side, and the answer's interval as a vertical band."""
     scale, unit = _SCALES.get(found.dimension, (1.0, ""))
     rows = found.table
     x = rows["value"].tolist()

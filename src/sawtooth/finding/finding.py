@@ -1,4 +1,4 @@
-"""Finding: a question of a scenario or of a study's points, searched for, and checked on another engine."""
+"""Finding: answers a question for a scenario or for each point of a study, and checks it on another engine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find(
     overrides: Mapping[str, Any] | None = None,
     quiet: bool = True,
 ) -> Found | Frontier | Answers:
-    """The value of a field from which on, or up to which, a want holds; see ``verbs.find``."""
+    """The value at which a goal begins or ceases to hold; see ``verbs.find``."""
     given: dict[str, Any] = dict(what.find.given()) if isinstance(what, Study) and what.find is not None else {}
     stated = {"vary": vary, "want": want, "scale": scale, "within": within, "most": most}
     stated["minimize"] = minimize

@@ -1,6 +1,7 @@
-"""Flat: coordinates about a frontier in which it is nearly level, so that few places tell what is smooth about it.
+"""Flat: coordinates in which a frontier is nearly level, so that few points show what is smooth around it.
 
-A parabola, and nothing that follows the frontier more closely: what is fitted to the crossings is taken for known.
+Only a parabola is subtracted, nothing that follows the frontier more closely: what is fitted to the crossings counts as
+known.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Flat:
-    """Coordinates: the given unknowns, and how far the answered one is from a parabola of ``shape`` through the
-    crossings, in windows."""
+    """Coordinates: the given unknowns, and the distance of the answered one, in windows, from a parabola ``shape``
+    through the crossings."""
 
     shape: NDArray[Any]
     space: Space
@@ -27,7 +28,8 @@ class Flat:
 
     @classmethod
     def through(cls, space: Space, crossings: Mapping[Values, float], within: float) -> Flat:
-        """Of few crossings the shortest of the parabolas through them; of many one that a few far ones do not move."""
+        """With few crossings, the shortest parabola through them; with many, one that a few distant ones do not
+        move."""
         import numpy as np
         from scipy.optimize import least_squares
 
@@ -39,19 +41,19 @@ class Flat:
         return cls(shape, space, within)
 
     def base(self, given: Sequence[tuple[float, ...]]) -> NDArray[Any]:
-        """The parabola."""
+        """The value of the parabola."""
         import numpy as np
 
         return np.asarray(_terms(given) @ self.shape)
 
     def window(self, place: float) -> float:
-        """How far from a crossing there the margin is believed to be smooth."""
+        """How far from a crossing the margin is assumed to be smooth."""
         answered = self.space.answered
         low, high = answered.place(answered.low), answered.place(answered.high)
         return WINDOW * answered.reach(min(max(place, low), high), self.within)
 
     def coordinates(self, places: Sequence[tuple[float, ...]]) -> NDArray[Any]:
-        """Of places: of those that are given from -1 to 1, and of the answered one."""
+        """Coordinates of places: the given ones scaled to -1…1, and the answered one."""
         import numpy as np
 
         given = [one[:-1] for one in places]
@@ -61,7 +63,7 @@ class Flat:
 
 
 def _terms(given: Sequence[tuple[float, ...]]) -> NDArray[Any]:
-    """Of a parabola over the given coordinates."""
+    """The terms of a parabola over the given coordinates."""
     import numpy as np
 
     at = np.array(given, float)

@@ -1,4 +1,4 @@
-"""Found: the value that was asked for, its interval, what it cost, and every value that was looked at."""
+"""Found: an answer, its interval, its cost, and every value that was tried."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 class Found(Shown):
     """An answer of ``find``.
 
-    ``verdict`` is "found", "always" or "never" (within the range), or "unclear" (the runs did not suffice to tell).
-    ``value`` and ``interval`` are numbers in ``unit``, NaN where nothing was found; ``holds`` is "below" or "above".
-    ``table`` has a row for each value that was looked at, with the means of both sides in bit/s, seconds, bits or bare,
-    and whether the want clearly holds; ``samples`` one for each value and seed. ``scenario`` is what was asked of, as
-    a scenario file has it, with anything for the unknown. ``runs`` were made, of ``seconds`` of work; ``most`` were
-    allowed. ``enough``: the interval is within ``within`` of the value; ``spent``: it is not because the runs allowed
-    were used up.
+    - ``verdict``: "found", "always" or "never" (within the range), or "unclear" (too few runs).
+    - ``value`` and ``interval`` are in ``unit``; NaN if nothing was found. ``holds``: the goal holds "below" or "above"
+      the value.
+    - ``table``: one row per value tried, with the means of both sides (bit/s, seconds, bits or plain numbers), and
+      whether the goal clearly holds. ``samples``: one row per value and seed.
+    - ``scenario``: the scenario as in its file, with some value for the unknown.
+    - ``runs`` were made, ``seconds`` is their work; ``most`` were allowed.
+    - ``enough``: the interval is within ``within`` of the value. ``spent``: it is not, because the allowed runs were
+      used up.
     """
 
     name: str
@@ -53,18 +55,20 @@ class Found(Shown):
 
     @property
     def unit(self) -> str:
-        """Of ``value``: "%", "packets"; empty for a plain number."""
+        """The unit of ``value``: "%", "packets"; empty for a plain number."""
         return self.unknown.unit
 
     @property
     def monotone(self) -> bool:
-        """Whether the want begins or ends to hold once only, as far as was looked."""
+        """Whether the goal begins or ceases to hold only once, as far as values were tried."""
         return len(self.changes) <= 1
 
     @property
     def reached(self) -> float:
-        """How far the further end of the interval is from the value, as a share of it; of whole numbers none where it
-        is the next one; NaN where nothing was found. Below the smallest value that is told from 0 a share of that."""
+        """The distance of the interval's further end from the value, as a share of the value. 0 if the next whole
+        number is the end; NaN if nothing was found. Below the smallest value that differs measurably from 0, as a share
+        of that.
+        """
         if self.verdict != "found":
             return math.nan
         far = max(self.value - self.interval[0], self.interval[1] - self.value)
@@ -75,7 +79,7 @@ class Found(Shown):
 
     @property
     def answer(self) -> str:
-        """In a sentence."""
+        """The answer in one sentence."""
         unknown = self.unknown
         low, high = unknown.text(unknown.low), unknown.text(unknown.high)
         if self.verdict == "always":
@@ -91,12 +95,12 @@ class Found(Shown):
 
     @property
     def contradictions(self) -> tuple[Check, ...]:
-        """Where another engine clearly says otherwise: no at the end of the interval at which it holds, or before it,
-        or yes at the other."""
+        """Results of the other engine that clearly contradict: no where the goal should hold, or yes where it should
+        not."""
         if self.verdict != "found":
             other = {"always": "no", "never": "yes"}.get(self.verdict)
             return tuple(one for one in self.checks if one.holds == other)
-        # As they were asked for.
+        # The values as they were run.
         low, high = (self.unknown.value(self.unknown.place(one)) for one in self.interval)
         beside = 1 if self.unknown.is_whole else 0
         sign = 1 if self.holds == "below" else -1
@@ -107,7 +111,7 @@ class Found(Shown):
 
     @property
     def remarks(self) -> list[str]:
-        """What has to be known with the answer, in sentences: where it misses what was asked for, and what to do."""
+        """Sentences to read with the answer: where it misses the request, and what to do."""
         return remarks(self)
 
     def describe(self) -> dict[str, Any]:
@@ -158,7 +162,7 @@ class Found(Shown):
         ]
 
     def plot(self) -> Canvas:
-        """Both sides of the comparison along the unknown, and the answer, as a figure of matplotlib."""
+        """Both sides of the comparison over the unknown, with the answer, as a matplotlib figure."""
         from sawtooth.draw import lines
         from sawtooth.draw.saving import styled
         from sawtooth.finding.figure import figure

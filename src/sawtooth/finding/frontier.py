@@ -1,4 +1,5 @@
-"""Frontier: what one field must be for values of others, with intervals, what it cost, and what was looked at."""
+"""Frontier: which value of one field is needed for given values of others, with intervals, cost, and the points
+tried."""
 
 from __future__ import annotations
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Minimum:
-    """The point of a frontier at which ``expression`` is least. ``values`` are one of each unknown; ``interval`` is of
-    the answered one there. ``cost`` is between ``low`` and ``high`` for that interval. ``as_good``: of each unknown
-    that is given, from where to where the least may be, since the intervals of costs overlap."""
+    """The point of a frontier where ``expression`` is smallest. ``values`` has one value per unknown; ``interval`` is
+    that of the answered one. ``cost`` is between ``low`` and ``high`` for that interval. ``as_good``: for each given
+    unknown, the range in which the minimum may be, since the intervals of costs overlap.
+    """
 
     expression: str
     values: Values
@@ -36,14 +38,15 @@ class Minimum:
 class Frontier(Shown):
     """An answer of ``find`` for two or three unknowns.
 
-    ``frontier`` has a row for each of some values of the unknowns that are given, under the names of their fields:
-    ``verdict`` ("found", "always", "never" or "unclear"), ``value`` of the last unknown, ``low`` and ``high`` of its
-    95% interval, NaN where nothing was found, and whether that is as short as was asked for (``enough``). Each interval
-    is for itself. ``holds``: the want holds "below" or "above" the value. ``table`` has a row for each place that was
-    looked at, ``samples`` one for each of its seeds, as a ``Found`` has. ``carries`` says whether the surface carries
-    the means, by leaving each out: ``misfit`` is the mean square of what it misses them by, 1 where it does. ``runs``
-    of at most ``most`` were made, of ``seconds`` of work; a grid of the same rows in steps of ``within``, 8 seeds each,
-    has ``grid_runs``.
+    - ``frontier``: one row for each of several values of the given unknowns, under their field names: ``verdict``
+      ("found", "always", "never" or "unclear"), ``value`` of the last unknown, ``low`` and ``high`` of its 95% interval
+      (NaN if nothing was found), and ``enough`` (it is as short as requested). Each interval holds separately.
+    - ``holds``: the goal holds "below" or "above" the value.
+    - ``table``: one row per point tried; ``samples``: one per point and seed; columns as in ``Found``.
+    - ``carries``: whether the surface fits the means, tested by leaving each out. ``misfit``: the mean squared error of
+      that test, 1 for a good fit.
+    - ``runs`` of at most ``most`` were made, with ``seconds`` of work. ``grid_runs``: the runs of a grid with the same
+      rows in steps of ``within`` and 8 seeds each.
     """
 
     name: str
@@ -68,23 +71,23 @@ class Frontier(Shown):
 
     @property
     def verdict(self) -> str:
-        """ "found", where any row has a value; else that of all rows, or "unclear"."""
+        """ "found" if any row has a value; otherwise the verdict of all rows, or "unclear"."""
         verdicts = set(self.frontier["verdict"])
         return "found" if "found" in verdicts else verdicts.pop() if len(verdicts) == 1 else "unclear"
 
     @property
     def enough(self) -> bool:
-        """Whether all intervals are as short as was asked for."""
+        """Whether all intervals are as short as requested."""
         return bool(self.frontier["enough"].all())
 
     @property
     def fields(self) -> list[str]:
-        """Of the unknowns, the answered one last."""
+        """The fields of the unknowns, the answered one last."""
         return [one.field for one in self.unknowns.unknowns]
 
     @property
     def answer(self) -> str:
-        """In a sentence."""
+        """The answer in one sentence."""
         answered = self.unknowns.answered
         over = " and ".join(f"{one.field} {one.text(one.low)} … {one.text(one.high)}" for one in self.unknowns.given)
         if self.verdict != "found":
@@ -101,7 +104,7 @@ class Frontier(Shown):
         return f"{answered.field} {side} {told}{more}, over {over}"
 
     def least(self) -> str:
-        """The minimum in a sentence; empty where none was asked for, or there is none."""
+        """The minimum in one sentence; empty if none was requested or there is none."""
         found, space = self.minimum, self.unknowns
         if found is None:
             return ""
@@ -112,7 +115,7 @@ class Frontier(Shown):
 
     @property
     def remarks(self) -> list[str]:
-        """What has to be known with the answer, in sentences."""
+        """Sentences to read with the answer."""
         return remarks_of_several(self)
 
     def told(self) -> list[dict[str, Any]]:
@@ -189,7 +192,7 @@ class Frontier(Shown):
         }
 
     def plot(self) -> Canvas:
-        """The frontier with its intervals over the first unknown, and what was looked at, as a figure of matplotlib."""
+        """The frontier with its intervals over the first unknown, with the points tried, as a matplotlib figure."""
         from sawtooth.draw import lines
         from sawtooth.draw.saving import styled
         from sawtooth.finding.contour import contour

@@ -1,4 +1,4 @@
-"""Lacking: what a scenario would have to have for a measure of a want, and has not."""
+"""Lacking: reports what a scenario lacks to have a measure that a goal uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sawtooth.study.measures import LATENCY, RPM
 
 
 def lacking(name: str, scenario: Scenario) -> InputError | None:
-    """What is wrong with asking a scenario for ``name``, a column of a study's table; None where it may have it."""
+    """The error for asking a scenario for ``name``, a column of a study's table; None if it may have it."""
     kind = next((kind for kind, told in KINDS.items() if name in told.columns), None)
     kinds = {flow.source.kind for flow in scenario.flows if flow.source is not None}
     if kind is not None and kind not in kinds:

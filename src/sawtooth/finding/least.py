@@ -1,8 +1,8 @@
-"""Least: the smallest value of a field that a run tells from 0, worked out from the scenario.
+"""Least: the smallest value of a field whose effect differs measurably from 0, computed from the scenario.
 
-A range that begins at 0 has no smallest value of its own, so "within 10% of the answer" would narrow it without end. A
-loss below one packet in the whole run, a queue below one packet, or a time below that of one packet at the bottleneck
-cannot be told from 0.
+A range that begins at 0 has no smallest value, so "within 10% of the answer" would narrow it forever. A loss below one
+packet in the whole run, a queue below one packet, or a time below one packet's at the bottleneck has the same effect as
+0.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from sawtooth.wanted import RATE, SIZE, TIME, Amount
 _PACKET = 1500
 """Bytes of a full packet, IP header included."""
 _WINDOW = 10
-"""Packets of the first window (RFC 6928): a rate that sends no more than these in a run is told from 0 by nothing."""
+"""Packets of the first window (RFC 6928): a rate that sends no more than these in a run has the effect of 0."""
 _SHARE = 1e-3
-"""Of the range's end, where the field has no packet to be compared with."""
+"""As a share of the range's end, if the field cannot be compared with a packet."""
 
 
 def least(scenario: Scenario | None, field: str, unit: str, high: float) -> tuple[float, str]:
-    """In ``unit``, and what that is in words; a thousandth of ``high`` for a number without a unit, or without a
-    ``scenario``. The scenario is taken with the field at ``high``."""
+    """The least value in ``unit``, with a description; a thousandth of ``high`` for a number without a unit or without
+    a ``scenario``. The scenario is taken with the field at ``high``."""
     usual = high * _SHARE, "a thousandth of the range"
     if unit in ("packets", "packet", "p"):
         return 1.0, "one packet"
@@ -31,7 +31,7 @@ def least(scenario: Scenario | None, field: str, unit: str, high: float) -> tupl
     try:
         compiled = scenario.set({field: f"{high:.12g}{unit}" if unit == "%" else f"{high:.12g} {unit}"}).compile()
     except SawtoothError:
-        # What is wrong with the field is said where the range is checked.
+        # Problems with the field are reported where the range is checked.
         return usual
     ways = [(compiled.transmitters_of(one.forward), [*one.forward, *one.backward]) for one in compiled.senders]
     found = [(min(one.lasting_bps for one in passed), links) for passed, links in ways if passed]
@@ -56,7 +56,7 @@ def least(scenario: Scenario | None, field: str, unit: str, high: float) -> tupl
 
 
 def runs_at_zero(scenario: Scenario | None, field: str, unit: str) -> bool:
-    """Whether the scenario may have 0 there: a loss may be 0, a queue or a rate may not."""
+    """Whether the scenario allows 0 there: a loss may be 0, a queue or a rate may not."""
     if scenario is None:
         return True
     try:

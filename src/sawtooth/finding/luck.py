@@ -1,9 +1,9 @@
-"""Luck: how many more packets a run lost than its loss says, and what a margin would be without that.
+"""Luck: how many more packets a run lost than its loss rate predicts, and what a margin would be without that excess.
 
-Where each packet is lost by itself, the losses less their share of the packets that came are 0 on average, whatever the
-senders do (a martingale). So what of a margin goes with this luck is noise, and can be taken off: a control variate
-(Lavenberg and Welch 1981; Law and Kelton, section 11.4). At a loss of a few packets a run most of the noise is of that
-kind. Early losses count for more than late ones, so that a run has a number for each of ``PARTS`` of its time.
+If each packet is lost independently, losses minus their expected number are 0 on average, whatever the senders do (a
+martingale). So the part of a margin that varies with this excess is noise, and can be subtracted: a control variate
+(Lavenberg and Welch 1981; Law and Kelton, section 11.4). At a loss of a few packets per run, most of the noise is of
+this kind. Early losses matter more than late ones, so a run has one number for each of ``PARTS`` of its time.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 PARTS = 4
 _SEEDS = 10
-"""For each number of luck, before it is taken off: fewer cannot tell what it does."""
+"""Seeds per number, before it is subtracted: fewer cannot show its effect."""
 
 Luck = tuple[float, ...]
-"""Of one run, or of all of a margin's."""
+"""The excess losses of one run, or of all runs of a margin."""
 
 
 @dataclass(frozen=True)
 class Steady:
-    """A place without its luck."""
+    """A place with the effect of excess losses removed."""
 
     place: Any
     n: int
@@ -39,8 +39,8 @@ class Steady:
 def steadied(
     points: Sequence[Probed[Any]], along: Sequence[Sequence[float]] | None = None
 ) -> Sequence[Probed[Any] | Steady]:
-    """``points`` without what their luck explains of the differences within them; as they are where that is not known
-    of all, or of too few seeds. ``along``: coordinates of each point along which what luck does changes."""
+    """``points`` without the differences between seeds that excess losses explain. Unchanged if the excess is not known
+    everywhere, or with too few seeds. ``along``: coordinates of each point along which the effect changes."""
     import numpy as np
 
     parts = {len(luck) for one in points for luck in one.lucks}
@@ -66,7 +66,7 @@ def steadied(
 
 
 def luck(run: Run) -> Luck:
-    """Losses above their share in each part of the run; empty where no link has losses that can be expected so."""
+    """Losses above expectation in each part of the run; empty if no link has independent losses."""
     import numpy as np
 
     found: list[float] = []
@@ -83,7 +83,7 @@ def luck(run: Run) -> Luck:
 
 
 def _lossy(compiled: Compiled) -> list[tuple[int, int, float]]:
-    """Links that lose each packet by itself, the transmitter all of whose packets come to them, and the share."""
+    """Links that lose packets independently, the transmitter that feeds each alone, and the loss share."""
     ways = [way for one in compiled.senders for way in (one.forward, one.backward)]
     found = []
     for number, link in enumerate(compiled.links):
@@ -98,7 +98,7 @@ def _lossy(compiled: Compiled) -> list[tuple[int, int, float]]:
 
 
 def _feed(compiled: Compiled, way: Sequence[int]) -> int | None:
-    """The last transmitter of a way, if from there on nothing but its last link takes packets out or puts some in."""
+    """The last transmitter of a path, if from there on only its last link removes or adds packets."""
     for number, link in reversed(list(zip(way, compiled.way(way), strict=True))):
         if link.policer or link.duplicate or link.corrupt or (link.loss_ppb and number != way[-1]):
             return None

@@ -1,4 +1,4 @@
-"""Measuring: what the names of a want are in a run, and the runs that it needs at each value of the unknown."""
+"""Measuring: the values of a goal's measures in a run, and the runs needed for each value of the unknown."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 ALIASES = {"goodput": "mean_mbps", "throughput": "mean_mbps", "mos": "call_mos", "utilization": UTILIZATION}
 NAMES = (*STATISTICS, *COUNTERS, *MEASURES)
-"""What a want may ask of a run: the columns of a study's table."""
+"""Measures that a goal may use: the columns of a study's table."""
 FLOW = "flow"
-"""The setting that asks for one flow: ``mean_mbps(flow='video')``."""
+"""The setting that selects one flow: ``mean_mbps(flow='video')``."""
 _INCLUSIVE = 1e-12
-"""A margin of exactly 0 holds where the want has = in it; the search must see a sign."""
+"""A margin of exactly 0 holds if the goal includes equality; the search needs a sign."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A measure of a want, ready to be answered: ``name`` of NAMES, of the flow ``flow`` or of all, or the field
-    ``place`` of the scenario; in the scenario with ``changes``."""
+    """A measure of a goal, resolved: ``name`` in NAMES for ``flow`` or for all flows, or the scenario's field
+    ``place``; in the scenario with ``changes``."""
 
     name: str
     changes: tuple[tuple[str, Any], ...]
@@ -51,7 +51,7 @@ class Asked:
 
 
 def asked(measure: Measure, scenario: Scenario) -> Asked:
-    """Raises SawtoothError: ``unknown-name``, ``bad-expression``."""
+    """Resolves a measure. Raises SawtoothError: ``unknown-name``, ``bad-expression``."""
     changes, flow = [], None
     for name, value in measure.settings:
         if name == FLOW:
@@ -79,14 +79,14 @@ def asked(measure: Measure, scenario: Scenario) -> Asked:
 
 
 def _field(name: str, scenario: Scenario) -> str:
-    """``cc`` is every flow's, another short name the topology's: ``loss`` is ``path.loss``."""
+    """Expands short names: ``cc`` is every flow's, others are the topology's: ``loss`` is ``path.loss``."""
     if "." in name or name in ("duration", "warmup", "interval", "ip"):
         return name
     return "flows.cc" if name == "cc" else f"{scenario.topology.removesuffix('-asymmetric')}.{name}"
 
 
 def of_field(place: Sequence[str], scenario: Scenario) -> Amount:
-    """What stands in the scenario at a dotted field. Raises SawtoothError ``unknown-name``, ``wrong-type``."""
+    """The value of a dotted field in the scenario. Raises SawtoothError ``unknown-name``, ``wrong-type``."""
     here: Any = scenario.to_dict()
     for step in place:
         if isinstance(here, list):
@@ -112,7 +112,7 @@ def of_field(place: Sequence[str], scenario: Scenario) -> Amount:
 
 
 def answers(run: Run, wanted: Sequence[tuple[str, str | None]]) -> dict[tuple[str, str | None], float]:
-    """The columns of one run, by name and flow; no more is worked out than is asked for."""
+    """Columns of one run, by name and flow; computes only what is requested."""
     names = {name for name, flow in wanted if flow is None}
     row: dict[str, float] = {}
     if names & set(STATISTICS):
@@ -131,7 +131,8 @@ def answers(run: Run, wanted: Sequence[tuple[str, str | None]]) -> dict[tuple[st
 
 @dataclass
 class Measuring:
-    """Margins of ``want`` in ``scenario`` on an engine; every run is made once. A value is one of each unknown."""
+    """Computes margins of the goal ``want`` in ``scenario`` on an engine; every run is made once. A value has one
+    number per unknown."""
 
     scenario: Scenario
     unknown: Unknown | Space
@@ -140,18 +141,19 @@ class Measuring:
     jobs: int | None = None
     executor: Executor | Workers | None = None
     ran: Callable[[int], None] = lambda _: None
-    """Told how many runs there were."""
+    """Called with the number of runs made."""
     seconds: float = 0.0
-    """Of work, summed over runs."""
+    """Seconds of work, summed over runs."""
     runs: int = 0
     sides: dict[tuple[Any, int], tuple[float, float]] = field(default_factory=dict)
-    """By value and seed: what is left and right of the comparison."""
+    """By value and seed: the left and right side of the comparison."""
     _known: dict[tuple[str, int], dict[tuple[str, str | None], float]] = field(default_factory=dict)
     _luck: dict[tuple[str, int], Luck] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def check(self) -> None:
-        """Everything that can be known before the first run: names, units, the scenarios at both ends, the engine."""
+        """Checks everything that is known before the first run: names, units, the scenarios at both ends, the
+        engine."""
         for value in self.unknown.corners:
             for one in self.asked.values():
                 scenario = self._scenario(value, one.changes)
@@ -176,7 +178,7 @@ class Measuring:
         self._refuse_unattainable()
 
     def _refuse_unattainable(self) -> None:
-        """Raises SawtoothError where one goodput is wanted that is above what headers leave, at every corner."""
+        """Raises SawtoothError if the goal wants a goodput above the ceiling that headers leave, at every corner."""
         measured = [one for one, how in self.asked.items() if not how.place]
         if len(measured) != 1 or self.asked[measured[0]].name != "mean_mbps":
             return
@@ -199,8 +201,8 @@ class Measuring:
         return {measure: asked(measure, self.scenario) for measure in self.want.measures}
 
     def margins(self, tasks: Sequence[tuple[Any, int]]) -> list[float]:
-        """By how much the want holds, for values of the unknown and seeds. Raises SawtoothError as the engine does,
-        ``too-short`` where a run has nothing to measure a name by."""
+        """How clearly the goal holds, for values and seeds. Raises SawtoothError as the engine does, and ``too-short``
+        if a run has nothing to measure by."""
         needed: dict[tuple[str, int], tuple[Scenario, set[tuple[str, str | None]]]] = {}
         for value, seed in tasks:
             for one in self.asked.values():
@@ -223,13 +225,13 @@ class Measuring:
         return found
 
     def luck(self, value: Any, seed: int) -> Luck:
-        """That of all runs of a margin."""
+        """The excess losses of all runs of a margin."""
         changes = {one.changes for one in self.asked.values() if not one.place}
         keys = dict.fromkeys((self._scenario(value, one).digest(), seed) for one in sorted(changes, key=str))
         return tuple(part for key in keys for part in self._luck[key])
 
     def amount(self, value: Any, seed: int, measure: Measure) -> Amount:
-        """What was measured of a value and a seed that were asked for."""
+        """The measured value for a value and a seed that were run."""
         one = self.asked[measure]
         scenario = self._scenario(value, one.changes)
         if one.place:
@@ -280,19 +282,19 @@ class _Answer:
 
 
 def _told(task: _Task) -> _Answer:
-    """On a cluster, which passes the word on to stop."""
+    """On a cluster, which forwards the request to stop."""
     return _answered(told_to_stop, task)
 
 
 def _answered(stop: Callable[[], bool], task: _Task) -> _Answer:
-    """What was asked of one run."""
+    """The requested measures of one run."""
     begun = time.perf_counter()
     made = task.engine.run(task.scenario, stop=stop)
     return _Answer(answers(made, task.names), luck(made), time.perf_counter() - begun)
 
 
 def _changed(scenario: Scenario, settings: Mapping[str, Any], changes: tuple[tuple[str, Any], ...]) -> Scenario:
-    """What a measure sets for itself wins over the unknown."""
+    """A measure's own settings take precedence over the unknown's value."""
     try:
         return scenario.set({**settings} | dict(changes))
     except SawtoothError as error:

@@ -1,4 +1,4 @@
-"""Minimum: the point of a frontier at which a cost is least, and from where to where it may be."""
+"""Minimum: the point of a frontier where a cost is smallest, and the range in which it may be."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sawtooth.scenario import Scenario
 from sawtooth.wanted import Amount, Expression, Measure, parse_expression
 
 _FINE = {1: 41, 2: 13}
-"""Values of each unknown that is given between which the least is sought."""
+"""Values of each given unknown among which the minimum is searched."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """``expression`` of fields of the scenario. What has no dimension, packets and bdp, is a number."""
+    """An ``expression`` of scenario fields. Values without a dimension (packets, bdp) are numbers."""
 
     text: str
     expression: Expression
@@ -31,7 +31,8 @@ class Cost:
 
     @classmethod
     def parse(cls, text: str, scenario: Scenario, space: Space) -> Cost:
-        """Raises SawtoothError: ``bad-expression``, ``unknown-name``, ``wrong-type``, as ``wanted.parse``."""
+        """Parses the expression. Raises SawtoothError: ``bad-expression``, ``unknown-name``, ``wrong-type``, as
+        ``wanted.parse`` does."""
         expression = parse_expression(text)
         for measure in expression.measures:
             if "." not in measure.name or measure.settings:
@@ -48,7 +49,7 @@ class Cost:
         return cost
 
     def at(self, values: Values) -> Amount:
-        """What the expression is."""
+        """The value of the expression."""
         there = self.scenario.set(self.space.settings(values))
         unknown = {one.field: one.amount(value) for one, value in zip(self.space.unknowns, values, strict=True)}
 
@@ -58,7 +59,7 @@ class Cost:
         return self.expression.amount_of(resolve)
 
     def least(self, tracing: Tracing, traced: Traced) -> Minimum | None:
-        """On the frontier, between the rows that are told, too; none where there is no frontier."""
+        """The minimum on the frontier, also between its rows; None without a frontier."""
         space = self.space
         fine = itertools.product(*(one.evenly(_FINE[len(space.given)]) for one in space.given))
         rows = [row for row in (tracing.row(given, traced) for given in fine) if row.verdict == "found"]
@@ -83,7 +84,7 @@ class Cost:
         )
 
     def _between(self, row: Row) -> tuple[float, float, float]:
-        """Of a row's interval the least cost, that of the answer, and the most."""
+        """The smallest cost, the answer's cost and the largest cost within a row's interval."""
         answered = self.space.answered
         found = [float(self.at((*row.given, answered.value(place))).value) for place in (row.low, row.place, row.high)]
         return min(found), found[1], max(found)

@@ -1,8 +1,8 @@
-"""Noise: the variance of one seed, smooth over places.
+"""Noise: the variance of one seed, as a smooth function of the place.
 
-A variance of four seeds is off by half of itself, so each place's own is worth little; and one for all is wrong where
-losses are many at one end and few at the other. Its logarithm is taken as linear in the coordinates, by the likelihood
-of sums of squares (a gamma regression; Harvey 1976).
+A variance from four seeds is off by half its size, so each place's own is worth little. One for all places is wrong if
+losses are many at one end and few at the other. Its logarithm is modeled as linear in the coordinates, by the
+likelihood of sums of squares (a gamma regression; Harvey 1976).
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SLOPES = 2.0
-"""Standard deviation, beforehand, of how the logarithm changes over one unit of a coordinate."""
+"""Prior standard deviation of the change of the logarithm over one unit of a coordinate."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """``level`` is the mean variance, ``slopes`` of the logarithm of what is to be multiplied by; ``level`` is 0 where
-    seeds change nothing."""
+    """``level`` is the mean variance, ``slopes`` those of the logarithm of its factor; ``level`` is 0 if seeds change
+    nothing."""
 
     level: float
     slopes: NDArray[Any]
 
     @classmethod
     def of(cls, places: NDArray[Any], variances: NDArray[Any], freedom: NDArray[Any]) -> Noise:
-        """Of ``variances`` that have so many degrees of freedom each."""
+        """Fits ``variances`` with ``freedom`` degrees of freedom each."""
         import numpy as np
         from scipy.optimize import minimize
 
@@ -49,7 +49,7 @@ class Noise:
         return cls(level, found.x)
 
     def at(self, places: NDArray[Any]) -> NDArray[Any]:
-        """The variance of one seed there."""
+        """The variance of one seed at these places."""
         import numpy as np
 
         logarithm = np.column_stack([np.ones(len(places)), places]) @ self.slopes

@@ -1,4 +1,4 @@
-"""One unknown: its question, searched for, and checked on another engine."""
+"""One unknown: searches the answer to its question and checks it on another engine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sawtooth.plain import plain
 
 MOST_RUNS = 400
 _USUAL = SCAN * FIRST + 24
-"""What a search takes as a rule, for the bar."""
+"""Typical number of runs of a search, for the progress bar."""
 
 
 def one(question: Question) -> Found:
-    """The value from which on, or up to which, the want holds."""
+    """The value at which the goal begins or ceases to hold."""
     unknown = at("vary", lambda: Unknown.parse(question.vary[0], question.scale, question.scenario))
     most = question.budget(MOST_RUNS, SCAN * FIRST)
     with Bar(question.name, _USUAL, quiet=question.quiet) as bar:
@@ -57,8 +57,8 @@ def one(question: Question) -> Found:
 
 
 def _checked(question: Question, unknown: Unknown, crossing: Crossing) -> tuple[Check, ...]:
-    """At the answer and at its interval's ends, of whole numbers beside the one at which it may still hold; at the
-    range's where nothing was found."""
+    """Checks the answer and its interval's ends; for whole numbers the neighbors of the last that may hold; the range's
+    ends if nothing was found."""
     if crossing.verdict == "found":
         low, high = crossing.low, crossing.high
         if unknown.is_whole:

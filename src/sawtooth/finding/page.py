@@ -1,4 +1,4 @@
-"""report.html of an answer, or of a study's: the path, the answer with its interval and cost, what was looked at."""
+"""report.html of an answer, or of a study's answers: the path, the answer with interval and cost, the points tried."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sawtooth.page.figure import SYMBOLS
 
 
 def report(found: Found | Frontier | Answers, pictures: Sequence[str]) -> str:
-    """HTML that loads nothing; ``pictures`` are the names of the files of each answer's, without their ending."""
+    """HTML that loads nothing; ``pictures`` are the names of each answer's files, without extension."""
     several = isinstance(found, Answers)
     each = found.found if isinstance(found, Answers) else (found,)
     lines = summed(found) if isinstance(found, Answers) else []
@@ -40,7 +40,7 @@ def report(found: Found | Frontier | Answers, pictures: Sequence[str]) -> str:
 
 
 def drawn(found: Found | Frontier, name: str) -> page.Figure:
-    """The picture, for a browser."""
+    """The figure for a browser."""
     shape = figure(found)
     both = _contour(found, shape) if isinstance(found, Frontier) else _sides(found, shape)
     shown = found.frontier if isinstance(found, Frontier) else found.table
@@ -49,7 +49,7 @@ def drawn(found: Found | Frontier, name: str) -> page.Figure:
 
 
 def _contour(found: Frontier, shape: LineFigure) -> Panel:
-    """The frontier with its band, what was looked at, and where the least is."""
+    """The frontier with its band, the points tried, and the minimum."""
     first, answered = found.unknowns.given[0], found.unknowns.answered
     series = [
         Series(
@@ -70,13 +70,13 @@ def _contour(found: Frontier, shape: LineFigure) -> Panel:
 
 
 def _axis(unknown: Unknown) -> Axis:
-    """On the scale on which it was searched."""
+    """The axis with the scale of the search."""
     bend = unknown.bend or None
     return Axis(unknown.field, unknown.unit, scale="asinh" if bend else unknown.scale, bend=bend)
 
 
 def _sides(found: Found, shape: LineFigure) -> Panel:
-    """Both sides along the unknown, and the answer."""
+    """Both sides over the unknown, with the answer."""
     panel = shape.panels[0]
     series = [
         Series(
@@ -119,7 +119,7 @@ def _section(found: Found | Frontier, name: str) -> dict[str, Any]:
 
 
 def _path(scenario: Mapping[str, Any]) -> Sequence[tuple[str, str, str]]:
-    """Field, name and text of what the scenario says of its path and of each flow."""
+    """Field, name and text of the scenario's path and of each flow."""
     topology = str(scenario.get("topology", "path")).removesuffix("-asymmetric")
     found = []
     table = scenario.get(topology)

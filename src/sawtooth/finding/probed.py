@@ -1,4 +1,4 @@
-"""Probed: a place of a search with the margins of its seeds, and how more of them are asked for within a budget."""
+"""Probed: a point of a search with the margins of its seeds, and requests for more within a budget."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sawtooth.finding.luck import Luck
 from sawtooth.stats.interval import t_quantile
 
 FIRST = 4
-"""Seeds of a place at first: the fewest with which a t test says something."""
+"""Seeds of a new point: the fewest for which a t test is meaningful."""
 MOST = 1000
-"""Seeds of one place."""
+"""Most seeds of one point."""
 CLEAR = 0.995
 
 V = TypeVar("V", float, tuple[float, ...])
 Ask = Callable[[Sequence[tuple[V, int]]], Sequence[float]]
-"""Gives the margins of values and seeds. May raise; what it raises leaves the search."""
+"""Returns the margins for values and seeds. What it raises ends the search."""
 
 
 @dataclass
 class Probed(Generic[V]):
-    """A value, or one of each unknown, and its margin for seeds from ``first`` on."""
+    """A value (or one per unknown), and its margin for the seeds from ``first`` on."""
 
     value: V
     place: V
@@ -32,7 +32,7 @@ class Probed(Generic[V]):
     margins: list[float] = field(default_factory=list)
     lucks: list[Luck] = field(default_factory=list)
     floor: float = 0.0
-    """The least variance that is believed."""
+    """The smallest variance that is believed."""
 
     @property
     def n(self) -> int:
@@ -44,13 +44,13 @@ class Probed(Generic[V]):
 
     @property
     def variance(self) -> float:
-        """Of one seed; 0 where there is one only, which is asked for where seeds change nothing."""
+        """The variance of one seed; 0 if there is only one, as when seeds change nothing."""
         mean = self.mean
         return math.fsum((one - mean) ** 2 for one in self.margins) / (self.n - 1) if self.n > 1 else 0.0
 
     @property
     def sign(self) -> int:
-        """1: it clearly holds, -1: it clearly does not, 0: these seeds are inconclusive."""
+        """1: it clearly holds; -1: it clearly does not; 0: these seeds are inconclusive."""
         error = math.sqrt(max(self.variance, self.floor) / self.n)
         if error and abs(self.mean) <= t_quantile(self.n - 1, CLEAR) * error:
             return 0
@@ -58,8 +58,8 @@ class Probed(Generic[V]):
 
 
 class Probing(Generic[V]):
-    """``within``: a share of the answer by which the interval's ends may differ from it; ``most``: margins in all;
-    ``luck``: that of a value and a seed that was asked for. Each place has seeds of its own."""
+    """Base of the searches. ``within``: tolerance for the interval's ends, as a share of the answer; ``most``: margins
+    in all; ``luck``: the excess losses of a value and seed that were run. Each point has its own seeds."""
 
     def __init__(self, ask: Ask[V], *, within: float, most: int, luck: Callable[[V, int], Luck] | None = None) -> None:
         self.ask: Ask[V] = ask
@@ -68,24 +68,24 @@ class Probing(Generic[V]):
         self.luck: Callable[[V, int], Luck] | None = luck
         self.asked = 0
         self.spent = False
-        """Whether the budget did not hold what was asked for last."""
+        """Whether the budget was too small for the last request."""
         self.probed: dict[V, Probed[V]] = {}
 
     def place(self, value: V) -> V:
-        """Where a value stands."""
+        """The position of a value on the scale of the search."""
         raise NotImplementedError
 
     @property
     def points(self) -> list[Probed[V]]:
-        """All that was looked at, in order."""
+        """All points tried, in order."""
         return sorted(self.probed.values(), key=lambda one: one.place)
 
     def first(self) -> int:
-        """Seeds of a new value; one, where seeds change nothing."""
+        """Seeds of a new value; one if seeds change nothing."""
         return FIRST if not self.probed or any(one.variance for one in self.probed.values()) else 1
 
     def more(self, wanted: Mapping[V, int]) -> bool:
-        """Asks for what is missing; false where the budget does not hold it, or nothing is."""
+        """Requests the missing seeds; false if the budget is too small or nothing is missing."""
         tasks: list[tuple[V, int]] = []
         for value, count in wanted.items():
             one = self.probed.get(value) or Probed(value, self.place(value), len(self.probed) * MOST + 1)
@@ -107,13 +107,13 @@ class Probing(Generic[V]):
 
 
 def grown(n: int) -> int:
-    """Seeds of a place whose seeds are inconclusive."""
+    """The number of seeds to grow to at an inconclusive point."""
     return min(MOST, math.ceil(1.5 * n))
 
 
 def crossed(points: Sequence[tuple[float, float, int]]) -> float:
-    """Where the means cross 0 that never turn and lie nearest to the points' (pooled adjacent violators, Ayer 1955), of
-    place, mean and seeds; the first and the last are clear, on different sides."""
+    """Where the monotone fit through the points crosses 0 (pool adjacent violators, Ayer 1955). Points are place, mean
+    and seeds; the first and last are clear, on different sides."""
     falls = points[0][1] > 0
     blocks: list[tuple[float, int, float]] = []
     for place, mean, seeds in points:

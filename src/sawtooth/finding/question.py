@@ -1,4 +1,4 @@
-"""Question: what is asked of one scenario, read and checked, and what is common to one unknown and several."""
+"""Question: a question about one scenario, parsed and checked; shared by one unknown and several."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOLDS = {1: "yes", 0: "unclear", -1: "no"}
 
 @dataclass(frozen=True)
 class Question:
-    """``most`` runs, none: as many as usual; ``minimize`` is of several unknowns."""
+    """``most`` is the budget of runs (None: the usual one); ``minimize`` exists for several unknowns only."""
 
     name: str
     scenario: Scenario
@@ -49,7 +49,7 @@ class Question:
 
     @classmethod
     def of(cls, name: str, scenario: Scenario, given: Mapping[str, Any], **how: Any) -> Question:
-        """Of texts. Raises SawtoothError with the option as field."""
+        """Parses the texts. Raises SawtoothError with the option as field."""
         want = at("want", lambda: parse(given["want"]))
         within = at("within", lambda: _share(given.get("within", WITHIN)))
         if not 0.001 <= within <= MOST_WITHIN:
@@ -64,11 +64,11 @@ class Question:
 
     @property
     def variants(self) -> int:
-        """Runs for each value and seed: one for each set of changes that a measure makes for itself."""
+        """Runs per value and seed: one for each set of changes that a measure makes."""
         return max(1, len({one.settings for one in self.want.measures if "." not in one.name}))
 
     def measuring(self, unknown: Unknown | Space, bar: Bar, usual: int) -> Measuring:
-        """Checked. How many runs there will be is not known: the bar comes to nine tenths, and waits there."""
+        """A checked ``Measuring``. The number of runs is unknown, so the bar goes to nine tenths and waits there."""
         runs = usual * self.variants
         measuring = Measuring(
             self.scenario,
@@ -83,7 +83,7 @@ class Question:
         return measuring
 
     def budget(self, usual: int, least: int) -> int:
-        """Margins that may be asked for."""
+        """Number of margins that may be requested."""
         most = usual if self.most is None else self.most
         if most < least:
             message = f"{most} runs are too few to begin the search"
@@ -91,7 +91,7 @@ class Question:
         return most // self.variants
 
     def checked(self, unknown: Unknown | Space, values: Sequence[Any]) -> tuple[Check, ...]:
-        """The want on another engine at some values."""
+        """Evaluates the goal on another engine at some values."""
         if self.checking is None:
             return ()
         there = Measuring(self.scenario, unknown, self.want, self.checking, self.jobs, self.executor)
@@ -118,7 +118,7 @@ def _share(written: object) -> float:
 
 
 def at(field: str, what: Callable[[], Any]) -> Any:
-    """What it gives; its errors are of ``field``."""
+    """Calls ``what``; its errors name ``field``."""
     try:
         return what()
     except SawtoothError as error:
@@ -126,7 +126,7 @@ def at(field: str, what: Callable[[], Any]) -> Any:
 
 
 def looked(points: Sequence[Probed[Any]], measuring: Measuring, names: Sequence[str]) -> tuple[Any, Any]:
-    """The values that were looked at, a row each, and a row each for their seeds; the values under ``names``."""
+    """The points tried, one row each, and one row per seed; values under ``names``."""
     import pandas as pd
 
     rows, samples = [], []

@@ -1,4 +1,4 @@
-"""Remarks: what has to be known with an answer, in sentences: a terminal, a page and JSON have the same."""
+"""Remarks: sentences to read with an answer, the same in a terminal, on a page and in JSON."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from sawtooth.finding.frontier import Frontier
 
 MOST_WITHIN = 0.5
-"""The widest share that may be asked for."""
+"""The largest tolerance that may be requested."""
 _ROUND = 100
-"""Runs are advised in hundreds."""
+"""Advised numbers of runs are rounded to this."""
 
 
 def remarks(found: Found) -> list[str]:
-    """Of one unknown."""
+    """Remarks for one unknown."""
     said = []
     unknown = found.unknown
     if not found.monotone:
@@ -48,7 +48,7 @@ def remarks(found: Found) -> list[str]:
 
 
 def remarks_of_several(found: Frontier) -> list[str]:
-    """Of two unknowns or three."""
+    """Remarks for two or three unknowns."""
     said = []
     if found.minimum is not None and found.verdict == "found":
         ends = zip(found.unknowns.given, found.minimum.as_good, strict=True)
@@ -71,7 +71,7 @@ def remarks_of_several(found: Frontier) -> list[str]:
 
 
 def _missed(found: Found) -> str:
-    """What is not as it was asked for, and why."""
+    """What misses the request, and why."""
     runs = f"{found.runs} of at most {found.most} runs"
     why = f"after {runs}" if found.spent else f"more seeds at the values that were run would not help ({runs})"
     if found.verdict != "found":
@@ -95,7 +95,7 @@ def _advice(found: Found) -> str:
         wider = f'--vary "{found.unknown.field}={low}..{high}"'
     if not found.spent:
         return f"give {wider}"
-    # The error goes with the square root of the seeds.
+    # The error falls with the square root of the seeds.
     runs = max(2 * found.most, found.most * min(found.reached / found.within, 10) ** 2)
     return f"give --runs {_rounded(runs)}, or {wider}"
 

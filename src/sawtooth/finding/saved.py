@@ -1,4 +1,4 @@
-"""Saved: an answer as files."""
+"""Saved: writes an answer to files."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sawtooth.tables import csv_text
 
 
 def save(found: Found | Frontier | Answers, directory: Path) -> None:
-    """Writes find.json, find.csv, report.html, and a picture an answer. find.csv has what was looked at, of several
-    answers a row each, and of several unknowns the frontier, beside which what was looked at is in points.csv.
+    """Writes find.json, find.csv, report.html, and one picture per answer. find.csv has the points tried; with several
+    answers one row per answer; with several unknowns the frontier, and points.csv has the points tried.
 
     Raises SawtoothError: ``unwritable-output``, ``disk-full``.
     """

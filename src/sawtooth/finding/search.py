@@ -1,13 +1,12 @@
-"""Search: where a noisy margin crosses zero, with an interval that holds the place 95 times in 100.
+"""Search: where a noisy margin crosses zero, with an interval that contains the crossing 95 times in 100.
 
-The margin is above 0 where a want holds. The range is looked at in ``SCAN`` places, then narrowed between two places
-of which one is clearly above and one clearly below (Student's t over seeds, at ``CLEAR``), until they are near, or what
-is between them cannot be told apart from 0. Then the places about the crossing get seeds, each time the one that most
-lessens the error at the ends of the interval that was asked for, until both are so near to the crossing. The interval
-is what the two clear places enclose where they are near enough, which needs no more than that the margin falls (or
-rises) all along.
-Else it is that of a parabola through the means about the crossing; see ``curve``. Each place has seeds of its own, so
-that their errors do not depend on each other.
+The margin is above 0 where the goal holds. The range is sampled at ``SCAN`` points, then narrowed between two points of
+which one is clearly above 0 and one clearly below (Student's t over seeds, at ``CLEAR``). Narrowing ends when they are
+near, or when what lies between cannot be told from 0. Then points around the crossing get more seeds, each time the one
+that most reduces the error at the ends of the requested interval, until both ends are near enough. If the two clear
+points are near enough, they are the interval, which only assumes that the margin falls (or rises) throughout. Otherwise
+the interval comes from a parabola through the means around the crossing; see ``curve``. Each point has its own seeds,
+so their errors are independent.
 """
 
 from __future__ import annotations
@@ -23,22 +22,24 @@ from sawtooth.finding.luck import Luck, steadied
 from sawtooth.finding.probed import FIRST, MOST, Ask, Probed, Probing, crossed, grown
 
 SCAN = 7
-"""Places at first, both ends among them."""
+"""Points at first, both ends included."""
 LEAST = 16
-"""Seeds about the crossing, before their parabola is believed."""
+"""Seeds around the crossing, before their parabola is believed."""
 EACH_LOOK = 0.97
-"""Confidence of each interval that may end the search: of several looks one may err, so that all hold 95%."""
+"""Confidence of each interval that may end the search: one of several tests may err, so that 95% remain overall."""
 WINDOW = 5
-"""Times the tolerance: so far from the crossing the margin is taken as a parabola."""
+"""Multiple of the tolerance within which the margin is modeled as a parabola."""
 _NEXT, _BESIDE = 0.6, 3.5
-"""Times the tolerance: so far from the crossing are the places that tell where it is, and those that tell the slope."""
+"""Multiples of the tolerance: the distance from the crossing of points that locate it, and of those that show the
+slope."""
 _TURNS, _STILL = 4, 0.02
-"""Parabolas are drawn about the crossing of the one before, until that moves by no more than so much of the window."""
+"""The parabola is refitted around the crossing of the previous one, until that moves by no more than this part of the
+window."""
 Verdict = Literal["found", "always", "never", "unclear"]
 
 
 class Range(Protocol):
-    """What the search knows of the unknown; see ``unknown.Unknown``."""
+    """What the search uses of the unknown; see ``unknown.Unknown``."""
 
     @property
     def low(self) -> float: ...
@@ -54,9 +55,10 @@ class Range(Protocol):
 
 @dataclass(frozen=True)
 class Crossing:
-    """What was found. ``holds_low``: the want holds at the low end. ``changes``: the pairs of values between which it
-    clearly begins or ends to hold; more than one: it is not monotone, and the answer is the first of them.
-    ``enough``: the interval is as short as was asked for; ``spent``: it is not because the budget was used up."""
+    """The result. ``holds_low``: the goal holds at the low end. ``changes``: pairs of values between which it clearly
+    begins or ceases to hold; with more than one it is not monotone, and the answer is the first. ``enough``: the
+    interval is as short as requested; ``spent``: it is not, because the budget was used up.
+    """
 
     verdict: Verdict
     value: float
@@ -69,7 +71,7 @@ class Crossing:
 
 
 class Search(Probing[float]):
-    """One unknown."""
+    """The search with one unknown."""
 
     def __init__(
         self,
@@ -87,7 +89,7 @@ class Search(Probing[float]):
         return self.unknown.place(value)
 
     def run(self) -> Crossing:
-        """Asks until the answer is good enough, or the budget is used up."""
+        """Requests runs until the answer is good enough or the budget is used up."""
         start, end = self.unknown.place(self.unknown.low), self.unknown.place(self.unknown.high)
         steps = [start + (end - start) * at / (SCAN - 1) for at in range(SCAN)]
         self._look([self.unknown.value(place) for place in steps])
@@ -99,7 +101,7 @@ class Search(Probing[float]):
                 return replace(found, spent=self.spent)
 
     def _next(self) -> tuple[Crossing, dict[float, int]]:
-        """The answer so far, and how many seeds of which values would better it."""
+        """The answer so far, and which further seeds of which values would improve it."""
         points = self.points
         for before, one, after in zip(points, points[1:], points[2:], strict=False):
             one.floor = math.sqrt(before.variance * after.variance)
@@ -120,7 +122,7 @@ class Search(Probing[float]):
         wanted = self._places(points, about, left, right, guess, reach)
         middle = (left.place + right.place) / 2
         if not wanted and right.place - left.place <= 2 * self.unknown.reach(middle, self.within):
-            # About the crossing no further place tells more, as where the margin jumps.
+            # No further point near the crossing helps, for example because the margin jumps.
             return self._found(middle, left.place, right.place, left, told, True), {}
         if wanted or curve is None:
             return self._found(guess, low, high, left, told, False), wanted or _evened(about)
@@ -131,8 +133,8 @@ class Search(Probing[float]):
     def _crossing(
         self, points: list[Probed[float]], left: Probed[float], right: Probed[float]
     ) -> tuple[float, float, float, Curve | None]:
-        """The crossing and its interval's ends by a parabola through what is about it; where there is none, by the
-        straight lines that never turn, and the clear places are the ends."""
+        """The crossing and its interval by a parabola through the points around it; without one, by the monotone fit,
+        with the clear points as ends."""
         begun = guess = _monotone([one for one in points if left.place <= one.place <= right.place])
         curve = None
         for _ in range(_TURNS):
@@ -152,7 +154,7 @@ class Search(Probing[float]):
         if curve is None:
             return begun, left.place, right.place, None
         ends = curve.interval(guess, low, high, EACH_LOOK)
-        # What reaches to the outermost places may reach beyond.
+        # An interval that reaches the outermost points may reach beyond them.
         return guess, left.place if ends[0] <= low else ends[0], right.place if ends[1] >= high else ends[1], curve
 
     def _found(
@@ -184,7 +186,7 @@ class Search(Probing[float]):
         guess: float,
         reach: float,
     ) -> dict[float, int]:
-        """New values, where there are none yet about the crossing."""
+        """New values, if there are too few around the crossing."""
         width = right.place - left.place
         between = [one for one in points if left.place < one.place < right.place]
         if not between and (width > 2 * WINDOW * reach or not any(one.variance for one in (left, right))):
@@ -200,7 +202,7 @@ class Search(Probing[float]):
         return self._new(places, left, right)
 
     def _new(self, places: Sequence[float], left: Probed[float], right: Probed[float]) -> dict[float, int]:
-        """What of it is a value between the two that was not looked at."""
+        """The places that are new values between the two."""
         values = [self.unknown.value(place) for place in places]
         return {one: self.first() for one in values if left.value < one < right.value and one not in self.probed}
 
@@ -209,15 +211,16 @@ class Search(Probing[float]):
 
 
 def _evened(about: list[Probed[float]]) -> dict[float, int]:
-    """More seeds of those places that have the fewest."""
+    """More seeds for the points with the fewest."""
     fewest = min((one.n for one in about), default=MOST)
     return {one.value: grown(one.n) for one in about if one.n <= 1.5 * fewest < MOST}
 
 
 def _seeds(about: list[Probed[float]], curve: Curve, guess: float, reach: float, half: float) -> dict[float, int]:
-    """More seeds of the place next to the crossing that most lessens the error at the ends of the interval that was
-    asked for; as many as make ``half`` of it as short as ``reach``, if no more than half of those that there are.
-    Places further off would tell the slope, too, but not that the margin jumps."""
+    """More seeds for the point next to the crossing that most reduces the error at the requested interval's ends: as
+    many as make ``half`` the interval as short as ``reach``, but at most half as many as exist. Points further away
+    would show the slope too, but not that the margin jumps.
+    """
     more = math.ceil(sum(one.n for one in about) * min(max((half / reach) ** 2 - 1, 0.1), 0.5))
     ends = (guess - reach, guess + reach)
     growing = [one for one in about if one.n < MOST and abs(one.place - guess) <= 2 * _NEXT * reach]

@@ -1,4 +1,4 @@
-"""Several unknowns: their question, traced, and checked on another engine."""
+"""Several unknowns: traces the frontier of a question and checks it on another engine."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from sawtooth.finding.space import Space, Values
 from sawtooth.finding.tracing import Tracing
 
 MOST_RUNS = {2: 1200, 3: 4000}
-"""By the number of unknowns."""
+"""Default budget of runs, by the number of unknowns."""
 _SCANNED = {2: 3, 3: 5}
-"""Columns over the whole range."""
+"""Columns sampled over the whole range."""
 _USUAL = {2: 200, 3: 500}
-"""What it takes as a rule, for the bar."""
+"""Typical number of runs, for the progress bar."""
 GRID_SEEDS = 8
-"""Of a grid's point, to which the cost is compared."""
+"""Seeds per point of the grid with which the cost is compared."""
 
 
 def several(question: Question) -> Frontier:
-    """The frontier of the want."""
+    """The frontier of the goal."""
     space = at("vary", lambda: Space.parse(question.vary, question.scale, question.scenario))
     count = len(space.unknowns)
     most = question.budget(MOST_RUNS[count], _SCANNED[count] * SCAN * FIRST)
@@ -79,7 +79,7 @@ def several(question: Question) -> Frontier:
 
 
 def _size(measuring: Measuring, point: Probed[Values]) -> float:
-    """Of both sides, without their signs."""
+    """The size of both sides, without sign."""
     sides = [measuring.sides[point.value, point.first + number] for number in range(point.n)]
     return math.fsum(abs(left) + abs(right) for left, right in sides) / point.n
 
@@ -97,7 +97,7 @@ def _table(space: Space, rows: tuple[Row, ...]) -> Any:
 
 
 def _grid(space: Space, question: Question) -> int:
-    """Runs of the same rows in steps of what was asked for."""
+    """Runs of a grid with the same rows, in steps of the requested tolerance."""
     answered = space.answered
     place, end, steps = answered.place(answered.low), answered.place(answered.high), 1
     while place < end:
@@ -108,8 +108,8 @@ def _grid(space: Space, question: Question) -> int:
 
 
 def _checked(question: Question, space: Space, rows: tuple[Row, ...], least: Minimum | None) -> tuple[Check, ...]:
-    """At the least, or else on the first, the middle and the last row that has an answer; there, and at the ends of its
-    interval. At the corners where nothing was found."""
+    """Checks the minimum, or else the first, middle and last row with an answer, each there and at its interval's ends;
+    the corners if nothing was found."""
     if question.checking is None:
         return ()
     answered = space.answered

@@ -1,4 +1,4 @@
-"""Space: several unknowns together. The last is the one that is answered, for places of those before it."""
+"""Space: several unknowns together. The last one is answered for given values of the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sawtooth.scenario import Scenario
 
 MOST = 3
 ROWS = {1: 9, 2: 5}
-"""Values of each unknown that is given, by how many those are."""
+"""Values of each given unknown, by the number of given unknowns."""
 
 Values = tuple[float, ...]
 
@@ -27,8 +27,8 @@ class Space:
 
     @classmethod
     def parse(cls, texts: Sequence[str], scale: str | None = None, scenario: Scenario | None = None) -> Space:
-        """Of ``path.queue=0.1..4bdp`` and others. Raises SawtoothError as ``Unknown.parse``, ``duplicate-name``,
-        ``out-of-range``."""
+        """Parses texts such as ``path.queue=0.1..4bdp``. Raises SawtoothError as ``Unknown.parse`` does, and
+        ``duplicate-name``, ``out-of-range``."""
         unknowns = tuple(Unknown.parse(text, scale, scenario) for text in texts)
         fields = [one.field for one in unknowns]
         if len(unknowns) > MOST:
@@ -44,7 +44,7 @@ class Space:
 
     @property
     def given(self) -> tuple[Unknown, ...]:
-        """Those that are chosen."""
+        """The given unknowns."""
         return self.unknowns[:-1]
 
     @property
@@ -53,21 +53,21 @@ class Space:
 
     @property
     def rows(self) -> list[Values]:
-        """Values of those that are given for which the answer is told, evenly over their ranges."""
+        """The values of the given unknowns for which the answer is reported, evenly over their ranges."""
         return list(itertools.product(*(one.evenly(ROWS[len(self.given)]) for one in self.given)))
 
     def at(self, given: Values) -> Values:
-        """Where values stand of those that are given: each from -1 to 1 over its range."""
+        """Coordinates of values of the given unknowns: each from -1 to 1 over its range."""
         found = []
         for unknown, value in zip(self.given, given, strict=True):
             low, high = unknown.place(unknown.low), unknown.place(unknown.high)
             found.append(2 * (unknown.place(value) - low) / (high - low) - 1)
         return tuple(found)
 
-    # What measuring asks of an unknown, of all of them at once.
+    # The interface of an unknown, for all of them at once.
 
     def settings(self, values: Values) -> dict[str, Any]:
-        """What fields are set to."""
+        """The settings of the fields."""
         return {
             field: setting
             for one, value in zip(self.unknowns, values, strict=True)
@@ -75,10 +75,10 @@ class Space:
         }
 
     def named(self, values: Values) -> str:
-        """With their fields, in words."""
+        """The values with their fields, in words."""
         return ", ".join(one.named(value) for one, value in zip(self.unknowns, values, strict=True))
 
     @property
     def corners(self) -> list[Values]:
-        """Values of all ends."""
+        """The values at all corners of the ranges."""
         return list(itertools.product(*(one.corners for one in self.unknowns)))

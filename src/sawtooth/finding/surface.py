@@ -1,15 +1,16 @@
-"""Surface: a Gaussian process through noisy means, whose lengths are not chosen but averaged over.
+"""Surface: a Gaussian process through noisy means, averaged over its length scales instead of choosing them.
 
-Stochastic kriging (Ankenman, Nelson and Staum 2010): a mean of n seeds at a place is a trend that is linear, plus a
-smooth deviation from it (Matérn 5/2, a length for each coordinate; Stein 1999), plus noise of variance v/n, where v is
-known from the seeds; see ``noise``. Trend and deviation are Gaussian, so is what the means tell of any other place.
+Stochastic kriging (Ankenman, Nelson and Staum 2010): the mean of n seeds at a place is a linear trend, plus a smooth
+deviation (Matérn 5/2 with one length per coordinate; Stein 1999), plus noise of variance v/n, where v is known from the
+seeds; see ``noise``. Trend and deviation are Gaussian, so the prediction at any other place is too.
 
-How large and how long the deviations are, the means tell badly when they are few. So no likeliest lengths are sought
-and then believed: every combination of ``SIZES`` and ``LENGTHS`` answers, weighted by how likely it makes the means
-(Rasmussen and Williams 2006, 5.2), and their disagreement is part of the error.
+Few means say little about the size and length of the deviations. So the most likely lengths are not used alone: every
+combination of ``SIZES`` and ``LENGTHS`` predicts, weighted by its likelihood (Rasmussen and Williams 2006, 5.2), and
+their disagreement is part of the error.
 
-``misfit`` is of leaving each mean out (Dubrule 1983): the mean square of its distance from what all the others say, in
-standard errors: 1 where the surface carries the means. Above 1 all errors are widened by its root (Birge 1932).
+``misfit`` comes from leaving each mean out (Dubrule 1983): the mean square of its distance from the prediction by the
+others, in standard errors; 1 if the surface fits the means. Above 1 all errors are widened by its square root (Birge
+1932).
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIZES = (0.003, 0.03, 0.1, 0.3, 1.0)
-"""Standard deviations of the deviation, in that of the means."""
+"""Standard deviations of the deviation, relative to that of the means."""
 LENGTHS = (0.5, 1.0, 2.0, 4.0)
-"""In the units of coordinates, which go from about -1 to 1; longer ones are a trend."""
+"""Length scales in units of the coordinates, which go from about -1 to 1; longer ones are a trend."""
 _TREND = 10.0
-"""Standard deviation of the trend's coefficients: so large that they are not known beforehand."""
+"""Prior standard deviation of the trend's coefficients: large enough to be uninformative."""
 _BELIEVED = 0.01
-"""Weights below so much of the largest do not answer."""
+"""Combinations with a weight below this share of the largest are dropped."""
 _JITTER = 1e-9
 
 
 @dataclass(frozen=True)
 class Surface:
-    """``places`` has a row for each mean. ``answers`` and ``solved`` are of each combination that counts, ``weights``
-    their shares; ``residuals`` of each mean left out, in standard errors."""
+    """``places`` has one row per mean. ``answers`` and ``solved`` belong to each combination in use, ``weights`` are
+    their shares; ``residuals`` are of each mean left out, in standard errors."""
 
     places: NDArray[Any]
     unit: float
@@ -49,7 +50,7 @@ class Surface:
 
     @classmethod
     def through(cls, places: NDArray[Any], means: NDArray[Any], variances: NDArray[Any]) -> Surface:
-        """``variances`` are of the means."""
+        """Fits a surface; ``variances`` are those of the means."""
         import numpy as np
 
         unit = float(np.sqrt(np.mean(means**2))) or 1.0
@@ -72,11 +73,11 @@ class Surface:
 
     @property
     def widened(self) -> float:
-        """By what variances are multiplied."""
+        """The factor by which variances are widened."""
         return max(1.0, self.misfit)
 
     def at(self, places: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The means there, and their standard errors."""
+        """The predicted means at these places, and their standard errors."""
         import numpy as np
 
         across = _covariances(places, self.places, self.sizes, self.lengths)
@@ -87,7 +88,7 @@ class Surface:
         return np.asarray(self.unit * mean), self.unit * np.sqrt(variance * self.widened)
 
     def covariance(self, places: NDArray[Any]) -> NDArray[Any]:
-        """Of the means at places with each other."""
+        """The covariance of the predictions at these places."""
         import numpy as np
 
         across = _covariances(places, self.places, self.sizes, self.lengths)
@@ -105,7 +106,7 @@ class Surface:
 
 
 def _covariances(first: NDArray[Any], second: NDArray[Any], sizes: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
-    """Before anything is known, of every place with every other, for each combination."""
+    """The prior covariance of every place with every other, for each combination."""
     import numpy as np
 
     squares = (first[:, None, :] - second[None, :, :]) ** 2

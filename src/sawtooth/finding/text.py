@@ -1,4 +1,4 @@
-"""An answer as a terminal shows it."""
+"""An answer as text for a terminal."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def _found(found: Found | Frontier, width: int | None) -> str:
 
 
 def unknowns(found: Found | Frontier) -> str:
-    """What is asked for, and over what."""
+    """The fields that are searched, and over which ranges."""
     if isinstance(found, Found):
         return f"unknown: {found.unknown.told()}"
     return f"unknown: {found.unknowns.answered.told()}; over {'; '.join(one.told() for one in found.unknowns.given)}"
 
 
 def frontier(found: Frontier) -> list[list[str]]:
-    """What the last unknown must be for values of the others, under its heads."""
+    """The value of the last unknown for values of the others, under headings."""
     space = found.unknowns
     text, side = space.answered.text, {"below": "up to", "above": "from"}[found.holds]
     lines = [[*(one.field for one in space.given), f"{space.answered.field} {side}", "95% interval", ""]]
@@ -57,7 +57,7 @@ def frontier(found: Frontier) -> list[list[str]]:
 
 
 def cells(found: Found | Frontier) -> list[list[str]]:
-    """The table of values that were looked at, under its heads."""
+    """The table of points tried, under headings."""
     show = found.dimension.show
     if isinstance(found, Frontier):
         lines = [[*found.fields, "left side", "right side", "seeds", "holds"]]
@@ -73,7 +73,7 @@ def cells(found: Found | Frontier) -> list[list[str]]:
 
 
 def checked(found: Found | Frontier) -> list[list[str]]:
-    """What another engine says, under its heads; empty where none was asked."""
+    """The other engine's results, under headings; empty if none was used."""
     if not found.checks:
         return []
     several = isinstance(found, Frontier)
@@ -101,7 +101,7 @@ def _answers(found: Answers, width: int | None) -> str:
 
 
 def summed(found: Answers) -> list[list[str]]:
-    """A row an answer, under its heads; of several unknowns one for each of those that are told."""
+    """One row per answer, under headings; with several unknowns one per row of the frontier."""
     first = found.found[0]
     given = first.unknowns.given if isinstance(first, Frontier) else ()
     answered = first.unknowns.answered if isinstance(first, Frontier) else first.unknown
@@ -121,7 +121,7 @@ def summed(found: Answers) -> list[list[str]]:
 
 
 def cost(found: Found | Frontier | Answers) -> str:
-    """In runs and work; of several unknowns beside a grid's."""
+    """The cost in runs and work; with several unknowns compared with a grid's."""
     told = f"cost: {found.runs} runs, {found.seconds:.1f} s of computation"
     each = found.found if isinstance(found, Answers) else (found,)
     grid = sum(one.grid_runs for one in each if isinstance(one, Frontier))

@@ -1,16 +1,16 @@
-"""Tracing: a frontier, the places of several unknowns where a noisy margin crosses zero, with an interval for each.
+"""Tracing: a frontier of several unknowns where a noisy margin crosses zero, with an interval for each row.
 
-First columns are narrowed: at a few places of the unknowns that are given, the answered one is looked at over its range
-until the margin's sign changes within ``WINDOW`` tolerances (``columns``). Then a surface is laid through the means
-about the crossings (``surface``), over coordinates in which the frontier is nearly flat: the given ones, and the
-distance of the answered one from a parabola through the crossings. Where the surface is 0 is the answer; the interval
-is the values next to it at which it differs from 0 by Student's t. Seeds are spent where the surface says that they
-most shorten the intervals that are too long still (Lyu, Binois and Ludkovski 2021 compare such designs), some each
-time, until all are short enough. What is about a crossing moves with it, and so do the coordinates.
+First, columns are narrowed: at a few values of the given unknowns, the answered one is sampled over its range until the
+margin's sign changes within ``WINDOW`` tolerances (``columns``). Then a surface is fitted to the means around the
+crossings (``surface``), in coordinates in which the frontier is nearly flat: the given unknowns, and the distance of
+the answered one from a parabola through the crossings. The answer is where the surface is 0; the interval is the range
+next to it in which it does not differ from 0 by Student's t. Seeds go where the surface says that they shorten the long
+intervals most (Lyu, Binois and Ludkovski 2021 compare such designs), some each time, until all are short enough. The
+set of points around a crossing moves with it, and so do the coordinates.
 
-A row that the surface does not reach, since the frontier bends away there, is searched for by itself, as one unknown
-is. So is the row whose means it misses most, where means lie further from what all others say than their errors allow
-(the surface does not carry them); a few rows, and if that does not help it is said.
+A row that the surface does not reach, because the frontier bends away there, is searched separately, like a single
+unknown. So is the row with the largest misfit, if means are further from the prediction by the others than their errors
+allow. This is done for a few rows; if it does not help, a remark says so.
 """
 
 from __future__ import annotations
@@ -34,25 +34,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NEXT, _BESIDE = 0.6, 3.5
-"""Times the tolerance: how far from a crossing new places are."""
+"""Multiples of the tolerance: the distance of new points from a crossing."""
 _TURNS, _STILL = 4, 0.05
-"""Surfaces are laid about the crossings of the one before, until none moves by more than so much of its window."""
+"""The surface is refitted around the crossings of the previous one, until none moves by more than this part of its
+window."""
 _FAR = 2.0
-"""Windows from the parabola: what is further from it is searched for by itself."""
+"""Windows from the parabola beyond which a crossing is searched separately."""
 _STEPS = 61
-"""Places on a row at which the surface is asked."""
+"""Points on a row at which the surface is evaluated."""
 _SHARE = 0.25
-"""Of the seeds that there are, so many are added before the surface is laid anew."""
+"""Share of the existing seeds that is added before the surface is fitted again."""
 _ASIDE = 3
-"""Rows that are searched for by themselves, where without them the surface may carry the means of the others."""
+"""Rows that may be searched separately if the surface then fits the means of the others."""
 _SURE = 0.99
-"""Of the test whether it carries them."""
+"""Confidence of the test whether the surface fits the means."""
 
 
 @dataclass(frozen=True)
 class Traced:
-    """``misfit``: the mean square of what the surface misses means by that it does not know, 1 where it carries them;
-    ``carries``: whether that is no more than chance. ``surface`` and ``flat`` are none where there is no crossing."""
+    """``misfit``: the mean square of the surface's leave-one-out errors in standard errors, 1 for a good fit;
+    ``carries``: whether it is no more than chance allows. ``surface`` and ``flat`` are None without a crossing."""
 
     rows: tuple[Row, ...]
     misfit: float
@@ -62,8 +63,8 @@ class Traced:
 
 
 class Tracing(Probing[Values]):
-    """``size``: of the two sides at some values and their seeds, by which margins are divided; none: by nothing. It
-    only weighs places against each other, so that a rate's range does not make half of it seem flat."""
+    """``size``: the size of the two sides at some values and seeds, by which margins are divided (None: by nothing). It
+    only weights points relative to each other, so that a rate's range does not make half of it look flat."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Tracing(Probing[Values]):
         return (*self.space.at(value[:-1]), self.space.answered.place(value[-1]))
 
     def run(self) -> Traced:
-        """Asks until the answer is good enough, or the budget is used up."""
+        """Requests runs until the answer is good enough or the budget is used up."""
         columns = Columns(self, self.space)
         columns.narrow()
         self.centres = columns.crossings()
@@ -95,7 +96,7 @@ class Tracing(Probing[Values]):
                 return traced
 
     def row(self, given: Values, traced: Traced) -> Row:
-        """What the surface says between the rows that are told."""
+        """The surface's answer between the reported rows."""
         told = next((row for row in traced.rows if row.given == given), None)
         if told is not None:
             return told
@@ -106,7 +107,7 @@ class Tracing(Probing[Values]):
     def _next(self, columns: Columns) -> tuple[Traced, dict[Values, int]]:
         if not self.centres or not self._about(self._flat(), columns):
             if self.centres and self.asked < self.most:
-                # Nothing is left to lay a surface through: the others were searched for by themselves.
+                # No surface is left to fit: the other rows were searched separately.
                 self._aside(next(iter(self.centres)))
                 return self._next(columns)
             return Traced(
@@ -140,13 +141,13 @@ class Tracing(Probing[Values]):
         return traced, {}
 
     def _far(self, row: Row, flat: Flat) -> float:
-        """How far a row's crossing is from the parabola, in windows; where none was found, further than all."""
+        """The distance of a row's crossing from the parabola, in windows; infinite if none was found."""
         if row.verdict != "found":
             return math.inf if row.verdict == "unclear" else 0.0
         return abs(row.place - float(flat.base([self.space.at(row.given)])[0])) / flat.window(row.place)
 
     def _aside(self, given: Values) -> None:
-        """Searches for a row by itself."""
+        """Searches a row separately."""
         luck = self.luck
         search = Search(
             self.space.answered,
@@ -165,7 +166,7 @@ class Tracing(Probing[Values]):
         self.centres.pop(given, None)
 
     def _laid(self, columns: Columns) -> tuple[Surface, Flat, list[Probed[Values]], Noise, list[Row]]:
-        """The surface through what is about the frontier, which is where the surface is 0, and its rows."""
+        """The surface through the points around the frontier, where the surface is 0, and its rows."""
         open_ = [given for given in self.space.rows if given not in self.aside and not columns.one_sided(given)]
         for _ in range(_TURNS):
             flat = self._flat()
@@ -181,7 +182,7 @@ class Tracing(Probing[Values]):
         return Flat.through(self.space, self.centres, self.within)
 
     def _centre(self, given: Values, flat: Flat) -> float:
-        """Where on a row the frontier is believed to be; within the range."""
+        """Where the frontier is expected on a row, within the range."""
         answered = self.space.answered
         found = self.centres.get(given)
         if found is None:
@@ -212,7 +213,7 @@ class Tracing(Probing[Values]):
         return Surface.through(places, margins, noise.at(places) / seeds), noise
 
     def _sizes(self, places: NDArray[Any], about: list[Probed[Values]]) -> NDArray[Any]:
-        """Smooth over places, since a mean that is divided by itself would be pulled to one side."""
+        """Smooth over places, since dividing a mean by itself would bias it."""
         import numpy as np
 
         if self.size is None:
@@ -252,13 +253,13 @@ class Tracing(Probing[Values]):
         gaps = self._gaps(given)
         low, high = max(ends[0], min(low, place - gaps[0])), min(ends[1], max(high, place + gaps[1]))
         step = float(places[1] - places[0])
-        # A range that ends is no longer than the range.
+        # An interval that ends at the range's end is no longer than the range.
         enough = place - low <= reach + step and high - place <= reach + step
         return Row(given, "found", place, low, high, falls, enough)
 
     def _gaps(self, given: Values) -> tuple[float, float]:
-        """How far below and above the crossing nothing was looked at, on the nearest row with places on both sides: how
-        the margin goes there, smoothly or by a jump, no surface knows."""
+        """How far below and above the crossing nothing was sampled, on the nearest row with points on both sides. No
+        surface knows whether the margin is smooth there or jumps."""
         at = self.space.at(given)
         beside: dict[Values, list[float]] = {}
         for one in self.points:
@@ -273,7 +274,7 @@ class Tracing(Probing[Values]):
         return 0.0, 0.0
 
     def _nearer(self, rows: Sequence[Row], flat: Flat, noise: Noise) -> dict[Values, int]:
-        """What to look at beside crossings that nothing was looked at near enough: no seeds elsewhere would do."""
+        """Points to sample near crossings where nothing near enough was sampled: seeds elsewhere would not help."""
         bare = [
             row
             for row in rows
@@ -292,7 +293,7 @@ class Tracing(Probing[Values]):
         ends: tuple[float, float],
         falls: bool,
     ) -> Row:
-        """A row on whose part that was looked at nothing crosses: the frontier is further on, or beyond the range."""
+        """A row without a crossing in its sampled part: the frontier is further on, or beyond the range."""
         holds = bool(margins[len(margins) // 2] > 0)
         further = 1 if holds == falls else -1
         end = places[-1] if further > 0 else places[0]
@@ -302,7 +303,7 @@ class Tracing(Probing[Values]):
         return Row(given, verdict, float(end), math.nan, math.nan, falls, verdict != "unclear")
 
     def _moved(self, row: Row, flat: Flat) -> float:
-        """How far the row's crossing is from where it was believed to be, in windows; it is believed from now on."""
+        """How far the row's crossing moved from its expected place, in windows; it is expected there from now on."""
         before = self._centre(row.given, flat)
         self.centres[row.given] = row.place
         return abs(row.place - before) / flat.window(before)
@@ -310,8 +311,8 @@ class Tracing(Probing[Values]):
     def _seeds(
         self, surface: Surface, flat: Flat, about: list[Probed[Values]], noise: Noise, rows: list[Row]
     ) -> dict[Values, int]:
-        """More seeds, each time of the value that most lessens the variance of the surface at the ends of the intervals
-        that are wanted, in sum over rows, in squares of what it may be there."""
+        """More seeds, each time for the value that most reduces the surface's variance at the requested intervals'
+        ends, summed over rows, relative to the allowed variance."""
         import numpy as np
 
         seeds = FIRST if noise.level else 1
@@ -327,10 +328,10 @@ class Tracing(Probing[Values]):
         count = len(ends)
         margins, _ = surface.at(ends)
         t = t_quantile(max(1, sum(one.n - 1 for one in about)), EACH_LOOK)
-        # A margin that hardly changes between the two ends would ask for all seeds there are.
+        # A margin that hardly changes between the two ends would take all seeds.
         changes = np.abs(margins[1::2] - margins[::2]) / 2
         allowed = np.repeat((np.maximum(changes, 0.2 * np.median(changes)) / t) ** 2, 2)
-        # Where the margin hardly changes, no number of seeds that there are would do.
+        # If the margin hardly changes, no number of seeds is enough.
         needed = noise.at(ends) * surface.widened / np.repeat((changes / t) ** 2 + 1e-300, 2)
         hopeless = needed > self.most - self.asked
         if hopeless.all():
@@ -357,7 +358,7 @@ class Tracing(Probing[Values]):
         return wanted
 
     def _aims(self, row: Row, flat: Flat) -> list[tuple[float, ...]]:
-        """The ends of the interval that is wanted."""
+        """The ends of the requested interval."""
         centre = self._centre(row.given, flat)
         reach = self.space.answered.reach(centre, self.within)
         at = self.space.at(row.given)
@@ -367,7 +368,7 @@ class Tracing(Probing[Values]):
         return [value for row in rows for value in self._beside(row.given, flat, (_NEXT, _BESIDE))]
 
     def _beside(self, given: Values, flat: Flat, distances: Sequence[float]) -> list[Values]:
-        """Values on both sides of a row's crossing, so many tolerances from it."""
+        """Values on both sides of a row's crossing, at these distances in tolerances."""
         answered = self.space.answered
         centre = self._centre(given, flat)
         reach = answered.reach(centre, self.within)
@@ -376,7 +377,7 @@ class Tracing(Probing[Values]):
 
 
 def _worst(surface: Surface, about: Sequence[Probed[Values]]) -> Values:
-    """The row whose means the surface misses most."""
+    """The row with the largest misfit."""
     missed: dict[Values, list[float]] = {}
     for one, residual in zip(about, surface.residuals, strict=True):
         missed.setdefault(one.value[:-1], []).append(float(residual) ** 2)
@@ -384,7 +385,7 @@ def _worst(surface: Surface, about: Sequence[Probed[Values]]) -> Values:
 
 
 def _limit(means: int) -> float:
-    """The mean square that so many standard errors have by chance, at most."""
+    """The largest mean square that this many standard errors have by chance."""
     from scipy.special import chdtri
 
     return float(chdtri(means, 1 - _SURE)) / means

@@ -1,7 +1,7 @@
-"""Unknown: the field whose value is asked for, its range, and where on that range a value stands.
+"""Unknown: the field whose value is searched, its range, and the position of a value on it.
 
-A logarithmic range that begins at 0 stands on the inverse hyperbolic sine of the value over ``least``: logarithmic
-above ``least``, the smallest value that a run tells from 0, and linear below it.
+A logarithmic range that begins at 0 uses the inverse hyperbolic sine of the value over ``least``: logarithmic above
+``least``, the smallest value that differs measurably from 0, and linear below it.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ Scale = Literal["log", "linear"]
 SCALES: tuple[Scale, ...] = ("log", "linear")
 
 _LOG = ("loss", "ack_loss", "rate", "reverse_rate", "queue", "limit", "down", "up", "wifi", "access_rate")
-"""Last words of fields that are asked for by factors."""
+"""Last words of fields that are searched on a logarithmic scale."""
 _RANGE = re.compile(r"([^=]+)=\s*(.+?)\s*\.\.\s*(.+?)\s*", re.DOTALL)
 _END = re.compile(
     r"([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:[eE][+-]?[0-9]{1,2})?)\s*([^\s0-9][^0-9]*)?"
 )
 _EXAMPLE = "write it like path.loss=0.0001%..5%"
 _QUANTA = {"%": 1e-7, "packets": 1.0, "packet": 1.0, "p": 1.0, "bdp": 1e-9}
-"""The finest step of a unit; of others 1 ns, 1 bit/s, 1 byte."""
+"""The finest step of a unit; for others 1 ns, 1 bit/s, 1 byte."""
 _COUNTED = ("packets", "packet", "p", "bdp")
 _DIGITS = 4
 _NEAR = 1e-6
-"""So near to a whole number it is that one."""
+"""A value this near to a whole number is that number."""
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """``field`` from ``low`` to ``high``, both in ``unit``; ``step`` is the finest that the field has, 0 if none.
-    ``least`` is the smallest value that is told from 0, where the range has 0 in it, else 0; ``least_of`` says what
-    that is. ``from_zero``: the range began at 0, which the field cannot be, and begins at the smallest value instead.
+    """``field`` from ``low`` to ``high``, both in ``unit``; ``step`` is the field's finest step, 0 if none. ``least``
+    is the smallest value that differs measurably from 0 if the range contains 0, else 0; ``least_of`` describes it.
+    ``from_zero``: the range began at 0, which the field cannot be, and begins at the smallest value instead.
     """
 
     field: str
@@ -55,8 +55,8 @@ class Unknown:
 
     @classmethod
     def parse(cls, text: str, scale: str | None = None, scenario: Scenario | None = None) -> Unknown:
-        """Of ``path.loss=0.0001%..5%``. Loss, rates and queues go by factors, if ``scale`` says nothing else. By
-        ``scenario`` is known what is told from 0, where the range begins there.
+        """Parses ``path.loss=0.0001%..5%``. Loss, rates and queues are logarithmic unless ``scale`` says otherwise.
+        With ``scenario``, a range from 0 knows its smallest measurable value.
 
         Raises SawtoothError: ``bad-override``, ``bad-quantity``, ``unknown-unit``, ``unknown-name``, ``empty-axis``,
         ``out-of-range``, ``conflict`` for the seed.
@@ -94,23 +94,23 @@ class Unknown:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is between one number and the next: flows, packets."""
+        """Whether only whole numbers exist: flows, packets."""
         return self.step == 1.0
 
     def place(self, value: float) -> float:
-        """Where a value stands: its logarithm, or itself; see the module for a range from 0."""
+        """The position of a value: its logarithm, or itself; see the module for a range from 0."""
         if self.scale == "linear":
             return value
         return math.asinh(value / self.least) if self.least else math.log(value)
 
     def _at(self, place: float) -> float:
-        """The number at a place."""
+        """The number at a position."""
         if self.scale == "linear":
             return place
         return self.least * math.sinh(place) if self.least else math.exp(place)
 
     def value(self, place: float) -> float:
-        """The value that a scenario may have nearest to a place; within the range."""
+        """The allowed value nearest to a position, within the range."""
         value = min(max(self._at(place), self.low), self.high)
         if self.step == 1.0:
             return float(round(value))
@@ -119,31 +119,31 @@ class Unknown:
         return min(max(float(f"{value:.12g}"), self.low), self.high)
 
     def reach(self, place: float, within: float) -> float:
-        """How far from a place the values are that differ by ``within``, a share; below ``least`` as far as that share
-        of ``least``."""
+        """The distance on the scale of values that differ by the share ``within``; below ``least`` by that share of
+        ``least``."""
         if self.scale == "log" and not self.least:
             return math.log1p(within)
         value = abs(self._at(place))
         return self.place(value + within * max(value, self.least)) - self.place(value)
 
     def text(self, value: float) -> str:
-        """As a scenario file has it: "0.012%", "64 packets"."""
+        """The value as a scenario file has it: "0.012%", "64 packets"."""
         number = format(Decimal(f"{value:.12g}"), "f")
         return f"{number}{self.unit}" if self.unit == "%" else f"{number} {self.unit}".strip()
 
     @property
     def bend(self) -> float:
-        """Up to about where a logarithmic scale is linear, since it has 0 on it, too; 0 where it does not."""
+        """Up to about where a logarithmic scale that includes 0 is linear; 0 if it does not include 0."""
         return self.least if self.scale == "log" else 0.0
 
     def setting(self, value: float) -> str | int | float:
-        """What the field is set to."""
+        """The setting of the field for a value."""
         if self.unit:
             return self.text(value)
         return int(value) if self.is_whole else value
 
     def settings(self, value: float) -> dict[str, Any]:
-        """The field and what it is set to."""
+        """The field with its setting."""
         return {self.field: self.setting(value)}
 
     def named(self, value: float) -> str:
@@ -151,13 +151,13 @@ class Unknown:
         return f"{self.field} = {self.text(value)}"
 
     def evenly(self, count: int) -> list[float]:
-        """So many values from end to end, as far from each other; fewer where there are no more."""
+        """``count`` values at even distances from end to end; fewer if there are no more."""
         low, high = self.place(self.low), self.place(self.high)
         return list(dict.fromkeys(self.value(low + (high - low) * at / (count - 1)) for at in range(count)))
 
     def ends(self, place: float, low: float, high: float, holds_low: bool) -> tuple[float, float, float]:
-        """A place and the ends of its interval as values. Of whole numbers the last that holds: at least the last up to
-        the low end, and at most the last before the high one, where it does not; or the first, likewise."""
+        """A position and its interval's ends as values. For whole numbers the last that holds: at least the last up to
+        the low end, at most the last before the high end, where it does not; or the first, likewise."""
         value, ends = self._at(place), (self._at(low), self._at(high))
         if self.is_whole and not math.isnan(value):
             if holds_low:
@@ -170,12 +170,12 @@ class Unknown:
         return value, *ends
 
     def amount(self, value: float) -> Amount:
-        """A value as it is calculated with: a number, where its unit is packets or bdp."""
+        """A value for calculations: a plain number if its unit is packets or bdp."""
         return Amount(value) if not self.unit or self.unit in _COUNTED else Amount.of_unit(value, self.unit)
 
     @property
     def corners(self) -> list[float]:
-        """Values of both ends."""
+        """The values of both ends."""
         return [self.low, self.high]
 
     def told(self) -> str:

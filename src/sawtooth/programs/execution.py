@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ENGINES = ("kernel", "netns")
 TIME_UP = 124
 MEMORY = "2048M"
-"""Of the guest, files that programs write included."""
+"""Memory of the guest, which includes files that programs write."""
 _PIECE = 1 << 24
 _STATES = (
     "established syn_sent syn_recv fin_wait1 fin_wait2 time_wait close close_wait last_ack listen closing new_syn_recv"
@@ -36,10 +36,10 @@ _STATES = (
 
 @dataclass(frozen=True)
 class Finished:
-    """What became of a program. Times in seconds since the run's begin (servers start before it).
+    """The outcome of a program. Times are in seconds since the run's start (servers start before it).
 
-    ``status`` is its exit status, below 0 the signal that ended it (subprocess's ``returncode``); None for one that
-    ran until the run ended. ``end_s`` is None for it too.
+    ``status`` is its exit status; below 0 it is the signal that ended it, as subprocess's ``returncode``. It is None
+    for a program that ran until the run ended, and so is ``end_s``.
     """
 
     program: Program
@@ -51,26 +51,29 @@ class Finished:
 
     @property
     def seconds(self) -> float | None:
-        """From its start to its end; None where one of them did not happen."""
+        """From its start to its end; None if one of them did not happen."""
         return None if self.start_s is None or self.end_s is None else self.end_s - self.start_s
 
     @property
     def exit_status(self) -> int:
-        """As a shell has it: 128 and the signal's number, or 124, as timeout(1) has it, where the run ended first."""
+        """As in a shell: 128 plus the signal's number, or 124, as timeout(1) has it, if the run ended first."""
         if self.status is None:
             return TIME_UP
         return self.status if self.status >= 0 else 128 - self.status
 
     def value(self, place: str) -> float:
-        """The number at a place of its output. Raises InputError ``bad-measure``, as ``value_of``."""
+        """The number that ``place`` names in the program's output. Raises InputError ``bad-measure`` as ``value_of``
+        does."""
         return value_of(place, self.stdout.decode(errors="replace"), self.stderr.decode(errors="replace"))
 
 
 @dataclass(frozen=True)
 class Execution:
-    """A run with programs. ``connections``: every TCP connection of the programs' hosts at the end of each interval;
-    ``tables``: those of every run, by name; ``collected``: files brought back, by host; ``end_s``: when the last
-    program ended; ``wall_s``, ``cpu_s``: what it took here.
+    """The result of a run with programs.
+
+    - ``connections``: every TCP connection of the programs' hosts at the end of each interval.
+    - ``tables``: the tables of every run, by name. ``collected``: files brought back, by host.
+    - ``end_s``: when the last program ended. ``wall_s``, ``cpu_s``: what the run cost on this machine.
     """
 
     programs: tuple[Finished, ...]
@@ -94,12 +97,12 @@ def execute(
     stop: Stop | None = None,
     output: Callable[[int, bytes, bytes], None] | None = None,
 ) -> Execution:
-    """Runs programs on a scenario's hosts, beside the flows and probes that the scenario lists.
+    """Runs programs on a scenario's hosts, together with the scenario's flows and probes.
 
-    A host has its own network, name, processes and files over this machine's, which it sees read-only. All names of
+    A host has its own network, name and processes. Its files are on top of this machine's, which it sees read-only. All
     hosts are in /etc/hosts; ``server`` and ``client`` are the first flow's two ends. ``cc`` is the congestion control
-    that sockets get there. Programs see their working directory, and the directories ``see``, wherever they lie.
-    ``output`` is called now and then with a program's number and what it printed since.
+    of sockets there. Programs see their working directory and the directories ``see``. ``output`` is called from time
+    to time with a program's number and its new output.
 
     Raises SawtoothError: ``unsupported``, ``unknown-name``, ``bad-program``, ``kernel-missing``, ``tool-missing``,
     ``program-not-ready``, ``testbed-failed``, ``interrupted``.
@@ -146,7 +149,7 @@ def execute(
             if stop is not None and stop():
                 raise SawtoothError("interrupted", "stopped before the programs ended", fix="run it again")
 
-        # Without flows it doesn't matter which program would send them.
+        # Without flows it does not matter which program would send them.
         order = _Order(share, compiled, scenario.traffic if compiled.flows else "native", task, cc, memory, look)
         cpu_s = None
         if engine == "kernel":
@@ -160,7 +163,7 @@ def execute(
 
 
 def _aliases(scenario: Scenario) -> dict[str, str]:
-    """What programs call the two ends of the first flow, where no host has that name: data flows to the client."""
+    """Names for the two ends of the first flow (``client`` receives the data), unless hosts have these names."""
     compiled = scenario.compile()
     names = [host.name for host in compiled.hosts]
     senders = compiled.senders
@@ -171,9 +174,8 @@ def _aliases(scenario: Scenario) -> dict[str, str]:
 
 
 def _with_ways(scenario: Scenario, hosts: Sequence[str]) -> Compiled:
-    """The compiled scenario without the flow that it has where it lists none, and with a way between every two of these
-    hosts: as a probe that sends nothing.
-    """
+    """The compiled scenario without the default flow of a scenario that lists none, and with a path between every two
+    of these hosts, as a probe that sends nothing."""
     own = scenario.to_dict().get("probes", [])
     ways = [{"from": one, "to": other, "interval": "1 s", "count": 1} for one, other in combinations(hosts, 2)]
     routed = scenario.set({"probes": [*own, *ways]}).compile()
@@ -197,7 +199,7 @@ def _hosts_file(compiled: Compiled, aliases: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class _Order:
-    """What an engine is to do in the directory ``share``."""
+    """The task of an engine in the directory ``share``."""
 
     share: Path
     compiled: Compiled
@@ -208,7 +210,8 @@ class _Order:
     look: Callable[..., None]
 
     def prepare(self, place: Place, prefix: str, control: str | None, called: Mapping[str, str]) -> None:
-        """Writes the task. ``control`` and ``called``: what the kernel there calls ``cc``, and the flows' controls."""
+        """Writes the task. ``control`` and ``called`` are that kernel's names for ``cc`` and for the flows'
+        controls."""
         from sawtooth.testbed import outcome
 
         programs = {**self.task, "control": control}
@@ -225,7 +228,7 @@ class _Order:
 
 
 def _on_kernel(order: _Order) -> float:
-    """The processor time that the guest took."""
+    """Runs the task in a guest and returns the processor time that it took."""
     from sawtooth.engines import kernel
     from sawtooth.testbed.place import Place
 
@@ -237,7 +240,7 @@ def _on_kernel(order: _Order) -> float:
 
 
 def _on_netns(order: _Order) -> None:
-    """In real time, in namespaces of this host."""
+    """Runs the task in real time, in namespaces of this host."""
     from sawtooth.engines import netns
     from sawtooth.testbed import survey
     from sawtooth.testbed.apply import remove
@@ -258,7 +261,7 @@ def _on_netns(order: _Order) -> None:
 
 
 class _Output:
-    """What a program printed, as it comes."""
+    """Passes on a program's output as it arrives."""
 
     def __init__(self, share: Path, number: int, told: Callable[[int, bytes, bytes], None] | None) -> None:
         self._files = [share / f"program-{number}.{ending}" for ending in ("out", "err")]
@@ -319,8 +322,9 @@ def _bytes(path: Path) -> bytes:
 
 
 def _connections(share: Path, names: Sequence[str], groups: Mapping[int, int]) -> DataFrame:
-    """Rows of one interval's end, host and connection; times in seconds, rates in bit/s. A connection that ended has a
-    last row with the state ``close``, of which the kernel tells less: control and program are of the rows before.
+    """One row per interval, host and connection; times in seconds, rates in bit/s. A connection that ended has a last
+    row with the state ``close``, which the kernel reports with fewer values: control and program come from earlier
+    rows.
     """
     import pandas as pd
 

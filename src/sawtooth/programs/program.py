@@ -1,4 +1,4 @@
-"""Program: one command on one host, and when others may count on it."""
+"""Program: one command on one host, and when it is ready for others."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 class Program:
     """A command that runs on a host of the scenario.
 
-    ``command`` is a list of words, or a text for ``/bin/sh -c``. ``ready`` makes it a server: the programs after it
-    start when it is ready, and it ends with the run. It is ``"listening"`` (on any new port), ``"port 8000"``, or a
-    text that its output has. ``start`` is a time after the run's begin, such as ``"2 s"``, instead of the place in the
-    list. ``directory`` is its working directory (the caller's); ``environment`` is added to PATH, HOME and LC_ALL;
-    ``stdin`` is what it reads. ``collect``: patterns of files to bring back from the host when the run is over.
+    - ``command``: a list of words, or a text for ``/bin/sh -c``.
+    - ``ready`` makes it a server: the programs after it start when it is ready, and it ends with the run.
+      ``"listening"`` (on any new port), ``"port 8000"``, or a text in its output.
+    - ``start``: a time after the run's start, such as ``"2 s"``, instead of the place in the list.
+    - ``directory``: its working directory (default: the caller's). ``environment`` is added to PATH, HOME and LC_ALL.
+      ``stdin`` is its input.
+    - ``collect``: patterns of files to bring back from the host after the run.
     """
 
     host: str
@@ -38,7 +40,7 @@ class Program:
     collect: Sequence[str] = ()
 
     def words(self) -> list[str]:
-        """What is executed."""
+        """The words to execute."""
         return ["/bin/sh", "-c", self.command] if isinstance(self.command, str) else [str(one) for one in self.command]
 
     def shown(self) -> str:
@@ -48,9 +50,8 @@ class Program:
         return self.command if isinstance(self.command, str) else shlex.join(self.words())
 
     def task(self, field: str) -> dict[str, Any]:
-        """As ``testbed.programs`` takes it; ``field`` names it in errors. Raises InputError ``bad-program``, or what a
-        bad ``start`` raises.
-        """
+        """The form that ``testbed.programs`` uses; errors name ``field``. Raises InputError ``bad-program``, and what a
+        bad ``start`` raises."""
         if not self.words() or not self.words()[-1].strip():
             raise InputError("bad-program", "there is no command", field=field, fix='write one, like "curl -s server"')
         if self.ready is not None and self.start is not None:

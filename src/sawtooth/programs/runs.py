@@ -1,4 +1,4 @@
-"""One run of many, as a row: what a worker process does for ``sawtooth exec`` with several controls or seeds."""
+"""One run of many as a row: the work of a worker process for ``sawtooth exec`` with several controls or seeds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task:
-    """The last of ``programs`` is measured: ``measures`` are places in its output, by name."""
+    """The last of ``programs`` is measured; ``measures`` names places in its output."""
 
     scenario: Scenario
     programs: Sequence[Program]
@@ -26,9 +26,8 @@ class Task:
 
 
 def row(task: Task) -> dict[str, Any]:
-    """``cc``, ``seed``, ``status`` (124: time was up), ``seconds`` from start to end, and the measures; None for what
-    there is none of. Raises SawtoothError as ``execute`` does.
-    """
+    """``cc``, ``seed``, ``status`` (124: time ran out), ``seconds`` from start to end, and the measures; None for
+    missing ones. Raises SawtoothError as ``execute`` does."""
     last = execute(task.scenario, task.programs, cc=task.cc, **task.options).programs[-1]
     found: dict[str, Any] = {
         "cc": task.cc,

@@ -1,4 +1,4 @@
-"""A run with programs, on disk: what they printed, and tables as Parquet."""
+"""Saves a run with programs: their output, and tables as Parquet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMAT = 1
 def save(done: Execution, scenario: Scenario, directory: Path) -> None:
     """Writes ``exec.json``, ``program-N.out`` and ``.err``, ``connections.parquet`` and the tables of every run.
 
-    Raises SawtoothError ``unwritable-output``, also where the directory exists, or ``disk-full``.
+    Raises SawtoothError ``disk-full``, or ``unwritable-output`` (also if the directory exists).
     """
     with new_directory(directory) as aside:
         with writing(aside):

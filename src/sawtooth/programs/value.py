@@ -1,4 +1,4 @@
-"""A number out of what a program printed: by a JSON pointer (RFC 6901) or a regular expression."""
+"""Extracts a number from a program's output: by a JSON pointer (RFC 6901) or a regular expression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIX = 'write "stdout:/time_total", a JSON pointer, or "stdout:([0-9.]+) Mbits",
 def value_of(wanted: str, stdout: str, stderr: str, *, field: str = "measure") -> float:
     """The number that ``wanted`` names: ``stdout:/a/0/b`` in JSON, or ``stderr:REGEX`` with one group, its last match.
 
-    Raises InputError ``bad-measure``: where it is not written so, or the output has no such number.
+    Raises InputError ``bad-measure`` if ``wanted`` has another form, or the output has no such number.
     """
     stream, colon, place = wanted.partition(":")
     if not colon or stream not in _STREAMS or not place:

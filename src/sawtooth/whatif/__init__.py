@@ -1,4 +1,5 @@
-"""What would another congestion control give on this path? An estimate from one measurement, replayed in ``sim``."""
+"""What if: estimates the path from one measurement, and predicts in ``sim`` what other congestion controls would
+get."""
 
 from sawtooth.whatif.estimate import Estimate
 from sawtooth.whatif.estimated import Estimated

@@ -1,4 +1,4 @@
-"""What a capture says of one of its connections, and the path behind it, as the core estimates it."""
+"""Reads one connection of a capture, and the path that the core estimates from it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LIMITS = {"application": "application", "receive_window": "receive window"}
 
 
 def from_capture(path: str | Path, *, connection: int | None = None) -> Observed:
-    """The connection of that index, or the one with the most bytes, in the direction that has more data.
+    """The connection with that index, or the one with most bytes, in the direction with more data.
 
-    Raises SawtoothError: ``not-a-measurement`` (no connection carries data, or its acknowledgements are not there),
-    ``no-such-connection``, and as ``sawtooth.read_capture``.
+    Raises SawtoothError: ``not-a-measurement`` (no connection carries data, or its acknowledgements are missing),
+    ``no-such-connection``, and as ``sawtooth.read_capture`` does.
     """
     from sawtooth.capture import read_capture
 

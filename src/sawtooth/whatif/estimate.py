@@ -1,4 +1,4 @@
-"""Estimate: the path behind an observed transfer, each quantity with its interval and how it was got."""
+"""Estimate: the path behind an observed transfer. Each quantity has its interval and a note on how it was obtained."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from sawtooth.whatif.observed import Observed
 
 UNKNOWN_QUEUE_BDP = (0.2, 1.0, 4.0)
 FASTER = 5.0
-"""How far above a lower bound the replay tries."""
+"""How far above a lower bound the replay tries, as a factor."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The path and what the hosts add to it.
+    """The estimated path, and the limits that the hosts add.
 
-    ``rate`` in bit/s of Ethernet frames as Linux counts them, ``rtt`` (propagation only) in s, ``queue`` in packets,
-    ``loss`` and ``ack_loss`` as shares; ``burst`` is the mean length of a burst of losses in packets, ``burst_loss``
-    the share of these that is lost. ``window`` is what the hosts let be in flight, in bytes, where that was a limit.
-    ``by_replay``: the input leaves the loss open between bounds, and the replay keeps what reproduces the observation.
+    ``rate`` is in bit/s of Ethernet frames as Linux counts them; ``rtt`` in s (propagation only); ``queue`` in packets;
+    ``loss`` and ``ack_loss`` are shares. ``burst`` is the mean length of a loss burst in packets, ``burst_loss`` the
+    share of its packets that is lost. ``window`` is the data in bytes that the hosts allow in flight, if that was a
+    limit. ``by_replay``: the input gives only bounds for the loss, and the replay keeps the values that reproduce the
+    observation.
     """
 
     rate: Estimated
@@ -39,7 +40,7 @@ class Estimate:
 
     @property
     def quantities(self) -> dict[str, Estimated]:
-        """Those that are known, by name, in the order of the text."""
+        """The known quantities by name, in the order of the text."""
         named = {
             "rate": self.rate,
             "rtt": self.rtt,
@@ -69,17 +70,18 @@ def no_ack_loss(how: str) -> Estimated:
 
 
 def window_limit(observed: Observed) -> Estimated | None:
-    """What the receive window or the send buffer let be in flight, where the transfer waited for it."""
+    """The data in flight that the receive window or the send buffer allowed, if the transfer waited for it."""
     return next((limit for limit, _ in _hosts(observed)), None)
 
 
 def beyond_window(observed: Observed) -> tuple[str, ...]:
-    """What stays open because hosts, not the path, held the transfer back."""
+    """Quantities that stay unknown because the hosts, not the path, limited the transfer."""
     return tuple(said for _, said in _hosts(observed))
 
 
 def _hosts(observed: Observed) -> list[tuple[Estimated, str]]:
-    """Of each host that held the transfer back: what it let be in flight, in bytes, and what that leaves open."""
+    """For each host that limited the transfer: the data in bytes that it allowed in flight, and what stays unknown
+    because of it."""
     from sawtooth import _core
 
     flight = None
@@ -98,7 +100,8 @@ def _hosts(observed: Observed) -> list[tuple[Estimated, str]]:
 
 
 def poisson_interval(count: int) -> tuple[float, float]:
-    """The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2), with 0 at the low end of none."""
+    """The middle 90% of the mean of a Poisson count: Jeffreys' gamma(count + 1/2); the low end is 0 if ``count`` is
+    0."""
     from sawtooth import _core
 
     return _core.poisson_interval(count)

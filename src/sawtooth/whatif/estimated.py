@@ -1,4 +1,4 @@
-"""Estimated: one quantity with its 90% interval, and in a sentence how it was got."""
+"""Estimated: one quantity with its 90% interval, and a sentence on how it was obtained."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ if TYPE_CHECKING:
     import numpy as np
 
 Z90 = 1.6448536269514722
-"""Standard deviations from the middle of a normal distribution to either end of its middle 90%."""
+"""Standard deviations from the center of a normal distribution to either end of its middle 90%."""
 NONE_COUNTED = 1e-3
-"""Where none was counted, shares from this part of the high end up to it are taken, all powers of ten alike."""
+"""If no event was counted, shares are drawn log-uniformly from this part of the high end up to it."""
 Bound = Literal["", "at least", "at most"]
 
 
 @dataclass(frozen=True)
 class Estimated:
-    """``low`` to ``high`` is a 90% interval around ``value``. With a ``bound`` only one end of it was measured; the
-    other says how far the replay tries.
-    """
+    """``low`` to ``high`` is a 90% interval around ``value``. With a ``bound`` only one end was measured; the other is
+    how far the replay tries."""
 
     value: float
     low: float
@@ -30,11 +29,11 @@ class Estimated:
 
     @classmethod
     def exact(cls, value: float, how: str) -> Estimated:
-        """Something that was told, or has no spread."""
+        """A value that was given, or that has no spread."""
         return cls(value, value, value, how)
 
     def draw(self, rng: np.random.Generator) -> float:
-        """One value at random: log-normal, each side with its own width; log-uniform where there is only a bound."""
+        """Draws one value: log-normal with a separate width on each side; log-uniform if there is only a bound."""
         if self.low == self.high:
             return self.value
         if self.low <= 0:
@@ -46,9 +45,8 @@ class Estimated:
         return self.value * math.exp(math.log(end / self.value) * abs(z) / Z90)
 
     def _from_zero(self, rng: np.random.Generator) -> float:
-        """A share that may be nothing: uniform where only bounded; log-uniform where none was counted; else normal
-        with its own width on each side, never below 0.
-        """
+        """Draws a share that may be zero: uniform if only bounded; log-uniform if none was counted; otherwise normal
+        with a separate width on each side, never below 0."""
         if self.bound:
             return float(rng.uniform(self.low, self.high))
         if self.value == 0:
@@ -58,7 +56,7 @@ class Estimated:
         return max(0.0, self.value + abs(z) / Z90 * (end - self.value))
 
     def toward(self, other: Estimated, part: float) -> Estimated:
-        """Between this and ``other``, each of its ends by its logarithm: this at 0, the other one at 1."""
+        """Interpolates between this (``part`` 0) and ``other`` (1), each end on a logarithmic scale."""
         if part <= 0 or part >= 1:
             return other if part >= 1 else self
         pairs = ((self.value, other.value), (self.low, other.low), (self.high, other.high))
@@ -68,7 +66,7 @@ class Estimated:
         )
 
     def above(self, floor: float) -> Estimated:
-        """The same where nothing of it may be below ``floor``."""
+        """The same estimate, with nothing below ``floor``."""
         return replace(self, value=max(self.value, floor), low=max(self.low, floor), high=max(self.high, floor))
 
     def describe(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which way leads from an observation to its path: the core's estimate, the numbers that were given, or its sums."""
+"""Chooses how a path is estimated: by the core from a capture, from the numbers given, or from totals."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sawtooth.whatif.summed import from_sums
 
 
 def estimate(observed: Observed) -> Estimate:
-    """The path that an observation speaks of. Raises SawtoothError ``not-a-measurement``, and as ``Observed.check``."""
+    """The path behind an observation. Raises SawtoothError ``not-a-measurement``, and as ``Observed.check`` does."""
     observed.check()
     if observed.path is not None:
-        # Only with a known control a replay can tell.
+        # A replay can only decide with a known control.
         return replace(observed.path, by_replay=observed.path.by_replay and observed.cc is not None)
     if observed.given:
         return _given(observed)

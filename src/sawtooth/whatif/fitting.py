@@ -1,8 +1,8 @@
-"""Fitting: of paths drawn from what an estimate leaves open, those whose replay looks like what was observed.
+"""Fitting: among paths drawn from an estimate, keeps those whose replay resembles the observation.
 
-This is approximate Bayesian computation, in two rounds of population Monte Carlo (Beaumont et al., Biometrika 96,
-2009). What is kept has new seeds: the luck of the window that was observed is not that of another transfer, and an
-interval has to hold both that and what is not known of the path.
+This is approximate Bayesian computation in two rounds of population Monte Carlo (Beaumont et al., Biometrika 96, 2009).
+The kept paths get new seeds: the chance in the observed window is not that of another transfer, and an interval must
+cover both that chance and the uncertainty of the path.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ if TYPE_CHECKING:
 
 ROUNDS = 2
 TRIED = 4
-"""Paths of a round, for each that is kept."""
+"""Paths tried per round, for each path that is kept."""
 RUNS = ROUNDS * TRIED
-"""Of the observed control, for each draw."""
+"""Runs of the observed control, per draw."""
 AGAIN = 8
-"""Replays of one path, that say how much its windows differ."""
+"""Replays of one path, which show how much its windows vary."""
 RESOLVED = (0.003, 0.5, 0.005, 0.01)
-"""How finely goodput, the root of the count of retransmissions, mean and largest round trip are compared at best."""
+"""The finest comparison of goodput, square root of the number of retransmissions, mean and largest round trip."""
 PART = 0.05
-"""Beyond either end of an interval."""
+"""Probability beyond either end of an interval."""
 FEWEST = round(1 / PART) - 1
-"""Runs whose order has such an end: below, it is beyond all of them."""
+"""Runs needed for an interval by rank; with fewer, its end is beyond all of them."""
 
 
 def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed: int) -> list[Drawn]:
-    """So many paths. ``observed`` has a control that can be replayed, goodput, segments, retransmissions, and the mean
-    and the largest of its smoothed round trips.
-    """
+    """Returns ``draws`` paths. ``observed`` needs a control that can be replayed, goodput, segments, retransmissions,
+    and the mean and the largest smoothed round trip."""
     import numpy as np
 
     assert observed.cc is not None
@@ -48,7 +47,7 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
     paths = draw(estimate, count, seed)
     tried = _looks(observed, runs.of(paths, observed.cc))
     seen = _seen(observed)
-    # First by how much all of them differ, to find a path on which windows are like this one.
+    # First weighted by how much all paths differ, to find one whose windows resemble this one.
     spread = 1.4826 * np.median(np.abs(tried - np.median(tried, axis=0)), axis=0)
     like = paths[int(np.argmin(_square(tried - seen, np.maximum(spread, RESOLVED))))]
     luck = runs.of([replace(like, seed=_seed(seed, count + at)) for at in range(AGAIN)], observed.cc)
@@ -62,14 +61,14 @@ def fit(observed: Observed, estimate: Estimate, runs: Runs, *, draws: int, seed:
             break
         paths, weight = _about(kept, weight, box, count, _seed(seed, number * (count + AGAIN)), rng)
         tried = _looks(observed, runs.of(paths, observed.cc))
-    # In equal steps through the weights: each path about as often as it weighs.
+    # Equal steps through the weights: each path is chosen about as often as its weight says.
     chosen = np.searchsorted(np.cumsum(weight), (np.arange(draws) + 0.5) / draws)
     begin = ROUNDS * (count + AGAIN)
     return [replace(kept[at], seed=_seed(seed, begin + new)) for new, at in enumerate(chosen.clip(0, draws - 1))]
 
 
 def _seed(seed: int, at: int) -> int:
-    """As ``draw`` numbers them, which has taken the first."""
+    """Seeds in the numbering of ``draw``, which has used the first ones."""
     return seed * 1000 + at
 
 
@@ -77,7 +76,7 @@ _NAMES = ("rate_bps", "rtt_s", "queue", "loss")
 
 
 def _box(estimate: Estimate) -> NDArray[np.float64]:
-    """Within which paths are drawn: low ends and high ends."""
+    """The box in which paths are drawn: low ends and high ends."""
     import numpy as np
 
     of = [estimate.rate, estimate.rtt, estimate.queue, estimate.loss]
@@ -86,7 +85,7 @@ def _box(estimate: Estimate) -> NDArray[np.float64]:
 
 
 def _coordinate(name: str, value: float) -> float:
-    """In which an estimate with a bound is drawn evenly."""
+    """The coordinate in which an estimate with a bound is drawn uniformly."""
     return value if name == "loss" else math.log(value)
 
 
@@ -98,9 +97,7 @@ def _about(
     seed: int,
     rng: np.random.Generator,
 ) -> tuple[list[Drawn], NDArray[np.float64]]:
-    """New paths around those that were kept, with twice their variance, and how much each weighs since it is there that
-    they were looked for.
-    """
+    """Draws new paths around the kept ones, with twice their variance, and the importance weight of each."""
     import numpy as np
 
     centres = np.array([[_coordinate(name, getattr(one, name)) for name in _NAMES] for one in kept])
@@ -126,9 +123,8 @@ def _square(apart: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[n
 
 
 def _looks(observed: Observed, found: Sequence[Replayed]) -> NDArray[np.float64]:
-    """What a window tells, a row each: rates and times by their logarithm, a count by its root, whose noise is alike
-    everywhere.
-    """
+    """The features of a window, one row each: rates and times by logarithm, a count by its square root, whose noise is
+    the same everywhere."""
     import numpy as np
 
     return np.array([_row(observed, one) for one in found])
@@ -147,7 +143,7 @@ def _seen(observed: Observed) -> NDArray[np.float64]:
 
 def _row(observed: Observed, one: Replayed) -> tuple[float, ...]:
     count = one.retransmitted * (observed.segments or 1)
-    # Of a Poisson count the doubled root has a deviation of one.
+    # Twice the square root of a Poisson count has a standard deviation of one.
     return (
         math.log(max(one.goodput_bps, 1.0)),
         2 * math.sqrt(count),
@@ -157,9 +153,8 @@ def _row(observed: Observed, one: Replayed) -> tuple[float, ...]:
 
 
 def predicted(cc: str, found: Sequence[Replayed]) -> Answer:
-    """The median of the runs, and the interval that holds one transfer more with 90%: by their order where they are
-    enough for that, else Student's of their logarithms.
-    """
+    """The median of the runs, and an interval that contains one more transfer with 90%: by rank if there are enough
+    runs, otherwise by Student's t on their logarithms."""
     import numpy as np
 
     goodput = np.array([one.goodput_bps for one in found])
@@ -173,7 +168,8 @@ def predicted(cc: str, found: Sequence[Replayed]) -> Answer:
 
 
 def beyond(goodput: NDArray[np.float64], part: float) -> float:
-    """What the share ``part`` of further draws is below: of n draws the k-th has k / (n + 1) below it (Weibull)."""
+    """The value below which the share ``part`` of further draws lies: the k-th of n draws has k / (n + 1) below it
+    (Weibull)."""
     import numpy as np
 
     return float(np.quantile(goodput, part, method="weibull"))

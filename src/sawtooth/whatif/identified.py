@@ -1,4 +1,4 @@
-"""Which congestion control a capture shows, as far as a replay can use it."""
+"""Decides which congestion control of a capture can be replayed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from sawtooth.capture.identify.classifier import like
 from sawtooth.whatif.observed import CONTROLS
 
 LIKELY = 0.8
-"""Of the control itself. Below it, one self-test in five or more would be of a wrong control."""
+"""Least probability of the control. Below it, one self-test in five or more would use a wrong control."""
 COMMONER = 3.0
-"""How much likelier each of the controls to replay is, in the field, than each other; identify takes all for as likely.
-"""
+"""Prior: how much likelier each replayable control is than any other; ``identify`` takes all as equally likely."""
 
 
 def identified(found: Identification) -> tuple[str | None, str]:
-    """The control to replay, None where none of them is likely, and in words what was identified."""
+    """The control to replay (None if none is likely), and the identification in words."""
     if found.unknown is not None:
         return None, f"not identified: {found.unknown}"
     weighed = [(share * (COMMONER if name in CONTROLS else 1.0), name) for name, share in found.names]

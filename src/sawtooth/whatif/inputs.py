@@ -1,4 +1,4 @@
-"""Which program wrote an input, and what it says: a capture, iperf3's JSON or the text of ss."""
+"""Recognizes an input and reads it: a capture, iperf3's JSON or the text of ss."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _FIX = "give a capture (pcap, pcapng), what iperf3 -J printed, or what ss -tin p
 
 
 def observe(path: str | Path, *, connection: str | None = None) -> Observed:
-    """What a file says; "-" is standard input. ``connection`` chooses one: the index in a capture, part of the
-    addresses in what ss printed.
+    """Reads a measurement from a file; "-" is standard input. ``connection`` selects one: the index in a capture, or
+    part of the addresses in ss's output.
 
     Raises SawtoothError: ``file-not-found``, ``file-unreadable``, ``not-a-measurement``, ``unknown-name``,
-    ``no-such-connection``, ``bad-usage``, ``application-limited``, and as ``sawtooth.read_capture``.
+    ``no-such-connection``, ``bad-usage``, ``application-limited``, and as ``sawtooth.read_capture`` does.
     """
     with _readable(str(path)) as file:
         try:
@@ -92,7 +92,7 @@ def _capture(path: str, connection: str | None) -> Observed:
 
 @contextmanager
 def _readable(path: str) -> Iterator[str]:
-    """A name that can be opened more than once: standard input goes to a file of its own first."""
+    """A name that can be opened more than once: standard input is first copied to a file."""
     if path != "-":
         regular(path)
         yield path

@@ -1,4 +1,4 @@
-"""What iperf3's JSON (``iperf3 -J``, either end) says of a transfer; streams that ran side by side count as one."""
+"""Reads a transfer from iperf3's JSON (``iperf3 -J``, either end). Parallel streams count as one."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ if TYPE_CHECKING:
 
 TARGET_MET = 0.97
 WINDOW_FILLED = 0.9
-"""Of the offered window that was on its way at the median round trip: then the transfer waited for it."""
+"""If this share of the offered window was in flight at the median round trip, the transfer waited for the window."""
 _LONGER_S = 0.5
-"""What an interval that counts takes at least: the last one may be a stub."""
+"""Shortest interval that counts, in seconds: the last one may be very short."""
 _MOST_INTERVALS = 4000
-"""Looked at for the fastest of all runs of intervals, whose number grows with the square; more are joined."""
+"""Most intervals among which the fastest sequence is searched, since the work grows with the square; more are merged.
+"""
 
 
 class _Report(foreign.Record):
-    """An object of iperf3's."""
+    """A JSON object in iperf3's report."""
 
     def wrong(self, message: str) -> InputError:
         return _refused(f"this JSON is not a whole TCP report of iperf3: {message}")
 
     def needed(self, name: str) -> _Report:
-        """An object that is there in every report."""
+        """An object that every report has."""
         found = self.record(name)
         if found is None:
             raise self.wrong(f'there is no "{name}"')
         return found
 
     def optional(self, name: str) -> _Report:
-        """An object, an empty one where it is absent."""
+        """An optional object; empty if it is absent."""
         return self.record(name) or self.part({})
 
 
@@ -62,11 +63,11 @@ def _read(report: _Report) -> Observed:
     if asked.text("protocol") != "TCP":
         raise _refused(f"this is a test of {asked.text('protocol')[:20] or 'nothing known'}, not of TCP")
     received, sent = end.optional("sum_received"), end.optional("sum_sent")
-    # Only the receiver knows what arrived; a server killed early leaves its client with zeros.
+    # Only the receiver knows what arrived; if the server was killed early, the client reports zeros.
     total = received if received.number("bytes", 0, least=0) else sent
     if not total.number("bytes", 0, least=0):
         raise _refused("no data went over it")
-    # A receiving end's intervals are of what arrived; those of a sending end are of what its socket took.
+    # A receiver's intervals count what arrived, a sender's what its socket accepted.
     looks = report.records("intervals")
     intervals = [one for look in looks if not (one := look.needed("sum")).values.get("omitted")]
     streams = [one for look in looks for one in look.records("streams") if not one.values.get("omitted")]
@@ -82,7 +83,7 @@ def _read(report: _Report) -> Observed:
     goodput, duration = total.number("bits_per_second", least=0), total.number("seconds", least=0)
     ends = [stream.optional("sender") for stream in end.records("streams")]
     rtts, lowest, highest = _seconds(streams, "rtt"), _seconds(ends, "min_rtt"), _seconds(ends, "max_rtt")
-    # Versions from 3.10 on print the window that the receiver offered.
+    # Versions from 3.10 print the window that the receiver offered.
     window = int(max((stream.number("snd_wnd", 0, least=0) for stream in streams), default=0))
     filled = bool(rtts and window and goodput / count * float(np.median(rtts)) / 8 >= WINDOW_FILLED * window)
     waited = {"receive window": 1.0} if filled else {}
@@ -112,14 +113,13 @@ def _read(report: _Report) -> Observed:
 
 
 def _seconds(records: list[_Report], name: str) -> list[float]:
-    """Times that are there and not 0, which iperf3 writes in µs."""
+    """The times that are present and not 0; iperf3 writes µs."""
     return [value / 1e6 for one in records if (value := one.number(name, 0, least=0))]
 
 
 def _fastest(took: NDArray[np.float64], rates: NDArray[np.float64], arrived: _Report, sent: _Report) -> float | None:
-    """Payload bit/s that got through at least, over the intervals in a row that show most: of what the socket took in,
-    the part may have stayed in the send buffer that was there at the end.
-    """
+    """A lower bound of the rate that got through, in payload bit/s: the best over consecutive intervals. Of what the
+    socket accepted, the final content of the send buffer may not have been sent."""
     import numpy as np
 
     kept = max(0.0, sent.number("bytes", 0, least=0) - arrived.number("bytes", 0, least=0))
@@ -134,7 +134,7 @@ def _fastest(took: NDArray[np.float64], rates: NDArray[np.float64], arrived: _Re
 
 
 def _spans(parts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of parts in a row: from the one before each row to the one before each column."""
+    """Sums of consecutive parts: from each row's index to each column's."""
     import numpy as np
 
     total = np.concatenate([[0.0], np.cumsum(parts)])
@@ -142,6 +142,6 @@ def _spans(parts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _limited(asked: _Report, goodput: float, streams: int) -> dict[str, float]:
-    """A transfer that met the rate it was told to keep was limited by that, not by the path."""
+    """A transfer that reached its configured rate was limited by that rate, not by the path."""
     target = asked.number("target_bitrate", 0, least=0) * streams
     return {"application": 1.0} if target and goodput >= TARGET_MET * target else {}

@@ -1,4 +1,4 @@
-"""What plain numbers say: a path that somebody knows already."""
+"""A path given as plain numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def from_numbers(
     duration: str = "30 s",
     cc: str | None = None,
 ) -> Observed:
-    """Text with units, as in a scenario file. Raises SawtoothError as their parsing does, with the field."""
+    """Quantities as text with units, as in a scenario file. Raises SawtoothError as the parser does, with the field."""
     with _of("rate"):
         bps = Rate.parse(rate).bps
     with _of("rtt"):
@@ -63,7 +63,7 @@ def from_numbers(
 
 @contextmanager
 def _of(field: str) -> Iterator[None]:
-    """What is wrong in it is wrong with this field."""
+    """Adds this field to errors."""
     try:
         yield
     except SawtoothError as error:
@@ -71,7 +71,7 @@ def _of(field: str) -> Iterator[None]:
 
 
 def _packets(queue: Queue, bps: int, rtt_s: float, frame_bytes: int) -> float:
-    """As the scenario format counts them, in whole full frames, at least one."""
+    """Counts like the scenario format: in whole full frames, at least one."""
     amount = queue.amount
     if queue.unit == "bdp":
         amount *= Fraction(bps) * Fraction(rtt_s) / 8 / frame_bytes

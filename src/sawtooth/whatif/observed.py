@@ -1,4 +1,4 @@
-"""Observed: what a measurement says of one bulk transfer, whatever program wrote it down."""
+"""Observed: what a measurement says about one bulk transfer, whatever program produced it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sawtooth.whatif.estimated import Estimated
 
 CONTROLS = tuple(name for name in controls() if name not in ("dctcp", "prague"))
-"""What can be replayed. Where nothing is marked DCTCP and Prague are Reno, and no measurement tells of marks."""
+"""Controls that can be replayed. Without marks DCTCP and Prague are Reno, and no measurement shows marks."""
 _PLAUSIBLE = {
     **dict.fromkeys(("goodput_bps", "delivery_bps", "standing_bps", "bottleneck_bps"), 1e13),
     **dict.fromkeys(("rtt_handshake_s", "rtt_min_s", "rtt_mean_s", "rtt_max_s"), 3600.0),
@@ -27,21 +27,23 @@ _PLAUSIBLE = {
     "window_bytes": 1e13,
     "connections": 100_000,
 }
-"""What no transfer has more of; the limits of scenarios, where they have one."""
+"""Upper limits of plausible values; the limits of scenarios where they exist."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One bulk transfer. What an input does not say is None; each ``how`` of an estimate names what was used.
+    """One bulk transfer; values that the input does not contain are None.
 
-    ``goodput_bps`` is payload over ``duration_s``. ``from_start``: slow start is part of it; ``since_data``: the
-    handshake before it is not. ``segments`` of data were sent, ``retransmits`` of them again. ``cc_how`` says where
-    ``cc`` is from, or why it is not known. ``limited`` has shares of the time by cause: "application", "receive
-    window", "send buffer". ``rates_bps`` are payload rates of equal intervals; ``delivery_bps`` is the fastest that
-    data arrived for sure, ``standing_bps`` how fast it did while a queue stood, as sure as ``standing`` (0 to 1),
-    ``bottleneck_bps`` what a sender with
-    BBR takes for the bottleneck's. ``given`` are properties of the path that were told, not measured; ``path`` is what
-    the core estimated of a capture. ``problems`` say what of the input is damaged or was left out.
+    - ``goodput_bps`` is payload over ``duration_s``. ``from_start``: it includes slow start. ``since_data``: it
+      excludes the handshake.
+    - ``segments`` of data were sent, of which ``retransmits`` were retransmissions.
+    - ``cc_how`` says how ``cc`` is known, or why it is not.
+    - ``limited``: shares of the time by cause: "application", "receive window", "send buffer".
+    - ``rates_bps``: payload rates of equal intervals. ``delivery_bps``: the fastest certain rate of arrival.
+      ``standing_bps``: that rate while a queue stood, with the certainty ``standing`` (0 to 1). ``bottleneck_bps``: the
+      bottleneck's rate as a BBR sender estimates it.
+    - ``given``: properties of the path that the user gave. ``path``: the core's estimate from a capture.
+    - ``problems``: what is damaged in the input or was left out.
     """
 
     source: str
@@ -75,18 +77,18 @@ class Observed:
 
     @property
     def frame_bytes(self) -> int:
-        """A full segment's Ethernet frame as Linux counts it: what the scenario's rate is counted in."""
+        """The Ethernet frame of a full segment as Linux counts it, in bytes; the scenario's rate counts these."""
         return frames.frame_bytes(self.mss, timestamps=self.timestamps)
 
     @property
     def retransmitted(self) -> float | None:
-        """The share of segments that were sent again."""
+        """The share of segments that were retransmitted."""
         if self.segments is None or self.retransmits is None:
             return None
         return self.retransmits / max(self.segments, 1)
 
     def check(self) -> None:
-        """Refuses what no estimate can come from.
+        """Refuses an observation from which nothing can be estimated.
 
         Raises SawtoothError: ``too-short``, ``application-limited``, ``not-a-measurement``.
         """
@@ -109,7 +111,7 @@ class Observed:
             raise InputError(code, message, fix=fix)
 
     def describe(self) -> dict[str, Any]:
-        """As JSON values; what is not known is null."""
+        """As JSON values; unknown values are null."""
         return {
             "source": self.source,
             "what": self.what,

@@ -1,4 +1,4 @@
-"""Replay: the estimated path drawn at random within its uncertainty, and simulated with each congestion control."""
+"""Replay: draws paths from the estimate and simulates each congestion control on them."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ if TYPE_CHECKING:
 DRAWS = 24
 FEWEST_DRAWS = 8
 CANDIDATES = 4
-"""So many times the draws are tried where the loss is found by replay; the nearest are kept."""
+"""If the loss is found by replay, this many times the draws are tried; the nearest are kept."""
 PACKETS = 200e6
-"""Simulated packets that a whole answer may take: a minute or two of one core. Fast paths get fewer draws."""
+"""Simulated packets for a whole answer: one or two minutes of one core. Fast paths get fewer draws."""
 LONGEST_S = 60.0
 WARMUP_S = 8.0
-"""Before the measured part of a replay, where the observation did not see the transfer's start."""
+"""Seconds before the measured part of a replay, if the observation does not include the transfer's start."""
 MOMENTS = 10
-"""At which a replay's round trip is looked at, as in a window of ``sawtooth watch``."""
+"""Moments at which a replay's round trip is sampled, as in a window of ``sawtooth watch``."""
 AGREES = 0.1
 ROUGHLY = 0.3
 OPEN = 2.0
-"""Beyond this factor, an interval follows the rate that is tried, where only a lower bound of it is known."""
+"""If an interval spans more than this factor and only a lower bound of the rate is known, the answer depends on the
+rate that was tried."""
 WIDEST = 10.0
-"""An interval that spans more than this factor holds everything, and is no test."""
+"""An interval that spans more than this factor contains everything, and is no test."""
 WINDOW_SHARE = 162 / 256
-"""Of a receive buffer that becomes window at full segments on Linux 6.12 (``tcp_win_from_space``, veth frames)."""
+"""The part of a receive buffer that becomes window with full segments on Linux 6.12 (``tcp_win_from_space``, veth
+frames)."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one congestion control gets: medians over the draws, and the middle 90% of them.
+    """What one congestion control gets: median and middle 90% over the draws.
 
-    Each draw is one run, so the interval holds what is not known of the path and the luck of one transfer. ``open``: it
-    follows the bottleneck's rate, of which only a lower bound is known, so that only ``low_bps`` is.
+    Each draw is one run, so the interval covers the uncertainty of the path and the chance in one transfer. ``open``:
+    the answer depends on the bottleneck's rate, of which only a lower bound is known; only ``low_bps`` is valid.
     """
 
     cc: str
@@ -68,10 +70,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """The observed congestion control, replayed, against what was observed.
+    """The observed congestion control, replayed, compared with the observation.
 
     ``verdict``: "agrees" (within 10% or the interval), "roughly" (within 30%), "fails", "fitted" (the loss was chosen
-    so that it agrees) or "none".
+    to make it agree) or "none".
     """
 
     verdict: str
@@ -85,7 +87,7 @@ class SelfTest:
 
 @dataclass(frozen=True)
 class Drawn:
-    """One possible path, and the seed of its runs."""
+    """One possible path, and the seed for its runs."""
 
     seed: int
     rate_bps: float
@@ -98,9 +100,8 @@ class Drawn:
 
 
 class Replayed(NamedTuple):
-    """What one run gave: payload in bit/s, the share of segments sent again, and of the smoothed round trips at moments
-    as far apart as the looks of ``sawtooth watch`` their mean and the largest.
-    """
+    """The result of one run: payload in bit/s, the share of segments retransmitted, and the mean and largest of
+    smoothed round trips sampled as often as ``sawtooth watch`` does."""
 
     goodput_bps: float
     retransmitted: float
@@ -109,7 +110,7 @@ class Replayed(NamedTuple):
 
 
 def draw(estimate: Estimate, count: int, seed: int) -> list[Drawn]:
-    """The same ``seed`` gives the same paths. All runs of a path have its own seed."""
+    """Draws ``count`` paths. The same ``seed`` gives the same paths; all runs of a path use its seed."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -117,7 +118,7 @@ def draw(estimate: Estimate, count: int, seed: int) -> list[Drawn]:
 
 
 def middle(estimate: Estimate, seed: int = 1) -> Drawn:
-    """The path of the estimate's middle values."""
+    """The path with the estimate's middle values."""
     values = estimate.quantities
     chosen = {name: values[name].value for name in ("queue", "loss", "burst", "ack_loss")}
     window = None if estimate.window is None else estimate.window.value
@@ -138,7 +139,7 @@ def _one(estimate: Estimate, rng: np.random.Generator, seed: int) -> Drawn:
 
 
 def scenario(observed: Observed, estimate: Estimate, drawn: Drawn, cc: str) -> Scenario:
-    """One transfer like the observed one over the drawn path; any engine answers it."""
+    """A scenario with one transfer like the observed one over the drawn path, for any engine."""
     warmup = 0.0 if observed.from_start else WARMUP_S
     duration = min(observed.duration_s or LONGEST_S, LONGEST_S) + warmup + _handshake_s(observed, drawn)
     host: dict[str, Any] = {
@@ -169,7 +170,7 @@ def scenario(observed: Observed, estimate: Estimate, drawn: Drawn, cc: str) -> S
 
 
 def _handshake_s(observed: Observed, drawn: Drawn) -> float:
-    """How long a replay has no data at its beginning, where the observed time begins with the first data."""
+    """How long a replay carries no data at first, if the observed time begins with the first data."""
     return drawn.rtt_s if observed.from_start and observed.since_data else 0.0
 
 
@@ -182,11 +183,11 @@ def _share(of_packets: float) -> Loss:
 
 
 def _loss(share: float, burst: float, within: float = 1.0) -> Loss | LossPattern:
-    """Bursts longer than chance makes them need a state: Gilbert's, whose bad state loses the share ``within``."""
+    """A loss process. Bursts longer than chance need a state: Gilbert's, whose bad state loses the share ``within``."""
     if burst <= 1.05 or share <= 0:
         return _share(share)
     leave = 1 / burst
-    # The state takes the share of the packets that is lost over that of its own that is.
+    # The share of packets in the bad state is the total loss divided by the loss within the state.
     taken = min(0.99, share / within)
     model = GilbertElliott(p=_share(min(1.0, taken * leave / (1 - taken))), r=_share(leave), bad=_share(within))
     return LossPattern(gilbert_elliott=model)
@@ -201,9 +202,9 @@ def replay(
     seed: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[SelfTest, list[Answer]]:
-    """Simulates every drawn path with each of ``controls``; ``progress`` gets the share that is done.
+    """Simulates every drawn path with each of ``controls``; ``progress`` receives the share done.
 
-    Two threads or more: the simulator lets go of the interpreter. Raises SawtoothError as the engine ``sim`` does.
+    Uses at least two threads, since the simulator releases the GIL. Raises SawtoothError as the engine ``sim`` does.
     """
     count = affordable(observed, estimate, draws, len(controls) + (CANDIDATES if estimate.by_replay else 0))
     paths = draw(estimate, count * (CANDIDATES if estimate.by_replay else 1), seed)
@@ -223,16 +224,15 @@ def replay(
             results[cc] = runs.of(paths[:count], cc)
     answers = [_answer(cc, found) for cc, found in results.items()]
     test = self_test(observed, answers, fitted=fitted)
-    # What does not reproduce the observation has no number to give.
+    # A control gets no number if the replay does not reproduce the observation.
     told = [answer for cc in controls for answer in answers if answer.cc == cc and test.verdict != "fails"]
     follows = estimate.rate.bound != "" and estimate.rate.high > OPEN * estimate.rate.low
     return test, [replace(one, open=follows and one.high_bps > OPEN * one.low_bps) for one in told]
 
 
 def _rarer(paths: list[Drawn], loss: Estimated) -> list[Drawn]:
-    """Every second path with a loss that is drawn evenly by its logarithm, of which only the high end is known: a full
-    queue may have caused nearly all that was sent again, and one tenth of a loss is another window.
-    """
+    """Gives every second path a log-uniform loss, of which only the high end is known: a full queue may have caused
+    nearly all retransmissions, and a tenth of the loss means another window."""
     if loss.bound != "at most" or loss.low > 0 or loss.high <= 0:
         return paths
     rare = [replace(one, loss=loss.high * NONE_COUNTED ** (1 - one.loss / loss.high)) for one in paths]
@@ -240,7 +240,7 @@ def _rarer(paths: list[Drawn], loss: Estimated) -> list[Drawn]:
 
 
 class Runs:
-    """Simulations side by side, counted for the progress."""
+    """Runs simulations in parallel and counts them for the progress."""
 
     def __init__(
         self,
@@ -254,7 +254,7 @@ class Runs:
         self._stopped = False
 
     def of(self, paths: Sequence[Drawn], cc: str) -> list[Replayed]:
-        """Each path's."""
+        """The results of ``cc`` on each path."""
         found: dict[int, Replayed] = {}
 
         def done(number: int, result: Replayed) -> None:
@@ -263,12 +263,12 @@ class Runs:
             if self._progress is not None:
                 self._progress(min(1.0, self._done / self._total))
 
-        # The simulator lets go of the interpreter.
+        # The simulator releases the GIL.
         fan_out(lambda path: self._run(path, cc), paths, done=done, stop=self._stop, threads=True)
         return [found[number] for number in range(len(paths))]
 
     def _stop(self) -> None:
-        # Ctrl-C comes to one thread; those that simulate look at the flag some times a second.
+        # Ctrl-C reaches one thread only; the simulating threads check this flag several times a second.
         self._stopped = True
 
     def _run(self, path: Drawn, cc: str) -> Replayed:
@@ -293,7 +293,8 @@ class Runs:
 
 
 def affordable(observed: Observed, estimate: Estimate, draws: int, runs: int, packets: float = PACKETS) -> int:
-    """Fewer draws where each is long: of each, so many runs, all counted as lossless transfers, take ``packets``."""
+    """Reduces the draws on long transfers so that all ``runs`` of each, counted as lossless, take at most
+    ``packets``."""
     seconds = min(observed.duration_s or LONGEST_S, LONGEST_S) + (0 if observed.from_start else WARMUP_S)
     window = estimate.window.value * 8 / max(estimate.rtt.value, 1e-4) if estimate.window else math.inf
     each = seconds * min(estimate.rate.value, window) / 8 / observed.frame_bytes
@@ -301,7 +302,7 @@ def affordable(observed: Observed, estimate: Estimate, draws: int, runs: int, pa
 
 
 def _distance(observed: Observed, one: Replayed) -> float:
-    """How far a replay is from the observation: in throughput, and half as much in retransmissions."""
+    """Distance of a replay from the observation: in goodput, plus half as much in retransmissions."""
     assert observed.goodput_bps is not None
     far = abs(math.log(max(one.goodput_bps, 1.0) / observed.goodput_bps))
     if observed.retransmitted is not None:
@@ -320,7 +321,7 @@ def _answer(cc: str, found: Sequence[Replayed]) -> Answer:
 
 
 def self_test(observed: Observed, answers: Sequence[Answer], *, fitted: bool = False) -> SelfTest:
-    """Whether the replay of what was observed gives what was observed."""
+    """Whether the replay reproduces the observation."""
     seen = observed.goodput_bps
     if seen is None:
         return SelfTest("none", math.nan, "not possible, because the input does not say the goodput")

@@ -1,4 +1,4 @@
-"""The estimate as a scenario file that any engine runs."""
+"""Writes the estimate as a scenario file that any engine runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sawtooth.whatif.replay import middle, scenario
 
 
 def save_scenario(path: Path | str, observed: Observed, estimate: Estimate, *, seed: int = 1) -> Scenario:
-    """Writes the estimate's middle values as TOML, each quantity's interval in a comment, and returns the scenario.
+    """Writes the estimate's middle values as TOML, with each interval in a comment, and returns the scenario.
 
-    The flow has the observed congestion control, CUBIC where that is not known: ``--set flows.cc=bbr`` changes it.
-    Raises SawtoothError ``unwritable-output`` or ``disk-full``.
+    The flow has the observed congestion control, or CUBIC if it is unknown; ``--set flows.cc=bbr`` changes it. Raises
+    SawtoothError ``unwritable-output`` or ``disk-full``.
     """
     cc = observed.cc if observed.cc in CONTROLS else "cubic"
     asked = scenario(observed, estimate, middle(estimate, seed), cc)
@@ -38,12 +38,12 @@ def save_scenario(path: Path | str, observed: Observed, estimate: Estimate, *, s
 
 
 def _plain(text: str) -> str:
-    """What may stand in a comment."""
+    """Text that is safe in a comment."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _value(value: Any) -> str:
-    """TOML of text, whole numbers, truth and tables in one line. JSON's text is TOML's."""
+    """TOML of text, integers, booleans and tables on one line. JSON's text is valid TOML."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{name} = {_value(part)}" for name, part in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,5 @@
-"""What ``ss -tin`` prints of a socket (iproute2, ``misc/ss.c``: ``tcp_stats_print``); one look or several."""
+"""Reads what ``ss -tin`` prints about a socket (iproute2, ``misc/ss.c``: ``tcp_stats_print``); one sample or
+several."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from sawtooth.whatif.observed import Observed
 from sawtooth.whatif.standing import SLACK, above, sure
 
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-# Each begins where a word does, and what is in brackets is short: a long line takes no longer for its length.
+# A match begins at a word, and text in brackets is short, so a long line takes only linear time.
 _WORD = re.compile(r"(?<![a-z_])([a-z_]+):([^\s(]+)(?:\(([^()\s]{0,40})\))?")
 _RATE = re.compile(r"(delivery_rate|pacing_rate) ([0-9]+(?:\.[0-9]*)?)([KMGT]?)bps")
 _ADDRESS = re.compile(r"\S+:[0-9a-z*-]+$")
@@ -38,7 +39,7 @@ def _value(name: str, text: str) -> float:
 
 @dataclass(frozen=True)
 class Look:
-    """One socket at one time: the numbers behind ``name:``, rates in bit/s, times in ms as ss prints them."""
+    """One socket in one sample: the numbers after ``name:``, rates in bit/s, times in ms as ss prints them."""
 
     ends: str
     cc: str | None
@@ -49,9 +50,9 @@ class Look:
     app_limited: bool
 
     def number(self, name: str, part: int = 0) -> float | None:
-        """``rtt:1.4/0.2`` has two parts. None when it is not there, or no number.
+        """One number; ``rtt:1.4/0.2`` has two parts. None if it is missing or not a number.
 
-        Raises SawtoothError ``not-a-measurement`` for a number that nothing has.
+        Raises SawtoothError ``not-a-measurement`` for an impossible number.
         """
         parts = self.words.get(name, "").split("/")
         found = _NUMBER.match(parts[part]) if part < len(parts) else None
@@ -59,7 +60,7 @@ class Look:
 
 
 def looks(text: str) -> list[Look]:
-    """Every socket in the output, in order; a socket's details may be on its line (``-O``) or on the next."""
+    """Every socket in the output, in order. A socket's details may be on its line (``-O``) or on the next."""
     found: list[Look] = []
     ends = ""
     for line in text.splitlines():
@@ -86,7 +87,7 @@ def _look(ends: str, line: str) -> Look:
     filtered = re.search(r"bbr:\(bw:([0-9]+(?:\.[0-9]*)?)([KMGT]?)bps", line)
     return Look(
         ends=ends,
-        # "… skmem:(…) ts sack ecn … cubic wscale:…": the last plain word there.
+        # "… skmem:(…) ts sack ecn … cubic wscale:…": the control is the last plain word.
         cc=next((word for word in reversed(list(flags)) if _NAME.fullmatch(word) and word not in _FLAGS), None),
         words=words,
         limits=limits,
@@ -97,7 +98,7 @@ def _look(ends: str, line: str) -> Look:
 
 
 def from_ss(text: str, *, connection: str | None = None) -> Observed:
-    """The connection with the most data acknowledged, or the only one with ``connection`` in its addresses.
+    """The connection with the most acknowledged data, or the only one with ``connection`` in its addresses.
 
     Raises SawtoothError: ``not-a-measurement``, ``unknown-name``, ``application-limited``.
     """
@@ -123,7 +124,7 @@ def _observed(seen: list[Look]) -> Observed:
     if not acked or rtt is None:
         message = "this socket has sent no data: only the sending end's socket tells about the path"
         raise InputError("not-a-measurement", message, fix="run ss -tin on the host that sends, during the transfer")
-    # A socket that idles counts no busy time; without any, the age of the transfer is not known.
+    # An idle socket counts no busy time; without busy time the transfer's age is unknown.
     duration = busy / 1000 if busy else None
     rtts = [value for one in seen if (value := one.number("rtt")) is not None]
     minima = [value for one in seen if (value := one.number("minrtt")) is not None]
@@ -132,7 +133,7 @@ def _observed(seen: list[Look]) -> Observed:
     names = {"rwnd_limited": "receive window", "sndbuf_limited": "send buffer"}
     limited = {names[name]: share for name, share in last.limits.items() if name in names}
     if all(one.app_limited for one in seen):
-        # The kernel's word on its last rate sample: so at every look, the sender waits for its application.
+        # The kernel's flag for its last rate sample: if every sample has it, the sender waits for its application.
         limited["application"] = 1.0
     window = last.number("snd_wnd")
     return Observed(
@@ -159,9 +160,8 @@ def _observed(seen: list[Look]) -> Observed:
 
 
 def _standing(seen: list[Look]) -> tuple[float | None, float]:
-    """The delivery rate while a queue stood at the bottleneck, and how sure it is that it is the bottleneck's: that a
-    queue stood, and that the looks that show one agree on the rate.
-    """
+    """The delivery rate while a queue stood at the bottleneck, and the certainty that it is the bottleneck's rate: that
+    a queue stood, and that the samples with one agree."""
     told = [(one.rates_bps["delivery_rate"], _stands(one)) for one in seen if one.rates_bps.get("delivery_rate")]
     weight = sum(stands for _, stands in told)
     if not weight:
@@ -172,7 +172,7 @@ def _standing(seen: list[Look]) -> tuple[float | None, float]:
 
 
 def _stands(look: Look) -> float:
-    """How sure it is that a queue stood at the bottleneck, whose rate is that of deliveries then."""
+    """The certainty that a queue stood at the bottleneck in this sample; the delivery rate is then the bottleneck's."""
     rtt, deviation, least = look.number("rtt"), look.number("rtt", 1) or 0.0, look.number("minrtt")
     if rtt is None or not least:
         return 0.0

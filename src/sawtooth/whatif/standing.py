@@ -1,4 +1,4 @@
-"""Standing: from which round trip on packets wait in a queue, and how sure a comparison is that has some slack."""
+"""Standing queues: from which round trip on packets wait in a queue; and comparisons with a gradual transition."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 SLACK = 0.1
-"""A comparison is no more certain than to this share: over so much, what it decides goes over from one to the other."""
+"""Comparisons are certain only beyond this share; within it the result changes gradually."""
 STANDS = 1.1
-"""Times the least round trip."""
+"""As a multiple of the shortest round trip."""
 TOGETHER = 2
-"""Segments that an acknowledgement tells of (RFC 5681 section 4.2). A smoothed round trip is of the first, the least
-one may be a SYN's: the time that the path takes to send both is no queue.
-"""
+"""Segments per acknowledgement (RFC 5681 section 4.2). A smoothed round trip is that of the first, and the shortest may
+be a SYN's: the time to send both on the path is not a queue."""
 
 
 def above(least_s: ArrayLike, mss: ArrayLike, delivery_bps: ArrayLike) -> NDArray[np.float64]:
-    """The smoothed round trip, in s, less what it deviates by, above which a queue stands; arrays of one shape.
+    """The smoothed round trip in s, minus its deviation, above which a queue stands; arrays of one shape.
 
-    ``delivery_bps`` is as fast as the bottleneck or slower, so that segments take so long to be sent at most; 0 or NaN
-    where it is not known.
+    ``delivery_bps`` is at most the bottleneck's rate, so sending the segments takes at most this long; 0 or NaN if
+    unknown.
     """
     rate = np.asarray(delivery_bps, float)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -32,5 +31,5 @@ def above(least_s: ArrayLike, mss: ArrayLike, delivery_bps: ArrayLike) -> NDArra
 
 
 def sure(ratio: float, enough: float) -> float:
-    """How sure it is that ``ratio`` is ``enough``: 1 from there on, 0 a tenth below, in between in proportion."""
+    """The certainty that ``ratio`` is ``enough``: 1 from there on, 0 a tenth below, linear in between."""
     return min(1.0, max(0.0, (ratio - enough + SLACK) / SLACK))

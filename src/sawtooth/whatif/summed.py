@@ -1,4 +1,4 @@
-"""A path from sums and means: what iperf3 and ss tell."""
+"""Estimates a path from totals and means, as iperf3 and ss report them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sawtooth.whatif.observed import Observed
 from sawtooth.whatif.standing import SLACK, sure
 
 STEADY, COMMON, FAST = 0.03, 0.4, 0.8
-"""A plateau: so near each other, such a share of the intervals, and not much below the fastest of them."""
+"""A plateau: intervals this near each other, at least this share of all, and at least this fraction of the fastest."""
 
 
 def from_sums(observed: Observed) -> Estimate:
-    """Each quantity from what the sums leave open. Raises SawtoothError ``not-a-measurement``."""
+    """Estimates each quantity as far as totals allow. Raises SawtoothError ``not-a-measurement``."""
     rate, full = _rate(observed)
     rtt = _rtt(observed, rate, full)
     queue = _queue(observed, rate, rtt, full)
@@ -47,7 +47,7 @@ def from_sums(observed: Observed) -> Estimate:
 
 
 def _rate(observed: Observed) -> tuple[Estimated, float]:
-    """The bottleneck's rate, and how sure it is that it was seen full."""
+    """The bottleneck's rate, and the certainty that it was full."""
     wire = observed.frame_bytes / observed.mss
     candidates = [value for value in (observed.goodput_bps, observed.delivery_bps) if value]
     rates = observed.rates_bps
@@ -67,7 +67,7 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
     how = "the highest rate seen; the rate was not steady, so the bottleneck may be faster"
     rate = Estimated(value, value, value * FASTER, how, "at least")
     if observed.standing_bps:
-        # What was delivered while a queue stood is the bottleneck's, unless something came faster.
+        # The delivery rate while a queue stood is the bottleneck's, unless something was faster.
         full = observed.standing * sure(observed.standing_bps / fastest, 1 - SLACK)
         value = observed.standing_bps * wire
         how = "the delivery rate while the path had a queue (rtt above minrtt)"
@@ -78,12 +78,13 @@ def _rate(observed: Observed) -> tuple[Estimated, float]:
         how = "BBR's estimate: the highest delivery rate of its last ten round trips"
         rate = rate.toward(Estimated(value, value * 0.95, value * 1.05, how), found)
         full = max(full, found)
-    # No bottleneck is slower than what got through.
+    # The bottleneck is at least as fast as what got through.
     return rate.above((observed.goodput_bps or 0.0) * wire), full
 
 
 def _plateau(rates: NDArray[np.float64]) -> tuple[float, float, float]:
-    """The rate that most intervals share: its middle, how far nine of ten of them are from it, their share of all."""
+    """The rate that most intervals share: its median, the distance of nine in ten of them from it, and their share of
+    all."""
     logs = np.sort(np.log(np.maximum(rates, 1.0)))
     inside = np.searchsorted(logs, logs + 2 * STEADY, "right") - np.arange(logs.size)
     at = int(np.argmax(inside))
@@ -106,7 +107,7 @@ def _rtt(observed: Observed, rate: Estimated, full: float) -> Estimated:
 
 
 def _queue(observed: Observed, rate: Estimated, rtt: Estimated, full: float) -> Estimated:
-    """What waited is a part of what may: the largest round trip is a lower bound."""
+    """The largest round trip is a lower bound: the queue may hold more than what waited."""
     bdp = max(1.0, rate.value * rtt.value / 8 / observed.frame_bytes)
     low, middle, high = (max(2.0, part * bdp) for part in UNKNOWN_QUEUE_BDP)
     how = "unknown, because it was never full; 0.2 to 4 bandwidth-delay products are tried"
@@ -119,7 +120,7 @@ def _queue(observed: Observed, rate: Estimated, rtt: Estimated, full: float) -> 
 
 
 def _loss(observed: Observed, full: float) -> tuple[Estimated, bool]:
-    """The share lost at random, and whether only the replay can tell it from losses at a full queue."""
+    """The share of random loss, and whether only the replay can separate it from losses at a full queue."""
     share = observed.retransmitted
     if share is None:
         how = "unknown, because only a sender counts retransmissions; 0 to 1% is tried"

@@ -1,4 +1,4 @@
-"""An answer as text for a terminal: what was observed, the path behind it, the self-test, the controls."""
+"""An answer as text for a terminal: the observation, the path behind it, the self-test, the controls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCALES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), 
 
 
 def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Sequence[Answer]) -> str:
-    """Several lines; every quantity has its unit, intervals are of 90%."""
+    """Several lines; every quantity has its unit, intervals are 90% intervals."""
     problems = [f"problem: {plain.sentence(problem)}" for problem in observed.problems]
     lines = [*problems, "observed", *_indented(_seen(observed)), "", "estimate of the path (90% interval)"]
     lines += _indented(_path(estimate))
@@ -33,20 +33,20 @@ def words(observed: Observed, estimate: Estimate, test: SelfTest, answers: Seque
 
 
 def rate(bps: float) -> str:
-    """Three digits and a unit."""
+    """A rate with three digits and a unit."""
     scale, unit = next((each for each in _SCALES if bps >= each[0]), _SCALES[-1])
     return f"{_digits(bps / scale)} {unit}"
 
 
 def span(seconds: float) -> str:
-    """Three digits and a unit."""
+    """A time with three digits and a unit."""
     if seconds >= 1:
         return f"{_digits(seconds)} s"
     return f"{_digits(seconds * 1e3)} ms" if seconds >= 1e-3 else f"{_digits(seconds * 1e6)} us"
 
 
 def share(part: float) -> str:
-    """Percent, two digits."""
+    """A share in percent with two digits."""
     return f"{part * 100:.2g}%" if part < 0.1 else f"{part * 100:.3g}%"
 
 

@@ -1,4 +1,4 @@
-"""Which congestion control sent the data of a captured connection? ``captured.identify_file`` asks it of a file.
+"""Which congestion control sent the data of a captured connection? ``captured.identify_file`` answers for a file.
 
 >>> from sawtooth.capture.identify.captured import identify_file
 >>> print(identify_file("download.pcap").text())

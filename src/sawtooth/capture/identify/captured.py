@@ -1,4 +1,4 @@
-"""The segments of a capture's connection, as the classifier reads them; and a file of either kind, identified."""
+"""The segments of a capture's connection in the form of the classifier; and identification of a file of either kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = ("direction", "seq", "length", "ack", "flags", "tsval", "tsecr", "win
 
 
 def captured(capture: Capture) -> Segments:
-    """Raises ValueError for a capture that was read without the segments of a connection."""
+    """The segments of a capture. Raises ValueError if it was read without a connection's segments."""
     table = capture.segments
     if capture.connection is None or table.empty:
         raise ValueError("the capture was read without a connection's segments: read_capture(path, connection)")
@@ -26,14 +26,15 @@ def captured(capture: Capture) -> Segments:
 
 
 def identify_capture(capture: Capture) -> Identification:
-    """Of the connection whose segments were read. Raises ValueError where none were."""
+    """Identifies the connection whose segments were read. Raises ValueError if none were."""
     segments = captured(capture)
     assert capture.connection is not None
     return identify(segments, Judgement.of(capture.facts["connections"][capture.connection]))
 
 
 def identify_file(path: str | PathLike[str], connection: int | None = None) -> Identification:
-    """Of a capture's connection, by default that with the most data, or of a per-packet CSV's (``csv.read_csv``).
+    """Identifies a capture's connection (default: the one with the most data) or that of a per-packet CSV
+    (``csv.read_csv``).
 
     Raises SawtoothError as ``read_capture`` and ``read_csv`` do.
     """

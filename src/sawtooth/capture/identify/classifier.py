@@ -19,37 +19,40 @@ from sawtooth.capture.judgement import Judgement
 FORMAT = 2
 SHORTEST_S = 10.0
 MISSING = -1000.0
-"""Stands for a number that the trace does not show."""
+"""Stands for a feature that the trace does not show."""
 SAME = {"dctcp": "reno", "lp": "reno"}
-"""Learned as one: without ECN the kernel's DCTCP is its Reno (``dctcp_init``), and TCP-LP, where it sees no other flow,
-nearly so: learned by itself it was taken for Reno more than three times as often as for itself."""
+"""Learned as one class. Without ECN the kernel's DCTCP is its Reno (``dctcp_init``). TCP-LP is nearly Reno if it sees
+no other flow: as a separate class it was taken for Reno more than three times as often as for itself."""
 SIZES = ("small", "middling", "large")
 _UP_TO = (15, 40)
-"""Segments, of small and middling windows at their largest. BIC, Illinois and Scalable are Reno in growth up to 14, 14
-and 100, BIC and Illinois in back-off too, and HighSpeed is Reno up to 38 (``tcp_bic.c``, ``tcp_illinois.c``,
-``tcp_scalable.c``, ``tcp_highspeed.c``)."""
+"""Largest windows in segments, of the classes small and medium. BIC, Illinois and Scalable grow like Reno up to 14, 14
+and 100 segments, BIC and Illinois also back off like it, and HighSpeed is Reno up to 38 (``tcp_bic.c``,
+``tcp_illinois.c``, ``tcp_scalable.c``, ``tcp_highspeed.c``).
+"""
 ENOUGH = 5
-"""Back-offs: with fewer, what is between them is not seen often enough."""
+"""Back-offs: with fewer, the growth between them is not seen often enough."""
 LONGER = "a transfer that is 30 s longer"
 _LIMITED_SHARE = 0.5
-"""Of the data: sent so often into a full receive window, or after all had been acknowledged, it shows no window."""
+"""Share of the data that was sent into a full receive window or after everything was acknowledged; beyond it the data
+shows no congestion window."""
 
 
 @dataclass(frozen=True)
 class Identification:
-    """``ranked``: first the group of controls that the trace may be of, as few as reach the classifier's ``level``
-    together, then each other control, with their probabilities; ``names``: each by itself. ``unknown``: why there is no
-    answer; None where there is one. ``helps``: what would tell more; None where nothing is known to.
+    """``ranked``: first the group of controls that the trace may be from, the smallest that reaches the classifier's
+    ``level``, then each other control, with probabilities. ``names``: the probability of each control. ``unknown``: why
+    there is no answer, else None. ``helps``: what would improve the answer; None if nothing is known to.
     """
 
     ranked: tuple[tuple[tuple[str, ...], float], ...]
     names: tuple[tuple[str, float], ...]
     unknown: str | None = None
     path: str = ""
-    """The class of path: how many back-offs, how large the windows."""
+    """The class of path: the number of back-offs and the size of the windows."""
     helps: str | None = None
     replayed: tuple[Replayed, ...] = ()
-    """Of each control of the core, likeliest first: how likely what was sent is of it, told the same."""
+    """For each control of the core, likeliest first: how likely the sent data is under it, given the same
+    acknowledgements."""
 
     @property
     def best(self) -> tuple[str, ...] | None:
@@ -58,7 +61,7 @@ class Identification:
 
     @property
     def none(self) -> str | None:
-        """Why what was sent is of none of the controls that were replayed; None where one fits, or none was."""
+        """Why the sent data fits none of the replayed controls; None if one fits or none was replayed."""
         if not self.replayed or any(one.fits for one in self.replayed):
             return None
         likeliest = self.replayed[0]
@@ -76,7 +79,7 @@ class Identification:
         return told | {"replayed": by_replay, "none_of_replayed": self.none}
 
     def text(self) -> str:
-        """The group, each of its controls, and what would tell more; of "unknown" the reason and the likeliest."""
+        """The group, each of its controls, and what would help; for "unknown" the reason and the likeliest."""
         alone = [f"{share:4.0%}  {_either(like(name))}" for name, share in self.names if share >= 0.01]
         help_line = [] if self.helps is None else [f"what would help: {self.helps}"]
         if self.unknown is not None:
@@ -97,7 +100,7 @@ class Identification:
 
 
 def like(name: str) -> tuple[str, ...]:
-    """With those that are learned as one with it."""
+    """The control with those that are learned as one class with it."""
     return tuple(sorted([name, *(other for other, same in SAME.items() if same == name)]))
 
 
@@ -119,9 +122,8 @@ def _off(share: float) -> str:
 
 @dataclass(frozen=True)
 class Classifier:
-    """A group reaches ``level`` with at most ``widest`` controls; ``limits``: what training has seen, of which more
-    than the share ``strange`` may be left.
-    """
+    """A group reaches ``level`` with at most ``widest`` controls. ``limits``: the ranges seen in training, of which at
+    most the share ``strange`` may be exceeded."""
 
     classes: tuple[str, ...]
     features: tuple[str, ...]
@@ -134,7 +136,7 @@ class Classifier:
 
     @classmethod
     def read(cls, kept: dict[str, Any]) -> Classifier:
-        """What ``tools/train_identify.py train`` wrote. Raises ValueError for another format."""
+        """Reads what ``tools/train_identify.py train`` wrote. Raises ValueError for another format."""
         if kept.get("format") != FORMAT:
             raise ValueError(f"format {kept.get('format')} of the classifier, not {FORMAT}")
         return cls(
@@ -149,7 +151,7 @@ class Classifier:
         )
 
     def identify(self, segments: Segments, judged: Judgement | None = None) -> Identification:
-        """Of one connection's segments. Where a reader has judged what limits them, that is what counts."""
+        """Identifies one connection from its segments. If ``judged`` says what limits it, that decides."""
         try:
             seen = trace(segments)
             found = features(seen)
@@ -165,7 +167,7 @@ class Classifier:
         unknown = (
             too_little(seen) or (limited(seen) if judged is None else judged.hides_window()) or self._strange(values)
         )
-        # Where the window is not what limits, more of the same would not help.
+        # If the window is not the limit, a longer trace would not help.
         helps = would_help(seen, found) if unknown is None else LONGER if seen.duration_s < SHORTEST_S else None
         if unknown is None and few > self.widest:
             unknown = f"more than {self.widest} controls explain what the capture shows"
@@ -195,7 +197,7 @@ def calibrated(logits: Floats, temperature: float) -> Floats:
 
 
 def path_class(found: dict[str, float]) -> str:
-    """What decides which controls can be told apart: how many back-offs are seen, and how large the window is."""
+    """What decides which controls can be distinguished: the number of back-offs and the size of the window."""
     backoffs = float(np.expm1(found["epochs"]))
     seen = "no" if backoffs < 0.5 else "few" if backoffs < 4.5 else "many"
     size = SIZES[int(np.searchsorted(np.log(_UP_TO), found["flight_0.95"]))]
@@ -203,7 +205,7 @@ def path_class(found: dict[str, float]) -> str:
 
 
 def would_help(seen: Trace, found: dict[str, float]) -> str | None:
-    """What would show more of the congestion control; None where there are back-offs enough in windows large enough."""
+    """What would show more of the congestion control; None if there are enough back-offs with large enough windows."""
     helps = []
     backoffs = float(np.expm1(found["epochs"]))
     if backoffs < ENOUGH:
@@ -219,7 +221,7 @@ def would_help(seen: Trace, found: dict[str, float]) -> str | None:
 
 
 def too_little(seen: Trace) -> str | None:
-    """Why a trace shows no congestion window, whatever limits the transfer; None where it may."""
+    """Why a trace shows no congestion window, whatever limits the transfer; None if it may."""
     if seen.duration_s < SHORTEST_S:
         return f"{seen.duration_s:.1f} s is too short: identification needs {SHORTEST_S:g} s of a bulk transfer"
     if seen.hidden:
@@ -228,7 +230,8 @@ def too_little(seen: Trace) -> str | None:
 
 
 def limited(seen: Trace) -> str | None:
-    """What else than the congestion window limits a transfer that no reader has judged, as that of a CSV; or None."""
+    """What other than the congestion window limits a transfer without a judgement, such as one from a CSV; None if
+    nothing."""
     if np.isfinite(seen.window) and (seen.flight * seen.mss > 0.9 * seen.window).mean() > _LIMITED_SHARE:
         return "the receive window is the limit, not the congestion window"
     if seen.idle_s > 0.2 * seen.duration_s:
@@ -238,10 +241,10 @@ def limited(seen: Trace) -> str | None:
 
 @functools.cache
 def shipped() -> Classifier:
-    """That of this version."""
+    """The classifier that comes with this version."""
     return Classifier.read(json.loads((files("sawtooth") / "data" / "identify.json").read_text(encoding="utf-8")))
 
 
 def identify(segments: Segments, judged: Judgement | None = None) -> Identification:
-    """By the shipped classifier."""
+    """Identifies with the bundled classifier."""
     return shipped().identify(segments, judged)

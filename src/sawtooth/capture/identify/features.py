@@ -1,7 +1,7 @@
-"""Numbers that tell congestion controls apart, free of the path's rate, delay and segment size where they can be.
+"""Features that distinguish congestion controls, independent of the path's rate, delay and segment size if possible.
 
-Windows are in segments or in shares of the path's bandwidth-delay product, times in round trips or seconds. What a
-trace does not show (no loss, so no back-off) is NaN.
+Windows are in segments or shares of the path's bandwidth-delay product, times in round trips or seconds. What a trace
+does not show (no loss, so no back-off) is NaN.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from sawtooth.capture.identify.trace import Flags, Floats, TooLittle, Trace
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _GRID = np.array([0.15, 0.3, 0.5, 0.7, 0.85])
 _WIDE, _WIDE_QUANTILES = 5, (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Rounds that a step of the window is taken over, and what is kept of all such steps."""
+"""Rounds over which a step of the window is taken, and the quantiles of all such steps."""
 _FALL = 0.85
-"""A window that falls below this share of itself outside a recovery has been lowered."""
+"""A window that falls below this share outside a recovery has been lowered."""
 
 
 def features(trace: Trace) -> dict[str, float]:
-    """By name, always the same names in the same order. Raises TooLittle for less than ten whole round trips."""
+    """Features by name, always the same names in the same order. Raises TooLittle for fewer than ten whole round
+    trips."""
     made = rounds(trace)
     if (~made.cut).sum() < 10:
         raise TooLittle("less than ten round trips are seen")
     bdp = max(made.rate * made.min_rtt_s, 1.0)
     found: dict[str, float] = {}
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        # All-NaN slices: a trace that does not show something.
+        # All-NaN slices: the trace does not show this.
         warnings.simplefilter("ignore", RuntimeWarning)
         _path(trace, made, bdp, found)
         _levels(made, bdp, found)
@@ -104,7 +105,7 @@ def _start(made: Rounds, bdp: float, found: dict[str, float]) -> None:
 
 
 def _epochs(seen: Epochs, bdp: float, found: dict[str, float]) -> None:
-    """Between recoveries: back-off, growth and its shape. Quantiles over epochs."""
+    """Between recoveries: back-off, growth and its shape, as quantiles over epochs."""
     backoff = seen.low / np.maximum(seen.top, 1)
     found["epochs"] = float(np.log1p(len(backoff)))
     for name, values in (
@@ -112,7 +113,7 @@ def _epochs(seen: Epochs, bdp: float, found: dict[str, float]) -> None:
         ("before_bdp", seen.top / bdp),
         ("after_bdp", seen.low / bdp),
         ("before", np.log(np.maximum(seen.top, 1))),
-        # What H-TCP and Westwood leave is the share of the round trip that is no queueing.
+        # H-TCP and Westwood reduce the window to the share of the round trip that is not queueing.
         ("backoff_delay", backoff * (1 + seen.delay_s / seen.base_s)),
     ):
         _summary(name, values, found, quartiles=True)
@@ -148,7 +149,7 @@ def _epochs(seen: Epochs, bdp: float, found: dict[str, float]) -> None:
 
 
 def _falls(made: Rounds, found: dict[str, float]) -> None:
-    """Windows that are lowered without a loss: delay-based controls, and BBR's look at the minimum RTT."""
+    """Windows lowered without a loss: delay-based controls, and BBR's probe of the minimum RTT."""
     flight, calm = made.flight, ~made.recovery
     falls, depth = [], []
     for begin, end in _spans(calm):
@@ -174,14 +175,14 @@ def _falls(made: Rounds, found: dict[str, float]) -> None:
     deep_gaps = np.diff(made.t_s[deep]) if len(deep) > 1 else np.zeros(0)
     found["deep_falls"] = len(deep) / seconds * 10
     found["deep_near_10_s"] = float(((deep_gaps > 9) & (deep_gaps < 12)).sum())
-    # BBR halves nothing: it sits at four segments for 200 ms, once in ten seconds.
+    # BBR stays at four segments for 200 ms once in ten seconds.
     small = _spans((flight <= 5) & (np.arange(len(flight)) > 5))
     when = np.array([made.t_s[begin] for begin, _ in small])
     found["sits_at_four"] = float(((np.diff(when) > 9) & (np.diff(when) < 12.5)).sum()) if len(when) > 1 else 0.0
 
 
 def _growth(made: Rounds, bdp: float, found: dict[str, float]) -> None:
-    """What a round adds to the window, by the queueing delay and by the window."""
+    """Growth of the window per round, by queueing delay and by window."""
     calm = ~made.recovery[1:] & ~made.recovery[:-1]
     calm[: min(len(calm) // 5, 12)] = False
     flight = _smooth(made.flight)
@@ -212,7 +213,7 @@ def _growth(made: Rounds, bdp: float, found: dict[str, float]) -> None:
     found["step_window"] = _correlation(step, window)
     found["log_step"] = float(_trimmed(step / np.maximum(window, 1)))
     found["up_share"] = float((step > 0.4).mean())
-    # Over five rounds what bursts do is gone.
+    # Over five rounds the effect of bursts is gone.
     wide = (made.flight[_WIDE:] - made.flight[:-_WIDE]) / _WIDE
     whole = np.convolve(calm, np.ones(_WIDE), mode="valid") > _WIDE - 0.5
     wide = wide[whole[: len(wide)]]
@@ -221,7 +222,7 @@ def _growth(made: Rounds, bdp: float, found: dict[str, float]) -> None:
 
 
 def _cycles(trace: Trace, made: Rounds, found: dict[str, float]) -> None:
-    """Repetition in the rate of sending, in round trips of the empty path, and in the window, in round trips."""
+    """Periodicity of the sending rate, in round trips of the empty path, and of the window, in round trips."""
     step = max(made.min_rtt_s, 1e-4)
     bins = ((trace.t_s - trace.t_s[0]) / step).astype(int)
     sent = np.bincount(bins[bins < 20_000]).astype(float)
@@ -256,7 +257,7 @@ def _summary(name: str, values: Floats, found: dict[str, float], *, quartiles: b
 
 
 def _smooth(values: Floats) -> Floats:
-    """Median of three neighbours: takes a burst out, and keeps a step."""
+    """Median of three neighbors: removes a burst and keeps a step."""
     padded = np.concatenate([values[:1], values, values[-1:]])
     return np.asarray(np.median([padded[:-2], padded[1:-1], padded[2:]], axis=0))
 
@@ -270,7 +271,7 @@ def _trimmed(values: Floats) -> float:
 
 
 def _slope(x: Floats, y: Floats) -> float:
-    """Of the least-squares line."""
+    """The slope of the least-squares line."""
     away = x - x.mean()
     return float(away @ y / (away @ away))
 
@@ -282,7 +283,7 @@ def _correlation(one: Floats, other: Floats) -> float:
 
 
 def _spans(inside: Flags) -> list[tuple[int, int]]:
-    """Runs of true: begin and end."""
+    """Runs of true values: begin and end."""
     edges = np.diff(np.concatenate([[0], inside.astype(np.int8), [0]]))
     return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
 

@@ -1,8 +1,8 @@
-"""Boosted decision trees that a JSON file holds: read, and asked. scikit-learn grew them (tools/train_identify.py).
+"""Boosted decision trees read from a JSON file and evaluated. scikit-learn trained them (tools/train_identify.py).
 
-A tree adds to the logit of one class: the first to the first's, and so on in turn. It is its nodes in preorder:
-``feature`` (−1: a leaf), ``threshold`` of those that are no leaf (at most: the branch that follows, else the one after
-it), and ``value`` of the leaves.
+Trees add to the logits of the classes in turn: the first tree to the first class, and so on. A tree is its nodes in
+preorder: ``feature`` (−1: a leaf), ``threshold`` of inner nodes (at most: the branch that follows, else the other one),
+and ``value`` of the leaves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sawtooth.capture.identify.trace import Floats, Integers
 
 @dataclass(frozen=True)
 class Forest:
-    """The nodes of all trees, one tree after the other: all are walked at once."""
+    """The nodes of all trees, one tree after the other; all are walked at once."""
 
     feature: Integers
     number: Floats
@@ -25,7 +25,7 @@ class Forest:
     right: Integers
     roots: Integers
     base: Floats
-    """Logits before any tree, one a class."""
+    """Initial logits, one per class."""
 
     @classmethod
     def read(cls, trees: list[dict[str, Any]], base: list[float]) -> Forest:
@@ -39,7 +39,7 @@ class Forest:
         return cls(feature, number, right, roots, np.array(base, dtype=float))
 
     def logits(self, values: Floats) -> Floats:
-        """One a class."""
+        """The logits, one per class."""
         node = self.roots
         while (inner := self.feature[node] >= 0).any():
             below = values[self.feature[node]] <= self.number[node]
@@ -48,7 +48,7 @@ class Forest:
 
 
 def _right(feature: list[int]) -> Integers:
-    """Of one tree's nodes, those to go to above the threshold; 0 for leaves."""
+    """For each node of one tree, the node to go to above the threshold; 0 for leaves."""
     right = np.zeros(len(feature), dtype=np.int64)
     waiting: list[int] = []
     for node, split in enumerate(feature):

@@ -1,8 +1,7 @@
-"""How well each control's law explains what a trace shows between its losses: what a loss leaves, what a round adds.
+"""How well each control's law explains a trace between its losses: the window after a loss, and the growth per round.
 
 The laws are those of Linux 6.12's modules (``net/ipv4/tcp_*.c``), in segments and round trips, run open loop from the
-window that a recovery left. An error is the mean distance in segments; what counts is by how much it is larger than
-that of the best law.
+window after a recovery. An error is the mean distance in segments; the feature is its excess over the best law's error.
 """
 
 from __future__ import annotations
@@ -16,20 +15,21 @@ from sawtooth.capture.identify.rounds import Rounds
 from sawtooth.capture.identify.trace import Flags, Floats
 
 _LONGEST = 120
-"""Rounds of an epoch that are looked at."""
+"""Rounds of an epoch that are used."""
 _SHORTEST = 3
-"""Rounds that show what a round adds."""
+"""Fewest rounds that show the growth per round."""
 _NOISE = 0.15
-"""Segments: errors below are all the same."""
+"""Segments: smaller errors count as equal."""
 
 
 @dataclass(frozen=True)
 class Epochs:
-    """From a recovery's end to the next loss. One row an epoch; ``window`` and so on have a column a round, NaN where
-    the epoch has ended.
+    """Epochs: from a recovery's end to the next loss. One row per epoch; ``window`` and others have one column per
+    round, NaN after the epoch's end.
 
-    ``top`` is the window in which the loss before it was noticed, ``reached`` that of the loss before that (NaN: none),
-    ``delay_s`` the queueing delay then, ``queued`` for how many rounds on end the queue had been an eighth of the base.
+    ``top`` is the window when the loss before it was noticed, ``reached`` that of the loss before that (NaN: none),
+    ``delay_s`` the queueing delay then, ``queued`` the number of consecutive rounds in which the queue was at least an
+    eighth of the base.
     """
 
     top: Floats
@@ -40,25 +40,25 @@ class Epochs:
     t_s: Floats
     rtt_s: Floats
     base_s: float
-    """The shortest round trip; ``far_s``: about the longest."""
+    """The shortest round trip; ``far_s`` is about the longest."""
     far_s: float
     bdp: float
     stretch: float
-    """Segments an acknowledgement."""
+    """Segments per acknowledgement."""
 
     @property
     def low(self) -> Floats:
-        """What the loss left of the window."""
+        """The window after the loss."""
         return self.window[:, 0]
 
     @property
     def queue(self) -> Floats:
-        """Segments that waited when the loss was noticed."""
+        """Segments in the queue when the loss was noticed."""
         return self.top * self.delay_s / (self.base_s + self.delay_s)
 
 
 def epochs(made: Rounds, bdp: float, stretch: float) -> Epochs:
-    """Those with a round trip at least that saw no loss."""
+    """The epochs with at least one round trip without a loss."""
     stops = np.flatnonzero(np.concatenate([made.recovery, [True]]))
     ends = stops[np.searchsorted(stops, made.ended)]
     kept = ends > made.ended
@@ -88,7 +88,7 @@ def epochs(made: Rounds, bdp: float, stretch: float) -> Epochs:
 
 
 def law_features(seen: Epochs) -> dict[str, float]:
-    """By name; NaN without a loss, or without three rounds between losses."""
+    """Features by name; NaN without a loss, or without three rounds between losses."""
     left = {name: _middle(np.abs(seen.low - law(seen))) for name, law in BACKOFF.items()}
     rounds_of = np.isfinite(seen.window).sum(axis=1)
     long = rounds_of >= _SHORTEST
@@ -119,7 +119,7 @@ def _growth_error(seen: Epochs, law: Callable[[Epochs, Floats, int], Floats], lo
         before = told[:, column - 1]
         told[:, column] = before + law(seen, before, column - 1)
     away = (seen.window - told)[long]
-    # What the first window is wrong by is no fault of the law.
+    # An error in the first window is not the law's fault.
     away -= np.nanmean(away, axis=1, keepdims=True)
     return float(np.average(np.nanmean(np.abs(away), axis=1), weights=rounds_of[long]))
 
@@ -129,7 +129,7 @@ def _half(seen: Epochs) -> Floats:
 
 
 def _table_left(seen: Epochs) -> Floats:
-    """HighSpeed TCP's share (RFC 3649, section 5) by its formula; a half up to 38 segments."""
+    """HighSpeed TCP's remaining share (RFC 3649, section 5) by its formula; a half up to 38 segments."""
     share = np.interp(np.log(np.maximum(seen.top, 1)), np.log([38.0, 83000.0]), [0.5, 0.1])
     return np.maximum(seen.top * (1 - share), 2)
 
@@ -170,7 +170,7 @@ BACKOFF: dict[str, Callable[[Epochs], Floats]] = {
     "yeah": _yeah_left,
     "none": lambda seen: seen.top,
 }
-"""The window that a loss leaves."""
+"""The window after a loss, by law."""
 
 
 def _cubic(seen: Epochs, window: Floats, column: int) -> Floats:
@@ -227,7 +227,7 @@ GROWTH: dict[str, Callable[[Epochs, Floats, int], Floats]] = {
     "hundredth": lambda seen, window, column: np.maximum(window / 100, 1),
     "none": lambda seen, window, column: np.zeros_like(window),
 }
-"""What a round adds: by the window and the epoch's column."""
+"""The growth per round, from the window and the epoch's column, by law."""
 
 CONTROLS = {
     "reno": ("half", "one"),
@@ -244,4 +244,4 @@ CONTROLS = {
     "vegas": ("half", "none"),
     "bbr": ("none", "none"),
 }
-"""What is left and what is added, by control."""
+"""The laws of back-off and of growth, by control."""

@@ -1,8 +1,8 @@
-"""How likely a trace is under each of the core's congestion controls, told the same as the sender of the trace.
+"""How likely a trace is under each of the core's congestion controls, given the same acknowledgements and losses.
 
-The control's own code runs with the acknowledgements and losses of the trace (``crates/replay``): it tells the window
-that it would have had when each segment left, and its pacing rate. The less of the window and of what that rate sends
-in a round trip is compared with the round's flight.
+The control's own code runs with the acknowledgements and losses of the trace (``crates/replay``). It returns the window
+that it would have had when each segment left, and its pacing rate. The smaller of that window and of what the pacing
+rate sends in a round trip is compared with the round's flight.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from sawtooth.capture.identify.trace import Flags, Floats, Trace
 
 _INITIAL_WINDOW = 10
 _RANGE = 4.0
-"""Logarithms of ratios beyond are all the same."""
+"""Logarithms of ratios beyond this count as equal."""
 _FREEDOM = 4.0
-"""Of Student's t, whose tails take the rounds in which something else than the window was the limit."""
+"""Degrees of freedom of Student's t, whose tails absorb the rounds in which something other than the window was the
+limit."""
 _COUNTED = 0.7
-"""Segments that a round's flight is read off wrong by."""
+"""Error in segments of a round's flight."""
 _FAST = 1.25
-"""Of the round before: less is no slow start."""
+"""Growth relative to the previous round: less is not slow start."""
 
 Numbers = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Of a control's windows about what it sent itself, in logarithms, on a third of the kernel's paths of the corpus
-    (tools/identify_noise.py): ``scale`` of a round, ``anchor`` of all between two losses, as each loss sets the
-    replayed window to what was in flight; ``least`` is the log-likelihood a round, less that of windows all right, that
-    95 in 100 of its own reach.
+    """The spread of a control's replayed windows around its own traces, in logarithms, from a third of the corpus's
+    kernel paths (tools/identify_noise.py): ``scale`` per round, ``anchor`` common to all rounds between two losses,
+    since each loss sets the replayed window to the flight. ``least``: 95 of 100 of its own traces reach this
+    log-likelihood per round, relative to perfect windows.
     """
 
     scale: float
@@ -54,9 +55,9 @@ NOISE = {
 
 @dataclass(frozen=True)
 class Replayed:
-    """``off``: the share by which the windows of ``control`` are off in the middle of the rounds outside recoveries,
-    the larger of the two by the smaller less one; ``log_likelihood``: a round's, natural, in the mean of them;
-    ``fits``: as that of 95 in 100 of what it sent itself.
+    """``off``: the median deviation of the windows of ``control`` outside recoveries, as larger over smaller minus one.
+    ``log_likelihood``: the mean per round, natural. ``fits``: it is as high as in 95 of 100 of the control's own
+    traces.
     """
 
     control: str
@@ -71,9 +72,8 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Compared:
-    """Of the rounds outside recoveries: the ``flight`` in segments, in which ``epoch`` between losses each is, and for
-    each control, for each start, the logarithm of the ratio of what it would have allowed to the flight (``away``).
-    """
+    """The rounds outside recoveries: the ``flight`` in segments, the ``epoch`` between losses, and for each control and
+    start the logarithm of allowed window over flight (``away``)."""
 
     flight: Floats
     epoch: NDArray[np.intp]
@@ -81,7 +81,7 @@ class Compared:
 
 
 def compared(trace: Trace) -> Compared | None:
-    """None where no round shows a window."""
+    """Compares a trace with all controls; None if no round shows a window."""
     made = rounds(trace)
     calm = ~made.recovery & ~made.cut
     if not calm.any():
@@ -96,7 +96,7 @@ def compared(trace: Trace) -> Compared | None:
         away[control] = []
         for window, ssthresh in starts(control, made, calm):
             cwnd, pacing = _core.replay(control, *told, trace.mss, window, ssthresh)
-            # What does not pace lets any number out in no time.
+            # A control that does not pace allows any number in no time.
             with np.errstate(invalid="ignore"):
                 paced = np.nan_to_num(pacing[middle] / trace.mss * made.rtt_s, nan=np.inf, posinf=np.inf)
             allowed = np.maximum(np.minimum(cwnd[last], paced)[calm], 0.5)
@@ -105,7 +105,7 @@ def compared(trace: Trace) -> Compared | None:
 
 
 def replayed(trace: Trace) -> tuple[Replayed, ...]:
-    """Of each control, likeliest first, from the start that makes it likeliest; none where no round shows a window."""
+    """The result for each control, likeliest first, each from its likeliest start; empty if no round shows a window."""
     seen = compared(trace)
     if seen is None:
         return ()
@@ -118,7 +118,8 @@ def replayed(trace: Trace) -> tuple[Replayed, ...]:
 
 
 def likeliest(seen: Compared, control: str, noise: Noise) -> tuple[float, float, Floats]:
-    """Of all starts: the log-likelihood a round, that of windows all right, and how far each round is away."""
+    """Over all starts, the best: the log-likelihood per round, that of perfect windows, and the deviation of each
+    round."""
     likely, which = max(
         (log_likelihood(away, seen.flight, seen.epoch, noise), number) for number, away in enumerate(seen.away[control])
     )
@@ -127,9 +128,8 @@ def likeliest(seen: Compared, control: str, noise: Noise) -> tuple[float, float,
 
 
 def starts(control: str, made: Rounds, calm: Flags) -> list[tuple[int, int | None]]:
-    """Windows and slow-start thresholds to begin with: those of a new connection; those of one that the capture finds
-    in the middle; and for CUBIC slow start that HyStart ended where the flight ceased to double.
-    """
+    """Initial windows and slow-start thresholds: those of a new connection; those of one that the capture finds midway;
+    and for CUBIC, slow start that HyStart ended where the flight ceased to double."""
     first = max(round(float(made.flight[calm][0])), 2)
     known: tuple[int, int | None] = (_INITIAL_WINDOW, None)
     if control.startswith("bbr"):
@@ -143,14 +143,15 @@ def starts(control: str, made: Rounds, calm: Flags) -> list[tuple[int, int | Non
 
 
 def log_likelihood(away: Floats, flight: Floats, epoch: NDArray[np.intp], noise: Noise) -> float:
-    """Mean over rounds that are ``away``, the logarithm of the ratio, from flights in segments, of ``epoch``s."""
+    """The mean over rounds, given ``away`` (the logarithm of the ratio), the flights in segments, and the ``epoch`` of
+    each."""
     scale = np.sqrt(noise.scale**2 + (_COUNTED / np.maximum(flight, 1)) ** 2)
     if noise.anchor == 0:
         return float(_student(away, scale).mean())
     total = 0.0
     cuts = np.flatnonzero(np.diff(epoch)) + 1
     for ratios, scales in zip(np.split(away, cuts), np.split(scale, cuts), strict=True):
-        # Few rounds do not tell what all of an epoch is off by.
+        # Few rounds say little about the common error of an epoch.
         common = np.median(ratios) * len(ratios) / (len(ratios) + 3)
         wide = np.hypot(noise.anchor, scales.mean())
         total += float(_student(ratios - common, scales).sum() + _student(common, wide) - _student(0.0, wide))
@@ -158,15 +159,14 @@ def log_likelihood(away: Floats, flight: Floats, epoch: NDArray[np.intp], noise:
 
 
 def _student(away: Any, scale: Any) -> Any:
-    """Logarithm of the density of Student's t."""
+    """The logarithm of the density of Student's t."""
     constant = lgamma((_FREEDOM + 1) / 2) - lgamma(_FREEDOM / 2) - log(_FREEDOM * pi) / 2
     return constant - np.log(scale) - (_FREEDOM + 1) / 2 * np.log1p((away / scale) ** 2 / _FREEDOM)
 
 
 def columns(trace: Trace) -> tuple[Numbers, Numbers, Numbers, Numbers, Flags]:
-    """What ``_core.replay`` takes. A segment leaves at once where its acknowledgement lets it: the shortest that this
-    took is the loop from the point to the sender and back.
-    """
+    """The arguments of ``_core.replay``. A segment leaves as soon as its acknowledgement allows it: the shortest such
+    time is the loop from the capture point to the sender and back."""
     waited = trace.t_s - trace.known_s
     new = np.diff(trace.known, prepend=trace.known[0]) > 0
     loop_s = float(waited[new].min()) if new.any() else 0.0

@@ -1,6 +1,7 @@
-"""Round trips of a trace: one begins with a segment and ends with the first that was sent knowing it acknowledged.
+"""Round trips of a trace: each begins with a segment and ends with the first segment sent after its acknowledgement was
+known.
 
-Where a recovery ends, a round trip begins: the one before it is cut short.
+A round trip begins where a recovery ends, which cuts the previous one short.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ import numpy as np
 from sawtooth.capture.identify.trace import Flags, Floats, Integers, Trace
 
 _WINDOW = 5
-"""Rounds that a rate is taken over: in one, packets that come in bursts are counted a burst too many or too few."""
+"""Rounds over which a rate is taken: in a single one, bursty arrivals count one burst too many or too few."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """One row a round trip: its begin and length in seconds, the flight, segments acknowledged, and whether it is part
-    of a recovery.
+    """One row per round trip: its begin and length in seconds, the flight, segments acknowledged, and whether it is
+    part of a recovery.
 
-    The flight is what the last segment that an acknowledgement lets out leaves under way: only then the window is full,
-    as a sender that one acknowledgement a round trip reaches fills it from nothing. Of those it is the upper quartile,
-    unlike the maximum without what bursts of acknowledgements do at the edges; where none is told, of all segments.
+    The flight is what is under way after the last segment that an acknowledgement releases: only then is the window
+    full. The upper quartile of these is used, which ignores the effect of acknowledgement bursts at the edges; if none
+    is known, that of all segments.
     """
 
     t_s: Floats
@@ -33,29 +34,29 @@ class Rounds:
     cut: Flags
     """Shorter than a round trip: a recovery ended within it."""
     noticed: Integers
-    """Of each recovery that ended, the round in which it began."""
+    """For each recovery that ended, the round in which it began."""
     ended: Integers
-    """Of the same, the round that its end begins."""
+    """For the same recoveries, the round that begins at the end."""
     top: Floats
-    """Of the same, the flight when the loss was noticed, before duplicate acknowledgements let more out."""
+    """For the same recoveries, the flight when the loss was noticed, before duplicate acknowledgements release more."""
 
     def __len__(self) -> int:
         return len(self.t_s)
 
     @property
     def min_rtt_s(self) -> float:
-        """The shortest but one: behind a queue that drains, a round may pass faster than the path allows."""
+        """The second-shortest: behind a queue that drains, one round may be faster than the path allows."""
         return max(float(np.partition(self.rtt_s[~self.cut], 1)[1]), 1e-4)
 
     @property
     def rate(self) -> float:
-        """Segments a second that the path delivered when it was busy."""
+        """Segments per second that the path delivered while busy."""
         acked, lasted = (np.convolve(values, np.ones(_WINDOW), mode="valid") for values in (self.acked, self.rtt_s))
         return float(np.quantile(acked / np.maximum(lasted, 1e-9), 0.9)) if len(self) >= _WINDOW else 0.0
 
 
 def rounds(trace: Trace) -> Rounds:
-    """Whole round trips only, but for those that a recovery's end cuts."""
+    """Whole round trips only, except those cut by a recovery's end."""
     begin, end = _recoveries(trace)
     starts, cut = _starts(trace, end)
     if len(starts) < 2:
@@ -65,7 +66,7 @@ def rounds(trace: Trace) -> Rounds:
     t_s = trace.t_s
     sent = trace.flight
     of = np.repeat(np.arange(len(first)), last - first)
-    # A segment before one that was sent with less under way is the last that an acknowledgement let out.
+    # A segment is the last that an acknowledgement releases if the next one was sent with less under way.
     counted = sent[: last[-1]] > sent[1 : last[-1] + 1]
     counted |= np.bincount(of[counted], minlength=len(first))[of] == 0
     ordered = sent[: last[-1]][counted]
@@ -78,14 +79,14 @@ def rounds(trace: Trace) -> Rounds:
     for entry, done in zip(noticed, ended, strict=True):
         recovery[entry:done] = True
     over = end < last[-1]
-    # The last segment that an acknowledgement before the one repeated let out.
+    # The last segment released by an acknowledgement before the repeated one.
     full = np.maximum(np.searchsorted(trace.known, trace.known[begin[over]]) - 1, 0)
     lasted = t_s[last] - t_s[first]
     return Rounds(t_s[first], lasted, flight, acked, recovery, cut, noticed[over], ended[over], sent[full])
 
 
 def _starts(trace: Trace, recovered: Integers) -> tuple[Integers, Flags]:
-    """Of rounds, the first segments; of each round, whether one of ``recovered`` cuts it."""
+    """The first segment of each round, and whether one of ``recovered`` cuts it."""
     newest = np.maximum.accumulate(trace.end)
     found, cut, at, passed = [0], [], 0, 0
     while True:
@@ -100,7 +101,7 @@ def _starts(trace: Trace, recovered: Integers) -> tuple[Integers, Flags]:
 
 
 def _recoveries(trace: Trace) -> tuple[Integers, Integers]:
-    """From a retransmission, until all that had been sent before it is acknowledged: first segments of both."""
+    """From a retransmission until everything sent before it is acknowledged: the first segments of both."""
     newest = np.maximum.accumulate(trace.end)
     begin, end = [], []
     until = 0

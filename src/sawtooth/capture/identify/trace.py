@@ -1,10 +1,10 @@
-"""The sender's window in flight over time, from a capture at any point of the path that sees both directions.
+"""The sender's data in flight over time, from a capture at any point that sees both directions.
 
-A point sees a data segment some time after it was sent, and an acknowledgement some time before it arrives. What the
-sender knew when it sent a segment is told by the segment itself: its TSecr is the TSval of the newest acknowledgement
-that had arrived (RFC 7323, section 4.3). Without timestamps it is the newest acknowledgement that this point had seen
-one loop to the sender and back ago; that loop is measured on the handshake, and is nothing at the sender. A file that
-begins within the handshake or after it lacks one loop or both: what data and acknowledgements show stands for them.
+The capture point sees a data segment some time after it was sent, and an acknowledgement some time before it arrives.
+The segment itself shows what its sender knew: its TSecr is the TSval of the newest acknowledgement that had arrived
+(RFC 7323, section 4.3). Without timestamps, the newest acknowledgement is the one that this point saw one loop to the
+sender and back ago. That loop is measured on the handshake; at the sender it is zero. A file that begins during or
+after the handshake lacks one loop or both; then data and acknowledgements give an estimate.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _SYN, _ACK = 2, 16
 
 
 class TooLittle(Exception):
-    """What was captured does not show a congestion window; says why."""
+    """The capture does not show a congestion window; the message says why."""
 
 
 @dataclass(frozen=True)
 class Segments:
-    """One connection's segments as captured, in order of time; numbers are relative and do not wrap.
+    """One connection's segments as captured, in order of time; sequence numbers are relative and do not wrap.
 
     ``direction`` is 0 for the client's segments, 1 for the server's; ``tsval`` and ``tsecr`` are 0 without timestamps;
-    ``window`` in bytes, 0 where unknown.
+    ``window`` is in bytes, 0 if unknown.
     """
 
     t_s: Floats
@@ -43,14 +43,14 @@ class Segments:
     window: Integers
 
     def in_order(self) -> Segments:
-        """In order of time: files merged of several, and clocks that were set back, are not."""
+        """Sorted by time: merged files, and clocks that were set back, are not."""
         if (np.diff(self.t_s) >= 0).all():
             return self
         order = np.argsort(self.t_s, kind="stable")
         return Segments(**{name: values[order] for name, values in vars(self).items()})
 
     def part(self, begin_s: float, end_s: float) -> Segments:
-        """Those from ``begin_s`` to ``end_s`` after the first."""
+        """The segments from ``begin_s`` to ``end_s`` after the first."""
         since = self.t_s - self.t_s[0]
         kept = (since >= begin_s) & (since <= end_s)
         return Segments(**{name: values[kept] for name, values in vars(self).items()})
@@ -62,9 +62,9 @@ class Segments:
 
 @dataclass(frozen=True)
 class Trace:
-    """Data segments as they pass the point: ``end`` is the last byte's number and one, ``known`` what the sender knew
-    to be acknowledged, both in bytes since the first data; ``known_s`` when the acknowledgement that told it passed;
-    ``again`` marks what had been sent before.
+    """Data segments as they pass the capture point: ``end`` is the number after the last byte, ``known`` what the
+    sender knew to be acknowledged, both in bytes since the first data; ``known_s`` is when that acknowledgement passed;
+    ``again`` marks retransmissions.
     """
 
     t_s: Floats
@@ -74,17 +74,17 @@ class Trace:
     again: Flags
     mss: int
     window: float
-    """Largest receive window offered, in bytes; NaN where unknown."""
+    """The largest offered receive window in bytes; NaN if unknown."""
     stretch: float = 1.0
-    """Segments an acknowledgement."""
+    """Segments per acknowledgement."""
     idle_s: float = 0.0
-    """How long the sender had nothing to wait for, and sent nothing."""
+    """How long the sender had nothing to wait for and sent nothing."""
     hidden: bool = False
-    """Without timestamps, and nearer the receiver: ``known`` is a guess as good as the queue is short."""
+    """Without timestamps and nearer the receiver: ``known`` is a guess, good only if the queue is short."""
 
     @property
     def flight(self) -> Floats:
-        """In segments, when each segment was sent; what was acknowledged selectively is still in it."""
+        """In segments, when each segment was sent; selectively acknowledged data is included."""
         return (np.maximum.accumulate(self.end) - self.known) / self.mss
 
     @property
@@ -93,7 +93,7 @@ class Trace:
 
 
 def trace(segments: Segments) -> Trace:
-    """Of the direction that carries more data. Raises TooLittle when none carries any."""
+    """The trace of the direction with more data. Raises TooLittle if there is none."""
     carried = [int(segments.length[segments.direction == way].sum()) for way in (0, 1)]
     way = int(carried[1] > carried[0])
     data = (segments.direction == way) & (segments.length > 0)
@@ -116,7 +116,7 @@ def trace(segments: Segments) -> Trace:
 
 
 def _idle_s(segments: Segments, data: Flags, acks: Flags, known: Integers, way: int) -> float:
-    """From the acknowledgement of all that had been sent to the next segment, less the way to the sender and back."""
+    """From the acknowledgement of everything sent to the next segment, minus the loop to the sender and back."""
     t_s, newest = segments.t_s[data], np.maximum.accumulate(segments.seq[data] + segments.length[data])
     done = np.flatnonzero(known[1:] >= newest[:-1])
     if not len(done):
@@ -128,7 +128,7 @@ def _idle_s(segments: Segments, data: Flags, acks: Flags, known: Integers, way: 
 
 
 def _stretch(ack: Integers, mss: int) -> float:
-    """Medians would be one or two; the mean tells what share of the segments is acknowledged by itself."""
+    """The median would be one or two; the mean shows the share of segments that are acknowledged singly."""
     numbers = np.unique(ack)
     return max(float(numbers[-1] - numbers[0]) / mss / (len(numbers) - 1), 1.0) if len(numbers) > 1 else 1.0
 
@@ -140,27 +140,26 @@ def _stamped(segments: Segments, data: Flags, acks: Flags) -> bool:
 
 
 def _segment_size(lengths: Integers) -> int:
-    """Of the segments that TCP cuts: the commonest length. Larger ones are super-packets of an offloading card."""
+    """The most common length, among segments cut by TCP. Longer ones are super-packets from offload."""
     values, counts = np.unique(lengths, return_counts=True)
     return int(values[np.argmax(counts)])
 
 
 def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> tuple[Integers, Floats]:
-    """For each data segment, the highest acknowledgement number that its sender had, and when the first that told it
-    passed the point; when the segment did, where none had been told.
-    """
+    """For each data segment, the highest acknowledgement number that its sender had, and when it first passed the
+    capture point; the segment's own time if there was none."""
     if not acks.any():
         return np.full(int(data.sum()), int(segments.seq[data].min()), dtype=np.int64), segments.t_s[data]
     at, ack = segments.t_s[acks], np.maximum.accumulate(segments.ack[acks])
     stamps, echoes = segments.tsval[acks], segments.tsecr[data]
     if _stamped(segments, data, acks):
-        # Of acknowledgements in one tick of the stamp's clock, the newest one passed last.
+        # Among acknowledgements in one tick of the timestamp clock, the newest passed last.
         newest = np.maximum.accumulate(stamps)
         position = np.searchsorted(newest, echoes, side="right") - 1
     else:
         position = np.searchsorted(at, segments.t_s[data] - (_loop_s(segments, way) or 0.0), side="right") - 1
     found = np.where(position >= 0, ack[np.maximum(position, 0)], int(segments.seq[data].min()))
-    # At the sender an acknowledgement of one tick may come after the segment: what had not been seen was not known.
+    # At the sender an acknowledgement of the same tick may come after the segment: what was not seen yet was not known.
     seen = np.searchsorted(at, segments.t_s[data], side="right") - 1
     found = np.maximum.accumulate(np.minimum(found, np.where(seen >= 0, ack[np.maximum(seen, 0)], found)))
     first = np.searchsorted(ack, found)
@@ -169,9 +168,10 @@ def _known(segments: Segments, data: Flags, acks: Flags, way: int) -> tuple[Inte
 
 
 def _loop_s(segments: Segments, way: int) -> float | None:
-    """From this point to the end that sends the direction ``way`` and back, by the handshake; None where it is missing.
+    """Seconds from this point to the end that sends in direction ``way`` and back, from the handshake; None if it is
+    missing.
 
-    The end's first answer to the other's SYN is a SYN of its own, or the handshake's third packet.
+    That end's first answer to the other's SYN is its own SYN, or the handshake's third packet.
     """
     syn = segments.flags & _SYN > 0
     other = np.flatnonzero(syn & (segments.direction != way))
@@ -181,8 +181,8 @@ def _loop_s(segments: Segments, way: int) -> float | None:
 
 
 def _nearer_receiver(segments: Segments, data: Flags, acks: Flags, way: int) -> bool:
-    """By the handshake's two loops. For one that is missing stands, to the receiver, the time from a segment to its
-    acknowledgement, of which a tenth are shorter, and to the sender the median time from an acknowledgement to the next
+    """By the handshake's two loops. A missing one is replaced: towards the receiver, by the time from a segment to its
+    acknowledgement (10th percentile); towards the sender, by the median time from an acknowledgement to the next
     segment.
     """
     to_sender, to_receiver = _loop_s(segments, way), _loop_s(segments, 1 - way)
@@ -193,7 +193,7 @@ def _nearer_receiver(segments: Segments, data: Flags, acks: Flags, way: int) -> 
         waited = answered_s[first[first < len(answered_s)]] - sent_s[first < len(answered_s)]
         to_receiver = float(np.quantile(waited, 0.1)) if len(waited) else np.inf
     if to_sender is None:
-        # In the order of the capture: of a packet and what it lets out, the times may be equal.
+        # In the order of the capture: a packet and what it releases may have equal times.
         following = np.cumsum(data)[acks]
         waited = sent_s[following[following < len(sent_s)]] - answered_s[following < len(sent_s)]
         to_sender = float(np.median(waited)) if len(waited) else 0.0
